@@ -1,0 +1,2 @@
+//! `delaylab-agent`: the one binary.
+fn main() {}

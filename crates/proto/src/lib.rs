@@ -1,0 +1,11 @@
+//! The framed protocol that delaylab speaks with its agents over any byte stream: stdio,
+//! a Unix socket, virtio-serial, a console.
+//!
+//! `docs/protocol.md` is the specification; this crate is one of its two implementations
+//! (the other is `src/delaylab/wireline.py`). Nothing here opens or owns a stream.
+
+mod frame;
+mod message;
+
+pub use frame::{Frame, FrameError, Kind, MAX_PAYLOAD, read_frame, write_frame};
+pub use message::{Failure, Reply};
