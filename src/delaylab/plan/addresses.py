@@ -1,0 +1,68 @@
+"""Addresses for a lab's links: what the file gives, and the rest in order.
+
+IPv4 comes from 198.18.0.0/15, which RFC 2544 sets aside for measuring network devices; IPv6 from
+the unique local prefix fd64:656c:6179::/48 (RFC 4193).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import ipaddress
+from collections.abc import Iterator
+
+from delaylab.errors import BadInput
+from delaylab.spec import LabSpec
+
+POOL4 = ipaddress.ip_network("198.18.0.0/15")
+POOL6 = ipaddress.ip_network("fd64:656c:6179::/48")
+BROADCAST_AT_LEAST = 256
+
+LinkAddresses = dict[str, list[str]]
+"""Node -> its addresses with prefix on one link."""
+
+
+def assign(lab: LabSpec, stacks: dict[str, str]) -> list[LinkAddresses]:
+    """One mapping per link; nodes with the same entry in `stacks` share a stack's address."""
+    cursor = int(POOL4.network_address)
+    result: list[LinkAddresses] = []
+    for index, link in enumerate(lab.links):
+        given = {node: [address] for node, address in link.addresses.items()}
+        if given:
+            result.append(given)
+            continue
+        owners = list(dict.fromkeys(stacks[node] for node in link.members))
+        addresses: dict[str, list[str]] = {owner: [] for owner in owners}
+        if 4 in lab.ip:
+            size = 2 if link.between else max(BROADCAST_AT_LEAST, _power_of_two(len(owners) + 2))
+            cursor = -(-cursor // size) * size
+            if cursor + size > int(POOL4.broadcast_address) + 1:
+                raise BadInput(
+                    f"the lab's links need more addresses than {POOL4} has",
+                    fix="give `addresses:` on its larger links",
+                )
+            for owner, text in zip(owners, _hosts4(cursor, size), strict=False):
+                addresses[owner].append(text)
+            cursor += size
+        if 6 in lab.ip:
+            base = int(POOL6.network_address) + (index << 64)
+            for number, owner in enumerate(owners, start=1):
+                addresses[owner].append(f"{ipaddress.IPv6Address(base + number)}/64")
+        result.append({node: addresses[stacks[node]] for node in link.members})
+    return result
+
+
+def mac(lab: str, *parts: str) -> str:
+    """A fixed, locally administered MAC address: a new one each time would leave stale ARP."""
+    digest = hashlib.blake2b("/".join((lab, *parts)).encode(), digest_size=5).digest()
+    return "02:" + digest.hex(":")
+
+
+def _hosts4(start: int, size: int) -> Iterator[str]:
+    prefix = 33 - size.bit_length()
+    first = start if size == 2 else start + 1  # RFC 3021: a /31 has no network address
+    for number in range(size if size == 2 else size - 2):
+        yield f"{ipaddress.IPv4Address(first + number)}/{prefix}"
+
+
+def _power_of_two(at_least: int) -> int:
+    return 1 << (at_least - 1).bit_length()

@@ -1,0 +1,139 @@
+"""A plan: which agents to start and what to build between them, as `docs/protocol.md` has it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+NEW = "new"
+MACHINE = "machine"
+WIRE = "wire"
+
+
+def host_agent(host: str) -> str:
+    """The name of a host's agent."""
+    return f"host.{host}"
+
+
+def node_agent(node: str) -> str:
+    """The name of a node's agent."""
+    return f"node.{node}"
+
+
+@dataclass(frozen=True)
+class Agent:
+    """One agent process. `network`: `new`, `machine`, or the name of an agent before it."""
+
+    name: str
+    network: str = NEW
+    isolate: tuple[str, ...] = ()
+    hostname: str | None = None
+    cpus: tuple[int, ...] | None = None
+    cgroup: bool = False
+    sysctls: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class End:
+    """One end of a veth pair; `agent` is the agent in whose network it is."""
+
+    agent: str
+    name: str
+    mac: str
+    mtu: int = 1500
+
+
+@dataclass(frozen=True)
+class Veth:
+    """A virtual Ethernet cable."""
+
+    ends: tuple[End, End]
+
+
+@dataclass(frozen=True)
+class Bridge:
+    """A software switch with ports."""
+
+    agent: str
+    name: str
+    mac: str
+    ports: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Address:
+    """An address with its prefix on an interface."""
+
+    agent: str
+    on: str
+    address: str
+
+
+@dataclass(frozen=True)
+class Queue:
+    """A token bucket (TBF): rate, bytes that may leave at once, bytes that may wait."""
+
+    agent: str
+    on: str
+    rate_bps: int
+    burst_bytes: int
+    limit_bytes: int
+
+
+@dataclass(frozen=True)
+class Offloads:
+    """Segmentation and checksum offloads of an interface, all on or all off."""
+
+    agent: str
+    on: str
+    enabled: bool
+
+
+Operation = Veth | Bridge | Address | Queue | Offloads
+
+
+@dataclass(frozen=True)
+class Interface:
+    """An interface of a node: what `ps` lists and a probe is sent to."""
+
+    name: str
+    link: str
+    addresses: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything that `up` does, in order."""
+
+    lab: str
+    agents: tuple[Agent, ...]
+    operations: tuple[Operation, ...]
+    interfaces: dict[str, tuple[Interface, ...]]
+
+    def message(self) -> dict[str, Any]:
+        """The plan in the form that `delaylab-agent fabric` reads."""
+        return {
+            "lab": self.lab,
+            "agents": [_agent(agent) for agent in self.agents],
+            "operations": [operation_message(operation) for operation in self.operations],
+        }
+
+
+def operation_message(operation: Operation) -> dict[str, Any]:
+    """One operation as the fabric reads it."""
+    if isinstance(operation, Veth):
+        ends = [_renamed({**vars(end)}) for end in operation.ends]
+        return {"do": "veth", "ends": ends}
+    fields = {
+        key: list(value) if isinstance(value, tuple) else value
+        for key, value in vars(operation).items()
+    }
+    return {"do": type(operation).__name__.lower(), **_renamed(fields)}
+
+
+def _renamed(fields: dict[str, Any]) -> dict[str, Any]:
+    return {"in" if key == "agent" else key: value for key, value in fields.items()}
+
+
+def _agent(agent: Agent) -> dict[str, Any]:
+    return {key: value for key, value in asdict(agent).items() if value is not None}

@@ -1,0 +1,192 @@
+"""What joins a lab's stacks: cables, bridges, uplinks, the wire."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+
+from delaylab.errors import BadInput
+from delaylab.plan.addresses import LinkAddresses, mac
+from delaylab.plan.kind import Kind
+from delaylab.plan.model import (
+    MACHINE,
+    WIRE,
+    Address,
+    Bridge,
+    End,
+    Interface,
+    Offloads,
+    Operation,
+    Queue,
+    Veth,
+    host_agent,
+    node_agent,
+)
+from delaylab.spec import HERE, LabSpec, LinkSpec, UplinkSpec, host_of, link_name
+
+ETHERNET_HEADER = 14
+IFNAMSIZ = 15
+"""The longest interface name (linux/if.h, without the final zero)."""
+
+
+class Network:
+    """Collects the operations of a lab's links, link by link."""
+
+    def __init__(self, name: str, lab: LabSpec, kinds: Mapping[str, Kind]) -> None:
+        self.name, self.lab, self.kinds = name, lab, kinds
+        self.interfaces: dict[str, list[Interface]] = defaultdict(list)
+        self.crosses = False
+        self._cables: list[Veth] = []
+        self._bridges: list[Bridge] = []
+        self._addresses: dict[Address, None] = {}
+        self._queues: list[Queue] = []
+        self._count: Counter[tuple[str, str]] = Counter()
+        self._slow = any(host.uplink for host in lab.hosts.values())
+
+    def operations(self) -> Iterator[Operation]:
+        """All operations, in the order in which they can be carried out."""
+        yield from self._cables
+        yield from self._bridges
+        yield from self._addresses
+        yield from self._queues
+        if self._slow:
+            yield from self._offloads()
+
+    def stack(self, node: str) -> str:
+        """Nodes of one stack share its addresses: native nodes of a host do."""
+        return host_agent(host_of(self.lab, node)) if self._is_native(node) else node_agent(node)
+
+    def add_link(self, index: int, addresses: LinkAddresses) -> None:
+        """Add one link with the addresses of its members."""
+        link, name = self.lab.links[index], link_name(self.lab, index)
+        hosts = list(dict.fromkeys(host_of(self.lab, node) for node in link.members))
+        if len(hosts) == 1 and link.between:
+            devices = self._cable(link, name, *link.between)
+        else:
+            devices, wire_ports = {}, []
+            for host in hosts:
+                uplink = None
+                if len(hosts) > 1:
+                    uplink, wire_port = self._uplink(link, host)
+                    wire_ports.append(wire_port)
+                devices |= self._on_host(link, name, host, uplink)
+            if wire_ports:
+                self.crosses = True
+                self._add_bridge(WIRE, name, wire_ports)
+        for node, texts in addresses.items():
+            agent, device = devices[node]
+            self.interfaces[node].append(Interface(device, name, tuple(texts)))
+            for text in texts:
+                self._addresses[Address(agent, device, text)] = None
+
+    def _is_native(self, node: str) -> bool:
+        return self.lab.nodes[node].kind == "native"
+
+    def _has_cable(self, node: str) -> bool:
+        """Whether a node is joined by a virtual interface rather than by its host's stack."""
+        return self.kinds[self.lab.nodes[node].kind].own_stack or host_of(self.lab, node) == HERE
+
+    def _network_of(self, node: str) -> str:
+        """The agent in whose network a node's stack is."""
+        if self.kinds[self.lab.nodes[node].kind].own_stack:
+            return node_agent(node)
+        host = host_of(self.lab, node)
+        return MACHINE if host == HERE else host_agent(host)
+
+    def _device(self, node: str, link: str) -> str:
+        """A new name for a node's own interface."""
+        network = self._network_of(node)
+        if network == MACHINE:
+            return _short(f"dl-{self.name}-{link}")
+        return self._numbered(network, "eth", from_zero=True)
+
+    def _end(self, agent: str, name: str, link: LinkSpec) -> End:
+        return End(agent, name, mac(self.name, agent, name), link.mtu)
+
+    def _numbered(self, agent: str, name: str, *, from_zero: bool = False) -> str:
+        """`eth0`, `eth1` …; or `uplink`, `uplink.1` …: the next that the agent does not have."""
+        number = self._count[agent, name]
+        self._count[agent, name] += 1
+        if from_zero:
+            return f"{name}{number}"
+        return _short(f"{name}.{number}" if number else name)
+
+    def _cable(self, link: LinkSpec, name: str, one: str, two: str) -> dict[str, tuple[str, str]]:
+        """A point-to-point link on one host: a cable from stack to stack."""
+        if self._network_of(one) == self._network_of(two):
+            raise BadInput(f"link {name!r} joins {one!r} and {two!r}, which are one stack")
+        ends, devices = [], {}
+        for node, peer in ((one, two), (two, one)):
+            agent = self._network_of(node)
+            device = (
+                self._device(node, name)
+                if self._has_cable(node)
+                else self._numbered(agent, f"vif-{peer}")
+            )
+            ends.append(self._end(agent, device, link))
+            devices[node] = (agent, device)
+        self._cables.append(Veth((ends[0], ends[1])))
+        return devices
+
+    def _on_host(
+        self, link: LinkSpec, name: str, host: str, uplink: str | None
+    ) -> dict[str, tuple[str, str]]:
+        """One host's part of a link: vifs, bridge, uplink; node -> (agent, device)."""
+        agent = host_agent(host)
+        members = [node for node in link.members if host_of(self.lab, node) == host]
+        ports, devices = [], {}
+        for node in members:
+            if self._has_cable(node):
+                network = self._network_of(node)
+                if network == MACHINE and (known := self._machine_device(devices)):
+                    devices[node] = known
+                    continue
+                device, vif = self._device(node, name), self._numbered(agent, f"vif-{node}")
+                ends = (self._end(network, device, link), self._end(agent, vif, link))
+                self._cables.append(Veth(ends))
+                ports.append(vif)
+                devices[node] = (network, device)
+        shared = uplink
+        if ports or not shared:
+            shared = self._add_bridge(agent, name, [*ports, uplink] if uplink else ports)
+        in_stack = {node: (agent, shared) for node in members if node not in devices}
+        return devices | in_stack
+
+    @staticmethod
+    def _machine_device(devices: dict[str, tuple[str, str]]) -> tuple[str, str] | None:
+        return next((known for known in devices.values() if known[0] == MACHINE), None)
+
+    def _add_bridge(self, agent: str, link: str, ports: list[str]) -> str:
+        bridge = _short(f"br-{link}")
+        self._bridges.append(Bridge(agent, bridge, mac(self.name, agent, bridge), tuple(ports)))
+        return bridge
+
+    def _uplink(self, link: LinkSpec, host: str) -> tuple[str, str]:
+        """The cable from a host to the wire for one link: (name on the host, name in the wire)."""
+        agent = host_agent(host)
+        uplink, far = self._numbered(agent, "uplink"), self._numbered(WIRE, f"to-{host}")
+        self._cables.append(Veth((self._end(agent, uplink, link), self._end(WIRE, far, link))))
+        spec = self.lab.hosts[host].uplink
+        if spec:
+            self._queues.append(_queue(agent, uplink, spec, link.mtu))
+        return uplink, far
+
+    def _offloads(self) -> Iterator[Operation]:
+        """Behind a rate, packets are what the link carries: no 64 KiB segments at any point."""
+        for cable in self._cables:
+            for end in cable.ends:
+                if end.agent != MACHINE:
+                    yield Offloads(end.agent, end.name, enabled=False)
+
+
+def _queue(agent: str, uplink: str, spec: UplinkSpec, mtu: int) -> Queue:
+    limit = spec.queue * (mtu + ETHERNET_HEADER)
+    return Queue(agent, uplink, spec.rate.bps, spec.burst.bytes, limit)
+
+
+def _short(name: str) -> str:
+    """An interface name of at most 15 characters, still unlike all others."""
+    if len(name) <= IFNAMSIZ:
+        return name
+    return name[:9] + "~" + hashlib.blake2b(name.encode(), digest_size=4).hexdigest()[:5]

@@ -1,0 +1,174 @@
+"""Where a probe's packets are stamped on their way, and why not elsewhere."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from delaylab.errors import BadInput
+from delaylab.plan.kind import Kind
+from delaylab.plan.model import MACHINE, WIRE, Bridge, Plan, Veth, host_agent, node_agent
+from delaylab.spec import HERE, LabSpec, ProbeSpec, host_of
+
+SOCKET_POINTS = ("app", "qdisc", "stack")
+NO_SOCKET = "the kernel answers ICMP itself: there is no socket to stamp"
+
+
+@dataclass(frozen=True)
+class Tap:
+    """A passive stamp: `point` is recorded on `interface` by `agent`."""
+
+    agent: str
+    interface: str
+    point: str
+
+
+@dataclass(frozen=True)
+class Way:
+    """A probe's way: addresses, taps, the points of each leg in order, absent ones with reasons."""
+
+    source: str
+    target: str
+    taps: tuple[Tap, ...]
+    request: tuple[str, ...]
+    reply: tuple[str, ...]
+    absent: dict[str, str]
+
+
+@dataclass(frozen=True)
+class _Side:
+    """One end of the way: its interfaces, from the node outward."""
+
+    role: str
+    agent: str
+    host: str
+    device: str
+    cable: bool
+    vif: str | None
+    uplink: str | None
+
+    def taps(self) -> list[Tap]:
+        host = host_agent(self.host)
+        places = (("vif", self.vif), ("uplink", self.uplink))
+        return [Tap(host, name, f"{self.role}.{point}") for point, name in places if name]
+
+    def outward(self, sockets: Iterable[str]) -> list[str]:
+        """The points from user space to the wire; `sockets`: those of SOCKET_POINTS there are.
+
+        In the host's own stack the uplink's packet tap comes just before the driver's stamp.
+        """
+        order = ["app", "qdisc", "stack", "vif", "uplink"]
+        if not self.cable:
+            order = ["app", "qdisc", "uplink", "stack"]
+        return self._there(order, sockets)
+
+    def inward(self, sockets: Iterable[str]) -> list[str]:
+        """The points from the wire to user space."""
+        return self._there(["uplink", "vif", "stack", "app"], sockets)
+
+    def _there(self, order: list[str], sockets: Iterable[str]) -> list[str]:
+        there = {*sockets, *(tap.point.split(".")[1] for tap in self.taps())}
+        return [f"{self.role}.{point}" for point in order if point in there]
+
+    def absent(self) -> dict[str, str]:
+        reasons = {}
+        if not self.vif:
+            why = "the node has no virtual interface: it is in its host's stack"
+            if self.cable:
+                why = "a point-to-point link on one host has no host end"
+            reasons[f"{self.role}.vif"] = why
+        if not self.uplink:
+            reasons[f"{self.role}.uplink"] = "both nodes are on one host: no uplink is between them"
+        return reasons
+
+
+def way(plan: Plan, lab: LabSpec, kinds: Mapping[str, Kind], probe: ProbeSpec) -> Way:
+    """The way of a probe; BadInput if its two nodes share no link."""
+    link = _common_link(plan, probe)
+    crosses = host_of(lab, probe.sender) != host_of(lab, probe.to)
+    sender = _side(plan, lab, kinds, probe.sender, link, "sender", crosses)
+    responder = _side(plan, lab, kinds, probe.to, link, "responder", crosses)
+    taps = [*sender.taps(), *responder.taps()]
+    absent = {**sender.absent(), **responder.absent()}
+    if crosses:
+        taps.append(Tap(WIRE, _peer(plan, host_agent(responder.host), responder.uplink), "wire"))
+    else:
+        absent["wire"] = "both nodes are on one host: no wire is between them"
+    sockets: tuple[str, ...] = SOCKET_POINTS
+    if probe.protocol == "icmp":
+        sockets = ("stack",) if responder.cable else ()
+        absent |= {
+            f"responder.{point}": NO_SOCKET for point in SOCKET_POINTS if point not in sockets
+        }
+        if responder.cable:
+            taps.append(Tap(responder.agent, responder.device, "responder.stack"))
+    wire = ["wire"] if crosses else []
+    return Way(
+        source=_address(plan, probe.sender, link, probe.ip),
+        target=_address(plan, probe.to, link, probe.ip),
+        taps=tuple(taps),
+        request=(*sender.outward(SOCKET_POINTS), *wire, *responder.inward(sockets)),
+        reply=(*responder.outward(sockets), *wire, *sender.inward(SOCKET_POINTS)),
+        absent=absent,
+    )
+
+
+def _side(
+    plan: Plan,
+    lab: LabSpec,
+    kinds: Mapping[str, Kind],
+    node: str,
+    link: str,
+    role: str,
+    crosses: bool,
+) -> _Side:
+    host = host_of(lab, node)
+    own_stack = kinds[lab.nodes[node].kind].own_stack
+    device = next(i.name for i in plan.interfaces[node] if i.link == link)
+    cable = own_stack or host == HERE
+    place = node_agent(node) if own_stack else MACHINE if host == HERE else host_agent(host)
+    ports = _ports(plan, host_agent(host))
+    vif = _peer(plan, place, device) if cable else None
+    bridge = ports.get(vif) if vif else device
+    uplink = None
+    if crosses:
+        uplinks = [name for name, master in ports.items() if master == bridge]
+        uplink = next((name for name in uplinks if name.startswith("uplink")), device)
+    in_bridge = vif if vif in ports else None
+    return _Side(role, node_agent(node), host, device, cable, in_bridge, uplink)
+
+
+def _ports(plan: Plan, agent: str) -> dict[str | None, str]:
+    """Bridge port -> bridge, in one host."""
+    bridges = [op for op in plan.operations if isinstance(op, Bridge) and op.agent == agent]
+    return {port: bridge.name for bridge in bridges for port in bridge.ports}
+
+
+def _peer(plan: Plan, agent: str, device: str | None) -> str:
+    """The name of the other end of a cable."""
+    for cable in plan.operations:
+        if isinstance(cable, Veth):
+            one, two = cable.ends
+            if (one.agent, one.name) == (agent, device):
+                return two.name
+            if (two.agent, two.name) == (agent, device):
+                return one.name
+    raise LookupError(f"no cable at {agent} {device}")
+
+
+def _common_link(plan: Plan, probe: ProbeSpec) -> str:
+    links = {interface.link for interface in plan.interfaces[probe.to]}
+    for interface in plan.interfaces[probe.sender]:
+        if interface.link in links and probe.sender != probe.to:
+            return interface.link
+    raise BadInput(f"the probe goes from {probe.sender!r} to {probe.to!r}, which share no link")
+
+
+def _address(plan: Plan, node: str, link: str, version: int) -> str:
+    interface = next(i for i in plan.interfaces[node] if i.link == link)
+    for text in interface.addresses:
+        address = ipaddress.ip_interface(text).ip
+        if address.version == version:
+            return str(address)
+    raise BadInput(f"node {node!r} has no IPv{version} address on link {link!r}")

@@ -1,0 +1,71 @@
+"""What a file may say: parsing only, touches nothing but the files it is given."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from delaylab.spec.check import HERE, check_lab, host_of, link_name
+from delaylab.spec.combine import Combination, StudyFile, combinations
+from delaylab.spec.lab import HostSpec, LabSpec, LinkSpec, NodeSpec, UplinkSpec
+from delaylab.spec.source import Document, Location, read, validate
+from delaylab.spec.study import LoadSpec, ProbeSpec, StudySpec
+
+__all__ = [
+    "HERE",
+    "Combination",
+    "Document",
+    "HostSpec",
+    "LabSpec",
+    "LinkSpec",
+    "LoadSpec",
+    "NodeSpec",
+    "ProbeSpec",
+    "StudyFile",
+    "StudySpec",
+    "UplinkSpec",
+    "combinations",
+    "host_of",
+    "lab_from",
+    "link_name",
+    "load_lab",
+    "load_study",
+    "study_from",
+]
+
+
+def load_lab(path: Path) -> LabSpec:
+    """Read and check a lab file."""
+    return lab_from(read(path))
+
+
+def lab_from(document: Document) -> LabSpec:
+    """The checked lab of a document."""
+    lab = validate(LabSpec, document)
+    check_lab(lab, document)
+    return lab
+
+
+def load_study(path: Path) -> StudyFile:
+    """Read a study file and the lab file it names; its combinations are checked when made."""
+    return study_from(read(path))
+
+
+def study_from(document: Document) -> StudyFile:
+    """The study of a document; BadInput if its lab cannot be, before any factor changes it."""
+    if isinstance(document.data, dict) and isinstance(document.data.get("lab"), dict):
+        check_lab(validate(LabSpec, document, ("lab",)), document, ("lab",))
+    spec = validate(StudySpec, document)
+    if isinstance(spec.lab, str):
+        lab_document = _lab_file(document, spec.lab)
+        at: Location = ()
+    else:
+        lab_document, at = document, ("lab",)
+    check_lab(validate(LabSpec, lab_document, at), lab_document, at)
+    return StudyFile(spec, document, lab_document, at)
+
+
+def _lab_file(document: Document, name: str) -> Document:
+    path = document.folder / name
+    if not path.exists():
+        raise document.refuse(f"no lab file {path}", ("lab",))
+    return read(path)

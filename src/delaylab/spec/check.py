@@ -1,0 +1,110 @@
+"""What the shape of a lab file cannot say: that its names meet and its addresses differ."""
+
+from __future__ import annotations
+
+import ipaddress
+
+from delaylab.spec.lab import LabSpec, LinkSpec
+from delaylab.spec.source import Document, Location
+
+HERE = "here"
+"""The name of the one host of a lab that names none: this machine."""
+
+
+def check_lab(lab: LabSpec, document: Document, at: Location = ()) -> None:
+    """Raise BadInput, with the line, for the first thing in a lab that cannot be."""
+    _check_hosts(lab, document, at)
+    _check_links(lab, document, at)
+    _check_addresses(lab, document, at)
+
+
+def host_of(lab: LabSpec, node: str) -> str:
+    """The host that carries a node."""
+    return lab.nodes[node].host or next(iter(lab.hosts), HERE)
+
+
+def link_name(lab: LabSpec, index: int) -> str:
+    """A link's name: given, or made from its place in the file."""
+    link = lab.links[index]
+    return link.name or ("lan" if link.join else "link") + (f"{index}" if index else "")
+
+
+def _check_hosts(lab: LabSpec, document: Document, at: Location) -> None:
+    for name, node in lab.nodes.items():
+        where = (*at, "nodes", name)
+        if node.host is not None and node.host not in lab.hosts:
+            known = ", ".join(lab.hosts) or "none; leave `host` out"
+            raise document.refuse(f"no host {node.host!r} (hosts: {known})", (*where, "host"))
+        if node.host is None and len(lab.hosts) > 1:
+            hosts = ", ".join(lab.hosts)
+            raise document.refuse(f"node {name!r} has no host", where, f"say `host:`: {hosts}")
+
+
+def _check_links(lab: LabSpec, document: Document, at: Location) -> None:
+    names: dict[str, int] = {}
+    for index, link in enumerate(lab.links):
+        where = (*at, "links", index)
+        for position, member in enumerate(link.members):
+            if member not in lab.nodes:
+                field = "join" if link.join else "between"
+                raise document.refuse(
+                    f"the link joins {member!r}, which is not a node",
+                    (*where, field, position),
+                    f"nodes: {', '.join(lab.nodes)}",
+                )
+        twice = next((m for m in link.members if link.members.count(m) > 1), None)
+        if twice:
+            raise document.refuse(f"the link joins {twice!r} with itself", where)
+        stranger = next((n for n in link.addresses if n not in link.members), None)
+        if stranger:
+            raise document.refuse(
+                f"an address for {stranger!r}, which is not on this link",
+                (*where, "addresses", stranger),
+            )
+        name = link_name(lab, index)
+        if name in names:
+            raise document.refuse(f"two links are named {name!r}", where, "name one of them anew")
+        names[name] = index
+
+
+def _check_addresses(lab: LabSpec, document: Document, at: Location) -> None:
+    owners: dict[str, str] = {}
+    for index, link in enumerate(lab.links):
+        networks: dict[int, tuple[str, object]] = {}
+        for node, text in link.addresses.items():
+            where = (*at, "links", index, "addresses", node)
+            try:
+                interface = ipaddress.ip_interface(text)
+            except ValueError:
+                raise document.refuse(
+                    f"{text!r} is not an address with a prefix", where, "write it as 10.1.0.1/24"
+                ) from None
+            owner = owners.setdefault(str(interface.ip), node)
+            if owner != node and not _one_stack(lab, owner, node):
+                raise document.refuse(
+                    f"nodes {owner!r} and {node!r} both have the address {interface.ip}", where
+                )
+            other, network = networks.setdefault(interface.version, (node, interface.network))
+            if network != interface.network:
+                raise document.refuse(
+                    f"{node!r} is in {interface.network} but {other!r} on the same link is in "
+                    f"{network}",
+                    where,
+                )
+        _complete(lab, link, index, document, at)
+
+
+def _one_stack(lab: LabSpec, one: str, other: str) -> bool:
+    """Native nodes of one host are one stack and share its address."""
+    kinds = {lab.nodes[one].kind, lab.nodes[other].kind}
+    return kinds == {"native"} and host_of(lab, one) == host_of(lab, other)
+
+
+def _complete(lab: LabSpec, link: LinkSpec, index: int, document: Document, at: Location) -> None:
+    missing = [node for node in link.members if link.addresses and node not in link.addresses]
+    if missing:
+        raise document.refuse(
+            f"the link gives addresses but none for {missing[0]!r}",
+            (*at, "links", index, "addresses"),
+            "give all or none",
+        )

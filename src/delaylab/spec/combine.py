@@ -1,0 +1,135 @@
+"""A study's factors -> its combinations, each with the lab, loads and probe that it means."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from typing import Any
+
+from delaylab.errors import BadInput
+from delaylab.spec.check import check_lab
+from delaylab.spec.lab import LabSpec
+from delaylab.spec.source import Document, Location, validate
+from delaylab.spec.study import LoadSpec, ProbeSpec, StudySpec
+
+ROOTS = ("nodes", "hosts", "links", "ip", "probe")
+
+
+@dataclass(frozen=True)
+class Combination:
+    """One level of every factor."""
+
+    levels: dict[str, str]
+    lab: LabSpec
+    loads: tuple[LoadSpec, ...]
+    probe: ProbeSpec
+
+
+@dataclass(frozen=True)
+class StudyFile:
+    """A study with the documents it came from; `lab_document` is the lab's own file, if any."""
+
+    spec: StudySpec
+    document: Document
+    lab_document: Document
+    lab_at: Location
+
+    @property
+    def lab_data(self) -> dict[str, Any]:
+        """The lab as plain data, before any factor changes it."""
+        data: Any = self.lab_document.data
+        for step in self.lab_at:
+            data = data[step]
+        return dict(data)
+
+
+def combinations(study: StudyFile, scale: str) -> Iterator[Combination]:
+    """Every combination of levels, in the order of the file; BadInput for one that cannot be."""
+    spec = study.spec
+    scaled = _scale(study, scale)
+    for names in itertools.product(*spec.factors.values()):
+        levels = dict(zip(spec.factors, names, strict=True))
+        lab, probe = deepcopy(study.lab_data), deepcopy(scaled)
+        loads: list[LoadSpec] = []
+        for factor, level in levels.items():
+            content = spec.factors[factor][level]
+            if isinstance(content, list):
+                loads += content
+                continue
+            for path, value in content.items():
+                at: Location = ("factors", factor, level, path)
+                _change({**lab, "probe": probe}, path, value, study.document, at)
+        yield _checked(study, levels, lab, probe, tuple(loads))
+
+
+def _scale(study: StudyFile, scale: str) -> dict[str, Any]:
+    probe = dict(study.document.data["probe"])
+    if scale not in study.spec.scales:
+        if scale == "quick":
+            return probe
+        known = ", ".join(dict.fromkeys(("quick", *study.spec.scales)))
+        raise BadInput(f"study {study.spec.study!r} has no scale {scale!r}", fix=f"scales: {known}")
+    for path, value in study.spec.scales[scale].items():
+        _change({"probe": probe}, path, value, study.document, ("scales", scale, path))
+    return probe
+
+
+def _change(root: dict[str, Any], path: str, value: Any, document: Document, at: Location) -> None:
+    *steps, last = path.split(".")
+    place: Any = root
+    try:
+        for step in steps:
+            place = place[int(step)] if isinstance(place, list) else place[step]
+        if steps and isinstance(place, dict):
+            place[last] = value
+            return
+    except (KeyError, IndexError, ValueError, TypeError):
+        pass
+    raise document.refuse(
+        f"{path!r} leads to nothing",
+        at,
+        f"begin with {', '.join(r + '.' for r in ROOTS if r in root)}",
+    )
+
+
+def _checked(
+    study: StudyFile,
+    levels: dict[str, str],
+    lab_data: dict[str, Any],
+    probe_data: dict[str, Any],
+    loads: tuple[LoadSpec, ...],
+) -> Combination:
+    document = study.document
+    lab_document = replace(
+        study.lab_document, data=_put(study.lab_document.data, study.lab_at, lab_data)
+    )
+    lab = validate(LabSpec, lab_document, study.lab_at)
+    check_lab(lab, lab_document, study.lab_at)
+    probe_document = replace(document, data={**document.data, "probe": probe_data})
+    probe = validate(ProbeSpec, probe_document, ("probe",))
+    for field, node in (("from", probe.sender), ("to", probe.to)):
+        _known(lab, node, document, ("probe", field))
+    if probe.ip not in lab.ip:
+        raise document.refuse(
+            f"the probe wants IPv{probe.ip}, the lab has none",
+            ("probe", "ip"),
+            "say `ip:` in the lab",
+        )
+    for load in loads:
+        for node in (load.on, load.to):
+            if node is not None:
+                _known(lab, node, document, ("factors",))
+    return Combination(levels, lab, loads, probe)
+
+
+def _known(lab: LabSpec, node: str, document: Document, at: Location) -> None:
+    if node not in lab.nodes:
+        raise document.refuse(f"no node {node!r}", at, f"nodes: {', '.join(lab.nodes)}")
+
+
+def _put(data: Any, at: Location, value: Any) -> Any:
+    if not at:
+        return value
+    return {**data, at[0]: _put(data[at[0]], at[1:], value)}

@@ -1,0 +1,87 @@
+"""What a study file may say."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, StringConstraints, model_validator
+
+from delaylab.spec.lab import IpVersion, LabSpec, Name, Spec
+from delaylab.units import Duration
+
+Protocol = Literal["icmp", "udp"]
+Direction = Literal["both-ways", "send", "receive"]
+LevelName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,40}$")]
+STRESSORS = ("cpu", "io", "disk", "memory")
+
+
+class LoadSpec(Spec):
+    """Competing work on one node: workers of a stressor, or bulk TCP."""
+
+    cpu: int | None = Field(None, gt=0, description="workers that compute")
+    io: int | None = Field(None, gt=0, description="workers that call sync()")
+    disk: int | None = Field(None, gt=0, description="workers that write and unlink a file")
+    memory: int | None = Field(None, gt=0, description="workers that map and unmap memory")
+    network: Direction | None = Field(None, description="bulk TCP flows, as seen from `on`")
+    on: Name
+    to: Name | None = Field(None, description="the other end of a network load")
+
+    @model_validator(mode="after")
+    def _one_load(self) -> LoadSpec:
+        given = [name for name in (*STRESSORS, "network") if getattr(self, name) is not None]
+        if len(given) != 1:
+            names = ", ".join((*STRESSORS, "network"))
+            raise ValueError(f"a load is exactly one of {names}")
+        if (self.network is None) != (self.to is None):
+            raise ValueError("a network load needs `to`, and only a network load has it")
+        return self
+
+    @property
+    def what(self) -> str:
+        """`cpu`, `io`, `disk`, `memory` or `network`."""
+        return next(n for n in (*STRESSORS, "network") if getattr(self, n) is not None)
+
+    @property
+    def workers(self) -> int:
+        """How many workers of a stressor; 0 for a network load."""
+        return getattr(self, self.what) if self.what in STRESSORS else 0
+
+
+class ProbeSpec(Spec):
+    """A schedule of packets from one node to another."""
+
+    sender: Name = Field(alias="from")
+    to: Name
+    protocol: Protocol = "icmp"
+    ip: IpVersion = 4
+    count: int = Field(200, gt=0, le=100_000_000, description="packets under load")
+    interval: Duration = Field(Duration(5_000_000), description="between intended send times")
+    size: int = Field(100, ge=24, le=65000, description="bytes behind the ICMP or UDP header")
+    at_rest: int = Field(20, ge=0, description="packets at rest, before and after the load each")
+    at_rest_interval: Duration | None = Field(None, description="left out: as `interval`")
+    late: Duration = Field(Duration(1_000_000_000), description="a reply after this is late")
+    realtime: bool = Field(True, description="real-time scheduling, where the machine allows it")
+
+
+Level = list[LoadSpec] | dict[str, Any]
+Change = dict[str, Any]
+
+
+class StudySpec(Spec):
+    """Factors x levels -> trials, and the claims to test on them."""
+
+    study: Name
+    title: str = ""
+    source: str = Field("", description="the paper, if this repeats one")
+    lab: LabSpec | str = Field(description="a lab, or the path of its file")
+    factors: dict[Name, dict[LevelName, Level]] = Field(
+        default_factory=dict,
+        description="factor -> level -> loads, or changes such as nodes.probe.kind: netns",
+    )
+    probe: ProbeSpec
+    scales: dict[Name, Change] = Field(
+        default_factory=dict, description="scale -> changes such as probe.count: 200"
+    )
+    repeat: int = Field(1, gt=0, description="trials of each combination, one per block")
+    seed: int = 1
+    claims: list[str] = Field(default_factory=list)

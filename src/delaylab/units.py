@@ -1,0 +1,174 @@
+"""Durations, rates and sizes: parsed exactly, kept as integers, printed as they were meant.
+
+A quantity is an integer of its base unit (nanoseconds, bits per second, bytes), so sums and
+comparisons are exact; text that is not a whole number of base units is refused, not rounded.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar, Self
+
+from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic_core import CoreSchema, core_schema
+
+_TEXT = re.compile(r"\s*(?P<number>\d{1,18}(?:\.\d{1,18})?)\s*(?P<unit>[A-Za-zµμ]*)\s*")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Quantity:
+    """A non-negative whole number of a base unit."""
+
+    value: int
+
+    NAME: ClassVar[str] = ""
+    EXAMPLE: ClassVar[str] = ""
+    UNITS: ClassVar[dict[str, int]] = {}
+    ALIASES: ClassVar[dict[str, str]] = {}
+
+    def __post_init__(self) -> None:
+        if self.value < 0:
+            raise ValueError(f"a {self.NAME} is not negative: {self.value}")
+
+    @classmethod
+    def parse(cls, text: str | int | float) -> Self:
+        """Read text such as ``250ms``; raise ValueError saying what was expected."""
+        expected = f"expected a {_name(cls)} such as {cls.EXAMPLE}, got {text!r}"
+        if isinstance(text, bool) or not isinstance(text, str | int | float):
+            raise ValueError(expected)
+        match = _TEXT.fullmatch(str(text))
+        if match is None:
+            raise ValueError(expected)
+        number, unit = Fraction(match["number"]), match["unit"].replace("μ", "µ")
+        unit = cls.ALIASES.get(unit, unit)
+        if not unit and number == 0:
+            return cls(0)
+        if unit not in cls.UNITS:
+            raise ValueError(f"{expected}; units are {', '.join(cls.UNITS)}")
+        exact = number * cls.UNITS[unit]
+        if exact.denominator != 1:
+            smallest = next(iter(cls.UNITS))
+            raise ValueError(f"{text!r} is not a whole number of {smallest}")
+        return cls(int(exact))
+
+    def __str__(self) -> str:
+        """The shortest exact form, in the largest unit among equals; parse() reads it back."""
+        candidates = [
+            f"{number}{unit}"
+            for unit, factor in reversed(self.UNITS.items())
+            if self.value >= factor or factor == 1
+            for number in _decimals(self.value, factor)
+        ]
+        return min(candidates, key=len)
+
+    def __int__(self) -> int:
+        return self.value
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        def read(value: object) -> Quantity:
+            if isinstance(value, cls):
+                return value
+            return cls.parse(value)  # type: ignore[arg-type]  # parse() refuses other types
+
+        return core_schema.no_info_plain_validator_function(
+            read, serialization=core_schema.to_string_ser_schema()
+        )
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        names = "|".join((*cls.UNITS, *cls.ALIASES))
+        pattern = rf"^\d+(\.\d+)?\s*({names})$"
+        return {"type": "string", "pattern": pattern, "examples": [cls.EXAMPLE]}
+
+
+def _name(cls: type[Quantity]) -> str:
+    """The quantity's name in messages."""
+    return cls.NAME or cls.__name__.lower()
+
+
+def _decimals(value: int, factor: int) -> Iterator[str]:
+    """value / factor as an exact decimal of at most nine places, if there is one."""
+    for places in range(10):
+        scaled, rest = divmod(value * 10**places, factor)
+        if rest == 0:
+            whole, part = divmod(scaled, 10**places)
+            yield f"{whole}.{part:0{places}d}" if places else str(whole)
+            return
+
+
+class Duration(Quantity):
+    """A time span in whole nanoseconds."""
+
+    NAME = "duration"
+    EXAMPLE = "250ms"
+    UNITS: ClassVar[dict[str, int]] = {
+        "ns": 1,
+        "us": 1_000,
+        "ms": 1_000_000,
+        "s": 1_000_000_000,
+        "min": 60_000_000_000,
+        "h": 3_600_000_000_000,
+    }
+    ALIASES: ClassVar[dict[str, str]] = {"µs": "us"}
+
+    @property
+    def ns(self) -> int:
+        """Nanoseconds."""
+        return self.value
+
+    @property
+    def seconds(self) -> float:
+        """Seconds, for waiting and printing only."""
+        return self.value / 1e9
+
+
+class Rate(Quantity):
+    """A bit rate in whole bits per second; prefixes are decimal, as in Ethernet."""
+
+    NAME = "rate"
+    EXAMPLE = "100Mbit"
+    UNITS: ClassVar[dict[str, int]] = {
+        "bit": 1,
+        "kbit": 10**3,
+        "Mbit": 10**6,
+        "Gbit": 10**9,
+        "Tbit": 10**12,
+    }
+    ALIASES: ClassVar[dict[str, str]] = {
+        "bit/s": "bit",
+        "kbps": "kbit",
+        "Mbps": "Mbit",
+        "Gbps": "Gbit",
+    }
+
+    @property
+    def bps(self) -> int:
+        """Bits per second."""
+        return self.value
+
+
+class Size(Quantity):
+    """A number of bytes; kB is 1000 and KiB 1024 (IEC 80000-13)."""
+
+    NAME = "size"
+    EXAMPLE = "64MiB"
+    UNITS: ClassVar[dict[str, int]] = {
+        "B": 1,
+        "kB": 10**3,
+        "KiB": 2**10,
+        "MB": 10**6,
+        "MiB": 2**20,
+        "GB": 10**9,
+        "GiB": 2**30,
+    }
+
+    @property
+    def bytes(self) -> int:
+        """Bytes."""
+        return self.value
