@@ -1,0 +1,20 @@
+"""Applying a plan: on this machine, by one keeper process per lab."""
+
+from delaylab.hosts.binary import agent_path, connect, local_session
+from delaylab.hosts.fabric import Keeper, build, sweep
+from delaylab.hosts.registry import Running, find, prepare, run_directory, running, stop
+
+__all__ = [
+    "Keeper",
+    "Running",
+    "agent_path",
+    "build",
+    "connect",
+    "find",
+    "local_session",
+    "prepare",
+    "run_directory",
+    "running",
+    "stop",
+    "sweep",
+]

@@ -64,7 +64,7 @@ class Network:
         if len(hosts) == 1 and link.between:
             devices = self._cable(link, name, *link.between)
         else:
-            devices, wire_ports = {}, []
+            devices, wire_ports = dict[str, tuple[str, str]](), list[str]()
             for host in hosts:
                 uplink = None
                 if len(hosts) > 1:
@@ -135,7 +135,7 @@ class Network:
         """One host's part of a link: vifs, bridge, uplink; node -> (agent, device)."""
         agent = host_agent(host)
         members = [node for node in link.members if host_of(self.lab, node) == host]
-        ports, devices = [], {}
+        ports, devices = list[str](), dict[str, tuple[str, str]]()
         for node in members:
             if self._has_cable(node):
                 network = self._network_of(node)

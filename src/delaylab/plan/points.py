@@ -133,7 +133,7 @@ def _side(
     bridge = ports.get(vif) if vif else device
     uplink = None
     if crosses:
-        uplinks = [name for name, master in ports.items() if master == bridge]
+        uplinks = [port for port, master in ports.items() if port and master == bridge]
         uplink = next((name for name in uplinks if name.startswith("uplink")), device)
     in_bridge = vif if vif in ports else None
     return _Side(role, node_agent(node), host, device, cable, in_bridge, uplink)

@@ -118,9 +118,8 @@ def _checked(
             "say `ip:` in the lab",
         )
     for load in loads:
-        for node in (load.on, load.to):
-            if node is not None:
-                _known(lab, node, document, ("factors",))
+        for node in filter(None, (load.on, load.to)):
+            _known(lab, node, document, ("factors",))
     return Combination(levels, lab, loads, probe)
 
 

@@ -101,7 +101,7 @@ def _plain(
             mapping[key] = _plain(value_node, (*at, key), lines, loader, name)
             lines[(*at, key)] = line
         return mapping
-    return loader.construct_object(node)  # type: ignore[no-untyped-call]
+    return loader.construct_object(node)
 
 
 def validate(model: type[Model], document: Document, at: Location = ()) -> Model:

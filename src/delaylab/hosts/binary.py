@@ -1,0 +1,59 @@
+"""Where the agent's binary is, and a session with one of its processes."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+from delaylab.errors import NotHere
+from delaylab.wireline import AgentGone, Session
+
+NAME = "delaylab-agent"
+
+
+def agent_path() -> Path:
+    """$DELAYLAB_AGENT, beside this Python (an installed wheel), or on PATH."""
+    given = os.environ.get("DELAYLAB_AGENT")
+    if given:
+        if not os.access(given, os.X_OK):
+            raise NotHere(f"DELAYLAB_AGENT={given} is not a program", fix="unset it, or build it")
+        return Path(given)
+    beside = Path(sys.executable).parent / NAME
+    if beside.exists():
+        return beside
+    found = shutil.which(NAME)
+    if found is None:
+        raise NotHere(f"{NAME} is not installed", fix="run `make setup` in the checkout")
+    return Path(found)
+
+
+def local_session() -> Session:
+    """An agent as a child process, in this process's own network; it ends with the session."""
+    process = subprocess.Popen(
+        [agent_path(), "serve"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    stdin, stdout = process.stdin, process.stdout
+
+    def close() -> None:
+        stdin.close()
+        process.wait()
+        stdout.close()
+
+    return Session(NAME, stdout.fileno(), stdin.fileno(), close)
+
+
+def connect(path: Path, label: str) -> Session:
+    """A session with an agent that listens on a Unix socket."""
+    stream = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        stream.connect(str(path))
+    except OSError as error:
+        stream.close()
+        raise AgentGone(f"cannot be reached: {error.strerror}", label) from None
+    return Session(label, stream.fileno(), stream.fileno(), stream.close)

@@ -1,0 +1,77 @@
+"""Starting a lab's keeper on this machine."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from delaylab.errors import DelaylabError
+from delaylab.hosts.binary import agent_path
+from delaylab.plan import Plan, Rights
+from delaylab.wireline import AgentError, Session
+
+BUILD_DEADLINE_S = 300
+
+
+@dataclass
+class Keeper:
+    """A lab's keeper: `built` is its answer; `release` ends an attached lab."""
+
+    built: dict[str, Any]
+    release: Callable[[], None]
+
+
+def build(plan: Plan, folder: Path, rights: Rights, *, linger: bool) -> Keeper:
+    """Carry out a plan: all of it, or nothing and a DelaylabError.
+
+    A lab that does not linger lives no longer than this process.
+    """
+    process = subprocess.Popen(
+        [agent_path(), "fabric"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    stdin, stdout = process.stdin, process.stdout
+
+    def release() -> None:
+        stdin.close()
+        process.wait()
+        stdout.close()
+
+    session = Session(f"lab {plan.lab}", stdout.fileno(), stdin.fileno(), release)
+    try:
+        built = session.call(
+            "build",
+            BUILD_DEADLINE_S,
+            lab=plan.lab,
+            dir=str(folder),
+            linger=linger,
+            rootless=not rights.root,
+            plan=plan.message(),
+        ).done
+    except AgentError as error:
+        release()
+        raise DelaylabError(error.what, error.where, error.fix) from None
+    except BaseException:
+        release()
+        raise
+    if linger:
+        stdin.close()
+        stdout.close()
+    return Keeper(built, release)
+
+
+def sweep(folder: Path) -> None:
+    """Remove what killed keepers left below a run directory: cgroups, folders, sockets."""
+    subprocess.run(
+        [agent_path(), "fabric", "--sweep", str(folder)],
+        check=False,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+    )

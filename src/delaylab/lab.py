@@ -1,0 +1,139 @@
+"""A running lab: its agents, and what a user does with its nodes."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from delaylab import hosts
+from delaylab.errors import BadInput
+from delaylab.kinds import KINDS
+from delaylab.plan import Plan, Rights, build, host_agent, node_agent
+from delaylab.spec import LabSpec, host_of
+from delaylab.wireline import Session
+
+
+@dataclass
+class Lab:
+    """Handles to the agents of a lab that is up."""
+
+    name: str
+    spec: LabSpec
+    plan: Plan
+    folder: Path
+    keeper: dict[str, Any]
+    _open: list[Session] = field(default_factory=list)
+
+    @property
+    def warnings(self) -> list[str]:
+        """What the fabric could not do and did otherwise, e.g. a CPU set without cgroups."""
+        return list(self.keeper.get("warnings", []))
+
+    def pid(self, agent: str) -> int:
+        """An agent's process id, as this process sees it."""
+        return int(self.keeper["agents"][agent]["pid"])
+
+    def session(self, agent: str) -> Session:
+        """A new session with an agent; closed at the latest with the lab."""
+        session = hosts.connect(Path(self.keeper["agents"][agent]["socket"]), agent)
+        self._open.append(session)
+        return session
+
+    def node_session(self, node: str) -> Session:
+        """A new session with a node's (or, as `host.NAME` or `wire`, another) agent."""
+        return self.session(self.agent_name(node))
+
+    def agent_name(self, place: str) -> str:
+        """The agent of a node, or of a host or the wire by their own names."""
+        agents = self.keeper["agents"]
+        for name in (node_agent(place), place, host_agent(place)):
+            if name in agents:
+                return name
+        known = ", ".join(name.removeprefix("node.") for name in agents)
+        raise BadInput(f"lab {self.name!r} has no node {place!r}", fix=f"there are: {known}")
+
+    def close(self) -> None:
+        """Close all sessions; what runs in them is stopped by their agents."""
+        while self._open:
+            self._open.pop().close()
+
+    def describe(self) -> dict[str, Any]:
+        """What `ps --json` prints of a lab."""
+        return {
+            "lab": self.name,
+            "keeper": self.keeper["pid"],
+            "hosts": [self._describe(host_agent(name)) for name in self._host_names()],
+            "nodes": [
+                {
+                    **self._describe(node_agent(name)),
+                    "name": name,
+                    "kind": spec.kind,
+                    "host": host_of(self.spec, name),
+                    "interfaces": [
+                        {"name": i.name, "link": i.link, "addresses": list(i.addresses)}
+                        for i in self.plan.interfaces[name]
+                    ],
+                }
+                for name, spec in self.spec.nodes.items()
+            ],
+        }
+
+    def _host_names(self) -> list[str]:
+        return [
+            a.name.removeprefix("host.") for a in self.plan.agents if a.name.startswith("host.")
+        ]
+
+    def _describe(self, agent: str) -> dict[str, Any]:
+        pid = self.pid(agent)
+        return {
+            "name": agent.removeprefix("host."),
+            "agent": agent,
+            "pid": pid,
+            "namespace": f"/proc/{pid}/ns/net",
+            "enter": f"nsenter --target {pid} --net",
+        }
+
+
+def start(spec: LabSpec, *, name: str | None = None) -> Lab:
+    """Bring a lab up, whole or not at all; it outlives this process."""
+    lab, _ = _build(spec, name or spec.lab, linger=True, accounting=False)
+    return lab
+
+
+def attach(name: str | None) -> Lab:
+    """A lab that is up already; without a name the only one."""
+    return attached(hosts.find(name))
+
+
+def attached(running: hosts.Running) -> Lab:
+    """Handles to a running lab."""
+    spec = LabSpec.model_validate(running.record["spec"])
+    plan = build(spec, KINDS, Rights.mine(), name=running.name)
+    return Lab(running.name, spec, plan, running.folder, running.keeper)
+
+
+@contextmanager
+def temporary(spec: LabSpec, *, accounting: bool = True) -> Iterator[Lab]:
+    """A lab under a name of its own for the length of a block, whatever happens in it."""
+    name = f"{spec.lab[:20]}-{os.getpid():x}-{time.monotonic_ns() & 0xFFFFFF:06x}"
+    lab, keeper = _build(spec, name, linger=False, accounting=accounting)
+    try:
+        yield lab
+    finally:
+        lab.close()
+        keeper.release()
+        hosts.sweep(lab.folder.parent)
+
+
+def _build(spec: LabSpec, name: str, *, linger: bool, accounting: bool) -> tuple[Lab, hosts.Keeper]:
+    rights = Rights.mine()
+    plan = build(spec, KINDS, rights, name=name, accounting=accounting)
+    record = {"spec": spec.model_dump(mode="json", by_alias=True), "created": time.time()}
+    folder = hosts.prepare(name, record)
+    keeper = hosts.build(plan, folder, rights, linger=linger)
+    return Lab(name, spec, plan, folder, keeper.built), keeper

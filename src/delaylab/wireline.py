@@ -1,0 +1,259 @@
+"""The framed protocol of `docs/protocol.md`: one session with an agent over a byte stream."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import struct
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any
+
+from delaylab.errors import DelaylabError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+HEADER = struct.Struct("<IHB")
+MAX_PAYLOAD = 64 << 20
+_CHUNK = 1 << 20
+
+
+class FrameKind(IntEnum):
+    """What a frame's payload is."""
+
+    MESSAGE = 0
+    TABLE = 1
+    STDIN = 2
+    STDOUT = 3
+    STDERR = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One frame."""
+
+    kind: FrameKind
+    payload: bytes
+    channel: int = 0
+
+    def encode(self) -> bytes:
+        """The frame's bytes."""
+        return HEADER.pack(len(self.payload), self.channel, self.kind) + self.payload
+
+
+class Decoder:
+    """Bytes in, frames out, in any split."""
+
+    def __init__(self) -> None:
+        self._buffer = bytearray()
+
+    def feed(self, data: bytes) -> list[Frame]:
+        """Add bytes; return the frames that are complete. ValueError: this is not the protocol."""
+        self._buffer += data
+        frames = []
+        while len(self._buffer) >= HEADER.size:
+            length, channel, kind = HEADER.unpack_from(self._buffer)
+            if length > MAX_PAYLOAD:
+                raise ValueError(f"frame of {length} bytes is over the limit")
+            end = HEADER.size + length
+            if len(self._buffer) < end:
+                break
+            payload = bytes(self._buffer[HEADER.size : end])
+            del self._buffer[:end]
+            frames.append(Frame(FrameKind(kind), payload, channel))
+        return frames
+
+
+class AgentError(DelaylabError):
+    """What an agent said went wrong; or that it is gone."""
+
+
+class AgentGone(AgentError):
+    """The agent's stream ended in the middle of a request."""
+
+
+@dataclass
+class Result:
+    """A finished request: the `done` payload, tables by name, output of a command."""
+
+    done: dict[str, Any]
+    parts: dict[str, list[bytes]] = field(default_factory=dict)
+    stdout: bytes = b""
+    stderr: bytes = b""
+
+    def table(self, name: str) -> pl.DataFrame:
+        """A table of the result, its parts joined; KeyError if the agent sent none."""
+        import polars as pl  # noqa: PLC0415  slow to load, and most verbs need none
+        import pyarrow as pa  # noqa: PLC0415
+
+        tables = [pa.ipc.open_stream(part).read_all() for part in self.parts[name]]
+        frame = pl.from_arrow(pa.concat_tables(tables))
+        assert isinstance(frame, pl.DataFrame)
+        return frame
+
+
+class Session:
+    """One stream to an agent, one request at a time."""
+
+    def __init__(self, label: str, reader: int, writer: int, close: Callable[[], None]) -> None:
+        self.label = label
+        self.on_output: Callable[[Frame], None] | None = None
+        self._reader, self._writer, self._close = reader, writer, close
+        self._decoder, self._frames = Decoder(), list[Frame]()
+        self._request, self._result = "", Result({})
+
+    def fileno(self) -> int:
+        """For select: readable when the agent has said something."""
+        return self._reader
+
+    def close(self) -> None:
+        """Abandon what runs; the agent stops it."""
+        self._close()
+
+    def start(self, op: str, **fields: object) -> None:
+        """Send a request; `event` and `finish` read what comes of it."""
+        self._request, self._result = op, Result({})
+        self._send({"op": op, **fields})
+
+    def stop(self) -> None:
+        """Ask the running request to end well."""
+        self._send({"stop": True})
+
+    def signal(self, number: int) -> None:
+        """Send a signal to the running command."""
+        self._send({"signal": number})
+
+    def stdin(self, data: bytes) -> None:
+        """Bytes for the running command; none closes its input."""
+        self._write(Frame(FrameKind.STDIN, data))
+
+    def event(self, timeout: float | None = None) -> dict[str, Any]:
+        """The request's next event; AgentError if it fails or ends before there is one."""
+        message = self._message(timeout)
+        if "event" in message:
+            event: dict[str, Any] = message["event"]
+            return event
+        raise AgentError(f"{self._request} ended early: {message.get('done')}", self.label)
+
+    def finish(
+        self, timeout: float | None = None, on_event: Callable[[dict[str, Any]], None] | None = None
+    ) -> Result:
+        """Read to the request's end; AgentError with the agent's own words if it failed."""
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while True:
+            message = self._message(None if deadline is None else deadline - time.monotonic())
+            if "done" in message:
+                self._result.done = message["done"] or {}
+                return self._result
+            if on_event is not None:
+                on_event(message.get("event", {}))
+
+    def call(self, op: str, timeout: float | None = 30, **fields: object) -> Result:
+        """A request from start to end."""
+        self.start(op, **fields)
+        return self.finish(timeout)
+
+    def read_output(self, timeout: float) -> None:
+        """Wait for output of the running command and hand it to `on_output`.
+
+        AgentError if it has ended, or says nothing in time.
+        """
+        if not self._frames:
+            if not self._readable(timeout):
+                raise AgentError(f"no sign of life within {timeout:.0f} s", self.label)
+            self._frames += self._receive()
+        for frame in self._frames:
+            if frame.kind != FrameKind.MESSAGE:
+                self._keep(frame)
+                continue
+            message = json.loads(frame.payload)
+            self._raise_if_error(message)
+            if "done" in message:
+                raise AgentError(f"it ended: {message['done']}", self.label)
+        self._frames.clear()
+
+    def check(self) -> None:
+        """Read what has come without waiting; raise if the request has failed or the agent died."""
+        while self._readable(0):
+            for frame in self._receive():
+                if frame.kind == FrameKind.MESSAGE:
+                    message = json.loads(frame.payload)
+                    self._raise_if_error(message)
+                self._frames.append(frame)
+
+    def _message(self, timeout: float | None) -> dict[str, Any]:
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while True:
+            while self._frames:
+                frame = self._frames.pop(0)
+                if frame.kind == FrameKind.MESSAGE:
+                    message: dict[str, Any] = json.loads(frame.payload)
+                    self._raise_if_error(message)
+                    return message
+                self._keep(frame)
+            left = None if deadline is None else max(0.0, deadline - time.monotonic())
+            if not self._readable(left):
+                raise AgentError(f"{self._request}: no answer within {timeout:.0f} s", self.label)
+            self._frames += self._receive()
+
+    def _raise_if_error(self, message: dict[str, Any]) -> None:
+        if "error" in message:
+            error = message["error"]
+            raise AgentError(f"{error['what']}: {error['why']}", self.label, error.get("fix", ""))
+
+    def _keep(self, frame: Frame) -> None:
+        if frame.kind == FrameKind.TABLE:
+            length = frame.payload[0]
+            name = frame.payload[1 : 1 + length].decode()
+            self._result.parts.setdefault(name, []).append(frame.payload[1 + length :])
+        elif self.on_output is not None:
+            self.on_output(frame)
+        elif frame.kind == FrameKind.STDOUT:
+            self._result.stdout += frame.payload
+        elif frame.kind == FrameKind.STDERR:
+            self._result.stderr += frame.payload
+
+    def _readable(self, timeout: float | None) -> bool:
+        poll = select.poll()
+        poll.register(self._reader, select.POLLIN)
+        return bool(poll.poll(None if timeout is None else max(0, round(timeout * 1000))))
+
+    def _receive(self) -> list[Frame]:
+        try:
+            data = os.read(self._reader, _CHUNK)
+        except ConnectionError:
+            data = b""
+        if not data:
+            raise AgentGone(f"the agent died during {self._request!r}", self.label)
+        try:
+            return self._decoder.feed(data)
+        except ValueError as error:
+            raise AgentError(f"does not speak the protocol: {error}", self.label) from None
+
+    def _send(self, message: dict[str, object]) -> None:
+        self._write(Frame(FrameKind.MESSAGE, json.dumps(message).encode()))
+
+    def _write(self, frame: Frame) -> None:
+        data = memoryview(frame.encode())
+        try:
+            while data:
+                data = data[os.write(self._writer, data) :]
+        except (BrokenPipeError, ConnectionResetError):
+            raise AgentGone("the agent is gone", self.label) from None
+
+
+def wait_watching(session: Session, others: Sequence[Session]) -> Result:
+    """Finish one session's request; raise at once if a request of another fails meanwhile."""
+    poll = select.poll()
+    by_fd = {other.fileno(): other for other in others}
+    for fd in (session.fileno(), *by_fd):
+        poll.register(fd, select.POLLIN)
+    while True:
+        for fd, _ in poll.poll():
+            if fd == session.fileno():
+                return session.finish()
+            by_fd[fd].check()
