@@ -162,19 +162,27 @@ class Session:
 
         AgentError if it has ended, or says nothing in time.
         """
+        if not self._frames and not self._readable(timeout):
+            raise AgentError(f"no sign of life within {timeout:.0f} s", self.label)
+        done = self.poll_done()
+        if done is not None:
+            raise AgentError(f"it ended: {done}", self.label)
+
+    def poll_done(self) -> dict[str, Any] | None:
+        """Take in what has come, waiting for at most one read; the request's end, if it came."""
         if not self._frames:
-            if not self._readable(timeout):
-                raise AgentError(f"no sign of life within {timeout:.0f} s", self.label)
             self._frames += self._receive()
-        for frame in self._frames:
+        while self._frames:
+            frame = self._frames.pop(0)
             if frame.kind != FrameKind.MESSAGE:
                 self._keep(frame)
                 continue
             message = json.loads(frame.payload)
             self._raise_if_error(message)
             if "done" in message:
-                raise AgentError(f"it ended: {message['done']}", self.label)
-        self._frames.clear()
+                done: dict[str, Any] = message["done"]
+                return done
+        return None
 
     def check(self) -> None:
         """Read what has come without waiting; raise if the request has failed or the agent died."""

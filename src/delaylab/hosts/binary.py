@@ -34,7 +34,10 @@ def agent_path() -> Path:
 def local_session() -> Session:
     """An agent as a child process, in this process's own network; it ends with the session."""
     process = subprocess.Popen(
-        [agent_path(), "serve"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        [agent_path(), "serve"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        start_new_session=True,  # Ctrl-C is for us: we then ask the agent to stop
     )
     assert process.stdin is not None
     assert process.stdout is not None

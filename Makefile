@@ -1,0 +1,53 @@
+# delaylab. `make quickstart` is the place to begin.
+VENV := .venv/bin
+export PATH := $(HOME)/.cargo/bin:$(PATH)
+
+.PHONY: help setup quickstart check format test test-rust test-python test-slow fuzz bench docs wheel clean
+
+help:
+	@echo "make quickstart   set up, run the first study, print its table and its report's path"
+	@echo "make setup        system packages, .venv, the agent"
+	@echo "make test         check, then all tests (minutes)"
+	@echo "make check        ruff, mypy --strict, clippy, rustfmt"
+	@echo "make test-slow    kill tests and fuzzing at length"
+	@echo "make bench        benchmarks beside their peers, into docs/benchmarks.md"
+	@echo "make docs         the pages made from the command line"
+	@echo "make wheel        one wheel with the agent inside, into dist/"
+
+setup:
+	@tools/setup.sh
+
+quickstart: setup
+	@$(VENV)/delaylab run quickstart
+
+check: setup
+	$(VENV)/ruff format --check src tests benches tools
+	$(VENV)/ruff check src tests benches tools
+	$(VENV)/mypy
+	cargo fmt --all --check
+	cargo clippy --quiet --all-targets --locked -- -D warnings
+
+format: setup
+	$(VENV)/ruff format src tests benches tools
+	$(VENV)/ruff check --fix src tests benches tools
+	cargo fmt --all
+
+test: check test-rust test-python
+
+test-rust: setup
+	cargo test --quiet --locked --workspace
+
+test-python: setup
+	$(VENV)/pytest
+
+test-slow: setup
+	$(VENV)/pytest -m slow --override-ini addopts=-q tests
+
+bench: setup
+	$(VENV)/python -m benches
+
+docs: setup
+	$(VENV)/python -m tools.cli_pages
+
+wheel: setup
+	$(VENV)/python -m build --wheel --no-isolation --outdir dist

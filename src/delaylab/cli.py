@@ -1,0 +1,288 @@
+"""The command line: one function per verb, no logic."""
+
+from __future__ import annotations
+
+import json
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from delaylab.errors import BadInput, DelaylabError
+
+app = typer.Typer(
+    name="delaylab",
+    help="A laboratory for packet delay: which layer added each microsecond, and can the number "
+    "be believed.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+console = Console(highlight=False)
+INTERRUPTED = 130
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
+LabFile = Annotated[Path, typer.Argument(metavar="LAB.yaml", help="A lab file.")]
+LabOption = Annotated[
+    str | None, typer.Option("--lab", "-l", help="Which lab; not needed if only one is up.")
+]
+Scale = Annotated[
+    str, typer.Option(help="How many packets: `quick`, or another that the study names (`paper`).")
+]
+Only = Annotated[
+    list[str] | None,
+    typer.Option(metavar="FACTOR=LEVEL", help="Run only this level; may be given several times."),
+]
+
+
+class FileKind(StrEnum):
+    """The file formats."""
+
+    LAB = "lab"
+    STUDY = "study"
+
+
+def _print_json(value: Any) -> None:
+    sys.stdout.write(json.dumps(value, indent=2) + "\n")
+
+
+@app.command()
+def ping(
+    host: Annotated[str, typer.Argument(help="Any address or name; no lab is needed.")],
+    count: Annotated[int | None, typer.Option("--count", "-c", min=1, help="Stop after N.")] = None,
+    interval: Annotated[str, typer.Option("--interval", "-i", help="Such as 200ms.")] = "1s",
+    size: Annotated[int, typer.Option("--size", "-s", min=24, help="Payload in bytes.")] = 56,
+    ipv4: Annotated[bool, typer.Option("-4", help="IPv4 only.")] = False,
+    ipv6: Annotated[bool, typer.Option("-6", help="IPv6 only.")] = False,
+    realtime: Annotated[bool, typer.Option(help="Real-time scheduling, if allowed.")] = True,
+    as_json: Json = False,
+) -> None:
+    """Ping, and say how much of the round trip is this machine's own."""
+    from delaylab.units import Duration
+    from delaylab.verbs import ping as verb
+
+    try:
+        parsed = Duration.parse(interval if not _is_number(interval) else f"{interval}s")
+    except ValueError as error:
+        raise BadInput(str(error), "--interval") from None
+    version = 4 if ipv4 else 6 if ipv6 else None
+    options = verb.Options(host, count, parsed, size, version, realtime)
+    result = verb.run(options, None if as_json else console)
+    if as_json:
+        _print_json(result)
+    else:
+        verb.print_summary(result, console)
+    if result["replied"] == 0:
+        raise typer.Exit(1)
+
+
+def _is_number(text: str) -> bool:
+    return text.replace(".", "", 1).isdigit()
+
+
+@app.command()
+def run(
+    study: Annotated[
+        str | None, typer.Argument(metavar="STUDY|FILE", help="A shipped study, or a file.")
+    ] = None,
+    scale: Scale = "quick",
+    only: Only = None,
+    out: Annotated[Path | None, typer.Option(help="Where to put the dataset.")] = None,
+    resume: Annotated[Path | None, typer.Option(help="Go on with a dataset.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="List the trials only.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Run a study: labs up, loads, probes, labs down; then its table and report."""
+    from delaylab.verbs import studies
+
+    chosen = studies.parse_only(only or [])
+    if (study is None) == (resume is None):
+        raise BadInput("give a study, or --resume DIR", fix="delaylab run quickstart")
+    if dry_run:
+        trials = studies.dry_run(study or "", scale, chosen)
+        if as_json:
+            _print_json(trials)
+            return
+        for trial in trials:
+            console.print(f"{trial['expected_s']:8.1f} s  {trial['packets']:8d}  {trial['id']}")
+        console.print(f"{sum(t['expected_s'] for t in trials):8.1f} s  {len(trials)} trials")
+        return
+    folder = resume or studies.begin(study or "", scale, chosen, out)
+    try:
+        outcomes = studies.run(folder, Console(stderr=True))
+    except KeyboardInterrupt:
+        console.print(f"\ninterrupted; finished trials are kept: delaylab run --resume {folder}")
+        raise typer.Exit(INTERRUPTED) from None
+    report = studies.finish(folder, Console(stderr=True) if as_json else console)
+    if as_json:
+        _print_json({**studies.as_json(folder), "directory": str(folder), "report": str(report)})
+    else:
+        console.print(f"\ndataset  {folder}\nreport   {report}", soft_wrap=True)
+    if any(outcome.status == "failed" for outcome in outcomes):
+        raise typer.Exit(1)
+
+
+@app.command()
+def report(
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="A dataset.")],
+    as_json: Json = False,
+) -> None:
+    """Write a dataset's report: one HTML file that opens anywhere, and its charts."""
+    from delaylab.report.html import write_report
+
+    path = write_report(directory)
+    if as_json:
+        _print_json({"report": str(path)})
+    else:
+        console.print(str(path), soft_wrap=True)
+
+
+@app.command()
+def show(
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="A dataset.")],
+    as_json: Json = False,
+) -> None:
+    """Show a dataset's numbers in the terminal."""
+    from delaylab.report.show import as_json as numbers
+    from delaylab.report.terminal import print_study
+
+    if as_json:
+        _print_json(numbers(directory))
+    else:
+        print_study(console, directory)
+
+
+@app.command()
+def plan(lab_file: LabFile, as_json: Json = False) -> None:
+    """Print what `up` would do."""
+    from delaylab import spec
+    from delaylab.kinds import KINDS
+    from delaylab.plan import Rights, build
+    from delaylab.verbs.labs import print_plan
+
+    made = build(spec.load_lab(lab_file), KINDS, Rights.mine())
+    if as_json:
+        _print_json(made.message())
+    else:
+        print_plan(made, console)
+
+
+@app.command()
+def up(
+    lab_file: LabFile,
+    name: Annotated[str | None, typer.Option(help="Call the lab this.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Bring a lab up; it stays until `down`."""
+    from delaylab import lab, spec
+    from delaylab.verbs.labs import print_labs
+
+    started = lab.start(spec.load_lab(lab_file), name=name)
+    if as_json:
+        _print_json(started.describe())
+    else:
+        print_labs([started], console)
+        for warning in started.warnings:
+            console.print(f"note: {warning}", style="yellow")
+
+
+@app.command()
+def ps(as_json: Json = False) -> None:
+    """List running labs: hosts, nodes, namespaces, processes, interfaces, addresses."""
+    from delaylab import hosts, lab
+    from delaylab.verbs.labs import print_labs
+
+    labs = [lab.attached(one) for one in hosts.running()]
+    if as_json:
+        _print_json({"labs": [one.describe() for one in labs]})
+    else:
+        print_labs(labs, console)
+
+
+@app.command("exec", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def execute(
+    context: typer.Context,
+    node: Annotated[str, typer.Argument(help="A node, a host, or `wire`.")],
+    lab_name: LabOption = None,
+) -> None:
+    """Run a command in a node: `delaylab exec NODE -- COMMAND …`; its exit code is ours."""
+    from delaylab import lab
+    from delaylab.verbs import execute as verb
+
+    if not context.args:
+        raise BadInput("no command", fix="delaylab exec NODE -- COMMAND …")
+    terminal = sys.stdin.isatty() and sys.stdout.isatty()
+    code = verb.run(lab.attach(lab_name), node, context.args, terminal=terminal)
+    raise typer.Exit(code)
+
+
+@app.command()
+def shell(
+    node: Annotated[str, typer.Argument(help="A node, a host, or `wire`.")],
+    lab_name: LabOption = None,
+) -> None:
+    """Open a shell in a node."""
+    import os
+
+    from delaylab import lab
+    from delaylab.verbs import execute as verb
+
+    argv = [os.environ.get("SHELL", "/bin/sh")]
+    raise typer.Exit(verb.run(lab.attach(lab_name), node, argv, terminal=sys.stdin.isatty()))
+
+
+@app.command()
+def down(
+    name: Annotated[str | None, typer.Argument(metavar="LAB", help="Which lab.")] = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="All labs, and all that killed ones left.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Take a lab down; nothing of it stays. Needs no file."""
+    from delaylab.verbs import labs
+
+    gone = labs.down(name, everything=everything)
+    if as_json:
+        _print_json({"down": gone})
+    else:
+        console.print(f"down: {', '.join(gone) or 'nothing was up'}")
+
+
+@app.command()
+def doctor(as_json: Json = False) -> None:
+    """Say what this machine can run, and for the rest why not and what to do."""
+    from delaylab.verbs import doctor as verb
+
+    checks = verb.examine()
+    if as_json:
+        _print_json(verb.as_json(checks))
+    else:
+        verb.print_checks(checks, console)
+
+
+@app.command()
+def schema(of: Annotated[FileKind, typer.Argument(help="Which file format.")]) -> None:
+    """Print the JSON schema of lab or study files, for editors."""
+    from delaylab.verbs.schema import schema as verb
+
+    _print_json(verb(of.value))
+
+
+def main() -> None:
+    """Run the command line; errors that a user can mend are one line."""
+    try:
+        app()
+    except DelaylabError as error:
+        Console(stderr=True, highlight=False, soft_wrap=True).print(
+            f"delaylab: {error}", markup=False
+        )
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
+    except BrokenPipeError:
+        sys.exit(1)

@@ -1,0 +1,38 @@
+"""What machine this is, as a study records it."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+from pathlib import Path
+
+from delaylab import hosts
+from delaylab.version import VERSION
+
+
+def describe() -> dict[str, object]:
+    """The `machine` entry of study.json; memory in bytes."""
+    session = hosts.local_session()
+    try:
+        agent = session.call("hello").done
+    finally:
+        session.close()
+    return {
+        "hostname": platform.node(),
+        "kernel": f"{platform.system()} {platform.release()}",
+        "cpu": cpu_name(),
+        "cores": len(os.sched_getaffinity(0)),
+        "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+        "python": platform.python_version(),
+        "delaylab": VERSION,
+        "agent": str(agent["version"]),
+        "clock": str(agent["clock"]),
+    }
+
+
+def cpu_name() -> str:
+    """The processor's name as /proc/cpuinfo has it."""
+    text = Path("/proc/cpuinfo").read_text(errors="replace")
+    match = re.search(r"^model name\s*:\s*(.+)$", text, re.MULTILINE)
+    return match[1].strip() if match else platform.machine()

@@ -1,0 +1,197 @@
+"""`delaylab doctor`: what this machine can run, found by trying, and for the rest why not."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from delaylab import hosts, trial
+from delaylab.errors import DelaylabError
+from delaylab.kinds import KINDS
+from delaylab.plan import Rights
+from delaylab.spec import Combination, LabSpec, ProbeSpec
+from delaylab.units import Duration
+
+POINT_MEANING = {
+    "sender.app": "user space, before the send and after the receive call",
+    "sender.qdisc": "kernel, on entering the interface's queue (TX_SCHED)",
+    "sender.stack": "kernel, at the driver (TX) and on receipt (RX)",
+    "sender.vif": "host end of the node's interface (packet tap)",
+    "sender.uplink": "the host's interface (packet tap)",
+    "wire": "between the hosts (packet tap)",
+    "responder.uplink": "the far host's interface (packet tap)",
+    "responder.vif": "host end of the far node's interface (packet tap)",
+    "responder.stack": "the far node's stack (socket, or packet tap)",
+    "responder.app": "the far node's user space (UDP)",
+}
+TOOLS = {
+    "stress-ng": "loads cpu, io, disk, memory",
+    "iperf3": "load network",
+    "tshark": "to read what `tap --pcap` wrote",
+}
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that a lab can need."""
+
+    group: str
+    name: str
+    usable: bool
+    detail: str = ""
+    why_not: str = ""
+    fix: str = ""
+
+
+def examine() -> list[Check]:
+    """Try everything; takes a few seconds."""
+    rights = Rights.mine()
+    return [*_agent(), *_kinds_and_points(rights), *_rights(rights), *_tools()]
+
+
+def _agent() -> list[Check]:
+    try:
+        session = hosts.local_session()
+        version = session.call("hello").done["version"]
+        session.close()
+    except (DelaylabError, OSError) as error:
+        return [Check("agent", "delaylab-agent", False, why_not=str(error), fix="make setup")]
+    return [Check("agent", "delaylab-agent", True, f"version {version}, {hosts.agent_path()}")]
+
+
+def _kinds_and_points(rights: Rights) -> list[Check]:
+    checks, seen, failure = [], set[str](), ""
+    for name, kind in KINDS.items():
+        started = time.monotonic()
+        try:
+            recording = trial.run(_combination(name, "icmp"), probe_id=1)
+        except DelaylabError as error:
+            failure = str(error)
+            checks.append(Check("kind", name, False, why_not=failure, fix=error.fix))
+            continue
+        seen |= set(recording.stamps["point"].unique())
+        detail = f"lab up, probed and down in {time.monotonic() - started:.1f} s"
+        reason = kind.can_run(rights, True)
+        if reason:
+            detail += f"; on this machine's own interfaces: no, {reason}"
+        checks.append(Check("kind", name, True, detail))
+    try:
+        seen |= set(trial.run(_combination("netns", "udp"), probe_id=2).stamps["point"].unique())
+    except DelaylabError as error:
+        failure = str(error)
+    for point, meaning in POINT_MEANING.items():
+        why = failure or "the kernel gave no stamp"
+        checks.append(Check("point", point, point in seen, meaning, "" if point in seen else why))
+    return checks
+
+
+def _combination(kind: str, protocol: str) -> Combination:
+    lab = LabSpec.model_validate(
+        {
+            "lab": "doctor",
+            "hosts": {"near": {}, "far": {}},
+            "nodes": {
+                "probe": {"kind": kind, "host": "near"},
+                "echo": {"kind": "netns", "host": "far"},
+            },
+            "links": [{"join": ["probe", "echo"], "name": "lan"}],
+        }
+    )
+    probe = ProbeSpec.model_validate(
+        {
+            "from": "probe",
+            "to": "echo",
+            "protocol": protocol,
+            "count": 20,
+            "interval": Duration(2_000_000),
+            "at_rest": 0,
+            "late": Duration(200_000_000),
+        }
+    )
+    return Combination({}, lab, (), probe)
+
+
+def _rights(rights: Rights) -> list[Check]:
+    return [_own_interfaces(rights), _cpu_sets(rights), _realtime(), _ping_sockets(rights)]
+
+
+def _own_interfaces(rights: Rights) -> Check:
+    return Check(
+        "right",
+        "this machine's own interfaces",
+        rights.root,
+        "nodes of kind native and shared without a host of their own",
+        "" if rights.root else "only root may add to them",
+        "" if rights.root else "run as root, or name hosts in the lab file",
+    )
+
+
+def _cpu_sets(rights: Rights) -> Check:
+    if not rights.root:
+        why = "cgroups are root's; `cpus:` falls back to CPU affinity, which a node can change"
+        return Check("right", "CPU sets", False, why_not=why, fix="run as root")
+    usable = any(
+        os.access(path, os.W_OK)
+        for path in ("/sys/fs/cgroup/cpuset", "/sys/fs/cgroup/cgroup.procs")
+    )
+    why = "" if usable else "no writable cpuset cgroup; `cpus:` falls back to CPU affinity"
+    return Check("right", "CPU sets", usable, "cgroup cpuset per host and node", why)
+
+
+def _realtime() -> Check:
+    detail = "SCHED_FIFO for the probe: it keeps its schedule under load"
+    policy, parameter = os.sched_getscheduler(0), os.sched_getparam(0)
+    try:
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+    except OSError as error:
+        fix = "run as root, or give the user an rtprio limit (limits.conf)"
+        return Check("right", "real-time scheduling", False, detail, error.strerror or "", fix)
+    os.sched_setscheduler(0, policy, parameter)
+    return Check("right", "real-time scheduling", True, detail)
+
+
+def _ping_sockets(rights: Rights) -> Check:
+    detail = "`delaylab ping` to other machines"
+    low, high = map(int, Path("/proc/sys/net/ipv4/ping_group_range").read_text().split())
+    if rights.root or low <= os.getgid() <= high:
+        return Check("right", "ICMP sockets", True, detail)
+    fix = "as root: sysctl net.ipv4.ping_group_range='0 2147483647'"
+    return Check("right", "ICMP sockets", False, detail, "net.ipv4.ping_group_range", fix)
+
+
+def _tools() -> list[Check]:
+    checks = []
+    for name, use in TOOLS.items():
+        found = shutil.which(name)
+        fix = "" if found else f"apt-get install {name}"
+        why = "" if found else "not installed"
+        checks.append(Check("tool", name, found is not None, use, why, fix))
+    return checks
+
+
+def as_json(checks: list[Check]) -> list[dict[str, Any]]:
+    """The checks for scripts."""
+    return [asdict(check) for check in checks]
+
+
+def print_checks(checks: list[Check], console: Console) -> None:
+    """The checks for a reader."""
+    table = Table(box=None, pad_edge=False)
+    for title in ("", "", "usable", "what it is, or why not and what to do"):
+        table.add_column(title, overflow="fold")
+    last = ""
+    for check in checks:
+        text = check.detail
+        if not check.usable:
+            text = f"{check.why_not}" + (f" → {check.fix}" if check.fix else "")
+        mark = "[green]yes[/]" if check.usable else "[red]no[/]"
+        table.add_row(check.group if check.group != last else "", check.name, mark, text)
+        last = check.group
+    console.print(table)

@@ -1,0 +1,17 @@
+"""`delaylab schema`: the JSON schema of a file format."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from delaylab.spec import LabSpec, StudySpec
+
+MODELS = {"lab": LabSpec, "study": StudySpec}
+
+
+def schema(name: str) -> dict[str, Any]:
+    """The JSON schema (2020-12) of `lab` or `study` files."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **MODELS[name].model_json_schema(by_alias=True),
+    }

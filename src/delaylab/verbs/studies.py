@@ -1,0 +1,108 @@
+"""`delaylab run`: a study with progress, from its file to its report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from delaylab import dataset, study
+from delaylab.analysis.claims import KNOWN as KNOWN_CLAIMS
+from delaylab.errors import BadInput
+from delaylab.report.html import write_report
+from delaylab.report.show import as_json
+from delaylab.report.terminal import print_study
+from delaylab.spec import Document, StudyFile, load_study, study_from
+from delaylab.studies import find
+
+
+def parse_only(pairs: Iterable[str]) -> dict[str, set[str]]:
+    """`factor=level` arguments; several levels of one factor add up."""
+    only: dict[str, set[str]] = {}
+    for pair in pairs:
+        factor, equals, level = pair.partition("=")
+        if not equals or not factor or not level:
+            raise BadInput(f"--only wants factor=level, got {pair!r}")
+        only.setdefault(factor, set()).add(level)
+    return only
+
+
+def load(name: str) -> StudyFile:
+    """A shipped study or a file, its claims known."""
+    loaded = load_study(find(name))
+    for position, claim in enumerate(loaded.spec.claims):
+        if claim not in KNOWN_CLAIMS:
+            known = ", ".join(KNOWN_CLAIMS)
+            raise loaded.document.refuse(f"no claim {claim!r}", ("claims", position), known)
+    return loaded
+
+
+def begin(name: str, scale: str, only: dict[str, set[str]], out: Path | None) -> Path:
+    """A new dataset's directory, with study.json in it."""
+    loaded = load(name)
+    planned = study.plan_trials(loaded, scale, only)
+    stamp = datetime.now().strftime("%Y%m%d-%H%M%S")
+    folder = out or Path("results") / f"{loaded.spec.study}-{stamp}"
+    study.begin(loaded, scale, planned, folder)
+    return folder
+
+
+def planned_in(folder: Path) -> list[study.Planned]:
+    """The trials that a dataset was begun with."""
+    record = dataset.read_study(folder).record
+    document = Document(str(folder / "study.json"), record.spec, {})
+    planned = study.plan_trials(study_from(document), record.scale, {})
+    wanted = set(record.planned)
+    return [trial for trial in planned if trial.id in wanted]
+
+
+def run(folder: Path, console: Console) -> list[study.Outcome]:
+    """Run what is left of a study's trials."""
+    planned = planned_in(folder)
+    progress = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+    )
+    with progress:
+        done = len(dataset.finished(folder))
+        bar = progress.add_task("", total=len(planned), completed=done)
+
+        def on_start(trial: study.Planned) -> None:
+            progress.update(bar, description=trial.id)
+
+        def on_end(outcome: study.Outcome) -> None:
+            progress.advance(bar)
+            if outcome.reason:
+                progress.console.print(f"[red]failed[/] {outcome.planned.id}: {outcome.reason}")
+
+        return study.run(folder, planned, on_end, on_start)
+
+
+def finish(folder: Path, console: Console) -> Path:
+    """Print the study's tables and write its report."""
+    print_study(console, folder)
+    return write_report(folder)
+
+
+def dry_run(name: str, scale: str, only: dict[str, set[str]]) -> list[dict[str, Any]]:
+    """The trials and how long each is expected to take."""
+    planned = study.plan_trials(load(name), scale, only)
+    return [
+        {
+            "id": trial.id,
+            "packets": trial.combination.probe.count,
+            "expected_s": round(trial.expected_s, 1),
+        }
+        for trial in planned
+    ]
+
+
+__all__ = ["as_json", "begin", "dry_run", "finish", "load", "parse_only", "planned_in", "run"]
