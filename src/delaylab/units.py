@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Self
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
-_TEXT = re.compile(r"\s*(?P<number>\d{1,18}(?:\.\d{1,18})?)\s*(?P<unit>[A-Za-zµμ]*)\s*")
+_TEXT = re.compile(r"\s*(?P<number>\d{1,24}(?:\.\d{1,18})?)\s*(?P<unit>[A-Za-zµμ]*)\s*")
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 from delaylab.spec.check import HERE, check_lab, host_of, link_name
 from delaylab.spec.combine import Combination, StudyFile, combinations
 from delaylab.spec.lab import HostSpec, LabSpec, LinkSpec, NodeSpec, UplinkSpec
-from delaylab.spec.source import Document, Location, read, validate
+from delaylab.spec.source import Document, Location, parse, read, validate
 from delaylab.spec.study import LoadSpec, ProbeSpec, StudySpec
 
 __all__ = [
@@ -29,6 +29,7 @@ __all__ = [
     "link_name",
     "load_lab",
     "load_study",
+    "parse",
     "study_from",
 ]
 

@@ -112,7 +112,9 @@ def validate(model: type[Model], document: Document, at: Location = ()) -> Model
     try:
         return model.model_validate(data)
     except ValidationError as error:
-        problem = error.errors(include_url=False)[0]
+        problems = error.errors(include_url=False)
+        # A misspelt field also makes another one "missing": the misspelling is the thing to say.
+        problem = min(problems, key=lambda p: p["type"] != "extra_forbidden")
         location = tuple(step for step in problem["loc"] if not _is_tag(step))
         raise document.refuse(_sentence(problem, model), (*at, *location)) from None
 

@@ -1,0 +1,166 @@
+"""Files: what is right is read as meant, what is wrong is refused with its file and line."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from delaylab.errors import BadInput
+from delaylab.spec import combinations, lab_from, load_study, parse, study_from
+from delaylab.spec.study import LoadSpec
+from delaylab.studies import FOLDER, names
+
+LAB = """\
+lab: testbed
+hosts: {sut: {}, target: {}}
+nodes:
+  probe: {kind: netns, host: sut, cpus: [1]}
+  noisy: {kind: netns, host: sut}
+  echo: {kind: native, host: target}
+links:
+  - join: [probe, noisy, echo]
+    name: lan
+  - between: [probe, echo]
+"""
+STUDY = (FOLDER / "quickstart.yaml").read_text()
+
+
+def test_a_lab_is_read_as_written() -> None:
+    lab = lab_from(parse(LAB, "lab.yaml"))
+    assert list(lab.nodes) == ["probe", "noisy", "echo"]
+    assert lab.nodes["probe"].cpus == [1]
+    assert lab.links[0].members == ["probe", "noisy", "echo"]
+    assert lab.links[1].members == ["probe", "echo"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "says"),
+    [
+        ("name: lan", "nme: lan", 9, "unknown field 'nme'; did you mean 'name'?"),
+        ("cpus: [1]", "cpu: [1]", 4, "unknown field 'cpu'; did you mean 'cpus'?"),
+        ("host: target", "host: taget", 6, "no host 'taget' (hosts: sut, target)"),
+        ("join: [probe, noisy", "join: [probe, nosy", 8, "joins 'nosy', which is not a node"),
+        ("join: [probe, noisy, echo]", "join: [probe, probe]", 8, "with itself"),
+        ("kind: netns, host: sut}", "host: sut, kind: vmware}", 5, "'native', 'shared' or 'netns'"),
+        ("kind: netns, host: sut}", "kind: netns}", 5, "node 'noisy' has no host"),
+        ("between: [probe, echo]", "between: [probe]", 10, "between"),
+        ("    name: lan", "    name: link1", 10, "two links are named 'link1'"),
+        ("lab: testbed", "lab: Test Bed", 1, "lab: string should match"),
+        ("nodes:", "nodes: {}\nnods:", 4, "unknown field 'nods'; did you mean 'nodes'?"),
+        ("lab: testbed", "lab: testbed\nlab: other", 2, "'lab' is there twice"),
+        ("links:", "links: [", 8, "not YAML"),
+    ],
+)
+def test_a_wrong_lab_is_refused_with_its_line(old: str, new: str, line: int, says: str) -> None:
+    text = LAB.replace(old, new, 1)
+    assert text != LAB
+    with pytest.raises(BadInput) as caught:
+        lab_from(parse(text, "lab.yaml"))
+    assert str(caught.value).startswith(f"lab.yaml:{line}: ")
+    assert says in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("addresses", "says"),
+    [
+        ("{probe: 10.1.0.1/24, echo: 10.1.0.1/24}", "both have the address 10.1.0.1"),
+        ("{probe: 10.1.0.1, echo: 10.1.0.300/24}", "'10.1.0.300/24' is not an address"),
+        ("{probe: 10.1.0.1/24, echo: 10.2.0.1/24}", "10.2.0.0/24"),
+        ("{probe: 10.1.0.1/24}", "none for 'echo'"),
+        ("{probe: 10.1.0.1/24, noisy: 10.1.0.2/24}", "'noisy', which is not on this link"),
+    ],
+)
+def test_wrong_addresses_are_refused(addresses: str, says: str) -> None:
+    text = LAB + f"    addresses: {addresses}\n"
+    with pytest.raises(BadInput) as caught:
+        lab_from(parse(text, "lab.yaml"))
+    assert str(caught.value).startswith("lab.yaml:11: ")
+    assert says in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("count: 400", "cuont: 400", "unknown field 'cuont'; did you mean 'count'?"),
+        (
+            "nodes.probe.kind: native",
+            "nodes.prob.kind: native",
+            "'nodes.prob.kind' leads to nothing",
+        ),
+        ("from: probe", "from: prob", "no node 'prob'"),
+        ("on: noisy}]", "on: nosy}]", "no node 'nosy'"),
+        ("cpu: 2, on", "cpu: 2, io: 1, on", "a load is exactly one of"),
+        (
+            "{network: both-ways, on: noisy, to: echo}",
+            "{network: both-ways, on: noisy}",
+            "needs `to`",
+        ),
+        ("interval: 10ms", "interval: 10", "expected a duration such as 250ms"),
+        ("protocol: icmp", "protocol: icmp, ip: 6", "the lab has none"),
+        ("rate: 100Mbit", "rate: 100MB", "expected a rate such as 100Mbit"),
+    ],
+)
+def test_a_wrong_study_is_refused(old: str, new: str, says: str) -> None:
+    text = STUDY.replace(old, new, 1)
+    assert text != STUDY
+    with pytest.raises(BadInput) as caught:
+        list(combinations(study_from(parse(text, "study.yaml")), "quick"))
+    assert says in str(caught.value)
+    assert str(caught.value).startswith("study.yaml:")
+
+
+def test_a_scale_that_is_not_there_names_those_that_are() -> None:
+    with pytest.raises(BadInput, match="scales: quick, paper"):
+        list(combinations(study_from(parse(STUDY, "study.yaml")), "huge"))
+
+
+def test_yaml_words_for_truth_stay_words() -> None:
+    assert parse("{on: off, yes: no, date: 2020-01-01}", "x").data == {
+        "on": "off",
+        "yes": "no",
+        "date": "2020-01-01",
+    }
+
+
+@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("scale", ["quick", "paper"])
+def test_every_shipped_study_has_only_combinations_that_can_be(name: str, scale: str) -> None:
+    study = load_study(FOLDER / f"{name}.yaml")
+    made = list(combinations(study, scale))
+    expected = 1
+    for levels in study.spec.factors.values():
+        expected *= len(levels)
+    assert len(made) == expected
+
+
+def test_the_paper_scale_is_the_papers() -> None:
+    for combination in combinations(load_study(FOLDER / "whiteaker2011.yaml"), "paper"):
+        assert combination.probe.count == 200
+        assert combination.probe.interval.ns == 250_000_000
+        assert combination.probe.size == 100
+
+
+def test_a_lab_file_is_found_beside_its_study(tmp_path: Path) -> None:
+    (tmp_path / "lab.yaml").write_text(LAB)
+    study = tmp_path / "study.yaml"
+    study.write_text("study: s\nlab: lab.yaml\nprobe: {from: probe, to: echo}\n")
+    (only,) = combinations(load_study(study), "quick")
+    assert only.lab.lab == "testbed"
+    study.write_text("study: s\nlab: other.yaml\nprobe: {from: probe, to: echo}\n")
+    with pytest.raises(BadInput, match=r"study.yaml:2: no lab file .*other.yaml"):
+        load_study(study)
+
+
+@given(st.text(max_size=200))
+def test_any_text_is_a_lab_or_one_line(text: str) -> None:
+    try:
+        lab_from(parse(text, "lab.yaml"))
+    except BadInput as error:
+        assert str(error).startswith("lab.yaml")
+
+
+def test_a_load_says_what_it_is() -> None:
+    load = LoadSpec.model_validate({"disk": 3, "on": "noisy"})
+    assert (load.what, load.workers) == ("disk", 3)

@@ -1,0 +1,71 @@
+"""Quantities are exact, refuse what is not whole, and print back as they were meant."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from delaylab.units import Duration, Quantity, Rate, Size
+
+KINDS = (Duration, Rate, Size)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(value=st.integers(min_value=0, max_value=10**19))
+def test_what_is_printed_reads_back(kind: type[Quantity], value: int) -> None:
+    quantity = kind(value)
+    assert kind.parse(str(quantity)) == quantity
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        (Duration, "250ms"),
+        (Duration, "1us"),
+        (Duration, "1.5s"),
+        (Duration, "90s"),
+        (Duration, "2h"),
+        (Rate, "1Gbit"),
+        (Rate, "2.5Gbit"),
+        (Rate, "100Mbit"),
+        (Size, "64MiB"),
+        (Size, "16KiB"),
+        (Size, "100B"),
+    ],
+)
+def test_prints_as_it_was_meant(kind: type[Quantity], text: str) -> None:
+    assert str(kind.parse(text)) == text
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "value"),
+    [
+        (Duration, "0.1us", 100),
+        (Duration, "1µs", 1_000),
+        (Duration, "1 min", 60 * 10**9),
+        (Duration, "0", 0),
+        (Rate, "10Mbps", 10**7),
+        (Size, "1KiB", 1024),
+        (Size, "1kB", 1000),
+    ],
+)
+def test_means(kind: type[Quantity], text: str, value: int) -> None:
+    assert kind.parse(text).value == value
+
+
+@pytest.mark.parametrize("text", ["0.1ns", "-1s", "5", "ms", "", "1 fortnight", "1e3s", "nan"])
+def test_what_is_no_duration_is_refused_with_an_example(text: str) -> None:
+    with pytest.raises(ValueError, match="250ms|whole number of ns"):
+        Duration.parse(text)
+
+
+@given(st.text(max_size=20))
+def test_any_text_is_a_size_or_a_value_error(text: str) -> None:
+    try:
+        size = Size.parse(text)
+    except ValueError:
+        return
+    assert size.bytes >= 0
+
+
+def test_sums_are_exact() -> None:
+    assert sum(int(Duration.parse("0.1us")) for _ in range(10)) == Duration.parse("1us").ns
