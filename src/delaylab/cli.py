@@ -52,7 +52,9 @@ def _print_json(value: Any) -> None:
 
 @app.command()
 def ping(
-    host: Annotated[str, typer.Argument(help="Any address or name; no lab is needed.")],
+    host: Annotated[
+        str, typer.Argument(metavar="HOST", help="Any address or name; no lab is needed.")
+    ],
     count: Annotated[int | None, typer.Option("--count", "-c", min=1, help="Stop after N.")] = None,
     interval: Annotated[str, typer.Option("--interval", "-i", help="Such as 200ms.")] = "1s",
     size: Annotated[int, typer.Option("--size", "-s", min=24, help="Payload in bytes.")] = 56,
@@ -203,26 +205,23 @@ def ps(as_json: Json = False) -> None:
         print_labs(labs, console)
 
 
-@app.command("exec", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+@app.command("exec", context_settings={"ignore_unknown_options": True})
 def execute(
-    context: typer.Context,
-    node: Annotated[str, typer.Argument(help="A node, a host, or `wire`.")],
+    node: Annotated[str, typer.Argument(metavar="NODE", help="A node, a host, or `wire`.")],
+    command: Annotated[list[str], typer.Argument(metavar="-- COMMAND …", help="What to run.")],
     lab_name: LabOption = None,
 ) -> None:
     """Run a command in a node: `delaylab exec NODE -- COMMAND …`; its exit code is ours."""
     from delaylab import lab
     from delaylab.verbs import execute as verb
 
-    if not context.args:
-        raise BadInput("no command", fix="delaylab exec NODE -- COMMAND …")
     terminal = sys.stdin.isatty() and sys.stdout.isatty()
-    code = verb.run(lab.attach(lab_name), node, context.args, terminal=terminal)
-    raise typer.Exit(code)
+    raise typer.Exit(verb.run(lab.attach(lab_name), node, command, terminal=terminal))
 
 
 @app.command()
 def shell(
-    node: Annotated[str, typer.Argument(help="A node, a host, or `wire`.")],
+    node: Annotated[str, typer.Argument(metavar="NODE", help="A node, a host, or `wire`.")],
     lab_name: LabOption = None,
 ) -> None:
     """Open a shell in a node."""
@@ -266,7 +265,9 @@ def doctor(as_json: Json = False) -> None:
 
 
 @app.command()
-def schema(of: Annotated[FileKind, typer.Argument(help="Which file format.")]) -> None:
+def schema(
+    of: Annotated[FileKind, typer.Argument(metavar="lab|study", help="Which file format.")],
+) -> None:
     """Print the JSON schema of lab or study files, for editors."""
     from delaylab.verbs.schema import schema as verb
 

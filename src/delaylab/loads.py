@@ -1,8 +1,8 @@
 """Competing work: stress-ng's stressors and iperf3's bulk TCP, run in nodes through their agents.
 
-The stressors follow Whiteaker et al. 2011, section 3.3: CPU loops over sqrt(), I/O over sync(), disk
-alternates write() and unlink(), memory maps, touches and unmaps; network is two TCP connections
-that send in opposite directions through the measured interface.
+The stressors follow Whiteaker et al. 2011, section 3.3: CPU loops over sqrt(), I/O over sync(),
+disk alternates write() and unlink(), memory maps, touches and unmaps; network is two TCP
+connections that send in opposite directions through the measured interface.
 """
 
 from __future__ import annotations

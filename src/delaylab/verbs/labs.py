@@ -20,10 +20,16 @@ def print_plan(plan: Plan, console: Console) -> None:
         extras = [f"isolated: {' '.join(agent.isolate)}"] if agent.isolate else []
         extras += [f"CPUs {','.join(map(str, agent.cpus))}"] if agent.cpus else []
         place = network.get(agent.network, f"the network of {agent.network}")
-        console.print(f"  agent    {agent.name} in {'; '.join([place, *extras])}", highlight=False)
+        console.print(
+            f"  agent    {agent.name} in {'; '.join([place, *extras])}",
+            highlight=False,
+            soft_wrap=True,
+        )
     for operation in plan.operations:
         message = operation_message(operation)
-        console.print(f"  {message.pop('do'):<8} {_words(message)}", highlight=False)
+        console.print(
+            f"  {message.pop('do'):<8} {_words(message)}", highlight=False, soft_wrap=True
+        )
 
 
 def _words(message: dict[str, Any]) -> str:

@@ -1,0 +1,95 @@
+"""A known delay, put between two points in one direction, is found there and nowhere else."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+from delaylab.analysis.segments import complete, packets, segments
+
+from delaylab.dataset import Way
+from delaylab.lab import Lab, temporary
+from delaylab.spec import Combination, LabSpec, ProbeSpec
+from delaylab.trial import Recording, measure
+
+FORWARDER = Path(__file__).parent.parent / "forwarder.py"
+TOLERANCE_NS = 50_000
+LAB = LabSpec.model_validate(
+    {
+        "lab": "truth",
+        "hosts": {"sut": {}, "target": {}},
+        "nodes": {
+            "probe": {"kind": "netns", "host": "sut"},
+            "echo": {"kind": "netns", "host": "target"},
+        },
+        "links": [{"join": ["probe", "echo"], "name": "lan"}],
+    }
+)
+PROBE = ProbeSpec.model_validate(
+    {"from": "probe", "to": "echo", "count": 100, "interval": "12ms", "at_rest": 0, "late": "200ms"}
+)
+PLACES = {
+    # where: (agent, port to put the forwarder behind, port is nearer to the sender, the segment)
+    "host": ("host.sut", "vif-probe", True, ("sender.vif", "sender.uplink")),
+    "wire": ("wire", "to-sut", True, ("sender.uplink", "wire")),
+    "far": ("host.target", "vif-echo", False, ("responder.uplink", "responder.vif")),
+}
+
+
+def in_network(lab: Lab, agent: str, *argv: str) -> None:
+    enter = ["nsenter", "--target", str(lab.pid(agent)), "--net"]
+    subprocess.run([*enter, *argv], check=True, capture_output=True, timeout=10)
+
+
+@contextmanager
+def delaying(lab: Lab, place: str, leg: str, delay_ns: int) -> Iterator[None]:
+    """Take a port out of its bridge and put the forwarder between the two."""
+    agent, port, near_sender, _ = PLACES[place]
+    in_network(lab, agent, "ip", "link", "set", port, "nomaster")
+    in_network(lab, agent, "ip", "link", "add", "fwd0", "type", "veth", "peer", "fwd1")
+    in_network(lab, agent, "ip", "link", "set", "fwd1", "master", "br-lan", "up")
+    in_network(lab, agent, "ip", "link", "set", "fwd0", "up")
+    outward = (leg == "request") == near_sender
+    direction = "left-to-right" if outward else "right-to-left"
+    enter = ["nsenter", "--target", str(lab.pid(agent)), "--net"]
+    forwarder = [sys.executable, str(FORWARDER), port, "fwd0"]
+    process = subprocess.Popen(
+        [*enter, *forwarder, "--delay-ns", str(delay_ns), "--direction", direction],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        yield
+    finally:
+        process.communicate(timeout=10)
+
+
+def medians(recording: Recording) -> dict[tuple[str, str, str], float]:
+    path = Way.model_validate(recording.record["path"])
+    table = complete(packets(recording.stamps, recording.probes, path), path)
+    assert len(table) >= 0.9 * PROBE.count
+    return {
+        (s.leg, s.start, s.end): float(np.median(s.delay_ns))
+        for s in segments(table, path)
+        if not s.merged
+    }
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("delay_ms", [1, 5])
+@pytest.mark.parametrize("leg", ["request", "reply"])
+@pytest.mark.parametrize("place", PLACES)
+def test_a_known_delay_is_found_where_it_is(place: str, leg: str, delay_ms: int) -> None:
+    with temporary(LAB, accounting=False) as lab, delaying(lab, place, leg, delay_ms * 10**6):
+        found = medians(measure(lab, Combination({}, LAB, (), PROBE), probe_id=7))
+    start, end = PLACES[place][3]
+    wanted = (leg, start, end) if leg == "request" else (leg, end, start)
+    assert abs(found.pop(wanted) - delay_ms * 10**6) < TOLERANCE_NS
+    assert max(found.values()) < 4 * TOLERANCE_NS, found

@@ -1,0 +1,60 @@
+"""Writes docs/cli/VERB.md for every verb, from the command line itself."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import typer
+from typer.main import get_command
+
+from delaylab.cli import app
+
+FOLDER = Path(__file__).parent.parent / "docs" / "cli"
+WIDTH = 80
+
+
+def pages() -> dict[str, str]:
+    """File name -> text: one page for every verb, and an index."""
+    group = get_command(app)
+    assert isinstance(group, typer.core.TyperGroup)
+    made = {}
+    rows = []
+    for name, command in sorted(group.commands.items()):
+        made[f"{name}.md"] = _page(name, command)
+        first = (command.help or "").splitlines()[0]
+        rows.append(f"| [`delaylab {name}`]({name}.md) | {first} |")
+    made["README.md"] = "# Command line\n\n| verb | |\n|---|---|\n" + "\n".join(rows) + "\n"
+    return made
+
+
+def _page(name: str, command: typer.core.TyperCommand) -> str:
+    context = typer.Context(command, info_name=f"delaylab {name}")
+    usage = command.get_usage(context).removeprefix("Usage: ")
+    lines = [f"# delaylab {name}", "", (command.help or "").strip(), "", f"    {usage}", ""]
+    rows = []
+    for parameter in command.get_params(context):
+        record = parameter.get_help_record(context)
+        if record is not None:
+            option, text = (part.replace("|", "\\|") for part in record)
+            rows.append(f"| `{option.strip()}` | {text} |")
+    return "\n".join([*lines, "| | |", "|---|---|", *rows, ""])
+
+
+def main() -> int:
+    """Write the pages; with --check, say which differ and fail."""
+    stale = []
+    for name, text in pages().items():
+        path = FOLDER / name
+        if not path.exists() or path.read_text() != text:
+            stale.append(name)
+            if "--check" not in sys.argv:
+                FOLDER.mkdir(exist_ok=True)
+                path.write_text(text)
+    for name in stale:
+        print(f"docs/cli/{name}", "differs" if "--check" in sys.argv else "written")
+    return int("--check" in sys.argv and bool(stale))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
