@@ -40,20 +40,21 @@ class Account:
 NOWHERE = "scheduled, never seen"
 
 
-def account(packets: pl.DataFrame, trial: TrialRecord) -> Account:
-    """Account for every scheduled packet (one row each) at every point."""
-    names = columns(trial.path)
-    last = last_seen(packets, trial.path)
+def account(packets: pl.DataFrame, trials: list[TrialRecord]) -> Account:
+    """Account for every scheduled packet (one row each) of trials with one path, at every point."""
+    path = trials[0].path
+    names = columns(path)
+    last = last_seen(packets, path)
     lost = last.filter(last < len(names) - 1)
     labels = [NOWHERE, *names]
     counts = lost.value_counts(name="n").sort(lost.name)
     return Account(
         scheduled=len(packets),
         outcomes=dict(packets["outcome"].value_counts().sort("outcome").iter_rows()),
-        points=[_at(packets, trial.path, last, index) for index in range(len(names))],
+        points=[_at(packets, path, last, index) for index in range(len(names))],
         lost_after={labels[where + 1]: n for where, n in counts.iter_rows()},
-        absent=dict(trial.absent),
-        responder_dropped=trial.responder_icmp.get("OutErrors", 0),
+        absent=dict(trials[0].absent),
+        responder_dropped=sum(t.responder_icmp.get("OutErrors", 0) for t in trials),
     )
 
 

@@ -80,7 +80,7 @@ def segments(table: pl.DataFrame, path: Way) -> list[Segment]:
         series = table[column(leg, point)]
         rows = np.flatnonzero(series.is_not_null().to_numpy())
         now = series.fill_null(0).to_numpy()
-        for start in np.unique(last_point[rows]):
+        for start in np.unique(last_point[rows]).tolist():
             chosen = rows[last_point[rows] == start]
             delay = now[chosen] - last_time[chosen]
             found.append(_segment(stations[start], stations[index], index - start, chosen, delay))

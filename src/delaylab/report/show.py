@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from delaylab.analysis.claims import Finding
+from delaylab.analysis.findings import findings
+from delaylab.analysis.group import Group, SegmentSummary, analyse, groups
 from delaylab.analysis.statistics import Quantile, Summary
-from delaylab.analysis.trial import SegmentSummary, TrialSummary, analyse
-from delaylab.dataset import TrialRecord, read_study
+from delaylab.dataset import Study, TrialRecord, read_study
 
 
 def as_json(directory: Path) -> dict[str, Any]:
@@ -16,27 +18,35 @@ def as_json(directory: Path) -> dict[str, Any]:
     `rtt` is round trip; a segment's delay is one way. Raises `BadInput` for a damaged dataset.
     """
     study = read_study(directory)
-    trials = [
-        _trial(trial, analyse(study, trial) if trial.status == "ok" else None)
-        for trial in study.trials
-    ]
+    found = list(groups(study))
+    alone = {group.trials[0].id: group for group in found if len(group.trials) == 1}
     return {
         "study": study.record.study,
         "machine": study.record.machine.model_dump(),
-        "trials": trials,
-        "claims": [],
+        "trials": [_trial(study, trial, alone) for trial in study.trials],
+        "claims": [_claim(finding) for finding in findings(study, found)],
     }
 
 
-def _trial(trial: TrialRecord, summary: TrialSummary | None) -> dict[str, Any]:
-    return {
+def _trial(study: Study, trial: TrialRecord, alone: dict[str, Group]) -> dict[str, Any]:
+    head = {
         "id": trial.id,
         "factors": trial.factors,
         "status": trial.status,
         "reason": trial.reason,
-        "warnings": [warning.model_dump() for warning in trial.warnings],
-        "rtt": {name: _summary(s) for name, s in summary.rtt.items()} if summary else {},
-        "segments": [_segment(segment) for segment in summary.segments] if summary else [],
+    }
+    if trial.status != "ok":
+        warnings = [warning.model_dump() for warning in trial.warnings]
+        return {**head, "warnings": warnings, "rtt": {}, "segments": []}
+    group = alone.get(trial.id) or analyse(study, [trial])
+    return {
+        **head,
+        "warnings": [
+            {"kind": doubt.kind, "message": doubt.message, "remedy": doubt.remedy}
+            for doubt in group.doubts
+        ],
+        "rtt": {name: _summary(summary) for name, summary in group.rtt.items()},
+        "segments": [_segment(segment) for segment in group.segments],
     }
 
 
@@ -64,4 +74,17 @@ def _summary(summary: Summary) -> dict[str, Any]:
 
 
 def _quantile(name: str, quantile: Quantile) -> dict[str, Any]:
-    return {name: quantile.value, f"{name}_interval": quantile.interval}
+    interval = list(quantile.interval) if quantile.interval else None
+    return {name: quantile.value, f"{name}_interval": interval}
+
+
+def _claim(finding: Finding) -> dict[str, Any]:
+    return {
+        "id": finding.id,
+        "text": finding.text,
+        "verdict": finding.verdict,
+        "why": finding.why,
+        "effect": finding.effect,
+        "interval": list(finding.interval) if finding.interval else None,
+        "unit": finding.unit,
+    }
