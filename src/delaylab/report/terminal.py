@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from rich.console import Console
@@ -16,8 +17,11 @@ from delaylab.analysis.group import Group, groups
 from delaylab.analysis.statistics import Summary
 from delaylab.dataset import Study, read_study
 from delaylab.report import words
+from delaylab.report.arrange import Panel, panels, usual
 
 COLOURS = {"reproduced": "green", "not reproduced": "red", "not testable here": "yellow"}
+# Groups beside each other in a terminal of 100 columns.
+COLUMNS = 3
 ARROWS = {"sending": "→", "receiving": "←", "remote": "↻"}
 
 
@@ -32,27 +36,39 @@ def print_study(console: Console, directory: Path) -> None:
         style="dim",
         highlight=False,
     )
-    for group in found:
-        console.print(layer_table(group))
+    for panel in panels(found):
+        for table in layer_tables(panel):
+            console.print(table)
     if study.record.claims:
         console.print(claims_table(findings(study, found)))
     _print_doubts(console, found)
     _print_unfinished(console, study)
 
 
-def layer_table(group: Group) -> Table:
-    """Return the delay per layer and direction of one group, in the order of the packet's way."""
-    table = Table(title=_title(group), title_justify="left", expand=False)
-    table.add_column("layer (→ sending, ← receiving, ↻ remote)", min_width=40)
-    for name in ("n", "median", "p90", "p99", "max"):
-        table.add_column(name, justify="right", min_width=8)
-    for part in group.segments:
-        mark = " (merged)" if part.merged else ""
-        _row(table, f"{ARROWS[part.direction]} {part.layer}{mark}", part.delay)
+def layer_tables(panel: Panel) -> Iterator[Table]:
+    """Yield the delays per layer and direction of one kind of node, `COLUMNS` groups a table."""
+    for first in range(0, len(panel.groups), COLUMNS):
+        chosen = slice(first, first + COLUMNS)
+        yield _layer_table(panel.title, panel.groups[chosen], panel.labels[chosen])
+
+
+def _layer_table(title: str, chosen: list[Group], labels: list[str]) -> Table:
+    table = Table(
+        title=f"{escape(title)}: delay per layer, median / p99",
+        caption="→ sending, ← receiving, ↻ remote: one way. RTT: round trip.",
+        title_justify="left",
+        caption_justify="left",
+    )
+    table.add_column("layer", min_width=28, no_wrap=True)
+    for group, label in zip(chosen, labels, strict=True):
+        table.add_column(f"{escape(label)}\n{_count(group)}", justify="right", min_width=17)
+    parts = [{(p.leg, p.start, p.end): p for p in usual(group)} for group in chosen]
+    for key, part in {key: part for found in parts for key, part in found.items()}.items():
+        cells = [_cell(found[key].delay if key in found else None) for found in parts]
+        table.add_row(f"{ARROWS[part.direction]} {part.layer}", *cells)
     table.add_section()
     for name, text in (("app", "user RTT"), ("stack", "kernel RTT"), ("wire", "wire RTT")):
-        if name in group.rtt:
-            _row(table, text, group.rtt[name], "bold")
+        table.add_row(text, *(_cell(group.rtt.get(name)) for group in chosen), style="bold")
     return table
 
 
@@ -69,21 +85,16 @@ def claims_table(found: list[Finding]) -> Table:
     return table
 
 
-def _title(group: Group) -> str:
-    n = sum(group.account.outcomes.values())
+def _count(group: Group) -> str:
     lost = sum(group.account.lost_after.values())
-    return f"{escape(group.label)}: {n} packets, {lost} lost; one-way delays, then RTTs"
+    answered = group.rtt["app"].n if "app" in group.rtt else 0
+    return f"n {answered}, lost {lost}"
 
 
-def _row(table: Table, name: str, delays: Summary, style: str | None = None) -> None:
-    values = (delays.median, delays.p90, delays.p99)
-    table.add_row(
-        name,
-        str(delays.n),
-        *(words.quantile(value) for value in values),
-        words.delay(delays.max),
-        style=style,
-    )
+def _cell(delays: Summary | None) -> str:
+    if delays is None:
+        return "–"
+    return f"{words.quantile(delays.median)} / {words.quantile(delays.p99)}"
 
 
 def _print_doubts(console: Console, found: list[Group]) -> None:
