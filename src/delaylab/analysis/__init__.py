@@ -1,0 +1,1 @@
+"""Pure functions: tables in, tables out."""

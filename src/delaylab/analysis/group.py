@@ -1,0 +1,150 @@
+"""The trials of one combination of levels, and what they say together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import polars as pl
+
+from delaylab.analysis import accounting, rtt, segments
+from delaylab.analysis.accounting import Account
+from delaylab.analysis.doubts import Doubt, doubts
+from delaylab.analysis.layers import SLIP
+from delaylab.analysis.outliers import outliers
+from delaylab.analysis.statistics import Summary, summarise
+from delaylab.dataset import Study, TrialRecord
+
+# Packets kept of a group for charts and claims: every k-th, so that a dataset of any size fits.
+KEPT = 20_000
+# Packets sent under the load; those at rest before and after serve as reference only.
+MEASURED = "load"
+REST = "rest"
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentSummary:
+    """A segment's one-way delay in µs; `merged`: it spans a point that saw nothing."""
+
+    leg: str
+    start: str
+    end: str
+    layer: str
+    direction: str
+    merged: bool
+    delay: Summary
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """What the trials of one combination of levels say. Summaries in µs, `samples` in ns.
+
+    `rtt` has the RTT at each vantage point, `deltas` the paper's terms (round trip), `one_way`
+    the sending and the receiving delay; `samples` all of these for at most `KEPT` packets.
+    `outliers` counts flagged user RTTs, of which none is dropped.
+    """
+
+    trials: list[TrialRecord]
+    rtt: dict[str, Summary]
+    deltas: dict[str, Summary]
+    one_way: dict[str, Summary]
+    segments: list[SegmentSummary]
+    account: Account
+    outliers: int
+    doubts: list[Doubt]
+    samples: pl.DataFrame
+
+    @property
+    def factors(self) -> dict[str, str]:
+        """The levels that these trials share."""
+        return self.trials[0].factors
+
+    @property
+    def kind(self) -> str:
+        """The technology of the sender: `native`, `shared`, `netns`, …."""
+        sender = self.trials[0].sender
+        return sender.kind if sender else "unknown"
+
+    @property
+    def load(self) -> str:
+        """The names of the loads, joined by `+`; `rest` if there is none."""
+        return load_name(self.trials[0])
+
+    @property
+    def label(self) -> str:
+        """The levels, as a reader sees them."""
+        return ", ".join(self.factors.values()) or self.trials[0].id
+
+
+def load_name(trial: TrialRecord) -> str:
+    """Return the trial's loads by their names, not by how the study spells its levels."""
+    names = sorted({load.load for load in trial.loads})
+    return "+".join(names) or REST
+
+
+def groups(study: Study) -> Iterator[Group]:
+    """Analyse a study one group at a time, in the order of its factors' levels."""
+    together: dict[tuple[str, ...], list[TrialRecord]] = {}
+    for trial in study.trials:
+        if trial.status == "ok":
+            together.setdefault(tuple(trial.factors.values()), []).append(trial)
+    for levels in sorted(together, key=lambda levels: _order(study, levels)):
+        yield analyse(study, together[levels])
+
+
+def analyse(study: Study, trials: list[TrialRecord]) -> Group:
+    """Analyse finished trials of the same levels; reads their tables and lets them go again."""
+    path = trials[0].path
+    packets = pl.concat(
+        [segments.packets(study.stamps(t.id), study.probes(t.id), path) for t in trials]
+    )
+    measured = packets.filter(pl.col("phase") == MEASURED)
+    answered = segments.complete(measured, path) if path.reply else measured.clear()
+    trips = rtt.round_trips(answered)
+    parts = _segments(measured, answered, trials[0])
+    account = accounting.account(packets, trials)
+    summaries = _summaries(trips, rtt.VANTAGE)
+    user = trips["app"].drop_nulls().to_numpy()
+    return Group(
+        trials=trials,
+        rtt=summaries,
+        deltas=_summaries(trips, rtt.DELTAS),
+        one_way=_summaries(trips, rtt.ONE_WAY),
+        segments=parts,
+        account=account,
+        outliers=int(outliers(user).sum()),
+        doubts=doubts(trials, measured, account, user),
+        samples=_thinned(trips),
+    )
+
+
+def _order(study: Study, levels: tuple[str, ...]) -> list[int]:
+    factors = list(study.record.factors.values())
+    return [
+        known.index(level) if level in known else len(known)
+        for known, level in zip(factors, levels, strict=False)
+    ]
+
+
+def _thinned(table: pl.DataFrame) -> pl.DataFrame:
+    return table.gather_every(max(1, -(-len(table) // KEPT)))
+
+
+def _summaries(trips: pl.DataFrame, names: Iterable[str]) -> dict[str, Summary]:
+    found = {name: trips[name].drop_nulls() for name in names}
+    return {name: summarise(series.to_numpy()) for name, series in found.items() if len(series)}
+
+
+def _segments(
+    measured: pl.DataFrame, answered: pl.DataFrame, trial: TrialRecord
+) -> list[SegmentSummary]:
+    slip = summarise(measured["slip_ns"].drop_nulls().to_numpy())
+    found = [SegmentSummary("request", "intended", "sent", SLIP, "sending", False, slip)]
+    for part in segments.segments(answered, trial.path):
+        delay = summarise(part.delay_ns)
+        found.append(
+            SegmentSummary(
+                part.leg, part.start, part.end, part.layer, part.direction, part.merged, delay
+            )
+        )
+    return found

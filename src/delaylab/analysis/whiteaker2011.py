@@ -1,0 +1,211 @@
+"""The claims of "Explaining Packet Delays under Virtualization" (Whiteaker, Schneider, Teixeira;
+ACM SIGCOMM CCR 41(1), 2011), as tests.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from delaylab.analysis.claims import ENOUGH, Claim, NotTestable, Result, by_kind, samples
+from delaylab.analysis.effects import Effect, cliffs_delta, estimate, shift
+from delaylab.analysis.group import Group
+from delaylab.analysis.statistics import Floats
+
+PAPER = "whiteaker2011"
+OWN_STACK = ("native", "shared")
+SENDING_SHARE = 0.8
+SLICE_SHARE = 0.8
+MINIMUM_OF = 10
+MINIMA = 10
+REMOVED_BY_MINIMUM = 0.5
+SMALL_QUEUES = (
+    "In the host's own stack TCP small queues (kernels since 3.6) hold the competing senders "
+    "back; the paper's kernel had none."
+)
+
+
+def network_adds_most(groups: list[Group]) -> Result:
+    """In every environment, the median delay over the wire is largest under network load."""
+    effects: dict[str, Effect] = {}
+    words: list[str] = []
+    for kind, group in by_kind(groups, "network").items():
+        network = samples(group, "total")
+        others = _others(groups, kind)
+        if network is None or not others:
+            continue
+        largest = max(others, key=lambda load: float(np.median(others[load])))
+        effects[kind] = shift(network, others[largest])
+        delta = cliffs_delta(network, others[largest])
+        words.append(
+            f"{kind}: {_median(network)} under network load, at most {_median(others[largest])} "
+            f"({largest}); Cliff's delta {delta:+.2f}"
+        )
+    weakest = _weakest(effects, "needs trials with network load and with another load or none")
+    holds = effects[weakest].interval[0] > 0
+    note = "" if holds or weakest not in OWN_STACK else f". {SMALL_QUEUES}"
+    return Result(holds, "; ".join(words) + note, effects[weakest], "µs")
+
+
+def kernel_closer_than_user(groups: list[Group]) -> Result:
+    """In the host's own stack, kernel stamps are closer to the wire than to user space."""
+    effects: dict[str, Effect] = {}
+    words: list[str] = []
+    for group in groups:
+        kernel, user = samples(group, "ΔKern"), samples(group, "ΔUser")
+        if group.kind not in OWN_STACK or kernel is None or user is None:
+            continue
+        name = f"{group.kind}, {group.load}"
+        effects[name] = shift(user, kernel)
+        words.append(f"{name}: ΔUser {_median(user)}, ΔKern {_median(kernel)}")
+    weakest = _weakest(effects, "needs a sender in the host's own stack, and the point wire")
+    return Result(effects[weakest].interval[0] > 0, "; ".join(words), effects[weakest], "µs")
+
+
+def sending_not_receiving(groups: list[Group]) -> Result:
+    """Under network load at least 80 % of the local delay arises on the way to the wire."""
+    effects: dict[str, Effect] = {}
+    words: list[str] = []
+    for kind, group in by_kind(groups, "network").items():
+        sending, receiving = samples(group, "sending"), samples(group, "receiving")
+        if sending is None or receiving is None:
+            continue
+        effects[kind] = estimate([sending, receiving], _share_of_first)
+        words.append(f"{kind}: sending {_median(sending)}, receiving {_median(receiving)}")
+    weakest = _weakest(effects, "needs a trial under network load, and the point wire")
+    holds = effects[weakest].interval[0] >= SENDING_SHARE
+    note = "" if holds or weakest not in OWN_STACK else f". {SMALL_QUEUES}"
+    return Result(holds, "; ".join(words) + note, effects[weakest], "share")
+
+
+def xen_bimodal(groups: list[Group]) -> Result:
+    """Under CPU or I/O load, Xen's user RTTs are below 1 ms or above 10 ms, and few in between."""
+    effects: dict[str, Effect] = {}
+    words: list[str] = []
+    both = True
+    for group in groups:
+        user = samples(group, "app")
+        if group.kind != "xen" or group.load not in ("cpu", "io") or user is None:
+            continue
+        low, high = float(np.mean(user < 1000)), float(np.mean(user > 10_000))
+        both = both and min(low, high) > 0.01
+        effects[group.load] = estimate([user], _share_outside)
+        words.append(f"{group.load}: {low:.0%} below 1 ms, {high:.0%} above 10 ms")
+    weakest = _weakest(effects, "needs senders of kind xen under CPU or I/O load")
+    holds = both and effects[weakest].interval[0] >= SLICE_SHARE
+    return Result(holds, "; ".join(words), effects[weakest], "share")
+
+
+def virtual_interface_not_hypervisor(groups: list[Group]) -> Result:
+    """Under network load, kernel RTTs of a container with a virtual interface are closer to Xen's
+    than those of a sender in the host's own stack are.
+    """
+    kinds = by_kind(groups, "network")
+    own = next((kinds[kind] for kind in reversed(OWN_STACK) if kind in kinds), None)
+    if own is None or "netns" not in kinds or "xen" not in kinds:
+        present = ", ".join(kinds) or "none"
+        raise NotTestable(f"needs senders of kind xen, netns and native; here: {present}")
+    series = [samples(group, "stack") for group in (own, kinds["netns"], kinds["xen"])]
+    known = [values for values in series if values is not None]
+    if len(known) < len(series):
+        raise NotTestable(f"needs at least {ENOUGH} kernel RTTs of each kind")
+    effect = estimate(known, _closer_to_last)
+    why = (
+        f"kernel RTT: {own.kind} {_median(known[0])}, netns {_median(known[1])}, "
+        f"xen {_median(known[2])}"
+    )
+    return Result(effect.interval[0] > 0, why, effect, "µs")
+
+
+def minimum_helps(groups: list[Group]) -> Result:
+    """Under network load, the minimum of 10 probes loses at least half of the local delay."""
+    effects: dict[str, Effect] = {}
+    words: list[str] = []
+    for kind, group in by_kind(groups, "network").items():
+        total = samples(group, "total")
+        if total is None or len(total) < MINIMUM_OF * MINIMA:
+            continue
+        minima = total[: len(total) // MINIMUM_OF * MINIMUM_OF].reshape(-1, MINIMUM_OF).min(axis=1)
+        effects[kind] = estimate([minima, total], _removed)
+        words.append(f"{kind}: one probe {_median(total)}, minimum of 10 {_median(minima)}")
+    weakest = _weakest(effects, "needs at least 100 packets under network load, and the point wire")
+    holds = effects[weakest].interval[0] >= REMOVED_BY_MINIMUM
+    return Result(holds, "; ".join(words), effects[weakest], "share")
+
+
+CLAIMS = {
+    claim.id: claim
+    for claim in (
+        Claim(
+            "network-adds-most",
+            "Network load adds the most delay, in every environment.",
+            PAPER,
+            network_adds_most,
+        ),
+        Claim(
+            "kernel-closer-than-user",
+            "Kernel stamps sit far closer to the wire than user-space stamps.",
+            PAPER,
+            kernel_closer_than_user,
+        ),
+        Claim(
+            "sending-not-receiving",
+            "Under network load almost all delay is added while sending, little while receiving.",
+            PAPER,
+            sending_not_receiving,
+        ),
+        Claim(
+            "xen-bimodal",
+            "Under CPU or I/O load Xen's RTTs have two modes: below 1 ms or above 10 ms.",
+            PAPER,
+            xen_bimodal,
+        ),
+        Claim(
+            "virtual-interface-not-hypervisor",
+            "The virtual interface, not the hypervisor, explains the delay under network load.",
+            PAPER,
+            virtual_interface_not_hypervisor,
+        ),
+        Claim(
+            "minimum-helps",
+            "Taking the minimum of several probes removes most of the delay that load adds.",
+            PAPER,
+            minimum_helps,
+        ),
+    )
+}
+
+
+def _others(groups: list[Group], kind: str) -> dict[str, Floats]:
+    found = {g.load: samples(g, "total") for g in groups if g.kind == kind and g.load != "network"}
+    return {load: values for load, values in found.items() if values is not None}
+
+
+def _weakest(effects: dict[str, Effect], needs: str) -> str:
+    """Return where the claim has the least support; it must hold even there."""
+    if not effects:
+        raise NotTestable(f"{needs}, each with at least {ENOUGH} packets")
+    return min(effects, key=lambda name: effects[name].interval[0])
+
+
+def _share_of_first(series: list[Floats]) -> Floats:
+    first, second = (np.median(values, axis=-1) for values in series)
+    return np.asarray(first / (first + second))
+
+
+def _share_outside(series: list[Floats]) -> Floats:
+    return np.asarray(np.mean((series[0] < 1000) | (series[0] > 10_000), axis=-1))
+
+
+def _closer_to_last(series: list[Floats]) -> Floats:
+    own, container, xen = (np.median(values, axis=-1) for values in series)
+    return np.asarray(np.abs(own - xen) - np.abs(container - xen))
+
+
+def _removed(series: list[Floats]) -> Floats:
+    minima, total = (np.median(values, axis=-1) for values in series)
+    return np.asarray(1 - minima / total)
+
+
+def _median(values: Floats) -> str:
+    middle = float(np.median(values))
+    return f"{middle / 1000:.2f} ms" if middle >= 1000 else f"{middle:.1f} µs"

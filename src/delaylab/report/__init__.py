@@ -1,0 +1,1 @@
+"""Tables in, text, pictures and pages out."""

@@ -1,0 +1,49 @@
+"""How groups are laid beside each other: one picture per packet's way, one row per load."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from delaylab.analysis.group import Group, SegmentSummary
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """Groups whose packets passed the same points of the same kind of node, with row labels."""
+
+    title: str
+    groups: list[Group]
+    labels: list[str]
+
+
+def panels(groups: list[Group]) -> list[Panel]:
+    """Return the groups by the sender's technology and path, in the order given."""
+    together: dict[tuple[str, ...], list[Group]] = {}
+    for group in groups:
+        path = group.trials[0].path
+        together.setdefault((group.kind, *path.request, "|", *path.reply), []).append(group)
+    return [_panel(alike) for alike in together.values()]
+
+
+def usual(group: Group) -> list[SegmentSummary]:
+    """Return the slip, and the segments that at least half of the answered packets have."""
+    answered = max((part.delay.n for part in group.segments[1:]), default=0)
+    return [
+        part
+        for index, part in enumerate(group.segments)
+        if index == 0 or part.delay.n * 2 >= answered
+    ]
+
+
+def _panel(alike: list[Group]) -> Panel:
+    shared = {
+        name: level
+        for name, level in alike[0].factors.items()
+        if len(alike) > 1 and all(group.factors.get(name) == level for group in alike)
+    }
+    rows = [{k: v for k, v in group.factors.items() if k not in shared} for group in alike]
+    labels = [", ".join(row.values()) or group.load for row, group in zip(rows, alike, strict=True)]
+    sender = alike[0].trials[0].sender
+    kind = sender.kind if sender else "unknown"
+    names = [level for level in shared.values() if level != kind]
+    return Panel(", ".join([kind, *names]), alike, labels)

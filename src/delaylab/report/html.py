@@ -1,0 +1,58 @@
+"""A study as one HTML file that opens anywhere, and every chart of it as SVG and PNG."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from delaylab.analysis.group import groups
+from delaylab.dataset import read_study
+from delaylab.errors import DelaylabError
+from delaylab.report import words
+from delaylab.report.charts import to_png
+from delaylab.report.page import Page, gather
+
+TEMPLATES = Path(__file__).parent / "templates"
+
+
+def write_report(directory: Path) -> Path:
+    """Write `report.html` and `charts/` into a dataset's directory; return the page's path.
+
+    Raises `BadInput` for a damaged dataset, `DelaylabError` if the files cannot be written.
+    """
+    study = read_study(directory)
+    page = gather(study, list(groups(study)))
+    target = directory / "report.html"
+    try:
+        _write_charts(directory / "charts", page)
+        target.write_text(render(page), encoding="utf-8")
+    except OSError as error:
+        raise DelaylabError(f"cannot be written: {error.strerror}", str(target)) from error
+    return target
+
+
+def render(page: Page) -> str:
+    """Return the page as HTML that refers to nothing outside itself."""
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "delay": words.delay,
+        "quantile": words.quantile,
+        "interval": words.interval,
+        "effect": words.effect,
+    }
+    style = (TEMPLATES / "report.css").read_text(encoding="utf-8")
+    return environment.get_template("report.html.j2").render(page=page, style=style)
+
+
+def _write_charts(place: Path, page: Page) -> None:
+    place.mkdir(exist_ok=True)
+    for name, svg in [(c.name, c.svg) for c in page.charts] + [(w.name, w.svg) for w in page.ways]:
+        (place / f"{name}.svg").write_text(svg, encoding="utf-8")
+        (place / f"{name}.png").write_bytes(to_png(svg))

@@ -1,0 +1,133 @@
+"""What the page says, gathered for its template."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from delaylab.analysis.claims import Finding
+from delaylab.analysis.doubts import Doubt
+from delaylab.analysis.findings import findings
+from delaylab.analysis.group import Group, SegmentSummary
+from delaylab.dataset import Study, TrialRecord
+from delaylab.report import words
+from delaylab.report.arrange import Panel, panels
+from delaylab.report.charts import Chart, all_charts
+from delaylab.report.table1 import Part, table1
+from delaylab.report.way import drawing
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One large number at the top of the page."""
+
+    value: str
+    name: str
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class WayDrawing:
+    """The packet's way of one panel, and the points that are absent there, with reasons."""
+
+    name: str
+    title: str
+    svg: str
+    absent: dict[str, str]
+
+    @property
+    def inline(self) -> str:
+        """The drawing with its ink in the page's own colour."""
+        return self.svg.replace(' color="#20242a"', "", 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """All that the template shows."""
+
+    study: Study
+    groups: list[Group]
+    figures: list[Figure]
+    ways: list[WayDrawing]
+    findings: list[Finding]
+    charts: list[Chart]
+    table1: list[Part]
+    doubts: list[tuple[Doubt, list[str]]]
+    unfinished: list[TrialRecord]
+    missing: list[str]
+
+
+def gather(study: Study, groups: list[Group]) -> Page:
+    """Return the page of a study from its analysed groups."""
+    found = findings(study, groups)
+    return Page(
+        study=study,
+        groups=groups,
+        figures=_figures(study, groups, found),
+        ways=[_way(index, panel) for index, panel in enumerate(panels(groups), start=1)],
+        findings=found,
+        charts=all_charts(groups),
+        table1=table1(groups),
+        doubts=_doubts(groups),
+        unfinished=[trial for trial in study.trials if trial.status != "ok"],
+        missing=[t for t in study.record.planned if t not in {x.id for x in study.trials}],
+    )
+
+
+def _way(index: int, panel: Panel) -> WayDrawing:
+    absent = {
+        point: reason for group in panel.groups for point, reason in group.account.absent.items()
+    }
+    return WayDrawing(f"way-{index}-{panel.groups[0].kind}", panel.title, drawing(panel), absent)
+
+
+def _figures(study: Study, groups: list[Group], found: list[Finding]) -> list[Figure]:
+    figures = [_own_share(group) for group in groups if "total" in group.deltas][:1]
+    largest = _largest_segment(groups)
+    if largest:
+        group, part = largest
+        note = f"{part.layer}, {part.direction}, one way, {group.label}"
+        figures.append(
+            Figure(words.quantile(part.delay.median), "largest median of a segment", note)
+        )
+    if found:
+        held = sum(finding.verdict == "reproduced" for finding in found)
+        open_ = sum(finding.verdict == "not testable here" for finding in found)
+        figures.append(
+            Figure(f"{held} of {len(found)}", "claims reproduced", f"{open_} not testable here")
+        )
+    packets = sum(group.account.scheduled for group in groups)
+    lost = sum(sum(group.account.lost_after.values()) for group in groups)
+    trials = f"{sum(len(g.trials) for g in groups)} of {len(study.record.planned)} trials"
+    figures.append(Figure(f"{packets:,}".replace(",", " "), "packets", f"{lost} lost, {trials}"))
+    return figures
+
+
+def _own_share(group: Group) -> Figure:
+    user, total = group.rtt["app"].median.value, group.deltas["total"].median.value
+    share = 100 * total / user if user and total else 0
+    return Figure(
+        words.delay(user),
+        f"median user RTT, {group.label}",
+        f"{share:.0f} % of it on the sender's side of the wire",
+    )
+
+
+def _largest_segment(groups: list[Group]) -> tuple[Group, SegmentSummary] | None:
+    known = [
+        (part.delay.median.value, index, part)
+        for index, group in enumerate(groups)
+        for part in group.segments[1:]
+        if part.delay.median.value is not None and not part.merged
+    ]
+    if not known:
+        return None
+    _, index, part = max(known, key=lambda entry: entry[0])
+    return groups[index], part
+
+
+def _doubts(groups: list[Group]) -> list[tuple[Doubt, list[str]]]:
+    together: dict[Doubt, list[str]] = {}
+    for group in groups:
+        for doubt in group.doubts:
+            together.setdefault(doubt, []).append(group.label)
+    return list(together.items())

@@ -1,0 +1,90 @@
+"""The numbers of a study as JSON, for scripts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from delaylab.analysis.claims import Finding
+from delaylab.analysis.findings import findings
+from delaylab.analysis.group import Group, SegmentSummary, analyse, groups
+from delaylab.analysis.statistics import Quantile, Summary
+from delaylab.dataset import Study, TrialRecord, read_study
+
+
+def as_json(directory: Path) -> dict[str, Any]:
+    """Return the study, its trials and its claims as plain JSON values; delays in µs.
+
+    `rtt` is round trip; a segment's delay is one way. Raises `BadInput` for a damaged dataset.
+    """
+    study = read_study(directory)
+    found = list(groups(study))
+    alone = {group.trials[0].id: group for group in found if len(group.trials) == 1}
+    return {
+        "study": study.record.study,
+        "machine": study.record.machine.model_dump(),
+        "trials": [_trial(study, trial, alone) for trial in study.trials],
+        "claims": [_claim(finding) for finding in findings(study, found)],
+    }
+
+
+def _trial(study: Study, trial: TrialRecord, alone: dict[str, Group]) -> dict[str, Any]:
+    head = {
+        "id": trial.id,
+        "factors": trial.factors,
+        "status": trial.status,
+        "reason": trial.reason,
+    }
+    if trial.status != "ok":
+        warnings = [warning.model_dump() for warning in trial.warnings]
+        return {**head, "warnings": warnings, "rtt": {}, "segments": []}
+    group = alone.get(trial.id) or analyse(study, [trial])
+    return {
+        **head,
+        "warnings": [
+            {"kind": doubt.kind, "message": doubt.message, "remedy": doubt.remedy}
+            for doubt in group.doubts
+        ],
+        "rtt": {name: _summary(summary) for name, summary in group.rtt.items()},
+        "segments": [_segment(segment) for segment in group.segments],
+    }
+
+
+def _segment(segment: SegmentSummary) -> dict[str, Any]:
+    return {
+        "leg": segment.leg,
+        "from": segment.start,
+        "to": segment.end,
+        "layer": segment.layer,
+        "direction": segment.direction,
+        "merged": segment.merged,
+        **_summary(segment.delay),
+    }
+
+
+def _summary(summary: Summary) -> dict[str, Any]:
+    return {
+        "n": summary.n,
+        **_quantile("median_us", summary.median),
+        **_quantile("p90_us", summary.p90),
+        **_quantile("p99_us", summary.p99),
+        **_quantile("p999_us", summary.p999),
+        "max_us": summary.max,
+    }
+
+
+def _quantile(name: str, quantile: Quantile) -> dict[str, Any]:
+    interval = list(quantile.interval) if quantile.interval else None
+    return {name: quantile.value, f"{name}_interval": interval}
+
+
+def _claim(finding: Finding) -> dict[str, Any]:
+    return {
+        "id": finding.id,
+        "text": finding.text,
+        "verdict": finding.verdict,
+        "why": finding.why,
+        "effect": finding.effect,
+        "interval": list(finding.interval) if finding.interval else None,
+        "unit": finding.unit,
+    }

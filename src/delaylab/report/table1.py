@@ -1,0 +1,74 @@
+"""Table 1 of whiteaker2011, this machine's numbers beside the paper's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from delaylab.analysis.group import Group
+from delaylab.analysis.statistics import Summary
+from delaylab.analysis.whiteaker2011_table import CASES, ENVIRONMENTS, TABLE
+from delaylab.report import words
+
+OWN_STACK = ("ΔKern", "ΔUser", "total")
+VIRTUAL = ("Δhost", "Δnode", "ΔUser", "total")
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """Median and p99 here, with the median's interval, and the paper's two, as words."""
+
+    here: str
+    here_p99: str
+    hint: str
+    paper: str
+    paper_p99: str
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One environment's part of the table: terms as columns, loads as rows."""
+
+    kind: str
+    paper: str
+    terms: tuple[str, ...]
+    rows: list[tuple[str, list[Cell]]]
+
+
+def table1(groups: list[Group]) -> list[Part]:
+    """Return the table by environment; all delays are round trip, less the wire's RTT."""
+    together: dict[str, list[Group]] = {}
+    for group in groups:
+        if "total" in group.deltas:
+            together.setdefault(group.kind, []).append(group)
+    return [_part(kind, alike) for kind, alike in together.items()]
+
+
+def _part(kind: str, alike: list[Group]) -> Part:
+    terms = VIRTUAL if any("Δhost" in group.deltas for group in alike) else OWN_STACK
+    rows = [(_case(group), [_cell(group, term) for term in terms]) for group in alike]
+    return Part(kind, ENVIRONMENTS.get(kind, ""), terms, rows)
+
+
+def _case(group: Group) -> str:
+    return CASES.get(group.load, group.load)
+
+
+def _cell(group: Group, term: str) -> Cell:
+    here = group.deltas.get(term)
+    row = TABLE.get((group.kind, group.load))
+    there = (row.median.get(term), row.p99.get(term)) if row else (None, None)
+    return Cell(
+        words.quantile(here.median) if here else "–",
+        words.quantile(here.p99) if here else "–",
+        _hint(here) if here else "not measured",
+        _ms(there[0]),
+        _ms(there[1]),
+    )
+
+
+def _hint(here: Summary) -> str:
+    return f"n {here.n}; median's 95 % interval {words.interval(here.median.interval)}"
+
+
+def _ms(value: float | None) -> str:
+    return "" if value is None else words.delay(value * 1000)

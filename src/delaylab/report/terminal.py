@@ -1,0 +1,114 @@
+"""A study in the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from delaylab.analysis.claims import Finding
+from delaylab.analysis.doubts import Doubt
+from delaylab.analysis.findings import findings
+from delaylab.analysis.group import Group, groups
+from delaylab.analysis.statistics import Summary
+from delaylab.dataset import Study, read_study
+from delaylab.report import words
+from delaylab.report.arrange import Panel, panels, usual
+
+COLOURS = {"reproduced": "green", "not reproduced": "red", "not testable here": "yellow"}
+# Groups beside each other in a terminal of 100 columns.
+COLUMNS = 3
+ARROWS = {"sending": "→", "receiving": "←", "remote": "↻"}
+
+
+def print_study(console: Console, directory: Path) -> None:
+    """Print a study: delay per layer and direction, claims, warnings with remedies."""
+    study = read_study(directory)
+    found = list(groups(study))
+    machine = study.record.machine
+    console.print(f"[bold]{escape(study.record.title)}[/]  {escape(study.record.study)}")
+    console.print(
+        f"{machine.hostname}, {machine.cpu}, {machine.cores} cores, Linux {machine.kernel}",
+        style="dim",
+        highlight=False,
+    )
+    for panel in panels(found):
+        for table in layer_tables(panel):
+            console.print(table)
+    if study.record.claims:
+        console.print(claims_table(findings(study, found)))
+    _print_doubts(console, found)
+    _print_unfinished(console, study)
+
+
+def layer_tables(panel: Panel) -> Iterator[Table]:
+    """Yield the delays per layer and direction of one kind of node, `COLUMNS` groups a table."""
+    for first in range(0, len(panel.groups), COLUMNS):
+        chosen = slice(first, first + COLUMNS)
+        yield _layer_table(panel.title, panel.groups[chosen], panel.labels[chosen])
+
+
+def _layer_table(title: str, chosen: list[Group], labels: list[str]) -> Table:
+    table = Table(
+        title=f"{escape(title)}: delay per layer, median / p99",
+        caption="→ sending, ← receiving, ↻ remote: one way. RTT: round trip.",
+        title_justify="left",
+        caption_justify="left",
+    )
+    table.add_column("layer", min_width=28, no_wrap=True)
+    for group, label in zip(chosen, labels, strict=True):
+        table.add_column(f"{escape(label)}\n{_count(group)}", justify="right", min_width=17)
+    parts = [{(p.leg, p.start, p.end): p for p in usual(group)} for group in chosen]
+    for key, part in {key: part for found in parts for key, part in found.items()}.items():
+        cells = [_cell(found[key].delay if key in found else None) for found in parts]
+        table.add_row(f"{ARROWS[part.direction]} {part.layer}", *cells)
+    table.add_section()
+    for name, text in (("app", "user RTT"), ("stack", "kernel RTT"), ("wire", "wire RTT")):
+        table.add_row(text, *(_cell(group.rtt.get(name)) for group in chosen), style="bold")
+    return table
+
+
+def claims_table(found: list[Finding]) -> Table:
+    """Return the claims with their verdicts, effects and reasons."""
+    table = Table(title="Claims", title_justify="left", show_lines=True)
+    table.add_column("verdict", no_wrap=True)
+    table.add_column("claim and why", ratio=1)
+    table.add_column("effect [95 %]", justify="right")
+    for finding in found:
+        mark = f"{words.VERDICT_MARKS[finding.verdict]} {finding.verdict}"
+        text = Text.assemble((finding.text, "bold"), f"\n{finding.why}")
+        table.add_row(Text(mark, COLOURS[finding.verdict]), text, words.effect(finding))
+    return table
+
+
+def _count(group: Group) -> str:
+    lost = sum(group.account.lost_after.values())
+    answered = group.rtt["app"].n if "app" in group.rtt else 0
+    return f"n {answered}, lost {lost}"
+
+
+def _cell(delays: Summary | None) -> str:
+    if delays is None:
+        return "–"
+    return f"{words.quantile(delays.median)} / {words.quantile(delays.p99)}"
+
+
+def _print_doubts(console: Console, found: list[Group]) -> None:
+    together: dict[Doubt, list[str]] = {}
+    for group in found:
+        for doubt in group.doubts:
+            together.setdefault(doubt, []).append(group.label)
+    for doubt, where in together.items():
+        console.print(f"[yellow]warning[/] {escape('; '.join(where))}: {escape(doubt.message)}")
+        console.print(f"  [dim]{escape(doubt.remedy)}[/]", highlight=False)
+
+
+def _print_unfinished(console: Console, study: Study) -> None:
+    for trial in study.trials:
+        if trial.status != "ok":
+            reason = escape(trial.reason or "no reason recorded")
+            console.print(f"[red]{trial.status}[/] {escape(trial.id)}: {reason}")

@@ -1,0 +1,54 @@
+"""How numbers are written in every report."""
+
+from __future__ import annotations
+
+from delaylab.analysis.claims import Finding
+from delaylab.analysis.statistics import Interval, Quantile
+
+VERDICT_MARKS = {"reproduced": "✓", "not reproduced": "✗", "not testable here": "–"}
+
+
+def delay(us: float | None) -> str:
+    """Write a delay given in µs with three figures and its unit."""
+    if us is None:
+        return "–"
+    size = abs(us)
+    if size >= 999.5:
+        return f"{_figures(us / 1000)} ms"
+    return f"{_figures(us)} µs"
+
+
+def quantile(found: Quantile) -> str:
+    """Write a quantile, or a dash where it is not given."""
+    return delay(found.value)
+
+
+def interval(found: Interval | None) -> str:
+    """Write a 95 % interval of delays."""
+    return f"{delay(found[0])} … {delay(found[1])}" if found else "–"
+
+
+def effect(finding: Finding) -> str:
+    """Write a finding's effect with its interval."""
+    if finding.effect is None or finding.interval is None:
+        return "–"
+    low, high = finding.interval
+    if finding.unit == "share":
+        return f"{_share(finding.effect)} [{_share(low)}, {_share(high)}]"
+    return f"{_signed(finding.effect)} [{_signed(low)}, {_signed(high)}]"
+
+
+def _signed(us: float) -> str:
+    return ("+" if us > 0 else "") + delay(us).replace("-", "−")
+
+
+def _share(value: float) -> str:
+    """Write a share in percent, never rounded up to all or down to nothing."""
+    percent = 100 * value
+    return f"{percent:.1f} %" if 99 < percent < 100 or 0 < percent < 1 else f"{percent:.0f} %"
+
+
+def _figures(value: float) -> str:
+    size = abs(value)
+    digits = 0 if size >= 99.95 else 1 if size >= 9.995 else 2
+    return f"{value:.{digits}f}"

@@ -1,0 +1,214 @@
+"""A seeded generator of datasets with known delays, losses and missing points."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from delaylab import dataset
+
+REQUEST = {
+    "netns": [f"sender.{p}" for p in ("app", "qdisc", "stack", "vif", "uplink")] + ["wire"],
+    "native": [f"sender.{p}" for p in ("app", "qdisc", "uplink", "stack")] + ["wire"],
+}
+REPLY = {
+    "netns": ["wire"] + [f"sender.{p}" for p in ("uplink", "vif", "stack", "app")],
+    "native": ["wire"] + [f"sender.{p}" for p in ("uplink", "stack", "app")],
+}
+CLOCK = "realtime@12345678"
+START = 1_700_000_000_000_000_000
+Delay = Callable[[np.random.Generator, int], NDArray[np.float64]]
+
+
+def constant(us: float) -> Delay:
+    return lambda random, n: np.full(n, us)
+
+
+def lognormal(median_us: float, sigma: float = 0.3) -> Delay:
+    return lambda random, n: median_us * random.lognormal(0, sigma, n)
+
+
+def queue(mean_us: float, correlation: float = 0.9) -> Delay:
+    """A queue's wait: exponential, autocorrelated from packet to packet."""
+
+    def draw(random: np.random.Generator, n: int) -> NDArray[np.float64]:
+        shocks = random.normal(0, np.sqrt(1 - correlation**2), n)
+        level = np.empty(n)
+        state = random.normal()
+        for i, shock in enumerate(shocks):
+            state = correlation * state + shock
+            level[i] = state
+        return mean_us * np.exp(level - 0.5)
+
+    return draw
+
+
+@dataclass
+class Condition:
+    """One trial's truth: the delay in µs of the segment that ends at (leg, point)."""
+
+    environment: str = "netns"
+    load: str = "rest"
+    repeat: int = 1
+    packets: int = 200
+    at_rest: int = 0
+    kind: str | None = None
+    default: Delay = field(default_factory=lambda: lognormal(5))
+    delays: dict[tuple[str, str], Delay] = field(default_factory=dict)
+    lost_after: dict[int, tuple[str, str]] = field(default_factory=dict)
+    unseen: list[tuple[int, str, str]] = field(default_factory=list)
+    absent: dict[str, str] = field(default_factory=dict)
+    slip: Delay = field(default_factory=lambda: lognormal(3))
+    interval_ns: int = 5_000_000
+    seed: int = 0
+
+    @property
+    def id(self) -> str:
+        return f"environment={self.environment},load={self.load},repeat={self.repeat}"
+
+    @property
+    def technology(self) -> str:
+        return self.kind or {"shared": "shared", "native": "native"}.get(self.environment, "netns")
+
+    def stations(self) -> list[tuple[str, str]]:
+        style = "netns" if self.technology not in ("native", "shared") else "native"
+        legs = [("request", p) for p in REQUEST[style]] + [("reply", p) for p in REPLY[style]]
+        return [(leg, point) for leg, point in legs if point not in self.absent]
+
+
+def write(directory: Path, conditions: list[Condition], claims: list[str] | None = None) -> Path:
+    """Write a study of these trials, and return its directory."""
+    dataset.write_study(directory, study(conditions, claims or []))
+    for index, condition in enumerate(conditions):
+        stamps, probes = tables(condition)
+        dataset.write_trial(directory, trial(condition, index), stamps, probes, hosts())
+    return directory
+
+
+def study(conditions: list[Condition], claims: list[str]) -> dict[str, Any]:
+    return {
+        "format": 1,
+        "study": "synthetic",
+        "title": "A study with a known answer",
+        "seed": 1,
+        "scale": "quick",
+        "spec": {"study": "synthetic"},
+        "factors": {
+            "environment": list(dict.fromkeys(c.environment for c in conditions)),
+            "load": list(dict.fromkeys(c.load for c in conditions)),
+        },
+        "claims": claims,
+        "planned": [c.id for c in conditions],
+        "machine": {
+            "hostname": "bench",
+            "kernel": "6.1.0",
+            "cpu": "Example CPU 2.0 GHz",
+            "cores": 2,
+            "memory_bytes": 4 << 30,
+            "python": "3.11.2",
+            "delaylab": "0.1.0",
+            "agent": "0.1.0",
+            "clock": CLOCK,
+        },
+        "created": "2026-01-01T00:00:00+00:00",
+    }
+
+
+def trial(condition: Condition, index: int) -> dict[str, Any]:
+    stations = condition.stations()
+    loads = [] if condition.load == "rest" else [condition.load]
+    return {
+        "id": condition.id,
+        "index": index,
+        "factors": {"environment": condition.environment, "load": condition.load},
+        "repeat": condition.repeat,
+        "status": "ok",
+        "reason": None,
+        "started": "2026-01-01T00:00:00+00:00",
+        "ended": "2026-01-01T00:00:09+00:00",
+        "sender": {"node": "probe", "host": "sut", "kind": condition.technology},
+        "responder": {"node": "echo", "host": "target", "kind": "native"},
+        "protocol": "icmp",
+        "size_bytes": 100,
+        "interval_ns": condition.interval_ns,
+        "path": {
+            "request": [p for leg, p in stations if leg == "request"],
+            "reply": [p for leg, p in stations if leg == "reply"],
+        },
+        "absent": condition.absent,
+        "clock": CLOCK,
+        "warnings": [],
+        "loads": [
+            {"load": load, "on": "noisy", "to": None, "asked": {load: 1}, "achieved": {"ops": 10.0}}
+            for load in loads
+        ],
+        "taps": [{"point": "wire", "packets": 2 * condition.packets, "dropped": 0}],
+        "responder_icmp": {"OutErrors": 0},
+    }
+
+
+def tables(condition: Condition) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The stamps and the schedule of one trial."""
+    random = np.random.default_rng(condition.seed)
+    n = condition.packets + 2 * condition.at_rest
+    seq = np.arange(n, dtype=np.uint32)
+    intended = START + seq.astype(np.int64) * condition.interval_ns
+    slip = _ns(condition.slip(random, n))
+    stations = condition.stations()
+    now = intended + slip
+    alive = np.ones(n, dtype=bool)
+    parts = []
+    for index, station in enumerate(stations):
+        if index:
+            now = now + _ns(condition.delays.get(station, condition.default)(random, n))
+        seen = alive.copy()
+        seen[[s for s, leg, point in condition.unseen if (leg, point) == station]] = False
+        parts.append(_stamps(station, seq[seen], now[seen]))
+        alive[[s for s, last in condition.lost_after.items() if last == station]] = False
+    probes = pl.DataFrame(
+        {
+            "probe": np.ones(n, dtype=np.uint32),
+            "seq": seq,
+            "phase": _phases(condition),
+            "intended_ns": intended,
+            "sent_ns": intended + slip,
+            "slip_ns": slip,
+            "outcome": np.where(alive, "replied", "lost"),
+            "duplicates": np.zeros(n, dtype=np.uint16),
+            "reordered": np.zeros(n, dtype=bool),
+        }
+    )
+    return pl.concat(parts).sample(fraction=1, shuffle=True, seed=condition.seed), probes
+
+
+def hosts() -> pl.DataFrame:
+    return pl.DataFrame(
+        {"time_ns": [START], "place": ["sut"], "metric": ["cpu_busy"], "value": [0.5]}
+    )
+
+
+def _phases(condition: Condition) -> list[str]:
+    rest = condition.at_rest
+    return ["before"] * rest + ["load"] * condition.packets + ["after"] * rest
+
+
+def _ns(us: NDArray[np.float64]) -> NDArray[np.int64]:
+    return np.round(us * 1000).astype(np.int64)
+
+
+def _stamps(
+    station: tuple[str, str], seq: NDArray[np.uint32], time: NDArray[np.int64]
+) -> pl.DataFrame:
+    leg, point = station
+    return pl.DataFrame({"probe": np.ones(len(seq), dtype=np.uint32), "seq": seq}).with_columns(
+        pl.lit(leg).cast(pl.Categorical).alias("leg"),
+        pl.lit(point).cast(pl.Categorical).alias("point"),
+        pl.Series("time_ns", time),
+        pl.lit(CLOCK).cast(pl.Categorical).alias("clock"),
+    )
