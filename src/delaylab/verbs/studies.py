@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from delaylab import dataset, study
-from delaylab.analysis.claims import KNOWN as KNOWN_CLAIMS
+from delaylab.analysis.findings import CLAIMS
 from delaylab.errors import BadInput
 from delaylab.report.html import write_report
 from delaylab.report.show import as_json
@@ -35,8 +35,8 @@ def load(name: str) -> StudyFile:
     """A shipped study or a file, its claims known."""
     loaded = load_study(find(name))
     for position, claim in enumerate(loaded.spec.claims):
-        if claim not in KNOWN_CLAIMS:
-            known = ", ".join(KNOWN_CLAIMS)
+        if claim not in CLAIMS:
+            known = ", ".join(CLAIMS)
             raise loaded.document.refuse(f"no claim {claim!r}", ("claims", position), known)
     return loaded
 
