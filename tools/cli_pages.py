@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import typer
 from typer.main import get_command
@@ -28,7 +29,7 @@ def pages() -> dict[str, str]:
     return made
 
 
-def _page(name: str, command: typer.core.TyperCommand) -> str:
+def _page(name: str, command: Any) -> str:
     context = typer.Context(command, info_name=f"delaylab {name}")
     usage = command.get_usage(context).removeprefix("Usage: ")
     lines = [f"# delaylab {name}", "", (command.help or "").strip(), "", f"    {usage}", ""]

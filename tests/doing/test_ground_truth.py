@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from delaylab.analysis.segments import complete, packets, segments
 
+from delaylab.analysis.segments import complete, packets, segments
 from delaylab.dataset import Way
 from delaylab.lab import Lab, temporary
 from delaylab.spec import Combination, LabSpec, ProbeSpec

@@ -37,7 +37,9 @@ def test_the_papers_environments_are_built_as_reviewed(environment: str) -> None
 def test_every_interface_name_is_new_in_its_network_and_fits() -> None:
     nodes = {f"a-rather-long-node-name-{n}": {"kind": "netns"} for n in range(40)}
     names = list(nodes)
-    links = [{"between": [names[n], names[(n + 7) % 40]]} for n in range(40)]
+    links: list[dict[str, object]] = [
+        {"between": [names[n], names[(n + 7) % 40]]} for n in range(40)
+    ]
     links += [{"join": names, "name": f"a-rather-long-link-name-{n}"} for n in range(3)]
     lab = LabSpec.model_validate({"lab": "big", "nodes": nodes, "links": links})
     made = build(lab, KINDS, ROOT)
@@ -48,7 +50,7 @@ def test_every_interface_name_is_new_in_its_network_and_fits() -> None:
 
 
 def test_addresses_differ_and_links_are_subnets_of_their_own() -> None:
-    nodes = {f"n{n}": {} for n in range(50)}
+    nodes: dict[str, dict[str, str]] = {f"n{n}": {} for n in range(50)}
     links = [{"between": [f"n{n}", f"n{(n + 1) % 50}"]} for n in range(50)]
     lab = LabSpec.model_validate({"lab": "ring", "nodes": nodes, "links": links, "ip": [4, 6]})
     made = build(lab, KINDS, ROOT)

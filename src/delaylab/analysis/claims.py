@@ -50,7 +50,7 @@ class Claim:
     test: Callable[[list[Group]], Result]
 
 
-class NotTestable(Exception):  # noqa: N818 - it is an outcome, not an error
+class NotTestable(Exception):
     """The dataset lacks what a claim speaks about; the message says what."""
 
 

@@ -1,6 +1,7 @@
 """Which labs run on this machine: one folder each below the run directory.
 
-`/run/delaylab` for root, `$XDG_RUNTIME_DIR/delaylab` or `/tmp/delaylab-UID` for others::
+`$DELAYLAB_RUN`; else `/run/delaylab` for root, `$XDG_RUNTIME_DIR/delaylab` or
+`/tmp/delaylab-UID` for others::
 
     LAB/lock          held by the lab's keeper for as long as it lives (flock)
     LAB/lab.json      the lab's spec and plan, written before anything is built
@@ -38,7 +39,10 @@ class Running:
 
 
 def run_directory() -> Path:
-    """Where this user's running labs have their folders."""
+    """Where this user's running labs have their folders; $DELAYLAB_RUN overrides it."""
+    given = os.environ.get("DELAYLAB_RUN")
+    if given:
+        return Path(given)
     if os.geteuid() == 0:
         return Path("/run/delaylab")
     runtime = os.environ.get("XDG_RUNTIME_DIR")

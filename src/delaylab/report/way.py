@@ -196,7 +196,7 @@ def _wrapped(name: str, width: int) -> list[str]:
     return lines
 
 
-def _text(  # noqa: PLR0913, PLR0917 - the attributes of an SVG text
+def _text(
     x: float,
     y: float,
     text: str,

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from pydantic import BaseModel
+
 from delaylab.spec import LabSpec, StudySpec
 
-MODELS = {"lab": LabSpec, "study": StudySpec}
+MODELS: dict[str, type[BaseModel]] = {"lab": LabSpec, "study": StudySpec}
 
 
 def schema(name: str) -> dict[str, Any]:

@@ -1,0 +1,70 @@
+"""Two nodes on one cable, and programs in them: the bed of the packet benchmarks."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from delaylab.errors import NotHere
+from delaylab.lab import Lab, temporary
+from delaylab.spec import LabSpec
+from delaylab.wireline import Result
+
+NEAR, FAR = "near", "far"
+
+
+def need(*programs: str) -> None:
+    """NotHere, with what to install, if a peer is missing."""
+    missing = [program for program in programs if shutil.which(program) is None]
+    if missing:
+        raise NotHere(f"the benchmark's peers are missing: {', '.join(missing)}", fix="apt-get")
+
+
+@contextmanager
+def pair(cpus: list[int] | None = None) -> Iterator[tuple[Lab, str]]:
+    """A lab of two nodes on one cable, and the far one's address."""
+    spec = LabSpec.model_validate(
+        {
+            "lab": "bench",
+            "nodes": {NEAR: {"cpus": cpus}, FAR: {"cpus": cpus}},
+            "links": [{"between": [NEAR, FAR]}],
+        }
+    )
+    with temporary(spec, accounting=False) as lab:
+        yield lab, lab.plan.interfaces[FAR][0].addresses[0].split("/")[0]
+
+
+def probe(lab: Lab, to: str, **fields: Any) -> Result:
+    """Run the agent's probe in the near node to its end."""
+    session = lab.node_session(NEAR)
+    defaults = {
+        "probe": 1,
+        "protocol": "icmp",
+        "to": to,
+        "ident": 34567,
+        "size": 56,
+        "first_seq": 0,
+        "linger_ns": 500_000_000,
+        "late_ns": 500_000_000,
+        "stamps": ["app", "stack"],
+        "realtime": True,
+    }
+    session.start("probe", **{**defaults, **fields})
+    result = session.finish(timeout=300)
+    session.close()
+    return result
+
+
+def run_in(lab: Lab, node: str, *argv: str) -> subprocess.CompletedProcess[str]:
+    """Run a program in a node's network and wait for it; its output as text."""
+    enter = ["nsenter", "--target", str(lab.pid(f"node.{node}")), "--net"]
+    return subprocess.run([*enter, *argv], capture_output=True, text=True, timeout=300, check=False)
+
+
+def start_in(lab: Lab, node: str, *argv: str) -> subprocess.Popen[bytes]:
+    """Start a program in a node's network."""
+    enter = ["nsenter", "--target", str(lab.pid(f"node.{node}")), "--net"]
+    return subprocess.Popen([*enter, *argv], stdout=subprocess.PIPE, stderr=subprocess.PIPE)

@@ -1,0 +1,69 @@
+"""Echo round trips per second on one core, beside `ping -f`."""
+
+from __future__ import annotations
+
+import re
+import statistics
+from typing import Any
+
+import numpy as np
+
+from benches.pair import NEAR, need, pair, probe, run_in
+from benches.section import Section
+from delaylab.lab import Lab
+
+CORE = 1
+COUNT = 200_000
+ROUNDS = 5
+
+
+def run() -> Section:
+    """Ping and the probe's two modes in turn, on the same cable and core."""
+    need("ping", "taskset")
+    measured: dict[str, list[float]] = {"ping -f": [], "app and socket stamps": [], "packets": []}
+    lost = dict.fromkeys(measured, 0)
+    with pair([CORE]) as (lab, far):
+        for _ in range(ROUNDS):
+            measured["ping -f"].append(_ping(lab, far))
+            for name, fields in (
+                ("app and socket stamps", {"mode": "socket", "stamps": ["app", "stack"]}),
+                ("packets", {"mode": "packet", "stamps": ["app", "stack"]}),
+            ):
+                rate, missing = _probe(lab, far, fields)
+                measured[name].append(rate)
+                lost[name] += missing
+    section = Section(
+        "rates",
+        "Echo round trips per second, one core for sender and responder",
+        f"{COUNT} round trips of 56 bytes, {ROUNDS} rounds in turn; asked: at least 1.3 × ping "
+        "with app and socket stamps, 1.7 × in packet mode.",
+        ("sender", "round trips/s, median", "min … max", "× ping -f", "lost"),
+    )
+    base = statistics.median(measured["ping -f"])
+    for name, rates in measured.items():
+        median = statistics.median(rates)
+        section.rows.append(
+            (
+                name,
+                f"{median:,.0f}",
+                f"{min(rates):,.0f} … {max(rates):,.0f}",
+                f"{median / base:.2f}",
+                str(lost[name]),
+            )
+        )
+    return section
+
+
+def _ping(lab: Lab, far: str) -> float:
+    done = run_in(lab, NEAR, "taskset", "-c", str(CORE), "ping", "-f", "-q", "-c", str(COUNT), far)
+    match = re.search(r"time (\d+)ms", done.stdout)
+    assert match, done
+    return COUNT / (int(match[1]) / 1e3)
+
+
+def _probe(lab: Lab, far: str, fields: dict[str, Any]) -> tuple[float, int]:
+    result = probe(lab, far, count=COUNT, interval_ns=0, batch=64, realtime=False, **fields)
+    packets = result.table("packets")
+    sent = packets["sent_ns"].drop_nulls().to_numpy()
+    span = float(np.ptp(sent)) / 1e9
+    return len(packets) / span, int((packets["outcome"] != "replied").sum())

@@ -1,0 +1,85 @@
+"""RTT at 100 packets per second beside the everyday tools, in turn on one cable."""
+
+from __future__ import annotations
+
+import json
+import re
+import statistics
+from collections.abc import Callable
+
+import numpy as np
+
+from benches.pair import FAR, NEAR, need, pair, probe, run_in, start_in
+from benches.section import Section
+from delaylab.lab import Lab
+
+COUNT = 500
+ROUNDS = 3
+INTERVAL_NS = 10_000_000
+_TIME = re.compile(r"time=([\d.]+) ms")
+_FPING = re.compile(r", ([\d.]+) ms \(")
+
+
+def run() -> Section:
+    """Median and p99 of each tool's own user-space RTT, the median over the rounds."""
+    need("ping", "fping", "irtt")
+    tools: dict[str, Callable[[Lab, str], list[float]]] = {
+        "delaylab, user space": _ours,
+        "ping": _ping,
+        "ping -U": lambda lab, far: _ping(lab, far, "-U"),
+        "fping": _fping,
+        "irtt": _irtt,
+    }
+    medians: dict[str, list[float]] = {name: [] for name in tools}
+    tails: dict[str, list[float]] = {name: [] for name in tools}
+    with pair() as (lab, far):
+        server = start_in(lab, FAR, "irtt", "server", "-b", f"{far}:2112")
+        try:
+            assert server.stdout is not None
+            while b"starting IPv4 listener" not in server.stdout.readline():
+                pass
+            for _ in range(ROUNDS):
+                for name, tool in tools.items():
+                    values = tool(lab, far)
+                    medians[name].append(float(np.median(values)))
+                    tails[name].append(float(np.quantile(values, 0.99)))
+        finally:
+            server.terminate()
+            server.wait()
+    section = Section(
+        "rtt",
+        "RTT at 100 packets per second",
+        f"{COUNT} packets of 56 bytes, {ROUNDS} rounds in turn, idle machine; asked: the lowest.",
+        ("tool", "RTT median, µs", "RTT p99, µs"),
+    )
+    for name in tools:
+        median, tail = statistics.median(medians[name]), statistics.median(tails[name])
+        section.rows.append((name, f"{median:.1f}", f"{tail:.1f}"))
+    return section
+
+
+def _ours(lab: Lab, far: str) -> list[float]:
+    import polars as pl  # noqa: PLC0415
+
+    result = probe(lab, far, count=COUNT, interval_ns=INTERVAL_NS, stamps=["app", "qdisc", "stack"])
+    stamps = result.table("stamps").filter(pl.col("point").cast(pl.String) == "app")
+    both = stamps.filter(leg=0).join(stamps.filter(leg=1), on="seq", suffix="_reply")
+    return ((both["time_ns_reply"] - both["time_ns"]) / 1e3).to_list()
+
+
+def _ping(lab: Lab, far: str, *options: str) -> list[float]:
+    done = run_in(lab, NEAR, "ping", "-n", *options, "-i", "0.01", "-c", str(COUNT), far)
+    return [float(value) * 1e3 for value in _TIME.findall(done.stdout)]
+
+
+def _fping(lab: Lab, far: str) -> list[float]:
+    done = run_in(lab, NEAR, "fping", "-p", "10", "-c", str(COUNT), far)
+    return [float(value) * 1e3 for value in _FPING.findall(done.stdout)]
+
+
+def _irtt(lab: Lab, far: str) -> list[float]:
+    span = f"{COUNT * INTERVAL_NS // 10**6}ms"
+    argv = ["irtt", "client", "-i", "10ms", "-d", span, "-Q", "-o", "-", far]
+    done = run_in(lab, NEAR, *argv)
+    trips = json.loads(done.stdout)["round_trips"]
+    return [trip["delay"]["rtt"] / 1e3 for trip in trips if "rtt" in trip.get("delay", {})]

@@ -1,0 +1,31 @@
+"""What a benchmark gives: a table, the command that made it, and what was asked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Section:
+    """One table of docs/benchmarks.md."""
+
+    name: str
+    title: str
+    asked: str
+    head: tuple[str, ...]
+    rows: list[tuple[str, ...]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def markdown(self) -> str:
+        """The section as Markdown."""
+        lines = [
+            f"## {self.title}",
+            "",
+            self.asked,
+            "",
+            f"`.venv/bin/python -m benches {self.name}`",
+        ]
+        lines += ["", "| " + " | ".join(self.head) + " |", "|" + "---|" * len(self.head)]
+        lines += ["| " + " | ".join(row) + " |" for row in self.rows]
+        lines += ["", *self.notes, ""] if self.notes else [""]
+        return "\n".join(lines)

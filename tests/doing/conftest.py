@@ -1,0 +1,94 @@
+"""Labs for tests: each in a run directory of its own, so that two runs at once do not meet."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from delaylab import hosts
+
+DELAYLAB = Path(sys.executable).parent / "delaylab"
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+TWO_HOSTS = """\
+lab: testbed
+hosts:
+  sut: {uplink: {rate: 100Mbit, queue: 1000}}
+  target: {uplink: {rate: 100Mbit, queue: 1000}}
+nodes:
+  probe: {kind: netns, host: sut}
+  noisy: {kind: netns, host: sut}
+  vps: {kind: shared, host: sut}
+  base: {kind: native, host: sut}
+  echo: {kind: netns, host: target}
+links:
+  - join: [probe, noisy, vps, base, echo]
+    name: lan
+"""
+
+
+@pytest.fixture(autouse=True)
+def run_directory(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Labs of this test only; a short path, since a Unix socket's has 107 characters at most."""
+    with tempfile.TemporaryDirectory(prefix="dl-") as name:
+        folder = Path(name)
+        monkeypatch.setenv("DELAYLAB_RUN", name)
+        yield folder
+        for lab in hosts.running():
+            hosts.stop(lab)
+        hosts.sweep(folder)
+
+
+@pytest.fixture
+def delaylab(tmp_path: Path) -> Run:
+    """Call the command line as a user does; `code` is the exit code that is expected."""
+
+    def call(*argv: str, code: int = 0, **more: Any) -> subprocess.CompletedProcess[str]:
+        done = subprocess.run(
+            [str(DELAYLAB), *argv],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+            cwd=tmp_path,
+            env={**os.environ, **more.pop("env", {})},
+            **more,
+        )
+        assert done.returncode == code, done.stdout + done.stderr
+        return done
+
+    return call
+
+
+@pytest.fixture
+def testbed(tmp_path: Path) -> Path:
+    """The file of a lab with all kinds."""
+    path = tmp_path / "testbed.yaml"
+    path.write_text(TWO_HOSTS)
+    return path
+
+
+def as_json(done: subprocess.CompletedProcess[str]) -> Any:
+    """What a command printed with --json."""
+    return json.loads(done.stdout)
+
+
+def our_processes(mark: str) -> list[str]:
+    """Command lines of processes whose environment carries a test's run directory."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit() and int(folder.name) != os.getpid():
+            try:
+                if mark.encode() in (folder / "environ").read_bytes():
+                    found.append((folder / "cmdline").read_bytes().replace(b"\0", b" ").decode())
+            except OSError:
+                continue
+    return found

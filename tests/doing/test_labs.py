@@ -1,0 +1,171 @@
+"""Labs as a user has them: plan, up, ps, exec, down; nothing left behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.doing.conftest import Run, as_json, our_processes
+
+pytestmark = pytest.mark.root
+
+
+def machine_interfaces() -> set[str]:
+    return {path.name for path in Path("/sys/class/net").iterdir()}
+
+
+def left_behind(run_directory: Path) -> list[str]:
+    """Everything of this test's labs that is still there."""
+    folders = [str(path) for path in run_directory.iterdir()] if run_directory.exists() else []
+    return folders + our_processes(str(run_directory))
+
+
+def test_up_ps_exec_down(delaylab: Run, testbed: Path, run_directory: Path) -> None:
+    before = machine_interfaces()
+    up = as_json(delaylab("up", str(testbed), "--json"))
+    assert [node["name"] for node in up["nodes"]] == ["probe", "noisy", "vps", "base", "echo"]
+    listed = as_json(delaylab("ps", "--json"))
+    assert listed["labs"] == [up]
+    addresses = {
+        node["name"]: node["interfaces"][0]["addresses"][0].split("/")[0] for node in up["nodes"]
+    }
+    for node in ("probe", "noisy", "vps", "base"):
+        ping = delaylab("exec", node, "--", "ping", "-c", "1", "-W", "2", addresses["echo"])
+        assert "1 received" in ping.stdout
+    assert machine_interfaces() == before
+    delaylab("down", "testbed")
+    assert as_json(delaylab("ps", "--json")) == {"labs": []}
+    assert left_behind(run_directory) == []
+
+
+def test_ps_names_namespaces_that_other_tools_enter(delaylab: Run, testbed: Path) -> None:
+    up = as_json(delaylab("up", str(testbed), "--json"))
+    for node in up["nodes"]:
+        entered = subprocess.run(
+            [*node["enter"].split(), "ip", "-brief", "address"],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        interface = node["interfaces"][0]
+        assert interface["name"] in entered.stdout
+        assert interface["addresses"][0] in entered.stdout
+
+
+def test_kinds_are_isolated_as_they_say(delaylab: Run, testbed: Path) -> None:
+    delaylab("up", str(testbed))
+
+    def inside(node: str, *argv: str) -> str:
+        return delaylab("exec", node, "--", *argv).stdout.strip()
+
+    def network(node: str) -> str:
+        return inside(node, "readlink", "/proc/self/ns/net")
+
+    assert network("vps") == network("base") == network("host.sut")
+    assert network("probe") != network("noisy") != network("host.sut")
+    assert inside("vps", "hostname") == "vps"
+    assert inside("probe", "hostname") == "probe"
+    namespaces = ("pid", "mnt", "uts", "ipc")
+    for space in namespaces:
+        path = f"/proc/self/ns/{space}"
+        assert inside("vps", "readlink", path) != inside("base", "readlink", path)
+    assert len(inside("vps", "sh", "-c", "ls -d /proc/[0-9]*").splitlines()) < 6
+
+
+def test_exec_gives_output_and_exit_code(delaylab: Run, testbed: Path) -> None:
+    delaylab("up", str(testbed))
+    done = delaylab("exec", "probe", "--", "sh", "-c", "echo out; echo err >&2; exit 7", code=7)
+    assert (done.stdout, done.stderr) == ("out\n", "err\n")
+    done = delaylab("exec", "probe", "--", "cat", input="a line\n")
+    assert done.stdout == "a line\n"
+    delaylab("exec", "probe", "--", "sh", "-c", "kill -TERM $$", code=128 + signal.SIGTERM)
+    done = delaylab("exec", "nobody", "--", "true", code=2)
+    assert "has no node 'nobody'" in done.stderr
+    done = delaylab("exec", "probe", "--", "no-such-program", code=1)
+    assert "no-such-program" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_up_twice_is_refused_and_changes_nothing(delaylab: Run, testbed: Path) -> None:
+    delaylab("up", str(testbed))
+    before = as_json(delaylab("ps", "--json"))
+    again = delaylab("up", str(testbed), code=1)
+    assert "is up already" in again.stderr
+    assert as_json(delaylab("ps", "--json")) == before
+
+
+def test_two_labs_of_one_file(delaylab: Run, testbed: Path) -> None:
+    delaylab("up", str(testbed), "--name", "one")
+    delaylab("up", str(testbed), "--name", "two")
+    ambiguous = delaylab("exec", "probe", "--", "true", code=2)
+    assert "several labs are up: one, two" in ambiguous.stderr
+    delaylab("exec", "--lab", "two", "probe", "--", "true")
+    delaylab("down", "one")
+    assert [lab["lab"] for lab in as_json(delaylab("ps", "--json"))["labs"]] == ["two"]
+
+
+def test_plan_is_what_up_does(delaylab: Run, testbed: Path) -> None:
+    plan = as_json(delaylab("plan", str(testbed), "--json"))
+    delaylab("up", str(testbed))
+    for operation in plan["operations"]:
+        if operation["do"] == "veth":
+            for end in operation["ends"]:
+                shown = delaylab("exec", end["in"], "--", "ip", "link", "show", end["name"]).stdout
+                assert end["mac"] in shown
+                assert "alias delaylab:testbed" in shown
+        if operation["do"] == "queue":
+            argv = ("tc", "qdisc", "show", "dev", operation["on"])
+            assert "tbf" in delaylab("exec", operation["in"], "--", *argv).stdout
+    assert "bridge   wire:br-lan" in delaylab("plan", str(testbed)).stdout
+
+
+@pytest.mark.parametrize("victim", ["keeper", "probe", "host"])
+def test_killed_processes_leave_nothing(
+    delaylab: Run, testbed: Path, run_directory: Path, victim: str
+) -> None:
+    up = as_json(delaylab("up", str(testbed), "--json"))
+    pids = {"keeper": up["keeper"], "probe": up["nodes"][0]["pid"], "host": up["hosts"][0]["pid"]}
+    os.kill(pids[victim], signal.SIGKILL)
+    delaylab("down", "--all")
+    deadline = time.monotonic() + 10
+    while left_behind(run_directory) and time.monotonic() < deadline:
+        time.sleep(0.02)  # the kernel ends the lab's processes; there is nothing to wait on
+    assert left_behind(run_directory) == []
+
+
+def test_rootless(delaylab: Run, testbed: Path, tmp_path: Path, run_directory: Path) -> None:
+    """An ordinary user's lab, in a user namespace: the same file, the same commands."""
+    tmp_path.chmod(0o777)
+    for folder in tmp_path.parents:
+        if folder.stat().st_uid == os.geteuid() and folder != Path("/tmp"):
+            folder.chmod(folder.stat().st_mode | 0o011)
+    run_directory.chmod(0o777)
+    users = run_directory / "user"
+    environment = {"DELAYLAB_RUN": str(users), "HOME": str(tmp_path)}
+    ids = {"user": 65534, "group": 65534, "extra_groups": []} if os.geteuid() == 0 else {}
+    up = as_json(delaylab("up", str(testbed), "--json", env=environment, **ids))
+    echo = next(node for node in up["nodes"] if node["name"] == "echo")
+    address = echo["interfaces"][0]["addresses"][0].split("/")[0]
+    argv = ("exec", "probe", "--", "ping", "-c", "1", "-W", "2", address)
+    assert "1 received" in delaylab(*argv, env=environment, **ids).stdout
+    delaylab("down", "--all", env=environment, **ids)
+    assert list(users.iterdir()) == []
+
+
+def test_a_native_node_on_this_machine_reaches_the_lab(delaylab: Run, tmp_path: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root may add to this machine's interfaces")
+    before = machine_interfaces()
+    path = tmp_path / "here.yaml"
+    path.write_text("lab: here\nnodes: {me: {kind: native}, far: {}}\nlinks: [{join: [me, far]}]\n")
+    up = as_json(delaylab("up", str(path), "--json"))
+    address = up["nodes"][1]["interfaces"][0]["addresses"][0].split("/")[0]
+    assert len(machine_interfaces() - before) == 1
+    subprocess.run(["ping", "-c", "1", "-W", "2", address], check=True, capture_output=True)
+    delaylab("down")
+    assert machine_interfaces() == before
