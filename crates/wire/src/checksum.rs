@@ -10,7 +10,7 @@ pub struct Sum(u64);
 impl Sum {
     /// This sum with `bytes` added, padded with a zero to an even length.
     #[must_use]
-    pub fn add(mut self, bytes: &[u8]) -> Self {
+    pub fn over(mut self, bytes: &[u8]) -> Self {
         // Four bytes at a time in host order: the one's-complement sum is independent of the
         // word size and, up to a swap at the end, of byte order (RFC 1071, section 2).
         let (words, tail) = bytes.as_chunks::<4>();
@@ -39,11 +39,15 @@ impl Sum {
 #[must_use]
 pub fn pseudo_header(from: IpAddr, to: IpAddr, protocol: u8, length: usize) -> Sum {
     let sum = match (from, to) {
-        (IpAddr::V4(from), IpAddr::V4(to)) => Sum::default().add(&from.octets()).add(&to.octets()),
-        (IpAddr::V6(from), IpAddr::V6(to)) => Sum::default().add(&from.octets()).add(&to.octets()),
+        (IpAddr::V4(from), IpAddr::V4(to)) => {
+            Sum::default().over(&from.octets()).over(&to.octets())
+        }
+        (IpAddr::V6(from), IpAddr::V6(to)) => {
+            Sum::default().over(&from.octets()).over(&to.octets())
+        }
         _ => return Sum::default(),
     };
-    sum.add(&(length as u32).to_be_bytes()).add(&[0, protocol])
+    sum.over(&(length as u32).to_be_bytes()).over(&[0, protocol])
 }
 
 #[cfg(test)]
@@ -63,14 +67,14 @@ mod tests {
 
     #[test]
     fn the_rfc_1071_example() {
-        let sum = Sum::default().add(&[0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7]);
+        let sum = Sum::default().over(&[0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7]);
         assert_eq!(sum.finish(), !0xddf2);
     }
 
     proptest! {
         #[test]
         fn any_bytes_sum_as_word_by_word(bytes in proptest::collection::vec(any::<u8>(), 0..99)) {
-            prop_assert_eq!(Sum::default().add(&bytes).finish(), slow(&bytes));
+            prop_assert_eq!(Sum::default().over(&bytes).finish(), slow(&bytes));
         }
 
         #[test]
@@ -78,9 +82,9 @@ mod tests {
             mut bytes in proptest::collection::vec(any::<u8>(), 2..99),
         ) {
             bytes[..2].fill(0);
-            let sum = Sum::default().add(&bytes).finish();
+            let sum = Sum::default().over(&bytes).finish();
             bytes[..2].copy_from_slice(&sum.to_be_bytes());
-            prop_assert_eq!(Sum::default().add(&bytes).finish(), 0);
+            prop_assert_eq!(Sum::default().over(&bytes).finish(), 0);
         }
     }
 }

@@ -83,7 +83,7 @@ impl EchoRepr {
         message[1..4].fill(0);
         message[4..6].copy_from_slice(&self.ident.to_be_bytes());
         message[6..8].copy_from_slice(&self.seq.to_be_bytes());
-        let sum = pseudo.add(message).finish();
+        let sum = pseudo.over(message).finish();
         message[2..4].copy_from_slice(&sum.to_be_bytes());
     }
 }
@@ -121,7 +121,7 @@ mod tests {
             let protocol = if v6 { Protocol::Icmpv6 } else { Protocol::Icmp };
             let repr = EchoRepr { leg, ident, seq };
             repr.emit(&mut bytes, protocol, Sum::default());
-            prop_assert_eq!(Sum::default().add(&bytes).finish(), 0);
+            prop_assert_eq!(Sum::default().over(&bytes).finish(), 0);
             prop_assert_eq!(EchoRepr::parse(&EchoView::new(&bytes, protocol).unwrap()), repr);
         }
     }

@@ -117,7 +117,7 @@ impl Ipv4Repr {
         packet[4..12].copy_from_slice(&[0, 0, 0x40, 0, self.ttl, self.protocol as u8, 0, 0]);
         packet[12..16].copy_from_slice(&self.from.octets());
         packet[16..20].copy_from_slice(&self.to.octets());
-        let sum = Sum::default().add(&packet[..IPV4_HEADER]).finish();
+        let sum = Sum::default().over(&packet[..IPV4_HEADER]).finish();
         packet[10..12].copy_from_slice(&sum.to_be_bytes());
     }
 }
@@ -161,7 +161,7 @@ mod tests {
             let repr = Ipv4Repr { from: from.into(), to: to.into(), protocol: Protocol::Udp, ttl };
             let mut bytes = vec![0; length];
             repr.emit(&mut bytes);
-            prop_assert_eq!(Sum::default().add(&bytes[..IPV4_HEADER]).finish(), 0);
+            prop_assert_eq!(Sum::default().over(&bytes[..IPV4_HEADER]).finish(), 0);
             prop_assert_eq!(Ipv4Repr::parse(&Ipv4View::new(&bytes).unwrap()).unwrap(), repr);
         }
     }

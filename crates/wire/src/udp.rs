@@ -65,7 +65,7 @@ impl UdpRepr {
         datagram[4..6].copy_from_slice(&length.to_be_bytes());
         datagram[6..8].fill(0);
         // A sum of zero is sent as all ones, since zero means "no checksum".
-        let sum = match pseudo.add(datagram).finish() {
+        let sum = match pseudo.over(datagram).finish() {
             0 => 0xffff,
             sum => sum,
         };
@@ -100,7 +100,7 @@ mod tests {
             let view = UdpView::new(&bytes).unwrap();
             prop_assert_eq!(UdpRepr::parse(&view), repr);
             prop_assert_eq!(view.payload(), &bytes[UDP_HEADER..]);
-            prop_assert_eq!(Sum::default().add(&bytes).finish(), 0);
+            prop_assert_eq!(Sum::default().over(&bytes).finish(), 0);
         }
     }
 }
