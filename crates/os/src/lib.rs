@@ -1,1 +1,13 @@
-//! Under construction.
+//! Linux: sockets, stamps, rings. The only crate with `unsafe`, each block with its reason.
+#![allow(unsafe_code)]
+
+pub mod clock;
+pub mod filter;
+pub mod ring;
+pub mod ring_blocks;
+pub mod ring_frames;
+pub mod sched;
+pub mod socket;
+pub mod socket_batch;
+pub mod stamp;
+pub mod stamp_ids;

@@ -1,0 +1,81 @@
+//! The operation `probe`: a schedule of packets to a responder, with the sender's own stamps.
+
+mod engine;
+mod live;
+mod log;
+mod pace;
+mod request;
+mod socket;
+
+use crate::session::Session;
+use crate::table::{send_packets, send_stamps};
+use delaylab_os::sched::{self, Locked, RealTime};
+use delaylab_os::{clock, stamp};
+use delaylab_proto::Failure;
+use engine::Way;
+use log::Log;
+use request::{Mode, Request};
+use serde_json::{Value, json};
+
+/// Above ordinary processes and below the kernel's own real-time threads (50).
+const PRIORITY: i32 = 10;
+
+/// Serves one request; sends the tables `stamps` and `packets`, returns the payload of `done`.
+pub fn serve(request: Value, session: &mut Session) -> Result<Value, Failure> {
+    let request = Request::read(request)?;
+    match request.mode {
+        Mode::Socket => {
+            let way = socket::SocketWay::open(&request)?;
+            measure(&request, way, session)
+        }
+        Mode::Packet => Err(Failure::new("probe", "packet mode is not built in")),
+    }
+}
+
+fn measure(request: &Request, mut way: impl Way, session: &mut Session) -> Result<Value, Failure> {
+    let clock = clock::name().map_err(|error| Failure::new("name this kernel's clock", error))?;
+    let mut log = Log::new(request);
+    let mut warnings = Vec::new();
+    if request.wanted().stack {
+        stamp::settle().map_err(|error| Failure::new("switch on receive stamps", error))?;
+    }
+    let realtime = if request.realtime { become_realtime(&mut warnings) } else { None };
+    session.event(json!({"ready": true}))?;
+    let outcome = engine::run(request, &mut way, &mut log, session, realtime.is_some());
+    let was_realtime = realtime.is_some();
+    drop(realtime);
+    outcome?;
+    way.warn(&mut warnings);
+    send_stamps(session, &log::POINTS, log.stamps())?;
+    send_packets(session, log.packets())?;
+    Ok(json!({
+        "sent": log.sent, "replied": log.replied, "warnings": warnings,
+        "realtime": was_realtime, "clock": clock,
+    }))
+}
+
+/// Real-time scheduling and locked memory for the time of the measurement; a refusal is a
+/// warning, since the measurement is still one, only with more slip.
+fn become_realtime(warnings: &mut Vec<Value>) -> Option<(RealTime, Option<Locked>)> {
+    match RealTime::fifo(PRIORITY) {
+        Ok(realtime) => Some((realtime, Locked::current().ok())),
+        Err(error) => {
+            warnings.push(warning(
+                "not-realtime",
+                format!("the probe ran without real-time scheduling: {error}"),
+                "run it as root, outside of a CPU cgroup without cpu.rt_runtime_us",
+            ));
+            None
+        }
+    }
+}
+
+/// A doubt about the measurement, in the form of the dataset's warnings.
+fn warning(kind: &str, message: String, remedy: &str) -> Value {
+    json!({"kind": kind, "message": message, "remedy": remedy})
+}
+
+/// Removes the thread's timer slack, so that a sleep ends when it should.
+fn sharpen_timers() -> Result<(), Failure> {
+    sched::no_timer_slack().map_err(|error| Failure::new("set timer slack", error))
+}

@@ -1,0 +1,88 @@
+//! Waiting: asleep when there is time, awake when a packet is due or a reply is near.
+
+use delaylab_os::clock::realtime_ns;
+use delaylab_proto::Failure;
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::time::TimeSpec;
+use std::os::fd::BorrowedFd;
+use std::time::Duration;
+
+/// How long before a packet is due the sender stays awake: a sleeper wakes some 40 µs late.
+const SPIN_NS: i64 = 50_000;
+/// How long after a packet the sender stays awake for its reply: the stamp of a busy reader is
+/// some 10 µs nearer to the truth than that of a sleeper, but a far reply is not worth a core.
+const REPLY_SPIN_NS: i64 = 200_000;
+/// The client's orders are looked for at least this often: 50 ms.
+const ORDERS_NS: i64 = 50_000_000;
+/// A real-time thread that runs for 95 % of a second is stopped for the rest of it
+/// (sched_rt_runtime_us). This one rests a tenth of its time, in small parts.
+const REST_NS: i64 = 100_000;
+const AWAKE_PER_REST: i64 = 9;
+/// How far the thread may run ahead of its rests.
+const DEBT_NS: i64 = 5_000_000;
+
+/// The state of waiting.
+#[derive(Debug)]
+pub struct Pace {
+    realtime: bool,
+    reply_until: i64,
+    looked: i64,
+    /// Time awake less nine times the time asleep, at least 0.
+    debt: i64,
+    accounted: i64,
+}
+
+impl Pace {
+    pub fn new(realtime: bool, now: i64) -> Self {
+        Self { realtime, reply_until: 0, looked: now, debt: 0, accounted: now }
+    }
+
+    /// A packet was sent: its reply may come at any moment.
+    pub fn expect_reply(&mut self, now: i64) {
+        self.reply_until = now + REPLY_SPIN_NS;
+    }
+
+    /// Whether to look again at once instead of doing anything else.
+    pub fn spins(&mut self, now: i64, due: Option<i64>, outstanding: bool) -> bool {
+        let near = due.is_some_and(|due| due - now <= SPIN_NS / 2);
+        let expecting = outstanding && now < self.reply_until;
+        (near || expecting) && now - self.looked < ORDERS_NS && !self.must_rest(now)
+    }
+
+    fn must_rest(&mut self, now: i64) -> bool {
+        self.debt += (now - self.accounted).max(0);
+        self.accounted = now;
+        self.realtime && self.debt > DEBT_NS
+    }
+
+    /// Waits for a packet or an order, but not past [`SPIN_NS`] before `next`; returns whether
+    /// the client has sent something.
+    pub fn wait(
+        &mut self,
+        packets: BorrowedFd<'_>,
+        orders: BorrowedFd<'_>,
+        now: i64,
+        next: i64,
+    ) -> Result<bool, Failure> {
+        let resting = self.must_rest(now);
+        let sleep = if resting { REST_NS } else { next - SPIN_NS - now };
+        if sleep <= 0 && now - self.looked < ORDERS_NS {
+            return Ok(false);
+        }
+        self.looked = now;
+        // At rest nothing but the client may end the sleep.
+        let wanted = if resting { PollFlags::empty() } else { PollFlags::POLLIN };
+        let mut fds = [PollFd::new(orders, PollFlags::POLLIN), PollFd::new(packets, wanted)];
+        let fds = if resting { &mut fds[..1] } else { &mut fds[..] };
+        let timeout = TimeSpec::from_duration(Duration::from_nanos(sleep.max(0) as u64));
+        match ppoll(fds, Some(timeout), None) {
+            Ok(_) | Err(Errno::EINTR) => {}
+            Err(error) => return Err(Failure::new("wait for packets", error)),
+        }
+        let woke = realtime_ns();
+        self.debt = (self.debt - AWAKE_PER_REST * (woke - now).max(0)).max(0);
+        self.accounted = woke;
+        Ok(fds[0].revents().is_some_and(|events| !events.is_empty()))
+    }
+}

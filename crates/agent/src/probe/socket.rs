@@ -1,0 +1,282 @@
+//! Probes by ICMP and UDP sockets.
+
+use super::engine::Way;
+use super::log::Log;
+use super::request::{Protocol, Request};
+use super::warning;
+use delaylab_os::clock::realtime_ns;
+use delaylab_os::socket::{self, Flavour};
+use delaylab_os::socket_batch::{ReceiveBatch, SendBatch};
+use delaylab_os::stamp::{Step, Unreachable};
+use delaylab_os::stamp_ids::StampIds;
+use delaylab_proto::Failure;
+use delaylab_wire::{
+    ECHO_HEADER, EchoRepr, EchoView, Leg, ProbeRepr, ProbeView, Protocol as Transport, Sum,
+};
+use nix::errno::Errno;
+use serde_json::Value;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+/// Bytes of a reply to look at: up to an IPv4 header with options, an ICMP and a probe header.
+const RECEIVE: usize = 128;
+/// Socket buffers: some thousands of small packets, of which each is charged almost 1 KiB.
+const BUFFERS: usize = 16 << 20;
+
+/// A connected socket.
+#[derive(Debug)]
+pub struct SocketWay {
+    fd: OwnedFd,
+    flavour: Flavour,
+    to: SocketAddr,
+    ident: u16,
+    probe: u32,
+    outgoing: SendBatch,
+    incoming: ReceiveBatch,
+    errors: ReceiveBatch,
+    ids: Option<StampIds>,
+    /// An ICMP error that did not say which packet it was about.
+    unattributed: Option<String>,
+}
+
+impl SocketWay {
+    pub fn open(request: &Request) -> Result<Self, Failure> {
+        let to = request.destination()?;
+        let (fd, flavour, ident) = match request.protocol {
+            Protocol::Udp => {
+                let fd = socket::udp(socket::any(to.ip(), request.ident))
+                    .map_err(|error| Failure::new("bind UDP socket", error))?;
+                (fd, Flavour::Udp, request.ident)
+            }
+            Protocol::Icmp => socket::icmp(to.ip(), request.ident).map_err(|error| {
+                Failure::new("open ICMP socket", error)
+                    .fix("sysctl -w net.ipv4.ping_group_range='0 2147483647', or run as root")
+            })?,
+        };
+        prepare(fd.as_fd(), to, request)
+            .map_err(|error| Failure::new(format!("reach {}", request.to), error))?;
+        let wanted = request.wanted();
+        let ids = (wanted.qdisc || wanted.stack)
+            .then(|| StampIds::start(fd.as_fd(), wanted, 0))
+            .transpose()
+            .map_err(|error| Failure::new("enable kernel stamps", error))?;
+        let header = if flavour == Flavour::Udp { 0 } else { ECHO_HEADER };
+        let slots = usize::from(request.batch);
+        Ok(Self {
+            fd,
+            flavour,
+            to,
+            ident,
+            probe: request.probe,
+            outgoing: SendBatch::new(slots, header + request.size),
+            incoming: ReceiveBatch::new(slots.max(64), RECEIVE),
+            errors: ReceiveBatch::new(128, RECEIVE),
+            ids,
+            unattributed: None,
+        })
+    }
+
+    fn transport(&self) -> Transport {
+        if self.to.is_ipv4() { Transport::Icmp } else { Transport::Icmpv6 }
+    }
+
+    fn fill(&mut self, slot: usize, repr: ProbeRepr) {
+        let (flavour, protocol) = (self.flavour, self.transport());
+        let message = self.outgoing.slot(slot);
+        if flavour == Flavour::Udp {
+            repr.emit(message);
+            return;
+        }
+        repr.emit(&mut message[ECHO_HEADER..]);
+        let echo = EchoRepr { leg: Leg::Request, ident: self.ident, seq: repr.seq as u16 };
+        echo.emit(message, protocol, Sum::default());
+    }
+
+    /// Numbers the stamps anew after a refusal, from the packet at `place` on.
+    fn restart_ids(&mut self, log: &mut Log, place: u32) -> Result<(), Failure> {
+        self.collect(log)?;
+        match &mut self.ids {
+            Some(ids) => ids
+                .restart(self.fd.as_fd(), place)
+                .map_err(|error| Failure::new("number kernel stamps anew", error)),
+            None => Ok(()),
+        }
+    }
+
+    fn note_unreachable(&mut self, log: &mut Log, bytes: &[u8], error: Unreachable) {
+        let text = describe(error);
+        match self.place_of(log, bytes) {
+            Some(place) => log.note_error(place, &text),
+            None => self.unattributed = Some(text),
+        }
+    }
+
+    /// The packet that came back in an error. A router may return no more than 8 bytes of it:
+    /// the ICMP header, whose sequence number is the low half of the probe's.
+    fn place_of(&self, log: &Log, bytes: &[u8]) -> Option<u32> {
+        if self.flavour == Flavour::Udp {
+            return probe_place(log, bytes);
+        }
+        let echo = EchoView::new(bytes, self.transport()).ok()?;
+        probe_place(log, echo.payload()).or_else(|| log.last_with_low_bits(echo.seq()))
+    }
+}
+
+fn probe_place(log: &Log, payload: &[u8]) -> Option<u32> {
+    let probe = ProbeView::new(payload).ok()?;
+    log.place(probe.probe(), probe.seq())
+}
+
+/// The packet that a received message replies to.
+fn reply_place(log: &Log, bytes: &[u8], flavour: Flavour, protocol: Transport) -> Option<u32> {
+    if flavour == Flavour::Udp {
+        return probe_place(log, bytes);
+    }
+    let message = match (flavour, protocol) {
+        (Flavour::IcmpRaw, Transport::Icmp) => delaylab_wire::Ipv4View::new(bytes).ok()?.payload(),
+        _ => bytes,
+    };
+    let echo = EchoView::new(message, protocol).ok()?;
+    if echo.leg() == Leg::Reply { probe_place(log, echo.payload()) } else { None }
+}
+
+fn prepare(fd: BorrowedFd<'_>, to: SocketAddr, request: &Request) -> io::Result<()> {
+    socket::set_buffers(fd, BUFFERS)?;
+    socket::receive_errors(fd, to.ip())?;
+    if let Some(ttl) = request.ttl {
+        socket::set_ttl(fd, to.ip(), ttl)?;
+    }
+    if request.live {
+        socket::receive_ttl(fd, to.ip())?;
+    }
+    socket::connect_to(fd, to)
+}
+
+fn describe(error: Unreachable) -> String {
+    let text = io::Error::from_raw_os_error(error.errno);
+    let origin = error.offender.map(|address: IpAddr| format!(", from {address}"));
+    let origin = origin.unwrap_or_default();
+    match error.icmp {
+        Some((kind, code)) => format!("{text} (ICMP type {kind} code {code}{origin})"),
+        None => text.to_string(),
+    }
+}
+
+/// Errors that a socket may return for a packet sent earlier.
+fn may_be_about_another(error: &io::Error) -> bool {
+    let errno = Errno::from_raw(error.raw_os_error().unwrap_or(0));
+    matches!(
+        errno,
+        Errno::ECONNREFUSED
+            | Errno::EHOSTUNREACH
+            | Errno::ENETUNREACH
+            | Errno::EPROTO
+            | Errno::ENOPROTOOPT
+            | Errno::EHOSTDOWN
+            | Errno::EMSGSIZE
+            | Errno::EACCES
+    )
+}
+
+impl Way for SocketWay {
+    fn send(&mut self, log: &mut Log, first: u32, end: u32) -> Result<u32, Failure> {
+        for place in first..end {
+            let intended_ns = log.entries[place as usize].intended;
+            let repr = ProbeRepr { probe: self.probe, seq: log.seq(place), intended_ns };
+            self.fill((place - first) as usize, repr);
+        }
+        let now = realtime_ns();
+        for place in first..end {
+            log.note_sent(place, now);
+        }
+        let mut next = first;
+        let mut tried = false;
+        while next < end {
+            let slots = ((next - first) as usize, (end - first) as usize);
+            match self.outgoing.send(self.fd.as_fd(), slots.0, slots.1) {
+                Ok(taken) => {
+                    next += taken as u32;
+                    tried = false;
+                    if next < end {
+                        self.restart_ids(log, next)?;
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    (next..end).for_each(|place| log.note_held_back(place));
+                    return Ok(next);
+                }
+                Err(error) if !tried && may_be_about_another(&error) => {
+                    tried = true;
+                    self.restart_ids(log, next)?;
+                }
+                Err(error) => {
+                    log.note_refused(next, &error.to_string());
+                    next += 1;
+                    tried = false;
+                    self.restart_ids(log, next)?;
+                }
+            }
+        }
+        Ok(end)
+    }
+
+    fn receive(&mut self, log: &mut Log) -> Result<usize, Failure> {
+        let count = match self.incoming.receive(self.fd.as_fd()) {
+            Ok(count) => count,
+            // What the error is about is on the error queue.
+            Err(error) if may_be_about_another(&error) => 0,
+            Err(error) => return Err(Failure::new("receive replies", error)),
+        };
+        let now = realtime_ns();
+        let protocol = self.transport();
+        for slot in 0..count {
+            let message = self.incoming.message(slot);
+            if let Some(place) = reply_place(log, message.bytes, self.flavour, protocol) {
+                let control = message.control();
+                log.note_reply(place, control.time_ns, control.ttl, now);
+            }
+        }
+        Ok(count)
+    }
+
+    fn collect(&mut self, log: &mut Log) -> Result<(), Failure> {
+        loop {
+            let count = self
+                .errors
+                .receive_errors(self.fd.as_fd())
+                .map_err(|error| Failure::new("read kernel stamps", error))?;
+            for slot in 0..count {
+                let message = self.errors.message(slot);
+                let control = message.control();
+                if let (Some((id, step)), Some(time)) = (control.transmit, control.time_ns) {
+                    note_stamp(log, self.ids.as_ref(), id, step, time);
+                } else if let Some(error) = control.unreachable {
+                    let bytes = message.bytes.to_vec();
+                    self.note_unreachable(log, &bytes, error);
+                }
+            }
+            if count < self.errors.slots() {
+                return Ok(());
+            }
+        }
+    }
+
+    fn fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+
+    fn warn(&self, warnings: &mut Vec<Value>) {
+        if let Some(error) = &self.unattributed {
+            let message = format!("an error did not say which packet it was about: {error}");
+            warnings.push(warning("unattributed-error", message, "see which packets were lost"));
+        }
+    }
+}
+
+fn note_stamp(log: &mut Log, ids: Option<&StampIds>, id: u32, step: Step, time: i64) {
+    if let Some(place) = ids.and_then(|ids| ids.place(id, |place| log.awaits(place, step, time))) {
+        log.note_transmit(place, step, time);
+    }
+}

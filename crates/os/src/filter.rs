@@ -1,0 +1,183 @@
+//! Classic BPF programs that let only a probe's packets into a socket
+//! (Documentation/networking/filter.rst of the kernel).
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+/// Which packets are a probe's. 0 in a field lets any value pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Match {
+    /// The transport.
+    pub transport: Transport,
+    /// The IP version, 4 or 6.
+    pub ip: u8,
+    /// The probe in the payload's header.
+    pub probe: u32,
+    /// The magic number of the payload's header.
+    pub magic: u32,
+    /// How many bytes of a packet to keep.
+    pub snap: u32,
+}
+
+/// The transport of a probe and what tells its packets from others'.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transport {
+    /// ICMP or ICMPv6 echo and echo reply with this identifier.
+    Icmp(u16),
+    /// UDP from or to this port.
+    Udp(u16),
+}
+
+/// A classic BPF program.
+#[derive(Clone, Debug, Default)]
+pub struct Program(Vec<libc::sock_filter>);
+
+const LOAD_U32: u32 = libc::BPF_LD | libc::BPF_W;
+const LOAD_U16: u32 = libc::BPF_LD | libc::BPF_H;
+const LOAD_U8: u32 = libc::BPF_LD | libc::BPF_B;
+/// A jump target to be filled in: the program's last instruction, which refuses the packet.
+const REFUSE: u8 = u8::MAX;
+
+impl Program {
+    /// A program that refuses every packet: for a socket that only holds its port.
+    #[must_use]
+    pub fn nothing() -> Self {
+        let mut program = Self::default();
+        program.push(libc::BPF_RET, 0);
+        program
+    }
+
+    /// A program for Ethernet frames (packet sockets), request and reply. IPv6 packets with
+    /// extension headers all pass: a filter cannot walk them, the reader does.
+    #[must_use]
+    pub fn frames(wanted: &Match) -> Self {
+        const NETWORK: u32 = 14;
+        let mut program = Self::default();
+        program.load(LOAD_U16 | libc::BPF_ABS, 12);
+        if wanted.ip == 4 {
+            program.require(0x0800);
+            program.load(LOAD_U8 | libc::BPF_ABS, NETWORK + 9);
+            program.require(wanted.protocol());
+            program.load(LOAD_U16 | libc::BPF_ABS, NETWORK + 6);
+            program.refuse_if_any_bit(0x3fff);
+            program.load(libc::BPF_LDX | libc::BPF_B | libc::BPF_MSH, NETWORK);
+        } else {
+            program.require(0x86dd);
+            program.load(LOAD_U8 | libc::BPF_ABS, NETWORK + 6);
+            for extension in [0, 43, 60] {
+                program.jump_if(extension, 0, 1);
+                program.push(libc::BPF_RET, wanted.snap);
+            }
+            program.require(wanted.protocol());
+            program.load(libc::BPF_LDX | libc::BPF_W | libc::BPF_IMM, 40);
+        }
+        program.transport(NETWORK, wanted);
+        program.finish(wanted.snap)
+    }
+
+    /// A program for a raw ICMP socket of this IP version, for echo replies with this
+    /// identifier; such a socket sees the IPv4 header, but not the IPv6 one (raw(7), RFC 3542).
+    #[must_use]
+    pub fn raw_replies(ip: u8, ident: u16) -> Self {
+        let mut program = Self::default();
+        if ip == 4 {
+            program.load(libc::BPF_LDX | libc::BPF_B | libc::BPF_MSH, 0);
+        } else {
+            program.load(libc::BPF_LDX | libc::BPF_W | libc::BPF_IMM, 0);
+        }
+        program.load(LOAD_U8 | libc::BPF_IND, 0);
+        program.require(if ip == 4 { 0 } else { 129 });
+        program.load(LOAD_U16 | libc::BPF_IND, 4);
+        program.require(u32::from(ident));
+        program.finish(u32::MAX)
+    }
+
+    /// Checks from the transport header on, whose offset is `network` + X.
+    fn transport(&mut self, network: u32, wanted: &Match) {
+        match wanted.transport {
+            Transport::Icmp(ident) => {
+                let types = if wanted.ip == 4 { [8, 0] } else { [128, 129] };
+                self.load(LOAD_U8 | libc::BPF_IND, network);
+                self.jump_if(types[0], 1, 0);
+                self.require(types[1]);
+                if ident != 0 {
+                    self.load(LOAD_U16 | libc::BPF_IND, network + 4);
+                    self.require(u32::from(ident));
+                }
+            }
+            Transport::Udp(0) => {}
+            Transport::Udp(port) => {
+                self.load(LOAD_U16 | libc::BPF_IND, network);
+                self.jump_if(u32::from(port), 2, 0);
+                self.load(LOAD_U16 | libc::BPF_IND, network + 2);
+                self.require(u32::from(port));
+            }
+        }
+        self.load(LOAD_U32 | libc::BPF_IND, network + 8);
+        self.require(wanted.magic);
+        if wanted.probe != 0 {
+            self.load(LOAD_U32 | libc::BPF_IND, network + 16);
+            self.require(wanted.probe);
+        }
+    }
+
+    fn push(&mut self, code: u32, k: u32) {
+        self.0.push(libc::sock_filter { code: code as u16, jt: 0, jf: 0, k });
+    }
+
+    fn load(&mut self, code: u32, k: u32) {
+        self.push(code, k);
+    }
+
+    fn jump_if(&mut self, value: u32, jt: u8, jf: u8) {
+        let code = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
+        self.0.push(libc::sock_filter { code, jt, jf, k: value });
+    }
+
+    fn require(&mut self, value: u32) {
+        self.jump_if(value, 0, REFUSE);
+    }
+
+    fn refuse_if_any_bit(&mut self, bits: u32) {
+        let code = (libc::BPF_JMP | libc::BPF_JSET | libc::BPF_K) as u16;
+        self.0.push(libc::sock_filter { code, jt: REFUSE, jf: 0, k: bits });
+    }
+
+    fn finish(mut self, snap: u32) -> Self {
+        self.push(libc::BPF_RET, snap);
+        let refuse = self.0.len();
+        self.push(libc::BPF_RET, 0);
+        for (at, step) in self.0.iter_mut().enumerate() {
+            // Programs here are some 20 steps long: the distance fits.
+            let distance = (refuse - at).saturating_sub(1) as u8;
+            for target in [&mut step.jt, &mut step.jf] {
+                if *target == REFUSE {
+                    *target = distance;
+                }
+            }
+        }
+        self
+    }
+
+    /// Attaches the program; it replaces one attached before (`SO_ATTACH_FILTER`, socket(7)).
+    pub fn attach(&self, socket: BorrowedFd<'_>) -> io::Result<()> {
+        let program =
+            libc::sock_fprog { len: self.0.len() as u16, filter: self.0.as_ptr().cast_mut() };
+        crate::socket::set_option(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_ATTACH_FILTER,
+            &program,
+        )
+    }
+}
+
+impl Match {
+    fn protocol(&self) -> u32 {
+        match (self.transport, self.ip) {
+            (Transport::Udp(_), _) => 17,
+            (Transport::Icmp(_), 4) => 1,
+            (Transport::Icmp(_), _) => 58,
+        }
+    }
+}

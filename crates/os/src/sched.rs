@@ -1,0 +1,62 @@
+//! How the kernel schedules the calling thread.
+
+use std::io;
+
+fn check(result: libc::c_int) -> io::Result<()> {
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Lets timers of this thread fire at once instead of up to 50 µs late (`prctl(2)`,
+/// `PR_SET_TIMERSLACK`).
+pub fn no_timer_slack() -> io::Result<()> {
+    // SAFETY: this option takes one integer and touches no memory.
+    check(unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) })
+}
+
+/// Real-time scheduling of the calling thread, until dropped.
+#[derive(Debug)]
+pub struct RealTime(());
+
+impl RealTime {
+    /// `SCHED_FIFO` at the given priority (1 to 99), not inherited by children
+    /// (`sched_setscheduler(2)`). Fails without `CAP_SYS_NICE` or an `RLIMIT_RTPRIO`, and in a
+    /// cgroup without a real-time budget.
+    pub fn fifo(priority: i32) -> io::Result<Self> {
+        set_policy(libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, priority)?;
+        Ok(Self(()))
+    }
+}
+
+impl Drop for RealTime {
+    fn drop(&mut self) {
+        // Leaving real time needs no privilege; the flag may only be cleared with one, so keep it.
+        let _ = set_policy(libc::SCHED_OTHER | libc::SCHED_RESET_ON_FORK, 0);
+    }
+}
+
+fn set_policy(policy: i32, priority: i32) -> io::Result<()> {
+    let parameter = libc::sched_param { sched_priority: priority };
+    // SAFETY: `parameter` lives through the call; 0 is the calling thread.
+    check(unsafe { libc::sched_setscheduler(0, policy, &raw const parameter) })
+}
+
+/// The process's memory kept from being paged out, until dropped.
+#[derive(Debug)]
+pub struct Locked(());
+
+impl Locked {
+    /// Locks what is mapped now (`mlockall(2)`, `MCL_CURRENT`); what is mapped later is not, so
+    /// that a limit on locked memory never makes an allocation fail.
+    pub fn current() -> io::Result<Self> {
+        // SAFETY: takes flags only.
+        check(unsafe { libc::mlockall(libc::MCL_CURRENT) })?;
+        Ok(Self(()))
+    }
+}
+
+impl Drop for Locked {
+    fn drop(&mut self) {
+        // SAFETY: takes nothing.
+        unsafe { libc::munlockall() };
+    }
+}

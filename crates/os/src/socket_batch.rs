@@ -1,0 +1,198 @@
+//! Many packets in one system call: `sendmmsg(2)` and `recvmmsg(2)` on buffers made once.
+
+use crate::stamp::{self, Control};
+use std::io;
+use std::mem::zeroed;
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+/// Room for every control message that the kernel may attach to a packet here: a time, a hop
+/// limit and an extended error with its origin's address.
+const CONTROL: usize = 256;
+
+fn count(result: libc::c_int) -> io::Result<usize> {
+    usize::try_from(result).map_err(|_| io::Error::last_os_error())
+}
+
+/// Packets to send, in slots of one size.
+#[derive(Debug)]
+pub struct SendBatch {
+    buffers: Box<[u8]>,
+    stride: usize,
+    names: Box<[libc::sockaddr_storage]>,
+    // Points into the boxes above, which never move.
+    headers: Box<[libc::mmsghdr]>,
+    _vectors: Box<[libc::iovec]>,
+}
+
+impl SendBatch {
+    /// `slots` packets of `size` bytes, for a connected socket.
+    #[must_use]
+    pub fn new(slots: usize, size: usize) -> Self {
+        let mut buffers = vec![0; slots * size].into_boxed_slice();
+        // SAFETY: all zeros is a valid sockaddr_storage.
+        let names = vec![unsafe { zeroed() }; slots].into_boxed_slice();
+        let mut vectors = vectors(&mut buffers, size, slots);
+        let headers = vectors
+            .iter_mut()
+            .map(|vector| {
+                // SAFETY: all zeros is a valid mmsghdr: no name, no control, no buffers.
+                let mut header: libc::mmsghdr = unsafe { zeroed() };
+                header.msg_hdr.msg_iov = vector;
+                header.msg_hdr.msg_iovlen = 1;
+                header
+            })
+            .collect();
+        Self { buffers, stride: size, names, headers, _vectors: vectors }
+    }
+
+    /// The packet in a slot.
+    pub fn slot(&mut self, slot: usize) -> &mut [u8] {
+        &mut self.buffers[slot * self.stride..][..self.stride]
+    }
+
+    /// Sends `bytes` to `to` from this slot, on a socket that is not connected.
+    ///
+    /// # Panics
+    /// If `bytes` is longer than the slots.
+    pub fn fill(&mut self, slot: usize, bytes: &[u8], to: SocketAddr) {
+        self.slot(slot)[..bytes.len()].copy_from_slice(bytes);
+        let length = stamp::write_address(to, &mut self.names[slot]);
+        let header = &mut self.headers[slot].msg_hdr;
+        header.msg_name = (&raw mut self.names[slot]).cast();
+        header.msg_namelen = length;
+        // SAFETY: msg_iov was set in `new` to an element of a box that this struct owns.
+        unsafe { (*header.msg_iov).iov_len = bytes.len() };
+    }
+
+    /// Sends the packets in slots `first..end`; returns how many the kernel took before the
+    /// first that it refused. An error is about the first.
+    pub fn send(&mut self, fd: BorrowedFd<'_>, first: usize, end: usize) -> io::Result<usize> {
+        let headers = &mut self.headers[first..end];
+        // SAFETY: the headers point to buffers and names of this struct, which outlive the call.
+        count(unsafe {
+            libc::sendmmsg(fd.as_raw_fd(), headers.as_mut_ptr(), headers.len() as u32, 0)
+        })
+    }
+}
+
+fn vectors(buffers: &mut [u8], size: usize, slots: usize) -> Box<[libc::iovec]> {
+    let base = buffers.as_mut_ptr();
+    (0..slots)
+        .map(|slot| libc::iovec { iov_base: base.wrapping_add(slot * size).cast(), iov_len: size })
+        .collect()
+}
+
+/// Packets received, each with who sent it and what the kernel says about it.
+#[derive(Debug)]
+pub struct ReceiveBatch {
+    buffers: Box<[u8]>,
+    stride: usize,
+    names: Box<[libc::sockaddr_storage]>,
+    controls: Box<[ControlBuffer]>,
+    // Points into the boxes above, which never move.
+    headers: Box<[libc::mmsghdr]>,
+    _vectors: Box<[libc::iovec]>,
+}
+
+/// Control messages are read as `cmsghdr`, so their buffer is aligned like one.
+#[repr(C, align(8))]
+#[derive(Clone, Copy, Debug)]
+struct ControlBuffer([u8; CONTROL]);
+
+/// One packet of a [`ReceiveBatch`].
+#[derive(Debug)]
+pub struct Message<'a> {
+    /// The packet, cut to the slots' size.
+    pub bytes: &'a [u8],
+    header: &'a libc::msghdr,
+    name: &'a libc::sockaddr_storage,
+}
+
+impl Message<'_> {
+    /// Who sent the packet.
+    #[must_use]
+    pub fn from(&self) -> Option<SocketAddr> {
+        if self.header.msg_namelen == 0 { None } else { stamp::read_address(self.name) }
+    }
+
+    /// Who sent the packet, without a port.
+    #[must_use]
+    pub fn from_ip(&self) -> Option<IpAddr> {
+        self.from().map(|address| address.ip())
+    }
+
+    /// What the kernel says about the packet.
+    #[must_use]
+    pub fn control(&self) -> Control {
+        Control::read(self.header)
+    }
+}
+
+impl ReceiveBatch {
+    /// Room for `slots` packets of up to `size` bytes each; longer ones are cut.
+    #[must_use]
+    pub fn new(slots: usize, size: usize) -> Self {
+        let mut buffers = vec![0; slots * size].into_boxed_slice();
+        // SAFETY: all zeros is a valid sockaddr_storage.
+        let mut names: Box<[libc::sockaddr_storage]> =
+            vec![unsafe { zeroed() }; slots].into_boxed_slice();
+        let mut controls = vec![ControlBuffer([0; CONTROL]); slots].into_boxed_slice();
+        let mut vectors = vectors(&mut buffers, size, slots);
+        let headers = (0..slots)
+            .map(|slot| {
+                // SAFETY: all zeros is a valid mmsghdr.
+                let mut header: libc::mmsghdr = unsafe { zeroed() };
+                header.msg_hdr.msg_iov = &raw mut vectors[slot];
+                header.msg_hdr.msg_iovlen = 1;
+                header.msg_hdr.msg_name = (&raw mut names[slot]).cast();
+                header.msg_hdr.msg_control = controls[slot].0.as_mut_ptr().cast();
+                header
+            })
+            .collect();
+        Self { buffers, stride: size, names, controls, headers, _vectors: vectors }
+    }
+
+    /// Takes what has come, without waiting; 0 if nothing has.
+    pub fn receive(&mut self, fd: BorrowedFd<'_>) -> io::Result<usize> {
+        self.take(fd, libc::MSG_DONTWAIT)
+    }
+
+    /// Takes what is on the error queue: transmit stamps and errors; 0 if nothing is.
+    pub fn receive_errors(&mut self, fd: BorrowedFd<'_>) -> io::Result<usize> {
+        self.take(fd, libc::MSG_DONTWAIT | libc::MSG_ERRQUEUE)
+    }
+
+    fn take(&mut self, fd: BorrowedFd<'_>, flags: libc::c_int) -> io::Result<usize> {
+        for header in &mut self.headers {
+            header.msg_hdr.msg_namelen = size_of::<libc::sockaddr_storage>() as libc::socklen_t;
+            header.msg_hdr.msg_controllen = CONTROL as _;
+        }
+        let (headers, slots) = (self.headers.as_mut_ptr(), self.headers.len() as u32);
+        // SAFETY: the headers point to buffers of this struct, which outlive the call.
+        let result =
+            unsafe { libc::recvmmsg(fd.as_raw_fd(), headers, slots, flags, std::ptr::null_mut()) };
+        match count(result) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(0),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(0),
+            other => other,
+        }
+    }
+
+    /// How many packets one call takes at most.
+    #[must_use]
+    pub fn slots(&self) -> usize {
+        self.controls.len()
+    }
+
+    /// A packet that the last call took, by its place in it.
+    #[must_use]
+    pub fn message(&self, slot: usize) -> Message<'_> {
+        let length = (self.headers[slot].msg_len as usize).min(self.stride);
+        Message {
+            bytes: &self.buffers[slot * self.stride..][..length],
+            header: &self.headers[slot].msg_hdr,
+            name: &self.names[slot],
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! The kernel's software stamps (Documentation/networking/timestamping.rst) and what else comes
+//! with a packet in control messages.
+
+use crate::socket::{any, local_address, set_option, udp};
+use crate::socket_batch::{ReceiveBatch, SendBatch};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV6};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::time::{Duration, Instant};
+
+/// Which stamps a socket should take.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Wanted {
+    /// When a packet enters the queueing discipline (`TX_SCHED`).
+    pub qdisc: bool,
+    /// When the driver takes a packet (`TX`) and when one arrives from the driver (`RX`).
+    pub stack: bool,
+}
+
+/// Has a socket take stamps. Transmit stamps come on the error queue without the packet, under
+/// the packet's number since this call.
+pub fn enable(fd: BorrowedFd<'_>, wanted: Wanted) -> io::Result<()> {
+    let mut flags = libc::SOF_TIMESTAMPING_SOFTWARE
+        | libc::SOF_TIMESTAMPING_OPT_ID
+        | libc::SOF_TIMESTAMPING_OPT_TSONLY;
+    if wanted.qdisc {
+        flags |= libc::SOF_TIMESTAMPING_TX_SCHED;
+    }
+    if wanted.stack {
+        flags |= libc::SOF_TIMESTAMPING_TX_SOFTWARE | libc::SOF_TIMESTAMPING_RX_SOFTWARE;
+    }
+    set_option(fd.as_raw_fd(), libc::SOL_SOCKET, libc::SO_TIMESTAMPING, &flags)
+}
+
+/// Stops stamps; enabling them again numbers packets from 0 anew.
+pub fn disable(fd: BorrowedFd<'_>) -> io::Result<()> {
+    set_option(fd.as_raw_fd(), libc::SOL_SOCKET, libc::SO_TIMESTAMPING, &0u32)
+}
+
+/// Keeps the kernel stamping every arriving packet as long as the socket is open, also for
+/// packet rings, which would else take the time at which they get to the packet.
+pub fn keep_receive_stamps_on(fd: BorrowedFd<'_>) -> io::Result<()> {
+    let flags = libc::SOF_TIMESTAMPING_SOFTWARE | libc::SOF_TIMESTAMPING_RX_SOFTWARE;
+    set_option(fd.as_raw_fd(), libc::SOL_SOCKET, libc::SO_TIMESTAMPING, &flags)
+}
+
+/// Waits until the kernel stamps arriving packets: it switches that on in the background after
+/// the first socket asks for it, and packets until then have no stamp. Sends itself datagrams
+/// over loopback until one has a stamp; where loopback is down, waits the time that it takes
+/// at most. Some socket must have asked for receive stamps before.
+pub fn settle() -> io::Result<()> {
+    const LIMIT: Duration = Duration::from_millis(50);
+    const STEP: Duration = Duration::from_millis(1);
+    let here = any(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
+    let receiver = udp(here)?;
+    enable(receiver.as_fd(), Wanted { qdisc: false, stack: true })?;
+    let port = local_address(receiver.as_fd())?.port();
+    let sender = udp(here)?;
+    let mut outgoing = SendBatch::new(1, 1);
+    outgoing.fill(0, b"?", (Ipv4Addr::LOCALHOST, port).into());
+    let mut incoming = ReceiveBatch::new(1, 1);
+    let start = Instant::now();
+    while start.elapsed() < LIMIT {
+        // A refusal means that loopback is down: then only the time limit ends the wait.
+        let _ = outgoing.send(sender.as_fd(), 0, 1);
+        let stamped = incoming.receive(receiver.as_fd())? > 0
+            && incoming.message(0).control().time_ns.is_some();
+        if stamped {
+            return Ok(());
+        }
+        std::thread::sleep(STEP);
+    }
+    Ok(())
+}
+
+/// A step of a packet's way out of the kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Into the queueing discipline.
+    Qdisc,
+    /// Taken by the driver.
+    Stack,
+}
+
+/// An ICMP error about a packet that was sent, or an error of this host's own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unreachable {
+    /// The error as a system call would return it.
+    pub errno: i32,
+    /// Type and code of the ICMP message; `None` for an error of this host.
+    pub icmp: Option<(u8, u8)>,
+    /// Who sent the ICMP message.
+    pub offender: Option<IpAddr>,
+}
+
+/// What the kernel says about a packet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Control {
+    /// A stamp, in ns since the Unix epoch.
+    pub time_ns: Option<i64>,
+    /// The time to live or hop limit left.
+    pub ttl: Option<u8>,
+    /// The stamp is one of transmission: the packet's number and the step.
+    pub transmit: Option<(u32, Step)>,
+    /// The packet is one that was sent, and came back as an error.
+    pub unreachable: Option<Unreachable>,
+}
+
+impl Control {
+    pub(crate) fn read(header: &libc::msghdr) -> Self {
+        let mut control = Self::default();
+        // SAFETY: the kernel filled in the header's control buffer and its length; the macros
+        // walk it within that length.
+        let mut next = unsafe { libc::CMSG_FIRSTHDR(header) };
+        while !next.is_null() {
+            // SAFETY: CMSG_FIRSTHDR and CMSG_NXTHDR return null or a whole header in the buffer.
+            let (level, kind) = unsafe { ((*next).cmsg_level, (*next).cmsg_type) };
+            control.take(level, kind, next);
+            // SAFETY: as above.
+            next = unsafe { libc::CMSG_NXTHDR(header, next) };
+        }
+        control
+    }
+
+    fn take(&mut self, level: i32, kind: i32, message: *const libc::cmsghdr) {
+        match (level, kind) {
+            (libc::SOL_SOCKET, libc::SCM_TIMESTAMPING) => {
+                // The software stamp is the first of three.
+                let time: libc::timespec = read_data(message);
+                let time_ns = time.tv_sec * 1_000_000_000 + time.tv_nsec;
+                self.time_ns = (time_ns != 0).then_some(time_ns);
+            }
+            (libc::IPPROTO_IP, libc::IP_TTL) | (libc::IPPROTO_IPV6, libc::IPV6_HOPLIMIT) => {
+                let ttl: i32 = read_data(message);
+                self.ttl = u8::try_from(ttl).ok();
+            }
+            (libc::IPPROTO_IP, libc::IP_RECVERR) => {
+                let (error, name): (libc::sock_extended_err, libc::sockaddr_in) =
+                    read_pair(message);
+                let offender = IpAddr::from(name.sin_addr.s_addr.to_ne_bytes());
+                self.take_error(&error, offender);
+            }
+            (libc::IPPROTO_IPV6, libc::IPV6_RECVERR) => {
+                let (error, name): (libc::sock_extended_err, libc::sockaddr_in6) =
+                    read_pair(message);
+                self.take_error(&error, IpAddr::from(name.sin6_addr.s6_addr));
+            }
+            _ => {}
+        }
+    }
+
+    fn take_error(&mut self, error: &libc::sock_extended_err, offender: IpAddr) {
+        match error.ee_origin {
+            libc::SO_EE_ORIGIN_TIMESTAMPING => {
+                let step = match error.ee_info {
+                    0 => Step::Stack,
+                    1 => Step::Qdisc,
+                    _ => return,
+                };
+                self.transmit = Some((error.ee_data, step));
+            }
+            libc::SO_EE_ORIGIN_ICMP | libc::SO_EE_ORIGIN_ICMP6 => {
+                self.unreachable = Some(Unreachable {
+                    errno: error.ee_errno as i32,
+                    icmp: Some((error.ee_type, error.ee_code)),
+                    offender: Some(offender).filter(|address| !address.is_unspecified()),
+                });
+            }
+            _ => {
+                let errno = error.ee_errno as i32;
+                self.unreachable = Some(Unreachable { errno, icmp: None, offender: None });
+            }
+        }
+    }
+}
+
+/// The data of a control message, which the kernel made at least as long as `T`.
+fn read_data<T: Copy>(message: *const libc::cmsghdr) -> T {
+    // SAFETY: the message's type determines its contents (socket(7), ip(7), ipv6(7)), and the
+    // buffer behind it is larger than any of them; it may be less aligned than `T`.
+    unsafe { std::ptr::read_unaligned(libc::CMSG_DATA(message).cast()) }
+}
+
+/// Two values, one behind the other.
+fn read_pair<A: Copy, B: Copy>(message: *const libc::cmsghdr) -> (A, B) {
+    // SAFETY: as in `read_data`; the kernel always writes the address behind an extended error.
+    unsafe {
+        let data = libc::CMSG_DATA(message);
+        (
+            std::ptr::read_unaligned(data.cast()),
+            std::ptr::read_unaligned(data.add(size_of::<A>()).cast()),
+        )
+    }
+}
+
+/// The address in a name that the kernel wrote.
+pub(crate) fn read_address(name: &libc::sockaddr_storage) -> Option<SocketAddr> {
+    let name_at = std::ptr::from_ref(name);
+    match i32::from(name.ss_family) {
+        libc::AF_INET => {
+            // SAFETY: the family says that the storage holds a sockaddr_in.
+            let v4 = unsafe { *name_at.cast::<libc::sockaddr_in>() };
+            let address = Ipv4Addr::from(u32::from_be(v4.sin_addr.s_addr));
+            Some((address, u16::from_be(v4.sin_port)).into())
+        }
+        libc::AF_INET6 => {
+            // SAFETY: the family says that the storage holds a sockaddr_in6.
+            let v6 = unsafe { *name_at.cast::<libc::sockaddr_in6>() };
+            let address = v6.sin6_addr.s6_addr.into();
+            let port = u16::from_be(v6.sin6_port);
+            Some(SocketAddrV6::new(address, port, v6.sin6_flowinfo, v6.sin6_scope_id).into())
+        }
+        _ => None,
+    }
+}
+
+/// Writes an address as a name for the kernel; returns the name's length.
+pub(crate) fn write_address(
+    address: SocketAddr,
+    name: &mut libc::sockaddr_storage,
+) -> libc::socklen_t {
+    use nix::sys::socket::{SockaddrLike, SockaddrStorage};
+    let storage = SockaddrStorage::from(address);
+    // SAFETY: the storage is `len` bytes long, which is not more than a sockaddr_storage.
+    unsafe {
+        let to = std::ptr::from_mut(name).cast::<u8>();
+        std::ptr::copy_nonoverlapping(storage.as_ptr().cast(), to, storage.len() as usize);
+    }
+    storage.len()
+}

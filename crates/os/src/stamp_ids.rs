@@ -1,0 +1,75 @@
+//! Which packet a transmit stamp belongs to.
+
+use crate::stamp::{self, Wanted};
+use std::io;
+use std::os::fd::BorrowedFd;
+
+/// The kernel numbers the packets of a socket from 0 and names a stamp's packet by that number.
+/// Whether a packet that it refuses takes a number depends on where it was refused, so after a
+/// refusal the numbers start anew: a *generation*. Within one, packets and numbers match.
+#[derive(Debug)]
+pub struct StampIds {
+    wanted: Wanted,
+    /// The place (a caller's index) of the packet with number 0.
+    current: u32,
+    previous: Option<u32>,
+}
+
+impl StampIds {
+    /// Enables the stamps; the next packet is the one at `place`.
+    pub fn start(fd: BorrowedFd<'_>, wanted: Wanted, place: u32) -> io::Result<Self> {
+        stamp::enable(fd, wanted)?;
+        Ok(Self { wanted, current: place, previous: None })
+    }
+
+    /// Starts a generation after a refusal; the next packet to be sent is the one at `place`.
+    pub fn restart(&mut self, fd: BorrowedFd<'_>, place: u32) -> io::Result<()> {
+        stamp::disable(fd)?;
+        stamp::enable(fd, self.wanted)?;
+        self.previous = Some(self.current);
+        self.current = place;
+        Ok(())
+    }
+
+    /// The place of packet number `id`: the one of the current generation and the one before
+    /// for which `fits` holds, i.e. which was sent before the stamp and has none yet. `None`
+    /// if neither does, or both do: a doubtful stamp is left out rather than given to another packet.
+    pub fn place(&self, id: u32, fits: impl Fn(u32) -> bool) -> Option<u32> {
+        let candidate = |base: u32| Some(base.wrapping_add(id)).filter(|place| fits(*place));
+        let current = candidate(self.current);
+        match self.previous.and_then(candidate) {
+            None => current,
+            Some(previous) if current.is_none() && previous < self.current => Some(previous),
+            Some(previous) if previous >= self.current => current,
+            Some(_) => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ids(current: u32, previous: Option<u32>) -> StampIds {
+        StampIds { wanted: Wanted::default(), current, previous }
+    }
+
+    #[test]
+    fn the_only_packet_that_fits_is_taken() {
+        assert_eq!(ids(10, None).place(3, |_| true), Some(13));
+        assert_eq!(ids(10, None).place(3, |_| false), None);
+        assert_eq!(ids(10, Some(0)).place(3, |place| place == 13), Some(13));
+        assert_eq!(ids(10, Some(0)).place(3, |place| place == 3), Some(3));
+    }
+
+    #[test]
+    fn a_packet_of_the_generation_before_lies_before_this_one() {
+        assert_eq!(ids(10, Some(0)).place(12, |_| true), Some(22));
+        assert_eq!(ids(10, Some(0)).place(12, |place| place == 12), None);
+    }
+
+    #[test]
+    fn a_doubtful_stamp_is_left_out() {
+        assert_eq!(ids(10, Some(0)).place(3, |_| true), None);
+    }
+}

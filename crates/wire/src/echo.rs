@@ -1,0 +1,128 @@
+//! ICMP and ICMPv6 echo (RFC 792; RFC 4443, section 4).
+
+use crate::{Leg, NotAProbe, Protocol, Sum, be};
+
+/// Bytes of an echo header.
+pub const ECHO_HEADER: usize = 8;
+
+/// An echo message in captured bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct EchoView<'a> {
+    bytes: &'a [u8],
+    leg: Leg,
+}
+
+impl<'a> EchoView<'a> {
+    /// A view of `bytes`, which start at the ICMP header; other messages than echo and echo
+    /// reply are refused.
+    pub fn new(bytes: &'a [u8], protocol: Protocol) -> Result<Self, NotAProbe> {
+        if bytes.len() < ECHO_HEADER {
+            return Err(NotAProbe::Truncated("ICMP"));
+        }
+        let leg = match (protocol, bytes[0]) {
+            (Protocol::Icmp, 8) | (Protocol::Icmpv6, 128) => Leg::Request,
+            (Protocol::Icmp, 0) | (Protocol::Icmpv6, 129) => Leg::Reply,
+            _ => return Err(NotAProbe::Other),
+        };
+        if bytes[1] != 0 {
+            return Err(NotAProbe::Malformed("ICMP"));
+        }
+        Ok(Self { bytes, leg })
+    }
+
+    /// Echo is a request, echo reply a reply.
+    pub fn leg(&self) -> Leg {
+        self.leg
+    }
+
+    /// The identifier: one probe's socket.
+    pub fn ident(&self) -> u16 {
+        be::u16(self.bytes, 4)
+    }
+
+    /// The sequence number of the ICMP header: the low 16 bits of the probe's.
+    pub fn seq(&self) -> u16 {
+        be::u16(self.bytes, 6)
+    }
+
+    /// What follows the ICMP header, as far as it was captured.
+    pub fn payload(&self) -> &'a [u8] {
+        &self.bytes[ECHO_HEADER..]
+    }
+}
+
+/// An echo header to send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EchoRepr {
+    /// Echo or echo reply.
+    pub leg: Leg,
+    /// The identifier: one probe's socket.
+    pub ident: u16,
+    /// The sequence number.
+    pub seq: u16,
+}
+
+impl EchoRepr {
+    /// The fields of a captured header.
+    pub fn parse(view: &EchoView<'_>) -> Self {
+        Self { leg: view.leg(), ident: view.ident(), seq: view.seq() }
+    }
+
+    /// Writes the header over the start of `message`, whose payload must be in place, with the
+    /// checksum over all of it. `pseudo` is the pseudo header's sum for ICMPv6, empty for ICMP.
+    ///
+    /// # Panics
+    /// If `message` is shorter than [`ECHO_HEADER`].
+    pub fn emit(&self, message: &mut [u8], protocol: Protocol, pseudo: Sum) {
+        message[0] = match (protocol, self.leg) {
+            (Protocol::Icmpv6, Leg::Request) => 128,
+            (Protocol::Icmpv6, Leg::Reply) => 129,
+            (_, Leg::Request) => 8,
+            (_, Leg::Reply) => 0,
+        };
+        message[1..4].fill(0);
+        message[4..6].copy_from_slice(&self.ident.to_be_bytes());
+        message[6..8].copy_from_slice(&self.seq.to_be_bytes());
+        let sum = pseudo.over(message).finish();
+        message[2..4].copy_from_slice(&sum.to_be_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn an_echo_is_these_bytes() {
+        let mut bytes = *b"........ab";
+        let repr = EchoRepr { leg: Leg::Request, ident: 0x1234, seq: 1 };
+        repr.emit(&mut bytes, Protocol::Icmp, Sum::default());
+        assert_eq!(bytes, *b"\x08\0\x84\x68\x12\x34\0\x01ab");
+    }
+
+    #[test]
+    fn other_messages_are_refused() {
+        let unreachable = [3, 3, 0, 0, 0, 0, 0, 0];
+        assert_eq!(EchoView::new(&unreachable, Protocol::Icmp).unwrap_err(), NotAProbe::Other,);
+        assert_eq!(
+            EchoView::new(&[8, 1, 0, 0, 0, 0, 0, 0], Protocol::Icmp).unwrap_err(),
+            NotAProbe::Malformed("ICMP"),
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn echoes_round_trip(
+            reply: bool, v6: bool, ident: u16, seq: u16,
+            mut bytes in proptest::collection::vec(any::<u8>(), ECHO_HEADER..80),
+        ) {
+            let leg = if reply { Leg::Reply } else { Leg::Request };
+            let protocol = if v6 { Protocol::Icmpv6 } else { Protocol::Icmp };
+            let repr = EchoRepr { leg, ident, seq };
+            repr.emit(&mut bytes, protocol, Sum::default());
+            prop_assert_eq!(Sum::default().over(&bytes).finish(), 0);
+            prop_assert_eq!(EchoRepr::parse(&EchoView::new(&bytes, protocol).unwrap()), repr);
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! The header at the start of every probe packet's payload.
+
+use crate::{NotAProbe, be};
+
+/// `dlab` in ASCII.
+pub const MAGIC: u32 = 0x646c_6162;
+/// The only version of the header so far.
+pub const VERSION: u8 = 1;
+/// Bytes of the header.
+pub const PROBE_HEADER: usize = 24;
+
+/// A probe header in captured bytes: magic `u32`, version `u8`, flags `u8`, reserved `u16`,
+/// probe `u32`, seq `u32`, intended time `i64`, all big-endian.
+#[derive(Clone, Copy, Debug)]
+pub struct ProbeView<'a>(&'a [u8]);
+
+impl<'a> ProbeView<'a> {
+    /// A view of a payload that is long enough and starts with the magic number and version.
+    pub fn new(payload: &'a [u8]) -> Result<Self, NotAProbe> {
+        if payload.len() < PROBE_HEADER {
+            return Err(NotAProbe::Truncated("probe"));
+        }
+        if be::u32(payload, 0) != MAGIC || payload[4] != VERSION {
+            return Err(NotAProbe::Other);
+        }
+        Ok(Self(payload))
+    }
+
+    /// The probe that the packet belongs to.
+    pub fn probe(&self) -> u32 {
+        be::u32(self.0, 8)
+    }
+
+    /// The packet's number within the probe.
+    pub fn seq(&self) -> u32 {
+        be::u32(self.0, 12)
+    }
+
+    /// When the packet was meant to be sent, in ns since the Unix epoch.
+    pub fn intended_ns(&self) -> i64 {
+        (i64::from(be::u32(self.0, 16)) << 32) | i64::from(be::u32(self.0, 20))
+    }
+}
+
+/// A probe header to send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProbeRepr {
+    /// The probe that the packet belongs to.
+    pub probe: u32,
+    /// The packet's number within the probe.
+    pub seq: u32,
+    /// When the packet is meant to be sent, in ns since the Unix epoch.
+    pub intended_ns: i64,
+}
+
+impl ProbeRepr {
+    /// The fields of a captured header.
+    pub fn parse(view: &ProbeView<'_>) -> Self {
+        Self { probe: view.probe(), seq: view.seq(), intended_ns: view.intended_ns() }
+    }
+
+    /// Writes the header over the first [`PROBE_HEADER`] bytes of `payload`.
+    ///
+    /// # Panics
+    /// If `payload` is shorter than that.
+    pub fn emit(&self, payload: &mut [u8]) {
+        payload[..4].copy_from_slice(&MAGIC.to_be_bytes());
+        payload[4..8].copy_from_slice(&[VERSION, 0, 0, 0]);
+        payload[8..12].copy_from_slice(&self.probe.to_be_bytes());
+        payload[12..16].copy_from_slice(&self.seq.to_be_bytes());
+        payload[16..24].copy_from_slice(&self.intended_ns.to_be_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_header_is_these_bytes() {
+        let mut bytes = [0xff; PROBE_HEADER];
+        ProbeRepr { probe: 0x0102_0304, seq: 5, intended_ns: -2 }.emit(&mut bytes);
+        assert_eq!(&bytes[..16], b"dlab\x01\0\0\0\x01\x02\x03\x04\0\0\0\x05");
+        assert_eq!(&bytes[16..], b"\xff\xff\xff\xff\xff\xff\xff\xfe");
+    }
+
+    #[test]
+    fn another_magic_or_version_is_not_a_probe() {
+        let mut bytes = [0; PROBE_HEADER];
+        ProbeRepr { probe: 1, seq: 2, intended_ns: 3 }.emit(&mut bytes);
+        assert!(ProbeView::new(&bytes).is_ok());
+        for at in [0, 3, 4] {
+            let mut other = bytes;
+            other[at] ^= 1;
+            assert_eq!(ProbeView::new(&other).unwrap_err(), NotAProbe::Other);
+        }
+        assert_eq!(ProbeView::new(&bytes[..23]).unwrap_err(), NotAProbe::Truncated("probe"));
+    }
+
+    proptest! {
+        #[test]
+        fn headers_round_trip(probe: u32, seq: u32, intended_ns: i64) {
+            let repr = ProbeRepr { probe, seq, intended_ns };
+            let mut bytes = [0; PROBE_HEADER];
+            repr.emit(&mut bytes);
+            prop_assert_eq!(ProbeRepr::parse(&ProbeView::new(&bytes).unwrap()), repr);
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! IPv4 (RFC 791).
+
+use crate::{NotAProbe, Sum, be};
+use std::net::Ipv4Addr;
+
+/// Bytes of an IPv4 header without options.
+pub const IPV4_HEADER: usize = 20;
+
+/// A transport protocol that probes use, with its number in IP headers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Protocol {
+    /// ICMP for IPv4.
+    Icmp = 1,
+    /// UDP.
+    Udp = 17,
+    /// ICMP for IPv6.
+    Icmpv6 = 58,
+}
+
+impl Protocol {
+    pub(crate) fn from_number(number: u8) -> Result<Self, NotAProbe> {
+        match number {
+            1 => Ok(Self::Icmp),
+            17 => Ok(Self::Udp),
+            58 => Ok(Self::Icmpv6),
+            _ => Err(NotAProbe::Other),
+        }
+    }
+}
+
+/// An IPv4 packet in captured bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Ipv4View<'a> {
+    bytes: &'a [u8],
+    header: usize,
+}
+
+impl<'a> Ipv4View<'a> {
+    /// A view of `bytes`, which start at the IP header and may end before the packet does.
+    /// Fragments are refused.
+    pub fn new(bytes: &'a [u8]) -> Result<Self, NotAProbe> {
+        if bytes.len() < IPV4_HEADER {
+            return Err(NotAProbe::Truncated("IPv4"));
+        }
+        let header = usize::from(bytes[0] & 0x0f) * 4;
+        let total = usize::from(be::u16(bytes, 2));
+        if bytes[0] >> 4 != 4 || header < IPV4_HEADER || total < header {
+            return Err(NotAProbe::Malformed("IPv4"));
+        }
+        if bytes.len() < header {
+            return Err(NotAProbe::Truncated("IPv4"));
+        }
+        // "More fragments" or an offset.
+        if be::u16(bytes, 6) & 0x3fff != 0 {
+            return Err(NotAProbe::Fragment);
+        }
+        Ok(Self { bytes, header })
+    }
+
+    /// The transport protocol.
+    pub fn protocol(&self) -> Result<Protocol, NotAProbe> {
+        Protocol::from_number(self.bytes[9])
+    }
+
+    /// The time to live left.
+    pub fn ttl(&self) -> u8 {
+        self.bytes[8]
+    }
+
+    /// The sender's address.
+    pub fn from(&self) -> Ipv4Addr {
+        be::u32(self.bytes, 12).into()
+    }
+
+    /// The destination's address.
+    pub fn to(&self) -> Ipv4Addr {
+        be::u32(self.bytes, 16).into()
+    }
+
+    /// What follows the header and its options, as far as it was captured; padding of the link
+    /// layer is left out.
+    pub fn payload(&self) -> &'a [u8] {
+        let end = usize::from(be::u16(self.bytes, 2)).min(self.bytes.len());
+        &self.bytes[self.header..end]
+    }
+}
+
+/// An IPv4 header to send: no options, "don't fragment".
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ipv4Repr {
+    /// The sender's address.
+    pub from: Ipv4Addr,
+    /// The destination's address.
+    pub to: Ipv4Addr,
+    /// The transport protocol.
+    pub protocol: Protocol,
+    /// The time to live.
+    pub ttl: u8,
+}
+
+impl Ipv4Repr {
+    /// The fields of a captured header.
+    pub fn parse(view: &Ipv4View<'_>) -> Result<Self, NotAProbe> {
+        let (from, to) = (view.from(), view.to());
+        Ok(Self { from, to, protocol: view.protocol()?, ttl: view.ttl() })
+    }
+
+    /// Writes the header over the start of `packet`, whose length becomes the packet's.
+    ///
+    /// # Panics
+    /// If `packet` is shorter than [`IPV4_HEADER`] or longer than 65535 bytes.
+    pub fn emit(&self, packet: &mut [u8]) {
+        let total = u16::try_from(packet.len()).expect("an IPv4 packet fits 16 bits");
+        packet[..2].copy_from_slice(&[0x45, 0]);
+        packet[2..4].copy_from_slice(&total.to_be_bytes());
+        packet[4..12].copy_from_slice(&[0, 0, 0x40, 0, self.ttl, self.protocol as u8, 0, 0]);
+        packet[12..16].copy_from_slice(&self.from.octets());
+        packet[16..20].copy_from_slice(&self.to.octets());
+        let sum = Sum::default().over(&packet[..IPV4_HEADER]).finish();
+        packet[10..12].copy_from_slice(&sum.to_be_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const REPR: Ipv4Repr = Ipv4Repr {
+        from: Ipv4Addr::new(10, 0, 0, 1),
+        to: Ipv4Addr::new(10, 0, 0, 2),
+        protocol: Protocol::Icmp,
+        ttl: 64,
+    };
+
+    #[test]
+    fn a_header_is_these_bytes() {
+        let mut bytes = [0; 28];
+        REPR.emit(&mut bytes);
+        let header = b"\x45\0\0\x1c\0\0\x40\0\x40\x01\x26\xdf\x0a\0\0\x01\x0a\0\0\x02";
+        assert_eq!(&bytes[..20], header);
+    }
+
+    #[test]
+    fn options_are_skipped_padding_left_out_and_fragments_refused() {
+        let mut bytes = [0; 46];
+        REPR.emit(&mut bytes[..30]);
+        bytes[0] = 0x46;
+        assert_eq!(Ipv4View::new(&bytes).unwrap().payload().len(), 6);
+        for (at, bits) in [(6, 0x20), (6, 0x01), (7, 0x01)] {
+            let mut fragment = bytes;
+            fragment[at] |= bits;
+            assert_eq!(Ipv4View::new(&fragment).unwrap_err(), NotAProbe::Fragment);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn headers_round_trip(from: u32, to: u32, ttl: u8, length in IPV4_HEADER..200) {
+            let repr = Ipv4Repr { from: from.into(), to: to.into(), protocol: Protocol::Udp, ttl };
+            let mut bytes = vec![0; length];
+            repr.emit(&mut bytes);
+            prop_assert_eq!(Sum::default().over(&bytes[..IPV4_HEADER]).finish(), 0);
+            prop_assert_eq!(Ipv4Repr::parse(&Ipv4View::new(&bytes).unwrap()).unwrap(), repr);
+        }
+    }
+}

@@ -1,0 +1,170 @@
+"""A pair of network namespaces joined by a veth, and agents in them, over stdio."""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from io import BytesIO
+from pathlib import Path
+from typing import IO, Any
+
+import polars as pl
+
+ROOT = Path(__file__).parents[2]
+MESSAGE, TABLE = 0, 1
+STAMPS = ["app", "qdisc", "stack"]
+
+
+def agent_binary() -> Path:
+    """The agent, built by the test run; ``DELAYLAB_AGENT`` names another one."""
+    named = os.environ.get("DELAYLAB_AGENT")
+    return Path(named or ROOT / "target/x86_64-unknown-linux-gnu/debug/delaylab-agent")
+
+
+@dataclass
+class Answer:
+    """What an agent answered to one request."""
+
+    done: dict[str, Any] | None = None
+    error: dict[str, str] | None = None
+    events: list[dict[str, Any]] = field(default_factory=list)
+    tables: dict[str, pl.DataFrame] = field(default_factory=dict)
+
+
+class Agent:
+    """An agent on the other end of two pipes."""
+
+    def __init__(self, *prefix: str) -> None:
+        command = [*prefix, str(agent_binary()), "serve"]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        assert self.process.stdin is not None and self.process.stdout is not None
+        self.input: IO[bytes] = self.process.stdin
+        self.output: IO[bytes] = self.process.stdout
+
+    def close(self) -> None:
+        """Hang up, which ends the agent."""
+        self.input.close()
+        self.process.wait(timeout=10)
+        self.output.close()
+
+    def send(self, message: dict[str, Any]) -> None:
+        """Send a request or an order."""
+        payload = json.dumps(message).encode()
+        self.input.write(struct.pack("<IHB", len(payload), 0, MESSAGE) + payload)
+        self.input.flush()
+
+    def frame(self) -> tuple[int, bytes]:
+        """Read one frame: its kind and payload."""
+        header = self.output.read(7)
+        assert len(header) == 7, "the agent hung up"
+        length, _, kind = struct.unpack("<IHB", header)
+        return kind, self.output.read(length)
+
+    def event(self) -> dict[str, Any]:
+        """Read the next event."""
+        kind, payload = self.frame()
+        message: dict[str, Any] = json.loads(payload) if kind == MESSAGE else {}
+        assert "event" in message, message
+        event: dict[str, Any] = message["event"]
+        return event
+
+    def answer(self) -> Answer:
+        """Read up to the end of the running request."""
+        answer = Answer()
+        while answer.done is None and answer.error is None:
+            kind, payload = self.frame()
+            if kind == TABLE:
+                name = payload[1 : 1 + payload[0]].decode()
+                part = pl.read_ipc_stream(BytesIO(payload[1 + payload[0] :]))
+                known = answer.tables.get(name)
+                answer.tables[name] = part if known is None else pl.concat([known, part])
+                continue
+            message = json.loads(payload)
+            if "event" in message:
+                answer.events.append(message["event"])
+            answer.done, answer.error = message.get("done"), message.get("error")
+        return answer
+
+    def start(self, message: dict[str, Any]) -> dict[str, Any]:
+        """Send a request and wait until it says that it is ready."""
+        self.send(message)
+        return self.event()
+
+    def stop(self) -> Answer:
+        """Stop the running request."""
+        self.send({"stop": True})
+        return self.answer()
+
+    def run(self, message: dict[str, Any]) -> Answer:
+        """Send a request and wait for its end."""
+        self.send(message)
+        return self.answer()
+
+
+@dataclass
+class Pair:
+    """Namespaces ``left`` (10.9.0.1, fd09::1) and ``right`` (10.9.0.2, fd09::2), joined by
+    interfaces of the same names."""
+
+    left: str
+    right: str
+
+    @contextmanager
+    def agent(self, side: str) -> Iterator[Agent]:
+        """An agent in a namespace."""
+        agent = Agent("ip", "netns", "exec", side)
+        try:
+            yield agent
+        finally:
+            agent.close()
+
+
+@contextmanager
+def pair(name: str) -> Iterator[Pair]:
+    """A pair for one test, removed after it."""
+    unique = f"{name}{os.getpid()}"
+    made = Pair(f"dl-{unique}-l", f"dl-{unique}-r")
+    try:
+        for side, names, last in ((made.left, "left", 1), (made.right, "right", 2)):
+            run("ip", "netns", "add", side)
+            if last == 2:
+                run(*"ip link add left type veth peer name right".split(), "netns", side,
+                    namespace=made.left)
+            else:
+                run("sysctl", "-qw", "net.ipv4.ping_group_range=0 2147483647", namespace=side)
+                run("ip", "link", "set", "lo", "up", namespace=side)
+        for side, names, last in ((made.left, "left", 1), (made.right, "right", 2)):
+            run("ip", "address", "add", f"10.9.0.{last}/24", "dev", names, namespace=side)
+            run("ip", "address", "add", f"fd09::{last}/64", "dev", names, "nodad", namespace=side)
+            run("ip", "link", "set", names, "up", namespace=side)
+        yield made
+    finally:
+        for side in (made.left, made.right):
+            subprocess.run(["ip", "netns", "delete", side], check=False, capture_output=True)
+
+
+def run(*command: str, namespace: str | None = None) -> str:
+    """Run a command, in a namespace if one is named; returns its output."""
+    prefix = ["ip", "netns", "exec", namespace] if namespace else []
+    done = subprocess.run([*prefix, *command], check=True, capture_output=True, text=True)
+    return done.stdout
+
+
+def address(ip: int, last: int) -> str:
+    """The address of the left (1) or right (2) end."""
+    return f"10.9.0.{last}" if ip == 4 else f"fd09::{last}"
+
+
+def probe(**fields: Any) -> dict[str, Any]:
+    """A probe request with the defaults of these tests."""
+    request: dict[str, Any] = {
+        "op": "probe", "probe": 7, "protocol": "icmp", "to": "10.9.0.2", "count": 50,
+        "interval_ns": 2_000_000, "size": 56, "linger_ns": 200_000_000,
+        "late_ns": 1_000_000_000, "stamps": STAMPS,
+    }  # fmt: skip
+    return request | fields
