@@ -133,8 +133,12 @@ def pair(name: str) -> Iterator[Pair]:
         for side, names, last in ((made.left, "left", 1), (made.right, "right", 2)):
             run("ip", "netns", "add", side)
             if last == 2:
-                run(*"ip link add left type veth peer name right".split(), "netns", side,
-                    namespace=made.left)
+                run(
+                    *["ip", "link", "add", "left", "type", "veth", "peer", "name", "right"],
+                    "netns",
+                    side,
+                    namespace=made.left,
+                )
             else:
                 run("sysctl", "-qw", "net.ipv4.ping_group_range=0 2147483647", namespace=side)
                 run("ip", "link", "set", "lo", "up", namespace=side)

@@ -1,0 +1,192 @@
+"""A study from its file to its report, on real packets."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from delaylab import dataset
+from delaylab.analysis.accounting import account
+from delaylab.analysis.segments import columns, complete, packets, segments
+from tests.doing.conftest import DELAYLAB, Run, as_json, our_processes
+
+pytestmark = pytest.mark.root
+
+STUDY = """\
+study: small
+lab:
+  lab: small
+  hosts:
+    sut: {uplink: {rate: 100Mbit}}
+    target: {uplink: {rate: 100Mbit}}
+  nodes:
+    probe: {kind: netns, host: sut}
+    noisy: {kind: netns, host: sut}
+    echo: {kind: netns, host: target}
+  links: [{join: [probe, noisy, echo], name: lan}]
+factors:
+  environment:
+    native: {nodes.probe.kind: native, nodes.noisy.kind: native}
+    shared: {nodes.probe.kind: shared, nodes.noisy.kind: shared}
+    netns: {nodes.probe.kind: netns, nodes.noisy.kind: netns}
+  load:
+    rest: []
+    cpu: [{cpu: 1, on: noisy}]
+    network: [{network: both-ways, on: noisy, to: echo}]
+probe: {from: probe, to: echo, count: 60, interval: 4ms, at_rest: 10, late: 300ms}
+claims: [network-adds-most]
+"""
+
+
+@pytest.fixture(scope="module")
+def result(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The dataset of the study above, run once for all tests of this module."""
+    folder = tmp_path_factory.mktemp("study")
+    (folder / "study.yaml").write_text(STUDY)
+    subprocess.run(
+        [str(DELAYLAB), "run", "study.yaml", "--out", "out"],
+        cwd=folder,
+        check=True,
+        timeout=280,
+        capture_output=True,
+        env={**os.environ, "DELAYLAB_RUN": str(folder.parent.parent / f"r{os.getpid()}")},
+    )
+    return folder / "out"
+
+
+def test_every_trial_is_there_and_whole(result: Path) -> None:
+    study = dataset.read_study(result)
+    assert len(study.record.planned) == 9
+    assert {trial.id for trial in study.trials} == set(study.record.planned)
+    assert [trial.reason for trial in study.trials if trial.status != "ok"] == []
+
+
+def test_the_segments_of_every_complete_packet_sum_to_its_rtt(result: Path) -> None:
+    study = dataset.read_study(result)
+    for trial in study.trials:
+        table = complete(
+            packets(study.stamps(trial.id), study.probes(trial.id), trial.path), trial.path
+        )
+        assert len(table) > 0
+        names = columns(trial.path)
+        rtt = (table[names[-1]] - table[names[0]]).to_numpy()
+        total = rtt * 0
+        for segment in segments(table, trial.path):
+            total[segment.rows] += segment.delay_ns
+        assert (total == rtt).all()
+
+
+def test_at_rest_every_point_sees_every_packet(result: Path) -> None:
+    study = dataset.read_study(result)
+    for trial in study.trials:
+        if trial.factors["load"] != "rest":
+            continue
+        table = packets(study.stamps(trial.id), study.probes(trial.id), trial.path)
+        assert len(table) == 60 + 2 * 10
+        missing = {name: table[name].null_count() for name in columns(trial.path)}
+        assert not any(missing.values()), (trial.id, missing)
+
+
+def test_every_scheduled_packet_is_accounted_for_at_every_point(result: Path) -> None:
+    study = dataset.read_study(result)
+    for trial in study.trials:
+        table = packets(study.stamps(trial.id), study.probes(trial.id), trial.path)
+        found = account(table, [trial])
+        assert found.scheduled == 80
+        for point in found.points:
+            assert point.seen + point.unseen + point.lost == 80, point
+
+
+def test_loads_did_what_was_asked(result: Path) -> None:
+    study = dataset.read_study(result)
+    for trial in study.trials:
+        for load in trial.loads:
+            if load.load == "network":
+                assert load.achieved["sent_bps"] > 50e6
+                assert load.achieved["received_bps"] > 50e6
+            else:
+                assert load.achieved["operations"] > 0
+
+
+def test_the_machine_was_watched(result: Path) -> None:
+    study = dataset.read_study(result)
+    for trial in study.trials:
+        metrics = study.hosts(trial.id)
+        assert metrics["time_ns"].n_unique() >= 5
+        assert {"probe", "noisy", "echo"} <= set(metrics["place"])
+
+
+def test_network_load_waits_in_the_uplinks_queue(result: Path) -> None:
+    """The delay is where the paper has it: above the wire, on the way out."""
+    study = dataset.read_study(result)
+    trial = next(
+        t for t in study.trials if t.factors == {"environment": "netns", "load": "network"}
+    )
+    table = complete(
+        packets(study.stamps(trial.id), study.probes(trial.id), trial.path), trial.path
+    )
+    table = table.filter(pl.col("phase") == "load")
+    medians = {
+        (s.leg, s.start, s.end): sorted(s.delay_ns)[len(s.delay_ns) // 2]
+        for s in segments(table, trial.path)
+        if not s.merged
+    }
+    queue = medians.pop(("request", "sender.vif", "sender.uplink"))
+    far_queue = medians.pop(("reply", "responder.vif", "responder.uplink"))
+    assert queue > 10 * max(medians.values())
+    assert far_queue > 10 * max(medians.values())
+
+
+def test_show_has_the_promised_form(delaylab: Run, result: Path) -> None:
+    shown = as_json(delaylab("show", str(result), "--json"))
+    assert {"study", "machine", "trials", "claims"} <= set(shown)
+    trial = shown["trials"][0]
+    assert {"id", "factors", "status", "warnings", "rtt", "segments"} <= set(trial)
+    assert {"n", "median_us", "p99_us"} <= set(trial["rtt"]["app"])
+    assert {"n", "median_us", "p99_us"} <= set(trial["rtt"]["stack"])
+    assert {"leg", "from", "to", "layer", "n", "median_us", "p99_us"} <= set(trial["segments"][0])
+    claim = shown["claims"][0]
+    assert {"id", "text", "verdict", "why", "effect", "interval"} <= set(claim)
+
+
+def test_the_report_opens_without_network(delaylab: Run, result: Path) -> None:
+    path = Path(delaylab("report", str(result)).stdout.strip())
+    text = path.read_text()
+    assert "<svg" in text
+    for loaded in ('src="http', 'href="http', "@import", "url(http"):
+        assert loaded not in text
+
+
+def test_an_interrupted_study_is_resumed(
+    tmp_path: Path, run_directory: Path, delaylab: Run
+) -> None:
+    """Killed at any moment, it ends with the same set of trials, none of them run twice."""
+    (tmp_path / "study.yaml").write_text(STUDY)
+    process = subprocess.Popen(
+        [str(DELAYLAB), "run", "study.yaml", "--only", "load=rest", "--out", "out"],
+        cwd=tmp_path,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    trials = tmp_path / "out" / "trials"
+    while not (trials.is_dir() and [p for p in trials.iterdir() if (p / "trial.json").exists()]):
+        assert process.poll() is None
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    first = {path.parent.name: path.read_bytes() for path in trials.glob("*/trial.json")}
+    assert 1 <= len(first) < 3
+    delaylab("run", "--resume", "out")
+    study = dataset.read_study(tmp_path / "out")
+    assert {trial.id for trial in study.trials} == set(study.record.planned)
+    assert len(study.record.planned) == 3
+    for name, content in first.items():
+        assert (trials / name / "trial.json").read_bytes() == content
+    delaylab("down", "--all")
+    assert our_processes(str(run_directory)) == []
+    assert json.loads((tmp_path / "out" / "study.json").read_text())["study"] == "small"
