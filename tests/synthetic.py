@@ -64,6 +64,7 @@ class Condition:
     lost_after: dict[int, tuple[str, str]] = field(default_factory=dict)
     unseen: list[tuple[int, str, str]] = field(default_factory=list)
     absent: dict[str, str] = field(default_factory=dict)
+    responder_points: tuple[str, ...] = ()
     slip: Delay = field(default_factory=lambda: lognormal(3))
     interval_ns: int = 5_000_000
     seed: int = 0
@@ -78,7 +79,9 @@ class Condition:
 
     def stations(self) -> list[tuple[str, str]]:
         style = "netns" if self.technology not in ("native", "shared") else "native"
-        legs = [("request", p) for p in REQUEST[style]] + [("reply", p) for p in REPLY[style]]
+        far = self.responder_points
+        legs = [("request", p) for p in (*REQUEST[style], *far)]
+        legs += [("reply", p) for p in (*reversed(far), *REPLY[style])]
         return [(leg, point) for leg, point in legs if point not in self.absent]
 
 

@@ -20,6 +20,8 @@ KEPT = 20_000
 # Packets sent under the load; those at rest before and after serve as reference only.
 MEASURED = "load"
 REST = "rest"
+# The technologies whose nodes have no network stack of their own.
+OWN_STACK = ("native", "shared")
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +120,11 @@ def analyse(study: Study, trials: list[TrialRecord]) -> Group:
     )
 
 
+def _own_stack(trial: TrialRecord) -> list[str]:
+    ends = {"sender": trial.sender, "responder": trial.responder}
+    return [side for side, end in ends.items() if end and end.kind in OWN_STACK]
+
+
 def _order(study: Study, levels: tuple[str, ...]) -> list[int]:
     factors = list(study.record.factors.values())
     return [
@@ -140,7 +147,7 @@ def _segments(
 ) -> list[SegmentSummary]:
     slip = summarise(measured["slip_ns"].drop_nulls().to_numpy())
     found = [SegmentSummary("request", "intended", "sent", SLIP, "sending", False, slip)]
-    for part in segments.segments(answered, trial.path):
+    for part in segments.segments(answered, trial.path, _own_stack(trial)):
         delay = summarise(part.delay_ns)
         found.append(
             SegmentSummary(

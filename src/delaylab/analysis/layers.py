@@ -2,35 +2,34 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from collections.abc import Collection
 from typing import Literal
 
 Direction = Literal["sending", "receiving", "remote"]
 
 SLIP = "send slip"
+RESPONDER = "responder"
 
-# The layer between two neighbouring points of one side. A packet passes them one way on the
-# request and the other way on the reply.
-_LAYERS: dict[tuple[str, str], str] = {
-    ("app", "qdisc"): "user space to kernel",
-    ("app", "stack"): "user space to kernel",
-    ("qdisc", "stack"): "queue",
-    ("qdisc", "uplink"): "uplink queue",
-    ("stack", "vif"): "virtual interface",
-    ("uplink", "stack"): "driver",
-    ("vif", "uplink"): "bridge and uplink queue",
-    ("uplink", "wire"): "wire",
-    ("stack", "wire"): "wire",
+# Points and, between them, the layers that a packet passes: out of a node to the wire, and from
+# the wire into one. In the host's own stack the uplink's tap sees an outgoing packet before the
+# driver's stamp. A received packet is handed up at once: there is no queue on the way in.
+_OUT = {
+    "virtual": (
+        *("app", "user space to kernel", "qdisc", "queue", "stack", "virtual interface", "vif"),
+        *("bridge and uplink queue", "uplink", "wire", "wire"),
+    ),
+    "own": (
+        *("app", "user space to kernel", "qdisc", "uplink queue", "uplink", "driver", "stack"),
+        *("wire", "wire"),
+    ),
 }
-# On the way in there is no queue to wait in: a received packet is handed up at once.
-_INWARD: dict[tuple[str, str], str] = {
-    ("stack", "app"): "kernel to user space",
-    ("uplink", "vif"): "bridge",
+_IN = {
+    "virtual": (
+        *("wire", "wire", "uplink", "bridge", "vif", "virtual interface", "stack"),
+        *("kernel to user space", "app"),
+    ),
+    "own": ("wire", "wire", "uplink", "driver", "stack", "kernel to user space", "app"),
 }
-# Where the packet passes the points of a side when it leaves; in the host's own stack the tap
-# of the uplink sees it before the driver's stamp.
-_OUTWARD_VIRTUAL = ["app", "qdisc", "stack", "vif", "uplink", "wire"]
-_OUTWARD_NATIVE = ["app", "qdisc", "uplink", "stack", "wire"]
 
 
 def direction(leg: str, start: str, end: str) -> Direction:
@@ -43,33 +42,45 @@ def direction(leg: str, start: str, end: str) -> Direction:
     return "remote"
 
 
-def layer(leg: str, start: str, end: str) -> str:
-    """Return the layer between two points of one leg; a longer way joins its layers by ` + `."""
+def layer(leg: str, start: str, end: str, own_stack: Collection[str] = ()) -> str:
+    """Return the layer between two points; a segment over several joins them by ` + `.
+
+    `own_stack` names the sides, `sender` or `responder`, whose node is in its host's own stack.
+    """
     if leg == "turn":
-        return "responder"
-    if _side(start) != _side(end) and "wire" not in (start, end):
-        return "wire"
-    outward = (leg == "request") == (_side(start) == "sender" or _side(end) == "sender")
+        before = _out(start, own_stack) if start.startswith("sender.") else []
+        after = _in(end, own_stack) if end.startswith("sender.") else []
+        return _joined([*before, RESPONDER, *after])
+    if start != "wire" and end != "wire" and _side(start) != _side(end):
+        return _joined([*_out(start, own_stack), *_in(end, own_stack)])
+    outward = start if start != "wire" else end
+    if (leg == "request") == (_side(outward) == "sender"):
+        return _joined(_out(start, own_stack, end))
+    return _joined(_in(end, own_stack, start))
+
+
+def _out(start: str, own_stack: Collection[str], end: str = "wire") -> list[str]:
+    return _between(_OUT[_stack(start, own_stack)], start, end)
+
+
+def _in(end: str, own_stack: Collection[str], start: str = "wire") -> list[str]:
+    return _between(_IN[_stack(end, own_stack)], start, end)
+
+
+def _between(way: tuple[str, ...], start: str, end: str) -> list[str]:
+    points = way[::2]
     first, last = _bare(start), _bare(end)
-    names = [_between(a, b, outward) for a, b in pairwise(_way(first, last, outward))]
+    if first in points and last in points and points.index(first) < points.index(last):
+        return list(way[1::2][points.index(first) : points.index(last)])
+    return [f"{start} to {end}"]
+
+
+def _joined(names: list[str]) -> str:
     return " + ".join(dict.fromkeys(names))
 
 
-def _between(start: str, end: str, outward: bool) -> str:
-    if not outward and (start, end) in _INWARD:
-        return _INWARD[start, end]
-    return _LAYERS.get((start, end)) or _LAYERS.get((end, start)) or f"{start} to {end}"
-
-
-def _way(start: str, end: str, outward: bool) -> list[str]:
-    """Return the points from start to end: themselves, or all on the way if they are no pair."""
-    if (start, end) in _LAYERS or (end, start) in _LAYERS:
-        return [start, end]
-    for order in (_OUTWARD_VIRTUAL, _OUTWARD_NATIVE):
-        points = order if outward else [point for point in reversed(order) if point != "qdisc"]
-        if start in points and end in points and points.index(start) < points.index(end):
-            return points[points.index(start) : points.index(end) + 1]
-    return [start, end]
+def _stack(point: str, own_stack: Collection[str]) -> str:
+    return "own" if _side(point) in own_stack else "virtual"
 
 
 def _is_near(point: str) -> bool:

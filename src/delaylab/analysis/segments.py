@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -52,12 +53,11 @@ def packets(stamps: pl.DataFrame, probes: pl.DataFrame, path: Way) -> pl.DataFra
     """
     wide = probes.sort("probe", "seq")
     own = _of_the_senders_clock(stamps)
-    parts = own.partition_by("leg", "point", as_dict=True)
     times: list[pl.Series] = []
     keys = _keys(wide)
     for leg, points in (("request", path.request), ("reply", path.reply)):
         for point in points:
-            seen = parts.pop((leg, point), None)
+            seen = own.filter((pl.col("leg") == leg) & (pl.col("point") == point))
             times.append(_first_times(column(leg, point), keys, seen))
     return wide.with_columns(times)
 
@@ -68,8 +68,11 @@ def complete(table: pl.DataFrame, path: Way) -> pl.DataFrame:
     return table.filter(pl.col(names[0]).is_not_null() & pl.col(names[-1]).is_not_null())
 
 
-def segments(table: pl.DataFrame, path: Way) -> list[Segment]:
-    """Split complete packets into segments, which sum to each packet's round-trip time, exactly."""
+def segments(table: pl.DataFrame, path: Way, own_stack: Collection[str] = ()) -> list[Segment]:
+    """Split complete packets into segments, which sum to each packet's round-trip time, exactly.
+
+    `own_stack` names the sides, `sender` or `responder`, whose node is in its host's own stack.
+    """
     stations = [("request", p) for p in path.request] + [("reply", p) for p in path.reply]
     found: list[Segment] = []
     if table.is_empty():
@@ -83,28 +86,29 @@ def segments(table: pl.DataFrame, path: Way) -> list[Segment]:
         for start in np.unique(last_point[rows]).tolist():
             chosen = rows[last_point[rows] == start]
             delay = now[chosen] - last_time[chosen]
-            found.append(_segment(stations[start], stations[index], index - start, chosen, delay))
+            ends = (*stations[start], *stations[index])
+            found.append(_segment(ends, own_stack, index - start > 1, chosen, delay))
         last_time[rows] = now[rows]
         last_point[rows] = index
     return found
 
 
 def _segment(
-    start: tuple[str, str],
-    end: tuple[str, str],
-    steps: int,
+    ends: tuple[str, str, str, str],
+    own_stack: Collection[str],
+    merged: bool,
     rows: NDArray[np.intp],
     delay: Nanoseconds,
 ) -> Segment:
-    leg = start[0] if start[0] == end[0] else "turn"
-    name = layers.layer(leg, start[1], end[1])
-    way = layers.direction(leg, start[1], end[1])
-    return Segment(leg, start[1], end[1], name, way, steps > 1, rows, delay)
+    first_leg, start, last_leg, end = ends
+    leg = first_leg if first_leg == last_leg else "turn"
+    name = layers.layer(leg, start, end, own_stack)
+    return Segment(leg, start, end, name, layers.direction(leg, start, end), merged, rows, delay)
 
 
 def _of_the_senders_clock(stamps: pl.DataFrame) -> pl.DataFrame:
     if stamps.is_empty() or stamps["clock"].n_unique() == 1:
-        return stamps
+        return stamps.drop("clock")
     sender = stamps.filter((pl.col("point") == "sender.app") & (pl.col("leg") == "request"))
     return stamps.filter(pl.col("clock") == sender["clock"].first())
 
@@ -114,9 +118,9 @@ def _keys(table: pl.DataFrame) -> NDArray[np.uint64]:
     return np.asarray((probe << np.uint64(32)) | table["seq"].to_numpy(), dtype=np.uint64)
 
 
-def _first_times(name: str, keys: NDArray[np.uint64], seen: pl.DataFrame | None) -> pl.Series:
+def _first_times(name: str, keys: NDArray[np.uint64], seen: pl.DataFrame) -> pl.Series:
     """Return a point's first stamp of every packet of `keys`, which are sorted."""
-    if seen is None or len(keys) == 0:
+    if seen.is_empty() or len(keys) == 0:
         return pl.Series(name, [None] * len(keys), dtype=pl.Int64)
     stamped = _keys(seen)
     at = np.minimum(np.searchsorted(keys, stamped), len(keys) - 1)

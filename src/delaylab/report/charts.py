@@ -72,7 +72,7 @@ def network_rtt(groups: list[Group]) -> Chart | None:
         "Share of packets whose round-trip time, less the time on the wire and beyond, is at most "
         "x. Where the dashed line lies left of the solid one, the delay is added between user "
         f"space and the kernel's stamp (figure 3 of the paper). {_counts(groups, 'network')}",
-        chart.properties(width=480, height=250),
+        chart.properties(width=860, height=270),
     )
 
 
@@ -179,7 +179,7 @@ def _colour(field: str, seen: list[str], known: dict[str, str], title: str) -> a
 
 def _facet(chart: alt.Chart, kinds: list[str]) -> alt.FacetChart:
     header = alt.Header(title=None, labelFontSize=13, labelFontWeight=600)
-    width = {1: 480, 2: 360}.get(len(kinds), 250)
+    width = {1: 860, 2: 430, 3: 275}.get(len(kinds), 210)
     return chart.properties(width=width, height=220).facet(
         column=alt.Column("kind:N", header=header, sort=kinds)
     )

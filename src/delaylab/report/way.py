@@ -7,7 +7,7 @@ from itertools import pairwise
 from math import log10
 from xml.sax.saxutils import escape
 
-from delaylab.analysis.group import Group, SegmentSummary
+from delaylab.analysis.group import OWN_STACK, Group, SegmentSummary
 from delaylab.report import words
 from delaylab.report.arrange import Panel, usual
 
@@ -20,6 +20,7 @@ LINE = 84
 STATIONS = 102
 ROWS = 116
 ROW = 44
+LETTER = 6.5
 # One colour per decade of the median, from 1 µs to 100 ms, and the ink that reads on it.
 RAMP = ("#e9eff3", "#fbe9c6", "#fbc97f", "#f39a4f", "#dd5f33", "#a3261f")
 DARK, LIGHT = "#20242a", "#ffffff"
@@ -69,7 +70,7 @@ def _region(point: str, panel: Panel) -> str:
         return point
     near = point == "intended" or point.startswith("sender.")
     end = trial.sender if near else trial.responder
-    if end.kind in ("native", "shared") or point.endswith((".vif", ".uplink")):
+    if end.kind in OWN_STACK or point.endswith((".vif", ".uplink")):
         return f"host {end.host}"
     return f"node {end.node}"
 
@@ -120,8 +121,9 @@ def _layer_names(panel: Panel, stops: list[_Stop]) -> list[str]:
         start, end = _ends(part, place)
         named.setdefault((start + end) / 2, part.layer)
     parts = []
+    letters = int((stops[1].x - stops[0].x) / LETTER)
     for x, name in named.items():
-        lines = _wrapped(name, 12)
+        lines = _wrapped(name, letters)
         for index, line in enumerate(lines):
             y = NAMES - 12 * (len(lines) - 1) / 2 + 12 * index - 14
             parts.append(_text(x, y, line, 10.5, opacity=0.85))

@@ -1,0 +1,74 @@
+"""Doubts are raised by what they are about, and by nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from delaylab import dataset
+from delaylab.analysis.doubts import Doubt
+from delaylab.analysis.group import groups
+from tests import synthetic
+from tests.synthetic import Condition, constant
+
+
+def doubts(place: Path, condition: Condition, **changes: Any) -> list[Doubt]:
+    stamps, probes = synthetic.tables(condition)
+    dataset.write_study(place, synthetic.study([condition], []))
+    record = synthetic.trial(condition, 0) | changes
+    dataset.write_trial(place, record, stamps, probes, synthetic.hosts())
+    return next(groups(dataset.read_study(place))).doubts
+
+
+@pytest.mark.parametrize(
+    ("condition", "changes", "kinds"),
+    [
+        (Condition(), {}, []),
+        (Condition(packets=50), {}, ["few-samples"]),
+        (Condition(slip=constant(900)), {}, ["send-slip"]),
+        (Condition(slip=constant(-2000)), {}, ["clock-step"]),
+        (Condition(unseen=[(1, "reply", "wire")]), {}, ["unseen"]),
+        (Condition(lost_after=dict.fromkeys(range(9), ("request", "wire"))), {}, ["lost"]),
+        (Condition(delays={("request", "sender.stack"): constant(-3)}), {}, ["backwards"]),
+        (
+            Condition(),
+            {"taps": [{"point": "wire", "packets": 9, "dropped": 1}]},
+            ["dropped-stamps"],
+        ),
+        (
+            Condition(lost_after=dict.fromkeys(range(9), ("request", "wire"))),
+            {"responder_icmp": {"OutErrors": 9}},
+            ["responder-drops"],
+        ),
+        (
+            Condition(),
+            {"warnings": [{"kind": "throttled", "message": "m", "remedy": "r"}]},
+            ["throttled"],
+        ),
+    ],
+)
+def test_doubts(
+    tmp_path: Path, condition: Condition, changes: dict[str, Any], kinds: list[str]
+) -> None:
+    found = doubts(tmp_path, condition, **changes)
+    assert [str(doubt.kind) for doubt in found] == kinds
+    assert all(doubt.message and doubt.remedy for doubt in found)
+
+
+def test_a_trial_that_got_no_answer_is_analysed_too(tmp_path: Path) -> None:
+    condition = Condition(lost_after=dict.fromkeys(range(200), ("request", "wire")))
+    dataset.write_study(tmp_path, synthetic.study([condition], []))
+    dataset.write_trial(
+        tmp_path,
+        synthetic.trial(condition, 0),
+        *synthetic.tables(condition),
+        synthetic.hosts(),
+    )
+    group = next(groups(dataset.read_study(tmp_path)))
+    assert group.rtt == {}
+    assert group.account.lost_after == {"request wire": 200}
+    assert group.samples.height == 0
+    assert isinstance(group.samples, pl.DataFrame)

@@ -1,0 +1,149 @@
+"""Reports: the JSON's shape, a page that needs no network, a terminal of 100 columns."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from rich.console import Console
+
+from delaylab import dataset
+from delaylab.errors import BadInput
+from delaylab.report import words
+from delaylab.report.html import write_report
+from delaylab.report.show import as_json
+from delaylab.report.terminal import print_study
+from tests import synthetic
+from tests.synthetic import Condition, queue
+
+CLAIMS = ["network-adds-most", "sending-not-receiving", "xen-bimodal"]
+FAILED = Condition("netns", "io")
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    conditions = [
+        Condition(kind, load, at_rest=10, seed=index, delays=_delays(load))
+        for index, (kind, load) in enumerate(
+            (kind, load) for kind in ("native", "netns") for load in ("rest", "cpu", "network")
+        )
+    ]
+    conditions[0].absent = {"responder.stack": "<no> socket"}
+    directory = synthetic.write(tmp_path_factory.mktemp("run"), conditions, CLAIMS)
+    failed = synthetic.trial(FAILED, 9) | {"status": "failed", "reason": "stress-ng: not found"}
+    stamps, probes = synthetic.tables(FAILED)
+    dataset.write_trial(directory, failed, stamps.clear(), probes.clear(), synthetic.hosts())
+    return directory
+
+
+def _delays(load: str) -> dict[tuple[str, str], synthetic.Delay]:
+    return {("request", "sender.uplink"): queue(5000)} if load == "network" else {}
+
+
+@pytest.fixture(scope="module")
+def page(place: Path) -> str:
+    return write_report(place).read_text(encoding="utf-8")
+
+
+def test_json_has_the_shape_that_scripts_rely_on(place: Path) -> None:
+    found = json.loads(json.dumps(as_json(place)))
+    assert set(found) == {"study", "machine", "trials", "claims"}
+    trial = found["trials"][0]
+    assert set(trial) >= {"id", "factors", "status", "warnings", "rtt", "segments"}
+    assert set(trial["rtt"]) == {"app", "stack", "uplink", "wire"}
+    assert set(trial["rtt"]["app"]) >= {"n", "median_us", "p99_us"}
+    for segment in trial["segments"]:
+        assert set(segment) >= {"leg", "from", "to", "layer", "n", "median_us", "p99_us"}
+    assert [claim["id"] for claim in found["claims"]] == CLAIMS
+    for claim in found["claims"]:
+        assert set(claim) >= {"id", "text", "verdict", "why", "effect", "interval"}
+    assert found["claims"][0]["interval"][0] <= found["claims"][0]["effect"]
+
+
+def test_json_tells_failed_trials_with_their_reason(place: Path) -> None:
+    failed = as_json(place)["trials"][-1]
+    assert (failed["id"], failed["status"]) == (FAILED.id, "failed")
+    assert failed["reason"] == "stress-ng: not found"
+    assert failed["rtt"] == {}
+
+
+def test_json_means_the_packets_under_load_only(place: Path) -> None:
+    assert as_json(place)["trials"][0]["rtt"]["app"]["n"] == 200
+
+
+def test_repeats_are_pooled_in_groups_and_apart_in_json(tmp_path: Path) -> None:
+    repeats = [Condition(repeat=1, packets=100), Condition(repeat=2, packets=150, seed=1)]
+    directory = synthetic.write(tmp_path, repeats)
+    assert [t["rtt"]["app"]["n"] for t in as_json(directory)["trials"]] == [100, 150]
+    assert "n 250" in write_report(directory).read_text(encoding="utf-8")
+
+
+def test_the_page_refers_to_nothing_outside_itself(page: str) -> None:
+    without_namespaces = re.sub(r'xmlns(:\w+)?="[^"]*"', "", page)
+    assert not re.search(r"https?:|//[a-z]|<script|<link|<img|url\(", without_namespaces)
+
+
+def test_the_page_has_every_section_and_escapes_what_it_shows(page: str) -> None:
+    for section in ("way", "claims", "figures", "table1", "warnings", "accounting", "run"):
+        assert f'<section id="{section}">' in page
+    assert "stress-ng: not found" in page
+    assert "&lt;no&gt; socket" in page
+    assert "VServer" not in page
+    assert "Vanilla Linux" in page
+
+
+def test_every_chart_is_also_an_svg_and_a_png(place: Path, page: str) -> None:
+    names = {path.stem for path in (place / "charts").glob("*.svg")}
+    assert names == {path.stem for path in (place / "charts").glob("*.png")}
+    assert names == {
+        "way-1-native",
+        "way-2-netns",
+        "rtt-under-network-load",
+        "rtt-per-load",
+        "sending-and-receiving",
+    }
+    for name in names:
+        ElementTree.parse(place / "charts" / f"{name}.svg")
+        assert (place / "charts" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+    assert page.count("<svg") == len(names)
+
+
+def test_the_terminal_fits_in_100_columns(place: Path) -> None:
+    out = io.StringIO()
+    print_study(Console(file=out, width=100), place)
+    text = out.getvalue()
+    assert max(len(line) for line in text.splitlines()) <= 100
+    assert "…" not in text.partition("Claims")[0]
+    for word in ("bridge and uplink queue", "✓ reproduced", "not testable here", "stress-ng"):
+        assert word in text
+
+
+def test_a_study_without_trials_still_reports(tmp_path: Path) -> None:
+    dataset.write_study(tmp_path, synthetic.study([], []) | {"planned": ["a=1,repeat=1"]})
+    assert as_json(tmp_path)["trials"] == []
+    assert "a=1,repeat=1" in write_report(tmp_path).read_text(encoding="utf-8")
+
+
+def test_no_dataset_no_report(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="not a dataset"):
+        write_report(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("us", "text"),
+    [
+        (None, "–"),
+        (0.5, "0.50 µs"),
+        (9.996, "10.0 µs"),
+        (99.96, "100 µs"),
+        (999.6, "1.00 ms"),
+        (14_124, "14.1 ms"),
+        (-3.2, "-3.20 µs"),
+    ],
+)
+def test_delays_are_written_with_three_figures(us: float | None, text: str) -> None:
+    assert words.delay(us) == text
