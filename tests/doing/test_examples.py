@@ -1,0 +1,38 @@
+"""The examples do what they say."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from delaylab import dataset
+from tests.doing.conftest import Run, as_json
+
+EXAMPLES = Path(__file__).parent.parent.parent / "examples"
+pytestmark = pytest.mark.root
+
+
+@pytest.mark.parametrize("name", ["testbed", "triangle"])
+def test_every_pair_of_neighbours_can_ping(delaylab: Run, name: str) -> None:
+    up = as_json(delaylab("up", str(EXAMPLES / f"{name}.yaml"), "--json"))
+    ends: dict[str, list[tuple[str, list[str]]]] = {}
+    for node in up["nodes"]:
+        for interface in node["interfaces"]:
+            ends.setdefault(interface["link"], []).append((node["name"], interface["addresses"]))
+    for (near, _), *others in ends.values():
+        for _, addresses in others:
+            for address in addresses:
+                argv = ("ping", "-c", "1", "-W", "2", address.split("/")[0])
+                delaylab("exec", near, "--", *argv)
+
+
+def test_udp_rates(delaylab: Run, tmp_path: Path) -> None:
+    for name in ("testbed.yaml", "udp-rates.yaml"):
+        shutil.copy(EXAMPLES / name, tmp_path)
+    delaylab("run", "udp-rates.yaml", "--out", "out")
+    study = dataset.read_study(tmp_path / "out")
+    assert [trial.status for trial in study.trials] == ["ok"] * 3
+    for trial in study.trials:
+        assert "responder.app" in trial.path.reply

@@ -1,0 +1,45 @@
+"""The docs are true: pages made from the command line are current, links lead somewhere."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+from tools.cli_pages import FOLDER, pages
+
+from delaylab.cli import app
+
+ROOT = Path(__file__).parent.parent
+DOCUMENTS = [ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").glob("*.md")]
+
+
+def test_every_verb_has_its_current_page() -> None:
+    for name, text in pages().items():
+        assert (FOLDER / name).read_text() == text, f"run `make docs`: docs/cli/{name} is stale"
+    assert {path.name for path in FOLDER.iterdir()} == set(pages())
+
+
+def test_every_verb_says_what_it_does() -> None:
+    for command in app.registered_commands:
+        assert command.callback is not None
+        assert command.callback.__doc__
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_links_lead_somewhere(document: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]+)\)", document.read_text()):
+        if "://" not in target:
+            assert (document.parent / target).exists(), target
+
+
+def test_files_that_the_readme_names_are_there() -> None:
+    for name in re.findall(r"(examples/[\w.-]+)", (ROOT / "README.md").read_text()):
+        assert (ROOT / name).exists(), name
+
+
+def test_no_document_names_a_machine_or_a_registry() -> None:
+    for document in [*DOCUMENTS, ROOT / "requirements.txt", ROOT / "pyproject.toml"]:
+        assert not re.search(r"https?://(?!www\.w3\.org)", document.read_text()), document
+    assert yaml.safe_load((ROOT / "examples" / "testbed.yaml").read_text())["lab"] == "testbed"
