@@ -21,9 +21,13 @@ STAMPS = ["app", "qdisc", "stack"]
 
 
 def agent_binary() -> Path:
-    """The agent, built by the test run; ``DELAYLAB_AGENT`` names another one."""
+    """The agent that was built last; ``DELAYLAB_AGENT`` names another one."""
     named = os.environ.get("DELAYLAB_AGENT")
-    return Path(named or ROOT / "target/x86_64-unknown-linux-gnu/debug/delaylab-agent")
+    if named:
+        return Path(named)
+    builds = list(ROOT.glob("target/*/*/delaylab-agent"))
+    assert builds, "build the agent first: cargo build"
+    return max(builds, key=lambda build: build.stat().st_mtime)
 
 
 @dataclass
@@ -42,7 +46,8 @@ class Agent:
     def __init__(self, *prefix: str) -> None:
         command = [*prefix, str(agent_binary()), "serve"]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        assert self.process.stdin is not None and self.process.stdout is not None
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
         self.input: IO[bytes] = self.process.stdin
         self.output: IO[bytes] = self.process.stdout
 
@@ -130,18 +135,12 @@ def pair(name: str) -> Iterator[Pair]:
     unique = f"{name}{os.getpid()}"
     made = Pair(f"dl-{unique}-l", f"dl-{unique}-r")
     try:
-        for side, names, last in ((made.left, "left", 1), (made.right, "right", 2)):
+        for side in (made.left, made.right):
             run("ip", "netns", "add", side)
-            if last == 2:
-                run(
-                    *["ip", "link", "add", "left", "type", "veth", "peer", "name", "right"],
-                    "netns",
-                    side,
-                    namespace=made.left,
-                )
-            else:
-                run("sysctl", "-qw", "net.ipv4.ping_group_range=0 2147483647", namespace=side)
-                run("ip", "link", "set", "lo", "up", namespace=side)
+            run("sysctl", "-qw", "net.ipv4.ping_group_range=0 2147483647", namespace=side)
+            run("ip", "link", "set", "lo", "up", namespace=side)
+        veth = "ip link add left type veth peer name right netns"
+        run(*veth.split(), made.right, namespace=made.left)
         for side, names, last in ((made.left, "left", 1), (made.right, "right", 2)):
             run("ip", "address", "add", f"10.9.0.{last}/24", "dev", names, namespace=side)
             run("ip", "address", "add", f"fd09::{last}/64", "dev", names, "nodad", namespace=side)

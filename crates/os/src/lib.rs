@@ -8,6 +8,7 @@ pub mod ring_blocks;
 pub mod ring_frames;
 pub mod sched;
 pub mod socket;
+mod socket_address;
 pub mod socket_batch;
 pub mod stamp;
 pub mod stamp_ids;

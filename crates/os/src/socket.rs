@@ -38,9 +38,12 @@ fn open(address: IpAddr, kind: SockType, protocol: Option<SockProtocol>) -> io::
     Ok(socket(family(address), kind, flags, protocol)?)
 }
 
-/// A UDP socket bound to `local` (port 0: the system's choice).
+/// A UDP socket bound to `local` (port 0: the system's choice), of its own IP version only.
 pub fn udp(local: SocketAddr) -> io::Result<OwnedFd> {
     let fd = open(local.ip(), SockType::Datagram, None)?;
+    if local.is_ipv6() {
+        set_option(fd.as_raw_fd(), libc::IPPROTO_IPV6, libc::IPV6_V6ONLY, &1i32)?;
+    }
     bind(fd.as_raw_fd(), &SockaddrStorage::from(local))?;
     Ok(fd)
 }
@@ -110,6 +113,16 @@ pub fn receive_ttl(fd: BorrowedFd<'_>, ip: IpAddr) -> io::Result<()> {
         (libc::IPPROTO_IP, libc::IP_RECVTTL)
     } else {
         (libc::IPPROTO_IPV6, libc::IPV6_RECVHOPLIMIT)
+    };
+    set_option(fd.as_raw_fd(), level, name, &1i32)
+}
+
+/// Has the address that a packet was sent to handed over with it.
+pub fn receive_local_address(fd: BorrowedFd<'_>, ip: IpAddr) -> io::Result<()> {
+    let (level, name) = if ip.is_ipv4() {
+        (libc::IPPROTO_IP, libc::IP_PKTINFO)
+    } else {
+        (libc::IPPROTO_IPV6, libc::IPV6_RECVPKTINFO)
     };
     set_option(fd.as_raw_fd(), level, name, &1i32)
 }

@@ -1,6 +1,7 @@
 //! Many packets in one system call: `sendmmsg(2)` and `recvmmsg(2)` on buffers made once.
 
-use crate::stamp::{self, Control};
+use crate::socket_address::{SourceControl, read_address, write_address, write_source};
+use crate::stamp::Control;
 use std::io;
 use std::mem::zeroed;
 use std::net::{IpAddr, SocketAddr};
@@ -20,6 +21,7 @@ pub struct SendBatch {
     buffers: Box<[u8]>,
     stride: usize,
     names: Box<[libc::sockaddr_storage]>,
+    sources: Box<[SourceControl]>,
     // Points into the boxes above, which never move.
     headers: Box<[libc::mmsghdr]>,
     _vectors: Box<[libc::iovec]>,
@@ -43,7 +45,8 @@ impl SendBatch {
                 header
             })
             .collect();
-        Self { buffers, stride: size, names, headers, _vectors: vectors }
+        let sources = vec![SourceControl::EMPTY; slots].into_boxed_slice();
+        Self { buffers, stride: size, names, sources, headers, _vectors: vectors }
     }
 
     /// The packet in a slot.
@@ -51,18 +54,24 @@ impl SendBatch {
         &mut self.buffers[slot * self.stride..][..self.stride]
     }
 
-    /// Sends `bytes` to `to` from this slot, on a socket that is not connected.
+    /// Puts `bytes` into a slot, to be sent to `to` by a socket that is not connected, and from
+    /// `source` if one is given.
     ///
     /// # Panics
     /// If `bytes` is longer than the slots.
-    pub fn fill(&mut self, slot: usize, bytes: &[u8], to: SocketAddr) {
+    pub fn fill(&mut self, slot: usize, bytes: &[u8], to: SocketAddr, source: Option<IpAddr>) {
         self.slot(slot)[..bytes.len()].copy_from_slice(bytes);
-        let length = stamp::write_address(to, &mut self.names[slot]);
+        let length = write_address(to, &mut self.names[slot]);
         let header = &mut self.headers[slot].msg_hdr;
         header.msg_name = (&raw mut self.names[slot]).cast();
         header.msg_namelen = length;
         // SAFETY: msg_iov was set in `new` to an element of a box that this struct owns.
         unsafe { (*header.msg_iov).iov_len = bytes.len() };
+        header.msg_controllen = 0;
+        if let Some(source) = source {
+            header.msg_controllen = write_source(source, &mut self.sources[slot]) as _;
+            header.msg_control = (&raw mut self.sources[slot]).cast();
+        }
     }
 
     /// Sends the packets in slots `first..end`; returns how many the kernel took before the
@@ -113,13 +122,7 @@ impl Message<'_> {
     /// Who sent the packet.
     #[must_use]
     pub fn from(&self) -> Option<SocketAddr> {
-        if self.header.msg_namelen == 0 { None } else { stamp::read_address(self.name) }
-    }
-
-    /// Who sent the packet, without a port.
-    #[must_use]
-    pub fn from_ip(&self) -> Option<IpAddr> {
-        self.from().map(|address| address.ip())
+        if self.header.msg_namelen == 0 { None } else { read_address(self.name) }
     }
 
     /// What the kernel says about the packet.

@@ -4,7 +4,7 @@
 use crate::socket::{any, local_address, set_option, udp};
 use crate::socket_batch::{ReceiveBatch, SendBatch};
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV6};
+use std::net::{IpAddr, Ipv4Addr};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
@@ -57,7 +57,7 @@ pub fn settle() -> io::Result<()> {
     let port = local_address(receiver.as_fd())?.port();
     let sender = udp(here)?;
     let mut outgoing = SendBatch::new(1, 1);
-    outgoing.fill(0, b"?", (Ipv4Addr::LOCALHOST, port).into());
+    outgoing.fill(0, b"?", (Ipv4Addr::LOCALHOST, port).into(), None);
     let mut incoming = ReceiveBatch::new(1, 1);
     let start = Instant::now();
     while start.elapsed() < LIMIT {
@@ -104,6 +104,8 @@ pub struct Control {
     pub transmit: Option<(u32, Step)>,
     /// The packet is one that was sent, and came back as an error.
     pub unreachable: Option<Unreachable>,
+    /// The address of this host that the packet was sent to.
+    pub local: Option<IpAddr>,
 }
 
 impl Control {
@@ -133,6 +135,14 @@ impl Control {
             (libc::IPPROTO_IP, libc::IP_TTL) | (libc::IPPROTO_IPV6, libc::IPV6_HOPLIMIT) => {
                 let ttl: i32 = read_data(message);
                 self.ttl = u8::try_from(ttl).ok();
+            }
+            (libc::IPPROTO_IP, libc::IP_PKTINFO) => {
+                let info: libc::in_pktinfo = read_data(message);
+                self.local = Some(IpAddr::from(info.ipi_spec_dst.s_addr.to_ne_bytes()));
+            }
+            (libc::IPPROTO_IPV6, libc::IPV6_PKTINFO) => {
+                let info: libc::in6_pktinfo = read_data(message);
+                self.local = Some(IpAddr::from(info.ipi6_addr.s6_addr));
             }
             (libc::IPPROTO_IP, libc::IP_RECVERR) => {
                 let (error, name): (libc::sock_extended_err, libc::sockaddr_in) =
@@ -191,40 +201,4 @@ fn read_pair<A: Copy, B: Copy>(message: *const libc::cmsghdr) -> (A, B) {
             std::ptr::read_unaligned(data.add(size_of::<A>()).cast()),
         )
     }
-}
-
-/// The address in a name that the kernel wrote.
-pub(crate) fn read_address(name: &libc::sockaddr_storage) -> Option<SocketAddr> {
-    let name_at = std::ptr::from_ref(name);
-    match i32::from(name.ss_family) {
-        libc::AF_INET => {
-            // SAFETY: the family says that the storage holds a sockaddr_in.
-            let v4 = unsafe { *name_at.cast::<libc::sockaddr_in>() };
-            let address = Ipv4Addr::from(u32::from_be(v4.sin_addr.s_addr));
-            Some((address, u16::from_be(v4.sin_port)).into())
-        }
-        libc::AF_INET6 => {
-            // SAFETY: the family says that the storage holds a sockaddr_in6.
-            let v6 = unsafe { *name_at.cast::<libc::sockaddr_in6>() };
-            let address = v6.sin6_addr.s6_addr.into();
-            let port = u16::from_be(v6.sin6_port);
-            Some(SocketAddrV6::new(address, port, v6.sin6_flowinfo, v6.sin6_scope_id).into())
-        }
-        _ => None,
-    }
-}
-
-/// Writes an address as a name for the kernel; returns the name's length.
-pub(crate) fn write_address(
-    address: SocketAddr,
-    name: &mut libc::sockaddr_storage,
-) -> libc::socklen_t {
-    use nix::sys::socket::{SockaddrLike, SockaddrStorage};
-    let storage = SockaddrStorage::from(address);
-    // SAFETY: the storage is `len` bytes long, which is not more than a sockaddr_storage.
-    unsafe {
-        let to = std::ptr::from_mut(name).cast::<u8>();
-        std::ptr::copy_nonoverlapping(storage.as_ptr().cast(), to, storage.len() as usize);
-    }
-    storage.len()
 }

@@ -8,8 +8,9 @@ use nix::sys::time::TimeSpec;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
-/// How long before a packet is due the sender stays awake: a sleeper wakes some 40 µs late.
-const SPIN_NS: i64 = 50_000;
+/// How long before a packet is due the sender wakes to stay awake: a quarter more than it has
+/// overslept lately, within these limits. An idle machine wakes some 40 to 200 µs late.
+const MARGIN_NS: std::ops::RangeInclusive<i64> = 30_000..=500_000;
 /// How long after a packet the sender stays awake for its reply: the stamp of a busy reader is
 /// some 10 µs nearer to the truth than that of a sleeper, but a far reply is not worth a core.
 const REPLY_SPIN_NS: i64 = 200_000;
@@ -28,6 +29,7 @@ pub struct Pace {
     realtime: bool,
     reply_until: i64,
     looked: i64,
+    margin: i64,
     /// Time awake less nine times the time asleep, at least 0.
     debt: i64,
     accounted: i64,
@@ -35,7 +37,7 @@ pub struct Pace {
 
 impl Pace {
     pub fn new(realtime: bool, now: i64) -> Self {
-        Self { realtime, reply_until: 0, looked: now, debt: 0, accounted: now }
+        Self { realtime, reply_until: 0, looked: now, margin: 100_000, debt: 0, accounted: now }
     }
 
     /// A packet was sent: its reply may come at any moment.
@@ -45,7 +47,7 @@ impl Pace {
 
     /// Whether to look again at once instead of doing anything else.
     pub fn spins(&mut self, now: i64, due: Option<i64>, outstanding: bool) -> bool {
-        let near = due.is_some_and(|due| due - now <= SPIN_NS / 2);
+        let near = due.is_some_and(|due| due - now <= self.margin);
         let expecting = outstanding && now < self.reply_until;
         (near || expecting) && now - self.looked < ORDERS_NS && !self.must_rest(now)
     }
@@ -56,7 +58,7 @@ impl Pace {
         self.realtime && self.debt > DEBT_NS
     }
 
-    /// Waits for a packet or an order, but not past [`SPIN_NS`] before `next`; returns whether
+    /// Waits for a packet or an order, but not past the margin before `next`; returns whether
     /// the client has sent something.
     pub fn wait(
         &mut self,
@@ -66,7 +68,7 @@ impl Pace {
         next: i64,
     ) -> Result<bool, Failure> {
         let resting = self.must_rest(now);
-        let sleep = if resting { REST_NS } else { next - SPIN_NS - now };
+        let sleep = if resting { REST_NS } else { next - self.margin - now };
         if sleep <= 0 && now - self.looked < ORDERS_NS {
             return Ok(false);
         }
@@ -77,6 +79,7 @@ impl Pace {
         let fds = if resting { &mut fds[..1] } else { &mut fds[..] };
         let timeout = TimeSpec::from_duration(Duration::from_nanos(sleep.max(0) as u64));
         match ppoll(fds, Some(timeout), None) {
+            Ok(0) if !resting => self.learn(realtime_ns() - now - sleep),
             Ok(_) | Err(Errno::EINTR) => {}
             Err(error) => return Err(Failure::new("wait for packets", error)),
         }
@@ -84,5 +87,11 @@ impl Pace {
         self.debt = (self.debt - AWAKE_PER_REST * (woke - now).max(0)).max(0);
         self.accounted = woke;
         Ok(fds[0].revents().is_some_and(|events| !events.is_empty()))
+    }
+
+    /// Adapts the margin to a sleep that ended `late` ns after it should.
+    fn learn(&mut self, late: i64) {
+        let margin = (self.margin - self.margin / 16).max(late + late / 4);
+        self.margin = margin.clamp(*MARGIN_NS.start(), *MARGIN_NS.end());
     }
 }

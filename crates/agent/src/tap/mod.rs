@@ -1,6 +1,166 @@
-use crate::session::Session;
+//! The operation `tap`: stamps of a probe's packets on interfaces of this network namespace.
+
+mod capture;
+mod request;
+mod seen;
+
+use crate::session::{Order, Session};
+use crate::table::{Stamp, send_stamps};
+use capture::Capture;
+use delaylab_os::ring_blocks::{BlockRing, RETIRE};
+use delaylab_os::stamp;
 use delaylab_proto::Failure;
-use serde_json::Value;
-pub fn serve(_: Value, _: &mut Session) -> Result<Value, Failure> {
-    Err(Failure::new("x", "y"))
+use delaylab_wire::parse;
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use request::{Filter, Interface, Request};
+use seen::Seen;
+use serde_json::{Value, json};
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::time::Instant;
+
+struct Tap {
+    interface: Interface,
+    ring: BlockRing,
+    seen: Seen,
+    packets: u64,
+    unparsed: u64,
+    repeated: u64,
+}
+
+/// Serves one request: stamps packets until told to stop.
+pub fn serve(request: Value, session: &mut Session) -> Result<Value, Failure> {
+    let request: Request =
+        serde_json::from_value(request).map_err(|error| Failure::new("read tap request", error))?;
+    let points: Vec<String> = request.interfaces.iter().map(|tap| tap.point.clone()).collect();
+    let mut capture = match &request.pcap {
+        Some(path) => Some(Capture::create(path, &points)?),
+        None => None,
+    };
+    let filter = request.filter;
+    let mut taps = request
+        .interfaces
+        .into_iter()
+        .map(|interface| Tap::open(interface, &filter))
+        .collect::<Result<Vec<_>, _>>()?;
+    stamp::settle().map_err(|error| Failure::new("switch on receive stamps", error))?;
+    session.event(json!({"ready": true}))?;
+    let mut stamps = Vec::with_capacity(1 << 16);
+    run(&mut taps, &filter, &mut stamps, &mut capture, session)?;
+    if let Some(capture) = &mut capture {
+        capture.finish()?;
+    }
+    let interfaces = taps.iter().map(Tap::summary).collect::<Result<Vec<_>, _>>()?;
+    send_stamps(session, &points, stamps.into_iter())?;
+    Ok(json!({"interfaces": interfaces}))
+}
+
+fn run(
+    taps: &mut [Tap],
+    filter: &Filter,
+    stamps: &mut Vec<Stamp>,
+    capture: &mut Option<Capture>,
+    session: &mut Session,
+) -> Result<(), Failure> {
+    let mut drain = |taps: &mut [Tap]| {
+        (0u32..).zip(taps).try_for_each(|(point, tap)| tap.drain(point, filter, stamps, capture))
+    };
+    loop {
+        let ordered = wait(taps, Some(session.input()), PollTimeout::NONE)?;
+        drain(taps)?;
+        let ends = |order: &Order| matches!(order, Order::Stop | Order::Closed);
+        if ordered && session.orders()?.iter().any(ends) {
+            break;
+        }
+    }
+    // Packets so far may lie in blocks that are not full: they come when the kernel retires them.
+    for tap in taps.iter() {
+        tap.ring.close_gate().map_err(|error| tap.failure(error))?;
+    }
+    let closed = Instant::now();
+    while closed.elapsed() < 3 * RETIRE {
+        let left = (3 * RETIRE).saturating_sub(closed.elapsed());
+        wait(taps, None, PollTimeout::try_from(left).unwrap_or(PollTimeout::ZERO))?;
+        drain(taps)?;
+    }
+    Ok(())
+}
+
+/// Waits for packets on any tap or for an order; returns whether there is an order.
+fn wait(
+    taps: &[Tap],
+    orders: Option<BorrowedFd<'_>>,
+    timeout: PollTimeout,
+) -> Result<bool, Failure> {
+    let fds = taps.iter().map(|tap| tap.ring.fd()).chain(orders);
+    let mut fds: Vec<_> = fds.map(|fd| PollFd::new(fd, PollFlags::POLLIN)).collect();
+    match poll(&mut fds, timeout) {
+        Ok(_) | Err(Errno::EINTR) => {}
+        Err(error) => return Err(Failure::new("wait for packets", error)),
+    }
+    let order = fds.get(taps.len()).and_then(PollFd::revents);
+    Ok(order.is_some_and(|events| !events.is_empty()))
+}
+
+impl Tap {
+    fn open(interface: Interface, filter: &Filter) -> Result<Self, Failure> {
+        let what = format!("tap {}", interface.name);
+        let index = nix::net::if_::if_nametoindex(interface.name.as_str())
+            .map_err(|error| Failure::new(&what, error))?;
+        let ring = BlockRing::open(index, &filter.program()).map_err(|error| {
+            Failure::new(&what, error).fix("a tap needs CAP_NET_RAW in its network namespace")
+        })?;
+        let seen = Seen::default();
+        Ok(Self { interface, ring, seen, packets: 0, unparsed: 0, repeated: 0 })
+    }
+
+    /// Takes the packets that are ready.
+    fn drain(
+        &mut self,
+        point: u32,
+        filter: &Filter,
+        stamps: &mut Vec<Stamp>,
+        capture: &mut Option<Capture>,
+    ) -> Result<(), Failure> {
+        let Self { ring, seen, packets, unparsed, repeated, .. } = self;
+        let drained = ring.drain(|frame| {
+            if let Some(capture) = capture {
+                capture.write(point, &frame);
+            }
+            let Ok(sighting) = parse(frame.data) else {
+                *unparsed += 1;
+                return;
+            };
+            let Some(leg) = sighting.leg(filter.port) else {
+                *unparsed += 1;
+                return;
+            };
+            let (probe, seq) = (sighting.probe.probe, sighting.probe.seq);
+            if seen.insert(probe, leg, seq) {
+                *packets += 1;
+                stamps.push(Stamp { probe, seq, leg, point, time_ns: frame.time_ns });
+            } else {
+                *repeated += 1;
+            }
+        });
+        drained.map_err(|error| self.failure(error))?;
+        capture.as_mut().map_or(Ok(()), Capture::check)
+    }
+
+    fn failure(&self, error: io::Error) -> Failure {
+        let what = format!("tap {}", self.interface.name);
+        if error.raw_os_error() == Some(Errno::ENETDOWN as i32) {
+            return Failure::new(what, "the interface went down or vanished");
+        }
+        Failure::new(what, error)
+    }
+
+    fn summary(&self) -> Result<Value, Failure> {
+        let dropped = self.ring.dropped().map_err(|error| self.failure(error))?;
+        Ok(json!({
+            "point": self.interface.point, "packets": self.packets, "dropped": dropped,
+            "unparsed": self.unparsed, "repeated": self.repeated,
+        }))
+    }
 }

@@ -1,0 +1,57 @@
+//! A pcapng file of what the taps see.
+
+use super::request::SNAP;
+use delaylab_os::ring::Captured;
+use delaylab_proto::Failure;
+use delaylab_wire::pcapng;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+
+/// A file being written. An error while packets are taken is kept until it is asked for.
+#[derive(Debug)]
+pub struct Capture {
+    path: String,
+    file: BufWriter<File>,
+    block: Vec<u8>,
+    result: io::Result<()>,
+}
+
+impl Capture {
+    /// Creates the file, with one interface for each point, in their order.
+    pub fn create(path: &str, points: &[String]) -> Result<Self, Failure> {
+        let file = File::create(path)
+            .map_err(|error| Failure::new(format!("write capture {path}"), error))?;
+        let mut block = Vec::new();
+        pcapng::section_header(&mut block);
+        for point in points {
+            pcapng::interface(&mut block, point, SNAP);
+        }
+        let mut file = BufWriter::with_capacity(1 << 20, file);
+        let result = file.write_all(&block);
+        let mut capture = Self { path: path.to_owned(), file, block, result };
+        capture.check()?;
+        Ok(capture)
+    }
+
+    /// Writes one packet.
+    pub fn write(&mut self, point: u32, frame: &Captured<'_>) {
+        self.block.clear();
+        let time_ns = u64::try_from(frame.time_ns).unwrap_or(0);
+        pcapng::packet(&mut self.block, point, time_ns, frame.data, frame.original);
+        if self.result.is_ok() {
+            self.result = self.file.write_all(&self.block);
+        }
+    }
+
+    /// The first error so far, e.g. a full disk.
+    pub fn check(&mut self) -> Result<(), Failure> {
+        std::mem::replace(&mut self.result, Ok(()))
+            .map_err(|error| Failure::new(format!("write capture {}", self.path), error))
+    }
+
+    /// Writes what is buffered.
+    pub fn finish(&mut self) -> Result<(), Failure> {
+        self.result = self.file.flush();
+        self.check()
+    }
+}

@@ -1,0 +1,104 @@
+"""What taps see of a probe's packets."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from agents import Pair, address, probe, run
+from paths import REPLY, REQUEST, SENDER_PATH, assert_whole_and_ordered
+
+
+def tap(point: str, interface: str, **fields: Any) -> dict[str, Any]:
+    """A tap request for one interface."""
+    wanted: dict[str, Any] = {"probe": 7, "protocol": "icmp", "ident": 0, "ip": 4, "port": 0}
+    request = {"op": "tap", "interfaces": [{"name": interface, "point": point}], "pcap": None}
+    return request | {"filter": wanted | fields.pop("filter", {})} | fields
+
+
+@pytest.mark.parametrize("ip", [4, 6])
+@pytest.mark.parametrize("protocol", ["icmp", "udp"])
+def test_a_tap_sees_every_packet_between_the_stamps_of_the_sender(
+    joined: Pair, ip: int, protocol: str
+) -> None:
+    port = 5001 if protocol == "udp" else 0
+    wanted = {"protocol": protocol, "ip": ip, "port": port}
+    with (
+        joined.agent(joined.left) as sender,
+        joined.agent(joined.right) as watcher,
+        joined.agent(joined.right) as responder,
+    ):
+        if port:
+            reflect = {"op": "reflect", "port": port, "ip": ip, "stamps": False, "probe": 0}
+            responder.start(reflect)
+        watcher.start(tap("far", "right", filter=wanted))
+        # Another probe's packets, which the tap must not see.
+        sender.run(probe(to=address(ip, 2), protocol=protocol, port=port, probe=8, count=5))
+        answer = sender.run(probe(to=address(ip, 2), protocol=protocol, port=port))
+        seen = watcher.stop()
+    assert seen.done is not None
+    far = {"point": "far", "packets": 100, "dropped": 0, "unparsed": 0, "repeated": 0}
+    assert seen.done["interfaces"] == [far]
+    both = pl.concat(
+        table.with_columns(pl.col("point").cast(pl.String))
+        for table in (answer.tables["stamps"], seen.tables["stamps"])
+    )
+    path = [*SENDER_PATH[:3], (REQUEST, "far"), (REPLY, "far"), *SENDER_PATH[3:]]
+    assert_whole_and_ordered(both, path, 50)
+
+
+def test_many_interfaces_are_one_tap_and_one_capture(joined: Pair, tmp_path: Path) -> None:
+    capture = tmp_path / "probe.pcapng"
+    with joined.agent(joined.left) as sender, joined.agent(joined.left) as watcher:
+        request = tap("sender.vif", "left", pcap=str(capture))
+        request["interfaces"].append({"name": "lo", "point": "loop"})
+        watcher.start(request)
+        sender.run(probe(count=20))
+        sender.run(probe(count=10, first_seq=20, to="127.0.0.1"))
+        seen = watcher.stop()
+    assert seen.done is not None
+    counts = {each["point"]: each for each in seen.done["interfaces"]}
+    assert counts["sender.vif"]["packets"] == 40
+    # On loopback a packet passes the tap twice: leaving and arriving.
+    assert (counts["loop"]["packets"], counts["loop"]["repeated"]) == (20, 20)
+    fields = ["-e", "frame.interface_name", "-e", "frame.time_epoch", "-e", "icmp.seq"]
+    shown = subprocess.run(
+        ["tshark", "-n", "-r", str(capture), "-T", "fields", *fields],
+        check=True, capture_output=True, text=True,
+    ).stdout.splitlines()  # fmt: skip
+    rows = [line.split("\t") for line in shown]
+    assert len(rows) == 80
+    assert {row[0] for row in rows} == {"sender.vif", "loop"}
+    stamps = seen.tables["stamps"].filter(pl.col("point").cast(pl.String) == "sender.vif")
+    captured = {int(row[1].replace(".", "")) for row in rows if row[0] == "sender.vif"}
+    assert captured == set(stamps["time_ns"]), "nanoseconds, as in the table"
+
+
+def test_an_interface_that_vanishes_is_named(joined: Pair) -> None:
+    with joined.agent(joined.right) as watcher:
+        watcher.start(tap("far", "right"))
+        run("ip", "link", "delete", "right", namespace=joined.right)
+        answer = watcher.answer()
+    assert answer.error is not None
+    assert answer.error["what"] == "tap right"
+    assert answer.error["why"] == "the interface went down or vanished"
+
+
+def test_an_interface_that_is_not_there_is_named(joined: Pair) -> None:
+    with joined.agent(joined.right) as watcher:
+        answer = watcher.run(tap("far", "wrong"))
+    assert answer.error is not None
+    assert answer.error["what"] == "tap wrong"
+
+
+def test_a_full_disk_is_an_error_that_names_the_file(joined: Pair) -> None:
+    with joined.agent(joined.left) as sender, joined.agent(joined.right) as watcher:
+        watcher.start(tap("far", "right", pcap="/dev/full"))
+        sender.run(probe(count=3))
+        answer = watcher.stop()
+    assert answer.error is not None
+    assert answer.error["what"] == "write capture /dev/full"
+    assert "No space left" in answer.error["why"]
