@@ -139,12 +139,17 @@ def pair(name: str) -> Iterator[Pair]:
             run("ip", "netns", "add", side)
             run("sysctl", "-qw", "net.ipv4.ping_group_range=0 2147483647", namespace=side)
             run("ip", "link", "set", "lo", "up", namespace=side)
-        veth = "ip link add left type veth peer name right netns"
-        run(*veth.split(), made.right, namespace=made.left)
-        for side, names, last in ((made.left, "left", 1), (made.right, "right", 2)):
-            run("ip", "address", "add", f"10.9.0.{last}/24", "dev", names, namespace=side)
-            run("ip", "address", "add", f"fd09::{last}/64", "dev", names, "nodad", namespace=side)
-            run("ip", "link", "set", names, "up", namespace=side)
+        veth = f"link add left address {mac(1)} type veth peer name right address {mac(2)} netns"
+        run("ip", *veth.split(), made.right, namespace=made.left)
+        for side, device, last in ((made.left, "left", 1), (made.right, "right", 2)):
+            for command in (
+                f"address add 10.9.0.{last}/24 dev {device}",
+                f"address add fd09::{last}/64 dev {device} nodad",
+                f"link set {device} up",
+                # IPv6 neighbours are not found in the first second after an interface comes up.
+                f"neighbour add fd09::{3 - last} lladdr {mac(3 - last)} dev {device}",
+            ):
+                run("ip", *command.split(), namespace=side)
         yield made
     finally:
         for side in (made.left, made.right):
@@ -156,6 +161,11 @@ def run(*command: str, namespace: str | None = None) -> str:
     prefix = ["ip", "netns", "exec", namespace] if namespace else []
     done = subprocess.run([*prefix, *command], check=True, capture_output=True, text=True)
     return done.stdout
+
+
+def mac(last: int) -> str:
+    """The hardware address of the left (1) or right (2) end."""
+    return f"02:00:00:00:00:0{last}"
 
 
 def address(ip: int, last: int) -> str:

@@ -20,6 +20,8 @@ pub struct Captured<'a> {
     pub time_ns: i64,
     /// Whether the frame was leaving by the interface.
     pub outgoing: bool,
+    /// The interface, by its index.
+    pub interface: u32,
 }
 
 /// A packet socket with a ring that is mapped into this process.
@@ -32,7 +34,7 @@ pub(crate) struct Mapped {
 
 impl Mapped {
     /// Opens the socket, attaches the filter before any packet can come, maps the ring, then
-    /// binds it to the interface. `request` is the kernel's `tpacket_req` or `tpacket_req3`.
+    /// binds it to the interface (0: to all). `request` is the kernel's `tpacket_req` or `tpacket_req3`.
     pub(crate) fn open<Request>(
         interface: u32,
         filter: &Program,
@@ -60,6 +62,34 @@ impl Mapped {
 
     pub(crate) fn fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
+    }
+
+    /// How many packets the kernel dropped because the ring was full, since the last call.
+    pub(crate) fn dropped(&self) -> io::Result<u32> {
+        let mut statistics = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
+        let mut length = size_of::<libc::tpacket_stats>() as libc::socklen_t;
+        // SAFETY: `statistics` is `length` writable bytes; TPACKET_V3 has one more field, which
+        // the kernel then leaves out.
+        let result = unsafe {
+            libc::getsockopt(
+                self.socket.as_raw_fd(),
+                libc::SOL_PACKET,
+                libc::PACKET_STATISTICS,
+                (&raw mut statistics).cast(),
+                &raw mut length,
+            )
+        };
+        if result == 0 { Ok(statistics.tp_drops) } else { Err(io::Error::last_os_error()) }
+    }
+
+    /// The direction and the interface of the packet whose ring header of `header` bytes lies
+    /// at `offset`: the kernel puts a sockaddr_ll behind the aligned header.
+    pub(crate) fn address(&self, offset: usize, header: usize) -> (bool, u32) {
+        let at = offset + header.next_multiple_of(16);
+        let address = self.at(at, size_of::<libc::sockaddr_ll>()).cast::<libc::sockaddr_ll>();
+        // SAFETY: `at` checked that it lies within the ring; the caller owns the packet.
+        let address = unsafe { address.read_unaligned() };
+        (address.sll_pkttype == libc::PACKET_OUTGOING, address.sll_ifindex as u32)
     }
 
     /// A pointer into the ring.
@@ -109,6 +139,11 @@ fn map(socket: &OwnedFd, length: usize) -> io::Result<NonNull<u8>> {
         return Err(io::Error::last_os_error());
     }
     NonNull::new(memory.cast()).ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))
+}
+
+/// Time in ns since the Unix epoch, of a ring header's two fields.
+pub(crate) fn time_ns(seconds: u32, nanoseconds: u32) -> i64 {
+    i64::from(seconds) * 1_000_000_000 + i64::from(nanoseconds)
 }
 
 /// The socket's pending error, e.g. `ENETDOWN` when its interface went away.

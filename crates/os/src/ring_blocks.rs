@@ -1,9 +1,9 @@
 //! A receive ring of blocks (`TPACKET_V3`): cheapest for many packets that nobody waits for.
 
 use crate::filter::Program;
-use crate::ring::{Captured, Mapped, pending_error};
+use crate::ring::{Captured, Mapped, pending_error, time_ns};
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicU32, Ordering, fence};
 use std::time::Duration;
 
@@ -90,38 +90,16 @@ impl BlockRing {
     fn packet(&self, header: &libc::tpacket3_hdr, offset: usize) -> Captured<'_> {
         let length = header.tp_snaplen as usize;
         let data = self.mapped.at(offset + usize::from(header.tp_mac), length);
-        let address = offset + size_of::<libc::tpacket3_hdr>().next_multiple_of(16);
-        let address = self.mapped.at(address, size_of::<libc::sockaddr_ll>());
-        // SAFETY: both lie in a block that is this process's until `drain` gives it back, after
-        // the borrow of `self` that the result carries; the kernel puts a sockaddr_ll behind
-        // the aligned header.
-        let (data, kind) = unsafe {
-            let address = address.cast::<libc::sockaddr_ll>();
-            (std::slice::from_raw_parts(data, length), (*address).sll_pkttype)
-        };
-        Captured {
-            data,
-            original: header.tp_len,
-            time_ns: i64::from(header.tp_sec) * 1_000_000_000 + i64::from(header.tp_nsec),
-            outgoing: kind == libc::PACKET_OUTGOING,
-        }
+        // SAFETY: the data lies in a block that is this process's until `drain` gives it back,
+        // after the borrow of `self` that the result carries.
+        let data = unsafe { std::slice::from_raw_parts(data, length) };
+        let (outgoing, interface) = self.mapped.address(offset, size_of::<libc::tpacket3_hdr>());
+        let time_ns = time_ns(header.tp_sec, header.tp_nsec);
+        Captured { data, original: header.tp_len, time_ns, outgoing, interface }
     }
 
     /// How many packets the kernel dropped because the ring was full, since the last call.
     pub fn dropped(&self) -> io::Result<u32> {
-        // SAFETY: all zeros is a valid value of this plain structure.
-        let mut statistics: libc::tpacket_stats_v3 = unsafe { std::mem::zeroed() };
-        let mut length = size_of::<libc::tpacket_stats_v3>() as libc::socklen_t;
-        // SAFETY: `statistics` is `length` writable bytes.
-        let result = unsafe {
-            libc::getsockopt(
-                self.fd().as_raw_fd(),
-                libc::SOL_PACKET,
-                libc::PACKET_STATISTICS,
-                (&raw mut statistics).cast(),
-                &raw mut length,
-            )
-        };
-        if result == 0 { Ok(statistics.tp_drops) } else { Err(io::Error::last_os_error()) }
+        self.mapped.dropped()
     }
 }

@@ -2,7 +2,7 @@
 //! can wait for it.
 
 use crate::filter::Program;
-use crate::ring::{Captured, Mapped, pending_error};
+use crate::ring::{Captured, Mapped, pending_error, time_ns};
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -19,7 +19,7 @@ pub struct FrameRing {
 }
 
 impl FrameRing {
-    /// Captures what passes the filter on an interface from now on, with `outgoing` also what
+    /// Captures what passes the filter on an interface (0: on all) from now on, with `outgoing` also what
     /// leaves by it; room for at least `frames` packets.
     pub fn open(
         interface: u32,
@@ -72,19 +72,16 @@ impl FrameRing {
     fn packet(&self, header: &libc::tpacket2_hdr, offset: usize) -> Captured<'_> {
         let length = header.tp_snaplen as usize;
         let data = self.mapped.at(offset + usize::from(header.tp_mac), length);
-        let address = offset + size_of::<libc::tpacket2_hdr>().next_multiple_of(16);
-        let address = self.mapped.at(address, size_of::<libc::sockaddr_ll>());
-        // SAFETY: both lie in a frame that is this process's until `drain` gives it back; the
-        // kernel puts a sockaddr_ll behind the aligned header.
-        let (data, kind) = unsafe {
-            let address = address.cast::<libc::sockaddr_ll>();
-            (std::slice::from_raw_parts(data, length), (*address).sll_pkttype)
-        };
-        Captured {
-            data,
-            original: header.tp_len,
-            time_ns: i64::from(header.tp_sec) * 1_000_000_000 + i64::from(header.tp_nsec),
-            outgoing: kind == libc::PACKET_OUTGOING,
-        }
+        // SAFETY: the data lies in a frame that is this process's until `drain` gives it back,
+        // after the borrow of `self` that the result carries.
+        let data = unsafe { std::slice::from_raw_parts(data, length) };
+        let (outgoing, interface) = self.mapped.address(offset, size_of::<libc::tpacket2_hdr>());
+        let time_ns = time_ns(header.tp_sec, header.tp_nsec);
+        Captured { data, original: header.tp_len, time_ns, outgoing, interface }
+    }
+
+    /// How many packets the kernel dropped because the ring was full, since the last call.
+    pub fn dropped(&self) -> io::Result<u32> {
+        self.mapped.dropped()
     }
 }

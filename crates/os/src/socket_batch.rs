@@ -119,10 +119,14 @@ pub struct Message<'a> {
 }
 
 impl Message<'_> {
-    /// Who sent the packet.
+    /// Who sent the packet, if that was asked for.
     #[must_use]
     pub fn from(&self) -> Option<SocketAddr> {
-        if self.header.msg_namelen == 0 { None } else { read_address(self.name) }
+        if self.header.msg_name.is_null() || self.header.msg_namelen == 0 {
+            None
+        } else {
+            read_address(self.name)
+        }
     }
 
     /// What the kernel says about the packet.
@@ -133,9 +137,10 @@ impl Message<'_> {
 }
 
 impl ReceiveBatch {
-    /// Room for `slots` packets of up to `size` bytes each; longer ones are cut.
+    /// Room for `slots` packets of up to `size` bytes each; longer ones are cut. Who sent them
+    /// is only asked for with `named`.
     #[must_use]
-    pub fn new(slots: usize, size: usize) -> Self {
+    pub fn new(slots: usize, size: usize, named: bool) -> Self {
         let mut buffers = vec![0; slots * size].into_boxed_slice();
         // SAFETY: all zeros is a valid sockaddr_storage.
         let mut names: Box<[libc::sockaddr_storage]> =
@@ -148,7 +153,9 @@ impl ReceiveBatch {
                 let mut header: libc::mmsghdr = unsafe { zeroed() };
                 header.msg_hdr.msg_iov = &raw mut vectors[slot];
                 header.msg_hdr.msg_iovlen = 1;
-                header.msg_hdr.msg_name = (&raw mut names[slot]).cast();
+                if named {
+                    header.msg_hdr.msg_name = (&raw mut names[slot]).cast();
+                }
                 header.msg_hdr.msg_control = controls[slot].0.as_mut_ptr().cast();
                 header
             })

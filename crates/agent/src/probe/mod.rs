@@ -4,7 +4,9 @@ mod engine;
 mod live;
 mod log;
 mod pace;
+mod packet;
 mod request;
+mod route;
 mod socket;
 
 use crate::session::Session;
@@ -28,7 +30,10 @@ pub fn serve(request: Value, session: &mut Session) -> Result<Value, Failure> {
             let way = socket::SocketWay::open(&request)?;
             measure(&request, way, session)
         }
-        Mode::Packet => Err(Failure::new("probe", "packet mode is not built in")),
+        Mode::Packet => {
+            let way = packet::PacketWay::open(&request)?;
+            measure(&request, way, session)
+        }
     }
 }
 

@@ -70,8 +70,8 @@ impl SocketWay {
             ident,
             probe: request.probe,
             outgoing: SendBatch::new(slots, header + request.size),
-            incoming: ReceiveBatch::new(slots.max(64), RECEIVE),
-            errors: ReceiveBatch::new(128, RECEIVE),
+            incoming: ReceiveBatch::new(slots.max(64), RECEIVE, false),
+            errors: ReceiveBatch::new(128, RECEIVE, false),
             ids,
             unattributed: None,
         })

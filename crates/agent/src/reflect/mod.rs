@@ -83,9 +83,9 @@ impl Reflector {
         };
         Ok(Self {
             fd,
-            incoming: ReceiveBatch::new(SLOTS, DATAGRAM),
+            incoming: ReceiveBatch::new(SLOTS, DATAGRAM, true),
             outgoing: SendBatch::new(SLOTS, DATAGRAM),
-            errors: ReceiveBatch::new(2 * SLOTS, 1),
+            errors: ReceiveBatch::new(2 * SLOTS, 1, false),
             ids,
             log: Log::default(),
             reflected: 0,

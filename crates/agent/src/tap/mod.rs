@@ -10,7 +10,7 @@ use capture::Capture;
 use delaylab_os::ring_blocks::{BlockRing, RETIRE};
 use delaylab_os::stamp;
 use delaylab_proto::Failure;
-use delaylab_wire::parse;
+use delaylab_wire::{NotAProbe, parse};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use request::{Filter, Interface, Request};
@@ -128,14 +128,16 @@ impl Tap {
             if let Some(capture) = capture {
                 capture.write(point, &frame);
             }
-            let Ok(sighting) = parse(frame.data) else {
-                *unparsed += 1;
-                return;
+            let sighting = match parse(frame.data) {
+                Ok(sighting) => sighting,
+                // The kernel's filter lets some packets pass that are not a probe's.
+                Err(NotAProbe::Other) => return,
+                Err(_) => {
+                    *unparsed += 1;
+                    return;
+                }
             };
-            let Some(leg) = sighting.leg(filter.port) else {
-                *unparsed += 1;
-                return;
-            };
+            let Some(leg) = sighting.leg(filter.port) else { return };
             let (probe, seq) = (sighting.probe.probe, sighting.probe.seq);
             if seen.insert(probe, leg, seq) {
                 *packets += 1;
