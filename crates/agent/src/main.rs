@@ -1,2 +1,64 @@
-//! `delaylab-agent`: the one binary.
-fn main() {}
+//! `delaylab-agent`: the one binary that runs on hosts, in containers and in virtual machines.
+
+mod counters;
+mod exec;
+mod fabric;
+mod serve;
+mod session;
+mod watch;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+use delaylab_proto::Failure;
+
+/// Works for delaylab where packets are: builds labs, runs commands and probes, stamps packets.
+///
+/// It is driven in frames over its standard input and output, as docs/protocol.md says; `delaylab`
+/// starts it, there is seldom a reason to do so by hand.
+#[derive(Parser)]
+#[command(name = "delaylab-agent", version)]
+struct CommandLine {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    /// Serve requests on standard input and output until the input ends.
+    Serve,
+    /// Build a lab from a request on standard input and keep it until the input ends.
+    ///
+    /// All processes of the lab live in one pid namespace and hold its network namespaces: when this
+    /// process ends, however it does, the kernel removes all of them.
+    Fabric(Fabric),
+}
+
+#[derive(Args)]
+struct Fabric {
+    /// Instead, remove what killed keepers left: run directories below DIR and the
+    /// control groups that they name. Labs that are up are not touched.
+    #[arg(long, value_name = "DIR")]
+    sweep: Option<PathBuf>,
+}
+
+fn main() -> ExitCode {
+    let result = match CommandLine::parse().verb {
+        Verb::Serve => serve_stdio(),
+        Verb::Fabric(Fabric { sweep: Some(directory) }) => fabric::sweep(&directory),
+        Verb::Fabric(Fabric { sweep: None }) => return fabric::keep(),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("delaylab-agent: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn serve_stdio() -> Result<(), Failure> {
+    let (input, output) = session::stdio()?;
+    serve::run(input, output)
+}
