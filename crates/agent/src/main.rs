@@ -1,34 +1,68 @@
-//! `delaylab-agent`: the one binary.
+//! `delaylab-agent`: the one binary that runs on hosts, in containers and in virtual machines.
 
+mod counters;
+mod exec;
+mod fabric;
 mod probe;
 mod reflect;
+mod serve;
 mod session;
 mod table;
 mod tap;
+mod watch;
 
-use delaylab_proto::{Failure, Frame, Kind, Reply, read_frame};
-use serde_json::Value;
+use std::path::PathBuf;
+use std::process::ExitCode;
 
-fn main() {
-    let mut session = session::Session::stdio();
-    while let Ok(Some(frame)) = read_frame(&mut std::io::stdin()) {
-        let reply = match serde_json::from_slice(&frame.payload) {
-            Ok(request) => serve(request, &mut session).map_or_else(Reply::Error, Reply::Done),
-            Err(error) => Reply::Error(Failure::new("read request", error)),
-        };
-        let payload = serde_json::to_vec(&reply).unwrap_or_default();
-        if session.frame(&Frame::new(Kind::Message, payload)).is_err() {
-            return;
+use clap::{Args, Parser, Subcommand};
+use delaylab_proto::Failure;
+
+/// Works for delaylab where packets are: builds labs, runs commands and probes, stamps packets.
+///
+/// It is driven in frames over its standard input and output, as docs/protocol.md says; `delaylab`
+/// starts it, there is seldom a reason to do so by hand.
+#[derive(Parser)]
+#[command(name = "delaylab-agent", version)]
+struct CommandLine {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    /// Serve requests on standard input and output until the input ends.
+    Serve,
+    /// Build a lab from a request on standard input and keep it until the input ends.
+    ///
+    /// All processes of the lab live in one pid namespace and hold its network namespaces: when this
+    /// process ends, however it does, the kernel removes all of them.
+    Fabric(Fabric),
+}
+
+#[derive(Args)]
+struct Fabric {
+    /// Instead, remove what killed keepers left: run directories below DIR and the
+    /// control groups that they name. Labs that are up are not touched.
+    #[arg(long, value_name = "DIR")]
+    sweep: Option<PathBuf>,
+}
+
+fn main() -> ExitCode {
+    let result = match CommandLine::parse().verb {
+        Verb::Serve => serve_stdio(),
+        Verb::Fabric(Fabric { sweep: Some(directory) }) => fabric::sweep(&directory),
+        Verb::Fabric(Fabric { sweep: None }) => return fabric::keep(),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("delaylab-agent: {failure}");
+            ExitCode::FAILURE
         }
     }
 }
 
-fn serve(request: Value, session: &mut session::Session) -> Result<Value, Failure> {
-    match request["op"].as_str() {
-        Some("probe") => probe::serve(request, session),
-        Some("reflect") => reflect::serve(request, session),
-        Some("tap") => tap::serve(request, session),
-        Some("stop") | None if request["stop"].is_boolean() => Ok(Value::Null),
-        _ => Err(Failure::new("serve request", "unknown op")),
-    }
+fn serve_stdio() -> Result<(), Failure> {
+    let (input, output) = session::stdio()?;
+    serve::run(input, output)
 }

@@ -1,69 +1,185 @@
-//! The stream that a request came by, as the operation sees it.
+//! One stream of the framed protocol: requests come, replies go, orders are read in between.
 
+use std::collections::VecDeque;
+use std::fs::File;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
+
+use delaylab_os::pipe;
+use delaylab_os::poll::{self, Want};
 use delaylab_proto::{Failure, Frame, Kind, Reply, read_frame, write_frame};
 use serde_json::Value;
-use std::io::{Stdin, Stdout};
-use std::os::fd::{AsFd, BorrowedFd};
 
-/// What the client may send while a request runs.
-#[derive(Debug, PartialEq, Eq)]
+const HEADER: usize = 7;
+
+/// What a client may say to a request that is running.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Order {
+    /// End well and give what there is.
     Stop,
+    /// Send this signal to the command.
     Signal(i32),
+    /// Bytes for the command's standard input; empty closes it.
     Stdin(Vec<u8>),
+    /// The client went away: stop, and kill what was started.
     Closed,
 }
 
+/// Orders in the order in which they were given.
 pub type Orders = Vec<Order>;
 
+/// The agent's end of one stream.
 pub struct Session {
-    input: Stdin,
-    output: Stdout,
+    input: OwnedFd,
+    output: File,
+    channel: u16,
+    unread: Vec<u8>,
+    waiting: VecDeque<Frame>,
+    closed: bool,
 }
 
 impl Session {
-    pub fn stdio() -> Self {
-        Self { input: std::io::stdin(), output: std::io::stdout() }
+    /// A session that reads frames from `input` and writes them to `output`.
+    pub fn new(input: OwnedFd, output: OwnedFd) -> Self {
+        Self {
+            input,
+            output: File::from(output),
+            channel: 0,
+            unread: Vec::new(),
+            waiting: VecDeque::new(),
+            closed: false,
+        }
     }
 
+    /// Lets go of the client's streams; the session sends and receives nothing from then on.
+    pub fn detach(&mut self) -> std::io::Result<()> {
+        let null = File::options().read(true).write(true).open("/dev/null")?;
+        self.input = null.try_clone()?.into();
+        self.output = null;
+        self.closed = true;
+        Ok(())
+    }
+
+    /// Tells the client about a request that goes on.
     pub fn event(&mut self, value: Value) -> Result<(), Failure> {
-        let payload = serde_json::to_vec(&Reply::Event(value))
-            .map_err(|error| Failure::new("write event", error))?;
-        self.frame(&Frame::new(Kind::Message, payload))
+        self.reply(&Reply::Event(value))
     }
 
+    /// Sends a table or a command's output. The frame's channel is that of the request.
     pub fn frame(&mut self, frame: &Frame) -> Result<(), Failure> {
-        write_frame(&mut self.output, frame).map_err(|error| Failure::new("write frame", error))
+        let frame = Frame { channel: self.channel, ..frame.clone() };
+        write_frame(&mut self.output, &frame).map_err(|error| Failure::new("answer", error))
     }
 
+    /// Sends one reply.
+    pub fn reply(&mut self, reply: &Reply) -> Result<(), Failure> {
+        let bytes = serde_json::to_vec(reply).map_err(|error| Failure::new("answer", error))?;
+        self.frame(&Frame::new(Kind::Message, bytes))
+    }
+
+    /// What to wait for in poll(2): readable when orders may have come.
     pub fn input(&self) -> BorrowedFd<'_> {
         self.input.as_fd()
     }
 
+    /// The orders that have come; does not wait. A client that went away is reported every time.
     pub fn orders(&mut self) -> Result<Orders, Failure> {
-        let mut orders = Orders::new();
+        self.receive(Some(Duration::ZERO))?;
+        let mut orders = Vec::new();
+        while let Some(frame) = self.waiting.front() {
+            let Some(order) = order(frame)? else { break };
+            orders.push(order);
+            self.waiting.pop_front();
+        }
+        if self.closed {
+            orders.push(Order::Closed);
+        }
+        Ok(orders)
+    }
+
+    /// Waits for the next request; `None` once the client has gone. Orders that came too late for the
+    /// request that they were meant for are dropped.
+    pub fn request(&mut self) -> Result<Option<Value>, Failure> {
         loop {
-            let fd = nix::poll::PollFd::new(self.input.as_fd(), nix::poll::PollFlags::POLLIN);
-            if nix::poll::poll(&mut [fd], 0u8) != Ok(1) {
-                return Ok(orders);
-            }
-            match read_frame(&mut self.input) {
-                Ok(Some(frame)) if frame.kind == Kind::Message => {
-                    let value: Value = serde_json::from_slice(&frame.payload)
-                        .map_err(|error| Failure::new("read order", error))?;
-                    if value["stop"] == true {
-                        orders.push(Order::Stop);
-                    }
-                    if let Some(signal) = value["signal"].as_i64() {
-                        orders.push(Order::Signal(signal as i32));
-                    }
+            while let Some(frame) = self.waiting.pop_front() {
+                self.channel = frame.channel;
+                if matches!(order(&frame), Ok(Some(_))) {
+                    continue;
                 }
-                Ok(Some(frame)) => orders.push(Order::Stdin(frame.payload)),
-                _ => {
-                    orders.push(Order::Closed);
-                    return Ok(orders);
-                }
+                return Ok(Some(message(&frame)?));
             }
+            if self.closed {
+                return Ok(None);
+            }
+            self.receive(None)?;
         }
     }
+
+    fn receive(&mut self, timeout: Option<Duration>) -> Result<(), Failure> {
+        let broken = |error: &dyn std::fmt::Display| Failure::new("read from the client", error);
+        if self.closed {
+            return Ok(());
+        }
+        let ready = poll::wait(&[(self.input.as_fd(), Want::Read)], timeout);
+        if !ready.map_err(|error| broken(&error))?[0] {
+            return Ok(());
+        }
+        let mut bytes = [0; 64 << 10];
+        match pipe::read_some(self.input.as_fd(), &mut bytes) {
+            Ok(None) => return Ok(()),
+            // A connection that was reset is one whose client went away.
+            Ok(Some(0)) | Err(_) => self.closed = true,
+            Ok(Some(count)) => self.unread.extend_from_slice(&bytes[..count]),
+        }
+        while let Some(length) = complete(&self.unread) {
+            let frame = read_frame(&mut &self.unread[..]).map_err(|error| broken(&error))?;
+            self.waiting.extend(frame);
+            self.unread.drain(..length);
+        }
+        Ok(())
+    }
+}
+
+/// The length of the first frame if all of it is there, or as much as shows that it is none.
+fn complete(bytes: &[u8]) -> Option<usize> {
+    let length = u32::from_le_bytes(bytes.get(..4)?.try_into().ok()?);
+    if length > delaylab_proto::MAX_PAYLOAD && bytes.len() >= HEADER {
+        return Some(bytes.len());
+    }
+    let whole = HEADER + length as usize;
+    (bytes.len() >= whole).then_some(whole)
+}
+
+fn message(frame: &Frame) -> Result<Value, Failure> {
+    if frame.kind != Kind::Message {
+        return Err(Failure::new("read a request", format!("a frame of {:?} came", frame.kind)));
+    }
+    serde_json::from_slice(&frame.payload).map_err(|error| Failure::new("read a request", error))
+}
+
+/// The order in a frame; `None` if it is a request.
+fn order(frame: &Frame) -> Result<Option<Order>, Failure> {
+    if frame.kind == Kind::Stdin {
+        return Ok(Some(Order::Stdin(frame.payload.clone())));
+    }
+    let message = message(frame)?;
+    if message.get("stop") == Some(&Value::Bool(true)) {
+        return Ok(Some(Order::Stop));
+    }
+    let Some(signal) = message.get("signal") else { return Ok(None) };
+    let number = signal.as_i64().and_then(|number| i32::try_from(number).ok());
+    match number {
+        Some(number @ 1..=64) => Ok(Some(Order::Signal(number))),
+        _ => Err(Failure::new("send a signal", format!("{signal} is not a signal's number"))),
+    }
+}
+
+/// Standard input and output as a session's streams.
+pub fn stdio() -> Result<(OwnedFd, OwnedFd), Failure> {
+    let input = std::io::stdin().as_fd().try_clone_to_owned();
+    let output = std::io::stdout().as_fd().try_clone_to_owned();
+    let open = |result: std::io::Result<OwnedFd>| {
+        result.map_err(|error| Failure::new("open standard input and output", error))
+    };
+    Ok((open(input)?, open(output)?))
 }

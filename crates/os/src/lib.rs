@@ -1,14 +1,25 @@
-//! Linux: sockets, stamps, rings. The only crate with `unsafe`, each block with its reason.
+//! Linux: sockets, stamps, rings, namespaces, processes, netlink; the only crate with `unsafe`.
 #![allow(unsafe_code)]
 
 pub mod clock;
+pub mod ethtool;
 pub mod filter;
+pub mod mount;
+pub mod namespace;
+pub mod netlink;
+pub mod pipe;
+pub mod poll;
+pub mod process;
+pub mod report;
 pub mod ring;
 pub mod ring_blocks;
 pub mod ring_frames;
 pub mod sched;
+pub mod signals;
 pub mod socket;
 mod socket_address;
 pub mod socket_batch;
 pub mod stamp;
 pub mod stamp_ids;
+pub mod title;
+pub mod tty;

@@ -1,0 +1,231 @@
+//! `exec`: a command whose input and output travel in frames.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use delaylab_os::poll::{self, Want};
+use delaylab_os::process::{self, Ended, PidFd};
+use delaylab_os::{pipe, tty};
+use delaylab_proto::{Failure, Frame, Kind};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::serve::fields;
+use crate::session::{Order, Session};
+
+/// How long an abandoned command may take to end by itself.
+const GRACE: Duration = Duration::from_secs(2);
+const SIGTERM: i32 = 15;
+const SIGKILL: i32 = 9;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Request {
+    argv: Vec<String>,
+    #[serde(default)]
+    env: BTreeMap<String, String>,
+    #[serde(default)]
+    cwd: Option<String>,
+    #[serde(default)]
+    tty: Option<Size>,
+    #[serde(default)]
+    stdin: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Size {
+    rows: u16,
+    cols: u16,
+    #[serde(default)]
+    term: Option<String>,
+}
+
+/// Runs a command: `{"started": pid}`, its output, then its exit code or the signal that killed it.
+pub fn serve(request: Value, session: &mut Session) -> Result<Value, Failure> {
+    let request: Request = fields(request)?;
+    let mut running = Running::start(&request)?;
+    let result = running.relay(session);
+    if result.is_err() {
+        running.abandon()?;
+    }
+    result
+}
+
+/// A command and our ends of its streams.
+struct Running {
+    pid: i32,
+    handle: PidFd,
+    input: Option<OwnedFd>,
+    outputs: Vec<(Kind, OwnedFd)>,
+    /// What the client sent and the command has not read yet.
+    pending: Vec<u8>,
+    closing: bool,
+}
+
+impl Running {
+    fn start(request: &Request) -> Result<Self, Failure> {
+        let Some((program, arguments)) = request.argv.split_first() else {
+            return Err(Failure::new("run a command", "`argv` is empty"));
+        };
+        let mut command = Command::new(program);
+        command.args(arguments).envs(&request.env);
+        if let Some(directory) = &request.cwd {
+            command.current_dir(directory);
+        }
+        process::new_session(&mut command, request.tty.is_some());
+        let started = match &request.tty {
+            Some(size) => Self::on_terminal(command, size),
+            None => Self::on_pipes(command, request.stdin),
+        };
+        started.map_err(|error| Failure::new(format!("run {program}"), error))
+    }
+
+    fn on_pipes(mut command: Command, stdin: bool) -> io::Result<Self> {
+        command.stdin(if stdin { Stdio::piped() } else { Stdio::null() });
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn()?;
+        let stdout = child.stdout.take().map(|pipe| (Kind::Stdout, OwnedFd::from(pipe)));
+        let stderr = child.stderr.take().map(|pipe| (Kind::Stderr, OwnedFd::from(pipe)));
+        let input = child.stdin.take().map(OwnedFd::from);
+        Self::new(child.id(), input, stdout.into_iter().chain(stderr).collect())
+    }
+
+    fn on_terminal(mut command: Command, size: &Size) -> io::Result<Self> {
+        let terminal = tty::open(size.rows, size.cols)?;
+        if let Some(term) = &size.term {
+            command.env("TERM", term);
+        }
+        command.stdin(terminal.command.try_clone()?);
+        command.stdout(terminal.command.try_clone()?).stderr(terminal.command);
+        let child = command.spawn()?;
+        let input = terminal.ours.try_clone()?;
+        Self::new(child.id(), Some(input), vec![(Kind::Stdout, terminal.ours)])
+    }
+
+    fn new(pid: u32, input: Option<OwnedFd>, outputs: Vec<(Kind, OwnedFd)>) -> io::Result<Self> {
+        let pid = i32::try_from(pid).map_err(io::Error::other)?;
+        let ours = outputs.iter().map(|(_, fd)| fd).chain(&input);
+        ours.map(|fd| pipe::set_nonblocking(fd.as_fd())).collect::<io::Result<()>>()?;
+        let handle = PidFd::open(pid)?;
+        Ok(Self { pid, handle, input, outputs, pending: Vec::new(), closing: false })
+    }
+
+    /// Carries bytes both ways until the command has ended.
+    fn relay(&mut self, session: &mut Session) -> Result<Value, Failure> {
+        session.event(json!({"started": self.pid}))?;
+        loop {
+            let (ended, ordered, writable) = self.wait(session.input()).map_err(broken)?;
+            self.read(session, ended)?;
+            if ended {
+                return self.reap();
+            }
+            if writable {
+                self.write();
+            }
+            if ordered {
+                self.obey(session)?;
+            }
+        }
+    }
+
+    fn wait(&self, orders: BorrowedFd<'_>) -> io::Result<(bool, bool, bool)> {
+        let mut on = vec![(self.handle.as_fd(), Want::Read), (orders, Want::Read)];
+        on.extend(self.outputs.iter().map(|(_, fd)| (fd.as_fd(), Want::Read)));
+        if !self.pending.is_empty() {
+            on.extend(self.input.as_ref().map(|fd| (fd.as_fd(), Want::Write)));
+        }
+        let ready = poll::wait(&on, None)?;
+        let writable =
+            on.iter().zip(&ready).any(|((_, want), ready)| *want == Want::Write && *ready);
+        Ok((ready[0], ready[1], writable))
+    }
+
+    /// Relays what the command has written; forgets streams that it has closed. Unless the command has
+    /// `ended`, orders come first: a flood of output must not keep a signal waiting.
+    fn read(&mut self, session: &mut Session, ended: bool) -> Result<(), Failure> {
+        let mut bytes = vec![0; 64 << 10];
+        let mut open = Vec::new();
+        for (kind, fd) in std::mem::take(&mut self.outputs) {
+            let closed = loop {
+                match pipe::read_some(fd.as_fd(), &mut bytes).map_err(broken)? {
+                    None => break false,
+                    Some(0) => break true,
+                    Some(count) => session.frame(&Frame::new(kind, &bytes[..count]))?,
+                }
+                if !ended && has_orders(session)? {
+                    break false;
+                }
+            };
+            if !closed {
+                open.push((kind, fd));
+            }
+        }
+        self.outputs = open;
+        Ok(())
+    }
+
+    fn write(&mut self) {
+        let Some(input) = &self.input else { return };
+        match pipe::write_some(input.as_fd(), &self.pending) {
+            Ok(count) => drop(self.pending.drain(..count.unwrap_or(0))),
+            // The command has closed its input, which is its right: the rest has no reader.
+            Err(_) => {
+                self.input = None;
+                self.pending.clear();
+            }
+        }
+        self.close_if_asked();
+    }
+
+    fn close_if_asked(&mut self) {
+        if self.closing && self.pending.is_empty() {
+            self.input = None;
+        }
+    }
+
+    fn obey(&mut self, session: &mut Session) -> Result<(), Failure> {
+        for order in session.orders()? {
+            match order {
+                Order::Stdin(bytes) if bytes.is_empty() => self.closing = true,
+                Order::Stdin(bytes) if self.input.is_some() => self.pending.extend(bytes),
+                Order::Stdin(_) => {}
+                Order::Signal(number) => process::signal_group(self.pid, number).map_err(broken)?,
+                Order::Stop => process::signal_group(self.pid, SIGTERM).map_err(broken)?,
+                Order::Closed => return Err(Failure::new("exec", "the client went away")),
+            }
+        }
+        self.close_if_asked();
+        Ok(())
+    }
+
+    /// Ends a command that nobody waits for: its whole process group, by SIGTERM, then SIGKILL.
+    fn abandon(&mut self) -> Result<(), Failure> {
+        process::signal_group(self.pid, SIGTERM).map_err(broken)?;
+        self.input = None;
+        self.outputs.clear();
+        poll::wait(&[(self.handle.as_fd(), Want::Read)], Some(GRACE)).map_err(broken)?;
+        process::signal_group(self.pid, SIGKILL).map_err(broken)?;
+        self.reap().map(|_| ())
+    }
+
+    fn reap(&self) -> Result<Value, Failure> {
+        match process::wait(self.pid) {
+            Some((_, Ended::Exit(code))) => Ok(json!({"exit": code})),
+            Some((_, Ended::Killed(signal))) => Ok(json!({"killed": signal})),
+            None => Err(Failure::new("wait for the command", "it is not a child of this process")),
+        }
+    }
+}
+
+fn has_orders(session: &Session) -> Result<bool, Failure> {
+    let on = [(session.input(), Want::Read)];
+    Ok(poll::wait(&on, Some(Duration::ZERO)).map_err(broken)?[0])
+}
+
+fn broken(error: io::Error) -> Failure {
+    Failure::new("relay the command", error)
+}

@@ -1,0 +1,204 @@
+//! Control groups of a lab's agents: `delaylab/LAB.PID/AGENT` in each hierarchy, PID the keeper's.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use delaylab_os::poll::{self, Want};
+use delaylab_os::process::PidFd;
+
+/// How long processes that were killed may take to leave a group.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Not `memory`: a lab stays under whatever limit its user has.
+const WANTED: [&str; 3] = ["cpuset", "cpu", "cpuacct"];
+
+/// Where groups can be made.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Hierarchies {
+    /// Version 1: a folder for each controller, below which this process is.
+    V1(BTreeMap<String, PathBuf>),
+    /// Version 2: one folder, and those of its controllers that are wanted.
+    V2(PathBuf, Vec<String>),
+}
+
+impl Hierarchies {
+    /// Those of this system; an error says why there are none.
+    pub fn find() -> Result<Self, String> {
+        let read =
+            |path: &str| fs::read_to_string(path).map_err(|error| format!("{path}: {error}"));
+        let (mounts, own) = (read("/proc/self/mounts")?, read("/proc/self/cgroup")?);
+        let mut v1 = BTreeMap::new();
+        for controller in WANTED {
+            let Some(folder) = v1_folder(&mounts, &own, controller) else { continue };
+            // Where real-time time is handed out by group, a new group has none: a probe in it could
+            // not be scheduled on time. The weight of `cpu` is worth less than that.
+            if controller == "cpu" && folder.join("cpu.rt_runtime_us").exists() {
+                continue;
+            }
+            v1.insert(controller.to_owned(), folder);
+        }
+        if !v1.is_empty() {
+            return Ok(Self::V1(v1));
+        }
+        let root = mounted(&mounts, |kind, _| kind == "cgroup2").ok_or("no cgroups are mounted")?;
+        let controllers = fs::read_to_string(root.join("cgroup.controllers")).unwrap_or_default();
+        let usable = controllers.split_whitespace().filter(|name| WANTED.contains(name));
+        let usable: Vec<String> = usable.map(str::to_owned).collect();
+        if usable.is_empty() {
+            return Err(format!("{} has no controllers", root.display()));
+        }
+        Ok(Self::V2(root, usable))
+    }
+
+    /// The folder of an agent in each hierarchy, by controller (`unified` for version 2).
+    pub fn folders(&self, lab: &str, agent: &str) -> BTreeMap<String, PathBuf> {
+        let lab = format!("{lab}.{}", std::process::id());
+        let below = |root: &Path| root.join("delaylab").join(&lab).join(agent);
+        match self {
+            Self::V1(roots) => {
+                roots.iter().map(|(name, root)| (name.clone(), below(root))).collect()
+            }
+            Self::V2(root, _) => [("unified".to_owned(), below(root))].into(),
+        }
+    }
+
+    /// Makes an agent's folders, and gives it CPUs if they can be given: whether they were.
+    pub fn create(
+        &self,
+        folders: &BTreeMap<String, PathBuf>,
+        cpus: Option<&[usize]>,
+    ) -> io::Result<bool> {
+        let list =
+            cpus.map(|cpus| cpus.iter().map(ToString::to_string).collect::<Vec<_>>().join(","));
+        for (controller, folder) in folders {
+            let lab = folder.parent().unwrap_or(folder);
+            let all = lab.parent().unwrap_or(lab);
+            for (folder, list) in [(all, None), (lab, None), (folder.as_path(), list.as_deref())] {
+                create_folder(folder)?;
+                match self {
+                    Self::V1(_) if controller == "cpuset" => set_v1_cpus(folder, list)?,
+                    Self::V1(_) => {}
+                    Self::V2(_, controllers) => set_v2_cpus(folder, list, controllers)?,
+                }
+            }
+        }
+        Ok(match self {
+            Self::V1(roots) => roots.contains_key("cpuset"),
+            Self::V2(_, controllers) => controllers.iter().any(|name| name == "cpuset"),
+        })
+    }
+}
+
+/// The folders that must be removed for these agents' folders to be gone, children first.
+pub fn with_parents<'a>(folders: impl Iterator<Item = &'a PathBuf>) -> Vec<PathBuf> {
+    let mut all: Vec<PathBuf> = Vec::new();
+    for folder in folders {
+        all.extend(folder.ancestors().take(3).map(Path::to_owned));
+    }
+    all.sort_by(|a, b| b.cmp(a));
+    all.dedup();
+    all
+}
+
+/// Removes groups, children first; waits for processes in them that are ending. `delaylab` itself
+/// stays while another lab is in it.
+pub fn remove(folders: &[PathBuf]) -> io::Result<()> {
+    let deadline = Instant::now() + PATIENCE;
+    for folder in folders {
+        let shared = folder.file_name().is_some_and(|name| name == "delaylab");
+        loop {
+            match fs::remove_dir(folder) {
+                Ok(()) => break,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => break,
+                Err(_) if shared => break,
+                Err(error) if Instant::now() >= deadline => return Err(error),
+                Err(_) => wait_for_members(folder, deadline)?,
+            }
+        }
+    }
+    Ok(())
+}
+
+fn wait_for_members(folder: &Path, deadline: Instant) -> io::Result<()> {
+    let text = fs::read_to_string(folder.join("cgroup.procs")).unwrap_or_default();
+    let members: Vec<PidFd> =
+        text.lines().filter_map(|line| PidFd::open(line.parse().ok()?).ok()).collect();
+    for member in &members {
+        let left = deadline.saturating_duration_since(Instant::now());
+        poll::wait(&[(member.as_fd(), Want::Read)], Some(left))?;
+    }
+    Ok(())
+}
+
+fn create_folder(folder: &Path) -> io::Result<()> {
+    match fs::create_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        result => result,
+    }
+}
+
+/// A cpuset takes no process before it has both CPUs and memory nodes.
+fn set_v1_cpus(folder: &Path, cpus: Option<&str>) -> io::Result<()> {
+    let parent = folder.parent().unwrap_or(folder);
+    fs::write(folder.join("cpuset.mems"), fs::read(parent.join("cpuset.mems"))?)?;
+    let cpus = match cpus {
+        Some(list) => list.as_bytes().to_vec(),
+        None => fs::read(parent.join("cpuset.cpus"))?,
+    };
+    fs::write(folder.join("cpuset.cpus"), cpus)
+}
+
+/// Hands the parent's controllers down, then sets the CPUs.
+fn set_v2_cpus(folder: &Path, cpus: Option<&str>, controllers: &[String]) -> io::Result<()> {
+    let parent = folder.parent().unwrap_or(folder);
+    let list: Vec<String> = controllers.iter().map(|name| format!("+{name}")).collect();
+    fs::write(parent.join("cgroup.subtree_control"), list.join(" "))?;
+    cpus.map_or(Ok(()), |cpus| fs::write(folder.join("cpuset.cpus"), cpus))
+}
+
+/// The folder of this process in a controller's hierarchy of version 1.
+fn v1_folder(mounts: &str, own: &str, controller: &str) -> Option<PathBuf> {
+    let has = |list: &str| list.split(',').any(|name| name == controller);
+    let root = mounted(mounts, |kind, options| kind == "cgroup" && has(options))?;
+    let path = own.lines().find_map(|line| {
+        let (_, rest) = line.split_once(':')?;
+        let (controllers, path) = rest.split_once(':')?;
+        has(controllers).then_some(path)
+    })?;
+    let below = root.join(path.trim_start_matches('/'));
+    Some(if below.exists() { below } else { root })
+}
+
+/// The first mount point whose type and options are wanted (proc_pid_mounts(5)).
+fn mounted(mounts: &str, wanted: impl Fn(&str, &str) -> bool) -> Option<PathBuf> {
+    mounts.lines().find_map(|line| {
+        let mut fields = line.split(' ').skip(1);
+        let (folder, kind, options) = (fields.next()?, fields.next()?, fields.next()?);
+        wanted(kind, options).then(|| PathBuf::from(folder))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parents_come_after_children_once() {
+        let folders = [PathBuf::from("/c/delaylab/x.1/a"), PathBuf::from("/c/delaylab/x.1/b")];
+        let expected = ["/c/delaylab/x.1/b", "/c/delaylab/x.1/a", "/c/delaylab/x.1", "/c/delaylab"];
+        assert_eq!(with_parents(folders.iter()), expected.map(PathBuf::from));
+    }
+
+    #[test]
+    fn a_version_1_hierarchy_is_found_by_its_controller() {
+        let mounts = "cgroup /proc/cpu cgroup rw,cpu,cpuacct 0 0\ncgroup2 /proc/u cgroup2 rw 0 0";
+        let own = "3:memory:/m\n2:cpu,cpuacct:/\n0::/";
+        assert_eq!(v1_folder(mounts, own, "cpuacct"), Some(PathBuf::from("/proc/cpu")));
+        assert_eq!(v1_folder(mounts, own, "memory"), None);
+        let unified = mounted(mounts, |kind, _| kind == "cgroup2");
+        assert_eq!(unified, Some(PathBuf::from("/proc/u")));
+    }
+}

@@ -1,0 +1,84 @@
+//! The control groups of one lab, and what could not be had.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::PathBuf;
+
+use delaylab_proto::Failure;
+
+use super::cgroups::{self, Hierarchies};
+use super::plan::Build;
+use super::rundir::RunDir;
+
+/// In the order of the plan's agents.
+pub struct Groups {
+    /// Each agent's folders by controller.
+    pub folders: Vec<BTreeMap<String, PathBuf>>,
+    /// Whether an agent's CPUs are those of its group.
+    pub has_cpus: Vec<bool>,
+    /// What was asked for and is not there, with the reason.
+    pub warnings: Vec<String>,
+}
+
+impl Groups {
+    /// Makes the groups of the agents that ask for one. What cannot be made is a warning.
+    pub fn create(build: &Build, directory: &RunDir) -> Result<Self, Failure> {
+        let agents = &build.plan.agents;
+        let mut groups = Self {
+            folders: vec![BTreeMap::new(); agents.len()],
+            has_cpus: vec![false; agents.len()],
+            warnings: Vec::new(),
+        };
+        if !agents.iter().any(|agent| agent.cgroup) {
+            return Ok(groups);
+        }
+        let hierarchies =
+            if build.rootless { Err("they need root".to_owned()) } else { Hierarchies::find() };
+        match hierarchies {
+            Ok(hierarchies) => groups.fill(&hierarchies, build, directory)?,
+            Err(why) => groups.warnings.push(format!("no control groups: {why}")),
+        }
+        Ok(groups)
+    }
+
+    fn fill(
+        &mut self,
+        hierarchies: &Hierarchies,
+        build: &Build,
+        directory: &RunDir,
+    ) -> Result<(), Failure> {
+        for (folders, agent) in self.folders.iter_mut().zip(&build.plan.agents) {
+            if agent.cgroup {
+                *folders = hierarchies.folders(&build.lab, &agent.name);
+            }
+        }
+        directory
+            .record(&self.all())
+            .map_err(|error| Failure::new("write down the control groups", error))?;
+        for (index, agent) in build.plan.agents.iter().enumerate() {
+            if !agent.cgroup {
+                continue;
+            }
+            match hierarchies.create(&self.folders[index], agent.cpus.as_deref()) {
+                Ok(given) => self.has_cpus[index] = given,
+                Err(error) => {
+                    let name = &agent.name;
+                    self.warnings.push(format!("no control group for {name}: {error}"));
+                    // Half of it may exist: kept in no agent's list, but removed with the lab.
+                    let _ = cgroups::remove(&cgroups::with_parents(self.folders[index].values()));
+                    self.folders[index].clear();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn all(&self) -> Vec<PathBuf> {
+        cgroups::with_parents(self.folders.iter().flat_map(BTreeMap::values))
+    }
+
+    /// Removes them all, once no process is left in them.
+    pub fn remove(&self) -> io::Result<()> {
+        cgroups::remove(&self.all())
+    }
+}

@@ -1,0 +1,265 @@
+//! The keeper of a lab: outside it, so that it can clean up after it whatever happens inside.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::AsFd;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use delaylab_os::namespace::{self, Namespaces};
+use delaylab_os::poll::{self, Want};
+use delaylab_os::process::{self, PidFd, Side};
+use delaylab_os::report::{self, Receiver};
+use delaylab_os::signals::{self, EndSignals};
+use delaylab_os::{pipe, title};
+use delaylab_proto::{Failure, Reply};
+use serde_json::{Value, json};
+
+use super::cgroups;
+use super::groups::Groups;
+use super::init::{self, Lab};
+use super::member::Member;
+use super::network::Network;
+use super::plan::{Build, Plan, check_name};
+use super::report::Report;
+use super::rundir::RunDir;
+use crate::serve::fields;
+use crate::session::{self, Order, Session};
+
+const SIGKILL: i32 = 9;
+
+/// Takes one request from standard input, builds the lab, and keeps it until it is told to end.
+pub fn keep() -> ExitCode {
+    title::make_room();
+    let Ok(mut session) = session::stdio().map(|(input, output)| Session::new(input, output))
+    else {
+        return ExitCode::FAILURE;
+    };
+    match run(&mut session) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            // A client that has gone needs no answer; one that is there and was answered ignores it.
+            let _ = session.reply(&Reply::Error(failure));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(session: &mut Session) -> Result<(), Failure> {
+    let Some(request) = session.request()? else { return Ok(()) };
+    if request.get("op") != Some(&Value::from("build")) {
+        return Err(Failure::new("build a lab", "the request's `op` is not `build`"));
+    }
+    let began = Instant::now();
+    let build: Build = fields(request)?;
+    check_name(&build.lab).map_err(|why| Failure::new("build a lab", why))?;
+    let signals = EndSignals::block().map_err(|error| Failure::new("hold back signals", error))?;
+    let mut keeper = Keeper::start(&build, signals)?;
+    let result = keeper.build_and_keep(&build, session, began);
+    let cleaned = keeper.clean();
+    result.and(cleaned)
+}
+
+/// A lab that is being built, or is up.
+struct Keeper {
+    signals: EndSignals,
+    directory: RunDir,
+    groups: Groups,
+    reports: Receiver,
+    pid: i32,
+    init: PidFd,
+}
+
+/// Why a lab ends.
+enum End {
+    /// Somebody asked for it, or left.
+    Asked,
+    /// Its pid 1 died by itself.
+    Died,
+}
+
+impl Keeper {
+    fn start(build: &Build, signals: EndSignals) -> Result<Self, Failure> {
+        let spaces = build.plan.spaces(build.rootless)?;
+        let network = Network::new(&build.plan, &spaces, &build.lab, build.rootless)?;
+        let directory = RunDir::create(&build.dir, &build.lab, |folders| {
+            // What cannot be removed now stays written down nowhere, but holds no process either.
+            let _ = cgroups::remove(folders);
+        })?;
+        let groups = match Groups::create(build, &directory) {
+            Ok(groups) => groups,
+            Err(failure) => {
+                let _ = directory.remove();
+                return Err(failure);
+            }
+        };
+        let failed = |error: io::Error| Failure::new("start the lab", error);
+        let members = members(&build.plan, &directory, &groups);
+        let user = namespace::user();
+        let (sender, reports) = report::channel().map_err(failed)?;
+        let mut spaces_of_lab = Namespaces::CLONE_NEWPID | Namespaces::CLONE_NEWNS;
+        spaces_of_lab.set(Namespaces::CLONE_NEWUSER, build.rootless);
+        match process::clone(spaces_of_lab) {
+            Ok(Side::Child) => {
+                // The lock, the keeper's ends and its streams are the keeper's alone.
+                drop((directory, reports, signals));
+                let _ = signals::unblock_all();
+                let _ = process::leave_terminal();
+                let _ = pipe::detach_stdio();
+                init::live(Lab { build, spaces: &spaces, network, members, user }, sender)
+            }
+            Ok(Side::Parent(pid)) => {
+                let init = PidFd::open(pid).map_err(failed)?;
+                Ok(Self { signals, directory, groups, reports, pid, init })
+            }
+            Err(error) => {
+                let _ = groups.remove();
+                let _ = directory.remove();
+                Err(refused(error, build.rootless))
+            }
+        }
+    }
+
+    fn build_and_keep(
+        &mut self,
+        build: &Build,
+        session: &mut Session,
+        began: Instant,
+    ) -> Result<(), Failure> {
+        let Some(pids) = self.wait_until_built(build, session)? else { return Ok(()) };
+        let failed = |error: io::Error| Failure::new("keep the lab", error);
+        let done = json!({
+            "pid": std::process::id(),
+            "start": start_time().map_err(failed)?,
+            "agents": self.describe(&build.plan, &pids),
+            "warnings": self.groups.warnings,
+            "elapsed_ns": u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX),
+        });
+        session.reply(&Reply::Done(done))?;
+        if build.linger {
+            // Fails only for a process that already leads a group, which is as good.
+            let _ = process::leave_terminal();
+            pipe::detach_stdio().map_err(failed)?;
+            session.detach().map_err(failed)?;
+        }
+        match self.wait_for_end(session, build.linger)? {
+            End::Asked => Ok(()),
+            End::Died => Err(Failure::new("keep the lab", "its pid 1 was killed")),
+        }
+    }
+
+    fn describe(&self, plan: &Plan, pids: &[i32]) -> BTreeMap<String, Value> {
+        let agents = plan.agents.iter().zip(pids).zip(&self.groups.folders);
+        agents
+            .map(|((agent, pid), folders)| {
+                let socket = self.directory.socket(&agent.name);
+                let value = json!({"pid": pid, "socket": socket, "cgroups": folders});
+                (agent.name.clone(), value)
+            })
+            .collect()
+    }
+
+    /// The agents' pids once all are ready and the network is built; `None` if somebody asked to end.
+    fn wait_until_built(
+        &self,
+        build: &Build,
+        session: &mut Session,
+    ) -> Result<Option<Vec<i32>>, Failure> {
+        let failed = |error: io::Error| Failure::new("build the lab", error);
+        let mut pids = vec![0; build.plan.agents.len()];
+        let mut awaited = pids.len() + 1;
+        while awaited > 0 {
+            let mut on = vec![
+                (self.reports.as_fd(), Want::Read),
+                (self.signals.as_fd(), Want::Read),
+                (self.init.as_fd(), Want::Read),
+            ];
+            if !build.linger {
+                on.push((session.input(), Want::Read));
+            }
+            let ready = poll::wait(&on, None).map_err(failed)?;
+            if ready[1] || (ready.get(3) == Some(&true) && asked_to_end(session)?) {
+                return Ok(None);
+            }
+            let died = || Failure::new("build the lab", "its pid 1 died");
+            if ready[0] {
+                let message = self.reports.receive().map_err(failed)?.ok_or_else(died)?;
+                let report = serde_json::from_slice(&message.bytes)
+                    .map_err(|error| Failure::new("read a report", error))?;
+                match report {
+                    Report::Ready(index) => pids[index] = message.pid,
+                    Report::Built => {}
+                    Report::Failed(failure) => return Err(failure),
+                }
+                awaited -= 1;
+            } else if ready[2] {
+                return Err(died());
+            }
+        }
+        Ok(Some(pids))
+    }
+
+    fn wait_for_end(&self, session: &mut Session, linger: bool) -> Result<End, Failure> {
+        loop {
+            let mut on = vec![(self.init.as_fd(), Want::Read), (self.signals.as_fd(), Want::Read)];
+            if !linger {
+                on.push((session.input(), Want::Read));
+            }
+            let ready =
+                poll::wait(&on, None).map_err(|error| Failure::new("keep the lab", error))?;
+            if ready[0] {
+                return Ok(End::Died);
+            }
+            if ready[1] || (ready.get(2) == Some(&true) && asked_to_end(session)?) {
+                return Ok(End::Asked);
+            }
+        }
+    }
+
+    /// Ends every process of the lab, then removes what the kernel does not.
+    fn clean(self) -> Result<(), Failure> {
+        let failed = |error: io::Error| Failure::new("clean up after the lab", error);
+        self.init.signal(SIGKILL).map_err(failed)?;
+        process::wait(self.pid);
+        self.groups.remove().map_err(failed)?;
+        self.directory.remove().map_err(failed)
+    }
+}
+
+fn asked_to_end(session: &mut Session) -> Result<bool, Failure> {
+    Ok(session.orders()?.iter().any(|order| matches!(order, Order::Stop | Order::Closed)))
+}
+
+fn members<'a>(plan: &'a Plan, directory: &RunDir, groups: &Groups) -> Vec<Member<'a>> {
+    let agents = plan.agents.iter().zip(&groups.folders).enumerate();
+    agents
+        .map(|(index, (agent, folders))| Member {
+            index,
+            agent,
+            socket: directory.socket(&agent.name),
+            cgroups: folders.values().cloned().collect::<Vec<PathBuf>>(),
+            affinity: agent.cpus.clone().filter(|_| !groups.has_cpus[index]),
+            network: None,
+        })
+        .collect()
+}
+
+fn refused(error: io::Error, rootless: bool) -> Failure {
+    let what = "make the lab's namespaces";
+    let fix = if rootless {
+        "allow user namespaces: sysctl kernel.unprivileged_userns_clone=1 \
+         kernel.apparmor_restrict_unprivileged_userns=0"
+    } else {
+        "run as root, or let delaylab work without it (rootless)"
+    };
+    Failure::new(what, error).fix(fix)
+}
+
+/// When this process started, in clock ticks since boot: with the pid it names it for ever.
+fn start_time() -> io::Result<u64> {
+    let stat = std::fs::read_to_string("/proc/self/stat")?;
+    let after = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
+    let field = after.split_whitespace().nth(22 - 3).and_then(|text| text.parse().ok());
+    field.ok_or_else(|| io::Error::other("/proc/self/stat has no start time"))
+}

@@ -1,0 +1,154 @@
+//! rtnetlink(7) messages for what a plan can ask for.
+
+use std::net::IpAddr;
+
+use netlink_packet_core::DefaultNla;
+use netlink_packet_route::address::{
+    AddressAttribute, AddressFlags, AddressHeaderFlags, AddressMessage,
+};
+use netlink_packet_route::link::{
+    BridgeStpState, InfoBridge, InfoData, InfoKind, InfoVeth, LinkAttribute, LinkFlags, LinkInfo,
+    LinkMessage,
+};
+use netlink_packet_route::route::{
+    RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteProtocol, RouteScope, RouteType,
+};
+use netlink_packet_route::tc::{TcAttribute, TcHandle, TcMessage, TcOption};
+use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
+
+use super::plan::{Bridge, End, Mac, Prefix, Queue, Route};
+
+const TCA_TBF_PARMS: u16 = 1;
+const TCA_TBF_RATE64: u16 = 4;
+const TCA_TBF_BURST: u16 = 6;
+const TC_LINKLAYER_ETHERNET: u8 = 1;
+
+/// Where one end of a veth goes: the network namespace of a process, under an index (0: any).
+pub struct Place {
+    pub pid: u32,
+    pub index: u32,
+}
+
+/// One veth, both ends where they belong.
+pub fn veth(ends: &[End; 2], places: &[Place; 2]) -> RouteNetlinkMessage {
+    let mut link = end(&ends[0], &places[0]);
+    let peer = InfoVeth::Peer(end(&ends[1], &places[1]));
+    link.attributes.push(LinkAttribute::LinkInfo(vec![
+        LinkInfo::Kind(InfoKind::Veth),
+        LinkInfo::Data(InfoData::Veth(peer)),
+    ]));
+    RouteNetlinkMessage::NewLink(link)
+}
+
+fn end(end: &End, place: &Place) -> LinkMessage {
+    let mut link = named(&end.name, end.mac, end.mtu);
+    link.header.index = place.index;
+    link.attributes.push(LinkAttribute::NetNsPid(place.pid));
+    link
+}
+
+fn named(name: &str, mac: Option<Mac>, mtu: Option<u32>) -> LinkMessage {
+    let mut link = LinkMessage::default();
+    link.attributes.push(LinkAttribute::IfName(name.to_owned()));
+    link.attributes.extend(mac.map(|mac| LinkAttribute::Address(mac.0.to_vec())));
+    link.attributes.extend(mtu.map(LinkAttribute::Mtu));
+    link
+}
+
+/// A bridge that forwards at once and floods multicast like a cable.
+pub fn bridge(bridge: &Bridge, index: u32) -> RouteNetlinkMessage {
+    let mut link = named(&bridge.name, bridge.mac, bridge.mtu);
+    link.header.index = index;
+    link.attributes.push(LinkAttribute::LinkInfo(vec![
+        LinkInfo::Kind(InfoKind::Bridge),
+        LinkInfo::Data(InfoData::Bridge(vec![
+            InfoBridge::StpState(BridgeStpState::Disabled),
+            InfoBridge::ForwardDelay(0),
+            InfoBridge::MulticastSnooping(false),
+        ])),
+    ]));
+    RouteNetlinkMessage::NewLink(link)
+}
+
+/// Marks an interface as ours, makes it a port of the bridge `master`, and brings it up.
+pub fn raise(index: u32, alias: Option<&str>, master: Option<u32>) -> RouteNetlinkMessage {
+    let mut link = LinkMessage::default();
+    link.header.index = index;
+    link.header.flags = LinkFlags::Up;
+    link.header.change_mask = LinkFlags::Up;
+    link.attributes.extend(alias.map(|alias| LinkAttribute::IfAlias(alias.to_owned())));
+    link.attributes.extend(master.map(LinkAttribute::Controller));
+    RouteNetlinkMessage::NewLink(link)
+}
+
+/// An address, without duplicate address detection: it is usable at once.
+pub fn address(prefix: Prefix, index: u32) -> RouteNetlinkMessage {
+    let mut message = AddressMessage::default();
+    message.header.family = family(prefix.address);
+    message.header.prefix_len = prefix.length;
+    message.header.index = index;
+    message.attributes.push(AddressAttribute::Local(prefix.address));
+    message.attributes.push(AddressAttribute::Address(prefix.address));
+    if prefix.address.is_ipv6() {
+        message.header.flags = AddressHeaderFlags::Nodad;
+        message.attributes.push(AddressAttribute::Flags(AddressFlags::Nodad));
+    }
+    RouteNetlinkMessage::NewAddress(message)
+}
+
+/// A unicast route.
+pub fn route(route: &Route, index: Option<u32>) -> RouteNetlinkMessage {
+    let mut message = RouteMessage::default();
+    message.header.address_family = family(route.to.address);
+    message.header.destination_prefix_length = route.to.length;
+    message.header.table = RouteHeader::RT_TABLE_MAIN;
+    message.header.protocol = RouteProtocol::Static;
+    message.header.kind = RouteType::Unicast;
+    let direct = route.via.is_none() && route.to.address.is_ipv4();
+    message.header.scope = if direct { RouteScope::Link } else { RouteScope::Universe };
+    if route.to.length > 0 {
+        message.attributes.push(RouteAttribute::Destination(host(route.to.address)));
+    }
+    message.attributes.extend(route.via.map(|via| RouteAttribute::Gateway(host(via))));
+    message.attributes.extend(index.map(RouteAttribute::Oif));
+    RouteNetlinkMessage::NewRoute(message)
+}
+
+/// A token bucket filter as the interface's root queue (linux/pkt_sched.h, `tc_tbf_qopt`).
+pub fn queue(queue: &Queue, index: u32) -> RouteNetlinkMessage {
+    let bytes_per_second = queue.rate_bps / 8;
+    // struct tc_ratespec: cell_log, linklayer, overhead, cell_align, mpu, rate. With a link layer
+    // that is known, the kernel computes times itself and wants no rate table.
+    let rate32 = u32::try_from(bytes_per_second).unwrap_or(u32::MAX);
+    let mut rate = vec![0, TC_LINKLAYER_ETHERNET, 0, 0, 0, 0, 0, 0];
+    rate.extend(rate32.to_ne_bytes());
+    // rate, peakrate (none), limit, buffer and mtu (given as TCA_TBF_BURST instead).
+    let mut parameters = rate;
+    parameters.extend([0; 12]);
+    parameters.extend(queue.limit_bytes.to_ne_bytes());
+    parameters.extend([0; 8]);
+    let option = |kind, value: Vec<u8>| TcOption::Other(DefaultNla::new(kind, value));
+    let mut message = TcMessage::default();
+    message.header.index = index as i32;
+    message.header.parent = TcHandle::ROOT;
+    message.attributes = vec![
+        TcAttribute::Kind("tbf".into()),
+        TcAttribute::Options(vec![
+            option(TCA_TBF_PARMS, parameters),
+            option(TCA_TBF_RATE64, bytes_per_second.to_ne_bytes().into()),
+            option(TCA_TBF_BURST, queue.burst_bytes.to_ne_bytes().into()),
+        ]),
+    ];
+    RouteNetlinkMessage::NewQueueDiscipline(message)
+}
+
+fn family(address: IpAddr) -> AddressFamily {
+    if address.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 }
+}
+
+fn host(address: IpAddr) -> RouteAddress {
+    match address {
+        IpAddr::V4(address) => RouteAddress::Inet(address),
+        IpAddr::V6(address) => RouteAddress::Inet6(address),
+    }
+}

@@ -1,0 +1,22 @@
+//! `delaylab-agent fabric`: builds a lab and keeps it (docs/architecture.md, "Who is who").
+//!
+//! - [`keeper`]: outside the lab; locks its run directory, starts pid 1, cleans up after it.
+//! - [`init`]: pid 1 of the lab; starts the agents, builds the network, reaps.
+//! - [`member`]: an agent of the lab; holds a network namespace and serves a socket.
+//! - [`network`]: the plan's operations as netlink requests, one batch per namespace.
+
+mod batch;
+mod cgroups;
+mod groups;
+mod init;
+mod keeper;
+mod member;
+mod message;
+mod network;
+mod plan;
+mod report;
+mod rundir;
+mod sweep;
+
+pub use keeper::keep;
+pub use sweep::sweep;

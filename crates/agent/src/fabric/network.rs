@@ -1,0 +1,289 @@
+//! The network of a lab: resolved before anything is made, then built with one batch for all veths
+//! and one for each namespace.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io;
+
+use delaylab_os::netlink::Route as Socket;
+use delaylab_os::process::PidFd;
+use delaylab_os::{ethtool, namespace};
+use delaylab_proto::Failure;
+
+use super::batch::{Batch, Verb};
+use super::message::{self, Place};
+use super::plan::{Bridge, End, Operation, Plan, Space};
+
+const LOOPBACK: u32 = 1;
+/// IFNAMSIZ without the final zero.
+const NAME_LENGTH: usize = 15;
+
+/// The interfaces and settings of one namespace.
+#[derive(Default)]
+struct Local<'a> {
+    /// The name of an agent in it, for messages.
+    agent: &'a str,
+    /// Every interface that the plan makes here, with its index. Before it is made, an index in the
+    /// machine's namespace is 0: unknown.
+    made: BTreeMap<&'a str, u32>,
+    bridges: Vec<&'a Bridge>,
+    settings: Vec<&'a Operation>,
+}
+
+/// A lab's network as it shall be.
+pub struct Network<'a> {
+    alias: String,
+    rootless: bool,
+    veths: Vec<(&'a [End; 2], [Space; 2])>,
+    locals: BTreeMap<Space, Local<'a>>,
+    spaces: HashMap<&'a str, Space>,
+}
+
+impl<'a> Network<'a> {
+    /// Resolves the plan's operations; finds all that can be wrong without asking the kernel.
+    pub fn new(
+        plan: &'a Plan,
+        spaces: &[Space],
+        lab: &str,
+        rootless: bool,
+    ) -> Result<Self, Failure> {
+        let names = plan.agents.iter().map(|agent| agent.name.as_str());
+        let mut network = Self {
+            alias: format!("delaylab:{lab}"),
+            rootless,
+            veths: Vec::new(),
+            locals: BTreeMap::new(),
+            spaces: names.clone().zip(spaces.iter().copied()).collect(),
+        };
+        for (name, &space) in names.zip(spaces) {
+            network
+                .locals
+                .entry(space)
+                .or_insert_with(|| Local { agent: name, ..Local::default() });
+        }
+        for operation in &plan.operations {
+            network.add(operation)?;
+        }
+        Ok(network)
+    }
+
+    fn add(&mut self, operation: &'a Operation) -> Result<(), Failure> {
+        match operation {
+            Operation::Veth { ends } => {
+                let spaces = [
+                    self.interface(&ends[0].r#in, &ends[0].name)?,
+                    self.interface(&ends[1].r#in, &ends[1].name)?,
+                ];
+                if spaces == [Space::Machine; 2] {
+                    return Err(outlives(&ends[0].name));
+                }
+                self.veths.push((ends, spaces));
+            }
+            Operation::Bridge(bridge) => {
+                let space = self.interface(&bridge.r#in, &bridge.name)?;
+                if space == Space::Machine {
+                    return Err(outlives(&bridge.name));
+                }
+                for port in &bridge.ports {
+                    self.made(&bridge.r#in, port)?;
+                }
+                self.local(space).bridges.push(bridge);
+            }
+            Operation::Address(address) => self.set(operation, &address.r#in, Some(&address.on))?,
+            Operation::Queue(queue) => self.set(operation, &queue.r#in, Some(&queue.on))?,
+            Operation::Offloads { r#in, on, .. } => self.set(operation, r#in, Some(on))?,
+            Operation::Route(route) => self.set(operation, &route.r#in, route.on.as_deref())?,
+        }
+        Ok(())
+    }
+
+    fn set(
+        &mut self,
+        operation: &'a Operation,
+        r#in: &str,
+        on: Option<&str>,
+    ) -> Result<(), Failure> {
+        let space = match on {
+            Some(name) => self.made(r#in, name)?,
+            None => self.space(r#in)?,
+        };
+        self.local(space).settings.push(operation);
+        Ok(())
+    }
+
+    fn local(&mut self, space: Space) -> &mut Local<'a> {
+        self.locals.get_mut(&space).expect("every space is an agent's")
+    }
+
+    fn space(&self, agent: &str) -> Result<Space, Failure> {
+        let found = self.spaces.get(agent).copied();
+        found.ok_or_else(|| Failure::new("read the plan", format!("no agent is named `{agent}`")))
+    }
+
+    /// Notes that the plan makes an interface.
+    fn interface(&mut self, agent: &str, name: &'a str) -> Result<Space, Failure> {
+        let what = || format!("make interface {name} in {agent}");
+        if name.is_empty() || name.len() > NAME_LENGTH {
+            return Err(Failure::new(what(), format!("its name is not 1 to {NAME_LENGTH} bytes")));
+        }
+        let space = self.space(agent)?;
+        let local = self.local(space);
+        let index = match space {
+            Space::Machine => 0,
+            Space::Of(_) => LOOPBACK + 1 + local.made.len() as u32,
+        };
+        match local.made.insert(name, index) {
+            None => Ok(space),
+            Some(_) => Err(Failure::new(what(), "the plan makes two of this name there")),
+        }
+    }
+
+    /// The namespace of an interface that the plan makes, or of the loopback of a new namespace.
+    fn made(&self, agent: &str, name: &str) -> Result<Space, Failure> {
+        let space = self.space(agent)?;
+        let loopback = name == "lo" && space != Space::Machine;
+        if loopback || self.locals[&space].made.contains_key(name) {
+            return Ok(space);
+        }
+        let what = format!("use interface {name} in {agent}");
+        Err(Failure::new(what, "the plan makes no such interface there before this operation"))
+    }
+
+    /// Builds it. `pids[i]` is the process that holds [`Space::Of`]`(i)`; the caller is in the
+    /// machine's namespace, and afterwards in any of the lab's.
+    pub fn build(mut self, pids: &[i32]) -> Result<(), Failure> {
+        self.build_veths(pids)?;
+        // The machine's comes first: where this process is before it enters any other.
+        for (space, local) in std::mem::take(&mut self.locals) {
+            if let Space::Of(index) = space {
+                enter(pids[index], local.agent)?;
+            }
+            self.build_local(space, local)?;
+        }
+        Ok(())
+    }
+
+    fn build_veths(&self, pids: &[i32]) -> Result<(), Failure> {
+        let Some((_, spaces)) = self.veths.first() else { return Ok(()) };
+        // An ordinary user may make interfaces only from a namespace of the lab.
+        if let (true, Space::Of(index)) = (self.rootless, spaces[0]) {
+            enter(pids[index], "the lab")?;
+        }
+        let socket = open()?;
+        let mut batch = Batch::new(&socket);
+        let place = |end: &End, space: Space| Place {
+            pid: match space {
+                Space::Machine => std::process::id(),
+                Space::Of(index) => pids[index] as u32,
+            },
+            index: self.locals[&space].made[end.name.as_str()],
+        };
+        for (ends, spaces) in &self.veths {
+            let [a, b] = *ends;
+            let what = format!("make veth {} in {} to {} in {}", a.name, a.r#in, b.name, b.r#in);
+            let places = [place(a, spaces[0]), place(b, spaces[1])];
+            batch.push(what, Verb::Create, message::veth(ends, &places))?;
+        }
+        batch.finish()
+    }
+
+    fn build_local(&self, space: Space, mut local: Local<'_>) -> Result<(), Failure> {
+        if space == Space::Machine {
+            for (name, index) in &mut local.made {
+                *index = namespace::interface_index(name)
+                    .map_err(|error| Failure::new(format!("find interface {name}"), error))?;
+            }
+        } else {
+            local.made.insert("lo", LOOPBACK);
+        }
+        let socket = open()?;
+        let mut batch = Batch::new(&socket);
+        let agent = local.agent;
+        for bridge in &local.bridges {
+            let what = format!("make bridge {} in {agent}", bridge.name);
+            let index = local.made[bridge.name.as_str()];
+            batch.push(what, Verb::Create, message::bridge(bridge, index))?;
+        }
+        local.configure(&mut batch)?;
+        local.raise(&mut batch, &self.alias)?;
+        local.route(&mut batch)?;
+        batch.finish()?;
+        local.set_offloads()
+    }
+}
+
+impl Local<'_> {
+    fn configure(&self, batch: &mut Batch) -> Result<(), Failure> {
+        for setting in &self.settings {
+            let (what, message) = match setting {
+                Operation::Address(address) => {
+                    let prefix = address.address;
+                    let what = format!(
+                        "add address {}/{} to {} in {}",
+                        prefix.address, prefix.length, address.on, address.r#in
+                    );
+                    (what, message::address(prefix, self.made[address.on.as_str()]))
+                }
+                Operation::Queue(queue) => {
+                    let what = format!("set the queue of {} in {}", queue.on, queue.r#in);
+                    (what, message::queue(queue, self.made[queue.on.as_str()]))
+                }
+                _ => continue,
+            };
+            batch.push(what, Verb::Create, message)?;
+        }
+        Ok(())
+    }
+
+    fn raise(&self, batch: &mut Batch, alias: &str) -> Result<(), Failure> {
+        let mut masters = HashMap::new();
+        for bridge in &self.bridges {
+            let index = self.made[bridge.name.as_str()];
+            masters.extend(bridge.ports.iter().map(|port| (port.as_str(), index)));
+        }
+        for (name, &index) in &self.made {
+            let what = format!("bring up {name} in {}", self.agent);
+            let alias = (*name != "lo").then_some(alias);
+            let message = message::raise(index, alias, masters.get(name).copied());
+            batch.push(what, Verb::Change, message)?;
+        }
+        Ok(())
+    }
+
+    fn route(&self, batch: &mut Batch) -> Result<(), Failure> {
+        for setting in &self.settings {
+            let Operation::Route(route) = setting else { continue };
+            let what =
+                format!("add route to {}/{} in {}", route.to.address, route.to.length, route.r#in);
+            let index = route.on.as_ref().map(|name| self.made[name.as_str()]);
+            batch.push(what, Verb::Create, message::route(route, index))?;
+        }
+        Ok(())
+    }
+
+    fn set_offloads(&self) -> Result<(), Failure> {
+        for setting in &self.settings {
+            let Operation::Offloads { r#in, on, enabled } = setting else { continue };
+            ethtool::set_offloads(on, *enabled).map_err(|error| {
+                Failure::new(format!("set the offloads of {on} in {in}", r#in = r#in), error)
+            })?;
+        }
+        Ok(())
+    }
+}
+
+fn outlives(name: &str) -> Failure {
+    Failure::new(
+        format!("make interface {name} in the machine's own network"),
+        "it would outlive a lab that is killed",
+    )
+    .fix("give the host a network namespace of its own, with a veth to the machine")
+}
+
+fn enter(pid: i32, agent: &str) -> Result<(), Failure> {
+    let join = || -> io::Result<()> { namespace::join_network(&PidFd::open(pid)?) };
+    join().map_err(|error| Failure::new(format!("enter the network of {agent}"), error))
+}
+
+fn open() -> Result<Socket, Failure> {
+    Socket::open().map_err(|error| Failure::new("open a netlink socket", error))
+}

@@ -1,0 +1,105 @@
+//! A lab's run directory: its lock says that the lab is up.
+
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use delaylab_proto::Failure;
+
+const LOCK: &str = "lock";
+
+/// A run directory that this process holds the lock of.
+pub struct RunDir {
+    path: PathBuf,
+    lock: File,
+}
+
+impl RunDir {
+    /// Makes and locks the run directory of `lab`. One that a killed keeper left is taken over, its
+    /// files removed, after [`RunDir::folders`] was handed to `sweep`.
+    pub fn create(path: &Path, lab: &str, sweep: impl FnOnce(&[PathBuf])) -> Result<Self, Failure> {
+        let what = || format!("make the run directory {}", path.display());
+        let failed = |error: io::Error| Failure::new(what(), error);
+        DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(failed)?;
+        let foreign =
+            !path.join(LOCK).exists() && fs::read_dir(path).map_err(failed)?.next().is_some();
+        if foreign {
+            return Err(Failure::new(what(), "it holds files that are not a lab's")
+                .fix("give an empty directory, or one that does not exist"));
+        }
+        let Some(directory) = Self::lock(path).map_err(failed)? else {
+            return Err(Failure::new(
+                format!("build lab {lab}"),
+                format!("lab {lab} is already up"),
+            )
+            .fix(format!("take it down first: delaylab down {lab}")));
+        };
+        sweep(&directory.folders());
+        directory.empty(Some(LOCK)).map_err(failed)?;
+        directory.record(&[]).map_err(failed)?;
+        Ok(directory)
+    }
+
+    /// Locks a run directory that a killed keeper left; `None` if its lab is up or it is none.
+    pub fn take_over(path: &Path) -> Option<Self> {
+        if !path.join(LOCK).is_file() {
+            return None;
+        }
+        Self::lock(path).ok().flatten()
+    }
+
+    fn lock(path: &Path) -> io::Result<Option<Self>> {
+        let lock_path = path.join(LOCK);
+        loop {
+            let mut options = OpenOptions::new();
+            let lock = options.read(true).append(true).create(true).open(&lock_path)?;
+            match lock.try_lock() {
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => return Ok(None),
+                Err(TryLockError::Error(error)) => return Err(error),
+            }
+            // Between open and lock its last holder may have removed it: then it locks nothing.
+            let named = fs::metadata(&lock_path).map(|file| file.ino());
+            if named.is_ok_and(|inode| lock.metadata().is_ok_and(|file| file.ino() == inode)) {
+                return Ok(Some(Self { path: path.to_owned(), lock }));
+            }
+            DirBuilder::new().recursive(true).mode(0o700).create(path)?;
+        }
+    }
+
+    /// Writes down which control groups this lab makes, before it makes them.
+    pub fn record(&self, folders: &[PathBuf]) -> io::Result<()> {
+        self.lock.set_len(0)?;
+        let lines: String = folders.iter().map(|path| format!("{}\n", path.display())).collect();
+        (&self.lock).write_all(lines.as_bytes())
+    }
+
+    /// The control groups that were written down.
+    pub fn folders(&self) -> Vec<PathBuf> {
+        let text = fs::read_to_string(self.path.join(LOCK)).unwrap_or_default();
+        text.lines().map(PathBuf::from).collect()
+    }
+
+    /// Where the agent `name` listens.
+    pub fn socket(&self, name: &str) -> PathBuf {
+        self.path.join(format!("{name}.sock"))
+    }
+
+    /// Removes the directory and the files in it; of directories in it, none.
+    pub fn remove(self) -> io::Result<()> {
+        self.empty(None)?;
+        fs::remove_dir(&self.path)
+    }
+
+    fn empty(&self, keep: Option<&str>) -> io::Result<()> {
+        for entry in fs::read_dir(&self.path)? {
+            let entry = entry?;
+            let kept = keep.is_some_and(|name| entry.file_name() == name);
+            if !kept && !entry.file_type()?.is_dir() {
+                fs::remove_file(entry.path())?;
+            }
+        }
+        Ok(())
+    }
+}

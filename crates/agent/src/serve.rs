@@ -1,0 +1,81 @@
+//! The agent's server: requests of one session, one after the other.
+
+use std::fs;
+use std::os::fd::OwnedFd;
+
+use delaylab_proto::{Failure, Reply};
+use serde_json::{Value, json};
+
+use crate::session::Session;
+use crate::{counters, exec, probe, reflect, tap, watch};
+
+type Operation = fn(Value, &mut Session) -> Result<Value, Failure>;
+
+/// The operations of the protocol (docs/protocol.md).
+const OPERATIONS: &[(&str, Operation)] = &[
+    ("hello", hello),
+    ("exec", exec::serve),
+    ("probe", probe::serve),
+    ("reflect", reflect::serve),
+    ("tap", tap::serve),
+    ("watch", watch::serve),
+    ("counters", counters::serve),
+];
+
+/// Serves requests until the client goes away.
+pub fn run(input: OwnedFd, output: OwnedFd) -> Result<(), Failure> {
+    let mut session = Session::new(input, output);
+    loop {
+        let reply = match session.request() {
+            Ok(None) => return Ok(()),
+            Ok(Some(request)) => answer(request, &mut session),
+            // The stream can no longer be told apart into frames, or holds none.
+            Err(failure) => {
+                session.reply(&Reply::Error(failure.clone()))?;
+                return Err(failure);
+            }
+        };
+        session.reply(&reply)?;
+    }
+}
+
+fn answer(request: Value, session: &mut Session) -> Reply {
+    let result = match operation(&request) {
+        Ok(operation) => operation(request, session),
+        Err(failure) => Err(failure),
+    };
+    match result {
+        Ok(done) => Reply::Done(done),
+        Err(failure) => Reply::Error(failure),
+    }
+}
+
+fn operation(request: &Value) -> Result<Operation, Failure> {
+    let name = request.get("op").and_then(Value::as_str);
+    let name = name.ok_or_else(|| Failure::new("read a request", "it has no `op`"))?;
+    let found = OPERATIONS.iter().find(|(known, _)| *known == name);
+    found.map(|(_, operation)| *operation).ok_or_else(|| {
+        let known: Vec<&str> = OPERATIONS.iter().map(|(name, _)| *name).collect();
+        Failure::new(format!("do `{name}`"), "this agent has no such operation")
+            .fix(format!("one of: {}", known.join(", ")))
+    })
+}
+
+/// Reads the fields of a request; fields that the operation does not have are refused.
+pub fn fields<T: serde::de::DeserializeOwned>(mut request: Value) -> Result<T, Failure> {
+    let op = request.as_object_mut().and_then(|fields| fields.remove("op"));
+    let what = format!("read the request `{}`", op.as_ref().and_then(Value::as_str).unwrap_or(""));
+    serde_json::from_value(request).map_err(|error| Failure::new(what, error))
+}
+
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Hello {}
+
+fn hello(request: Value, _: &mut Session) -> Result<Value, Failure> {
+    fields::<Hello>(request)?;
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id")
+        .map_err(|error| Failure::new("read the boot id", error))?;
+    let clock = format!("realtime@{}", boot.get(..8).unwrap_or(boot.trim()));
+    Ok(json!({"version": env!("CARGO_PKG_VERSION"), "pid": std::process::id(), "clock": clock}))
+}

@@ -1,0 +1,54 @@
+//! Offloads of an interface, by ethtool's ioctl: in the network namespace of the caller.
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+const SIOCETHTOOL: libc::c_ulong = 0x8946;
+const SET_TX_CHECKSUM: u32 = 0x17;
+const SET_TSO: u32 = 0x1f;
+const SET_GSO: u32 = 0x24;
+const SET_GRO: u32 = 0x2c;
+
+/// `struct ethtool_value` of linux/ethtool.h.
+#[repr(C)]
+struct EthtoolValue {
+    command: u32,
+    data: u32,
+}
+
+/// Switches transmit checksums, TSO, GSO and GRO on or off, so that a tap sees the frames that a
+/// cable would carry. The order matters: segmentation needs checksums.
+pub fn set_offloads(interface: &str, enabled: bool) -> io::Result<()> {
+    let commands = if enabled {
+        [SET_TX_CHECKSUM, SET_GSO, SET_TSO, SET_GRO]
+    } else {
+        [SET_TSO, SET_GSO, SET_GRO, SET_TX_CHECKSUM]
+    };
+    // SAFETY: no memory is passed.
+    let fd = unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the kernel just made this descriptor for us.
+    let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+    for command in commands {
+        set(&fd, interface, command, enabled)?;
+    }
+    Ok(())
+}
+
+fn set(fd: &OwnedFd, interface: &str, command: u32, enabled: bool) -> io::Result<()> {
+    let mut value = EthtoolValue { command, data: enabled.into() };
+    // SAFETY: ifreq is plain data for which all zeros is a value.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    let room = request.ifr_name.len() - 1;
+    for (to, from) in request.ifr_name[..room].iter_mut().zip(interface.bytes()) {
+        *to = from as libc::c_char;
+    }
+    request.ifr_ifru.ifru_data = (&raw mut value).cast();
+    // SAFETY: `request` and the value that it points to live through the call.
+    if unsafe { libc::ioctl(fd.as_raw_fd(), SIOCETHTOOL, &raw mut request) } < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
+}

@@ -1,0 +1,41 @@
+//! Namespaces: new ones, and those of other processes.
+
+use std::fs;
+use std::io;
+use std::os::fd::AsFd;
+
+pub use nix::sched::CloneFlags as Namespaces;
+
+use crate::process::PidFd;
+
+/// Moves this process into new namespaces.
+pub fn unshare(namespaces: Namespaces) -> io::Result<()> {
+    Ok(nix::sched::unshare(namespaces)?)
+}
+
+/// Moves this process into the network namespace of another one.
+pub fn join_network(of: &PidFd) -> io::Result<()> {
+    Ok(nix::sched::setns(of.as_fd(), Namespaces::CLONE_NEWNET)?)
+}
+
+/// Names this UTS namespace.
+pub fn set_hostname(name: &str) -> io::Result<()> {
+    Ok(nix::unistd::sethostname(name)?)
+}
+
+/// In a new user namespace: makes its root stand for the one user and group that made it.
+pub fn map_to_root(uid: u32, gid: u32) -> io::Result<()> {
+    fs::write("/proc/self/setgroups", "deny")?;
+    fs::write("/proc/self/uid_map", format!("0 {uid} 1"))?;
+    fs::write("/proc/self/gid_map", format!("0 {gid} 1"))
+}
+
+/// The effective user and group of this process.
+pub fn user() -> (u32, u32) {
+    (nix::unistd::geteuid().as_raw(), nix::unistd::getegid().as_raw())
+}
+
+/// The index of an interface of the current network namespace.
+pub fn interface_index(name: &str) -> io::Result<u32> {
+    Ok(nix::net::if_::if_nametoindex(name)?)
+}

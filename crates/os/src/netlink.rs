@@ -1,0 +1,135 @@
+//! A NETLINK_ROUTE socket that takes many requests in one system call.
+
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use nix::sys::socket::{
+    AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, recv, send, setsockopt, socket,
+    sockopt,
+};
+
+const HEADER: usize = 16;
+const ERROR: u16 = 2;
+const NLM_F_CAPPED: u16 = 0x100;
+const NLM_F_ACK_TLVS: u16 = 0x200;
+const NLMSGERR_ATTR_MSG: u16 = 1;
+const NETLINK_CAP_ACK: libc::c_int = 10;
+const NETLINK_EXT_ACK: libc::c_int = 11;
+
+/// The kernel's refusal of one request.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// The request's sequence number.
+    pub sequence: u32,
+    /// errno(3).
+    pub errno: i32,
+    /// The kernel's own words, often empty.
+    pub message: String,
+}
+
+impl Refusal {
+    /// The cause in words, e.g. `File exists`.
+    pub fn why(&self) -> String {
+        let text = nix::errno::Errno::from_raw(self.errno).desc();
+        if self.message.is_empty() { text.into() } else { format!("{text}: {}", self.message) }
+    }
+}
+
+/// A socket in the network namespace where it was opened, whichever its process is in later.
+#[derive(Debug)]
+pub struct Route(OwnedFd);
+
+impl Route {
+    /// Opens one in the current network namespace.
+    pub fn open() -> io::Result<Self> {
+        let fd = socket(
+            AddressFamily::Netlink,
+            SockType::Raw,
+            SockFlag::SOCK_CLOEXEC,
+            SockProtocol::NetlinkRoute,
+        )?;
+        setsockopt(&fd, sockopt::SndBuf, &(1 << 20))?;
+        for option in [NETLINK_CAP_ACK, NETLINK_EXT_ACK] {
+            let on: libc::c_int = 1;
+            // SAFETY: the value is a live c_int of the length given.
+            let result = unsafe {
+                libc::setsockopt(
+                    fd.as_raw_fd(),
+                    libc::SOL_NETLINK,
+                    option,
+                    (&raw const on).cast(),
+                    size_of::<libc::c_int>() as libc::socklen_t,
+                )
+            };
+            if result != 0 {
+                return Err(io::Error::last_os_error());
+            }
+        }
+        Ok(Self(fd))
+    }
+
+    /// Sends serialised requests, of which only the last asks to be acknowledged, and returns the
+    /// first refusal. The kernel has worked through all of them when this returns; it does not stop at
+    /// a refused one.
+    pub fn request(&self, batch: &[u8], last: u32) -> io::Result<Option<Refusal>> {
+        send(self.0.as_raw_fd(), batch, MsgFlags::empty())?;
+        let mut buffer = vec![0; 64 << 10];
+        let mut first = None;
+        loop {
+            let length = recv(self.0.as_raw_fd(), &mut buffer, MsgFlags::empty())?;
+            for answer in answers(&buffer[..length]) {
+                let sequence = answer.sequence;
+                if answer.errno != 0 && first.is_none() {
+                    first = Some(answer);
+                }
+                if sequence == last {
+                    return Ok(first);
+                }
+            }
+        }
+    }
+}
+
+/// Reads NLMSG_ERROR messages (an acknowledgement is one with errno 0).
+fn answers(mut bytes: &[u8]) -> Vec<Refusal> {
+    let mut found = Vec::new();
+    while bytes.len() >= HEADER {
+        let length = (u32_at(bytes, 0) as usize).clamp(HEADER, bytes.len());
+        let message = &bytes[..length];
+        if u16_at(message, 4) == ERROR && length >= HEADER + 4 + HEADER {
+            let errno = (u32_at(message, HEADER) as i32).saturating_neg();
+            let text = extended(message).unwrap_or_default();
+            found.push(Refusal { sequence: u32_at(message, 8), errno, message: text });
+        }
+        bytes = &bytes[length.next_multiple_of(4).min(bytes.len())..];
+    }
+    found
+}
+
+/// The text of an extended acknowledgement, behind the (capped) copy of the request.
+fn extended(message: &[u8]) -> Option<String> {
+    let flags = u16_at(message, 6);
+    if flags & NLM_F_ACK_TLVS == 0 {
+        return None;
+    }
+    let request = &message[HEADER + 4..];
+    let copied = if flags & NLM_F_CAPPED != 0 { HEADER } else { u32_at(request, 0) as usize };
+    let mut rest = request.get(copied.next_multiple_of(4)..)?;
+    while rest.len() >= 4 {
+        let length = usize::from(u16_at(rest, 0)).clamp(4, rest.len());
+        if u16_at(rest, 2) == NLMSGERR_ATTR_MSG {
+            let text = String::from_utf8_lossy(&rest[4..length]);
+            return Some(text.trim_end_matches('\0').into());
+        }
+        rest = rest.get(length.next_multiple_of(4)..)?;
+    }
+    None
+}
+
+fn u16_at(bytes: &[u8], at: usize) -> u16 {
+    u16::from_ne_bytes([bytes[at], bytes[at + 1]])
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+}

@@ -1,0 +1,43 @@
+//! Waiting for descriptors.
+
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::time::Duration;
+
+use nix::poll::{PollFd, PollFlags, PollTimeout};
+
+/// What a descriptor is waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Want {
+    /// Something to read, or the end.
+    Read,
+    /// Room to write, or the end.
+    Write,
+    /// Only its end.
+    End,
+}
+
+/// Waits until one of the descriptors is ready; says which are. `None` waits for ever. Interrupted by
+/// a signal, none is.
+pub fn wait(on: &[(BorrowedFd<'_>, Want)], timeout: Option<Duration>) -> io::Result<Vec<bool>> {
+    let mut fds: Vec<PollFd> = on.iter().map(|(fd, want)| PollFd::new(*fd, flags(*want))).collect();
+    let timeout = timeout.map_or(PollTimeout::NONE, |time| {
+        // Rounded up: a wait that ends early would be repeated in a spin.
+        let millis = time.as_micros().div_ceil(1000);
+        PollTimeout::try_from(i32::try_from(millis).unwrap_or(i32::MAX)).expect("not negative")
+    });
+    match nix::poll::poll(&mut fds, timeout) {
+        Ok(_) => {}
+        Err(nix::errno::Errno::EINTR) => return Ok(vec![false; on.len()]),
+        Err(error) => return Err(error.into()),
+    }
+    Ok(fds.iter().map(|fd| fd.any().unwrap_or(true)).collect())
+}
+
+fn flags(want: Want) -> PollFlags {
+    match want {
+        Want::Read => PollFlags::POLLIN,
+        Want::Write => PollFlags::POLLOUT,
+        Want::End => PollFlags::empty(),
+    }
+}

@@ -1,0 +1,182 @@
+//! Processes: clone with namespaces, the parent's death, handles that cannot be mistaken.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+use nix::sched::CpuSet;
+use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
+use nix::unistd::Pid;
+
+/// Namespaces that a process can get of its own, as flags of clone(2).
+pub use nix::sched::CloneFlags as Namespaces;
+
+/// Which side of a clone this is.
+pub enum Side {
+    /// The caller goes on; the child's pid as the caller sees it.
+    Parent(i32),
+    /// The new process.
+    Child,
+}
+
+/// clone(2) in the form of fork(2), the child in new `namespaces`. Only for processes of one thread.
+pub fn clone(namespaces: Namespaces) -> io::Result<Side> {
+    let flags = libc::c_long::from(namespaces.bits() | libc::SIGCHLD);
+    // SAFETY: no stack and no CLONE_VM, so the child goes on in a copy of this process, as after
+    // fork; the callers have one thread, hence no lock is held by another.
+    let pid = unsafe { libc::syscall(libc::SYS_clone, flags, 0, 0, 0, 0) };
+    match pid {
+        0 => Ok(Side::Child),
+        1.. => Ok(Side::Parent(i32::try_from(pid).expect("a pid fits i32"))),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// fork(2).
+pub fn fork() -> io::Result<Side> {
+    clone(Namespaces::empty())
+}
+
+/// Asks for SIGKILL when the parent dies. The caller must then look whether it already has.
+pub fn die_with_parent() -> io::Result<()> {
+    nix::sys::prctl::set_pdeathsig(Signal::SIGKILL).map_err(io::Error::from)
+}
+
+/// The pid of the parent as this process sees it; 0 if it is in an outer pid namespace.
+pub fn parent() -> i32 {
+    nix::unistd::getppid().as_raw()
+}
+
+/// A process by handle: readable when it has ended, never another process that got its number.
+#[derive(Debug)]
+pub struct PidFd(OwnedFd);
+
+impl PidFd {
+    /// The handle of a process that is alive, or is a child that was not waited for.
+    pub fn open(pid: i32) -> io::Result<Self> {
+        // SAFETY: no memory is passed; the result is a new descriptor or -1.
+        let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
+        if fd < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let fd = i32::try_from(fd).expect("a descriptor fits i32");
+        // SAFETY: the kernel just made this descriptor for us (close-on-exec by default).
+        Ok(Self(unsafe { OwnedFd::from_raw_fd(fd) }))
+    }
+
+    /// Sends a signal; no error if the process has ended.
+    pub fn signal(&self, signal: i32) -> io::Result<()> {
+        // SAFETY: no siginfo is passed.
+        let result =
+            unsafe { libc::syscall(libc::SYS_pidfd_send_signal, self.0.as_raw_fd(), signal, 0, 0) };
+        if result == 0 {
+            return Ok(());
+        }
+        let error = io::Error::last_os_error();
+        if error.raw_os_error() == Some(libc::ESRCH) { Ok(()) } else { Err(error) }
+    }
+}
+
+impl AsFd for PidFd {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+/// How a child ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// By exit(2), with this code.
+    Exit(i32),
+    /// By this signal.
+    Killed(i32),
+}
+
+/// Waits for any child; `None` if there is none left.
+pub fn wait_any() -> Option<(i32, Ended)> {
+    wait(-1)
+}
+
+/// Waits for the child `pid`, or any for -1; `None` if there is no such child.
+pub fn wait(pid: i32) -> Option<(i32, Ended)> {
+    loop {
+        let mut status = 0;
+        // SAFETY: `status` is a live i32.
+        let pid = unsafe { libc::waitpid(pid, &raw mut status, 0) };
+        if pid < 0 {
+            if io::Error::last_os_error().kind() == io::ErrorKind::Interrupted {
+                continue;
+            }
+            return None;
+        }
+        if libc::WIFEXITED(status) {
+            return Some((pid, Ended::Exit(libc::WEXITSTATUS(status))));
+        }
+        if libc::WIFSIGNALED(status) {
+            return Some((pid, Ended::Killed(libc::WTERMSIG(status))));
+        }
+    }
+}
+
+/// Sends a signal to every process of a group; no error if it is empty.
+pub fn signal_group(group: i32, signal: i32) -> io::Result<()> {
+    // SAFETY: no memory is passed.
+    if unsafe { libc::kill(-group, signal) } == 0 {
+        return Ok(());
+    }
+    let error = io::Error::last_os_error();
+    if error.raw_os_error() == Some(libc::ESRCH) { Ok(()) } else { Err(error) }
+}
+
+/// Lets the kernel reap all children, also those that it inherits.
+pub fn reap_by_kernel() -> io::Result<()> {
+    child_signal(SigHandler::SigIgn)
+}
+
+/// Makes ended children wait to be asked for again, as [`wait`] needs it.
+pub fn reap_by_wait() -> io::Result<()> {
+    child_signal(SigHandler::SigDfl)
+}
+
+fn child_signal(handler: SigHandler) -> io::Result<()> {
+    let action = SigAction::new(handler, SaFlags::empty(), SigSet::empty());
+    // SAFETY: the handler is one of the kernel's own, no code of ours runs in a signal.
+    unsafe { sigaction(Signal::SIGCHLD, &action) }?;
+    Ok(())
+}
+
+/// Binds this process to some CPUs.
+pub fn set_affinity(cpus: &[usize]) -> io::Result<()> {
+    let mut set = CpuSet::new();
+    for &cpu in cpus {
+        set.set(cpu)?;
+    }
+    Ok(nix::sched::sched_setaffinity(Pid::from_raw(0), &set)?)
+}
+
+/// Makes the command's process the leader of a session of its own that dies with this process;
+/// with `terminal`, its standard input becomes the session's controlling terminal.
+pub fn new_session(command: &mut Command, terminal: bool) {
+    let parent = nix::unistd::getpid();
+    let prepare = move || {
+        die_with_parent()?;
+        if nix::unistd::getppid() != parent {
+            return Err(io::Error::from_raw_os_error(libc::ESRCH));
+        }
+        nix::unistd::setsid()?;
+        // SAFETY: TIOCSCTTY takes an integer; descriptor 0 is open.
+        if terminal && unsafe { libc::ioctl(0, libc::TIOCSCTTY, 0) } < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(())
+    };
+    // SAFETY: between fork and exec only system calls are made, nothing is allocated.
+    unsafe { command.pre_exec(prepare) };
+}
+
+/// Makes this process the leader of a session of its own, out of reach of the terminal's Ctrl-C.
+pub fn leave_terminal() -> io::Result<()> {
+    nix::unistd::setsid()?;
+    Ok(())
+}

@@ -1,0 +1,23 @@
+//! Pseudo-terminals.
+
+use std::io;
+use std::os::fd::OwnedFd;
+
+/// A pseudo-terminal: our end, and the end that is a terminal to a command.
+pub struct Terminal {
+    /// What the command writes is read here, and what is written here it reads.
+    pub ours: OwnedFd,
+    /// For the command.
+    pub command: OwnedFd,
+}
+
+/// Opens a pseudo-terminal of `rows` × `columns` characters, both ends close-on-exec.
+pub fn open(rows: u16, columns: u16) -> io::Result<Terminal> {
+    use nix::fcntl::{FcntlArg, FdFlag, fcntl};
+    let size = nix::pty::Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+    let pty = nix::pty::openpty(Some(&size), None)?;
+    for fd in [&pty.master, &pty.slave] {
+        fcntl(fd, FcntlArg::F_SETFD(FdFlag::FD_CLOEXEC))?;
+    }
+    Ok(Terminal { ours: pty.master, command: pty.slave })
+}
