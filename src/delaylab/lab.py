@@ -134,6 +134,6 @@ def _build(spec: LabSpec, name: str, *, linger: bool, accounting: bool) -> tuple
     rights = Rights.mine()
     plan = build(spec, KINDS, rights, name=name, accounting=accounting)
     record = {"spec": spec.model_dump(mode="json", by_alias=True), "created": time.time()}
-    folder = hosts.prepare(name, record)
-    keeper = hosts.build(plan, folder, rights, linger=linger)
+    folder = hosts.prepare(name)
+    keeper = hosts.build(plan, folder, rights, record, linger=linger)
     return Lab(name, spec, plan, folder, keeper.built), keeper

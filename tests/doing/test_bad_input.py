@@ -120,7 +120,7 @@ def lab_when_up(run_directory: Path, process: subprocess.Popen[str]) -> Path:
     """The folder of the study's lab, once it is built."""
     while True:
         assert process.poll() is None, process.communicate()
-        built = list(run_directory.glob("*/keeper.json"))
+        built = list(run_directory.glob("*/lab.json"))
         if built:
             return built[0].parent
 
@@ -129,8 +129,8 @@ def agent_pid(folder: Path, agent: str) -> int:
     """An agent's pid, from the keeper's own record."""
     import json  # noqa: PLC0415
 
-    record = json.loads((folder / "keeper.json").read_text())
-    return int(record["agents"][agent]["pid"])
+    keeper = json.loads((folder / "lab.json").read_text())["keeper"]
+    return int(keeper["agents"][agent]["pid"])
 
 
 def test_an_agent_killed_mid_run(tmp_path: Path, run_directory: Path) -> None:

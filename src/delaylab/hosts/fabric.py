@@ -24,10 +24,13 @@ class Keeper:
     release: Callable[[], None]
 
 
-def build(plan: Plan, folder: Path, rights: Rights, *, linger: bool) -> Keeper:
+def build(
+    plan: Plan, folder: Path, rights: Rights, record: dict[str, Any], *, linger: bool
+) -> Keeper:
     """Carry out a plan: all of it, or nothing and a DelaylabError.
 
-    A lab that does not linger lives no longer than this process.
+    The keeper makes `folder` and puts `record` into it. A lab that does not linger lives no
+    longer than this process.
     """
     process = subprocess.Popen(
         [agent_path(), "fabric"],
@@ -53,6 +56,7 @@ def build(plan: Plan, folder: Path, rights: Rights, *, linger: bool) -> Keeper:
             dir=str(folder),
             linger=linger,
             rootless=not rights.root,
+            record=record,
             plan=plan.message(),
         ).done
     except AgentError as error:

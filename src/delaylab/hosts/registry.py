@@ -4,8 +4,7 @@
 `/tmp/delaylab-UID` for others::
 
     LAB/lock          held by the lab's keeper for as long as it lives (flock)
-    LAB/lab.json      the lab's spec and plan, written before anything is built
-    LAB/keeper.json   the keeper's answer: its pid, the agents' pids and sockets
+    LAB/lab.json      the lab's spec, the keeper's pid, the agents' pids and sockets
     LAB/*.sock        one per agent
 """
 
@@ -51,8 +50,8 @@ def run_directory() -> Path:
     return Path(f"/tmp/delaylab-{os.geteuid()}")
 
 
-def prepare(name: str, record: dict[str, Any]) -> Path:
-    """Make a lab's folder and write its record; DelaylabError if the lab is up already."""
+def prepare(name: str) -> Path:
+    """Where a lab's keeper shall make its folder; DelaylabError if the lab is up already."""
     top = run_directory()
     try:
         top.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -64,8 +63,6 @@ def prepare(name: str, record: dict[str, Any]) -> Path:
     folder = top / name
     if is_alive(folder):
         raise DelaylabError(f"lab {name!r} is up already", fix=f"delaylab down {name}")
-    folder.mkdir(mode=0o700, exist_ok=True)
-    (folder / "lab.json").write_text(json.dumps(record))
     return folder
 
 
@@ -118,11 +115,10 @@ def _read(folder: Path) -> Running | None:
     if not is_alive(folder):
         return None
     try:
-        record = json.loads((folder / "lab.json").read_text())
-        keeper = json.loads((folder / "keeper.json").read_text())
+        found = json.loads((folder / "lab.json").read_text())
     except (FileNotFoundError, ValueError):
         return None
-    return Running(folder.name, folder, record, keeper)
+    return Running(folder.name, folder, found["record"], found["keeper"])
 
 
 @contextmanager

@@ -136,6 +136,8 @@ impl Keeper {
             "warnings": self.groups.warnings,
             "elapsed_ns": u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX),
         });
+        let record = json!({"record": build.record, "keeper": done});
+        self.directory.describe(&record).map_err(failed)?;
         session.reply(&Reply::Done(done))?;
         if build.linger {
             // Fails only for a process that already leads a group, which is as good.

@@ -21,6 +21,9 @@ pub struct Build {
     /// Work in a user namespace.
     #[serde(default)]
     pub rootless: bool,
+    /// What the client wants to find in `lab.json` as long as the lab is up.
+    #[serde(default)]
+    pub record: serde_json::Value,
     pub plan: Plan,
 }
 

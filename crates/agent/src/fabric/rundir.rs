@@ -81,6 +81,13 @@ impl RunDir {
         text.lines().map(PathBuf::from).collect()
     }
 
+    /// Writes down what the lab is, for those who come later: `lab.json`, whole or not at all.
+    pub fn describe(&self, lab: &serde_json::Value) -> io::Result<()> {
+        let draft = self.path.join("lab.json.new");
+        fs::write(&draft, lab.to_string())?;
+        fs::rename(draft, self.path.join("lab.json"))
+    }
+
     /// Where the agent `name` listens.
     pub fn socket(&self, name: &str) -> PathBuf {
         self.path.join(format!("{name}.sock"))
