@@ -36,6 +36,10 @@ pub struct Network<'a> {
     veths: Vec<(&'a [End; 2], [Space; 2])>,
     locals: BTreeMap<Space, Local<'a>>,
     spaces: HashMap<&'a str, Space>,
+    /// Indices are new in the whole lab: where both ends of a veth have the same, the kernel takes it
+    /// for an interface without a peer and tells the bridge of its carrier up to a second late
+    /// (net/core/link_watch.c, `linkwatch_urgent_event`).
+    last_index: u32,
 }
 
 impl<'a> Network<'a> {
@@ -53,6 +57,7 @@ impl<'a> Network<'a> {
             veths: Vec::new(),
             locals: BTreeMap::new(),
             spaces: names.clone().zip(spaces.iter().copied()).collect(),
+            last_index: LOOPBACK,
         };
         for (name, &space) in names.zip(spaces) {
             network
@@ -126,10 +131,12 @@ impl<'a> Network<'a> {
             return Err(Failure::new(what(), format!("its name is not 1 to {NAME_LENGTH} bytes")));
         }
         let space = self.space(agent)?;
+        self.last_index += 1;
+        let next = self.last_index;
         let local = self.local(space);
         let index = match space {
             Space::Machine => 0,
-            Space::Of(_) => LOOPBACK + 1 + local.made.len() as u32,
+            Space::Of(_) => next,
         };
         match local.made.insert(name, index) {
             None => Ok(space),
