@@ -108,8 +108,8 @@ impl Running {
 
     fn new(pid: u32, input: Option<OwnedFd>, outputs: Vec<(Kind, OwnedFd)>) -> io::Result<Self> {
         let pid = i32::try_from(pid).map_err(io::Error::other)?;
-        let ours = outputs.iter().map(|(_, fd)| fd).chain(&input);
-        ours.map(|fd| pipe::set_nonblocking(fd.as_fd())).collect::<io::Result<()>>()?;
+        let mut ours = outputs.iter().map(|(_, fd)| fd).chain(&input);
+        ours.try_for_each(|fd| pipe::set_nonblocking(fd.as_fd()))?;
         let handle = PidFd::open(pid)?;
         Ok(Self { pid, handle, input, outputs, pending: Vec::new(), closing: false })
     }

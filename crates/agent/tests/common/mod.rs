@@ -1,0 +1,217 @@
+//! What tests of the agent share: its processes, its frames, plans, and looking for leftovers.
+#![allow(dead_code, reason = "every test binary uses a part of it")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use delaylab_proto::{Frame, Kind, read_frame, write_frame};
+use serde_json::{Value, json};
+
+pub const AGENT: &str = env!("CARGO_BIN_EXE_delaylab-agent");
+
+/// A directory below the system's temporary one that no other test has; not made yet.
+pub fn fresh_dir() -> PathBuf {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    std::env::temp_dir().join(format!("delaylab-test-{}-{count}", std::process::id()))
+}
+
+/// A client of the protocol.
+pub struct Client<S> {
+    pub stream: S,
+}
+
+/// All that came for one request.
+#[derive(Debug, Default)]
+pub struct Answer {
+    pub events: Vec<Value>,
+    pub output: BTreeMap<u8, Vec<u8>>,
+    pub tables: Vec<Vec<u8>>,
+    /// `{"done": …}` or `{"error": …}`.
+    pub end: Value,
+}
+
+impl Answer {
+    pub fn stdout(&self) -> String {
+        let bytes = self.output.get(&(Kind::Stdout as u8)).cloned().unwrap_or_default();
+        String::from_utf8(bytes).unwrap()
+    }
+}
+
+impl<S: Read + Write> Client<S> {
+    pub fn send(&mut self, request: &Value) {
+        let frame = Frame::new(Kind::Message, serde_json::to_vec(request).unwrap());
+        write_frame(&mut self.stream, &frame).unwrap();
+    }
+
+    pub fn stdin(&mut self, bytes: &[u8]) {
+        write_frame(&mut self.stream, &Frame::new(Kind::Stdin, bytes)).unwrap();
+    }
+
+    pub fn frame(&mut self) -> Option<Frame> {
+        read_frame(&mut self.stream).unwrap()
+    }
+
+    pub fn event(&mut self) -> Value {
+        let frame = self.frame().expect("the stream is open");
+        assert_eq!(frame.kind, Kind::Message);
+        let message: Value = serde_json::from_slice(&frame.payload).unwrap();
+        message.get("event").unwrap_or_else(|| panic!("{message}")).clone()
+    }
+
+    pub fn finish(&mut self) -> Answer {
+        let mut answer = Answer::default();
+        loop {
+            let frame = self.frame().expect("an answer ends before its stream does");
+            match frame.kind {
+                Kind::Message => {
+                    let message: Value = serde_json::from_slice(&frame.payload).unwrap();
+                    match message.get("event") {
+                        Some(event) => answer.events.push(event.clone()),
+                        None => {
+                            answer.end = message;
+                            return answer;
+                        }
+                    }
+                }
+                Kind::Table => answer.tables.push(frame.payload),
+                kind => answer.output.entry(kind as u8).or_default().extend(frame.payload),
+            }
+        }
+    }
+
+    pub fn call(&mut self, request: &Value) -> Answer {
+        self.send(request);
+        self.finish()
+    }
+}
+
+/// A client of an agent of a lab.
+pub fn connect(socket: &str) -> Client<UnixStream> {
+    Client { stream: UnixStream::connect(socket).unwrap() }
+}
+
+pub fn exec(argv: &[&str]) -> Value {
+    json!({"op": "exec", "argv": argv})
+}
+
+/// A process of the agent that is driven over its standard streams.
+pub struct Process {
+    pub child: Child,
+    pub client: Client<Stdio2>,
+}
+
+/// Standard streams of a child as one stream.
+pub struct Stdio2 {
+    input: Option<std::process::ChildStdin>,
+    output: std::process::ChildStdout,
+}
+
+impl Read for Stdio2 {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        self.output.read(buffer)
+    }
+}
+
+impl Write for Stdio2 {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.input.as_mut().expect("open").write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Process {
+    pub fn start(verb: &str) -> Self {
+        Self::spawn(Command::new(AGENT).arg(verb))
+    }
+
+    pub fn spawn(command: &mut Command) -> Self {
+        let mut child =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it starts");
+        let input = child.stdin.take();
+        let output = child.stdout.take().unwrap();
+        Self { child, client: Client { stream: Stdio2 { input, output } } }
+    }
+
+    /// Closes its standard input and waits for its end: the exit code.
+    pub fn end(mut self) -> Option<i32> {
+        self.client.stream.input = None;
+        self.child.wait().unwrap().code()
+    }
+}
+
+pub fn build(lab: &str, dir: &Path, plan: &Value) -> Value {
+    json!({"op": "build", "lab": lab, "dir": dir, "plan": plan})
+}
+
+/// Nodes `n1`… on a bridge in the namespace of `host.h`.
+pub fn star(nodes: usize, isolate: &[&str], cgroup: bool) -> Value {
+    let mut agents = vec![json!({"name": "host.h", "network": "new", "cgroup": cgroup})];
+    let mut operations = Vec::new();
+    let mut ports = Vec::new();
+    for node in 1..=nodes {
+        let name = format!("node.n{node}");
+        let port = format!("vif-n{node}");
+        agents.push(json!({"name": name, "network": "new", "isolate": isolate,
+            "hostname": format!("n{node}"), "cgroup": cgroup,
+            "sysctls": {"net.ipv4.ip_forward": "1", "-net.none.such": "1"}}));
+        operations.push(json!({"do": "veth", "ends": [
+            {"in": "host.h", "name": port},
+            {"in": name, "name": "eth0", "mac": format!("02:00:00:00:00:{node:02x}"), "mtu": 1400}]}));
+        for address in [format!("10.9.0.{node}/24"), format!("fd09::{node}/64")] {
+            operations.push(json!({"do": "address", "in": name, "on": "eth0", "address": address}));
+        }
+        ports.push(port);
+    }
+    operations.push(json!({"do": "bridge", "in": "host.h", "name": "lan", "ports": ports}));
+    json!({"agents": agents, "operations": operations})
+}
+
+/// Processes whose title names a lab, by the lab's name or by a socket's directory.
+pub fn processes_of(lab: &str) -> Vec<String> {
+    let title = format!("delaylab-agent lab {lab}");
+    let all = fs::read_dir("/proc").unwrap().filter_map(|entry| {
+        let bytes = fs::read(entry.ok()?.path().join("cmdline")).ok()?;
+        Some(String::from_utf8_lossy(&bytes).trim_end_matches('\0').to_owned())
+    });
+    all.filter(|found| *found == title).collect()
+}
+
+/// The control groups of a lab.
+pub fn cgroups_of(lab: &str) -> Vec<PathBuf> {
+    let prefix = format!("{lab}.");
+    let roots = fs::read_dir("/sys/fs/cgroup").unwrap().flatten();
+    roots
+        .filter_map(|root| fs::read_dir(root.path().join("delaylab")).ok())
+        .flatten()
+        .flatten()
+        .filter(|entry| entry.file_name().to_string_lossy().starts_with(&prefix))
+        .map(|entry| entry.path())
+        .collect()
+}
+
+/// Interfaces of the namespace that the test runs in which carry the lab's mark.
+pub fn interfaces_of(lab: &str) -> Vec<PathBuf> {
+    let marked = |path: &PathBuf| {
+        fs::read_to_string(path.join("ifalias"))
+            .is_ok_and(|alias| alias.trim() == format!("delaylab:{lab}"))
+    };
+    let all = fs::read_dir("/sys/class/net").unwrap().flatten().map(|entry| entry.path());
+    all.filter(marked).collect()
+}
+
+/// Nothing of the lab is left.
+pub fn assert_gone(lab: &str, dir: &Path) {
+    assert_eq!(processes_of(lab), Vec::<String>::new());
+    assert_eq!(cgroups_of(lab), Vec::<PathBuf>::new());
+    assert_eq!(interfaces_of(lab), Vec::<PathBuf>::new());
+    assert!(!dir.exists(), "{} is left", dir.display());
+}
