@@ -43,8 +43,7 @@ class Answer:
 class Agent:
     """An agent on the other end of two pipes."""
 
-    def __init__(self, *prefix: str) -> None:
-        command = [*prefix, str(agent_binary()), "serve"]
+    def __init__(self, *command: str) -> None:
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         assert self.process.stdin is not None
         assert self.process.stdout is not None
@@ -122,7 +121,7 @@ class Pair:
     @contextmanager
     def agent(self, side: str) -> Iterator[Agent]:
         """An agent in a namespace."""
-        agent = Agent("ip", "netns", "exec", side)
+        agent = Agent("ip", "netns", "exec", side, str(agent_binary()), "serve")
         try:
             yield agent
         finally:

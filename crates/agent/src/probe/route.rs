@@ -86,6 +86,14 @@ impl Route {
             });
         }
         let (interface, ethernet, network) = route.expect("the loop ends with a route");
+        if ethernet.to == [0; 6] {
+            // Loopback: the kernel drops packets from packet sockets there as martians.
+            return Err(Failure::new(
+                format!("reach {} in packet mode", request.to),
+                "that is this host itself",
+            )
+            .fix("use mode \"socket\""));
+        }
         Ok(Self { interface, ethernet, network, ident, port: to.port(), _holder: holder })
     }
 
