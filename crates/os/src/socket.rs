@@ -48,22 +48,24 @@ pub fn udp(local: SocketAddr) -> io::Result<OwnedFd> {
     Ok(fd)
 }
 
-/// A socket for ICMP echo to addresses of `to`'s family: a datagram socket where
-/// `net.ipv4.ping_group_range` allows one, else a raw one (needs `CAP_NET_RAW`). `ident` 0 is
-/// the system's choice; the identifier taken is returned.
-pub fn icmp(to: IpAddr, ident: u16) -> io::Result<(OwnedFd, Flavour, u16)> {
-    let protocol = if to.is_ipv4() { SockProtocol::Icmp } else { SockProtocol::IcmpV6 };
-    match open(to, SockType::Datagram, Some(protocol)) {
+/// A socket for ICMP echo from `local`, whose port is the identifier (0: the system's choice): a
+/// datagram socket where `net.ipv4.ping_group_range` allows one, else a raw one (needs
+/// `CAP_NET_RAW`). The identifier taken is returned.
+pub fn icmp(local: SocketAddr) -> io::Result<(OwnedFd, Flavour, u16)> {
+    let (from, ident) = (local.ip(), local.port());
+    let protocol = if from.is_ipv4() { SockProtocol::Icmp } else { SockProtocol::IcmpV6 };
+    match open(from, SockType::Datagram, Some(protocol)) {
         Ok(fd) => {
-            bind(fd.as_raw_fd(), &SockaddrStorage::from(any(to, ident)))?;
+            bind(fd.as_raw_fd(), &SockaddrStorage::from(local))?;
             let ident = local_address(fd.as_fd())?.port();
             Ok((fd, Flavour::IcmpDatagram, ident))
         }
         Err(refused) => {
             // Where neither is allowed, the first refusal names the way an ordinary user has.
-            let fd = open(to, SockType::Raw, Some(protocol)).map_err(|_| refused)?;
+            let fd = open(from, SockType::Raw, Some(protocol)).map_err(|_| refused)?;
+            bind(fd.as_raw_fd(), &SockaddrStorage::from(SocketAddr::new(from, 0)))?;
             let ident = if ident == 0 { std::process::id() as u16 | 1 } else { ident };
-            let ip = if to.is_ipv4() { 4 } else { 6 };
+            let ip = if from.is_ipv4() { 4 } else { 6 };
             Program::raw_replies(ip, ident).attach(fd.as_fd())?;
             Ok((fd, Flavour::IcmpRaw, ident))
         }

@@ -78,10 +78,8 @@ def run(folder: Path, console: Console) -> list[study.Outcome]:
         def on_start(trial: study.Planned) -> None:
             progress.update(bar, description=trial.id)
 
-        def on_end(outcome: study.Outcome) -> None:
+        def on_end(_: study.Outcome) -> None:
             progress.advance(bar)
-            if outcome.reason:
-                progress.console.print(f"[red]failed[/] {outcome.planned.id}: {outcome.reason}")
 
         return study.run(folder, planned, on_end, on_start)
 

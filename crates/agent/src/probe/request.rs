@@ -1,5 +1,6 @@
 //! What a client asks of a probe.
 
+use delaylab_os::socket;
 use delaylab_os::stamp::Wanted;
 use delaylab_proto::Failure;
 use delaylab_wire::PROBE_HEADER;
@@ -43,6 +44,9 @@ pub struct Request {
     pub probe: u32,
     pub protocol: Protocol,
     pub to: String,
+    /// The address to send from; left out: as the routing table has it.
+    #[serde(default)]
+    pub source: Option<IpAddr>,
     #[serde(default)]
     pub port: u16,
     #[serde(default)]
@@ -93,6 +97,10 @@ impl Request {
         if request.protocol == Protocol::Udp && request.port == 0 {
             return refuse("a UDP probe needs a port".into());
         }
+        let to = request.destination()?.ip();
+        if request.source.is_some_and(|source| source.is_ipv4() != to.is_ipv4()) {
+            return refuse("source and destination are of different IP versions".into());
+        }
         request.batch = match request.batch {
             0 => BATCH,
             batch => batch.min(1024),
@@ -119,6 +127,11 @@ impl Request {
             }
             (IpAddr::V4(_), Some(_)) => Err(refuse("an IPv4 address has no zone".into())),
         }
+    }
+
+    /// Where the probe comes from; the port is its identifier, 0 the system's choice.
+    pub fn local(&self, to: IpAddr) -> SocketAddr {
+        self.source.map_or_else(|| socket::any(to, self.ident), |from| (from, self.ident).into())
     }
 
     /// The kernel stamps to take.

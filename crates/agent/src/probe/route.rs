@@ -52,11 +52,11 @@ impl Route {
         let failure = |error: std::io::Error| Failure::new(format!("reach {}", request.to), error);
         let (holder, flavour, ident) = match request.protocol {
             Protocol::Udp => {
-                let fd = socket::udp(socket::any(to.ip(), request.ident)).map_err(failure)?;
+                let fd = socket::udp(request.local(to.ip())).map_err(failure)?;
                 let port = socket::local_address(fd.as_fd()).map_err(failure)?.port();
                 (fd, Flavour::Udp, port)
             }
-            Protocol::Icmp => socket::icmp(to.ip(), request.ident).map_err(failure)?,
+            Protocol::Icmp => socket::icmp(request.local(to.ip())).map_err(failure)?,
         };
         Program::nothing().attach(holder.as_fd()).map_err(failure)?;
         if let Some(ttl) = request.ttl {

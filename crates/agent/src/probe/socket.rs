@@ -45,11 +45,11 @@ impl SocketWay {
         let to = request.destination()?;
         let (fd, flavour, ident) = match request.protocol {
             Protocol::Udp => {
-                let fd = socket::udp(socket::any(to.ip(), request.ident))
+                let fd = socket::udp(request.local(to.ip()))
                     .map_err(|error| Failure::new("bind UDP socket", error))?;
                 (fd, Flavour::Udp, request.ident)
             }
-            Protocol::Icmp => socket::icmp(to.ip(), request.ident).map_err(|error| {
+            Protocol::Icmp => socket::icmp(request.local(to.ip())).map_err(|error| {
                 Failure::new("open ICMP socket", error)
                     .fix("sysctl -w net.ipv4.ping_group_range='0 2147483647', or run as root")
             })?,
