@@ -22,7 +22,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-console = Console(highlight=False)
+# Into a pipe or a file, tables keep their width.
+console = Console(highlight=False, width=None if sys.stdout.isatty() else 120)
 INTERRUPTED = 130
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]

@@ -11,7 +11,6 @@ from typing import Any
 import polars as pl
 
 from delaylab import hosts, loads
-from delaylab.kinds import KINDS
 from delaylab.lab import Lab, temporary
 from delaylab.plan import Way, node_agent, way
 from delaylab.spec import Combination, ProbeSpec, host_of
@@ -57,7 +56,7 @@ def run(combination: Combination, probe_id: int) -> Recording:
 def measure(lab: Lab, combination: Combination, probe_id: int) -> Recording:
     """Measure in a lab that is up."""
     probe = combination.probe
-    path = way(lab.plan, combination.lab, KINDS, probe)
+    path = way(lab.plan, combination.lab, probe)
     responder = node_agent(probe.to)
     clock_before = _wall_minus_monotonic()
     icmp_before = _icmp(lab, responder)

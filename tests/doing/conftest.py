@@ -15,6 +15,7 @@ import pytest
 
 from delaylab import hosts
 
+SOURCE = Path(__file__).parent.parent.parent / "src"
 DELAYLAB = Path(sys.executable).parent / "delaylab"
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -66,6 +67,57 @@ def delaylab(tmp_path: Path) -> Run:
         return done
 
     return call
+
+
+@pytest.fixture
+def nobody(delaylab: Run, tmp_path: Path, run_directory: Path) -> Run:
+    """Call the command line as an ordinary user, who has labs of his own."""
+    if os.geteuid() != 0:
+        return delaylab
+    python = _python_for_all()
+    for folder in (tmp_path, *tmp_path.parents):
+        if str(folder).startswith("/tmp/"):
+            folder.chmod(folder.stat().st_mode | 0o055)
+    run_directory.chmod(0o777)
+    packages = [path for path in sys.path if path.endswith("site-packages")]
+    environment = {
+        "DELAYLAB_RUN": str(run_directory / "nobody"),
+        "DELAYLAB_AGENT": str(hosts.agent_path()),
+        "PYTHONPATH": ":".join([str(SOURCE), *packages]),
+        "HOME": str(tmp_path),
+    }
+    script = "from delaylab.cli import main; main()"
+
+    def call(*argv: str, code: int = 0, **more: Any) -> subprocess.CompletedProcess[str]:
+        done = subprocess.run(
+            [python, "-c", script, *argv],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+            cwd=tmp_path,
+            env={**os.environ, **environment, **more.pop("env", {})},
+            user=65534,
+            group=65534,
+            extra_groups=[],
+            **more,
+        )
+        assert done.returncode == code, done.stdout + done.stderr
+        return done
+
+    return call
+
+
+def _python_for_all() -> str:
+    """A Python of this version that everybody may run: this one may be in root's home."""
+    for python in (os.path.realpath(sys.executable), "/usr/bin/python3"):
+        asked = "import sys; sys.exit(sys.version_info[:2] != %r)" % (sys.version_info[:2],)
+        try:
+            if not subprocess.run([python, "-c", asked], user=65534, check=False).returncode:
+                return python
+        except OSError:
+            continue
+    pytest.skip("an ordinary user cannot run this Python, and /usr/bin/python3 is another version")
 
 
 @pytest.fixture

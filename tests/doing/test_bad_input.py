@@ -84,15 +84,10 @@ def test_no_lab_is_up(delaylab: Run) -> None:
     assert "no lab 'x' is up" in only_line(delaylab("down", "x", code=BAD_INPUT).stderr)
 
 
-def test_native_without_root(delaylab: Run, tmp_path: Path) -> None:
+def test_native_without_root(nobody: Run, tmp_path: Path) -> None:
     path = tmp_path / "here.yaml"
     path.write_text("lab: here\nnodes: {me: {kind: native}, far: {}}\nlinks: [{join: [me, far]}]\n")
-    tmp_path.chmod(0o755)
-    ids = {"user": 65534, "group": 65534, "extra_groups": []} if os.geteuid() == 0 else {}
-    for folder in tmp_path.parents:
-        if folder.stat().st_uid == os.geteuid() and folder != Path("/tmp"):
-            folder.chmod(folder.stat().st_mode | 0o011)
-    done = delaylab("up", str(path), code=NOT_HERE, **ids)
+    done = nobody("up", str(path), code=NOT_HERE)
     assert "run as root, or name a host in the lab file" in only_line(done.stderr)
 
 

@@ -28,7 +28,7 @@ def test_the_papers_environments_are_built_as_reviewed(environment: str) -> None
         c for c in combinations(study, "quick") if c.levels["environment"] == environment
     )
     made = build(combination.lab, KINDS, ROOT)
-    path = way(made, combination.lab, KINDS, combination.probe)
+    path = way(made, combination.lab, combination.probe)
     text = json.dumps({"plan": made.message(), "way": vars(path)}, indent=1, default=vars) + "\n"
     golden = GOLDEN / f"{environment}.json"
     assert text == golden.read_text(), f"if the change is meant, write it to {golden}"
@@ -80,7 +80,7 @@ def test_a_probe_needs_a_link() -> None:
     lab, made = planned("lab: x\nnodes: {a: {}, b: {}, c: {}}\nlinks: [{join: [a, b]}]\n")
     probe = ProbeSpec.model_validate({"from": "a", "to": "c"})
     with pytest.raises(BadInput, match="share no link"):
-        way(made, lab, KINDS, probe)
+        way(made, lab, probe)
 
 
 @pytest.mark.parametrize("protocol", ["icmp", "udp"])
@@ -88,7 +88,7 @@ def test_points_are_either_on_the_way_or_absent_with_a_reason(protocol: str) -> 
     for combination in combinations(load_study(FOLDER / "whiteaker2011.yaml"), "quick"):
         made = build(combination.lab, KINDS, ROOT)
         probe = combination.probe.model_copy(update={"protocol": protocol})
-        path = way(made, combination.lab, KINDS, probe)
+        path = way(made, combination.lab, probe)
         on_the_way = {*path.request, *path.reply}
         everywhere = {
             f"{side}.{point}"

@@ -94,11 +94,12 @@ Operation = Veth | Bridge | Address | Queue | Offloads
 
 @dataclass(frozen=True)
 class Interface:
-    """An interface of a node: what `ps` lists and a probe is sent to."""
+    """An interface of a node, in the network of `agent`: listed by `ps`, probes are sent to it."""
 
     name: str
     link: str
     addresses: tuple[str, ...]
+    agent: str
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ from delaylab.errors import BadInput
 from delaylab.plan.addresses import LinkAddresses, mac
 from delaylab.plan.kind import Kind
 from delaylab.plan.model import (
-    MACHINE,
     WIRE,
     Address,
     Bridge,
@@ -42,6 +41,7 @@ class Network:
         self._addresses: dict[Address, None] = {}
         self._queues: list[Queue] = []
         self._count: Counter[tuple[str, str]] = Counter()
+        self._machine = next((node_agent(n) for n in lab.nodes if self._on_machine(n)), None)
         self._slow = any(host.uplink for host in lab.hosts.values())
 
     def operations(self) -> Iterator[Operation]:
@@ -76,7 +76,7 @@ class Network:
                 self._add_bridge(WIRE, name, wire_ports)
         for node, texts in addresses.items():
             agent, device = devices[node]
-            self.interfaces[node].append(Interface(device, name, tuple(texts)))
+            self.interfaces[node].append(Interface(device, name, tuple(texts), agent))
             for text in texts:
                 self._addresses[Address(agent, device, text)] = None
 
@@ -88,16 +88,23 @@ class Network:
         return self.kinds[self.lab.nodes[node].kind].own_stack or host_of(self.lab, node) == HERE
 
     def _network_of(self, node: str) -> str:
-        """The agent in whose network a node's stack is."""
-        if self.kinds[self.lab.nodes[node].kind].own_stack:
-            return node_agent(node)
-        host = host_of(self.lab, node)
-        return MACHINE if host == HERE else host_agent(host)
+        """The agent in whose network a node's stack is; for this machine's, the first that is."""
+        if self._on_machine(node):
+            assert self._machine is not None
+            return self._machine
+        own_stack = self.kinds[self.lab.nodes[node].kind].own_stack
+        return node_agent(node) if own_stack else host_agent(host_of(self.lab, node))
+
+    def _on_machine(self, node: str) -> bool:
+        """Whether a node is in the stack of this machine itself."""
+        return (
+            host_of(self.lab, node) == HERE and not self.kinds[self.lab.nodes[node].kind].own_stack
+        )
 
     def _device(self, node: str, link: str) -> str:
         """A new name for a node's own interface."""
         network = self._network_of(node)
-        if network == MACHINE:
+        if network == self._machine:
             return _short(f"dl-{self.name}-{link}")
         return self._numbered(network, "eth", from_zero=True)
 
@@ -139,8 +146,8 @@ class Network:
         for node in members:
             if self._has_cable(node):
                 network = self._network_of(node)
-                if network == MACHINE and (known := self._machine_device(devices)):
-                    devices[node] = known
+                if network == self._machine and network in dict(devices.values()):
+                    devices[node] = next(d for d in devices.values() if d[0] == network)
                     continue
                 device, vif = self._device(node, name), self._numbered(agent, f"vif-{node}")
                 ends = (self._end(network, device, link), self._end(agent, vif, link))
@@ -152,10 +159,6 @@ class Network:
             shared = self._add_bridge(agent, name, [*ports, uplink] if uplink else ports)
         in_stack = {node: (agent, shared) for node in members if node not in devices}
         return devices | in_stack
-
-    @staticmethod
-    def _machine_device(devices: dict[str, tuple[str, str]]) -> tuple[str, str] | None:
-        return next((known for known in devices.values() if known[0] == MACHINE), None)
 
     def _add_bridge(self, agent: str, link: str, ports: list[str]) -> str:
         bridge = _short(f"br-{link}")
@@ -176,7 +179,7 @@ class Network:
         """Behind a rate, packets are what the link carries: no 64 KiB segments at any point."""
         for cable in self._cables:
             for end in cable.ends:
-                if end.agent != MACHINE:
+                if end.agent != self._machine:
                     yield Offloads(end.agent, end.name, enabled=False)
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from delaylab.errors import BadInput
-from delaylab.plan.kind import Kind
-from delaylab.plan.model import MACHINE, WIRE, Bridge, Plan, Veth, host_agent, node_agent
-from delaylab.spec import HERE, LabSpec, ProbeSpec, host_of
+from delaylab.plan.model import WIRE, Bridge, Plan, Veth, host_agent, node_agent
+from delaylab.spec import LabSpec, ProbeSpec, host_of
 
 SOCKET_POINTS = ("app", "qdisc", "stack")
 NO_SOCKET = "the kernel answers ICMP itself: there is no socket to stamp"
@@ -83,12 +82,12 @@ class _Side:
         return reasons
 
 
-def way(plan: Plan, lab: LabSpec, kinds: Mapping[str, Kind], probe: ProbeSpec) -> Way:
+def way(plan: Plan, lab: LabSpec, probe: ProbeSpec) -> Way:
     """The way of a probe; BadInput if its two nodes share no link."""
     link = _common_link(plan, probe)
     crosses = host_of(lab, probe.sender) != host_of(lab, probe.to)
-    sender = _side(plan, lab, kinds, probe.sender, link, "sender", crosses)
-    responder = _side(plan, lab, kinds, probe.to, link, "responder", crosses)
+    sender = _side(plan, lab, probe.sender, link, "sender", crosses)
+    responder = _side(plan, lab, probe.to, link, "responder", crosses)
     taps = [*sender.taps(), *responder.taps()]
     absent = {**sender.absent(), **responder.absent()}
     if crosses:
@@ -117,17 +116,15 @@ def way(plan: Plan, lab: LabSpec, kinds: Mapping[str, Kind], probe: ProbeSpec) -
 def _side(
     plan: Plan,
     lab: LabSpec,
-    kinds: Mapping[str, Kind],
     node: str,
     link: str,
     role: str,
     crosses: bool,
 ) -> _Side:
     host = host_of(lab, node)
-    own_stack = kinds[lab.nodes[node].kind].own_stack
-    device = next(i.name for i in plan.interfaces[node] if i.link == link)
-    cable = own_stack or host == HERE
-    place = node_agent(node) if own_stack else MACHINE if host == HERE else host_agent(host)
+    interface = next(i for i in plan.interfaces[node] if i.link == link)
+    device, place = interface.name, interface.agent
+    cable = place != host_agent(host)
     ports = _ports(plan, host_agent(host))
     vif = _peer(plan, place, device) if cable else None
     bridge = ports.get(vif) if vif else device
