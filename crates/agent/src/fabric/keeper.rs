@@ -55,7 +55,7 @@ fn run(session: &mut Session) -> Result<(), Failure> {
     let build: Build = fields(request)?;
     check_name(&build.lab).map_err(|why| Failure::new("build a lab", why))?;
     let signals = EndSignals::block().map_err(|error| Failure::new("hold back signals", error))?;
-    let mut keeper = Keeper::start(&build, signals)?;
+    let mut keeper = Keeper::start(&build, signals, session)?;
     let result = keeper.build_and_keep(&build, session, began);
     let cleaned = keeper.clean();
     result.and(cleaned)
@@ -80,7 +80,7 @@ enum End {
 }
 
 impl Keeper {
-    fn start(build: &Build, signals: EndSignals) -> Result<Self, Failure> {
+    fn start(build: &Build, signals: EndSignals, session: &mut Session) -> Result<Self, Failure> {
         let spaces = build.plan.spaces(build.rootless)?;
         let network = Network::new(&build.plan, &spaces, &build.lab, build.rootless)?;
         let directory = RunDir::create(&build.dir, &build.lab, |folders| {
@@ -107,6 +107,7 @@ impl Keeper {
                 let _ = signals::unblock_all();
                 let _ = process::leave_terminal();
                 let _ = pipe::detach_stdio();
+                let _ = session.detach();
                 init::live(Lab { build, spaces: &spaces, network, members, user }, sender)
             }
             Ok(Side::Parent(pid)) => {

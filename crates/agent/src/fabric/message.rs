@@ -30,9 +30,9 @@ pub struct Place {
 }
 
 /// One veth, both ends where they belong.
-pub fn veth(ends: &[End; 2], places: &[Place; 2]) -> RouteNetlinkMessage {
-    let mut link = end(&ends[0], &places[0]);
-    let peer = InfoVeth::Peer(end(&ends[1], &places[1]));
+pub fn veth(ends: [&End; 2], places: &[Place; 2]) -> RouteNetlinkMessage {
+    let mut link = end(ends[0], &places[0]);
+    let peer = InfoVeth::Peer(end(ends[1], &places[1]));
     link.attributes.push(LinkAttribute::LinkInfo(vec![
         LinkInfo::Kind(InfoKind::Veth),
         LinkInfo::Data(InfoData::Veth(peer)),

@@ -185,10 +185,14 @@ impl<'a> Network<'a> {
             index: self.locals[&space].made[end.name.as_str()],
         };
         for (ends, spaces) in &self.veths {
-            let [a, b] = *ends;
+            // An end whose index is the kernel's choice comes second: a first one without an index
+            // has the other's ignored (drivers/net/veth.c, `veth_newlink`).
+            let swapped = spaces[0] == Space::Machine;
+            let (i, j) = if swapped { (1, 0) } else { (0, 1) };
+            let (a, b) = (&ends[i], &ends[j]);
             let what = format!("make veth {} in {} to {} in {}", a.name, a.r#in, b.name, b.r#in);
-            let places = [place(a, spaces[0]), place(b, spaces[1])];
-            batch.push(what, Verb::Create, message::veth(ends, &places))?;
+            let places = [place(a, spaces[i]), place(b, spaces[j])];
+            batch.push(what, Verb::Create, message::veth([a, b], &places))?;
         }
         batch.finish()
     }
