@@ -90,7 +90,8 @@ def test_an_interface_that_vanishes_is_named(joined: Pair) -> None:
 def test_an_interface_that_is_not_there_is_named(joined: Pair) -> None:
     with joined.agent(joined.right) as watcher:
         answer = watcher.run(tap("far", "wrong"))
-    assert answer.error is not None and answer.error["what"] == "tap wrong"
+    assert answer.error is not None
+    assert answer.error["what"] == "tap wrong"
 
 
 def test_a_full_disk_is_an_error_that_names_the_file(joined: Pair) -> None:
