@@ -36,4 +36,4 @@ def assert_whole_and_ordered(stamps: pl.DataFrame, path: Path, packets: int) -> 
     assert sum(times.null_count().row(0)) == 0, times.null_count()
     for before, after in zip(times.columns, times.columns[1:], strict=False):
         steps = times[after] - times[before]
-        assert (steps >= 0).all(), f"{before} -> {after}: {steps.min()} ns"
+        assert (steps >= 0).all(), f"{before} -> {after}: {steps.min()!r} ns"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 import struct
-import sys
 
 PROBE_HEADER = 24
 DROPPED, DOUBLED, HELD, RELEASES = 3, 5, 8, 12
@@ -33,4 +32,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

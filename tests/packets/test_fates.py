@@ -62,7 +62,8 @@ def test_packet_mode_has_the_stamps_of_a_tap(joined: Pair, ip: int) -> None:
 def test_without_an_interval_every_packet_is_accounted_for(joined: Pair, mode: str) -> None:
     with joined.agent(joined.left) as agent:
         answer = agent.run(probe(count=20_000, interval_ns=0, mode=mode, first_seq=60_000))
-    assert answer.done is not None and answer.done["replied"] == 20_000
+    assert answer.done is not None
+    assert answer.done["replied"] == 20_000
     assert set(answer.tables["packets"]["outcome"]) == {"replied"}
     path = [step for step in SENDER_PATH if mode == "socket" or step[1] != "qdisc"]
     assert_whole_and_ordered(answer.tables["stamps"], path, 20_000)
@@ -81,7 +82,8 @@ def test_an_interface_that_vanishes_ends_packet_mode_with_its_reason(joined: Pai
 def test_real_time_is_granted_or_refused_with_a_warning(joined: Pair) -> None:
     with joined.agent(joined.left) as agent:
         answer = agent.run(probe(count=5, realtime=True))
-    assert answer.done is not None and answer.done["replied"] == 5
+    assert answer.done is not None
+    assert answer.done["replied"] == 5
     kinds = [warning["kind"] for warning in answer.done["warnings"]]
     assert kinds == ([] if answer.done["realtime"] else ["not-realtime"])
 
@@ -102,4 +104,5 @@ def test_an_unprivileged_user_probes_in_a_namespace_of_their_own(tmp_path: Path)
     assert answer.error is None
     assert_whole_and_ordered(answer.tables["stamps"], SENDER_PATH, 20)
     # It gets as far as for root: the kernel drops what packet sockets send over loopback.
-    assert packet.error is not None and packet.error["why"] == "that is this host itself"
+    assert packet.error is not None
+    assert packet.error["why"] == "that is this host itself"

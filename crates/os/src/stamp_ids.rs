@@ -5,8 +5,8 @@ use std::io;
 use std::os::fd::BorrowedFd;
 
 /// The kernel numbers the packets of a socket from 0 and names a stamp's packet by that number.
-/// Whether a packet that it refuses takes a number depends on where it was refused, so after a
-/// refusal the numbers start anew: a *generation*. Within one, packets and numbers match.
+/// Where a refused packet may or may not have taken a number, the numbers start anew: a
+/// *generation*. Within one, packets and numbers match.
 #[derive(Debug)]
 pub struct StampIds {
     wanted: Wanted,
@@ -22,7 +22,14 @@ impl StampIds {
         Ok(Self { wanted, current: place, previous: None })
     }
 
-    /// Starts a generation after a refusal; the next packet to be sent is the one at `place`.
+    /// Whether a packet that was refused for this reason certainly took a number: it was built,
+    /// and dropped by the queue (`ENOBUFS`) or by the packet filter (`EPERM`).
+    #[must_use]
+    pub fn counts(refusal: &io::Error) -> bool {
+        matches!(refusal.raw_os_error(), Some(libc::ENOBUFS | libc::EPERM))
+    }
+
+    /// Starts a generation after a refusal in doubt; the next packet to be sent is the one at `place`.
     pub fn restart(&mut self, fd: BorrowedFd<'_>, place: u32) -> io::Result<()> {
         stamp::disable(fd)?;
         stamp::enable(fd, self.wanted)?;

@@ -190,21 +190,24 @@ impl Way for SocketWay {
         for place in first..end {
             log.note_sent(place, now);
         }
-        let mut next = first;
-        let mut tried = false;
+        let (mut next, mut tried, mut singly) = (first, false, false);
         while next < end {
-            let slots = ((next - first) as usize, (end - first) as usize);
-            match self.outgoing.send(self.fd.as_fd(), slots.0, slots.1) {
+            let slot = (next - first) as usize;
+            // The call that took a part does not say why it stopped: from there on, one by one.
+            let last = if singly { slot + 1 } else { (end - first) as usize };
+            match self.outgoing.send(self.fd.as_fd(), slot, last) {
                 Ok(taken) => {
                     next += taken as u32;
                     tried = false;
-                    if next < end {
+                    if slot + taken < last {
+                        singly = true;
                         self.restart_ids(log, next)?;
                     }
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     (next..end).for_each(|place| log.note_held_back(place));
+                    self.restart_ids(log, next)?;
                     return Ok(next);
                 }
                 Err(error) if !tried && may_be_about_another(&error) => {
@@ -215,7 +218,9 @@ impl Way for SocketWay {
                     log.note_refused(next, &error.to_string());
                     next += 1;
                     tried = false;
-                    self.restart_ids(log, next)?;
+                    if !StampIds::counts(&error) {
+                        self.restart_ids(log, next)?;
+                    }
                 }
             }
         }

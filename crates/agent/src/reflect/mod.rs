@@ -153,25 +153,29 @@ impl Reflector {
     fn send(&mut self, first: u32, filled: usize) -> io::Result<()> {
         let now = realtime_ns();
         self.log.note_replies(first, now);
-        let mut next = 0;
+        let (mut next, mut singly) = (0, false);
         while next < filled {
-            match self.outgoing.send(self.fd.as_fd(), next, filled) {
+            // The call that took a part does not say why it stopped: from there on, one by one.
+            let last = if singly { next + 1 } else { filled };
+            let in_doubt = match self.outgoing.send(self.fd.as_fd(), next, last) {
                 Ok(taken) => {
                     next += taken;
                     self.reflected += taken as u64;
-                    if next == filled {
-                        return Ok(());
-                    }
+                    singly |= next < last;
+                    next < last
                 }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(_) => {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => false,
+                Err(error) => {
                     self.log.note_refused(first + next as u32);
                     next += 1;
+                    !StampIds::counts(&error)
                 }
-            }
-            self.collect()?;
-            if let Some(ids) = &mut self.ids {
-                ids.restart(self.fd.as_fd(), first + next as u32)?;
+            };
+            if in_doubt {
+                self.collect()?;
+                if let Some(ids) = &mut self.ids {
+                    ids.restart(self.fd.as_fd(), first + next as u32)?;
+                }
             }
         }
         Ok(())
