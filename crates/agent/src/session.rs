@@ -84,7 +84,13 @@ impl Session {
 
     /// The orders that have come; does not wait. A client that went away is reported every time.
     pub fn orders(&mut self) -> Result<Orders, Failure> {
-        self.receive(Some(Duration::ZERO))?;
+        loop {
+            let before = self.waiting.len();
+            self.receive(Some(Duration::ZERO))?;
+            if self.waiting.len() == before {
+                break;
+            }
+        }
         let mut orders = Vec::new();
         while let Some(frame) = self.waiting.front() {
             let Some(order) = order(frame)? else { break };
@@ -125,29 +131,37 @@ impl Session {
             return Ok(());
         }
         let mut bytes = [0; 64 << 10];
-        match pipe::read_some(self.input.as_fd(), &mut bytes) {
-            Ok(None) => return Ok(()),
-            // A connection that was reset is one whose client went away.
-            Ok(Some(0)) | Err(_) => self.closed = true,
-            Ok(Some(count)) => self.unread.extend_from_slice(&bytes[..count]),
+        // One frame and not a byte more: what is left makes `input` readable, so that a client's
+        // order is not overlooked which came together with its request.
+        while let Some(missing) = missing(&self.unread) {
+            let count = missing.min(bytes.len());
+            match pipe::read_some(self.input.as_fd(), &mut bytes[..count]) {
+                Ok(None) => return Ok(()),
+                // A connection that was reset is one whose client went away.
+                Ok(Some(0)) | Err(_) => {
+                    self.closed = true;
+                    return Ok(());
+                }
+                Ok(Some(count)) => self.unread.extend_from_slice(&bytes[..count]),
+            }
         }
-        while let Some(length) = complete(&self.unread) {
-            let frame = read_frame(&mut &self.unread[..]).map_err(|error| broken(&error))?;
-            self.waiting.extend(frame);
-            self.unread.drain(..length);
-        }
+        let frame = read_frame(&mut &self.unread[..]).map_err(|error| broken(&error))?;
+        self.waiting.extend(frame);
+        self.unread.clear();
         Ok(())
     }
 }
 
-/// The length of the first frame if all of it is there, or as much as shows that it is none.
-fn complete(bytes: &[u8]) -> Option<usize> {
-    let length = u32::from_le_bytes(bytes.get(..4)?.try_into().ok()?);
-    if length > delaylab_proto::MAX_PAYLOAD && bytes.len() >= HEADER {
-        return Some(bytes.len());
+/// How many bytes are still to come of a header, then of its frame; `None` if all are there, or as
+/// many as show that it is none.
+fn missing(bytes: &[u8]) -> Option<usize> {
+    let Some(header) = bytes.get(..HEADER) else { return Some(HEADER - bytes.len()) };
+    let length = u32::from_le_bytes([header[0], header[1], header[2], header[3]]);
+    if length > delaylab_proto::MAX_PAYLOAD {
+        return None;
     }
-    let whole = HEADER + length as usize;
-    (bytes.len() >= whole).then_some(whole)
+    let missing = HEADER + length as usize - bytes.len();
+    (missing > 0).then_some(missing)
 }
 
 fn message(frame: &Frame) -> Result<Value, Failure> {
