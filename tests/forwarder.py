@@ -1,9 +1,10 @@
-"""A test forwarder: passes frames between two interfaces, one direction with a known delay.
+"""A test forwarder: passes frames between two interfaces, each direction with a known delay.
 
-It stands in line where a bridge port was. The delay counts from the kernel's receive stamp, so the
-forwarder's own lateness does not add to it; the other direction passes at once.
+It stands in line where a bridge port was. A delay counts from the kernel's receive stamp, so that
+the forwarder's own lateness does not add to it; that takes a delay longer than its lateness, a
+few hundred microseconds, in both directions.
 
-    python3 forwarder.py LEFT RIGHT --delay-ns N --direction left-to-right|right-to-left
+    python3 forwarder.py LEFT RIGHT --left-to-right NS --right-to-left NS
 """
 
 from __future__ import annotations
@@ -53,9 +54,6 @@ def forward(left: socket.socket, right: socket.socket, delays: dict[socket.socke
     other = {left: right, right: left}
     waiting: list[tuple[int, int, bytes, socket.socket]] = []
     number = 0
-    poll = select.poll()
-    for fd in (left.fileno(), right.fileno(), 0):
-        poll.register(fd, select.POLLIN)
     while True:
         for source, target in other.items():
             while (frame := received(source)) is not None:
@@ -68,8 +66,9 @@ def forward(left: socket.socket, right: socket.socket, delays: dict[socket.socke
             target.send(data)
         left_ns = waiting[0][0] - now if waiting else IDLE_MS * 10**6
         if left_ns > SPIN_NS:
-            events = poll.poll((left_ns - SPIN_NS) / 1e6)
-            if any(fd == 0 for fd, _ in events) and not os.read(0, 1):
+            # select() and not poll(), whose milliseconds are too coarse.
+            ready, _, _ = select.select((left, right, 0), (), (), (left_ns - SPIN_NS) / 1e9)
+            if 0 in ready and not os.read(0, 1):
                 return
 
 
@@ -78,14 +77,13 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("left")
     parser.add_argument("right")
-    parser.add_argument("--delay-ns", type=int, required=True)
-    parser.add_argument("--direction", choices=("left-to-right", "right-to-left"), required=True)
+    parser.add_argument("--left-to-right", type=int, required=True, metavar="NS")
+    parser.add_argument("--right-to-left", type=int, required=True, metavar="NS")
     options = parser.parse_args()
     left, right = opened(options.left), opened(options.right)
-    slow = left if options.direction == "left-to-right" else right
     sys.stdout.write("ready\n")
     sys.stdout.flush()
-    forward(left, right, {left: 0, right: 0, slow: options.delay_ns})
+    forward(left, right, {left: options.left_to_right, right: options.right_to_left})
 
 
 if __name__ == "__main__":

@@ -118,7 +118,7 @@ def test_the_machine_was_watched(result: Path) -> None:
     study = dataset.read_study(result)
     for trial in study.trials:
         metrics = study.hosts(trial.id)
-        assert metrics["time_ns"].n_unique() >= 5
+        assert metrics["time_ns"].n_unique() >= 3
         assert {"probe", "noisy", "echo"} <= set(metrics["place"])
 
 
@@ -175,11 +175,11 @@ def test_an_interrupted_study_is_resumed(
         stderr=subprocess.DEVNULL,
     )
     trials = tmp_path / "out" / "trials"
-    while not (trials.is_dir() and [p for p in trials.iterdir() if (p / "trial.json").exists()]):
+    while not (trials.is_dir() and list(trials.glob("[!.]*/trial.json"))):
         assert process.poll() is None
     process.send_signal(signal.SIGKILL)
     process.wait()
-    first = {path.parent.name: path.read_bytes() for path in trials.glob("*/trial.json")}
+    first = {path.parent.name: path.read_bytes() for path in trials.glob("[!.]*/trial.json")}
     assert 1 <= len(first) < 3
     delaylab("run", "--resume", "out")
     study = dataset.read_study(tmp_path / "out")
