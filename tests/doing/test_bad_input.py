@@ -31,7 +31,7 @@ def only_line(text: str) -> str:
     ("old", "new", "says"),
     [
         ("count: 60", "cuont: 60", "study.yaml:21: unknown field 'cuont'; did you mean 'count'?"),
-        ("join: [probe,", "join: [prob,", "study.yaml:10: the link joins 'prob'"),
+        ("join: [probe,", "join: [prob,", "study.yaml:11: the link joins 'prob'"),
         (
             "name: lan}",
             "name: lan, addresses: {probe: 10.1.0.1/24, noisy: 10.1.0.1/24, echo: 10.1.0.2/24}}",
@@ -132,7 +132,7 @@ def test_an_agent_killed_mid_run(tmp_path: Path, run_directory: Path) -> None:
     with running_study(tmp_path) as process:
         folder = lab_when_up(run_directory, process)
         os.kill(agent_pid(folder, "host.target"), signal.SIGKILL)
-        _, errors = process.communicate(timeout=120)
+        output, _ = process.communicate(timeout=120)
     assert process.returncode == FAILED
     study = dataset.read_study(tmp_path / "out")
     failed = [trial for trial in study.trials if trial.status == "failed"]
@@ -140,7 +140,7 @@ def test_an_agent_killed_mid_run(tmp_path: Path, run_directory: Path) -> None:
     assert failed[0].reason
     assert "\n" not in failed[0].reason
     assert len(study.trials) == 3
-    assert failed[0].id in errors.replace("\n", "")
+    assert failed[0].id in output.replace("\n", "")
     assert our_processes(str(run_directory)) == []
     assert list(run_directory.iterdir()) == []
 
