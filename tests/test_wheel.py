@@ -1,0 +1,49 @@
+"""The wheel has all that is needed: installed into an empty environment, it pings."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel of this checkout."""
+    folder = tmp_path_factory.mktemp("wheel")
+    build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder)]
+    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
+    (made,) = folder.glob("*.whl")
+    return made
+
+
+def test_the_agent_and_the_studies_are_inside(wheel: Path) -> None:
+    names = zipfile.ZipFile(wheel).namelist()
+    assert any(name.endswith("scripts/delaylab-agent") for name in names)
+    for study in (ROOT / "src" / "delaylab" / "studies").glob("*.yaml"):
+        assert f"delaylab/studies/{study.name}" in names
+    assert wheel.name.startswith("delaylab-")
+    assert "-none-manylinux" in wheel.name
+
+
+@pytest.mark.timeout(600)
+def test_it_pings_from_an_empty_environment(wheel: Path, tmp_path: Path) -> None:
+    subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "env")], check=True)
+    tools = tmp_path / "env" / "bin"
+    requirements = ROOT / "requirements.txt"
+    install = [tools / "pip", "install", "--quiet", "--constraint", requirements, wheel]
+    subprocess.run(install, check=True)
+    done = subprocess.run(
+        [tools / "delaylab", "ping", "-c", "3", "-i", "10ms", "--json", "127.0.0.1"],
+        check=True,
+        capture_output=True,
+        cwd=tmp_path,
+        env={"PATH": "/usr/bin:/bin"},
+    )
+    assert json.loads(done.stdout)["replied"] == 3
