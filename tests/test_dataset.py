@@ -66,6 +66,19 @@ def test_a_record_that_lacks_a_field_is_refused_by_name(place: Path) -> None:
         dataset.write_trial(place, record, *synthetic.tables(FIRST), synthetic.hosts())
 
 
+def test_a_table_with_a_wrong_column_is_refused_by_name(place: Path) -> None:
+    stamps, probes = synthetic.tables(SECOND)
+    record = synthetic.trial(Condition(load="io"), 2)
+    with pytest.raises(BadInput, match="not a table of stamps"):
+        dataset.write_trial(place, record, stamps.drop("clock"), probes, synthetic.hosts())
+
+
+def test_an_id_that_is_no_directory_name_is_refused(place: Path) -> None:
+    record = synthetic.trial(FIRST, 2) | {"id": "load=a/b"}
+    with pytest.raises(BadInput, match="rename the level"):
+        dataset.write_trial(place, record, *synthetic.tables(FIRST), synthetic.hosts())
+
+
 def one_line(error: DelaylabError, *words: str) -> None:
     assert "\n" not in str(error)
     for word in words:

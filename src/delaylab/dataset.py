@@ -199,6 +199,12 @@ def write_trial(
     were finished before stay as they are.
     """
     record = _check(TrialRecord, trial, "trial.json")
+    if "/" in record.id or record.id.startswith("."):
+        raise BadInput("a trial's id is the name of its directory", record.id, "rename the level")
+    tables = {
+        name: _typed(name, table)
+        for name, table in (("stamps", stamps), ("probes", probes), ("hosts", hosts))
+    }
     place = directory / "trials" / record.id
     if place.exists():
         raise DelaylabError("the trial is already there, and is never changed", str(place))
@@ -206,8 +212,8 @@ def write_trial(
     try:
         shutil.rmtree(partial, ignore_errors=True)
         partial.mkdir(parents=True)
-        for name, table in (("stamps", stamps), ("probes", probes), ("hosts", hosts)):
-            _write_table(partial / f"{name}.parquet", table, TABLES[name])
+        for name, table in tables.items():
+            _write_table(partial / f"{name}.parquet", table)
         _write_json(partial / "trial.json", trial)
         _sync(partial)
         partial.rename(place)
@@ -295,9 +301,16 @@ def _check(model: type[Model], raw: dict[str, Any], where: str) -> Model:
         raise BadInput(f"damaged: {field}: {first['msg']}", where) from error
 
 
-def _write_table(place: Path, table: pl.DataFrame, schema: dict[str, Any]) -> None:
-    columns = [pl.col(name).cast(kind) for name, kind in schema.items()]
-    table.select(columns).write_parquet(place, compression="zstd", compression_level=1)
+def _typed(name: str, table: pl.DataFrame) -> pl.DataFrame:
+    """Return the table with the columns of its schema, in their order."""
+    try:
+        return table.select(pl.col(column).cast(kind) for column, kind in TABLES[name].items())
+    except pl.exceptions.PolarsError as error:
+        raise BadInput(f"not a table of {name}: {_first_line(error)}", f"{name}.parquet") from error
+
+
+def _write_table(place: Path, table: pl.DataFrame) -> None:
+    table.write_parquet(place, compression="zstd", compression_level=1)
     _sync(place)
 
 

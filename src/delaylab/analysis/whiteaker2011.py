@@ -22,6 +22,7 @@ SMALL_QUEUES = (
     "In the host's own stack TCP small queues (kernels since 3.6) hold the competing senders "
     "back; the paper's kernel had none."
 )
+BEHIND = "Not asked, as in the paper, of senders behind a virtual interface"
 
 
 def network_adds_most(groups: list[Group]) -> Result:
@@ -58,7 +59,10 @@ def kernel_closer_than_user(groups: list[Group]) -> Result:
         effects[name] = shift(user, kernel)
         words.append(f"{name}: ΔUser {_median(user)}, ΔKern {_median(kernel)}")
     weakest = _weakest(effects, "needs a sender in the host's own stack, and the point wire")
-    return Result(effects[weakest].interval[0] > 0, "; ".join(words), effects[weakest], "µs")
+    behind = {group.kind for group in groups} - set(OWN_STACK)
+    note = f". {BEHIND} ({', '.join(sorted(behind))})" if behind else ""
+    holds = effects[weakest].interval[0] > 0
+    return Result(holds, "; ".join(words) + note, effects[weakest], "µs")
 
 
 def sending_not_receiving(groups: list[Group]) -> Result:

@@ -25,6 +25,28 @@ def panels(groups: list[Group]) -> list[Panel]:
     return [_panel(alike) for alike in together.values()]
 
 
+@dataclass(frozen=True, slots=True)
+class DoubtsOfAKind:
+    """All doubts of one kind: what was seen where, and what to do about them."""
+
+    kind: str
+    seen: list[tuple[str, str]]
+    remedies: list[str]
+
+
+def doubts_by_kind(groups: list[Group]) -> list[DoubtsOfAKind]:
+    """Return the groups' doubts by kind, each seen as a pair of the trials' label and a message."""
+    together: dict[str, DoubtsOfAKind] = {}
+    for group in groups:
+        for doubt in group.doubts:
+            kind = str(doubt.kind)
+            alike = together.setdefault(kind, DoubtsOfAKind(kind, [], []))
+            alike.seen.append((group.label, doubt.message))
+            if doubt.remedy not in alike.remedies:
+                alike.remedies.append(doubt.remedy)
+    return list(together.values())
+
+
 def usual(group: Group) -> list[SegmentSummary]:
     """Return the slip, and the segments that at least half of the answered packets have."""
     answered = max((part.delay.n for part in group.segments[1:]), default=0)

@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from delaylab.analysis.claims import Finding
-from delaylab.analysis.doubts import Doubt
 from delaylab.analysis.findings import findings
 from delaylab.analysis.group import Group, SegmentSummary
 from delaylab.dataset import Study, TrialRecord
 from delaylab.report import words
-from delaylab.report.arrange import Panel, panels
+from delaylab.report.arrange import DoubtsOfAKind, Panel, doubts_by_kind, panels
 from delaylab.report.charts import Chart, all_charts
 from delaylab.report.table1 import Part, table1
 from delaylab.report.way import drawing
@@ -51,7 +50,7 @@ class Page:
     findings: list[Finding]
     charts: list[Chart]
     table1: list[Part]
-    doubts: list[tuple[Doubt, list[str]]]
+    doubts: list[DoubtsOfAKind]
     unfinished: list[TrialRecord]
     missing: list[str]
 
@@ -67,7 +66,7 @@ def gather(study: Study, groups: list[Group]) -> Page:
         findings=found,
         charts=all_charts(groups),
         table1=table1(groups),
-        doubts=_doubts(groups),
+        doubts=doubts_by_kind(groups),
         unfinished=[trial for trial in study.trials if trial.status != "ok"],
         missing=[t for t in study.record.planned if t not in {x.id for x in study.trials}],
     )
@@ -123,11 +122,3 @@ def _largest_segment(groups: list[Group]) -> tuple[Group, SegmentSummary] | None
         return None
     _, index, part = max(known, key=lambda entry: entry[0])
     return groups[index], part
-
-
-def _doubts(groups: list[Group]) -> list[tuple[Doubt, list[str]]]:
-    together: dict[Doubt, list[str]] = {}
-    for group in groups:
-        for doubt in group.doubts:
-            together.setdefault(doubt, []).append(group.label)
-    return list(together.items())

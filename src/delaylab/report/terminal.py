@@ -11,17 +11,18 @@ from rich.table import Table
 from rich.text import Text
 
 from delaylab.analysis.claims import Finding
-from delaylab.analysis.doubts import Doubt
 from delaylab.analysis.findings import findings
 from delaylab.analysis.group import Group, groups
 from delaylab.analysis.statistics import Summary
 from delaylab.dataset import Study, read_study
 from delaylab.report import words
-from delaylab.report.arrange import Panel, panels, usual
+from delaylab.report.arrange import Panel, doubts_by_kind, panels, usual
 
 COLOURS = {"reproduced": "green", "not reproduced": "red", "not testable here": "yellow"}
 # Groups beside each other in a terminal of 100 columns.
 COLUMNS = 3
+# Doubts of one kind that are printed in full.
+SHOWN = 2
 ARROWS = {"sending": "→", "receiving": "←", "remote": "↻"}
 
 
@@ -98,13 +99,15 @@ def _cell(delays: Summary | None) -> str:
 
 
 def _print_doubts(console: Console, found: list[Group]) -> None:
-    together: dict[Doubt, list[str]] = {}
-    for group in found:
-        for doubt in group.doubts:
-            together.setdefault(doubt, []).append(group.label)
-    for doubt, where in together.items():
-        console.print(f"[yellow]warning[/] {escape('; '.join(where))}: {escape(doubt.message)}")
-        console.print(f"  [dim]{escape(doubt.remedy)}[/]", highlight=False)
+    for doubts in doubts_by_kind(found):
+        for label, message in doubts.seen[:SHOWN]:
+            line = f"[yellow]{doubts.kind}[/] {escape(label)}: {escape(message)}"
+            console.print(line, highlight=False)
+        more = len(doubts.seen) - SHOWN
+        if more > 0:
+            console.print(f"  and {more} more of this kind", style="dim", highlight=False)
+        for remedy in doubts.remedies[:SHOWN]:
+            console.print(f"  to do: {escape(remedy)}", style="dim", highlight=False)
 
 
 def _print_unfinished(console: Console, study: Study) -> None:

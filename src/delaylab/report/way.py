@@ -79,10 +79,9 @@ def _regions(stops: list[_Stop]) -> list[str]:
     parts: list[str] = []
     first = 0
     for index in range(1, len(stops) + 1):
-        if index < len(stops) and stops[index].region == stops[first].region:
-            inner = stops[index].leg == stops[first].leg
-            if inner:
-                continue
+        same = index < len(stops) and stops[index].region == stops[first].region
+        if same and stops[first].point != "wire":
+            continue
         left, right = stops[first].x - 15, stops[index - 1].x + 15
         parts.append(
             f'<rect x="{left:.1f}" y="2" width="{right - left:.1f}" height="{STATIONS + 6}" rx="7" '
