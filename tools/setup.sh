@@ -16,6 +16,7 @@ missing_packages() {
     command -v "${entry%%:*}" >/dev/null 2>&1 || [ -x "/usr/sbin/${entry%%:*}" ] || echo "${entry##*:}"
   done
   python3 -c 'import venv, ensurepip' 2>/dev/null || echo python3-venv
+  [ -e /usr/include/stdio.h ] || echo libc6-dev
 }
 
 install_packages() {

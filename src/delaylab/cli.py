@@ -97,6 +97,9 @@ def run(
     out: Annotated[Path | None, typer.Option(help="Where to put the dataset.")] = None,
     resume: Annotated[Path | None, typer.Option(help="Go on with a dataset.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="List the trials only.")] = False,
+    pcap: Annotated[
+        bool, typer.Option("--pcap", help="Keep the probe's packets as pcapng, for Wireshark.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Run a study: labs up, loads, probes, labs down; then its table and report."""
@@ -116,7 +119,7 @@ def run(
         return
     folder = resume or studies.begin(study or "", scale, chosen, out)
     try:
-        outcomes = studies.run(folder, Console(stderr=True))
+        outcomes = studies.run(folder, Console(stderr=True), pcap=pcap)
     except KeyboardInterrupt:
         console.print(f"\ninterrupted; finished trials are kept: delaylab run --resume {folder}")
         raise typer.Exit(INTERRUPTED) from None

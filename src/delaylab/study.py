@@ -118,8 +118,12 @@ def run(
     planned: list[Planned],
     on_end: Callable[[Outcome], None],
     on_start: Callable[[Planned], None],
+    *,
+    pcap: bool = False,
 ) -> list[Outcome]:
     """Run what is not finished yet. A trial that fails is recorded as failed, and the rest go on.
+
+    `pcap`: the packets themselves, too, below `pcap/`.
 
     A dataset that cannot be written ends the study: its finished trials are kept.
     """
@@ -129,13 +133,14 @@ def run(
         if item.id in done:
             continue
         on_start(item)
-        outcome = _run_one(out, item)
+        outcome = _run_one(out, item, out / "pcap" / item.id if pcap else None)
         on_end(outcome)
         outcomes.append(outcome)
+    dataset.write_trials_table(out)
     return outcomes
 
 
-def _run_one(out: Path, item: Planned) -> Outcome:
+def _run_one(out: Path, item: Planned, pcap: Path | None) -> Outcome:
     started = _now()
     common = {
         "id": item.id,
@@ -145,7 +150,7 @@ def _run_one(out: Path, item: Planned) -> Outcome:
         "started": started,
     }
     try:
-        recording = trial.run(item.combination, probe_id=item.index + 1)
+        recording = trial.run(item.combination, item.index + 1, pcap)
     except DelaylabError as error:
         record = {**common, "status": "failed", "reason": str(error), "ended": _now()}
         empty = [pl.DataFrame(schema=dict(schema)) for schema in dataset.TABLES.values()]

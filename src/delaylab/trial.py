@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -47,25 +48,37 @@ class _Instruments:
         return [s for s in (*self.taps, self.reflector, self.watch) if s is not None]
 
 
-def run(combination: Combination, probe_id: int) -> Recording:
-    """Bring the lab up, measure, take it down; DelaylabError if anything of it failed."""
+def run(combination: Combination, probe_id: int, pcap: Path | None = None) -> Recording:
+    """Bring the lab up, measure, take it down; DelaylabError if anything of it failed.
+
+    `pcap`: a folder for the packets themselves, one pcapng file per agent that taps.
+    """
     with temporary(combination.lab) as lab:
-        return measure(lab, combination, probe_id)
+        return measure(lab, combination, probe_id, pcap)
 
 
-def measure(lab: Lab, combination: Combination, probe_id: int) -> Recording:
-    """Measure in a lab that is up."""
+def measure(
+    lab: Lab, combination: Combination, probe_id: int, pcap: Path | None = None
+) -> Recording:
+    """Measure in a lab that is up.
+
+    Phases: `untapped`, at rest before the taps are on, so that their cost can be told; `before`,
+    at rest; `load`; `after`, at rest again.
+    """
     probe = combination.probe
     path = way(lab.plan, combination.lab, probe)
     responder = node_agent(probe.to)
     clock_before = _wall_minus_monotonic()
     icmp_before = _icmp(lab, responder)
-    with _listening(lab, path, probe, probe_id) as instruments:
+    at_rest = (probe.at_rest, probe.at_rest_interval or probe.interval)
+    with _listening(lab, probe, probe_id) as instruments:
         sender = _Sender(lab, path, probe, probe_id, instruments)
-        sender.run("before", probe.at_rest, probe.at_rest_interval or probe.interval)
+        sender.run("untapped", *at_rest)
+        _tap(instruments, lab, path, probe, probe_id, pcap)
+        sender.run("before", *at_rest)
         with loads.running(lab, combination.loads) as load:
             sender.run("load", probe.count, probe.interval, load.sessions)
-        sender.run("after", probe.at_rest, probe.at_rest_interval or probe.interval)
+        sender.run("after", *at_rest)
         taps, reflected, watched = _stop(instruments)
     icmp_after = _icmp(lab, responder)
     clock_step = _wall_minus_monotonic() - clock_before
@@ -166,23 +179,9 @@ def identifier(probe_id: int) -> int:
 
 
 @contextmanager
-def _listening(lab: Lab, path: Way, probe: ProbeSpec, probe_id: int) -> Iterator[_Instruments]:
-    """Taps, reflector and machine record; all ready when the block begins."""
+def _listening(lab: Lab, probe: ProbeSpec, probe_id: int) -> Iterator[_Instruments]:
+    """Reflector and machine record; both ready when the block begins."""
     instruments = _Instruments()
-    filter_ = {
-        "probe": probe_id,
-        "protocol": probe.protocol,
-        "ident": identifier(probe_id),
-        "ip": probe.ip,
-        "port": UDP_PORT,
-    }
-    for agent in dict.fromkeys(tap.agent for tap in path.taps):
-        wanted = [
-            {"name": tap.interface, "point": tap.point} for tap in path.taps if tap.agent == agent
-        ]
-        session = lab.session(agent)
-        session.start("tap", interfaces=wanted, filter=filter_, pcap=None)
-        instruments.taps.append(session)
     if probe.protocol == "udp":
         instruments.reflector = lab.node_session(probe.to)
         instruments.reflector.start(
@@ -196,6 +195,36 @@ def _listening(lab: Lab, path: Way, probe: ProbeSpec, probe_id: int) -> Iterator
         yield instruments
     finally:
         instruments.watch.close()
+
+
+def _tap(
+    instruments: _Instruments,
+    lab: Lab,
+    path: Way,
+    probe: ProbeSpec,
+    probe_id: int,
+    pcap: Path | None,
+) -> None:
+    """Switch the taps on; all are ready on return."""
+    filter_ = {
+        "probe": probe_id,
+        "protocol": probe.protocol,
+        "ident": identifier(probe_id),
+        "ip": probe.ip,
+        "port": UDP_PORT,
+    }
+    if pcap is not None:
+        pcap.mkdir(parents=True, exist_ok=True)
+    for agent in dict.fromkeys(tap.agent for tap in path.taps):
+        wanted = [
+            {"name": tap.interface, "point": tap.point} for tap in path.taps if tap.agent == agent
+        ]
+        file = None if pcap is None else str((pcap / f"{agent}.pcapng").resolve())
+        session = lab.session(agent)
+        session.start("tap", interfaces=wanted, filter=filter_, pcap=file)
+        instruments.taps.append(session)
+    for session in instruments.taps:
+        session.event(READY_S)
 
 
 def _stop(instruments: _Instruments) -> tuple[list[Result], Result | None, Result]:

@@ -60,6 +60,13 @@ def result(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "out"
 
 
+def tapped(study: dataset.Study, trial: dataset.TrialRecord) -> pl.DataFrame:
+    """A trial's packets but for those sent before its taps were on."""
+    table = packets(study.stamps(trial.id), study.probes(trial.id), trial.path)
+    assert table.filter(phase="untapped").height == 10
+    return table.filter(pl.col("phase") != "untapped")
+
+
 def test_every_trial_is_there_and_whole(result: Path) -> None:
     study = dataset.read_study(result)
     assert len(study.record.planned) == 9
@@ -87,7 +94,7 @@ def test_at_rest_every_point_sees_every_packet(result: Path) -> None:
     for trial in study.trials:
         if trial.factors["load"] != "rest":
             continue
-        table = packets(study.stamps(trial.id), study.probes(trial.id), trial.path)
+        table = tapped(study, trial)
         assert len(table) == 60 + 2 * 10
         missing = {name: table[name].null_count() for name in columns(trial.path)}
         assert not any(missing.values()), (trial.id, missing)
@@ -96,8 +103,7 @@ def test_at_rest_every_point_sees_every_packet(result: Path) -> None:
 def test_every_scheduled_packet_is_accounted_for_at_every_point(result: Path) -> None:
     study = dataset.read_study(result)
     for trial in study.trials:
-        table = packets(study.stamps(trial.id), study.probes(trial.id), trial.path)
-        found = account(table, [trial])
+        found = account(tapped(study, trial), [trial])
         assert found.scheduled == 80
         for point in found.points:
             assert point.seen + point.unseen + point.lost == 80, point

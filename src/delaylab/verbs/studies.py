@@ -60,7 +60,7 @@ def planned_in(folder: Path) -> list[study.Planned]:
     return [trial for trial in planned if trial.id in wanted]
 
 
-def run(folder: Path, console: Console) -> list[study.Outcome]:
+def run(folder: Path, console: Console, *, pcap: bool = False) -> list[study.Outcome]:
     """Run what is left of a study's trials."""
     planned = planned_in(folder)
     progress = Progress(
@@ -81,7 +81,7 @@ def run(folder: Path, console: Console) -> list[study.Outcome]:
         def on_end(_: study.Outcome) -> None:
             progress.advance(bar)
 
-        return study.run(folder, planned, on_end, on_start)
+        return study.run(folder, planned, on_end, on_start, pcap=pcap)
 
 
 def finish(folder: Path, console: Console) -> Path:
