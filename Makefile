@@ -41,7 +41,7 @@ test-python: setup
 	$(VENV)/pytest
 
 test-slow: setup
-	$(VENV)/pytest -m slow --override-ini addopts=-q tests
+	$(VENV)/pytest --override-ini "addopts=-q --strict-markers" -m slow
 
 bench: setup
 	$(VENV)/python -m benches

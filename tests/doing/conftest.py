@@ -111,7 +111,7 @@ def nobody(delaylab: Run, tmp_path: Path, run_directory: Path) -> Run:
 def _python_for_all() -> str:
     """A Python of this version that everybody may run: this one may be in root's home."""
     for python in (os.path.realpath(sys.executable), "/usr/bin/python3"):
-        asked = "import sys; sys.exit(sys.version_info[:2] != %r)" % (sys.version_info[:2],)
+        asked = f"import sys; sys.exit(sys.version_info[:2] != {sys.version_info[:2]})"
         try:
             if not subprocess.run([python, "-c", asked], user=65534, check=False).returncode:
                 return python

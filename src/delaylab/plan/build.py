@@ -29,7 +29,7 @@ def build(
     """The plan of a lab; NotHere if one of its nodes cannot run.
 
     `name`: of this running lab, if not the file's. `accounting`: a cgroup for every agent, so that
-    CPU time can be told apart by node (costs time in large labs).
+    CPU time can be told apart by node (costs time in large labs; control groups need root).
     """
     name = name or lab.lab
     for node, spec in lab.nodes.items():
@@ -41,7 +41,7 @@ def build(
     for index, addresses in enumerate(assign(lab, stacks)):
         network.add_link(index, addresses)
     agents = [
-        replace(agent, cgroup=bool(agent.cpus) or accounting)
+        replace(agent, cgroup=rights.root and (bool(agent.cpus) or accounting))
         for agent in _agents(lab, kinds, with_wire=network.crosses)
     ]
     interfaces: dict[str, tuple[Interface, ...]] = {
