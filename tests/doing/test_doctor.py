@@ -1,0 +1,84 @@
+"""`delaylab doctor` tries what it names; `shell` gives a terminal; `schema` is one."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import select
+import subprocess
+import time
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from delaylab.spec.source import read
+from delaylab.studies import FOLDER
+from tests.doing.conftest import DELAYLAB, Run, as_json
+
+EXAMPLES = Path(__file__).parent.parent.parent / "examples"
+
+
+@pytest.mark.root
+def test_doctor_as_root(delaylab: Run) -> None:
+    checks = {
+        (check["group"], check["name"]): check for check in as_json(delaylab("doctor", "--json"))
+    }
+    for kind in ("native", "shared", "netns"):
+        assert checks["kind", kind]["usable"], checks["kind", kind]
+    points = [check for (group, _), check in checks.items() if group == "point"]
+    assert len(points) == 10
+    assert all(point["usable"] for point in points), points
+    assert checks["tool", "stress-ng"]["usable"]
+
+
+@pytest.mark.root
+def test_doctor_names_what_root_adds(nobody: Run) -> None:
+    checks = {check["name"]: check for check in as_json(nobody("doctor", "--json"))}
+    assert checks["netns"]["usable"]
+    for right in ("this machine's own interfaces", "CPU sets"):
+        if os.geteuid() == 0:  # then `nobody` is one
+            assert not checks[right]["usable"]
+        if not checks[right]["usable"]:
+            assert checks[right]["why_not"]
+            assert checks[right]["fix"]
+
+
+@pytest.mark.root
+def test_a_shell_has_a_terminal(delaylab: Run, testbed: Path) -> None:
+    delaylab("up", str(testbed))
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [str(DELAYLAB), "shell", "probe"],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        env={**os.environ, "SHELL": "/bin/sh", "TERM": "dumb"},
+        start_new_session=True,
+    )
+    os.close(theirs)
+    os.write(ours, b"tty >/dev/null && echo a-$((40+2))-terminal; hostname; exit 3\n")
+    output = b""
+    deadline = time.monotonic() + 20
+    while process.poll() is None and time.monotonic() < deadline:
+        if select.select([ours], [], [], 0.1)[0]:
+            output += os.read(ours, 4096)
+    os.close(ours)
+    assert process.wait(timeout=10) == 3
+    assert b"a-42-terminal" in output
+    assert b"probe" in output
+
+
+@pytest.mark.parametrize("kind", ["lab", "study"])
+def test_schemas_accept_what_is_shipped(delaylab: Run, kind: str) -> None:
+    schema = json.loads(delaylab("schema", kind).stdout)
+    jsonschema.Draft202012Validator.check_schema(schema)
+    files = {
+        "lab": [EXAMPLES / "testbed.yaml", EXAMPLES / "triangle.yaml"],
+        "study": [*FOLDER.glob("*.yaml"), EXAMPLES / "udp-rates.yaml"],
+    }
+    for path in files[kind]:
+        jsonschema.validate(read(path).data, schema)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({"lab": "x", "nods": {}}, schema)
