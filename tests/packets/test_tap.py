@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -102,3 +103,23 @@ def test_a_full_disk_is_an_error_that_names_the_file(joined: Pair) -> None:
     assert answer.error is not None
     assert answer.error["what"] == "write capture /dev/full"
     assert "No space left" in answer.error["why"]
+
+
+def test_packets_that_find_the_ring_full_are_counted(joined: Pair) -> None:
+    """A tap that does not run for as long as its ring is too small for."""
+    count = 100_000
+    with joined.agent(joined.left) as sender, joined.agent(joined.right) as watcher:
+        watcher.start(tap("far", "right"))
+        watcher.process.send_signal(signal.SIGSTOP)
+        try:
+            answer = sender.run(probe(count=count, interval_ns=0, stamps=["app"]))
+        finally:
+            watcher.process.send_signal(signal.SIGCONT)
+        seen = watcher.stop()
+    assert answer.done is not None
+    assert answer.done["replied"] == count
+    assert seen.done is not None
+    (far,) = seen.done["interfaces"]
+    assert far["dropped"] > 0, "the ring must have been full"
+    assert far["packets"] + far["dropped"] == 2 * count
+    assert len(seen.tables["stamps"]) == far["packets"]

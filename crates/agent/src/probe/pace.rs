@@ -17,8 +17,8 @@ const REPLY_SPIN_NS: i64 = 200_000;
 /// The client's orders are looked for at least this often: 50 ms.
 const ORDERS_NS: i64 = 50_000_000;
 /// A real-time thread that runs for 95 % of a second is stopped for the rest of it
-/// (sched_rt_runtime_us). This one rests a tenth of its time, in small parts.
-const REST_NS: i64 = 100_000;
+/// (sched_rt_runtime_us; -1 lifts that). This one rests a tenth of its time, in small parts.
+const REST_NS: i64 = 40_000;
 const AWAKE_PER_REST: i64 = 9;
 /// How far the thread may run ahead of its rests.
 const DEBT_NS: i64 = 5_000_000;
@@ -26,7 +26,8 @@ const DEBT_NS: i64 = 5_000_000;
 /// The state of waiting.
 #[derive(Debug)]
 pub struct Pace {
-    realtime: bool,
+    /// Whether the kernel would stop this thread if it never rested.
+    rests: bool,
     reply_until: i64,
     looked: i64,
     margin: i64,
@@ -37,7 +38,14 @@ pub struct Pace {
 
 impl Pace {
     pub fn new(realtime: bool, now: i64) -> Self {
-        Self { realtime, reply_until: 0, looked: now, margin: 100_000, debt: 0, accounted: now }
+        Self {
+            rests: realtime && throttled(),
+            reply_until: 0,
+            looked: now,
+            margin: 100_000,
+            debt: 0,
+            accounted: now,
+        }
     }
 
     /// A packet was sent: its reply may come at any moment.
@@ -55,7 +63,7 @@ impl Pace {
     fn must_rest(&mut self, now: i64) -> bool {
         self.debt += (now - self.accounted).max(0);
         self.accounted = now;
-        self.realtime && self.debt > DEBT_NS
+        self.rests && self.debt > DEBT_NS
     }
 
     /// Waits for a packet or an order, but not past the margin before `next`; returns whether
@@ -94,4 +102,10 @@ impl Pace {
         let margin = (self.margin - self.margin / 16).max(late + late / 4);
         self.margin = margin.clamp(*MARGIN_NS.start(), *MARGIN_NS.end());
     }
+}
+
+/// Whether the kernel limits real-time threads; if it does not say so, it does.
+fn throttled() -> bool {
+    let limit = std::fs::read_to_string("/proc/sys/kernel/sched_rt_runtime_us");
+    limit.map_or(true, |limit| limit.trim() != "-1")
 }
