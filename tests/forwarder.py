@@ -52,6 +52,7 @@ def received(source: socket.socket) -> tuple[bytes, int] | None:
 def forward(left: socket.socket, right: socket.socket, delays: dict[socket.socket, int]) -> None:
     """Until standard input ends."""
     other = {left: right, right: left}
+    inputs = [left.fileno(), right.fileno(), 0]
     waiting: list[tuple[int, int, bytes, socket.socket]] = []
     number = 0
     while True:
@@ -67,7 +68,7 @@ def forward(left: socket.socket, right: socket.socket, delays: dict[socket.socke
         left_ns = waiting[0][0] - now if waiting else IDLE_MS * 10**6
         if left_ns > SPIN_NS:
             # select() and not poll(), whose milliseconds are too coarse.
-            ready, _, _ = select.select((left, right, 0), (), (), (left_ns - SPIN_NS) / 1e9)
+            ready, _, _ = select.select(inputs, [], [], (left_ns - SPIN_NS) / 1e9)
             if 0 in ready and not os.read(0, 1):
                 return
 

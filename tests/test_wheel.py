@@ -37,7 +37,8 @@ def test_it_pings_from_an_empty_environment(wheel: Path, tmp_path: Path) -> None
     subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "env")], check=True)
     tools = tmp_path / "env" / "bin"
     requirements = ROOT / "requirements.txt"
-    install = [tools / "pip", "install", "--quiet", "--constraint", requirements, wheel]
+    options = ["--quiet", "--constraint", str(requirements)]
+    install = [str(tools / "pip"), "install", *options, str(wheel)]
     subprocess.run(install, check=True)
     done = subprocess.run(
         [tools / "delaylab", "ping", "-c", "3", "-i", "10ms", "--json", "127.0.0.1"],

@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from agents import Pair, pair
+
+from tests.packets.agents import Pair, pair
 
 
 @pytest.fixture

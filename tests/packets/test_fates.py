@@ -10,8 +10,9 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from agents import Agent, Pair, agent_binary, probe, run
-from paths import SENDER_PATH, assert_whole_and_ordered
+
+from tests.packets.agents import Agent, Pair, agent_binary, probe, run
+from tests.packets.paths import SENDER_PATH, assert_whole_and_ordered
 
 INTERVAL_NS = 10_000_000
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import polars as pl
 import pytest
-from agents import Pair, address, probe, run
-from paths import REPLY, REQUEST, SENDER_PATH, Path, assert_whole_and_ordered
+
+from tests.packets.agents import Pair, address, probe, run
+from tests.packets.paths import REPLY, REQUEST, SENDER_PATH, Path, assert_whole_and_ordered
 
 REFLECTOR_PATH: Path = [
     (REQUEST, "stack"),

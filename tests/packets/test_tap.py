@@ -9,8 +9,9 @@ from typing import Any
 
 import polars as pl
 import pytest
-from agents import Pair, address, probe, run
-from paths import REPLY, REQUEST, SENDER_PATH, assert_whole_and_ordered
+
+from tests.packets.agents import Pair, address, probe, run
+from tests.packets.paths import REPLY, REQUEST, SENDER_PATH, assert_whole_and_ordered
 
 
 def tap(point: str, interface: str, **fields: Any) -> dict[str, Any]:
