@@ -9,13 +9,14 @@ from collections.abc import Callable
 from datetime import date
 from pathlib import Path
 
-from benches import labs, rates, rtt, schedule
+from benches import labs, rates, rtt, schedule, taps
 from benches.section import Section
 from delaylab.machine import cpu_name
 
 PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 ALL: dict[str, Callable[[], Section]] = {
     "rates": rates.run,
+    "taps": taps.run,
     "rtt": rtt.run,
     "schedule": schedule.run,
     "labs": labs.run,

@@ -33,7 +33,7 @@ def run() -> Section:
     medians: dict[str, list[float]] = {name: [] for name in tools}
     tails: dict[str, list[float]] = {name: [] for name in tools}
     with pair() as (lab, far):
-        server = start_in(lab, FAR, "irtt", "server", "-b", f"{far}:2112")
+        server = start_in(lab, FAR, "irtt", "server", "-i", "1us", "-b", f"{far}:2112")
         try:
             assert server.stdout is not None
             while b"starting IPv4 listener" not in server.stdout.readline():

@@ -38,7 +38,7 @@ def run() -> Section:
         ("delaylab", 50_000, _ours),
     ]
     with pair() as (lab, far):
-        server = start_in(lab, FAR, "irtt", "server", "-b", f"{far}:2112")
+        server = start_in(lab, FAR, "irtt", "server", "-i", "1us", "-b", f"{far}:2112")
         try:
             assert server.stdout is not None
             while b"starting IPv4 listener" not in server.stdout.readline():
@@ -85,11 +85,17 @@ def _measure(
             "-s",
             "64",
             "-B",
-            "65536",
+            "8192",
             "-w",
             str(path),
         ]
-        argv += ["--time-stamp-precision=nano", "-Z", "root", "icmp[0] = 8 or udp port 2112"]
+        argv += [
+            "--immediate-mode",
+            "--time-stamp-precision=nano",
+            "-Z",
+            "root",
+            "icmp[0] = 8 or udp port 2112",
+        ]
         capture = start_in(lab, FAR, *argv)
         assert capture.stderr is not None
         while b"listening on" not in capture.stderr.readline():
