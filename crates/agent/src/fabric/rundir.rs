@@ -36,7 +36,7 @@ impl RunDir {
             .fix(format!("take it down first: delaylab down {lab}")));
         };
         sweep(&directory.folders());
-        directory.empty(Some(LOCK)).map_err(failed)?;
+        directory.empty().map_err(failed)?;
         directory.record(&[]).map_err(failed)?;
         Ok(directory)
     }
@@ -53,7 +53,14 @@ impl RunDir {
         let lock_path = path.join(LOCK);
         loop {
             let mut options = OpenOptions::new();
-            let lock = options.read(true).append(true).create(true).open(&lock_path)?;
+            let lock = match options.read(true).append(true).create(true).open(&lock_path) {
+                // An empty directory is what a killed keeper may leave: a sweep took it for one.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    DirBuilder::new().recursive(true).mode(0o700).create(path)?;
+                    continue;
+                }
+                lock => lock?,
+            };
             match lock.try_lock() {
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => return Ok(None),
@@ -94,16 +101,19 @@ impl RunDir {
     }
 
     /// Removes the directory and the files in it; of directories in it, none.
+    ///
+    /// The lock goes last: whatever is left half-way is still known as a lab's, or is empty.
     pub fn remove(self) -> io::Result<()> {
-        self.empty(None)?;
+        self.empty()?;
+        fs::remove_file(self.path.join(LOCK))?;
         fs::remove_dir(&self.path)
     }
 
-    fn empty(&self, keep: Option<&str>) -> io::Result<()> {
+    /// Removes all files but the lock.
+    fn empty(&self) -> io::Result<()> {
         for entry in fs::read_dir(&self.path)? {
             let entry = entry?;
-            let kept = keep.is_some_and(|name| entry.file_name() == name);
-            if !kept && !entry.file_type()?.is_dir() {
+            if entry.file_name() != LOCK && !entry.file_type()?.is_dir() {
                 fs::remove_file(entry.path())?;
             }
         }

@@ -18,7 +18,11 @@ pub fn sweep(directory: &Path) -> Result<(), Failure> {
     };
     for entry in entries {
         let path = entry.map_err(|error| Failure::new(what(directory), error))?.path();
-        let Some(stale) = RunDir::take_over(&path) else { continue };
+        let Some(stale) = RunDir::take_over(&path) else {
+            // Of a keeper killed before it had its lock; refused if there is anything in it.
+            let _ = fs::remove_dir(&path);
+            continue;
+        };
         cgroups::remove(&stale.folders()).map_err(|error| Failure::new(what(&path), error))?;
         stale.remove().map_err(|error| Failure::new(what(&path), error))?;
     }
