@@ -155,7 +155,8 @@ def test_a_native_node_on_this_machine_reaches_the_lab(delaylab: Run, tmp_path: 
         pytest.skip("only root may add to this machine's interfaces")
     before = machine_interfaces()
     path = tmp_path / "here.yaml"
-    path.write_text("lab: here\nnodes: {me: {kind: native}, far: {}}\nlinks: [{join: [me, far]}]\n")
+    lab = f"lab: here{os.getpid()}\nnodes: {{me: {{kind: native}}, far: {{}}}}\n"
+    path.write_text(lab + "links: [{join: [me, far]}]\n")
     up = as_json(delaylab("up", str(path), "--json"))
     address = up["nodes"][1]["interfaces"][0]["addresses"][0].split("/")[0]
     assert len(machine_interfaces() - before) == 1

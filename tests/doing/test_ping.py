@@ -16,8 +16,8 @@ from delaylab.lab import Lab, temporary
 from delaylab.spec import LabSpec
 from tests.doing.conftest import DELAYLAB, Run, as_json
 
-ROUNDS = 5
-COUNT = 150
+ROUNDS = 9
+COUNT = 100
 MAY_EXCEED_US = 5
 
 
