@@ -12,7 +12,7 @@ use delaylab_os::poll::{self, Want};
 use delaylab_os::process::{self, PidFd, Side};
 use delaylab_os::report::{self, Receiver};
 use delaylab_os::signals::{self, EndSignals};
-use delaylab_os::{pipe, title};
+use delaylab_os::{memory, pipe, title};
 use delaylab_proto::{Failure, Reply};
 use serde_json::{Value, json};
 
@@ -21,7 +21,7 @@ use super::groups::Groups;
 use super::init::{self, Lab};
 use super::member::Member;
 use super::network::Network;
-use super::plan::{Build, Plan, check_name};
+use super::plan::{Build, Plan, Space, check_name};
 use super::report::Report;
 use super::rundir::RunDir;
 use crate::serve::fields;
@@ -31,7 +31,6 @@ const SIGKILL: i32 = 9;
 
 /// Takes one request from standard input, builds the lab, and keeps it until it is told to end.
 pub fn keep() -> ExitCode {
-    title::make_room();
     let Ok(mut session) = session::stdio().map(|(input, output)| Session::new(input, output))
     else {
         return ExitCode::FAILURE;
@@ -52,6 +51,7 @@ fn run(session: &mut Session) -> Result<(), Failure> {
         return Err(Failure::new("build a lab", "the request's `op` is not `build`"));
     }
     let began = Instant::now();
+    title::make_room().map_err(|error| Failure::new("name the process", error))?;
     let build: Build = fields(request)?;
     check_name(&build.lab).map_err(|why| Failure::new("build a lab", why))?;
     let signals = EndSignals::block().map_err(|error| Failure::new("hold back signals", error))?;
@@ -95,7 +95,8 @@ impl Keeper {
             }
         };
         let failed = |error: io::Error| Failure::new("start the lab", error);
-        let members = members(&build.plan, &directory, &groups);
+        let members = members(&build.plan, &directory, &groups, &network);
+        memory::trim();
         let user = namespace::user();
         let (sender, reports) = report::channel().map_err(failed)?;
         let mut spaces_of_lab = Namespaces::CLONE_NEWPID | Namespaces::CLONE_NEWNS;
@@ -234,7 +235,12 @@ fn asked_to_end(session: &mut Session) -> Result<bool, Failure> {
     Ok(session.orders()?.iter().any(|order| matches!(order, Order::Stop | Order::Closed)))
 }
 
-fn members<'a>(plan: &'a Plan, directory: &RunDir, groups: &Groups) -> Vec<Member<'a>> {
+fn members<'a>(
+    plan: &'a Plan,
+    directory: &RunDir,
+    groups: &Groups,
+    network: &Network,
+) -> Vec<Member<'a>> {
     let agents = plan.agents.iter().zip(&groups.folders).enumerate();
     agents
         .map(|(index, (agent, folders))| Member {
@@ -244,6 +250,7 @@ fn members<'a>(plan: &'a Plan, directory: &RunDir, groups: &Groups) -> Vec<Membe
             cgroups: folders.values().cloned().collect::<Vec<PathBuf>>(),
             affinity: agent.cpus.clone().filter(|_| !groups.has_cpus[index]),
             network: None,
+            has_bridges: agent.network == "new" && network.has_bridges(Space::Of(index)),
         })
         .collect()
 }

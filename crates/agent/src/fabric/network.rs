@@ -119,6 +119,11 @@ impl<'a> Network<'a> {
         self.locals.get_mut(&space).expect("every space is an agent's")
     }
 
+    /// Whether the plan makes a bridge there.
+    pub fn has_bridges(&self, space: Space) -> bool {
+        self.locals.get(&space).is_some_and(|local| !local.bridges.is_empty())
+    }
+
     fn space(&self, agent: &str) -> Result<Space, Failure> {
         let found = self.spaces.get(agent).copied();
         found.ok_or_else(|| Failure::new("read the plan", format!("no agent is named `{agent}`")))
