@@ -1,25 +1,30 @@
 //! Kernel parameters (sysctl(8)) of the current namespaces.
 
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, open, openat};
 use nix::sys::stat::Mode;
 
-/// The parameters of a network namespace: those whose names begin with `net`.
-///
-/// The kernel caches `/proc/sys/net` of all namespaces under one name and searches them one by one
-/// (fs/proc/proc_sysctl.c, `proc_sys_compare`), so it is looked up only once for each.
+/// The parameters that the current network namespace has of its own: those whose names begin with
+/// `net`.
 #[derive(Debug)]
 pub struct OfNetwork(OwnedFd);
 
 impl OfNetwork {
-    /// Of the network namespace that this process is in now.
-    pub fn current() -> io::Result<Self> {
+    /// Of the network namespace that this process is in now, found in `proc`, a mount of its own, or
+    /// else in `/proc`.
+    ///
+    /// A mount keeps the `sys/net` of all namespaces under one name and searches them one by one
+    /// (fs/proc/proc_sysctl.c, `proc_sys_compare`): hundreds of namespaces want several mounts.
+    pub fn current(proc: Option<BorrowedFd<'_>>) -> io::Result<Self> {
         let flags = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
-        Ok(Self(open("/proc/sys/net", flags, Mode::empty())?))
+        Ok(Self(match proc {
+            Some(proc) => openat(proc, "sys/net", flags, Mode::empty())?,
+            None => open("/proc/sys/net", flags, Mode::empty())?,
+        }))
     }
 
     /// Sets the parameter `name`, written as sysctl(8) takes it; those of other namespaces too.

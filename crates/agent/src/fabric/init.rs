@@ -1,17 +1,20 @@
 //! pid 1 of a lab: starts the agents, builds the network, reaps. Its death ends them all.
 
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 
 use delaylab_os::process::{self, Ended, PidFd, Side};
 use delaylab_os::report::Sender;
 use delaylab_os::{mount, namespace, pipe, poll, title};
 use delaylab_proto::Failure;
 
-use super::member::Member;
+use super::member::{Lent, Member};
 use super::network::Network;
 use super::plan::{Build, Space};
 use super::report::{Report, tell};
+
+/// How many agents set their sysctls by one mount of `/proc`.
+const AGENTS_PER_PROC: usize = 32;
 
 /// What the keeper made ready for pid 1.
 pub struct Lab<'a> {
@@ -55,12 +58,16 @@ fn start(lab: Lab, keeper: &Sender) -> Result<Vec<i32>, Failure> {
     // Refused where the system's /proc is covered in part (some containers): ours shows outer pids then.
     let _ = mount::proc();
     let (reader, writer) = pipe::pair().map_err(failed("make a pipe"))?;
-    let mut configured = Some(writer);
+    let mut lent = Lent { configured: Some(writer), proc: None };
     let mut pids = Vec::with_capacity(lab.members.len());
     for member in lab.members {
-        pids.push(start_member(member, lab.spaces, &pids, keeper, &mut configured)?);
+        if member.index % AGENTS_PER_PROC == 0 {
+            // Refused where a new /proc is: the one there is will do, more slowly.
+            lent.proc = mount::detached_proc().ok();
+        }
+        pids.push(start_member(member, lab.spaces, &pids, keeper, &mut lent)?);
     }
-    drop(configured);
+    drop(lent);
     // The end comes when every agent has its namespaces as they shall be, or has died.
     poll::wait(&[(reader.as_fd(), poll::Want::Read)], None)
         .map_err(failed("wait for the agents"))?;
@@ -74,7 +81,7 @@ fn start_member(
     spaces: &[Space],
     pids: &[i32],
     keeper: &Sender,
-    configured: &mut Option<OwnedFd>,
+    lent: &mut Lent,
 ) -> Result<i32, Failure> {
     let name = &member.agent.name;
     let failed = |error: io::Error| Failure::new(format!("start agent {name}"), error);
@@ -86,7 +93,7 @@ fn start_member(
     match process::clone(Member::namespaces(member.agent)).map_err(failed)? {
         Side::Parent(pid) => Ok(pid),
         Side::Child => {
-            let lived = member.live(keeper, configured.take());
+            let lived = member.live(keeper, std::mem::take(lent));
             std::process::exit(i32::from(lived.is_err()));
         }
     }

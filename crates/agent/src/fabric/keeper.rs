@@ -14,6 +14,8 @@ use delaylab_os::report::{self, Receiver};
 use delaylab_os::signals::{self, EndSignals};
 use delaylab_os::{memory, pipe, title};
 use delaylab_proto::{Failure, Reply};
+use serde::Serialize;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::cgroups;
@@ -24,7 +26,6 @@ use super::network::Network;
 use super::plan::{Build, Plan, Space, check_name};
 use super::report::Report;
 use super::rundir::RunDir;
-use crate::serve::fields;
 use crate::session::{self, Order, Session};
 
 const SIGKILL: i32 = 9;
@@ -46,13 +47,15 @@ pub fn keep() -> ExitCode {
 }
 
 fn run(session: &mut Session) -> Result<(), Failure> {
-    let Some(request) = session.request()? else { return Ok(()) };
-    if request.get("op") != Some(&Value::from("build")) {
-        return Err(Failure::new("build a lab", "the request's `op` is not `build`"));
-    }
+    let Some(request) = session.request_frame()? else { return Ok(()) };
     let began = Instant::now();
     title::make_room().map_err(|error| Failure::new("name the process", error))?;
-    let build: Build = fields(request)?;
+    let build: Build = serde_json::from_slice(&request.payload)
+        .map_err(|error| Failure::new("read the request to build a lab", error))?;
+    drop(request);
+    if build.op != "build" {
+        return Err(Failure::new("build a lab", "the request's `op` is not `build`"));
+    }
     check_name(&build.lab).map_err(|why| Failure::new("build a lab", why))?;
     let signals = EndSignals::block().map_err(|error| Failure::new("hold back signals", error))?;
     let mut keeper = Keeper::start(&build, signals, session)?;
@@ -69,6 +72,13 @@ struct Keeper {
     reports: Receiver,
     pid: i32,
     init: PidFd,
+}
+
+/// `lab.json`.
+#[derive(Serialize)]
+struct Described<'a> {
+    record: Option<&'a RawValue>,
+    keeper: &'a Value,
 }
 
 /// Why a lab ends.
@@ -138,7 +148,7 @@ impl Keeper {
             "warnings": self.groups.warnings,
             "elapsed_ns": u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX),
         });
-        let record = json!({"record": build.record, "keeper": done});
+        let record = Described { record: build.record.as_deref(), keeper: &done };
         self.directory.describe(&record).map_err(failed)?;
         session.reply(&Reply::Done(done))?;
         if build.linger {

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 
@@ -39,6 +39,15 @@ pub struct Member<'a> {
     pub has_bridges: bool,
 }
 
+/// What pid 1 lends to new agents until they are ready.
+#[derive(Default)]
+pub struct Lent {
+    /// Closed by all once their namespaces are as they shall be.
+    pub configured: Option<OwnedFd>,
+    /// A `/proc` that few other agents use, to set sysctls by.
+    pub proc: Option<OwnedFd>,
+}
+
 impl Member<'_> {
     /// The namespaces that its process is made with.
     pub fn namespaces(agent: &Agent) -> Namespaces {
@@ -53,18 +62,18 @@ impl Member<'_> {
         flags
     }
 
-    /// The life of an agent; `configured` is closed once its namespaces are as they shall be.
-    pub fn live(self, keeper: &Sender, configured: Option<OwnedFd>) -> Result<(), Failure> {
-        let listener = match self.prepare() {
+    /// The life of an agent.
+    pub fn live(self, keeper: &Sender, lent: Lent) -> Result<(), Failure> {
+        let listener = match self.prepare(&lent) {
             Ok(listener) => listener,
             Err(failure) => return tell(keeper, &Report::Failed(failure)),
         };
-        drop(configured);
+        drop(lent);
         tell(keeper, &Report::Ready(self.index))?;
         self.accept(&listener)
     }
 
-    fn prepare(&self) -> Result<UnixListener, Failure> {
+    fn prepare(&self, lent: &Lent) -> Result<UnixListener, Failure> {
         let agent = self.agent;
         let failed = |what: &str| {
             let what = format!("{what} of {}", agent.name);
@@ -89,7 +98,7 @@ impl Member<'_> {
         if let (true, Some(name)) = (has(agent, Isolate::Uts), &agent.hostname) {
             namespace::set_hostname(name).map_err(failed("set the hostname"))?;
         }
-        self.set_sysctls()?;
+        self.set_sysctls(lent)?;
         UnixListener::bind(&self.socket).map_err(|error| {
             let what = format!("listen on {}", self.socket.display());
             Failure::new(what, error).fix("a socket's path has at most 107 bytes")
@@ -106,9 +115,9 @@ impl Member<'_> {
         Ok(())
     }
 
-    fn set_sysctls(&self) -> Result<(), Failure> {
+    fn set_sysctls(&self, lent: &Lent) -> Result<(), Failure> {
         let name = &self.agent.name;
-        let network = sysctl::OfNetwork::current()
+        let network = sysctl::OfNetwork::current(lent.proc.as_ref().map(OwnedFd::as_fd))
             .map_err(|error| Failure::new(format!("find the sysctls of {name}"), error))?;
         let tables = if self.has_bridges { BRIDGE_TABLES } else { [].as_slice() };
         let tables = tables.iter().map(|&table| (table, "0"));
