@@ -58,7 +58,7 @@ fn start(lab: Lab, keeper: &Sender) -> Result<Vec<i32>, Failure> {
     // Refused where the system's /proc is covered in part (some containers): ours shows outer pids then.
     let _ = mount::proc();
     let (reader, writer) = pipe::pair().map_err(failed("make a pipe"))?;
-    let mut lent = Lent { configured: Some(writer), proc: None };
+    let mut lent = Lent { _configured: Some(writer), proc: None };
     let mut pids = Vec::with_capacity(lab.members.len());
     for member in lab.members {
         if member.index % AGENTS_PER_PROC == 0 {

@@ -43,7 +43,7 @@ pub struct Member<'a> {
 #[derive(Default)]
 pub struct Lent {
     /// Closed by all once their namespaces are as they shall be.
-    pub configured: Option<OwnedFd>,
+    pub _configured: Option<OwnedFd>,
     /// A `/proc` that few other agents use, to set sysctls by.
     pub proc: Option<OwnedFd>,
 }
