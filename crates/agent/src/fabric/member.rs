@@ -14,6 +14,7 @@ use delaylab_proto::Failure;
 
 use super::plan::{Agent, Isolate};
 use super::report::{Report, tell};
+use super::roster::Writer;
 use crate::serve;
 
 /// Bridged packets are the lab's, not the firewall's: br_netfilter, where it is loaded, would filter
@@ -42,8 +43,8 @@ pub struct Member<'a> {
 /// What pid 1 lends to new agents until they are ready.
 #[derive(Default)]
 pub struct Lent {
-    /// Closed by all once their namespaces are as they shall be.
-    pub _configured: Option<OwnedFd>,
+    /// Where agents say that their namespaces are as they shall be.
+    pub roster: Option<Writer>,
     /// A `/proc` that few other agents use, to set sysctls by.
     pub proc: Option<OwnedFd>,
 }
@@ -68,6 +69,10 @@ impl Member<'_> {
             Ok(listener) => listener,
             Err(failure) => return tell(keeper, &Report::Failed(failure)),
         };
+        if let Some(roster) = &lent.roster {
+            // Its reader ends only with the lab, or after a failure that was told.
+            let _ = roster.configured(self.index);
+        }
         drop(lent);
         tell(keeper, &Report::Ready(self.index))?;
         self.accept(&listener)

@@ -15,6 +15,7 @@ mod message;
 mod network;
 mod plan;
 mod report;
+mod roster;
 mod rundir;
 mod sweep;
 

@@ -12,6 +12,7 @@ use delaylab_proto::Failure;
 use super::batch::{Batch, Verb};
 use super::message::{self, Place};
 use super::plan::{Bridge, End, Operation, Plan, Space};
+use super::roster::Roster;
 
 const LOOPBACK: u32 = 1;
 /// IFNAMSIZ without the final zero.
@@ -160,36 +161,51 @@ impl<'a> Network<'a> {
         Err(Failure::new(what, "the plan makes no such interface there before this operation"))
     }
 
-    /// Builds it. `pids[i]` is the process that holds [`Space::Of`]`(i)`; the caller is in the
-    /// machine's namespace, and afterwards in any of the lab's.
-    pub fn build(mut self, pids: &[i32]) -> Result<(), Failure> {
-        self.build_veths(pids)?;
+    /// Builds it, each veth as soon as the agents at its ends are there; false if an agent died
+    /// meanwhile, of which pid 1 tells. The caller is in the machine's namespace, and afterwards in
+    /// any of the lab's.
+    pub fn build(mut self, roster: &mut Roster) -> Result<bool, Failure> {
+        if !self.build_veths(roster)? || !roster.wait_for_all().map_err(unreadable)? {
+            return Ok(false);
+        }
         // The machine's comes first: where this process is before it enters any other.
         for (space, local) in std::mem::take(&mut self.locals) {
             if let Space::Of(index) = space {
-                enter(pids[index], local.agent)?;
+                enter(roster, index, local.agent)?;
             }
             self.build_local(space, local)?;
         }
-        Ok(())
+        Ok(true)
     }
 
-    fn build_veths(&self, pids: &[i32]) -> Result<(), Failure> {
-        let Some((_, spaces)) = self.veths.first() else { return Ok(()) };
+    fn build_veths(&mut self, roster: &mut Roster) -> Result<bool, Failure> {
+        self.veths.sort_by_key(|(_, spaces)| spaces.iter().copied().filter_map(agent).max());
+        let Some((_, spaces)) = self.veths.first() else { return Ok(true) };
         // An ordinary user may make interfaces only from a namespace of the lab.
         if let (true, Space::Of(index)) = (self.rootless, spaces[0]) {
-            enter(pids[index], "the lab")?;
+            if !roster.wait_for(index).map_err(unreadable)? {
+                return Ok(false);
+            }
+            enter(roster, index, "the lab")?;
         }
         let socket = open()?;
         let mut batch = Batch::new(&socket);
-        let place = |end: &End, space: Space| Place {
-            pid: match space {
-                Space::Machine => std::process::id(),
-                Space::Of(index) => pids[index] as u32,
-            },
-            index: self.locals[&space].made[end.name.as_str()],
-        };
         for (ends, spaces) in &self.veths {
+            for index in spaces.iter().copied().filter_map(agent) {
+                if roster.pid(index).is_some() {
+                    continue;
+                }
+                batch.flush()?;
+                if !roster.wait_for(index).map_err(unreadable)? {
+                    return Ok(false);
+                }
+            }
+            let place = |end: &End, space: Space| Place {
+                pid: agent(space)
+                    .and_then(|index| roster.pid(index))
+                    .map_or_else(std::process::id, i32::cast_unsigned),
+                index: self.locals[&space].made[end.name.as_str()],
+            };
             // An end whose index is the kernel's choice comes second: a first one without an index
             // has the other's ignored (drivers/net/veth.c, `veth_newlink`).
             let swapped = spaces[0] == Space::Machine;
@@ -199,7 +215,8 @@ impl<'a> Network<'a> {
             let places = [place(a, spaces[i]), place(b, spaces[j])];
             batch.push(what, Verb::Create, message::veth([a, b], &places))?;
         }
-        batch.finish()
+        batch.finish()?;
+        Ok(true)
     }
 
     fn build_local(&self, space: Space, mut local: Local<'_>) -> Result<(), Failure> {
@@ -295,9 +312,25 @@ fn outlives(name: &str) -> Failure {
     .fix("give the host a network namespace of its own, with a veth to the machine")
 }
 
-fn enter(pid: i32, agent: &str) -> Result<(), Failure> {
-    let join = || -> io::Result<()> { namespace::join_network(&PidFd::open(pid)?) };
+/// The agent that holds a namespace of the lab.
+fn agent(space: Space) -> Option<usize> {
+    match space {
+        Space::Machine => None,
+        Space::Of(index) => Some(index),
+    }
+}
+
+/// Enters the network of an agent that was waited for.
+fn enter(roster: &Roster, index: usize, agent: &str) -> Result<(), Failure> {
+    let join = || -> io::Result<()> {
+        let pid = roster.pid(index).ok_or_else(|| io::Error::other("it is not there"))?;
+        namespace::join_network(&PidFd::open(pid)?)
+    };
     join().map_err(|error| Failure::new(format!("enter the network of {agent}"), error))
+}
+
+fn unreadable(error: io::Error) -> Failure {
+    Failure::new("wait for the agents", error)
 }
 
 fn open() -> Result<Socket, Failure> {
