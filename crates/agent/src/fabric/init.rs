@@ -1,4 +1,4 @@
-//! pid 1 of a lab: starts the agents, builds the network, reaps. Its death ends them all.
+//! pid 1 of a lab: starts the builder of the network and the agents, reaps. Its death ends them all.
 
 use std::io;
 

@@ -106,6 +106,7 @@ impl Keeper {
         };
         let failed = |error: io::Error| Failure::new("start the lab", error);
         let members = members(&build.plan, &directory, &groups, &network);
+        // Every process of the lab begins as a copy of this one.
         memory::trim();
         let user = namespace::user();
         let (sender, reports) = report::channel().map_err(failed)?;
