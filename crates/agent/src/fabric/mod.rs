@@ -11,6 +11,7 @@ mod cgroups;
 mod groups;
 mod init;
 mod keeper;
+mod local;
 mod member;
 mod message;
 mod network;

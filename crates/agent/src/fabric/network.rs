@@ -4,31 +4,18 @@
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 
-use delaylab_os::netlink::Route as Socket;
+use delaylab_os::namespace;
 use delaylab_os::process::PidFd;
-use delaylab_os::{ethtool, namespace};
 use delaylab_proto::Failure;
 
 use super::batch::{Batch, Verb};
+use super::local::{self, Local};
 use super::message::{self, Place};
-use super::plan::{Bridge, End, Operation, Plan, Space};
+use super::plan::{End, Operation, Plan, Space};
 use super::roster::Roster;
 
-const LOOPBACK: u32 = 1;
 /// IFNAMSIZ without the final zero.
 const NAME_LENGTH: usize = 15;
-
-/// The interfaces and settings of one namespace.
-#[derive(Default)]
-struct Local<'a> {
-    /// The name of an agent in it, for messages.
-    agent: &'a str,
-    /// Every interface that the plan makes here, with its index. Before it is made, an index in the
-    /// machine's namespace is 0: unknown.
-    made: BTreeMap<&'a str, u32>,
-    bridges: Vec<&'a Bridge>,
-    settings: Vec<&'a Operation>,
-}
 
 /// A lab's network as it shall be.
 pub struct Network<'a> {
@@ -58,7 +45,7 @@ impl<'a> Network<'a> {
             veths: Vec::new(),
             locals: BTreeMap::new(),
             spaces: names.clone().zip(spaces.iter().copied()).collect(),
-            last_index: LOOPBACK,
+            last_index: local::LOOPBACK,
         };
         for (name, &space) in names.zip(spaces) {
             network
@@ -173,7 +160,7 @@ impl<'a> Network<'a> {
             if let Space::Of(index) = space {
                 enter(roster, index, local.agent)?;
             }
-            self.build_local(space, local)?;
+            local.build(space == Space::Machine, &self.alias)?;
         }
         Ok(true)
     }
@@ -188,7 +175,7 @@ impl<'a> Network<'a> {
             }
             enter(roster, index, "the lab")?;
         }
-        let socket = open()?;
+        let socket = local::open()?;
         let mut batch = Batch::new(&socket);
         for (ends, spaces) in &self.veths {
             for index in spaces.iter().copied().filter_map(agent) {
@@ -217,90 +204,6 @@ impl<'a> Network<'a> {
         }
         batch.finish()?;
         Ok(true)
-    }
-
-    fn build_local(&self, space: Space, mut local: Local<'_>) -> Result<(), Failure> {
-        if space == Space::Machine {
-            for (name, index) in &mut local.made {
-                *index = namespace::interface_index(name)
-                    .map_err(|error| Failure::new(format!("find interface {name}"), error))?;
-            }
-        } else {
-            local.made.insert("lo", LOOPBACK);
-        }
-        let socket = open()?;
-        let mut batch = Batch::new(&socket);
-        let agent = local.agent;
-        for bridge in &local.bridges {
-            let what = format!("make bridge {} in {agent}", bridge.name);
-            let index = local.made[bridge.name.as_str()];
-            batch.push(what, Verb::Create, message::bridge(bridge, index))?;
-        }
-        local.configure(&mut batch)?;
-        local.raise(&mut batch, &self.alias)?;
-        local.route(&mut batch)?;
-        batch.finish()?;
-        local.set_offloads()
-    }
-}
-
-impl Local<'_> {
-    fn configure(&self, batch: &mut Batch) -> Result<(), Failure> {
-        for setting in &self.settings {
-            let (what, message) = match setting {
-                Operation::Address(address) => {
-                    let prefix = address.address;
-                    let what = format!(
-                        "add address {}/{} to {} in {}",
-                        prefix.address, prefix.length, address.on, address.r#in
-                    );
-                    (what, message::address(prefix, self.made[address.on.as_str()]))
-                }
-                Operation::Queue(queue) => {
-                    let what = format!("set the queue of {} in {}", queue.on, queue.r#in);
-                    (what, message::queue(queue, self.made[queue.on.as_str()]))
-                }
-                _ => continue,
-            };
-            batch.push(what, Verb::Create, message)?;
-        }
-        Ok(())
-    }
-
-    fn raise(&self, batch: &mut Batch, alias: &str) -> Result<(), Failure> {
-        let mut masters = HashMap::new();
-        for bridge in &self.bridges {
-            let index = self.made[bridge.name.as_str()];
-            masters.extend(bridge.ports.iter().map(|port| (port.as_str(), index)));
-        }
-        for (name, &index) in &self.made {
-            let what = format!("bring up {name} in {}", self.agent);
-            let alias = (*name != "lo").then_some(alias);
-            let message = message::raise(index, alias, masters.get(name).copied());
-            batch.push(what, Verb::Change, message)?;
-        }
-        Ok(())
-    }
-
-    fn route(&self, batch: &mut Batch) -> Result<(), Failure> {
-        for setting in &self.settings {
-            let Operation::Route(route) = setting else { continue };
-            let what =
-                format!("add route to {}/{} in {}", route.to.address, route.to.length, route.r#in);
-            let index = route.on.as_ref().map(|name| self.made[name.as_str()]);
-            batch.push(what, Verb::Create, message::route(route, index))?;
-        }
-        Ok(())
-    }
-
-    fn set_offloads(&self) -> Result<(), Failure> {
-        for setting in &self.settings {
-            let Operation::Offloads { r#in, on, enabled } = setting else { continue };
-            ethtool::set_offloads(on, *enabled).map_err(|error| {
-                Failure::new(format!("set the offloads of {on} in {in}", r#in = r#in), error)
-            })?;
-        }
-        Ok(())
     }
 }
 
@@ -331,8 +234,4 @@ fn enter(roster: &Roster, index: usize, agent: &str) -> Result<(), Failure> {
 
 fn unreadable(error: io::Error) -> Failure {
     Failure::new("wait for the agents", error)
-}
-
-fn open() -> Result<Socket, Failure> {
-    Socket::open().map_err(|error| Failure::new("open a netlink socket", error))
 }
