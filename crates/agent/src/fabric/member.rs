@@ -73,8 +73,10 @@ impl Member<'_> {
             // Its reader ends only with the lab, or after a failure that was told.
             let _ = roster.configured(self.index);
         }
-        drop(lent);
+        drop(lent.roster);
         tell(keeper, &Report::Ready(self.index))?;
+        // Only now: the last one to let go of it waits for the kernel to unmount it.
+        drop(lent.proc);
         self.accept(&listener)
     }
 
