@@ -106,13 +106,18 @@ impl Session {
     /// Waits for the next request; `None` once the client has gone. Orders that came too late for the
     /// request that they were meant for are dropped.
     pub fn request(&mut self) -> Result<Option<Value>, Failure> {
+        self.request_frame()?.map(|frame| message(&frame)).transpose()
+    }
+
+    /// The same, as it came: for a request that is too large to be taken apart twice.
+    pub fn request_frame(&mut self) -> Result<Option<Frame>, Failure> {
         loop {
             while let Some(frame) = self.waiting.pop_front() {
                 self.channel = frame.channel;
                 if matches!(order(&frame), Ok(Some(_))) {
                     continue;
                 }
-                return Ok(Some(message(&frame)?));
+                return Ok(Some(frame));
             }
             if self.closed {
                 return Ok(None);
@@ -147,7 +152,7 @@ impl Session {
         }
         let frame = read_frame(&mut &self.unread[..]).map_err(|error| broken(&error))?;
         self.waiting.extend(frame);
-        self.unread.clear();
+        self.unread = Vec::new();
         Ok(())
     }
 }

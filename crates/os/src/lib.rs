@@ -4,6 +4,7 @@
 pub mod clock;
 pub mod ethtool;
 pub mod filter;
+pub mod memory;
 pub mod mount;
 pub mod namespace;
 pub mod netlink;
@@ -21,5 +22,6 @@ mod socket_address;
 pub mod socket_batch;
 pub mod stamp;
 pub mod stamp_ids;
+pub mod sysctl;
 pub mod title;
 pub mod tty;

@@ -1,6 +1,9 @@
 //! Mounts of a lab's or a node's own mount namespace.
 
+use std::ffi::CStr;
 use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::ptr::null;
 
 use nix::mount::{MsFlags, mount};
 
@@ -15,4 +18,34 @@ pub fn make_private() -> io::Result<()> {
 pub fn proc() -> io::Result<()> {
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
     Ok(mount(Some("proc"), "/proc", Some("proc"), flags, NONE)?)
+}
+
+/// A `/proc` of its own for this process's pid namespace, in no folder: its root (fsopen(2)).
+pub fn detached_proc() -> io::Result<OwnedFd> {
+    const PROC: &CStr = c"proc";
+    // SAFETY: the name is a C string that lives long enough; the result is a new descriptor or -1.
+    let context = unsafe { libc::syscall(libc::SYS_fsopen, PROC.as_ptr(), libc::FSOPEN_CLOEXEC) };
+    let context = descriptor(context)?;
+    let fd = context.as_raw_fd();
+    let create = libc::FSCONFIG_CMD_CREATE;
+    // SAFETY: this command takes neither key nor value.
+    let made =
+        unsafe { libc::syscall(libc::SYS_fsconfig, fd, create, null::<u8>(), null::<u8>(), 0) };
+    if made < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let attributes = libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV | libc::MOUNT_ATTR_NOEXEC;
+    // SAFETY: takes integers; the result is a new descriptor or -1.
+    let mount = unsafe { libc::syscall(libc::SYS_fsmount, fd, libc::FSMOUNT_CLOEXEC, attributes) };
+    descriptor(mount)
+}
+
+/// A descriptor that a system call just made.
+fn descriptor(result: libc::c_long) -> io::Result<OwnedFd> {
+    if result < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let fd = i32::try_from(result).expect("a descriptor fits i32");
+    // SAFETY: the callers pass the result of a call that makes a descriptor, which is nobody else's.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }

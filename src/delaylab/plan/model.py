@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 NEW = "new"
@@ -137,4 +137,4 @@ def _renamed(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def _agent(agent: Agent) -> dict[str, Any]:
-    return {key: value for key, value in asdict(agent).items() if value is not None}
+    return {key: value for key, value in vars(agent).items() if value is not None}

@@ -42,6 +42,7 @@ class Network:
         self._queues: list[Queue] = []
         self._count: Counter[tuple[str, str]] = Counter()
         self._machine = next((node_agent(n) for n in lab.nodes if self._on_machine(n)), None)
+        self._networks = {node: self._find_network(node) for node in lab.nodes}
         self._slow = any(host.uplink for host in lab.hosts.values())
 
     def operations(self) -> Iterator[Operation]:
@@ -87,7 +88,7 @@ class Network:
         """Whether a node is joined by a virtual interface rather than by its host's stack."""
         return self.kinds[self.lab.nodes[node].kind].own_stack or host_of(self.lab, node) == HERE
 
-    def _network_of(self, node: str) -> str:
+    def _find_network(self, node: str) -> str:
         """The agent in whose network a node's stack is; for this machine's, the first that is."""
         if self._on_machine(node):
             assert self._machine is not None
@@ -103,7 +104,7 @@ class Network:
 
     def _device(self, node: str, link: str) -> str:
         """A new name for a node's own interface."""
-        network = self._network_of(node)
+        network = self._networks[node]
         if network == self._machine:
             return _short(f"dl-{self.name}-{link}")
         return self._numbered(network, "eth", from_zero=True)
@@ -121,11 +122,11 @@ class Network:
 
     def _cable(self, link: LinkSpec, name: str, one: str, two: str) -> dict[str, tuple[str, str]]:
         """A point-to-point link on one host: a cable from stack to stack."""
-        if self._network_of(one) == self._network_of(two):
+        if self._networks[one] == self._networks[two]:
             raise BadInput(f"link {name!r} joins {one!r} and {two!r}, which are one stack")
         ends, devices = [], {}
         for node, peer in ((one, two), (two, one)):
-            agent = self._network_of(node)
+            agent = self._networks[node]
             device = (
                 self._device(node, name)
                 if self._has_cable(node)
@@ -145,7 +146,7 @@ class Network:
         ports, devices = list[str](), dict[str, tuple[str, str]]()
         for node in members:
             if self._has_cable(node):
-                network = self._network_of(node)
+                network = self._networks[node]
                 if network == self._machine and network in dict(devices.values()):
                     devices[node] = next(d for d in devices.values() if d[0] == network)
                     continue

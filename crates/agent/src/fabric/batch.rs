@@ -20,7 +20,7 @@ pub enum Verb {
     Change,
 }
 
-/// Requests for one socket, in order. Nothing is sent before [`Batch::finish`] or a full buffer.
+/// Requests for one socket, in order. Nothing is sent before [`Batch::flush`], [`Batch::finish`] or a full buffer.
 pub struct Batch<'a> {
     socket: &'a Route,
     bytes: Vec<u8>,
@@ -61,7 +61,8 @@ impl<'a> Batch<'a> {
         self.flush()
     }
 
-    fn flush(&mut self) -> Result<(), Failure> {
+    /// Sends what there is, and waits until the kernel has done it.
+    pub fn flush(&mut self) -> Result<(), Failure> {
         if self.bytes.is_empty() {
             return Ok(());
         }

@@ -1,17 +1,20 @@
-//! pid 1 of a lab: starts the agents, builds the network, reaps. Its death ends them all.
+//! pid 1 of a lab: starts the builder of the network and the agents, reaps. Its death ends them all.
 
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
 
 use delaylab_os::process::{self, Ended, PidFd, Side};
 use delaylab_os::report::Sender;
-use delaylab_os::{mount, namespace, pipe, poll, title};
+use delaylab_os::{memory, mount, namespace, title};
 use delaylab_proto::Failure;
 
-use super::member::Member;
+use super::member::{Lent, Member};
 use super::network::Network;
 use super::plan::{Build, Space};
 use super::report::{Report, tell};
+use super::roster::{self, Roster};
+
+/// How many agents set their sysctls by one mount of `/proc`.
+const AGENTS_PER_PROC: usize = 32;
 
 /// What the keeper made ready for pid 1.
 pub struct Lab<'a> {
@@ -24,21 +27,28 @@ pub struct Lab<'a> {
     pub user: (u32, u32),
 }
 
+/// The processes that pid 1 started, by pid.
+struct Children {
+    builder: i32,
+    /// In the order of the plan.
+    agents: Vec<i32>,
+}
+
 /// The life of pid 1.
 pub fn live(lab: Lab, keeper: Sender) -> ! {
     let build = lab.build;
-    let pids = match start(lab, &keeper) {
-        Ok(pids) => pids,
+    let children = match start(lab, &keeper) {
+        Ok(children) => children,
         Err(failure) => {
             // If even this fails, the keeper is gone and has taken this process with it.
             let _ = tell(&keeper, &Report::Failed(failure));
             std::process::exit(1);
         }
     };
-    reap(build, &pids, &keeper)
+    reap(build, &children, &keeper)
 }
 
-fn start(lab: Lab, keeper: &Sender) -> Result<Vec<i32>, Failure> {
+fn start(lab: Lab, keeper: &Sender) -> Result<Children, Failure> {
     let failed = |what: &'static str| move |error: io::Error| Failure::new(what, error);
     if lab.build.rootless {
         let (uid, gid) = lab.user;
@@ -54,19 +64,38 @@ fn start(lab: Lab, keeper: &Sender) -> Result<Vec<i32>, Failure> {
     mount::make_private().map_err(failed("separate the mounts"))?;
     // Refused where the system's /proc is covered in part (some containers): ours shows outer pids then.
     let _ = mount::proc();
-    let (reader, writer) = pipe::pair().map_err(failed("make a pipe"))?;
-    let mut configured = Some(writer);
+    let (roster, writer) = roster::pair(lab.members.len()).map_err(failed("make a pipe"))?;
+    let builder = match process::fork().map_err(failed("start the builder"))? {
+        Side::Parent(pid) => pid,
+        Side::Child => {
+            drop(writer);
+            build_network(lab.network, roster, keeper);
+        }
+    };
+    // What only the builder needs would be copied into every agent.
+    drop((lab.network, roster));
+    memory::trim();
+    let mut lent = Lent { roster: Some(writer), proc: None };
     let mut pids = Vec::with_capacity(lab.members.len());
     for member in lab.members {
-        pids.push(start_member(member, lab.spaces, &pids, keeper, &mut configured)?);
+        if member.index % AGENTS_PER_PROC == 0 {
+            // Refused where a new /proc is: the one there is will do, more slowly.
+            lent.proc = mount::detached_proc().ok();
+        }
+        pids.push(start_member(member, lab.spaces, &pids, keeper, &mut lent)?);
     }
-    drop(configured);
-    // The end comes when every agent has its namespaces as they shall be, or has died.
-    poll::wait(&[(reader.as_fd(), poll::Want::Read)], None)
-        .map_err(failed("wait for the agents"))?;
-    lab.network.build(&pids)?;
-    tell(keeper, &Report::Built)?;
-    Ok(pids)
+    Ok(Children { builder, agents: pids })
+}
+
+/// The life of the builder: a process of its own, so that the network is made while agents start.
+fn build_network(network: Network, mut roster: Roster, keeper: &Sender) -> ! {
+    let report = match network.build(&mut roster) {
+        Ok(true) => Report::Built,
+        Ok(false) => std::process::exit(0),
+        Err(failure) => Report::Failed(failure),
+    };
+    let told = tell(keeper, &report);
+    std::process::exit(i32::from(told.is_err()))
 }
 
 fn start_member(
@@ -74,7 +103,7 @@ fn start_member(
     spaces: &[Space],
     pids: &[i32],
     keeper: &Sender,
-    configured: &mut Option<OwnedFd>,
+    lent: &mut Lent,
 ) -> Result<i32, Failure> {
     let name = &member.agent.name;
     let failed = |error: io::Error| Failure::new(format!("start agent {name}"), error);
@@ -83,25 +112,38 @@ fn start_member(
     {
         member.network = Some(PidFd::open(pids[owner]).map_err(failed)?);
     }
+    let index = member.index;
     match process::clone(Member::namespaces(member.agent)).map_err(failed)? {
-        Side::Parent(pid) => Ok(pid),
+        Side::Parent(pid) => {
+            if let Some(roster) = &lent.roster {
+                // The builder leaves early only after a failure that it told.
+                let _ = roster.started(index, pid);
+            }
+            Ok(pid)
+        }
         Side::Child => {
-            let lived = member.live(keeper, configured.take());
+            let lived = member.live(keeper, std::mem::take(lent));
             std::process::exit(i32::from(lived.is_err()));
         }
     }
 }
 
-/// Reaps for ever. The death of an agent is told; once the lab is up nobody listens any more.
-fn reap(build: &Build, pids: &[i32], keeper: &Sender) -> ! {
+/// Reaps for ever. The death of an agent, or of a builder that failed, is told; once the lab is up nobody listens any more.
+fn reap(build: &Build, children: &Children, keeper: &Sender) -> ! {
     while let Some((pid, ended)) = process::wait_any() {
-        let Some(index) = pids.iter().position(|&agent| agent == pid) else { continue };
-        let name = &build.plan.agents[index].name;
+        let agent = children.agents.iter().position(|&agent| agent == pid);
+        let what = match agent {
+            Some(index) => format!("start agent {}", build.plan.agents[index].name),
+            None if pid == children.builder && ended != Ended::Exit(0) => {
+                "build the network".into()
+            }
+            None => continue,
+        };
         let why = match ended {
             Ended::Exit(code) => format!("it ended with exit code {code}"),
             Ended::Killed(signal) => format!("it was killed by signal {signal}"),
         };
-        let failure = Failure::new(format!("start agent {name}"), why);
+        let failure = Failure::new(what, why);
         let bytes = serde_json::to_vec(&Report::Failed(failure)).unwrap_or_default();
         let _ = keeper.try_send(&bytes);
     }

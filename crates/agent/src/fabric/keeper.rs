@@ -12,8 +12,10 @@ use delaylab_os::poll::{self, Want};
 use delaylab_os::process::{self, PidFd, Side};
 use delaylab_os::report::{self, Receiver};
 use delaylab_os::signals::{self, EndSignals};
-use delaylab_os::{pipe, title};
+use delaylab_os::{memory, pipe, title};
 use delaylab_proto::{Failure, Reply};
+use serde::Serialize;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::cgroups;
@@ -21,17 +23,15 @@ use super::groups::Groups;
 use super::init::{self, Lab};
 use super::member::Member;
 use super::network::Network;
-use super::plan::{Build, Plan, check_name};
+use super::plan::{Build, Plan, Space, check_name};
 use super::report::Report;
 use super::rundir::RunDir;
-use crate::serve::fields;
 use crate::session::{self, Order, Session};
 
 const SIGKILL: i32 = 9;
 
 /// Takes one request from standard input, builds the lab, and keeps it until it is told to end.
 pub fn keep() -> ExitCode {
-    title::make_room();
     let Ok(mut session) = session::stdio().map(|(input, output)| Session::new(input, output))
     else {
         return ExitCode::FAILURE;
@@ -47,12 +47,15 @@ pub fn keep() -> ExitCode {
 }
 
 fn run(session: &mut Session) -> Result<(), Failure> {
-    let Some(request) = session.request()? else { return Ok(()) };
-    if request.get("op") != Some(&Value::from("build")) {
+    let Some(request) = session.request_frame()? else { return Ok(()) };
+    let began = Instant::now();
+    title::make_room().map_err(|error| Failure::new("name the process", error))?;
+    let build: Build = serde_json::from_slice(&request.payload)
+        .map_err(|error| Failure::new("read the request to build a lab", error))?;
+    drop(request);
+    if build.op != "build" {
         return Err(Failure::new("build a lab", "the request's `op` is not `build`"));
     }
-    let began = Instant::now();
-    let build: Build = fields(request)?;
     check_name(&build.lab).map_err(|why| Failure::new("build a lab", why))?;
     let signals = EndSignals::block().map_err(|error| Failure::new("hold back signals", error))?;
     let mut keeper = Keeper::start(&build, signals, session)?;
@@ -69,6 +72,13 @@ struct Keeper {
     reports: Receiver,
     pid: i32,
     init: PidFd,
+}
+
+/// `lab.json`.
+#[derive(Serialize)]
+struct Described<'a> {
+    record: Option<&'a RawValue>,
+    keeper: &'a Value,
 }
 
 /// Why a lab ends.
@@ -95,7 +105,9 @@ impl Keeper {
             }
         };
         let failed = |error: io::Error| Failure::new("start the lab", error);
-        let members = members(&build.plan, &directory, &groups);
+        let members = members(&build.plan, &directory, &groups, &network);
+        // Every process of the lab begins as a copy of this one.
+        memory::trim();
         let user = namespace::user();
         let (sender, reports) = report::channel().map_err(failed)?;
         let mut spaces_of_lab = Namespaces::CLONE_NEWPID | Namespaces::CLONE_NEWNS;
@@ -137,7 +149,7 @@ impl Keeper {
             "warnings": self.groups.warnings,
             "elapsed_ns": u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX),
         });
-        let record = json!({"record": build.record, "keeper": done});
+        let record = Described { record: build.record.as_deref(), keeper: &done };
         self.directory.describe(&record).map_err(failed)?;
         session.reply(&Reply::Done(done))?;
         if build.linger {
@@ -234,7 +246,12 @@ fn asked_to_end(session: &mut Session) -> Result<bool, Failure> {
     Ok(session.orders()?.iter().any(|order| matches!(order, Order::Stop | Order::Closed)))
 }
 
-fn members<'a>(plan: &'a Plan, directory: &RunDir, groups: &Groups) -> Vec<Member<'a>> {
+fn members<'a>(
+    plan: &'a Plan,
+    directory: &RunDir,
+    groups: &Groups,
+    network: &Network,
+) -> Vec<Member<'a>> {
     let agents = plan.agents.iter().zip(&groups.folders).enumerate();
     agents
         .map(|(index, (agent, folders))| Member {
@@ -244,6 +261,7 @@ fn members<'a>(plan: &'a Plan, directory: &RunDir, groups: &Groups) -> Vec<Membe
             cgroups: folders.values().cloned().collect::<Vec<PathBuf>>(),
             affinity: agent.cpus.clone().filter(|_| !groups.has_cpus[index]),
             network: None,
+            has_bridges: agent.network == "new" && network.has_bridges(Space::Of(index)),
         })
         .collect()
 }

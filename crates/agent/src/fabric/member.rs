@@ -2,19 +2,28 @@
 
 use std::fs;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use delaylab_os::namespace::{self, Namespaces};
 use delaylab_os::process::{self, PidFd, Side};
 use delaylab_os::report::Sender;
-use delaylab_os::{mount, title};
+use delaylab_os::{mount, sysctl, title};
 use delaylab_proto::Failure;
 
 use super::plan::{Agent, Isolate};
 use super::report::{Report, tell};
+use super::roster::Writer;
 use crate::serve;
+
+/// Bridged packets are the lab's, not the firewall's: br_netfilter, where it is loaded, would filter
+/// and delay them.
+const BRIDGE_TABLES: &[&str] = &[
+    "-net.bridge.bridge-nf-call-iptables",
+    "-net.bridge.bridge-nf-call-ip6tables",
+    "-net.bridge.bridge-nf-call-arptables",
+];
 
 /// What a new agent needs to know.
 pub struct Member<'a> {
@@ -27,6 +36,17 @@ pub struct Member<'a> {
     pub affinity: Option<Vec<usize>>,
     /// Whose network to join; `None` for one's own or the machine's.
     pub network: Option<PidFd>,
+    /// Whether the plan makes bridges in its new network.
+    pub has_bridges: bool,
+}
+
+/// What pid 1 lends to new agents until they are ready.
+#[derive(Default)]
+pub struct Lent {
+    /// Where agents say that their namespaces are as they shall be.
+    pub roster: Option<Writer>,
+    /// A `/proc` that few other agents use, to set sysctls by.
+    pub proc: Option<OwnedFd>,
 }
 
 impl Member<'_> {
@@ -43,18 +63,24 @@ impl Member<'_> {
         flags
     }
 
-    /// The life of an agent; `configured` is closed once its namespaces are as they shall be.
-    pub fn live(self, keeper: &Sender, configured: Option<OwnedFd>) -> Result<(), Failure> {
-        let listener = match self.prepare() {
+    /// The life of an agent.
+    pub fn live(self, keeper: &Sender, lent: Lent) -> Result<(), Failure> {
+        let listener = match self.prepare(&lent) {
             Ok(listener) => listener,
             Err(failure) => return tell(keeper, &Report::Failed(failure)),
         };
-        drop(configured);
+        if let Some(roster) = &lent.roster {
+            // Its reader ends only with the lab, or after a failure that was told.
+            let _ = roster.configured(self.index);
+        }
+        drop(lent.roster);
         tell(keeper, &Report::Ready(self.index))?;
+        // Only now: the last one to let go of it waits for the kernel to unmount it.
+        drop(lent.proc);
         self.accept(&listener)
     }
 
-    fn prepare(&self) -> Result<UnixListener, Failure> {
+    fn prepare(&self, lent: &Lent) -> Result<UnixListener, Failure> {
         let agent = self.agent;
         let failed = |what: &str| {
             let what = format!("{what} of {}", agent.name);
@@ -79,10 +105,7 @@ impl Member<'_> {
         if let (true, Some(name)) = (has(agent, Isolate::Uts), &agent.hostname) {
             namespace::set_hostname(name).map_err(failed("set the hostname"))?;
         }
-        if agent.network == "new" {
-            keep_netfilter_off_bridges().map_err(failed("take netfilter off the bridges"))?;
-        }
-        self.write_sysctls()?;
+        self.set_sysctls(lent)?;
         UnixListener::bind(&self.socket).map_err(|error| {
             let what = format!("listen on {}", self.socket.display());
             Failure::new(what, error).fix("a socket's path has at most 107 bytes")
@@ -99,15 +122,22 @@ impl Member<'_> {
         Ok(())
     }
 
-    fn write_sysctls(&self) -> Result<(), Failure> {
-        for (name, value) in &self.agent.sysctls {
-            let (name, optional) =
-                name.strip_prefix('-').map_or((name.as_str(), false), |name| (name, true));
-            let result = fs::write(sysctl_path(name), value);
-            if let (Err(error), false) = (result, optional) {
-                let what = format!("set {name} = {value} in {}", self.agent.name);
-                let fix = format!("write it as `-{name}` if the lab can do without");
-                return Err(Failure::new(what, error).fix(fix));
+    fn set_sysctls(&self, lent: &Lent) -> Result<(), Failure> {
+        let name = &self.agent.name;
+        let network = sysctl::OfNetwork::current(lent.proc.as_ref().map(OwnedFd::as_fd))
+            .map_err(|error| Failure::new(format!("find the sysctls of {name}"), error))?;
+        let tables = if self.has_bridges { BRIDGE_TABLES } else { [].as_slice() };
+        let tables = tables.iter().map(|&table| (table, "0"));
+        let asked = self.agent.sysctls.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        for (sysctl, value) in tables.chain(asked) {
+            let (sysctl, optional) =
+                sysctl.strip_prefix('-').map_or((sysctl, false), |sysctl| (sysctl, true));
+            match network.set(sysctl, value) {
+                Err(error) if optional && error.kind() == io::ErrorKind::NotFound => {}
+                result => result.map_err(|error| {
+                    let fix = format!("write it as `-{sysctl}` if the lab can do without");
+                    Failure::new(format!("set {sysctl} = {value} in {name}"), error).fix(fix)
+                })?,
             }
         }
         Ok(())
@@ -146,33 +176,4 @@ fn serve_session(stream: UnixStream, agent: u32) -> Result<(), Failure> {
 
 fn has(agent: &Agent, isolate: Isolate) -> bool {
     agent.isolate.contains(&isolate)
-}
-
-/// Bridged packets are the lab's, not the firewall's: br_netfilter would filter and delay them.
-fn keep_netfilter_off_bridges() -> io::Result<()> {
-    for table in ["ip", "ip6", "arp"] {
-        let path = format!("/proc/sys/net/bridge/bridge-nf-call-{table}tables");
-        match fs::write(path, "0") {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            result => result?,
-        }
-    }
-    Ok(())
-}
-
-/// sysctl(8): dots separate folders, unless a slash comes first (`net/ipv4/conf/eth0.1/forwarding`).
-fn sysctl_path(name: &str) -> PathBuf {
-    let separator = name.find(['.', '/']).map(|at| &name[at..=at]);
-    let path = if separator == Some("/") {
-        name.to_owned()
-    } else {
-        name.chars()
-            .map(|c| match c {
-                '.' => '/',
-                '/' => '.',
-                other => other,
-            })
-            .collect()
-    };
-    Path::new("/proc/sys").join(path)
 }

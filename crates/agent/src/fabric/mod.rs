@@ -1,7 +1,8 @@
 //! `delaylab-agent fabric`: builds a lab and keeps it (docs/architecture.md, "Who is who").
 //!
 //! - [`keeper`]: outside the lab; locks its run directory, starts pid 1, cleans up after it.
-//! - [`init`]: pid 1 of the lab; starts the agents, builds the network, reaps.
+//! - [`init`]: pid 1 of the lab; starts the builder of the network and the agents, reaps.
+//! - [`roster`]: how the builder learns of agents as they start.
 //! - [`member`]: an agent of the lab; holds a network namespace and serves a socket.
 //! - [`network`]: the plan's operations as netlink requests, one batch per namespace.
 
@@ -10,11 +11,13 @@ mod cgroups;
 mod groups;
 mod init;
 mod keeper;
+mod local;
 mod member;
 mod message;
 mod network;
 mod plan;
 mod report;
+mod roster;
 mod rundir;
 mod sweep;
 

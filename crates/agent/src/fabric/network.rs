@@ -4,30 +4,18 @@
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 
-use delaylab_os::netlink::Route as Socket;
+use delaylab_os::namespace;
 use delaylab_os::process::PidFd;
-use delaylab_os::{ethtool, namespace};
 use delaylab_proto::Failure;
 
 use super::batch::{Batch, Verb};
+use super::local::{self, Local};
 use super::message::{self, Place};
-use super::plan::{Bridge, End, Operation, Plan, Space};
+use super::plan::{End, Operation, Plan, Space};
+use super::roster::Roster;
 
-const LOOPBACK: u32 = 1;
 /// IFNAMSIZ without the final zero.
 const NAME_LENGTH: usize = 15;
-
-/// The interfaces and settings of one namespace.
-#[derive(Default)]
-struct Local<'a> {
-    /// The name of an agent in it, for messages.
-    agent: &'a str,
-    /// Every interface that the plan makes here, with its index. Before it is made, an index in the
-    /// machine's namespace is 0: unknown.
-    made: BTreeMap<&'a str, u32>,
-    bridges: Vec<&'a Bridge>,
-    settings: Vec<&'a Operation>,
-}
 
 /// A lab's network as it shall be.
 pub struct Network<'a> {
@@ -57,7 +45,7 @@ impl<'a> Network<'a> {
             veths: Vec::new(),
             locals: BTreeMap::new(),
             spaces: names.clone().zip(spaces.iter().copied()).collect(),
-            last_index: LOOPBACK,
+            last_index: local::LOOPBACK,
         };
         for (name, &space) in names.zip(spaces) {
             network
@@ -119,6 +107,11 @@ impl<'a> Network<'a> {
         self.locals.get_mut(&space).expect("every space is an agent's")
     }
 
+    /// Whether the plan makes a bridge there.
+    pub fn has_bridges(&self, space: Space) -> bool {
+        self.locals.get(&space).is_some_and(|local| !local.bridges.is_empty())
+    }
+
     fn space(&self, agent: &str) -> Result<Space, Failure> {
         let found = self.spaces.get(agent).copied();
         found.ok_or_else(|| Failure::new("read the plan", format!("no agent is named `{agent}`")))
@@ -155,36 +148,51 @@ impl<'a> Network<'a> {
         Err(Failure::new(what, "the plan makes no such interface there before this operation"))
     }
 
-    /// Builds it. `pids[i]` is the process that holds [`Space::Of`]`(i)`; the caller is in the
-    /// machine's namespace, and afterwards in any of the lab's.
-    pub fn build(mut self, pids: &[i32]) -> Result<(), Failure> {
-        self.build_veths(pids)?;
+    /// Builds it, each veth as soon as the agents at its ends are there; false if an agent died
+    /// meanwhile, of which pid 1 tells. The caller is in the machine's namespace, and afterwards in
+    /// any of the lab's.
+    pub fn build(mut self, roster: &mut Roster) -> Result<bool, Failure> {
+        if !self.build_veths(roster)? || !roster.wait_for_all().map_err(unreadable)? {
+            return Ok(false);
+        }
         // The machine's comes first: where this process is before it enters any other.
         for (space, local) in std::mem::take(&mut self.locals) {
             if let Space::Of(index) = space {
-                enter(pids[index], local.agent)?;
+                enter(roster, index, local.agent)?;
             }
-            self.build_local(space, local)?;
+            local.build(space == Space::Machine, &self.alias)?;
         }
-        Ok(())
+        Ok(true)
     }
 
-    fn build_veths(&self, pids: &[i32]) -> Result<(), Failure> {
-        let Some((_, spaces)) = self.veths.first() else { return Ok(()) };
+    fn build_veths(&mut self, roster: &mut Roster) -> Result<bool, Failure> {
+        self.veths.sort_by_key(|(_, spaces)| spaces.iter().copied().filter_map(agent).max());
+        let Some((_, spaces)) = self.veths.first() else { return Ok(true) };
         // An ordinary user may make interfaces only from a namespace of the lab.
         if let (true, Space::Of(index)) = (self.rootless, spaces[0]) {
-            enter(pids[index], "the lab")?;
+            if !roster.wait_for(index).map_err(unreadable)? {
+                return Ok(false);
+            }
+            enter(roster, index, "the lab")?;
         }
-        let socket = open()?;
+        let socket = local::open()?;
         let mut batch = Batch::new(&socket);
-        let place = |end: &End, space: Space| Place {
-            pid: match space {
-                Space::Machine => std::process::id(),
-                Space::Of(index) => pids[index] as u32,
-            },
-            index: self.locals[&space].made[end.name.as_str()],
-        };
         for (ends, spaces) in &self.veths {
+            for index in spaces.iter().copied().filter_map(agent) {
+                if roster.pid(index).is_some() {
+                    continue;
+                }
+                batch.flush()?;
+                if !roster.wait_for(index).map_err(unreadable)? {
+                    return Ok(false);
+                }
+            }
+            let place = |end: &End, space: Space| Place {
+                pid: agent(space)
+                    .and_then(|index| roster.pid(index))
+                    .map_or_else(std::process::id, i32::cast_unsigned),
+                index: self.locals[&space].made[end.name.as_str()],
+            };
             // An end whose index is the kernel's choice comes second: a first one without an index
             // has the other's ignored (drivers/net/veth.c, `veth_newlink`).
             let swapped = spaces[0] == Space::Machine;
@@ -194,91 +202,8 @@ impl<'a> Network<'a> {
             let places = [place(a, spaces[i]), place(b, spaces[j])];
             batch.push(what, Verb::Create, message::veth([a, b], &places))?;
         }
-        batch.finish()
-    }
-
-    fn build_local(&self, space: Space, mut local: Local<'_>) -> Result<(), Failure> {
-        if space == Space::Machine {
-            for (name, index) in &mut local.made {
-                *index = namespace::interface_index(name)
-                    .map_err(|error| Failure::new(format!("find interface {name}"), error))?;
-            }
-        } else {
-            local.made.insert("lo", LOOPBACK);
-        }
-        let socket = open()?;
-        let mut batch = Batch::new(&socket);
-        let agent = local.agent;
-        for bridge in &local.bridges {
-            let what = format!("make bridge {} in {agent}", bridge.name);
-            let index = local.made[bridge.name.as_str()];
-            batch.push(what, Verb::Create, message::bridge(bridge, index))?;
-        }
-        local.configure(&mut batch)?;
-        local.raise(&mut batch, &self.alias)?;
-        local.route(&mut batch)?;
         batch.finish()?;
-        local.set_offloads()
-    }
-}
-
-impl Local<'_> {
-    fn configure(&self, batch: &mut Batch) -> Result<(), Failure> {
-        for setting in &self.settings {
-            let (what, message) = match setting {
-                Operation::Address(address) => {
-                    let prefix = address.address;
-                    let what = format!(
-                        "add address {}/{} to {} in {}",
-                        prefix.address, prefix.length, address.on, address.r#in
-                    );
-                    (what, message::address(prefix, self.made[address.on.as_str()]))
-                }
-                Operation::Queue(queue) => {
-                    let what = format!("set the queue of {} in {}", queue.on, queue.r#in);
-                    (what, message::queue(queue, self.made[queue.on.as_str()]))
-                }
-                _ => continue,
-            };
-            batch.push(what, Verb::Create, message)?;
-        }
-        Ok(())
-    }
-
-    fn raise(&self, batch: &mut Batch, alias: &str) -> Result<(), Failure> {
-        let mut masters = HashMap::new();
-        for bridge in &self.bridges {
-            let index = self.made[bridge.name.as_str()];
-            masters.extend(bridge.ports.iter().map(|port| (port.as_str(), index)));
-        }
-        for (name, &index) in &self.made {
-            let what = format!("bring up {name} in {}", self.agent);
-            let alias = (*name != "lo").then_some(alias);
-            let message = message::raise(index, alias, masters.get(name).copied());
-            batch.push(what, Verb::Change, message)?;
-        }
-        Ok(())
-    }
-
-    fn route(&self, batch: &mut Batch) -> Result<(), Failure> {
-        for setting in &self.settings {
-            let Operation::Route(route) = setting else { continue };
-            let what =
-                format!("add route to {}/{} in {}", route.to.address, route.to.length, route.r#in);
-            let index = route.on.as_ref().map(|name| self.made[name.as_str()]);
-            batch.push(what, Verb::Create, message::route(route, index))?;
-        }
-        Ok(())
-    }
-
-    fn set_offloads(&self) -> Result<(), Failure> {
-        for setting in &self.settings {
-            let Operation::Offloads { r#in, on, enabled } = setting else { continue };
-            ethtool::set_offloads(on, *enabled).map_err(|error| {
-                Failure::new(format!("set the offloads of {on} in {in}", r#in = r#in), error)
-            })?;
-        }
-        Ok(())
+        Ok(true)
     }
 }
 
@@ -290,11 +215,23 @@ fn outlives(name: &str) -> Failure {
     .fix("give the host a network namespace of its own, with a veth to the machine")
 }
 
-fn enter(pid: i32, agent: &str) -> Result<(), Failure> {
-    let join = || -> io::Result<()> { namespace::join_network(&PidFd::open(pid)?) };
+/// The agent that holds a namespace of the lab.
+fn agent(space: Space) -> Option<usize> {
+    match space {
+        Space::Machine => None,
+        Space::Of(index) => Some(index),
+    }
+}
+
+/// Enters the network of an agent that was waited for.
+fn enter(roster: &Roster, index: usize, agent: &str) -> Result<(), Failure> {
+    let join = || -> io::Result<()> {
+        let pid = roster.pid(index).ok_or_else(|| io::Error::other("it is not there"))?;
+        namespace::join_network(&PidFd::open(pid)?)
+    };
     join().map_err(|error| Failure::new(format!("enter the network of {agent}"), error))
 }
 
-fn open() -> Result<Socket, Failure> {
-    Socket::open().map_err(|error| Failure::new("open a netlink socket", error))
+fn unreadable(error: io::Error) -> Failure {
+    Failure::new("wait for the agents", error)
 }

@@ -6,11 +6,14 @@ use std::path::PathBuf;
 
 use delaylab_proto::Failure;
 use serde::Deserialize;
+use serde_json::value::RawValue;
 
 /// `{"op": "build", …}`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Build {
+    /// What is asked for; only `build` is known.
+    pub op: String,
     /// The lab's name.
     pub lab: String,
     /// The run directory: made, used and removed by the keeper alone.
@@ -21,9 +24,10 @@ pub struct Build {
     /// Work in a user namespace.
     #[serde(default)]
     pub rootless: bool,
-    /// What the client wants to find in `lab.json` as long as the lab is up.
+    /// What the client wants to find in `lab.json` as long as the lab is up. Kept as it came: it is
+    /// copied into every process of the lab.
     #[serde(default)]
-    pub record: serde_json::Value,
+    pub record: Option<Box<RawValue>>,
     pub plan: Plan,
 }
 

@@ -6,6 +6,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use delaylab_proto::Failure;
+use serde::Serialize;
 
 const LOCK: &str = "lock";
 
@@ -89,9 +90,9 @@ impl RunDir {
     }
 
     /// Writes down what the lab is, for those who come later: `lab.json`, whole or not at all.
-    pub fn describe(&self, lab: &serde_json::Value) -> io::Result<()> {
+    pub fn describe(&self, lab: &impl Serialize) -> io::Result<()> {
         let draft = self.path.join("lab.json.new");
-        fs::write(&draft, lab.to_string())?;
+        fs::write(&draft, serde_json::to_vec(lab)?)?;
         fs::rename(draft, self.path.join("lab.json"))
     }
 

@@ -1,0 +1,116 @@
+//! What is in one namespace of a lab's network: built with one batch.
+
+use std::collections::{BTreeMap, HashMap};
+
+use delaylab_os::netlink::Route as Socket;
+use delaylab_os::{ethtool, namespace};
+use delaylab_proto::Failure;
+
+use super::batch::{Batch, Verb};
+use super::message;
+use super::plan::{Bridge, Operation};
+
+/// The index of `lo` in every namespace.
+pub const LOOPBACK: u32 = 1;
+
+/// The interfaces and settings of one namespace.
+#[derive(Default)]
+pub struct Local<'a> {
+    /// The name of an agent in it, for messages.
+    pub agent: &'a str,
+    /// Every interface that the plan makes here, with its index. Before it is made, an index in the
+    /// machine's namespace is 0: unknown.
+    pub made: BTreeMap<&'a str, u32>,
+    pub bridges: Vec<&'a Bridge>,
+    pub settings: Vec<&'a Operation>,
+}
+
+impl Local<'_> {
+    /// Builds what is in the namespace where this process is: the machine's, or one of the lab's.
+    pub fn build(mut self, on_machine: bool, alias: &str) -> Result<(), Failure> {
+        if on_machine {
+            for (name, index) in &mut self.made {
+                *index = namespace::interface_index(name)
+                    .map_err(|error| Failure::new(format!("find interface {name}"), error))?;
+            }
+        } else {
+            self.made.insert("lo", LOOPBACK);
+        }
+        let socket = open()?;
+        let mut batch = Batch::new(&socket);
+        let agent = self.agent;
+        for bridge in &self.bridges {
+            let what = format!("make bridge {} in {agent}", bridge.name);
+            let index = self.made[bridge.name.as_str()];
+            batch.push(what, Verb::Create, message::bridge(bridge, index))?;
+        }
+        self.configure(&mut batch)?;
+        self.raise(&mut batch, alias)?;
+        self.route(&mut batch)?;
+        batch.finish()?;
+        self.set_offloads()
+    }
+
+    fn configure(&self, batch: &mut Batch) -> Result<(), Failure> {
+        for setting in &self.settings {
+            let (what, message) = match setting {
+                Operation::Address(address) => {
+                    let prefix = address.address;
+                    let what = format!(
+                        "add address {}/{} to {} in {}",
+                        prefix.address, prefix.length, address.on, address.r#in
+                    );
+                    (what, message::address(prefix, self.made[address.on.as_str()]))
+                }
+                Operation::Queue(queue) => {
+                    let what = format!("set the queue of {} in {}", queue.on, queue.r#in);
+                    (what, message::queue(queue, self.made[queue.on.as_str()]))
+                }
+                _ => continue,
+            };
+            batch.push(what, Verb::Create, message)?;
+        }
+        Ok(())
+    }
+
+    fn raise(&self, batch: &mut Batch, alias: &str) -> Result<(), Failure> {
+        let mut masters = HashMap::new();
+        for bridge in &self.bridges {
+            let index = self.made[bridge.name.as_str()];
+            masters.extend(bridge.ports.iter().map(|port| (port.as_str(), index)));
+        }
+        for (name, &index) in &self.made {
+            let what = format!("bring up {name} in {}", self.agent);
+            let alias = (*name != "lo").then_some(alias);
+            let message = message::raise(index, alias, masters.get(name).copied());
+            batch.push(what, Verb::Change, message)?;
+        }
+        Ok(())
+    }
+
+    fn route(&self, batch: &mut Batch) -> Result<(), Failure> {
+        for setting in &self.settings {
+            let Operation::Route(route) = setting else { continue };
+            let what =
+                format!("add route to {}/{} in {}", route.to.address, route.to.length, route.r#in);
+            let index = route.on.as_ref().map(|name| self.made[name.as_str()]);
+            batch.push(what, Verb::Create, message::route(route, index))?;
+        }
+        Ok(())
+    }
+
+    fn set_offloads(&self) -> Result<(), Failure> {
+        for setting in &self.settings {
+            let Operation::Offloads { r#in, on, enabled } = setting else { continue };
+            ethtool::set_offloads(on, *enabled).map_err(|error| {
+                Failure::new(format!("set the offloads of {on} in {in}", r#in = r#in), error)
+            })?;
+        }
+        Ok(())
+    }
+}
+
+/// A netlink socket in the namespace where this process is.
+pub fn open() -> Result<Socket, Failure> {
+    Socket::open().map_err(|error| Failure::new("open a netlink socket", error))
+}

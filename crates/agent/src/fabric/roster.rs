@@ -1,0 +1,107 @@
+//! Who is there: how the builder of the network learns of agents, one by one, as they start.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+
+use delaylab_os::pipe;
+
+/// An agent's index, then its pid as pid 1 sees it, or [`CONFIGURED`].
+const LENGTH: usize = 8;
+const CONFIGURED: i32 = 0;
+
+/// The end of pid 1 and of its agents.
+pub struct Writer(OwnedFd);
+
+/// The builder's end, and what came by it.
+pub struct Roster {
+    reader: OwnedFd,
+    pids: Vec<Option<i32>>,
+    configured: Vec<bool>,
+}
+
+/// Both ends, for so many agents.
+pub fn pair(agents: usize) -> io::Result<(Roster, Writer)> {
+    let (reader, writer) = pipe::pair()?;
+    let roster = Roster { reader, pids: vec![None; agents], configured: vec![false; agents] };
+    Ok((roster, Writer(writer)))
+}
+
+impl Writer {
+    /// By pid 1: the agent has this pid.
+    pub fn started(&self, index: usize, pid: i32) -> io::Result<()> {
+        self.write(index, pid)
+    }
+
+    /// By the agent: its namespaces are as they shall be.
+    pub fn configured(&self, index: usize) -> io::Result<()> {
+        self.write(index, CONFIGURED)
+    }
+
+    fn write(&self, index: usize, value: i32) -> io::Result<()> {
+        let index = u32::try_from(index).expect("an index fits u32");
+        // Of all writers at once no two are mixed: pipe(7), PIPE_BUF.
+        let mut message = [0; LENGTH];
+        message[..4].copy_from_slice(&index.to_ne_bytes());
+        message[4..].copy_from_slice(&value.to_ne_bytes());
+        while pipe::write_some(self.0.as_fd(), &message)?.is_none() {}
+        Ok(())
+    }
+}
+
+impl Roster {
+    /// The pid of an agent that is configured.
+    pub fn pid(&self, index: usize) -> Option<i32> {
+        self.pids[index].filter(|_| self.configured[index])
+    }
+
+    /// Waits until the agent is configured. False if it cannot be any more: an agent has died.
+    pub fn wait_for(&mut self, index: usize) -> io::Result<bool> {
+        while self.pid(index).is_none() {
+            if !self.read()? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Waits for all agents; false if one has died.
+    pub fn wait_for_all(&mut self) -> io::Result<bool> {
+        while self.read()? {}
+        Ok((0..self.pids.len()).all(|index| self.pid(index).is_some()))
+    }
+
+    /// Takes in what has come, waits if nothing has; false at the end.
+    fn read(&mut self) -> io::Result<bool> {
+        let mut buffer = [0; 512 * LENGTH];
+        let Some(count) = pipe::read_some(self.reader.as_fd(), &mut buffer)? else {
+            return Ok(true);
+        };
+        for message in buffer[..count].chunks_exact(LENGTH) {
+            let word = |at: usize| message[at..at + 4].try_into().expect("four bytes");
+            let index = u32::from_ne_bytes(word(0)) as usize;
+            match i32::from_ne_bytes(word(4)) {
+                CONFIGURED => self.configured[index] = true,
+                pid => self.pids[index] = Some(pid),
+            }
+        }
+        Ok(count > 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_agent_is_there_once_it_has_a_pid_and_is_configured() {
+        let (mut roster, writer) = pair(2).unwrap();
+        writer.configured(1).unwrap();
+        writer.started(0, 70).unwrap();
+        writer.started(1, 71).unwrap();
+        assert!(roster.wait_for(1).unwrap());
+        assert_eq!((roster.pid(0), roster.pid(1)), (None, Some(71)));
+        drop(writer);
+        assert!(!roster.wait_for(0).unwrap());
+        assert!(!roster.wait_for_all().unwrap());
+    }
+}

@@ -1,0 +1,68 @@
+//! Kernel parameters (sysctl(8)) of the current namespaces.
+
+use std::io;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use nix::errno::Errno;
+use nix::fcntl::{OFlag, open, openat};
+use nix::sys::stat::Mode;
+
+/// The parameters that the current network namespace has of its own: those whose names begin with
+/// `net`.
+#[derive(Debug)]
+pub struct OfNetwork(OwnedFd);
+
+impl OfNetwork {
+    /// Of the network namespace that this process is in now, found in `proc`, a mount of its own, or
+    /// else in `/proc`.
+    ///
+    /// A mount keeps the `sys/net` of all namespaces under one name and searches them one by one
+    /// (fs/proc/proc_sysctl.c, `proc_sys_compare`): hundreds of namespaces want several mounts.
+    pub fn current(proc: Option<BorrowedFd<'_>>) -> io::Result<Self> {
+        let flags = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
+        Ok(Self(match proc {
+            Some(proc) => openat(proc, "sys/net", flags, Mode::empty())?,
+            None => open("/proc/sys/net", flags, Mode::empty())?,
+        }))
+    }
+
+    /// Sets the parameter `name`, written as sysctl(8) takes it; those of other namespaces too.
+    pub fn set(&self, name: &str, value: &str) -> io::Result<()> {
+        let path = path(name);
+        let flags = OFlag::O_WRONLY | OFlag::O_CLOEXEC;
+        let file = match path.strip_prefix("net") {
+            Ok(below) => openat(&self.0, below, flags, Mode::empty())?,
+            Err(_) => open(&Path::new("/proc/sys").join(path), flags, Mode::empty())?,
+        };
+        // The kernel takes a value in one write only.
+        let written = nix::unistd::write(&file, value.as_bytes())?;
+        if written == value.len() { Ok(()) } else { Err(Errno::EINVAL.into()) }
+    }
+}
+
+/// Dots separate folders, unless a slash comes first (`net/ipv4/conf/eth0.1/forwarding`).
+fn path(name: &str) -> PathBuf {
+    let separator = name.find(['.', '/']).map(|at| &name[at..=at]);
+    if separator == Some("/") {
+        return name.into();
+    }
+    let swapped = name.chars().map(|c| match c {
+        '.' => '/',
+        '/' => '.',
+        other => other,
+    });
+    swapped.collect::<String>().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_separator_says_which_one_it_is() {
+        let expected = Path::new("net/ipv4/conf/eth0.1/forwarding");
+        assert_eq!(path("net/ipv4/conf/eth0.1/forwarding"), expected);
+        assert_eq!(path("net.ipv4.conf.eth0/1.forwarding"), expected);
+    }
+}
