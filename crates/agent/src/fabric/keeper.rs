@@ -21,6 +21,7 @@ use serde_json::{Value, json};
 use super::cgroups;
 use super::groups::Groups;
 use super::init::{self, Lab};
+use super::local;
 use super::member::Member;
 use super::network::Network;
 use super::plan::{Build, Plan, Space, check_name};
@@ -72,6 +73,8 @@ struct Keeper {
     reports: Receiver,
     pid: i32,
     init: PidFd,
+    /// The lab's interfaces in the machine's own network; before it is built, a name may be another's.
+    on_machine: Vec<String>,
 }
 
 /// `lab.json`.
@@ -106,6 +109,7 @@ impl Keeper {
         };
         let failed = |error: io::Error| Failure::new("start the lab", error);
         let members = members(&build.plan, &directory, &groups, &network);
+        let on_machine = network.on_machine();
         // Every process of the lab begins as a copy of this one.
         memory::trim();
         let user = namespace::user();
@@ -124,7 +128,7 @@ impl Keeper {
             }
             Ok(Side::Parent(pid)) => {
                 let init = PidFd::open(pid).map_err(failed)?;
-                Ok(Self { signals, directory, groups, reports, pid, init })
+                Ok(Self { signals, directory, groups, reports, pid, init, on_machine })
             }
             Err(error) => {
                 let _ = groups.remove();
@@ -140,7 +144,12 @@ impl Keeper {
         session: &mut Session,
         began: Instant,
     ) -> Result<(), Failure> {
-        let Some(pids) = self.wait_until_built(build, session)? else { return Ok(()) };
+        let Some(pids) =
+            self.wait_until_built(build, session).inspect_err(|_| self.on_machine.clear())?
+        else {
+            self.on_machine.clear();
+            return Ok(());
+        };
         let failed = |error: io::Error| Failure::new("keep the lab", error);
         let done = json!({
             "pid": std::process::id(),
@@ -237,6 +246,7 @@ impl Keeper {
         let failed = |error: io::Error| Failure::new("clean up after the lab", error);
         self.init.signal(SIGKILL).map_err(failed)?;
         process::wait(self.pid);
+        local::remove(&self.on_machine)?;
         self.groups.remove().map_err(failed)?;
         self.directory.remove().map_err(failed)
     }

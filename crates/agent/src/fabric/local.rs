@@ -114,3 +114,19 @@ impl Local<'_> {
 pub fn open() -> Result<Socket, Failure> {
     Socket::open().map_err(|error| Failure::new("open a netlink socket", error))
 }
+
+/// Removes interfaces of the namespace where this process is, as far as they are still there. The
+/// kernel would do so as well, once it gets round to taking a dead namespace with their peers apart.
+pub fn remove(names: &[String]) -> Result<(), Failure> {
+    for name in names {
+        let Ok(index) = namespace::interface_index(name) else { continue };
+        let socket = open()?;
+        let mut batch = Batch::new(&socket);
+        batch.push(format!("remove {name}"), Verb::Change, message::remove(index))?;
+        let removed = batch.finish();
+        if namespace::interface_index(name).is_ok() {
+            removed?;
+        }
+    }
+    Ok(())
+}

@@ -59,6 +59,13 @@ fn named(name: &str, mac: Option<Mac>, mtu: Option<u32>) -> LinkMessage {
     link
 }
 
+/// Removes an interface; of a veth, both ends.
+pub fn remove(index: u32) -> RouteNetlinkMessage {
+    let mut link = LinkMessage::default();
+    link.header.index = index;
+    RouteNetlinkMessage::DelLink(link)
+}
+
 /// A bridge that forwards at once and floods multicast like a cable.
 pub fn bridge(bridge: &Bridge, index: u32) -> RouteNetlinkMessage {
     let mut link = named(&bridge.name, bridge.mac, bridge.mtu);

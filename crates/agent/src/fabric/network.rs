@@ -137,6 +137,12 @@ impl<'a> Network<'a> {
         }
     }
 
+    /// The names of the interfaces that the plan makes in the machine's own network.
+    pub fn on_machine(&self) -> Vec<String> {
+        let made = self.locals.get(&Space::Machine).map(|local| local.made.keys());
+        made.into_iter().flatten().map(|name| (*name).to_owned()).collect()
+    }
+
     /// The namespace of an interface that the plan makes, or of the loopback of a new namespace.
     fn made(&self, agent: &str, name: &str) -> Result<Space, Failure> {
         let space = self.space(agent)?;
