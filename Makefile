@@ -43,6 +43,11 @@ test-python: setup
 test-slow: setup
 	$(VENV)/pytest --override-ini "addopts=-q --strict-markers" -m slow
 
+# Needs a nightly toolchain and cargo-fuzz (cargo install --locked cargo-fuzz).
+fuzz:
+	for target in packet frame; do \
+		cargo +nightly fuzz run $$target -- -max_total_time=$(or $(SECONDS_EACH),60) || exit 1; done
+
 bench: setup
 	$(VENV)/python -m benches
 

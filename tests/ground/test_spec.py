@@ -1,13 +1,15 @@
 """Files: what is right is read as meant, what is wrong is refused with its file and line."""
 
+import json
 from pathlib import Path
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
 from delaylab.errors import BadInput
-from delaylab.spec import combinations, lab_from, load_study, parse, study_from
+from delaylab.spec import LabSpec, combinations, lab_from, load_study, parse, study_from
 from delaylab.spec.study import LoadSpec
 from delaylab.studies import FOLDER, names
 
@@ -166,3 +168,48 @@ def test_any_text_is_a_lab_or_one_line(text: str) -> None:
 def test_a_load_says_what_it_is() -> None:
     load = LoadSpec.model_validate({"disk": 3, "on": "noisy"})
     assert (load.what, load.workers) == ("disk", 3)
+
+
+words = st.from_regex(r"\A[a-z][a-z0-9-]{0,10}\Z")
+cpu_sets = st.none() | st.lists(st.integers(0, 7), min_size=1, max_size=3)
+
+
+@st.composite
+def labs(draw: st.DrawFn) -> dict[str, object]:
+    """Labs as a file has them: plain data."""
+    hosts = draw(st.lists(words, min_size=1, max_size=3, unique=True))
+    nodes = draw(st.lists(words, min_size=2, max_size=5, unique=True))
+    kinds = st.sampled_from(["native", "shared", "netns"])
+    uplink = st.fixed_dictionaries(
+        {"rate": st.sampled_from(["100Mbit", "2.5Gbit", "1kbit"])},
+        optional={"queue": st.integers(1, 10_000), "burst": st.sampled_from(["16KiB", "1500B"])},
+    )
+    members = st.lists(st.sampled_from(nodes), min_size=2, unique=True)
+    links = draw(st.lists(members, max_size=4))
+    return {
+        "lab": draw(words),
+        "ip": draw(st.sampled_from([[4], [6], [4, 6]])),
+        "hosts": {
+            host: draw(st.just({}) | st.fixed_dictionaries({"uplink": uplink})) for host in hosts
+        },
+        "nodes": {
+            node: {
+                "kind": draw(kinds),
+                "host": draw(st.sampled_from(hosts)),
+                "cpus": draw(cpu_sets),
+            }
+            for node in nodes
+        },
+        "links": [{"join": link, "name": f"l{number}"} for number, link in enumerate(links)],
+    }
+
+
+@given(labs())
+def test_labs_round_trip(lab: dict[str, object]) -> None:
+    """As YAML text -> lab -> the record that a running lab keeps -> the same lab."""
+    read_back = lab_from(parse(yaml.safe_dump(lab), "lab.yaml"))
+    record = json.loads(json.dumps(read_back.model_dump(mode="json", by_alias=True)))
+    assert LabSpec.model_validate(record) == read_back
+    assert {name: dict(node)["kind"] for name, node in lab["nodes"].items()} == {  # type: ignore[attr-defined]
+        name: node.kind for name, node in read_back.nodes.items()
+    }
