@@ -51,7 +51,7 @@ def page(place: Path) -> str:
 
 def test_json_has_the_shape_that_scripts_rely_on(place: Path) -> None:
     found = json.loads(json.dumps(as_json(place)))
-    assert set(found) == {"study", "machine", "trials", "claims"}
+    assert set(found) == {"study", "machine", "trials", "instrument", "claims"}
     trial = found["trials"][0]
     assert set(trial) >= {"id", "factors", "status", "warnings", "rtt", "segments"}
     assert set(trial["rtt"]) == {"app", "stack", "uplink", "wire"}
