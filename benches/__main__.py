@@ -9,7 +9,7 @@ from collections.abc import Callable
 from datetime import date
 from pathlib import Path
 
-from benches import labs, rates, rtt, schedule
+from benches import labs, rates, report_size, rtt, schedule
 from benches.section import Section
 from delaylab.machine import cpu_name
 
@@ -19,6 +19,7 @@ ALL: dict[str, Callable[[], Section]] = {
     "rtt": rtt.run,
     "schedule": schedule.run,
     "labs": labs.run,
+    "report": report_size.run,
 }
 HEAD = """\
 # Benchmarks
