@@ -29,17 +29,21 @@ def _stolen(state: MachineState) -> Iterator[Doubt]:
         if phase.steal is not None and phase.steal > STEAL:
             yield Doubt(
                 Kind.STOLEN_TIME,
-                f"the hypervisor took {phase.steal:.1%} of the CPUs' time in phase {phase.phase}",
+                f"the hypervisor took {100 * phase.steal:.1f} % of the CPUs' time "
+                f"in phase {phase.phase}",
                 "measure on a machine of its own, or compare only the packets that are not flagged",
             )
 
 
 def _not_at_rest(state: MachineState, at_rest: bool) -> Iterator[Doubt]:
-    found = [_foreign(p) for p in state.phases if (at_rest or p.phase != "load") and _disturbed(p)]
+    resting = [phase for phase in state.phases if at_rest or phase.phase != "load"]
+    found = [phase for phase in resting if _disturbed(phase)]
     if found:
+        worst = max(found, key=lambda phase: (phase.foreign_cpus or 0, phase.pressure or 0))
         yield Doubt(
             Kind.NOT_AT_REST,
-            f"the machine was not at rest: {'; '.join(found)}",
+            f"not at rest in {len(found)} of {len(resting)} phases without load; "
+            f"worst in {worst.phase}: {_foreign(worst)}",
             "end what else runs on the machine, then run these trials again",
         )
 
@@ -50,11 +54,11 @@ def _disturbed(phase: PhaseState) -> bool:
 
 def _foreign(phase: PhaseState) -> str:
     said = []
-    if phase.pressure is not None:
-        said.append(f"tasks waited for a CPU {phase.pressure:.0%} of the time")
     if phase.foreign_cpus is not None:
-        said.append(f"{phase.foreign_cpus:.2f} CPUs were busy with other work")
-    return f"in phase {phase.phase} {', '.join(said)}"
+        said.append(f"{phase.foreign_cpus:.2f} CPUs busy with other work")
+    if phase.pressure is not None:
+        said.append(f"tasks waiting for a CPU {100 * phase.pressure:.0f} % of the time")
+    return ", ".join(said)
 
 
 def _starved(state: MachineState) -> Iterator[Doubt]:

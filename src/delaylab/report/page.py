@@ -109,14 +109,23 @@ def _figures(study: Study, groups: list[Group], found: list[Finding]) -> list[Fi
     if found:
         held = sum(finding.verdict == "reproduced" for finding in found)
         open_ = sum(finding.verdict == "not testable here" for finding in found)
-        figures.append(
-            Figure(f"{held} of {len(found)}", "claims reproduced", f"{open_} not testable here")
-        )
+        rest = f"{len(found) - held - open_} not reproduced, {open_} not testable here"
+        figures.append(Figure(f"{held} of {len(found)}", "claims reproduced", rest))
+    figures += _cost(groups)
     packets = sum(group.account.scheduled for group in groups)
     lost = sum(sum(group.account.lost_after.values()) for group in groups)
     trials = f"{sum(len(g.trials) for g in groups)} of {len(study.record.planned)} trials"
     figures.append(Figure(f"{packets:,}".replace(",", " "), "packets", f"{lost} lost, {trials}"))
     return figures
+
+
+def _cost(groups: list[Group]) -> list[Figure]:
+    known = {kind: cost.added for kind, cost in cost_by_kind(groups).items() if cost.added}
+    if not known:
+        return []
+    kind = max(known, key=lambda name: known[name].value)
+    note = f"taps on − off, median user RTT at rest, {kind}"
+    return [Figure(words.delay(known[kind].value), "what measuring cost", note)]
 
 
 def _own_share(group: Group) -> Figure:
