@@ -58,6 +58,8 @@ class Condition:
     repeat: int = 1
     packets: int = 200
     at_rest: int = 0
+    untapped: int = 0
+    tap_cost_us: float = 0.0
     kind: str | None = None
     default: Delay = field(default_factory=lambda: lognormal(5))
     delays: dict[tuple[str, str], Delay] = field(default_factory=dict)
@@ -159,7 +161,7 @@ def trial(condition: Condition, index: int) -> dict[str, Any]:
 def tables(condition: Condition) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The stamps and the schedule of one trial."""
     random = np.random.default_rng(condition.seed)
-    n = condition.packets + 2 * condition.at_rest
+    n = condition.untapped + condition.packets + 2 * condition.at_rest
     seq = np.arange(n, dtype=np.uint32)
     intended = START + seq.astype(np.int64) * condition.interval_ns
     slip = _ns(condition.slip(random, n))
@@ -170,7 +172,10 @@ def tables(condition: Condition) -> tuple[pl.DataFrame, pl.DataFrame]:
     for index, station in enumerate(stations):
         if index:
             now = now + _ns(condition.delays.get(station, condition.default)(random, n))
+            now[condition.untapped :] += round(1000 * condition.tap_cost_us / (len(stations) - 1))
         seen = alive.copy()
+        if not station[1].endswith((".app", ".qdisc", ".stack")):
+            seen[: condition.untapped] = False
         seen[[s for s, leg, point in condition.unseen if (leg, point) == station]] = False
         parts.append(_stamps(station, seq[seen], now[seen]))
         alive[[s for s, last in condition.lost_after.items() if last == station]] = False
@@ -190,15 +195,38 @@ def tables(condition: Condition) -> tuple[pl.DataFrame, pl.DataFrame]:
     return pl.concat(parts).sample(fraction=1, shuffle=True, seed=condition.seed), probes
 
 
-def hosts() -> pl.DataFrame:
-    return pl.DataFrame(
-        {"time_ns": [START], "place": ["sut"], "metric": ["cpu_busy"], "value": [0.5]}
-    )
+SAMPLE_NS = 100_000_000
+
+
+def hosts(
+    samples: int = 0,
+    busy: float = 0.1,
+    steal: float = 0.0,
+    pressure: float = 0.0,
+    dropped: int = 0,
+    missing: tuple[int, ...] = (),
+) -> pl.DataFrame:
+    """The record of a machine of two CPUs in a steady state, whose node `probe` uses 0.1 CPUs."""
+    rows = [("sut", "unknown", START, 0.5)]
+    for index in range(samples + 1):
+        time = START + index * SAMPLE_NS
+        metrics = {f"cpu{n}.{what}": 0.0 for n in (0, 1) for what in ("system", "softirq")}
+        for cpu in (0, 1):
+            metrics[f"cpu{cpu}.user"] = busy - steal
+            metrics[f"cpu{cpu}.steal"] = steal
+            metrics[f"cpu{cpu}.idle"] = 1 - busy
+        metrics["pressure.cpu.some_us"] = 7e6 + index * pressure * SAMPLE_NS / 1000
+        if samples and index not in missing:
+            rows += [("machine", name, time, value) for name, value in metrics.items()]
+            rows += [("probe", "cpus", time, 0.1)]
+            rows += [("host.sut", "uplink.tx_dropped", time, 3.0 + dropped * index / samples)]
+    return pl.DataFrame(rows, schema=["place", "metric", "time_ns", "value"], orient="row")
 
 
 def _phases(condition: Condition) -> list[str]:
     rest = condition.at_rest
-    return ["before"] * rest + ["load"] * condition.packets + ["after"] * rest
+    untapped = ["untapped"] * condition.untapped
+    return untapped + ["before"] * rest + ["load"] * condition.packets + ["after"] * rest
 
 
 def _ns(us: NDArray[np.float64]) -> NDArray[np.int64]:

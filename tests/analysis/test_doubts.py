@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from delaylab import dataset
-from delaylab.analysis.doubts import Doubt
+from delaylab.analysis.doubt import Doubt
 from delaylab.analysis.group import groups
 from tests import synthetic
 from tests.synthetic import Condition, constant

@@ -51,9 +51,13 @@ def page(place: Path) -> str:
 
 def test_json_has_the_shape_that_scripts_rely_on(place: Path) -> None:
     found = json.loads(json.dumps(as_json(place)))
-    assert set(found) == {"study", "machine", "trials", "claims"}
+    assert set(found) == {"study", "machine", "trials", "instrument", "claims"}
     trial = found["trials"][0]
     assert set(trial) >= {"id", "factors", "status", "warnings", "rtt", "segments"}
+    assert [p["phase"] for p in trial["machine_state"]["phases"]] == ["before", "load", "after"]
+    assert set(found["instrument"]) == {"native", "netns"}
+    assert found["instrument"]["native"]["added_us"] is None
+    assert found["instrument"]["native"]["why"]
     assert set(trial["rtt"]) == {"app", "stack", "uplink", "wire"}
     assert set(trial["rtt"]["app"]) >= {"n", "median_us", "p99_us"}
     for segment in trial["segments"]:
@@ -88,7 +92,17 @@ def test_the_page_refers_to_nothing_outside_itself(page: str) -> None:
 
 
 def test_the_page_has_every_section_and_escapes_what_it_shows(page: str) -> None:
-    for section in ("way", "claims", "figures", "table1", "warnings", "accounting", "run"):
+    for section in (
+        "way",
+        "claims",
+        "figures",
+        "table1",
+        "warnings",
+        "machine",
+        "cost",
+        "accounting",
+        "run",
+    ):
         assert f'<section id="{section}">' in page
     assert "stress-ng: not found" in page
     assert "&lt;no&gt; socket" in page

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from enum import StrEnum
 from itertools import pairwise
 from typing import Any
 
@@ -13,34 +11,13 @@ import polars as pl
 from numpy.typing import NDArray
 
 from delaylab.analysis.accounting import Account
+from delaylab.analysis.doubt import Doubt, Kind
 from delaylab.analysis.segments import columns
 from delaylab.dataset import TrialRecord
 
 ENOUGH = 100
 # A clock that was set shows as a packet sent this long before its time.
 STEP_NS = 1_000_000
-
-
-class Kind(StrEnum):
-    """What may be wrong."""
-
-    FEW_SAMPLES = "few-samples"
-    SEND_SLIP = "send-slip"
-    DROPPED_STAMPS = "dropped-stamps"
-    UNSEEN = "unseen"
-    LOST = "lost"
-    RESPONDER_DROPS = "responder-drops"
-    CLOCK_STEP = "clock-step"
-    BACKWARDS = "backwards"
-
-
-@dataclass(frozen=True, slots=True)
-class Doubt:
-    """One doubt: what was seen, and what to do about it."""
-
-    kind: str
-    message: str
-    remedy: str
 
 
 def doubts(

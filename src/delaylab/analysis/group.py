@@ -9,8 +9,12 @@ import polars as pl
 
 from delaylab.analysis import accounting, rtt, segments
 from delaylab.analysis.accounting import Account
-from delaylab.analysis.doubts import Doubt, doubts
+from delaylab.analysis.doubt import Doubt
+from delaylab.analysis.doubts import doubts
+from delaylab.analysis.instrument import UNTAPPED, AtRest, at_rest
 from delaylab.analysis.layers import SLIP
+from delaylab.analysis.machine_doubts import machine_doubts
+from delaylab.analysis.machine_state import MachineState, machine_state
 from delaylab.analysis.outliers import outliers
 from delaylab.analysis.statistics import Summary, summarise
 from delaylab.dataset import Study, TrialRecord
@@ -43,7 +47,8 @@ class Group:
 
     `rtt` has the RTT at each vantage point, `deltas` the paper's terms (round trip), `one_way`
     the sending and the receiving delay; `samples` all of these for at most `KEPT` packets.
-    `outliers` counts flagged user RTTs, of which none is dropped.
+    `outliers` counts flagged user RTTs, of which none is dropped. `at_rest` are the user RTTs
+    with taps on and off, of which nothing else here knows.
     """
 
     trials: list[TrialRecord]
@@ -55,6 +60,8 @@ class Group:
     outliers: int
     doubts: list[Doubt]
     samples: pl.DataFrame
+    machine: MachineState
+    at_rest: AtRest
 
     @property
     def factors(self) -> dict[str, str]:
@@ -97,15 +104,18 @@ def groups(study: Study) -> Iterator[Group]:
 def analyse(study: Study, trials: list[TrialRecord]) -> Group:
     """Analyse finished trials of the same levels; reads their tables and lets them go again."""
     path = trials[0].path
-    packets = pl.concat(
-        [segments.packets(study.stamps(t.id), study.probes(t.id), path) for t in trials]
+    probes = {t.id: study.probes(t.id) for t in trials}
+    scheduled = pl.concat(
+        [segments.packets(study.stamps(t.id), probes[t.id], path) for t in trials]
     )
+    packets = scheduled.filter(pl.col("phase") != UNTAPPED)
     measured = packets.filter(pl.col("phase") == MEASURED)
     answered = segments.complete(measured, path) if path.reply else measured.clear()
     trips = rtt.round_trips(answered)
     parts = _segments(measured, answered, trials[0])
     account = accounting.account(packets, trials)
     summaries = _summaries(trips, rtt.VANTAGE)
+    state = machine_state((study.hosts(id_), table) for id_, table in probes.items())
     user = trips["app"].drop_nulls().to_numpy()
     return Group(
         trials=trials,
@@ -115,8 +125,13 @@ def analyse(study: Study, trials: list[TrialRecord]) -> Group:
         segments=parts,
         account=account,
         outliers=int(outliers(user).sum()),
-        doubts=doubts(trials, measured, account, user),
+        doubts=[
+            *doubts(trials, measured, account, user),
+            *machine_doubts(state, account, load_name(trials[0]) == REST),
+        ],
         samples=_thinned(trips),
+        machine=state,
+        at_rest=at_rest(scheduled),
     )
 
 

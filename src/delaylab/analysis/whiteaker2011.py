@@ -19,8 +19,8 @@ MINIMUM_OF = 10
 MINIMA = 10
 REMOVED_BY_MINIMUM = 0.5
 SMALL_QUEUES = (
-    "In the host's own stack TCP small queues (kernels since 3.6) hold the competing senders "
-    "back; the paper's kernel had none."
+    "A possible cause, which stamps alone do not tell: TCP small queues (kernels since 3.6) hold "
+    "competing senders in the host's own stack back; the paper's kernel had none."
 )
 BEHIND = "Not asked, as in the paper, of senders behind a virtual interface"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from delaylab.analysis.group import Group, SegmentSummary
+from delaylab.analysis.instrument import Cost, cost
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,12 @@ def doubts_by_kind(groups: list[Group]) -> list[DoubtsOfAKind]:
             if doubt.remedy not in alike.remedies:
                 alike.remedies.append(doubt.remedy)
     return list(together.values())
+
+
+def cost_by_kind(groups: list[Group]) -> dict[str, Cost]:
+    """Return the instrument's cost by the sender's technology, over all its trials."""
+    kinds = dict.fromkeys(group.kind for group in groups)
+    return {kind: cost([g.at_rest for g in groups if g.kind == kind]) for kind in kinds}
 
 
 def usual(group: Group) -> list[SegmentSummary]:

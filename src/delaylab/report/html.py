@@ -46,6 +46,9 @@ def render(page: Page) -> str:
         "quantile": words.quantile,
         "interval": words.interval,
         "effect": words.effect,
+        "shift": words.shift,
+        "share": words.share,
+        "system": words.system,
     }
     style = (TEMPLATES / "report.css").read_text(encoding="utf-8")
     return environment.get_template("report.html.j2").render(page=page, style=style)

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from delaylab.analysis.claims import Finding
 from delaylab.analysis.findings import findings
 from delaylab.analysis.group import Group, SegmentSummary
+from delaylab.analysis.instrument import Cost
 from delaylab.dataset import Study, TrialRecord
 from delaylab.report import words
-from delaylab.report.arrange import DoubtsOfAKind, Panel, doubts_by_kind, panels
+from delaylab.report.arrange import DoubtsOfAKind, Panel, cost_by_kind, doubts_by_kind, panels
 from delaylab.report.charts import Chart, all_charts
 from delaylab.report.table1 import Part, table1
 from delaylab.report.way import drawing
@@ -26,17 +27,25 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class WayDrawing:
-    """The packet's way of one panel, and the points that are absent there, with reasons."""
+    """The packet's way of one panel."""
 
     name: str
     title: str
     svg: str
-    absent: dict[str, str]
 
     @property
     def inline(self) -> str:
         """The drawing with its ink in the page's own colour."""
         return self.svg.replace(' color="#20242a"', "", 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """A point without stamps, why, and the kinds of sender of which that is true."""
+
+    point: str
+    reason: str
+    kinds: list[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +56,11 @@ class Page:
     groups: list[Group]
     figures: list[Figure]
     ways: list[WayDrawing]
+    absent: list[Absent]
     findings: list[Finding]
     charts: list[Chart]
     table1: list[Part]
+    cost: dict[str, Cost]
     doubts: list[DoubtsOfAKind]
     unfinished: list[TrialRecord]
     missing: list[str]
@@ -63,9 +74,11 @@ def gather(study: Study, groups: list[Group]) -> Page:
         groups=groups,
         figures=_figures(study, groups, found),
         ways=[_way(index, panel) for index, panel in enumerate(panels(groups), start=1)],
+        absent=_absent(groups),
         findings=found,
         charts=all_charts(groups),
         table1=table1(groups),
+        cost=cost_by_kind(groups),
         doubts=doubts_by_kind(groups),
         unfinished=[trial for trial in study.trials if trial.status != "ok"],
         missing=[t for t in study.record.planned if t not in {x.id for x in study.trials}],
@@ -73,10 +86,15 @@ def gather(study: Study, groups: list[Group]) -> Page:
 
 
 def _way(index: int, panel: Panel) -> WayDrawing:
-    absent = {
-        point: reason for group in panel.groups for point, reason in group.account.absent.items()
-    }
-    return WayDrawing(f"way-{index}-{panel.groups[0].kind}", panel.title, drawing(panel), absent)
+    return WayDrawing(f"way-{index}-{panel.groups[0].kind}", panel.title, drawing(panel))
+
+
+def _absent(groups: list[Group]) -> list[Absent]:
+    kinds: dict[tuple[str, str], dict[str, None]] = {}
+    for group in groups:
+        for missing in group.account.absent.items():
+            kinds.setdefault(missing, {})[group.kind] = None
+    return [Absent(point, reason, list(found)) for (point, reason), found in kinds.items()]
 
 
 def _figures(study: Study, groups: list[Group], found: list[Finding]) -> list[Figure]:
@@ -91,14 +109,23 @@ def _figures(study: Study, groups: list[Group], found: list[Finding]) -> list[Fi
     if found:
         held = sum(finding.verdict == "reproduced" for finding in found)
         open_ = sum(finding.verdict == "not testable here" for finding in found)
-        figures.append(
-            Figure(f"{held} of {len(found)}", "claims reproduced", f"{open_} not testable here")
-        )
+        rest = f"{len(found) - held - open_} not reproduced, {open_} not testable here"
+        figures.append(Figure(f"{held} of {len(found)}", "claims reproduced", rest))
+    figures += _cost(groups)
     packets = sum(group.account.scheduled for group in groups)
     lost = sum(sum(group.account.lost_after.values()) for group in groups)
     trials = f"{sum(len(g.trials) for g in groups)} of {len(study.record.planned)} trials"
     figures.append(Figure(f"{packets:,}".replace(",", " "), "packets", f"{lost} lost, {trials}"))
     return figures
+
+
+def _cost(groups: list[Group]) -> list[Figure]:
+    known = {kind: cost.added for kind, cost in cost_by_kind(groups).items() if cost.added}
+    if not known:
+        return []
+    kind = max(known, key=lambda name: known[name].value)
+    note = f"taps on − off, median user RTT at rest, {kind}"
+    return [Figure(words.delay(known[kind].value), "what measuring cost", note)]
 
 
 def _own_share(group: Group) -> Figure:

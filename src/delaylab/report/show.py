@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from delaylab.analysis.claims import Finding
 from delaylab.analysis.findings import findings
 from delaylab.analysis.group import Group, SegmentSummary, analyse, groups
+from delaylab.analysis.instrument import Cost
 from delaylab.analysis.statistics import Quantile, Summary
 from delaylab.dataset import Study, TrialRecord, read_study
+from delaylab.report.arrange import cost_by_kind
 
 
 def as_json(directory: Path) -> dict[str, Any]:
     """Return the study, its trials and its claims as plain JSON values; delays in µs.
 
-    `rtt` is round trip; a segment's delay is one way. Raises `BadInput` for a damaged dataset.
+    `rtt` is round trip; a segment's delay is one way; `instrument` is what the taps add to the
+    median user RTT at rest (round trip), by the sender's kind. Raises `BadInput` for a
+    damaged dataset.
     """
     study = read_study(directory)
     found = list(groups(study))
@@ -24,6 +29,7 @@ def as_json(directory: Path) -> dict[str, Any]:
         "study": study.record.study,
         "machine": study.record.machine.model_dump(),
         "trials": [_trial(study, trial, alone) for trial in study.trials],
+        "instrument": {kind: _cost(added) for kind, added in cost_by_kind(found).items()},
         "claims": [_claim(finding) for finding in findings(study, found)],
     }
 
@@ -37,7 +43,7 @@ def _trial(study: Study, trial: TrialRecord, alone: dict[str, Group]) -> dict[st
     }
     if trial.status != "ok":
         warnings = [warning.model_dump() for warning in trial.warnings]
-        return {**head, "warnings": warnings, "rtt": {}, "segments": []}
+        return {**head, "warnings": warnings, "rtt": {}, "segments": [], "machine_state": None}
     group = alone.get(trial.id) or analyse(study, [trial])
     return {
         **head,
@@ -47,6 +53,20 @@ def _trial(study: Study, trial: TrialRecord, alone: dict[str, Group]) -> dict[st
         ],
         "rtt": {name: _summary(summary) for name, summary in group.rtt.items()},
         "segments": [_segment(segment) for segment in group.segments],
+        "machine_state": asdict(group.machine),
+    }
+
+
+def _cost(found: Cost) -> dict[str, Any]:
+    added = found.added
+    return {
+        "tapped_n": found.tapped_n,
+        "untapped_n": found.untapped_n,
+        "tapped_median_us": found.tapped_us,
+        "untapped_median_us": found.untapped_us,
+        "added_us": added.value if added else None,
+        "added_us_interval": list(added.interval) if added else None,
+        "why": found.why,
     }
 
 

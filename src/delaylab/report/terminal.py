@@ -16,7 +16,7 @@ from delaylab.analysis.group import Group, groups
 from delaylab.analysis.statistics import Summary
 from delaylab.dataset import Study, read_study
 from delaylab.report import words
-from delaylab.report.arrange import Panel, doubts_by_kind, panels, usual
+from delaylab.report.arrange import Panel, cost_by_kind, doubts_by_kind, panels, usual
 
 COLOURS = {"reproduced": "green", "not reproduced": "red", "not testable here": "yellow"}
 # Groups beside each other in a terminal of 100 columns.
@@ -33,7 +33,7 @@ def print_study(console: Console, directory: Path) -> None:
     machine = study.record.machine
     console.print(f"[bold]{escape(study.record.title)}[/]  {escape(study.record.study)}")
     console.print(
-        f"{machine.hostname}, {machine.cpu}, {machine.cores} cores, Linux {machine.kernel}",
+        f"{machine.hostname}, {machine.cpu}, {machine.cores} cores, {words.system(machine.kernel)}",
         style="dim",
         highlight=False,
     )
@@ -42,6 +42,7 @@ def print_study(console: Console, directory: Path) -> None:
             console.print(table)
     if study.record.claims:
         console.print(claims_table(findings(study, found)))
+    _print_cost(console, found)
     _print_doubts(console, found)
     _print_unfinished(console, study)
 
@@ -108,6 +109,13 @@ def _print_doubts(console: Console, found: list[Group]) -> None:
             console.print(f"  and {more} more of this kind", style="dim", highlight=False)
         for remedy in doubts.remedies[:SHOWN]:
             console.print(f"  to do: {escape(remedy)}", style="dim", highlight=False)
+
+
+def _print_cost(console: Console, found: list[Group]) -> None:
+    for kind, cost in cost_by_kind(found).items():
+        if cost.added:
+            added = f"the taps add {words.shift(cost.added)} to the median user RTT at rest"
+            console.print(f"{kind}: {added}", style="dim", highlight=False, markup=False)
 
 
 def _print_unfinished(console: Console, study: Study) -> None:

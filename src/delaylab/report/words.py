@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from delaylab.analysis.claims import Finding
+from delaylab.analysis.effects import Effect
 from delaylab.analysis.statistics import Interval, Quantile
 
 VERDICT_MARKS = {"reproduced": "✓", "not reproduced": "✗", "not testable here": "–"}
@@ -35,7 +36,23 @@ def effect(finding: Finding) -> str:
     low, high = finding.interval
     if finding.unit == "share":
         return f"{_share(finding.effect)} [{_share(low)}, {_share(high)}]"
-    return f"{_signed(finding.effect)} [{_signed(low)}, {_signed(high)}]"
+    return shift(Effect(finding.effect, finding.interval))
+
+
+def shift(found: Effect) -> str:
+    """Write a difference of delays in µs with its interval."""
+    low, high = found.interval
+    return f"{_signed(found.value)} [{_signed(low)}, {_signed(high)}]"
+
+
+def share(found: float | None) -> str:
+    """Write a share in percent, or a dash where it is not known."""
+    return "–" if found is None else _share(found)
+
+
+def system(kernel: str) -> str:
+    """Write the kernel's name, which says Linux once."""
+    return kernel if kernel.startswith("Linux") else f"Linux {kernel}"
 
 
 def _signed(us: float) -> str:

@@ -1,0 +1,32 @@
+"""What a doubt is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Kind(StrEnum):
+    """What may be wrong."""
+
+    FEW_SAMPLES = "few-samples"
+    SEND_SLIP = "send-slip"
+    DROPPED_STAMPS = "dropped-stamps"
+    UNSEEN = "unseen"
+    LOST = "lost"
+    RESPONDER_DROPS = "responder-drops"
+    CLOCK_STEP = "clock-step"
+    BACKWARDS = "backwards"
+    STOLEN_TIME = "stolen-time"
+    NOT_AT_REST = "not-at-rest"
+    STARVED_WATCHER = "starved-watcher"
+    INTERFACE_DROPS = "interface-drops"
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """One doubt: what was seen, and what to do about it."""
+
+    kind: str
+    message: str
+    remedy: str

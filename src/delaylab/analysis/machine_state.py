@@ -1,0 +1,195 @@
+"""What the machine did while packets flew: CPU, stolen time, pressure, drops, gaps of the record.
+
+A sample at time t describes the interval since the one before it. It counts for a phase if that
+interval lies within the phase, so that a load's start or end does not leak into the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import polars as pl
+
+# The record is meant to have a sample this often.
+INTERVAL_NS = 100_000_000
+# A packet is flagged if, in the interval in which it was sent, a larger share than this of the
+# CPUs' time was stolen by the hypervisor, or some task waited for a CPU for a larger share of it.
+STEAL = 0.01
+PRESSURE = 0.1
+MACHINE = "machine"
+_SPENT = r"^cpu\d+\.(user|system|softirq|steal|idle|iowait)$"
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseState:
+    """The machine's mean state in one phase. Shares are of all CPUs' time, `cpus` counts CPUs.
+
+    `pressure` is the share of time in which some task waited for a CPU (PSI, `some`), `places`
+    the CPUs that each place kept busy, `foreign_cpus` those that were busy for none of them. Of
+    `packets` sent in the phase, `flagged` were sent while time was stolen or tasks waited.
+    """
+
+    phase: str
+    samples: int
+    busy: float | None
+    steal: float | None
+    pressure: float | None
+    foreign_cpus: float | None
+    places: dict[str, float]
+    packets: int
+    flagged: int
+
+
+@dataclass(frozen=True, slots=True)
+class MachineState:
+    """The machine's state by phase; `samples` taken and `missed` of the whole record.
+
+    `drops` are the frames that interfaces dropped, by `interface of place`.
+    """
+
+    phases: list[PhaseState]
+    samples: int
+    missed: int
+    drops: dict[str, int]
+
+
+def machine_state(trials: Iterable[tuple[pl.DataFrame, pl.DataFrame]]) -> MachineState:
+    """Return the state from trials' tables, each given as a pair of `hosts` and `probes`."""
+    samples: list[pl.DataFrame] = []
+    sent: list[pl.DataFrame] = []
+    drops: dict[str, int] = {}
+    for hosts, probes in trials:
+        record = intervals(hosts)
+        samples.append(_with_phase(record, probes))
+        sent.append(_flagged(record, probes))
+        for name, n in interface_drops(hosts).items():
+            drops[name] = drops.get(name, 0) + n
+    table = pl.concat(samples, how="diagonal")
+    packets = pl.concat(sent)
+    phases = packets["phase"].unique(maintain_order=True)
+    return MachineState(
+        phases=[_phase(name, table, packets) for name in phases],
+        samples=len(table),
+        missed=int(table["missed"].sum()),
+        drops=drops,
+    )
+
+
+def intervals(hosts: pl.DataFrame) -> pl.DataFrame:
+    """Return one row per sampled interval: its bounds in ns, the machine's shares, CPUs by place.
+
+    A quantity that the record lacks is null. `missed` counts the samples that are lacking.
+    """
+    machine = hosts.filter(pl.col("place") == MACHINE)
+    times = hosts.select(pl.col("time_ns").unique().sort())
+    wide = (
+        times.with_columns(pl.col("time_ns").shift().alias("since_ns"))
+        .join(_shares(machine), on="time_ns", how="left", maintain_order="left")
+        .join(_pressure(machine), on="time_ns", how="left", maintain_order="left")
+        .join(_places(hosts), on="time_ns", how="left", maintain_order="left")
+    )
+    busy_places = [name for name in wide.columns if name.startswith("at ")]
+    lasted = pl.col("time_ns") - pl.col("since_ns")
+    foreign = pl.lit(None, pl.Float64)
+    if busy_places:
+        own = pl.sum_horizontal(busy_places)
+        foreign = (pl.col("busy") * pl.col("cpus") - own).clip(0)
+    return wide.filter(pl.col("since_ns").is_not_null()).with_columns(
+        (pl.col("waited_us") * 1000 / lasted).clip(0, 1).alias("pressure"),
+        (lasted / INTERVAL_NS).round().sub(1).clip(0).cast(pl.Int64).alias("missed"),
+        foreign.alias("foreign"),
+    )
+
+
+def interface_drops(hosts: pl.DataFrame) -> dict[str, int]:
+    """Return the frames dropped by each interface while it was watched, where there are any.
+
+    Nodes in their host's stack count the same interface: their places share one entry.
+    """
+    counters = hosts.filter(pl.col("metric").str.contains(r"\.(rx|tx)_dropped$"))
+    totals = (
+        counters.group_by("place", "metric")
+        .agg((pl.col("value").max() - pl.col("value").min()).alias("dropped"))
+        .filter(pl.col("dropped") > 0)
+        .with_columns(pl.col("metric").str.replace(r"\.(rx|tx)_dropped$", "").alias("interface"))
+        .sort("place", "metric")
+        .group_by("interface", "metric", "dropped", maintain_order=True)
+        .agg(pl.col("place").str.join(", "))
+        .group_by("interface", "place", maintain_order=True)
+        .agg(pl.col("dropped").sum())
+    )
+    return {f"{interface} of {place}": int(n) for interface, place, n in totals.iter_rows()}
+
+
+def _shares(machine: pl.DataFrame) -> pl.DataFrame:
+    spent = machine.filter(pl.col("metric").str.contains(_SPENT)).with_columns(
+        pl.col("metric").str.extract(r"\.(\w+)$").alias("what"),
+        pl.col("metric").str.extract(r"^(cpu\d+)").alias("cpu"),
+    )
+    unused = pl.col("value").filter(pl.col("what").is_in(["idle", "iowait"])).sum()
+    stolen = pl.col("value").filter(pl.col("what") == "steal").sum()
+    cpus = pl.col("cpu").n_unique()
+    return spent.group_by("time_ns").agg(
+        (1 - unused / cpus).clip(0, 1).alias("busy"),
+        (stolen / cpus).alias("steal"),
+        cpus.cast(pl.Int64).alias("cpus"),
+    )
+
+
+def _pressure(machine: pl.DataFrame) -> pl.DataFrame:
+    waited = machine.filter(pl.col("metric") == "pressure.cpu.some_us").sort("time_ns")
+    return waited.select("time_ns", pl.col("value").diff().alias("waited_us"))
+
+
+def _places(hosts: pl.DataFrame) -> pl.DataFrame:
+    used = hosts.filter(pl.col("metric") == "cpus")
+    wide = used.pivot("place", index="time_ns", values="value", aggregate_function="first")
+    return wide.rename({name: f"at {name}" for name in wide.columns if name != "time_ns"})
+
+
+def _with_phase(record: pl.DataFrame, probes: pl.DataFrame) -> pl.DataFrame:
+    """Name the phase in which each interval lies, or null."""
+    windows = probes.group_by("phase").agg(
+        pl.col("intended_ns").min().alias("start"),
+        pl.max_horizontal("intended_ns", "sent_ns").max().alias("end"),
+    )
+    phase = pl.lit(None, pl.String)
+    for name, start, end in windows.iter_rows():
+        inside = (pl.col("since_ns") >= start) & (pl.col("time_ns") <= end)
+        phase = pl.when(inside).then(pl.lit(name)).otherwise(phase)
+    return record.with_columns(phase.alias("phase"))
+
+
+def _flagged(record: pl.DataFrame, probes: pl.DataFrame) -> pl.DataFrame:
+    """Return phase and flag of every packet, from the interval in which it was sent."""
+    disturbed = (pl.col("steal") > STEAL) | (pl.col("pressure") > PRESSURE)
+    flags = record.select("time_ns", "since_ns", disturbed.fill_null(False).alias("disturbed"))
+    sent = probes.select("phase", pl.coalesce("sent_ns", "intended_ns").alias("sent")).sort("sent")
+    found = sent.join_asof(
+        flags.sort("time_ns"), left_on="sent", right_on="time_ns", strategy="forward"
+    )
+    inside = pl.col("sent") > pl.col("since_ns")
+    return found.select("phase", (pl.col("disturbed") & inside).fill_null(False).alias("flagged"))
+
+
+def _phase(name: str, table: pl.DataFrame, packets: pl.DataFrame) -> PhaseState:
+    here = table.filter(pl.col("phase") == name)
+    sent = packets.filter(pl.col("phase") == name)
+    places = {c.removeprefix("at "): _mean(here, c) for c in here.columns if c.startswith("at ")}
+    return PhaseState(
+        phase=name,
+        samples=len(here),
+        busy=_mean(here, "busy"),
+        steal=_mean(here, "steal"),
+        pressure=_mean(here, "pressure"),
+        foreign_cpus=_mean(here, "foreign"),
+        places={place: used for place, used in places.items() if used is not None},
+        packets=len(sent),
+        flagged=int(sent["flagged"].sum()),
+    )
+
+
+def _mean(table: pl.DataFrame, column: str) -> float | None:
+    mean = table.select(pl.col(column).cast(pl.Float64).mean()).item()
+    return None if mean is None else float(mean)

@@ -1,0 +1,104 @@
+"""The machine's state by phase, from a record whose truth is known."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from delaylab import dataset
+from delaylab.analysis.group import Group, groups
+from delaylab.analysis.machine_state import machine_state
+from tests import synthetic
+from tests.synthetic import Condition
+
+# 0.5 s before, 1 s under load, 0.5 s after: five, ten and five intervals of 100 ms.
+LOADED = Condition(load="cpu", at_rest=100, packets=200)
+REST = Condition(at_rest=100, packets=200)
+STEADY = {"samples": 20}
+
+
+def analysed(place: Path, condition: Condition, **state: Any) -> Group:
+    dataset.write_study(place, synthetic.study([condition], []))
+    tables = synthetic.tables(condition)
+    record = synthetic.trial(condition, 0)
+    dataset.write_trial(place, record, *tables, synthetic.hosts(**STEADY | state))
+    return next(groups(dataset.read_study(place)))
+
+
+def test_shares_of_each_phase_are_those_of_the_record() -> None:
+    _, probes = synthetic.tables(LOADED)
+    hosts = synthetic.hosts(20, busy=0.4, steal=0.05, pressure=0.2)
+    state = machine_state([(hosts, probes)])
+    assert [phase.phase for phase in state.phases] == ["before", "load", "after"]
+    for phase in state.phases:
+        assert phase.busy == pytest.approx(0.4)
+        assert phase.steal == pytest.approx(0.05)
+        assert phase.pressure == pytest.approx(0.2)
+        assert phase.foreign_cpus == pytest.approx(2 * 0.4 - 0.1)
+        assert phase.places == {"probe": pytest.approx(0.1)}
+    assert (state.samples, state.missed, state.drops) == (20, 0, {})
+    assert [phase.samples for phase in state.phases] == [4, 9, 4]
+
+
+def test_packets_sent_in_a_disturbed_interval_are_flagged_and_kept(tmp_path: Path) -> None:
+    group = analysed(tmp_path, LOADED, pressure=0.2)
+    counts = {phase.phase: (phase.flagged, phase.packets) for phase in group.machine.phases}
+    assert counts == {"before": (100, 100), "load": (200, 200), "after": (100, 100)}
+    assert group.rtt["app"].n == 200
+
+
+def test_a_missing_sample_is_counted_and_its_interval_is_not_lost() -> None:
+    _, probes = synthetic.tables(LOADED)
+    state = machine_state([(synthetic.hosts(20, pressure=0.2, missing=(9, 10)), probes)])
+    assert (state.samples, state.missed) == (18, 2)
+    assert state.phases[1].pressure == pytest.approx(0.2)
+
+
+def test_nodes_in_one_stack_share_their_interfaces_drops() -> None:
+    _, probes = synthetic.tables(LOADED)
+    hosts = synthetic.hosts(20, dropped=7)
+    twin = hosts.filter(place="host.sut").with_columns(pl.lit("probe").alias("place"))
+    state = machine_state([(pl.concat([hosts, twin]), probes)])
+    assert state.drops == {"uplink of host.sut, probe": 7}
+
+
+def test_a_record_that_lacks_everything_says_nothing() -> None:
+    _, probes = synthetic.tables(LOADED)
+    state = machine_state([(synthetic.hosts(), probes)])
+    assert [(p.busy, p.steal, p.pressure, p.flagged) for p in state.phases] == [
+        (None, None, None, 0)
+    ] * 3
+
+
+@pytest.mark.parametrize(
+    ("condition", "state", "kinds"),
+    [
+        (REST, {}, []),
+        (REST, {"steal": 0.02}, ["stolen-time"] * 3),
+        (REST, {"busy": 0.5}, ["not-at-rest"]),
+        (REST, {"pressure": 0.3}, ["not-at-rest"]),
+        (LOADED, {"pressure": 0.3}, ["not-at-rest"]),
+        (REST, {"missing": (4, 5)}, ["starved-watcher"]),
+        (REST, {"dropped": 5}, []),
+        (
+            Condition(at_rest=100, lost_after=dict.fromkeys(range(120, 129), ("request", "wire"))),
+            {"dropped": 5},
+            ["lost", "interface-drops"],
+        ),
+    ],
+)
+def test_doubts(
+    tmp_path: Path, condition: Condition, state: dict[str, Any], kinds: list[str]
+) -> None:
+    found = analysed(tmp_path, condition, **state).doubts
+    assert [str(doubt.kind) for doubt in found] == kinds
+
+
+def test_load_is_no_doubt_while_there_is_meant_to_be_load(tmp_path: Path) -> None:
+    doubts = analysed(tmp_path, LOADED, pressure=0.3).doubts
+    assert [doubt.message.partition(";")[0] for doubt in doubts] == [
+        "not at rest in 2 of 2 phases without load"
+    ]
