@@ -68,3 +68,17 @@ def start_in(lab: Lab, node: str, *argv: str) -> subprocess.Popen[bytes]:
     """Start a program in a node's network."""
     enter = ["nsenter", "--target", str(lab.pid(f"node.{node}")), "--net"]
     return subprocess.Popen([*enter, *argv], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+@contextmanager
+def irtt_server(lab: Lab, address: str) -> Iterator[None]:
+    """An irtt server in the far node, listening when the block begins."""
+    server = start_in(lab, FAR, "irtt", "server", "-i", "1us", "-b", f"{address}:2112")
+    try:
+        assert server.stdout is not None
+        while b"starting IPv4 listener" not in server.stdout.readline():
+            pass
+        yield
+    finally:
+        server.terminate()
+        server.wait()

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from benches.pair import FAR, NEAR, need, pair, probe, run_in, start_in
+from benches.pair import NEAR, irtt_server, need, pair, probe, run_in
 from benches.section import Section
 from delaylab.lab import Lab
 
@@ -32,20 +32,12 @@ def run() -> Section:
     }
     medians: dict[str, list[float]] = {name: [] for name in tools}
     tails: dict[str, list[float]] = {name: [] for name in tools}
-    with pair() as (lab, far):
-        server = start_in(lab, FAR, "irtt", "server", "-i", "1us", "-b", f"{far}:2112")
-        try:
-            assert server.stdout is not None
-            while b"starting IPv4 listener" not in server.stdout.readline():
-                pass
-            for _ in range(ROUNDS):
-                for name, tool in tools.items():
-                    values = tool(lab, far)
-                    medians[name].append(float(np.median(values)))
-                    tails[name].append(float(np.quantile(values, 0.99)))
-        finally:
-            server.terminate()
-            server.wait()
+    with pair() as (lab, far), irtt_server(lab, far):
+        for _ in range(ROUNDS):
+            for name, tool in tools.items():
+                values = tool(lab, far)
+                medians[name].append(float(np.median(values)))
+                tails[name].append(float(np.quantile(values, 0.99)))
     section = Section(
         "rtt",
         "RTT at 100 packets per second",

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from benches.pair import FAR, NEAR, need, pair, probe, run_in, start_in
+from benches.pair import FAR, NEAR, irtt_server, need, pair, probe, run_in, start_in
 from benches.section import Section
 from delaylab.lab import Lab
 
@@ -37,20 +37,12 @@ def run() -> Section:
         ("irtt", 1_000, _irtt),
         ("delaylab", 50_000, _ours),
     ]
-    with pair() as (lab, far):
-        server = start_in(lab, FAR, "irtt", "server", "-i", "1us", "-b", f"{far}:2112")
-        try:
-            assert server.stdout is not None
-            while b"starting IPv4 listener" not in server.stdout.readline():
-                pass
-            for load in ("idle", "stress-ng --cpu 2"):
-                for name, rate, tool in tools:
-                    with _loaded(load):
-                        row = _measure(lab, far, rate, tool)
-                    section.rows.append((load, f"{rate:,}", name, *row))
-        finally:
-            server.terminate()
-            server.wait()
+    with pair() as (lab, far), irtt_server(lab, far):
+        for load in ("idle", "stress-ng --cpu 2"):
+            for name, rate, tool in tools:
+                with _loaded(load):
+                    row = _measure(lab, far, rate, tool)
+                section.rows.append((load, f"{rate:,}", name, *row))
     return section
 
 

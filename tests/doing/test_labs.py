@@ -163,3 +163,16 @@ def test_a_native_node_on_this_machine_reaches_the_lab(delaylab: Run, tmp_path: 
     subprocess.run(["ping", "-c", "1", "-W", "2", address], check=True, capture_output=True)
     delaylab("down")
     assert machine_interfaces() == before
+
+
+def test_cpu_sets_hold_for_hosts_and_nodes(delaylab: Run, tmp_path: Path) -> None:
+    path = tmp_path / "cpus.yaml"
+    path.write_text(
+        "lab: cpus\nhosts: {h: {cpus: [0]}}\n"
+        "nodes: {a: {host: h}, b: {host: h, cpus: [1]}, c: {host: h, kind: native}}\n"
+        "links: [{join: [a, b, c]}]\n"
+    )
+    delaylab("up", str(path))
+    for node, cpus in (("a", "0"), ("b", "1"), ("c", "0"), ("host.h", "0")):
+        status = delaylab("exec", node, "--", "cat", "/proc/self/status").stdout
+        assert f"Cpus_allowed_list:\t{cpus}\n" in status
