@@ -207,7 +207,7 @@ def hosts(
     missing: tuple[int, ...] = (),
 ) -> pl.DataFrame:
     """The record of a machine of two CPUs in a steady state, whose node `probe` uses 0.1 CPUs."""
-    rows = [("sut", "unknown", START, 0.5)]
+    rows = [(START, "sut", "unknown", 0.5)]
     for index in range(samples + 1):
         time = START + index * SAMPLE_NS
         metrics = {f"cpu{n}.{what}": 0.0 for n in (0, 1) for what in ("system", "softirq")}
@@ -217,10 +217,10 @@ def hosts(
             metrics[f"cpu{cpu}.idle"] = 1 - busy
         metrics["pressure.cpu.some_us"] = 7e6 + index * pressure * SAMPLE_NS / 1000
         if samples and index not in missing:
-            rows += [("machine", name, time, value) for name, value in metrics.items()]
-            rows += [("probe", "cpus", time, 0.1)]
-            rows += [("host.sut", "uplink.tx_dropped", time, 3.0 + dropped * index / samples)]
-    return pl.DataFrame(rows, schema=["place", "metric", "time_ns", "value"], orient="row")
+            rows += [(time, "machine", name, value) for name, value in metrics.items()]
+            rows += [(time, "probe", "cpus", 0.1)]
+            rows += [(time, "host.sut", "uplink.tx_dropped", 3.0 + dropped * index / samples)]
+    return pl.DataFrame(rows, schema=list(dataset.HOSTS), orient="row")
 
 
 def _phases(condition: Condition) -> list[str]:
