@@ -34,7 +34,7 @@ POINT_MEANING = {
 TOOLS = {
     "stress-ng": "loads cpu, io, disk, memory",
     "iperf3": "load network",
-    "tshark": "to read what `tap --pcap` wrote",
+    "tshark": "to read what `run --pcap` wrote",
 }
 
 
