@@ -3,6 +3,7 @@
 mod counters;
 mod exec;
 mod fabric;
+mod fields;
 mod probe;
 mod reflect;
 mod serve;

@@ -2,12 +2,14 @@
 #![allow(unsafe_code)]
 
 pub mod clock;
+pub mod control;
 pub mod ethtool;
 pub mod filter;
 pub mod memory;
 pub mod mount;
 pub mod namespace;
 pub mod netlink;
+mod option;
 pub mod pipe;
 pub mod poll;
 pub mod process;
