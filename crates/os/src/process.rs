@@ -76,8 +76,9 @@ impl PidFd {
     /// Sends a signal; no error if the process has ended.
     pub fn signal(&self, signal: i32) -> io::Result<()> {
         // SAFETY: no siginfo is passed.
-        let result =
-            unsafe { libc::syscall(libc::SYS_pidfd_send_signal, self.fd.as_raw_fd(), signal, 0, 0) };
+        let result = unsafe {
+            libc::syscall(libc::SYS_pidfd_send_signal, self.fd.as_raw_fd(), signal, 0, 0)
+        };
         if result == 0 {
             return Ok(());
         }

@@ -7,7 +7,7 @@ from delaylab.plan.kind import TUN, Node, Rights
 from delaylab.plan.model import Agent, Guest, node_agent
 
 PROGRAM = "linux.uml"
-MEMORY_MIB = 96
+MEMORY_MIB = 160
 BOOT_DEADLINE_MS = 60_000
 
 

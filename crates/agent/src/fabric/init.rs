@@ -93,12 +93,7 @@ fn start(lab: Lab, keeper: &Sender) -> Result<Children, Failure> {
 /// The life of the builder: a process of its own, so that the network is made while agents start.
 ///
 /// `_building` is closed when it ends: whoever waits for the network sees that.
-fn build_network(
-    network: Network,
-    mut roster: Roster,
-    keeper: &Sender,
-    _building: OwnedFd,
-) -> ! {
+fn build_network(network: Network, mut roster: Roster, keeper: &Sender, _building: OwnedFd) -> ! {
     let report = match network.build(&mut roster) {
         Ok(true) => Report::Built,
         Ok(false) => std::process::exit(0),

@@ -44,7 +44,8 @@ impl Local<'_> {
             let what = format!("make the TAP {} in {agent}", end.name);
             let index = self.made[end.name.as_str()];
             tap::make(&end.name, index).map_err(|error| {
-                Failure::new(&what, error).fix("virtual machines need read and write on /dev/net/tun")
+                Failure::new(&what, error)
+                    .fix("virtual machines need read and write on /dev/net/tun")
             })?;
             batch.push(what, Verb::Change, message::tap(end, index))?;
         }

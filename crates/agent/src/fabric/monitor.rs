@@ -1,7 +1,6 @@
 //! An agent whose node is a container or a virtual machine: starts it, waits until the agent inside
 //! answers, and from then on stands for it.
 
-use std::collections::VecDeque;
 use std::fs::{self, DirBuilder, File};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -26,7 +25,7 @@ use crate::mux::Mux;
 const STREAM: i32 = 3;
 const CONSOLE: &str = "console";
 /// How much of a guest's last words an error shows.
-const LAST_LINES: usize = 6;
+const LAST_LINES: usize = 5;
 
 /// The life of a monitor.
 pub fn live(
@@ -49,7 +48,8 @@ pub fn live(
             let ended = wait_for_end(&running);
             let failure = monitor.failure(ended.err().unwrap_or_else(|| monitor.ended()));
             // Once the lab is up nobody listens any more, nor needs to: what it served says so.
-            let _ = keeper.try_send(&serde_json::to_vec(&Report::Failed(failure)).unwrap_or_default());
+            let _ =
+                keeper.try_send(&serde_json::to_vec(&Report::Failed(failure)).unwrap_or_default());
             wait_for_ever(None)
         }
     }
@@ -88,7 +88,8 @@ impl Monitor<'_> {
             Reach::Stream => self.by_stream(),
             Reach::Folder => self.by_folder(lent),
             Reach::Nothing => {
-                let running = self.run(None)?.ok_or_else(|| self.failure("it has no command".into()))?;
+                let running =
+                    self.run(None)?.ok_or_else(|| self.failure("it has no command".into()))?;
                 self.member.configured(lent);
                 Ok(Held::Command(running))
             }
@@ -99,13 +100,16 @@ impl Monitor<'_> {
         let failed = |error: io::Error| self.failure(error.to_string());
         let listener = self.member.listen()?;
         let (ours, theirs) = pipe::stream().map_err(failed)?;
-        let running = self.run(Some(theirs))?.ok_or_else(|| self.failure("it has no command".into()))?;
+        let running =
+            self.run(Some(theirs))?.ok_or_else(|| self.failure("it has no command".into()))?;
         let mut mux = Mux::new(ours).map_err(failed)?;
         self.answer(&mut mux, &running, |reply| matches!(reply, Reply::Event(_)))?;
         if let Some(setup) = &self.guest.setup {
             mux.send(&Frame::new(Kind::Message, setup.get()))?;
             match self.answer(&mut mux, &running, |reply| !matches!(reply, Reply::Event(_)))? {
-                Reply::Error(failure) => return Err(self.failure(failure.to_string()).fix(failure.fix)),
+                Reply::Error(failure) => {
+                    return Err(self.failure(failure.to_string()).fix(failure.fix));
+                }
                 Reply::Done(_) | Reply::Event(_) => {}
             }
         }
@@ -124,7 +128,8 @@ impl Monitor<'_> {
             let left = self.left()?;
             let turn = mux.turn(&[(running.as_fd(), Want::Read)], Some(left))?;
             let mut replies = turn.new.iter().filter_map(|frame| {
-                (frame.kind == Kind::Message).then(|| serde_json::from_slice(&frame.payload).ok())?
+                (frame.kind == Kind::Message)
+                    .then(|| serde_json::from_slice(&frame.payload).ok())?
             });
             if let Some(reply) = replies.find(&wanted) {
                 return Ok(reply);
@@ -256,23 +261,24 @@ impl Monitor<'_> {
 
     fn last_words(&self) -> String {
         let text = fs::read(self.member.folder.join(CONSOLE)).unwrap_or_default();
-        let text = String::from_utf8_lossy(&text);
-        let mut lines = VecDeque::new();
-        for line in text.lines() {
-            let plain: String = line.chars().filter(|c| !c.is_control()).collect();
-            if !plain.trim().is_empty() {
-                lines.push_back(plain.trim().to_owned());
-            }
-            if lines.len() > LAST_LINES {
-                lines.pop_front();
-            }
-        }
-        Vec::from(lines).join(" | ")
+        last_words(&String::from_utf8_lossy(&text))
     }
 }
 
+/// The end of a console; of a kernel that panicked, why it did rather than where.
+fn last_words(console: &str) -> String {
+    let plain = |line: &str| line.chars().filter(|c| !c.is_control()).collect::<String>();
+    let lines: Vec<String> = console.lines().map(plain).collect();
+    let lines: Vec<&str> = lines.iter().map(|line| line.trim()).filter(|l| !l.is_empty()).collect();
+    let panic = lines.iter().position(|line| line.contains("Kernel panic"));
+    let end = panic.map_or(lines.len(), |at| at + 1);
+    lines[end.saturating_sub(LAST_LINES)..end].join(" | ")
+}
+
 fn wait_for_end(running: &PidFd) -> Result<(), String> {
-    poll::wait(&[(running.as_fd(), Want::Read)], None).map(|_| ()).map_err(|error| error.to_string())
+    poll::wait(&[(running.as_fd(), Want::Read)], None)
+        .map(|_| ())
+        .map_err(|error| error.to_string())
 }
 
 fn wait_for_ever(running: Option<&PidFd>) -> Result<(), Failure> {
@@ -282,5 +288,17 @@ fn wait_for_ever(running: Option<&PidFd>) -> Result<(), Failure> {
     // Its namespaces stay as long as the lab, for those who look what happened.
     loop {
         poll::wait(&[], None).map_err(failed)?;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::last_words;
+
+    #[test]
+    fn a_panic_is_the_last_word() {
+        assert_eq!(last_words("one\r\n\x1b\ntwo\n\n"), "one | two");
+        let console = "booting\nKernel panic - no memory\nCall Trace:\n [<60>] a\n [<61>] b\n";
+        assert_eq!(last_words(console), "booting | Kernel panic - no memory");
     }
 }

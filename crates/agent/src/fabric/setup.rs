@@ -92,8 +92,11 @@ fn rename(
         let mut batch = Batch::new(socket);
         for card in cards {
             let index = there.get(&card.mac.0).ok_or_else(|| {
-                Failure::new(format!("find network card {}", card.name), "the machine has no such card")
-                    .fix("its kernel may lack the driver: take another `nic`, or another kernel")
+                Failure::new(
+                    format!("find network card {}", card.name),
+                    "the machine has no such card",
+                )
+                .fix("its kernel may lack the driver: take another `nic`, or another kernel")
             })?;
             let name = if temporary { format!("dl{index}") } else { card.name.clone() };
             let what = format!("name network card {}", card.name);

@@ -29,6 +29,9 @@ pub struct Init {
     /// In a virtual machine: kernel modules to load first, with what they need.
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     modules: Vec<String>,
+    /// What User-Mode Linux adds to the end of its command line.
+    #[arg(hide = true)]
+    _added: Vec<String>,
 }
 
 /// Set in the environment of everything that a virtual machine's init starts.
