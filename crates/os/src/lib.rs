@@ -1,6 +1,7 @@
 //! Linux: sockets, stamps, rings, namespaces, processes, netlink; the only crate with `unsafe`.
 #![allow(unsafe_code)]
 
+pub mod boot;
 pub mod clock;
 pub mod ethtool;
 pub mod filter;
@@ -23,5 +24,6 @@ pub mod socket_batch;
 pub mod stamp;
 pub mod stamp_ids;
 pub mod sysctl;
+pub mod tap;
 pub mod title;
 pub mod tty;

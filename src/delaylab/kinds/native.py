@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from delaylab.plan.kind import Rights
+from delaylab.plan.kind import Node, Rights
 from delaylab.plan.model import Agent, node_agent
 
 NEEDS_ROOT = "its host is this machine itself, whose interfaces only root may add to; "
@@ -14,14 +14,19 @@ class Native:
 
     name = "native"
     own_stack = False
+    own_kernel = False
 
     def can_run(self, rights: Rights, on_machine: bool) -> str | None:
         """On a host that is a namespace always, on this machine itself as root."""
         return NEEDS_ROOT + REMEDY if on_machine and not rights.root else None
 
-    def agent(self, node: str, network: str, cpus: tuple[int, ...] | None) -> Agent:
+    def agent(self, node: Node) -> Agent:
         """An agent in the host's network."""
-        return Agent(node_agent(node), network, cpus=cpus)
+        return Agent(node_agent(node.name), node.network, cpus=node.cpus)
+
+    def services(self, nodes: tuple[Node, ...]) -> tuple[Agent, ...]:
+        """None."""
+        return ()
 
 
 KIND = Native()

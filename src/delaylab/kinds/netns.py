@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from delaylab.plan.kind import Rights
+from delaylab.plan.kind import Node, Rights
 from delaylab.plan.model import NEW, Agent, node_agent
 
 
@@ -11,20 +11,25 @@ class Netns:
 
     name = "netns"
     own_stack = True
+    own_kernel = False
 
     def can_run(self, rights: Rights, on_machine: bool) -> str | None:
         """Always: root makes namespaces, an ordinary user makes them in a user namespace."""
         return None
 
-    def agent(self, node: str, network: str, cpus: tuple[int, ...] | None) -> Agent:
-        """An agent in a network namespace of its own; `network` does not matter."""
+    def agent(self, node: Node) -> Agent:
+        """An agent in a network namespace of its own; where its host's is does not matter."""
         return Agent(
-            node_agent(node),
+            node_agent(node.name),
             NEW,
             isolate=("uts",),
-            hostname=node,
-            cpus=cpus,
+            hostname=node.name,
+            cpus=node.cpus,
         )
+
+    def services(self, nodes: tuple[Node, ...]) -> tuple[Agent, ...]:
+        """None."""
+        return ()
 
 
 KIND = Netns()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from delaylab.kinds.native import NEEDS_ROOT, REMEDY
-from delaylab.plan.kind import Rights
+from delaylab.plan.kind import Node, Rights
 from delaylab.plan.model import Agent, node_agent
 
 
@@ -12,15 +12,26 @@ class Shared:
 
     name = "shared"
     own_stack = False
+    own_kernel = False
 
     def can_run(self, rights: Rights, on_machine: bool) -> str | None:
         """On a host that is a namespace always, on this machine itself as root."""
         return NEEDS_ROOT + REMEDY if on_machine and not rights.root else None
 
-    def agent(self, node: str, network: str, cpus: tuple[int, ...] | None) -> Agent:
+    def agent(self, node: Node) -> Agent:
         """An agent in the host's network, in PID, mount, UTS and IPC namespaces of its own."""
         isolate = ("pid", "mount", "uts", "ipc")
-        return Agent(node_agent(node), network, isolate=isolate, hostname=node, cpus=cpus)
+        return Agent(
+            node_agent(node.name),
+            node.network,
+            isolate=isolate,
+            hostname=node.name,
+            cpus=node.cpus,
+        )
+
+    def services(self, nodes: tuple[Node, ...]) -> tuple[Agent, ...]:
+        """None."""
+        return ()
 
 
 KIND = Shared()

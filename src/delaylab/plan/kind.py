@@ -3,36 +3,81 @@
 from __future__ import annotations
 
 import os
+import shutil
 from dataclasses import dataclass
 from typing import Protocol
 
-from delaylab.plan.model import Agent
+from delaylab.plan.model import Agent, Tap
+from delaylab.spec import NodeSpec
+
+PACKAGES = {
+    "lxc-start": "lxc",
+    "dockerd": "docker.io",
+    "qemu-system-x86_64": "qemu-system-x86",
+    "linux.uml": "user-mode-linux",
+}
+"""Programs that kinds need, and the Debian packages that have them."""
+TUN = "/dev/net/tun"
 
 
 @dataclass(frozen=True)
 class Rights:
-    """What this user may do on this machine."""
+    """What this user may do on this machine, and which programs it lacks."""
 
     root: bool
+    lacking: frozenset[str] = frozenset()
 
     @classmethod
     def mine(cls) -> Rights:
         """Of the process that asks."""
-        return cls(root=os.geteuid() == 0)
+        lacking = {name for name in PACKAGES if shutil.which(name) is None}
+        if not os.access(TUN, os.R_OK | os.W_OK):
+            lacking.add(TUN)
+        return cls(os.geteuid() == 0, frozenset(lacking))
+
+    def why_not(self, *needs: str) -> str | None:
+        """None, or which of these programs and devices is missing and what to do."""
+        for need in needs:
+            if need in self.lacking and need in PACKAGES:
+                return f"{need} is not installed; apt-get install {PACKAGES[need]}"
+            if need in self.lacking:
+                return f"{need} cannot be read and written; as root: chmod 666 {need}"
+        return None
+
+
+@dataclass(frozen=True)
+class Node:
+    """A node as its kind gets to know it.
+
+    `network`: the agent in whose network its host's stack is. `cards`: for virtual machines, its
+    cables. `lab`: the name of this running lab.
+    """
+
+    name: str
+    lab: str
+    spec: NodeSpec
+    network: str
+    cpus: tuple[int, ...] | None = None
+    cards: tuple[Tap, ...] = ()
 
 
 class Kind(Protocol):
     """A technology that a node can be made of.
 
     `own_stack`: the node has a network stack of its own, hence a virtual interface; else it lives
-    in its host's.
+    in its host's. `own_kernel`: that stack is in another kernel, with a clock of its own, and its
+    cable is a TAP.
     """
 
     name: str
     own_stack: bool
+    own_kernel: bool
 
     def can_run(self, rights: Rights, on_machine: bool) -> str | None:
         """None, or why not and what to do; `on_machine`: its host is this machine itself."""
 
-    def agent(self, node: str, network: str, cpus: tuple[int, ...] | None) -> Agent:
-        """The agent that the fabric starts for a node; `network` is where its stack is."""
+    def agent(self, node: Node) -> Agent:
+        """The agent that the fabric starts for a node."""
+
+    def services(self, nodes: tuple[Node, ...]) -> tuple[Agent, ...]:
+        """Agents that a lab with these nodes of this kind needs beside theirs."""

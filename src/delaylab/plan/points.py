@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from delaylab.errors import BadInput
-from delaylab.plan.model import WIRE, Bridge, Plan, Veth, host_agent, node_agent
+from delaylab.plan import model
+from delaylab.plan.model import WIRE, Bridge, Plan, host_agent, node_agent
 from delaylab.spec import LabSpec, ProbeSpec, host_of
 
 SOCKET_POINTS = ("app", "qdisc", "stack")
@@ -145,12 +146,16 @@ def _ports(plan: Plan, agent: str) -> dict[str | None, str]:
 def _peer(plan: Plan, agent: str, device: str | None) -> str:
     """The name of the other end of a cable."""
     for cable in plan.operations:
-        if isinstance(cable, Veth):
+        if isinstance(cable, model.Veth):
             one, two = cable.ends
-            if (one.agent, one.name) == (agent, device):
-                return two.name
-            if (two.agent, two.name) == (agent, device):
-                return one.name
+        elif isinstance(cable, model.Tap):
+            one, two = cable.card, cable.host
+        else:
+            continue
+        if (one.agent, one.name) == (agent, device):
+            return two.name
+        if (two.agent, two.name) == (agent, device):
+            return one.name
     raise LookupError(f"no cable at {agent} {device}")
 
 

@@ -1,0 +1,29 @@
+"""What the kinds with a kernel of their own have in common."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from delaylab.plan.kind import Node
+
+MEBIBYTE = 1 << 20
+
+
+def setup(node: Node) -> dict[str, Any]:
+    """What the agent inside makes of its system; addresses are added by the plan."""
+    cards = [
+        {"name": card.card.name, "mac": card.card.mac, "mtu": card.card.mtu} for card in node.cards
+    ]
+    return {"op": "setup", "hostname": node.name, "interfaces": cards, "operations": []}
+
+
+def mebibytes(node: Node, default: int) -> int:
+    """A node's memory in MiB, rounded up."""
+    return math.ceil(node.spec.memory.bytes / MEBIBYTE) if node.spec.memory else default
+
+
+def init(stream: str, modules: list[str]) -> str:
+    """The end of a kernel's command line: what the agent as its init is started with."""
+    words = ["init", "--stream", stream]
+    return " ".join(words + (["--modules", ",".join(modules)] if modules else []))
