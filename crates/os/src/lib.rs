@@ -2,6 +2,7 @@
 #![allow(unsafe_code)]
 
 pub mod boot;
+pub mod carrier;
 pub mod clock;
 pub mod ethtool;
 pub mod filter;

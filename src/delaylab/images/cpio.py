@@ -69,7 +69,9 @@ class Writer:
         self._write(bytes(-self._length % unit))
 
 
-def write_tree(path: Path, root: Path, devices: Mapping[str, tuple[int, int]] | None = None) -> None:
+def write_tree(
+    path: Path, root: Path, devices: Mapping[str, tuple[int, int]] | None = None
+) -> None:
     """Archive a folder's files, folders and links, and devices by name (major, minor)."""
     with path.open("wb") as out:
         archive = Writer(out)
