@@ -70,7 +70,7 @@ class Clock:
         drifted = np.rint((true_ns - START) * self.drift).astype(np.int64) + self.offset_ns
         for when, size in self.steps:
             drifted = drifted + np.where(true_ns - START >= when, size, 0)
-        return np.asarray(true_ns + self.ahead(true_ns), dtype=np.int64)
+        return np.asarray(drifted, dtype=np.int64)
 
     def show(self, true_ns: NDArray[np.int64]) -> NDArray[np.int64]:
         """What it shows at true times, in ns."""
