@@ -35,7 +35,7 @@ class Part:
     end_ns: int
     line: Line
     bound_ns: float
-    residual_ns: float
+    residual_ns: float | None
     squares: LeastSquares | None
     apart_ns: float | None
     disagree: bool

@@ -24,7 +24,7 @@ class LeastSquares:
 
     line: Line
     n: int
-    residual_ns: float
+    residual_ns: float | None
 
 
 def least_squares(at_rest: Loops) -> LeastSquares | None:
@@ -46,9 +46,9 @@ def middle_ns(packets: Loops) -> Nanoseconds:
     return packets.first_ns + (packets.last_ns - packets.first_ns) // 2
 
 
-def residual(line: Line, packets: Loops) -> float:
+def residual(line: Line, packets: Loops) -> float | None:
     """Return the root mean square distance in ns of packets' mean offsets from a line."""
     if len(packets.rows) == 0:
-        return float("nan")
+        return None
     left = (packets.twice_ns - 2 * line.base_ns) / 2 - line.offset(middle_ns(packets))
     return float(np.sqrt(np.mean(left**2)))

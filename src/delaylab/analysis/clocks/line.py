@@ -34,6 +34,10 @@ class Line:
         since = np.asarray(reference_ns - self.origin_ns, dtype=np.float64)
         return self.offset_ns + self.drift * since
 
+    def ahead(self, reference_ns: int) -> int:
+        """Return how many ns the clock is ahead when the reference shows this."""
+        return self.base_ns + round(self.offset_ns + self.drift * (reference_ns - self.origin_ns))
+
     def forward(self, reference_ns: Nanoseconds) -> Nanoseconds:
         """Return what the clock shows when the reference shows these."""
         ahead = np.rint(self.offset(reference_ns)).astype(np.int64)
