@@ -20,8 +20,8 @@ def delay(us: float | None) -> str:
 
 
 def quantile(found: Quantile) -> str:
-    """Write a quantile, or a dash where it is not given."""
-    return delay(found.value)
+    """Write a quantile, what it is at most where it was refused, or a dash where it is unknown."""
+    return delay(found.value) if found.at_most is None else f"≤ {delay(found.at_most)}"
 
 
 def interval(found: Interval | None) -> str:
