@@ -105,7 +105,10 @@ RECIPES: dict[str, Recipe] = {
     recipe.name: recipe
     for recipe in (
         FromPackages(
-            "tools", [1, tools.PROGRAMS, tools.UNUSED], lambda: apt.closure([*tools.PROGRAMS]), tools.make
+            "tools",
+            [1, tools.PROGRAMS, tools.UNUSED],
+            lambda: apt.closure([*tools.PROGRAMS]),
+            tools.make,
         ),
         _kernel("kernel-cloud", "cloud-"),
         _kernel("kernel-full", ""),
