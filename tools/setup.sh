@@ -58,11 +58,10 @@ install_kinds() {
   apt_install "$@" || say "they could not be installed; delaylab works without those kinds"
   rm -f "$policy"
   trap - EXIT
-  command -v systemctl >/dev/null && [ -d /run/systemd/system ] &&
-    for unit in docker.service docker.socket containerd.service lxc-net.service lxc.service; do
-      systemctl disable --quiet "$unit" 2>/dev/null || true
-    done
-  return 0
+  # Nor at the next boot; only services that came just now.
+  [ -d /run/systemd/system ] || return 0
+  case " $* " in *" docker.io "*) systemctl disable --quiet docker.service docker.socket ;; esac
+  case " $* " in *" lxc "*) systemctl disable --quiet lxc.service lxc-net.service ;; esac
 }
 
 check_rust() {
