@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from delaylab import images
+from delaylab.images.progress import Progress, silent
 
 DEVICE = Path("/dev/kvm")
 DEADLINE_S = 10.0
@@ -26,7 +27,7 @@ class Probed:
     boot_s: float
 
 
-def probe(progress: images.Progress = images.silent) -> Probed:
+def probe(progress: Progress = silent) -> Probed:
     """Boot a guest on KVM, with a deadline; asked once per boot of this machine and user."""
     if not os.access(DEVICE, os.R_OK | os.W_OK):
         return Probed(f"{DEVICE} {'cannot be used' if DEVICE.exists() else 'is not there'}", 0)
@@ -42,17 +43,20 @@ def probe(progress: images.Progress = images.silent) -> Probed:
     return found
 
 
-def _boot(progress: images.Progress) -> Probed:
+def _boot(progress: Progress) -> Probed:
     image = images.require("cloud", progress)
     ours, theirs = socket.socketpair()
     began = time.monotonic()
-    with ours, subprocess.Popen(
-        _command(image, theirs.fileno()),
-        pass_fds=[theirs.fileno()],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-    ) as machine:
+    with (
+        ours,
+        subprocess.Popen(
+            _command(image, theirs.fileno()),
+            pass_fds=[theirs.fileno()],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+        ) as machine,
+    ):
         theirs.close()
         try:
             said = _first_words(ours, began + DEADLINE_S)

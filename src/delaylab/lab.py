@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from delaylab import hosts, images, readying
+from delaylab import capacity, hosts, readying
 from delaylab.errors import BadInput
+from delaylab.images.progress import Progress, silent
 from delaylab.kinds import KINDS
 from delaylab.plan import Plan, Rights, build, host_agent, node_agent
 from delaylab.spec import LabSpec, host_of
@@ -108,9 +109,7 @@ class Lab:
         }
 
 
-def start(
-    spec: LabSpec, *, name: str | None = None, progress: images.Progress = images.silent
-) -> Lab:
+def start(spec: LabSpec, *, name: str | None = None, progress: Progress = silent) -> Lab:
     """Bring a lab up, whole or not at all; it outlives this process."""
     lab, _ = _build(spec, name or spec.lab, linger=True, accounting=False, progress=progress)
     return lab
@@ -130,7 +129,7 @@ def attached(running: hosts.Running) -> Lab:
 
 @contextmanager
 def temporary(
-    spec: LabSpec, *, accounting: bool = True, progress: images.Progress = images.silent
+    spec: LabSpec, *, accounting: bool = True, progress: Progress = silent
 ) -> Iterator[Lab]:
     """A lab under a name of its own for the length of a block, whatever happens in it."""
     name = f"{spec.lab[:20]}-{os.getpid():x}-{time.monotonic_ns() & 0xFFFFFF:06x}"
@@ -144,10 +143,11 @@ def temporary(
 
 
 def _build(
-    spec: LabSpec, name: str, *, linger: bool, accounting: bool, progress: images.Progress
+    spec: LabSpec, name: str, *, linger: bool, accounting: bool, progress: Progress
 ) -> tuple[Lab, hosts.Keeper]:
     rights = Rights.mine()
     plan = build(spec, KINDS, rights, name=name, accounting=accounting)
+    capacity.check(spec)
     plan, notes = readying.ready(plan, progress)
     record = {"spec": spec.model_dump(mode="json", by_alias=True), "created": time.time()}
     folder = hosts.prepare(name)

@@ -7,13 +7,14 @@ from dataclasses import replace
 
 from delaylab import images, kvm
 from delaylab.errors import NotHere
+from delaylab.images.progress import Progress, silent
 from delaylab.plan import Plan
 from delaylab.plan.model import Agent
 
 ACCEL = re.compile(r"\{accel:(auto|kvm|tcg)\}")
 
 
-def ready(plan: Plan, progress: images.Progress = images.silent) -> tuple[Plan, list[str]]:
+def ready(plan: Plan, progress: Progress = silent) -> tuple[Plan, list[str]]:
     """The plan with every word filled in, images built if need be, and what to tell the user.
 
     Raises NotHere if an image cannot be built, or if KVM is demanded and does not work.
@@ -33,7 +34,7 @@ def ready(plan: Plan, progress: images.Progress = images.silent) -> tuple[Plan, 
     return replace(plan, agents=tuple(map(filled, plan.agents))), list(notes)
 
 
-def _accelerator(wanted: str, notes: dict[str, None], progress: images.Progress) -> str:
+def _accelerator(wanted: str, notes: dict[str, None], progress: Progress) -> str:
     if wanted != "tcg":
         reason = kvm.probe(progress).reason
         if reason is None:

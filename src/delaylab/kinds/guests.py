@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from delaylab.plan.kind import Node
+from delaylab.spec import NodeSpec
 
 MEBIBYTE = 1 << 20
 
@@ -18,9 +19,14 @@ def setup(node: Node) -> dict[str, Any]:
     return {"op": "setup", "hostname": node.name, "interfaces": cards, "operations": []}
 
 
-def mebibytes(node: Node, default: int) -> int:
+def mebibytes(spec: NodeSpec, default: int) -> int:
     """A node's memory in MiB, rounded up."""
-    return math.ceil(node.spec.memory.bytes / MEBIBYTE) if node.spec.memory else default
+    return math.ceil(spec.memory.bytes / MEBIBYTE) if spec.memory else default
+
+
+def memory(spec: NodeSpec, default: int, overhead: int) -> int:
+    """What a guest takes of the machine, in bytes: its own memory and the monitor's beside it."""
+    return (mebibytes(spec, default) + overhead) * MEBIBYTE
 
 
 def init(stream: str, modules: list[str]) -> str:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from delaylab.plan.kind import Node, Rights
+from delaylab.plan.kind import Kind, Node, Rights
 from delaylab.plan.model import Agent, node_agent
 
 NEEDS_ROOT = "its host is this machine itself, whose interfaces only root may add to; "
 REMEDY = "run as root, or name a host in the lab file, which is then a namespace"
 
 
-class Native:
+class Native(Kind):
     """Processes of the host."""
 
     name = "native"
     own_stack = False
-    own_kernel = False
 
     def can_run(self, rights: Rights, on_machine: bool) -> str | None:
         """On a host that is a namespace always, on this machine itself as root."""
@@ -23,10 +22,6 @@ class Native:
     def agent(self, node: Node) -> Agent:
         """An agent in the host's network."""
         return Agent(node_agent(node.name), node.network, cpus=node.cpus)
-
-    def services(self, nodes: tuple[Node, ...]) -> tuple[Agent, ...]:
-        """None."""
-        return ()
 
 
 KIND = Native()

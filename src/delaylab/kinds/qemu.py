@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from delaylab.kinds import guests
-from delaylab.plan.kind import TUN, Node, Rights
+from delaylab.plan.kind import TUN, Kind, Node, Rights
 from delaylab.plan.model import Agent, Guest, node_agent
+from delaylab.spec import NodeSpec
 
 PROGRAM = "qemu-system-x86_64"
 PORT = "delaylab"
 MEMORY_MIB = 160
+OVERHEAD_MIB = 110
 BOOT_DEADLINE_MS = 120_000
 DEVICES = {"virtio": "virtio-net-pci", "rtl8139": "rtl8139"}
 """QEMU's names of the cards, where they are not ours."""
@@ -17,12 +19,12 @@ DRIVERS = {"virtio": "virtio_net", "rtl8139": "8139cp"}
 IN_CLOUD_KERNEL = frozenset({"virtio", "vmxnet3"})
 
 
-class Qemu:
+class Qemu(Kind):
     """A PC or a microvm with the distribution's kernel, or the user's."""
 
     name = "qemu"
-    own_stack = True
     own_kernel = True
+    boot_s = 3.0
 
     def can_run(self, rights: Rights, on_machine: bool) -> str | None:
         """Where QEMU is installed and TAPs can be made; root is not needed."""
@@ -40,9 +42,9 @@ class Qemu:
         )
         return Agent(node_agent(node.name), node.network, cpus=node.cpus, guest=guest)
 
-    def services(self, nodes: tuple[Node, ...]) -> tuple[Agent, ...]:
-        """None."""
-        return ()
+    def memory(self, spec: NodeSpec) -> int:
+        """Its own, and what the emulator takes beside it."""
+        return guests.memory(spec, MEMORY_MIB, OVERHEAD_MIB)
 
 
 KIND = Qemu()
@@ -59,7 +61,7 @@ def command(node: Node) -> list[str]:
     words = [PROGRAM, "-name", f"{node.lab}.{node.name},debug-threads=on"]
     words += ["-machine", "microvm,rtc=on" if microvm else "pc"]
     words += ["-accel", f"{{accel:{spec.accel or 'auto'}}}"]
-    words += ["-m", str(guests.mebibytes(node, MEMORY_MIB)), "-smp", str(spec.vcpus or 1)]
+    words += ["-m", str(guests.mebibytes(spec, MEMORY_MIB)), "-smp", str(spec.vcpus or 1)]
     words += ["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"]
     words += ["-serial", "stdio", "-kernel", kernel]
     words += ["-initrd", spec.initrd or f"{{image:{image}/initrd}}"]

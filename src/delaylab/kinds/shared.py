@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from delaylab.kinds.native import NEEDS_ROOT, REMEDY
-from delaylab.plan.kind import Node, Rights
+from delaylab.plan.kind import Kind, Node, Rights
 from delaylab.plan.model import Agent, node_agent
 
 
-class Shared:
+class Shared(Kind):
     """Isolated but for the network: the host's stack, an own address on the host's interface."""
 
     name = "shared"
     own_stack = False
-    own_kernel = False
 
     def can_run(self, rights: Rights, on_machine: bool) -> str | None:
         """On a host that is a namespace always, on this machine itself as root."""
@@ -28,10 +27,6 @@ class Shared:
             hostname=node.name,
             cpus=node.cpus,
         )
-
-    def services(self, nodes: tuple[Node, ...]) -> tuple[Agent, ...]:
-        """None."""
-        return ()
 
 
 KIND = Shared()

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from delaylab.kinds import guests
-from delaylab.plan.kind import TUN, Node, Rights
+from delaylab.plan.kind import TUN, Kind, Node, Rights
 from delaylab.plan.model import Agent, Guest, node_agent
+from delaylab.spec import NodeSpec
 
 PROGRAM = "linux.uml"
 MEMORY_MIB = 160
+OVERHEAD_MIB = 10
 BOOT_DEADLINE_MS = 60_000
 
 
-class Uml:
+class Uml(Kind):
     """A kernel in user space."""
 
     name = "uml"
-    own_stack = True
     own_kernel = True
+    boot_s = 2.0
 
     def can_run(self, rights: Rights, on_machine: bool) -> str | None:
         """Where it is installed and TAPs can be made; root is not needed."""
@@ -34,9 +36,9 @@ class Uml:
         )
         return Agent(node_agent(node.name), node.network, cpus=node.cpus, guest=guest)
 
-    def services(self, nodes: tuple[Node, ...]) -> tuple[Agent, ...]:
-        """None."""
-        return ()
+    def memory(self, spec: NodeSpec) -> int:
+        """Its own, and what the emulator takes beside it."""
+        return guests.memory(spec, MEMORY_MIB, OVERHEAD_MIB)
 
 
 KIND = Uml()
@@ -47,7 +49,7 @@ def command(node: Node) -> list[str]:
     spec = node.spec
     # With a randomised layout it may get less memory than it asked for.
     words = ["setarch", "x86_64", "-R", spec.kernel or "{image:uml/linux}"]
-    words += [f"umid={node.name}", "uml_dir={folder}", f"mem={guests.mebibytes(node, MEMORY_MIB)}M"]
+    words += [f"umid={node.name}", "uml_dir={folder}", f"mem={guests.mebibytes(spec, MEMORY_MIB)}M"]
     words += ["con=null", "con0=null,fd:1", "ssl=null", "ssl0=fd:{stream}", "quiet", "panic=-1"]
     words += [f"initrd={spec.initrd or '{image:uml/initrd}'}"]
     for number, card in enumerate(node.cards):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 from dataclasses import dataclass
-from typing import Protocol
 
 from delaylab.plan.model import Agent, Tap
 from delaylab.spec import NodeSpec
@@ -61,23 +60,31 @@ class Node:
     cards: tuple[Tap, ...] = ()
 
 
-class Kind(Protocol):
+class Kind:
     """A technology that a node can be made of.
 
     `own_stack`: the node has a network stack of its own, hence a virtual interface; else it lives
     in its host's. `own_kernel`: that stack is in another kernel, with a clock of its own, and its
-    cable is a TAP.
+    cable is a TAP. `boot_s`: a guess at how long one takes to start, for estimates only.
     """
 
     name: str
-    own_stack: bool
-    own_kernel: bool
+    own_stack = True
+    own_kernel = False
+    boot_s = 0.0
 
     def can_run(self, rights: Rights, on_machine: bool) -> str | None:
         """None, or why not and what to do; `on_machine`: its host is this machine itself."""
+        return None
 
     def agent(self, node: Node) -> Agent:
         """The agent that the fabric starts for a node."""
+        raise NotImplementedError
 
     def services(self, nodes: tuple[Node, ...]) -> tuple[Agent, ...]:
         """Agents that a lab with these nodes of this kind needs beside theirs."""
+        return ()
+
+    def memory(self, spec: NodeSpec) -> int:
+        """Bytes of this machine's memory that such a node takes, its loads not counted."""
+        return 2 << 20

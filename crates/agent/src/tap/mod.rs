@@ -3,11 +3,11 @@
 mod capture;
 mod request;
 mod seen;
-mod source;
 
 use crate::session::{Order, Session};
 use crate::table::{Stamp, send_stamps};
 use capture::Capture;
+use delaylab_os::ring_blocks::{BlockRing, RETIRE};
 use delaylab_os::stamp;
 use delaylab_proto::Failure;
 use delaylab_wire::{NotAProbe, parse};
@@ -16,14 +16,13 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use request::{Filter, Interface, Request};
 use seen::Seen;
 use serde_json::{Value, json};
-use source::Source;
 use std::io;
 use std::os::fd::BorrowedFd;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 struct Tap {
     interface: Interface,
-    source: Source,
+    ring: BlockRing,
     seen: Seen,
     packets: u64,
     unparsed: u64,
@@ -43,7 +42,7 @@ pub fn serve(request: Value, session: &mut Session) -> Result<Value, Failure> {
     let mut taps = request
         .interfaces
         .into_iter()
-        .map(|interface| Tap::open(interface, &filter, request.tcx))
+        .map(|interface| Tap::open(interface, &filter))
         .collect::<Result<Vec<_>, _>>()?;
     stamp::settle().map_err(|error| Failure::new("switch on receive stamps", error))?;
     session.event(json!({"ready": true}))?;
@@ -68,8 +67,7 @@ fn run(
         (0u32..).zip(taps).try_for_each(|(point, tap)| tap.drain(point, filter, stamps, capture))
     };
     loop {
-        let look = taps.iter().filter_map(|tap| tap.source.look()).min();
-        let ordered = wait(taps, Some(session.input()), look)?;
+        let ordered = wait(taps, Some(session.input()), PollTimeout::NONE)?;
         drain(taps)?;
         let ends = |order: &Order| matches!(order, Order::Stop | Order::Closed);
         if ordered && session.orders()?.iter().any(ends) {
@@ -77,12 +75,13 @@ fn run(
         }
     }
     // Packets so far may lie in blocks that are not full: they come when the kernel retires them.
-    for tap in taps.iter_mut() {
-        tap.source.close_gate().map_err(|error| tap.failure(error))?;
+    for tap in taps.iter() {
+        tap.ring.close_gate().map_err(|error| tap.failure(error))?;
     }
     let closed = Instant::now();
-    while closed.elapsed() < Source::SETTLED {
-        wait(taps, None, Some(Source::SETTLED.saturating_sub(closed.elapsed())))?;
+    while closed.elapsed() < 3 * RETIRE {
+        let left = (3 * RETIRE).saturating_sub(closed.elapsed());
+        wait(taps, None, PollTimeout::try_from(left).unwrap_or(PollTimeout::ZERO))?;
         drain(taps)?;
     }
     Ok(())
@@ -92,11 +91,9 @@ fn run(
 fn wait(
     taps: &[Tap],
     orders: Option<BorrowedFd<'_>>,
-    timeout: Option<Duration>,
+    timeout: PollTimeout,
 ) -> Result<bool, Failure> {
-    let timeout = timeout
-        .map_or(PollTimeout::NONE, |time| PollTimeout::try_from(time).unwrap_or(PollTimeout::ZERO));
-    let fds = taps.iter().map(|tap| tap.source.fd()).chain(orders);
+    let fds = taps.iter().map(|tap| tap.ring.fd()).chain(orders);
     let mut fds: Vec<_> = fds.map(|fd| PollFd::new(fd, PollFlags::POLLIN)).collect();
     match poll(&mut fds, timeout) {
         Ok(_) | Err(Errno::EINTR) => {}
@@ -107,15 +104,15 @@ fn wait(
 }
 
 impl Tap {
-    fn open(interface: Interface, filter: &Filter, tcx: bool) -> Result<Self, Failure> {
+    fn open(interface: Interface, filter: &Filter) -> Result<Self, Failure> {
         let what = format!("tap {}", interface.name);
         let index = nix::net::if_::if_nametoindex(interface.name.as_str())
             .map_err(|error| Failure::new(&what, error))?;
-        let source = Source::open(index, &filter.wanted(), tcx).map_err(|error| {
+        let ring = BlockRing::open(index, &filter.program()).map_err(|error| {
             Failure::new(&what, error).fix("a tap needs CAP_NET_RAW in its network namespace")
         })?;
         let seen = Seen::default();
-        Ok(Self { interface, source, seen, packets: 0, unparsed: 0, repeated: 0 })
+        Ok(Self { interface, ring, seen, packets: 0, unparsed: 0, repeated: 0 })
     }
 
     /// Takes the packets that are ready.
@@ -126,8 +123,8 @@ impl Tap {
         stamps: &mut Vec<Stamp>,
         capture: &mut Option<Capture>,
     ) -> Result<(), Failure> {
-        let Self { source, seen, packets, unparsed, repeated, .. } = self;
-        let drained = source.drain(|frame| {
+        let Self { ring, seen, packets, unparsed, repeated, .. } = self;
+        let drained = ring.drain(|frame| {
             if let Some(capture) = capture {
                 capture.write(point, &frame);
             }
@@ -162,10 +159,10 @@ impl Tap {
     }
 
     fn summary(&self) -> Result<Value, Failure> {
-        let dropped = self.source.dropped().map_err(|error| self.failure(error))?;
+        let dropped = self.ring.dropped().map_err(|error| self.failure(error))?;
         Ok(json!({
             "point": self.interface.point, "packets": self.packets, "dropped": dropped,
-            "unparsed": self.unparsed, "repeated": self.repeated, "by": self.source.name(),
+            "unparsed": self.unparsed, "repeated": self.repeated,
         }))
     }
 }
