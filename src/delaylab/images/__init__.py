@@ -28,6 +28,7 @@ __all__ = [
 
 # Image -> word -> layer and file in it.
 IMAGES: dict[str, dict[str, tuple[str, str]]] = {
+    "agent": {"program": ("agent", "delaylab-agent")},
     "container": {"rootfs": ("container", "rootfs"), "tar": ("container", "rootfs.tar")},
     "cloud": {
         "kernel": ("kernel-cloud", "vmlinux"),
