@@ -47,6 +47,14 @@ class FileKind(StrEnum):
     STUDY = "study"
 
 
+class ImageAction(StrEnum):
+    """What `image` can do."""
+
+    LIST = "list"
+    BUILD = "build"
+    CLEAN = "clean"
+
+
 def _print_json(value: Any) -> None:
     sys.stdout.write(json.dumps(value, indent=2) + "\n")
 
@@ -254,6 +262,39 @@ def down(
         _print_json({"down": gone})
     else:
         console.print(f"down: {', '.join(gone) or 'nothing was up'}")
+
+
+@app.command()
+def image(
+    action: Annotated[
+        ImageAction, typer.Argument(metavar="[list|build|clean]", help="List, unless told.")
+    ] = ImageAction.LIST,
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME …]", help="build: these only.")
+    ] = None,
+    old: Annotated[
+        bool, typer.Option("--old", help="clean: keep the newest of each; for no lab that is up.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """What containers and virtual machines boot: made once from the distribution's packages."""
+    from delaylab import images
+    from delaylab.verbs import images as verb
+
+    if (names and action != ImageAction.BUILD) or (old and action != ImageAction.CLEAN):
+        raise BadInput("names are for `image build`, --old is for `image clean`")
+    if action == ImageAction.BUILD:
+        layers = verb.build(names or [], Console(stderr=True))
+    elif action == ImageAction.CLEAN:
+        layers = verb.clean(Console(stderr=True), old=old)
+    else:
+        layers = images.layers()
+    if as_json:
+        _print_json(verb.as_json(layers))
+    elif action == ImageAction.CLEAN:
+        console.print(f"removed: {', '.join(one.path.name for one in layers) or 'nothing'}")
+    else:
+        verb.print_layers(layers, console)
 
 
 @app.command()

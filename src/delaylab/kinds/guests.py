@@ -33,3 +33,8 @@ def init(stream: str, modules: list[str]) -> str:
     """The end of a kernel's command line: what the agent as its init is started with."""
     words = ["init", "--stream", stream]
     return " ".join(words + (["--modules", ",".join(modules)] if modules else []))
+
+
+def cpu_shares(weight: int) -> int:
+    """A weight of cgroup version 2, of which 100 is usual, as shares of version 1 (1024)."""
+    return max(2, round(weight * 1024 / 100))
