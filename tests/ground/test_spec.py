@@ -44,7 +44,12 @@ def test_a_lab_is_read_as_written() -> None:
         ("host: target", "host: taget", 6, "no host 'taget' (hosts: sut, target)"),
         ("join: [probe, noisy", "join: [probe, nosy", 8, "joins 'nosy', which is not a node"),
         ("join: [probe, noisy, echo]", "join: [probe, probe]", 8, "with itself"),
-        ("kind: netns, host: sut}", "host: sut, kind: vmware}", 5, "'native', 'shared' or 'netns'"),
+        (
+            "kind: netns, host: sut}",
+            "host: sut, kind: vmware}",
+            5,
+            "'lxc', 'docker', 'qemu', 'uml' or 'xen'",
+        ),
         ("kind: netns, host: sut}", "kind: netns}", 5, "node 'noisy' has no host"),
         ("between: [probe, echo]", "between: [probe]", 10, "between"),
         ("    name: lan", "    name: link1", 10, "two links are named 'link1'"),

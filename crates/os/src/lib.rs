@@ -1,6 +1,8 @@
 //! Linux: sockets, stamps, rings, namespaces, processes, netlink; the only crate with `unsafe`.
 #![allow(unsafe_code)]
 
+pub mod boot;
+pub mod carrier;
 pub mod clock;
 pub mod ethtool;
 pub mod filter;
@@ -23,5 +25,6 @@ pub mod socket_batch;
 pub mod stamp;
 pub mod stamp_ids;
 pub mod sysctl;
+pub mod tap;
 pub mod title;
 pub mod tty;

@@ -10,6 +10,8 @@ from typing import Any
 
 from delaylab.errors import BadInput
 from delaylab.spec.check import check_lab
+from delaylab.spec.expand import expand, expand_loads
+from delaylab.spec.expand import names as names_in
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.source import Document, Location, validate
 from delaylab.spec.study import LoadSpec, ProbeSpec, StudySpec
@@ -120,12 +122,17 @@ def _checked(
     for load in loads:
         for node in filter(None, (load.on, load.to)):
             _known(lab, node, document, ("factors",))
-    return Combination(levels, lab, loads, probe)
+    for load in loads:
+        if load.to is not None and lab.nodes[load.to].count is not None:
+            raise document.refuse(f"{load.to!r} stands for many nodes (`count:`)", ("factors",))
+    return Combination(levels, expand(lab), expand_loads(loads, names_in(lab)), probe)
 
 
 def _known(lab: LabSpec, node: str, document: Document, at: Location) -> None:
     if node not in lab.nodes:
         raise document.refuse(f"no node {node!r}", at, f"nodes: {', '.join(lab.nodes)}")
+    if at[0] == "probe" and lab.nodes[node].count is not None:
+        raise document.refuse(f"{node!r} stands for many nodes (`count:`)", at, "probe one node")
 
 
 def _put(data: Any, at: Location, value: Any) -> Any:
