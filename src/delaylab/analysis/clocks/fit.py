@@ -83,7 +83,9 @@ def fit(pair: Pair, at_rest: NDArray[np.intp]) -> Fit:
         if too_fast is not None:
             low, high = too_fast.drifts()
             least, most = min(abs(low), abs(high)) * 1e6, MAX_DRIFT * 1e6
-            return _unaligned(pair, f"they drift apart by {least:.0f} ppm, over {most:.0f} ppm")
+            return _unaligned(
+                pair, f"they drift apart by at least {least:.0f} ppm, over {most:.0f} ppm"
+            )
         series, ranges = settled(series, MOST_STEPS)
     if not ranges:
         why = f"no line fits, and no {MOST_STEPS} steps explain it: one of them runs unevenly"
