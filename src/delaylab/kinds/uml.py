@@ -36,6 +36,10 @@ class Uml(Kind):
         )
         return Agent(node_agent(node.name), node.network, cpus=node.cpus, guest=guest)
 
+    def no_send_stamp(self, spec: NodeSpec) -> str | None:
+        """The vector driver takes none (no skb_tx_timestamp())."""
+        return "User-Mode Linux's vector driver takes no stamp on sending"
+
     def memory(self, spec: NodeSpec) -> int:
         """Its own, and what the emulator takes beside it."""
         return guests.memory(spec, MEMORY_MIB, OVERHEAD_MIB)
