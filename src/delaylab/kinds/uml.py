@@ -9,7 +9,7 @@ from delaylab.spec import NodeSpec
 
 PROGRAM = "linux.uml"
 MEMORY_MIB = 160
-OVERHEAD_MIB = 10
+OVERHEAD_MIB = 120
 BOOT_DEADLINE_MS = 60_000
 
 
