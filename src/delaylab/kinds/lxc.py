@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from delaylab.guests.container import cpu_shares
 from delaylab.kinds import guests
 from delaylab.plan.kind import Kind, Node, Rights
 from delaylab.plan.model import NEW, Agent, Guest, node_agent
@@ -93,7 +94,7 @@ def _limits(node: Node) -> list[tuple[str, str]]:
         size = str(node.spec.memory.bytes)
         limits += [("cgroup.memory.limit_in_bytes", size), ("cgroup2.memory.max", size)]
     if node.spec.cpu_weight:
-        shares = str(guests.cpu_shares(node.spec.cpu_weight))
+        shares = str(cpu_shares(node.spec.cpu_weight))
         limits += [
             ("cgroup.cpu.shares", shares),
             ("cgroup2.cpu.weight", str(node.spec.cpu_weight)),
