@@ -113,11 +113,23 @@ class Load(_Record):
 
 
 class Tap(_Record):
-    """What a capture point saw and what it had to drop."""
+    """What a capture point saw and what it had to drop, and what captured: programs at the
+    interface's hooks, or a packet ring (as all did before there were two)."""
 
     point: str
     packets: int
     dropped: int
+    by: Literal["tcx", "ring"] = "ring"
+
+
+class ClockReading(_Record):
+    """Two clocks read at one moment: the reference, the other one, the reference again; in ns."""
+
+    clock: str
+    reference: str
+    before_ns: int
+    other_ns: int
+    after_ns: int
 
 
 class Way(_Record):
@@ -150,6 +162,7 @@ class TrialRecord(_Record):
     loads: list[Load] = []
     taps: list[Tap] = []
     responder_icmp: dict[str, int] = {}
+    clock_readings: list[ClockReading] = []
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 #![allow(unsafe_code)]
 
 pub mod boot;
+pub mod carrier;
 pub mod clock;
 pub mod ethtool;
 pub mod filter;
@@ -12,6 +13,7 @@ pub mod netlink;
 pub mod pipe;
 pub mod poll;
 pub mod process;
+pub mod qdisc;
 pub mod report;
 pub mod ring;
 pub mod ring_blocks;
@@ -25,5 +27,9 @@ pub mod stamp;
 pub mod stamp_ids;
 pub mod sysctl;
 pub mod tap;
+pub mod tcx;
+pub mod tcx_sender;
+mod tcx_shared;
+pub mod tcx_tap;
 pub mod title;
 pub mod tty;

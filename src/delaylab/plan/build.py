@@ -63,7 +63,9 @@ def build(
         node: tuple(network.interfaces[node]) for node in lab.nodes
     }
     agents, operations = _hand_over(agents, list(network.operations()))
-    return Plan(name, tuple(agents), tuple(operations), interfaces)
+    unstamped = {n: kinds[spec.kind].no_send_stamp(spec) for n, spec in lab.nodes.items()}
+    no_send_stamp = {node: why for node, why in unstamped.items() if why is not None}
+    return Plan(name, tuple(agents), tuple(operations), interfaces, no_send_stamp)
 
 
 def _agents(name: str, lab: LabSpec, kinds: Mapping[str, Kind], network: Network) -> list[Agent]:

@@ -85,6 +85,10 @@ class Kind:
         """Agents that a lab with these nodes of this kind needs beside theirs."""
         return ()
 
+    def no_send_stamp(self, spec: NodeSpec) -> str | None:
+        """None, or why the kernel gives no stamp when such a node's card sends a packet."""
+        return None
+
     def memory(self, spec: NodeSpec) -> int:
         """Bytes of this machine's memory that such a node takes, its loads not counted."""
         return 2 << 20

@@ -134,12 +134,16 @@ class Interface:
 
 @dataclass(frozen=True)
 class Plan:
-    """Everything that `up` does, in order."""
+    """Everything that `up` does, in order.
+
+    `no_send_stamp`: nodes whose card gives no stamp on sending, and why.
+    """
 
     lab: str
     agents: tuple[Agent, ...]
     operations: tuple[Operation, ...]
     interfaces: dict[str, tuple[Interface, ...]]
+    no_send_stamp: dict[str, str] = field(default_factory=dict)
 
     def message(self) -> dict[str, Any]:
         """The plan in the form that `delaylab-agent fabric` reads."""

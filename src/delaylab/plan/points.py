@@ -104,12 +104,22 @@ def way(plan: Plan, lab: LabSpec, probe: ProbeSpec) -> Way:
         if responder.cable:
             taps.append(Tap(responder.agent, responder.device, "responder.stack"))
     wire = ["wire"] if crosses else []
+    sending, answering = list(SOCKET_POINTS), list(sockets)
+    for role, node, points in (
+        ("sender", probe.sender, sending),
+        ("responder", probe.to, answering if probe.protocol == "udp" else []),
+    ):
+        if node in plan.no_send_stamp and "stack" in points:
+            points.remove("stack")
+            absent[f"{role}.stack ({'request' if role == 'sender' else 'reply'})"] = (
+                plan.no_send_stamp[node]
+            )
     return Way(
         source=_address(plan, probe.sender, link, probe.ip),
         target=_address(plan, probe.to, link, probe.ip),
         taps=tuple(taps),
-        request=(*sender.outward(SOCKET_POINTS), *wire, *responder.inward(sockets)),
-        reply=(*responder.outward(sockets), *wire, *sender.inward(SOCKET_POINTS)),
+        request=(*sender.outward(sending), *wire, *responder.inward(sockets)),
+        reply=(*responder.outward(answering), *wire, *sender.inward(SOCKET_POINTS)),
         absent=absent,
     )
 

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use delaylab_os::poll::{self, Want};
 use delaylab_os::process::{self, PidFd};
 use delaylab_os::report::Sender;
-use delaylab_os::{namespace, pipe};
+use delaylab_os::{clock, namespace, pipe};
 use delaylab_proto::{Failure, Frame, Kind, Reply, write_frame};
 
 use super::member::{Lent, Member, listen_on};
@@ -187,6 +187,9 @@ impl Monitor<'_> {
     }
 
     fn filled(&self, word: &str) -> String {
+        if word.contains("{tsc_khz}") {
+            return self.filled(&word.replace("{tsc_khz}", &clock::counter_khz().to_string()));
+        }
         let cgroup = self.member.cgroups.first().map_or(String::new(), |folder| {
             let below = folder.components().rev().take(3).collect::<Vec<_>>();
             below.iter().rev().collect::<PathBuf>().display().to_string()

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
+use std::time::Duration;
 
-use delaylab_os::{namespace, netlink, sysctl};
+use delaylab_os::{carrier, namespace, netlink, sysctl};
 use delaylab_proto::Failure;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -15,6 +16,9 @@ use super::message;
 use super::plan::{Mac, Operation};
 use crate::serve::fields;
 use crate::session::Session;
+
+/// How long a network card may take to find its link.
+const LINK: Duration = Duration::from_secs(30);
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -53,6 +57,11 @@ pub fn serve(request: Value, _: &mut Session) -> Result<Value, Failure> {
         local.settings.push(operation);
     }
     local.build(false, "delaylab")?;
+    // Some cards need seconds to find their link, and lose until then what is sent.
+    let cards: Vec<&str> = request.interfaces.iter().map(|card| card.name.as_str()).collect();
+    carrier::wait(&cards, LINK)
+        .map_err(|error| Failure::new("wait for the network cards' links", error))?
+        .map_err(|card| Failure::new(format!("bring up {card}"), "it has found no link"))?;
     Ok(json!({}))
 }
 

@@ -272,6 +272,10 @@ impl Way for SocketWay {
         self.fd.as_fd()
     }
 
+    fn by(&self) -> &'static str {
+        "socket"
+    }
+
     fn warn(&self, warnings: &mut Vec<Value>) {
         if let Some(error) = &self.unattributed {
             let message = format!("an error did not say which packet it was about: {error}");

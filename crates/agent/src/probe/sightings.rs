@@ -1,0 +1,121 @@
+//! How a sender by packet sockets sees its packets go and their replies come.
+
+use super::log::Log;
+use super::request::{Protocol, Request};
+use super::route::{self, Route};
+use delaylab_os::clock::realtime_ns;
+use delaylab_os::filter::{Match, Transport};
+use delaylab_os::ring::Captured;
+use delaylab_os::ring_frames::FrameRing;
+use delaylab_os::stamp::Step;
+use delaylab_os::tcx::Sender;
+use delaylab_os::tcx_sender::TcxSender;
+use delaylab_proto::Failure;
+use delaylab_wire::{Leg, MAGIC, parse};
+use nix::errno::Errno;
+use std::io;
+use std::os::fd::BorrowedFd;
+
+/// Packets that the packet ring holds: a tenth of a second at 160 000 a second.
+const RING: usize = 16384;
+/// Packets to take at once, so that sending never waits for long.
+const DRAIN: usize = 256;
+
+/// Programs at the interface where the kernel allows them, else a packet ring: slower, since the kernel copies every
+/// packet into it and then goes on with the reply.
+#[derive(Debug)]
+pub enum Sightings {
+    Tcx(Box<TcxSender>),
+    Ring(FrameRing),
+}
+
+impl Sightings {
+    pub fn open(request: &Request, route: &Route) -> io::Result<Self> {
+        let to = request.destination().map_err(|failure| io::Error::other(failure.to_string()))?;
+        let (ident, port) = (route.ident, route.port);
+        let transport = match request.protocol {
+            Protocol::Icmp => Transport::Icmp(ident),
+            Protocol::Udp => Transport::Udp(port),
+        };
+        let ip = if to.is_ipv4() { 4 } else { 6 };
+        let wanted = Match { transport, ip, probe: request.probe, magic: MAGIC, snap: 128 };
+        let port = if request.protocol == Protocol::Udp { ident } else { 0 };
+        let sender = Sender { port, first_seq: request.first_seq, count: request.count };
+        if request.tcx
+            && let Ok(programs) = TcxSender::open(route.interface, &wanted, &sender)
+        {
+            return Ok(Self::Tcx(Box::new(programs)));
+        }
+        let filter = route::filter(request, to.ip(), ident, MAGIC, request.probe);
+        FrameRing::open(route.interface, &filter, RING, request.wanted().stack).map(Self::Ring)
+    }
+
+    /// The name by which records say which of the two it was.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Tcx(_) => "tcx",
+            Self::Ring(_) => "ring",
+        }
+    }
+
+    /// Notes when the packets at places `first..end`, which the kernel has taken, went out.
+    pub fn note_sent(&self, log: &mut Log, first: u32, end: u32) {
+        let Self::Tcx(programs) = self else { return };
+        for place in first..end {
+            if let Some(time) = programs.sent_ns(place) {
+                log.note_transmit(place, Step::Stack, time);
+            }
+        }
+    }
+
+    /// Takes what has come; returns how many packets there were.
+    pub fn take(&mut self, log: &mut Log, port: u16) -> usize {
+        let take = |frame: Captured<'_>| note(log, &frame, port);
+        match self {
+            Self::Tcx(programs) => programs.drain(DRAIN, take),
+            Self::Ring(ring) => ring.drain(DRAIN, take),
+        }
+    }
+
+    pub fn check(&self) -> Result<(), Failure> {
+        let checked = match self {
+            Self::Tcx(programs) => programs.check(),
+            Self::Ring(ring) => ring.check(),
+        };
+        checked.map_err(|error| match error.raw_os_error() {
+            Some(errno) if errno == Errno::ENETDOWN as i32 => {
+                Failure::new("probe", "the interface went down or vanished")
+            }
+            _ => Failure::new("receive replies", error),
+        })
+    }
+
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Tcx(programs) => programs.fd(),
+            Self::Ring(ring) => ring.fd(),
+        }
+    }
+
+    pub fn dropped(&self) -> io::Result<u32> {
+        match self {
+            Self::Tcx(programs) => programs.dropped(),
+            Self::Ring(ring) => ring.dropped(),
+        }
+    }
+}
+
+fn note(log: &mut Log, frame: &Captured<'_>, port: u16) {
+    let Ok(sighting) = parse(frame.data) else { return };
+    let Some(place) = log.place(sighting.probe.probe, sighting.probe.seq) else { return };
+    match (sighting.leg(port), frame.outgoing) {
+        (Some(Leg::Request), true) if log.awaits(place, Step::Stack, frame.time_ns) => {
+            log.note_transmit(place, Step::Stack, frame.time_ns);
+        }
+        (Some(Leg::Reply), false) => {
+            let ttl = Some(sighting.ttl);
+            log.note_reply(place, Some(frame.time_ns), ttl, realtime_ns());
+        }
+        _ => {}
+    }
+}
