@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from delaylab.guests.container import cpu_shares
 from delaylab.kinds import guests
 from delaylab.plan.kind import Kind, Node, Rights
 from delaylab.plan.model import NEW, Agent, Guest, node_agent
@@ -41,7 +42,8 @@ KIND = Lxc()
 
 def command(node: Node) -> list[str]:
     """`lxc-start` with all that it has to know; no file of LXC's own is read or written."""
-    words = [PROGRAM, "-F", "-n", f"{node.lab}.{node.name}", "-P", "{folder}", "-f", "/dev/null"]
+    words = [] if node.spec.cpu_weight else [*guests.WITHOUT_CPU_GROUPS]
+    words += [PROGRAM, "-F", "-n", f"{node.lab}.{node.name}", "-P", "{folder}", "-f", "/dev/null"]
     words += ["-l", "ERROR", "-o", "/dev/stderr"]
     for key, value in _settings(node):
         words += ["-s", f"lxc.{key}={value}"]
@@ -92,7 +94,7 @@ def _limits(node: Node) -> list[tuple[str, str]]:
         size = str(node.spec.memory.bytes)
         limits += [("cgroup.memory.limit_in_bytes", size), ("cgroup2.memory.max", size)]
     if node.spec.cpu_weight:
-        shares = str(guests.cpu_shares(node.spec.cpu_weight))
+        shares = str(cpu_shares(node.spec.cpu_weight))
         limits += [
             ("cgroup.cpu.shares", shares),
             ("cgroup2.cpu.weight", str(node.spec.cpu_weight)),
