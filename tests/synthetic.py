@@ -26,6 +26,10 @@ START = 1_700_000_000_000_000_000
 Delay = Callable[[np.random.Generator, int], NDArray[np.float64]]
 
 
+def exponential(mean_us: float, least_us: float = 0) -> Delay:
+    return lambda random, n: least_us + random.exponential(mean_us, n)
+
+
 def constant(us: float) -> Delay:
     return lambda random, n: np.full(n, us)
 
@@ -49,6 +53,33 @@ def queue(mean_us: float, correlation: float = 0.9) -> Delay:
     return draw
 
 
+@dataclass(frozen=True)
+class Clock:
+    """A clock that runs against the true time: ahead by an offset, drifting, set now and then.
+
+    `steps` are pairs of the true time since `START` and the size, in ns.
+    """
+
+    name: str
+    offset_ns: int = 0
+    drift: float = 0.0
+    steps: tuple[tuple[int, int], ...] = ()
+
+    def ahead(self, true_ns: NDArray[np.int64]) -> NDArray[np.int64]:
+        """How far it is ahead of the true time at true times, in ns."""
+        drifted = np.rint((true_ns - START) * self.drift).astype(np.int64) + self.offset_ns
+        for when, size in self.steps:
+            drifted = drifted + np.where(true_ns - START >= when, size, 0)
+        return np.asarray(drifted, dtype=np.int64)
+
+    def show(self, true_ns: NDArray[np.int64]) -> NDArray[np.int64]:
+        """What it shows at true times, in ns."""
+        return true_ns + self.ahead(true_ns)
+
+
+TRUE = Clock(CLOCK)
+
+
 @dataclass
 class Condition:
     """One trial's truth: the delay in µs of the segment that ends at (leg, point)."""
@@ -70,6 +101,12 @@ class Condition:
     slip: Delay = field(default_factory=lambda: lognormal(3))
     interval_ns: int = 5_000_000
     seed: int = 0
+    clocks: dict[str, Clock] = field(default_factory=dict)
+    readings: list[dict[str, Any]] = field(default_factory=list)
+
+    def clock(self, point: str) -> Clock:
+        """The clock of a point, by its name or by the node's part of it; left out: the true one."""
+        return self.clocks.get(point, self.clocks.get(_place(point), TRUE))
 
     @property
     def id(self) -> str:
@@ -147,7 +184,8 @@ def trial(condition: Condition, index: int) -> dict[str, Any]:
             "reply": [p for leg, p in stations if leg == "reply"],
         },
         "absent": condition.absent,
-        "clock": CLOCK,
+        "clock": condition.clock("sender.app").name,
+        "clock_readings": condition.readings,
         "warnings": [],
         "loads": [
             {"load": load, "on": "noisy", "to": None, "asked": {load: 1}, "achieved": {"ops": 10.0}}
@@ -177,15 +215,16 @@ def tables(condition: Condition) -> tuple[pl.DataFrame, pl.DataFrame]:
         if not station[1].endswith((".app", ".qdisc", ".stack")):
             seen[: condition.untapped] = False
         seen[[s for s, leg, point in condition.unseen if (leg, point) == station]] = False
-        parts.append(_stamps(station, seq[seen], now[seen]))
+        clock = condition.clock(station[1])
+        parts.append(_stamps(station, seq[seen], clock.show(now[seen]), clock.name))
         alive[[s for s, last in condition.lost_after.items() if last == station]] = False
     probes = pl.DataFrame(
         {
             "probe": np.ones(n, dtype=np.uint32),
             "seq": seq,
             "phase": _phases(condition),
-            "intended_ns": intended,
-            "sent_ns": intended + slip,
+            "intended_ns": condition.clock("sender.app").show(intended),
+            "sent_ns": condition.clock("sender.app").show(intended + slip),
             "slip_ns": slip,
             "outcome": np.where(alive, "replied", "lost"),
             "duplicates": np.zeros(n, dtype=np.uint16),
@@ -234,12 +273,18 @@ def _ns(us: NDArray[np.float64]) -> NDArray[np.int64]:
 
 
 def _stamps(
-    station: tuple[str, str], seq: NDArray[np.uint32], time: NDArray[np.int64]
+    station: tuple[str, str], seq: NDArray[np.uint32], time: NDArray[np.int64], clock: str
 ) -> pl.DataFrame:
     leg, point = station
     return pl.DataFrame({"probe": np.ones(len(seq), dtype=np.uint32), "seq": seq}).with_columns(
         pl.lit(leg).cast(pl.Categorical).alias("leg"),
         pl.lit(point).cast(pl.Categorical).alias("point"),
         pl.Series("time_ns", time),
-        pl.lit(CLOCK).cast(pl.Categorical).alias("clock"),
+        pl.lit(clock).cast(pl.Categorical).alias("clock"),
     )
+
+
+def _place(point: str) -> str:
+    """`sender` and `responder` for what a node's own kernel stamps, else `machine`."""
+    side, _, name = point.partition(".")
+    return side if name in ("app", "qdisc", "stack") else "machine"

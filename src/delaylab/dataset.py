@@ -122,6 +122,16 @@ class Tap(_Record):
     by: Literal["tcx", "ring"] = "ring"
 
 
+class ClockReading(_Record):
+    """Two clocks read at one moment: the reference, the other one, the reference again; in ns."""
+
+    clock: str
+    reference: str
+    before_ns: int
+    other_ns: int
+    after_ns: int
+
+
 class Way(_Record):
     """The recorded points of each leg, in the order in which a packet passes them."""
 
@@ -152,6 +162,7 @@ class TrialRecord(_Record):
     loads: list[Load] = []
     taps: list[Tap] = []
     responder_icmp: dict[str, int] = {}
+    clock_readings: list[ClockReading] = []
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,3 +35,7 @@ class NotHere(DelaylabError):
 
     def __init__(self, what: str, where: str = "", fix: str = "") -> None:
         super().__init__(what, where, fix, exit_code=3)
+
+
+class DoesNotFit(NotHere):
+    """This machine is too small for it: a study skips the level."""

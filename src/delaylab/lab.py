@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from delaylab import hosts
+from delaylab import capacity, hosts, readying
 from delaylab.errors import BadInput
+from delaylab.images.progress import Progress, silent
 from delaylab.kinds import KINDS
 from delaylab.plan import Plan, Rights, build, host_agent, node_agent
 from delaylab.spec import LabSpec, host_of
@@ -28,11 +29,20 @@ class Lab:
     folder: Path
     keeper: dict[str, Any]
     _open: list[Session] = field(default_factory=list)
+    _clocks: dict[str, str] = field(default_factory=dict)
 
     @property
     def warnings(self) -> list[str]:
-        """What the fabric could not do and did otherwise, e.g. a CPU set without cgroups."""
+        """What could not be done and was done otherwise, e.g. a CPU set without cgroups."""
         return list(self.keeper.get("warnings", []))
+
+    def clock(self, agent: str) -> str:
+        """The name of the clock that an agent's stamps are of: that of its kernel."""
+        if agent not in self._clocks:
+            session = self.session(agent)
+            self._clocks[agent] = session.call("hello").done["clock"]
+            session.close()
+        return self._clocks[agent]
 
     def pid(self, agent: str) -> int:
         """An agent's process id, as this process sees it."""
@@ -99,9 +109,9 @@ class Lab:
         }
 
 
-def start(spec: LabSpec, *, name: str | None = None) -> Lab:
+def start(spec: LabSpec, *, name: str | None = None, progress: Progress = silent) -> Lab:
     """Bring a lab up, whole or not at all; it outlives this process."""
-    lab, _ = _build(spec, name or spec.lab, linger=True, accounting=False)
+    lab, _ = _build(spec, name or spec.lab, linger=True, accounting=False, progress=progress)
     return lab
 
 
@@ -118,10 +128,12 @@ def attached(running: hosts.Running) -> Lab:
 
 
 @contextmanager
-def temporary(spec: LabSpec, *, accounting: bool = True) -> Iterator[Lab]:
+def temporary(
+    spec: LabSpec, *, accounting: bool = True, progress: Progress = silent
+) -> Iterator[Lab]:
     """A lab under a name of its own for the length of a block, whatever happens in it."""
     name = f"{spec.lab[:20]}-{os.getpid():x}-{time.monotonic_ns() & 0xFFFFFF:06x}"
-    lab, keeper = _build(spec, name, linger=False, accounting=accounting)
+    lab, keeper = _build(spec, name, linger=False, accounting=accounting, progress=progress)
     try:
         yield lab
     finally:
@@ -130,10 +142,15 @@ def temporary(spec: LabSpec, *, accounting: bool = True) -> Iterator[Lab]:
         hosts.sweep(lab.folder.parent)
 
 
-def _build(spec: LabSpec, name: str, *, linger: bool, accounting: bool) -> tuple[Lab, hosts.Keeper]:
+def _build(
+    spec: LabSpec, name: str, *, linger: bool, accounting: bool, progress: Progress
+) -> tuple[Lab, hosts.Keeper]:
     rights = Rights.mine()
     plan = build(spec, KINDS, rights, name=name, accounting=accounting)
+    capacity.check(spec)
+    plan, notes = readying.ready(plan, progress)
     record = {"spec": spec.model_dump(mode="json", by_alias=True), "created": time.time()}
     folder = hosts.prepare(name)
     keeper = hosts.build(plan, folder, rights, record, linger=linger)
+    keeper.built["warnings"] += notes
     return Lab(name, spec, plan, folder, keeper.built), keeper

@@ -1,22 +1,23 @@
-"""A study: factors x levels -> trials; in a seeded random order, resumed, recorded."""
+"""A study: factors x levels -> trials, in a seeded random order, and its record."""
 
 from __future__ import annotations
 
+import os
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
-from delaylab import dataset, loads, trial
-from delaylab.errors import BadInput, DelaylabError
+from delaylab import dataset, loads
+from delaylab.errors import BadInput
+from delaylab.kinds import KINDS
 from delaylab.machine import describe
 from delaylab.spec import Combination, LoadSpec, StudyFile, combinations
 
 LAB_S, LOAD_S, PHASE_S = 0.5, 2.5, 1.2
+CORES = os.cpu_count() or 1
 """What a trial costs beside its packets: lab and instruments, a load's start, waiting for the last
 replies of one phase. For the estimate before a study only; a running one uses its own times."""
 
@@ -37,20 +38,18 @@ class Planned:
         rest = (probe.at_rest_interval or probe.interval).seconds * probe.at_rest * 2
         phases = 3 if probe.at_rest else 1
         load = LOAD_S if self.combination.loads else 0
-        return LAB_S + load + rest + probe.count * probe.interval.seconds + phases * PHASE_S
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """How one trial ended."""
-
-    planned: Planned
-    status: str
-    reason: str | None
+        nodes = self.combination.lab.nodes.values()
+        boots = [KINDS[spec.kind].boot_s for spec in nodes]
+        boot = LAB_S + max(*boots, sum(boots) / CORES)
+        return boot + load + rest + probe.count * probe.interval.seconds + phases * PHASE_S
 
 
 def plan_trials(study: StudyFile, scale: str, only: dict[str, set[str]]) -> list[Planned]:
-    """All trials in the order of running: blocks of all combinations, shuffled by the seed."""
+    """All trials in the order of running: blocks of all combinations, shuffled by the seed.
+
+    Within a block trials of the same lab stay together, since they can share it: labs are
+    shuffled, and the trials of each.
+    """
     _check_only(study, only)
     chosen = [
         combination
@@ -60,13 +59,22 @@ def plan_trials(study: StudyFile, scale: str, only: dict[str, set[str]]) -> list
     order = random.Random(study.spec.seed)
     planned: list[Planned] = []
     for repeat in range(1, study.spec.repeat + 1):
-        block = list(chosen)
-        order.shuffle(block)
-        for combination in block:
+        for combination in _shuffled(chosen, order):
             levels = [f"{factor}={level}" for factor, level in combination.levels.items()]
             name = ",".join([*levels, f"repeat={repeat}"])
             planned.append(Planned(name, len(planned), repeat, combination))
     return planned
+
+
+def _shuffled(combinations: list[Combination], order: random.Random) -> Iterator[Combination]:
+    groups: dict[str, list[Combination]] = {}
+    for combination in combinations:
+        groups.setdefault(combination.lab.model_dump_json(), []).append(combination)
+    labs = list(groups.values())
+    order.shuffle(labs)
+    for group in labs:
+        order.shuffle(group)
+        yield from group
 
 
 def _check_only(study: StudyFile, only: dict[str, set[str]]) -> None:
@@ -98,7 +106,7 @@ def begin(study: StudyFile, scale: str, planned: list[Planned], out: Path) -> No
             "claims": spec.claims,
             "planned": [p.id for p in planned],
             "machine": describe(),
-            "created": _now(),
+            "created": now(),
         },
     )
 
@@ -113,53 +121,6 @@ def all_loads(planned: Iterable[Planned]) -> list[LoadSpec]:
     return [load for p in planned for load in p.combination.loads]
 
 
-def run(
-    out: Path,
-    planned: list[Planned],
-    on_end: Callable[[Outcome], None],
-    on_start: Callable[[Planned], None],
-    *,
-    pcap: bool = False,
-) -> list[Outcome]:
-    """Run what is not finished yet. A trial that fails is recorded as failed, and the rest go on.
-
-    `pcap`: the packets themselves, too, below `pcap/`.
-
-    A dataset that cannot be written ends the study: its finished trials are kept.
-    """
-    done = dataset.finished(out)
-    outcomes = []
-    for item in planned:
-        if item.id in done:
-            continue
-        on_start(item)
-        outcome = _run_one(out, item, out / "pcap" / item.id if pcap else None)
-        on_end(outcome)
-        outcomes.append(outcome)
-    dataset.write_trials_table(out)
-    return outcomes
-
-
-def _run_one(out: Path, item: Planned, pcap: Path | None) -> Outcome:
-    started = _now()
-    common = {
-        "id": item.id,
-        "index": item.index,
-        "factors": item.combination.levels,
-        "repeat": item.repeat,
-        "started": started,
-    }
-    try:
-        recording = trial.run(item.combination, item.index + 1, pcap)
-    except DelaylabError as error:
-        record = {**common, "status": "failed", "reason": str(error), "ended": _now()}
-        empty = [pl.DataFrame(schema=dict(schema)) for schema in dataset.TABLES.values()]
-        dataset.write_trial(out, record, *empty)
-        return Outcome(item, "failed", str(error))
-    record = {**common, **recording.record, "status": "ok", "reason": None, "ended": _now()}
-    dataset.write_trial(out, record, recording.stamps, recording.probes, recording.hosts)
-    return Outcome(item, "ok", None)
-
-
-def _now() -> str:
+def now() -> str:
+    """The time as records have it: ISO 8601, UTC, milliseconds."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from delaylab.analysis import layers, segments
 from delaylab.dataset import Way
 from tests import synthetic
-from tests.synthetic import Condition, constant, lognormal
+from tests.synthetic import Clock, Condition, constant, lognormal
 
 STATIONS = Condition().stations()
 INNER = STATIONS[1:-1]
@@ -86,19 +86,14 @@ def test_an_unseen_stamp_merges_two_segments_for_that_packet_only() -> None:
     assert 4 not in split.rows
 
 
-def test_stamps_of_another_clock_are_not_subtracted() -> None:
-    condition = Condition(packets=10)
-    stamps, probes = synthetic.tables(condition)
-    foreign = stamps.with_columns(
-        pl.when(pl.col("point") == "wire")
-        .then(pl.lit("realtime@other"))
-        .otherwise(pl.col("clock").cast(pl.String))
-        .cast(pl.Categorical)
-        .alias("clock")
-    )
-    wide = segments.packets(foreign, probes, way(condition))
-    assert wide["request wire"].null_count() == 10
+def test_stamps_of_a_clock_that_cannot_be_aligned_are_not_subtracted() -> None:
+    runs_off = Clock("realtime@other", drift=0.002)
+    condition = Condition(packets=50, clocks={"wire": runs_off})
+    wide, alignment = segments.aligned(*synthetic.tables(condition), way(condition))
+    assert wide["request wire"].null_count() == 50
     assert wide["request sender.vif"].null_count() == 0
+    assert "ppm" in alignment.hops[0].fit.why
+    assert segments.as_stamped(wide)["request wire"].null_count() == 0
 
 
 def test_a_packet_seen_twice_counts_with_its_first_stamp() -> None:

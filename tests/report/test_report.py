@@ -6,8 +6,10 @@ import io
 import json
 import re
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 from rich.console import Console
 
@@ -18,7 +20,7 @@ from delaylab.report.html import write_report
 from delaylab.report.show import as_json
 from delaylab.report.terminal import print_study
 from tests import synthetic
-from tests.synthetic import Condition, queue
+from tests.synthetic import Clock, Condition, exponential, queue
 
 CLAIMS = ["network-adds-most", "sending-not-receiving", "xen-bimodal"]
 FAILED = Condition("netns", "io")
@@ -134,6 +136,50 @@ def test_the_terminal_fits_in_100_columns(place: Path) -> None:
     assert "…" not in text.partition("Claims")[0]
     for word in ("bridge and uplink queue", "✓ reproduced", "not testable here", "stress-ng"):
         assert word in text
+
+
+def guests(readings: bool = True) -> list[Condition]:
+    clock = Clock("realtime@guest", 10**12, 80e-6)
+    shown = int(clock.show(np.array([synthetic.START + 10_000]))[0])
+    reading = {"clock": clock.name, "reference": synthetic.CLOCK, "before_ns": synthetic.START}
+    reading |= {"other_ns": shown, "after_ns": synthetic.START + 20_000}
+    delays = {
+        ("request", "sender.vif"): exponential(900, 40),
+        ("reply", "sender.stack"): exponential(5, 40),
+    }
+    common: dict[str, Any] = {"kind": "qemu", "at_rest": 20, "delays": delays}
+    aligned = Condition(
+        "qemu", clocks={"sender": clock}, readings=[reading] if readings else [], **common
+    )
+    broken = Clock("realtime@broken", drift=0.002)
+    return [aligned, Condition("qemu", "cpu", clocks={"sender": broken}, **common)]
+
+
+def test_the_page_tells_how_clocks_were_aligned(tmp_path: Path) -> None:
+    text = write_report(synthetic.write(tmp_path, guests())).read_text(encoding="utf-8")
+    section = text.partition('<section id="clocks">')[2].partition("</section>")[0]
+    assert "1 of 2 pairs of clocks aligned" in section
+    assert "probe against the machine" in section
+    assert re.search(r"\+[78]\d\.\d\d ppm", section)
+    assert "agrees: " in section
+    assert "outside the bound" in section
+    assert "not aligned: they drift apart by at least" in section
+    assert "± clocks" in text
+
+
+def test_the_page_says_nothing_of_clocks_where_there_is_one(page: str) -> None:
+    assert 'id="clocks"' not in page
+    assert "± clocks" not in page
+
+
+def test_the_terminal_gives_a_delay_between_clocks_with_its_bound(tmp_path: Path) -> None:
+    out = io.StringIO()
+    print_study(Console(file=out, width=100), synthetic.write(tmp_path, guests(readings=False)))
+    text = out.getvalue()
+    assert max(len(line) for line in text.splitlines()) <= 100
+    line = next(line for line in text.splitlines() if "→ virtual interface" in line)
+    assert re.search(r"µs / [\d.]+ ms ±[\d.]+ µs", line)
+    assert "clock-unaligned" in text
 
 
 def test_a_study_without_trials_still_reports(tmp_path: Path) -> None:

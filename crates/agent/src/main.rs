@@ -4,6 +4,10 @@ mod counters;
 mod exec;
 mod fabric;
 mod fields;
+mod init;
+mod line;
+mod listen;
+mod mux;
 mod probe;
 mod reflect;
 mod serve;
@@ -38,6 +42,8 @@ enum Verb {
     /// All processes of the lab live in one pid namespace and hold its network namespaces: when this
     /// process ends, however it does, the kernel removes all of them.
     Fabric(Fabric),
+    /// Be the first process of a container or of a virtual machine.
+    Init(init::Init),
 }
 
 #[derive(Args)]
@@ -51,6 +57,7 @@ struct Fabric {
 fn main() -> ExitCode {
     let result = match CommandLine::parse().verb {
         Verb::Serve => serve_stdio(),
+        Verb::Init(init) => init::live(&init),
         Verb::Fabric(Fabric { sweep: Some(directory) }) => fabric::sweep(&directory),
         Verb::Fabric(Fabric { sweep: None }) => return fabric::keep(),
     };

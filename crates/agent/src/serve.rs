@@ -1,14 +1,14 @@
 //! The agent's server: requests of one session, one after the other.
 
-use std::fs;
 use std::os::fd::OwnedFd;
 
+use delaylab_os::clock;
 use delaylab_proto::{Failure, Reply};
 use serde_json::{Value, json};
 
 use crate::fields::fields;
 use crate::session::Session;
-use crate::{counters, exec, probe, reflect, tap, watch};
+use crate::{counters, exec, fabric, probe, reflect, tap, watch};
 
 type Operation = fn(Value, &mut Session) -> Result<Value, Failure>;
 
@@ -21,6 +21,8 @@ const OPERATIONS: &[(&str, Operation)] = &[
     ("tap", tap::serve),
     ("watch", watch::serve),
     ("counters", counters::serve),
+    ("clock", read_clock),
+    ("setup", fabric::setup),
 ];
 
 /// Serves requests until the client goes away.
@@ -64,12 +66,16 @@ fn operation(request: &Value) -> Result<Operation, Failure> {
 
 #[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Hello {}
+struct NoFields {}
 
 fn hello(request: Value, _: &mut Session) -> Result<Value, Failure> {
-    fields::<Hello>(request)?;
-    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id")
-        .map_err(|error| Failure::new("read the boot id", error))?;
-    let clock = format!("realtime@{}", boot.get(..8).unwrap_or(boot.trim()));
+    fields::<NoFields>(request)?;
+    let clock = clock::name().map_err(|error| Failure::new("read the boot id", error))?;
     Ok(json!({"version": env!("CARGO_PKG_VERSION"), "pid": std::process::id(), "clock": clock}))
+}
+
+/// The time now, for who compares two clocks: read as late as can be.
+fn read_clock(request: Value, _: &mut Session) -> Result<Value, Failure> {
+    fields::<NoFields>(request)?;
+    Ok(json!({"time_ns": clock::realtime_ns()}))
 }

@@ -1,6 +1,8 @@
 //! Linux: sockets, stamps, rings, namespaces, processes, netlink; the only crate with `unsafe`.
 #![allow(unsafe_code)]
 
+pub mod boot;
+pub mod carrier;
 pub mod clock;
 pub mod control;
 pub mod ethtool;
@@ -26,6 +28,7 @@ pub mod socket_batch;
 pub mod stamp;
 pub mod stamp_ids;
 pub mod sysctl;
+pub mod tap;
 pub mod tcx;
 pub mod tcx_sender;
 mod tcx_shared;

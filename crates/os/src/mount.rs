@@ -49,3 +49,13 @@ fn descriptor(result: libc::c_long) -> io::Result<OwnedFd> {
     // SAFETY: the callers pass the result of a call that makes a descriptor, which is nobody else's.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
+
+/// Mounts a file system of the kernel's own, such as `sysfs` or `tmpfs`.
+pub fn kernel_file_system(kind: &str, folder: &str) -> io::Result<()> {
+    let flags = MsFlags::MS_NOSUID;
+    match mount(Some(kind), folder, Some(kind), flags, NONE) {
+        // There already: the kernel mounts some by itself.
+        Err(nix::errno::Errno::EBUSY) => Ok(()),
+        result => Ok(result?),
+    }
+}

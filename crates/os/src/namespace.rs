@@ -18,6 +18,11 @@ pub fn join_network(of: &PidFd) -> io::Result<()> {
     Ok(nix::sched::setns(of.as_fd(), Namespaces::CLONE_NEWNET)?)
 }
 
+/// Moves this process into the network namespace that a descriptor stands for.
+pub fn join_network_of(descriptor: &impl AsFd) -> io::Result<()> {
+    Ok(nix::sched::setns(descriptor, Namespaces::CLONE_NEWNET)?)
+}
+
 /// Names this UTS namespace.
 pub fn set_hostname(name: &str) -> io::Result<()> {
     Ok(nix::unistd::sethostname(name)?)

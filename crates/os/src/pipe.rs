@@ -1,9 +1,13 @@
-//! Descriptors that do not block.
+//! Descriptors: those that do not block, pairs of them, and their way to other processes.
 
-use std::io;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::io::{self, IoSlice, IoSliceMut};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
+use nix::sys::socket::{
+    AddressFamily, ControlMessage, ControlMessageOwned, MsgFlags, SockFlag, SockType, UnixAddr,
+    recvmsg, sendmsg, socketpair,
+};
 
 /// Makes reads and writes return `WouldBlock` instead of waiting.
 pub fn set_nonblocking(fd: BorrowedFd<'_>) -> io::Result<()> {
@@ -35,6 +39,36 @@ pub fn write_some(fd: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<Option<usize>>
 /// A pipe, both ends close-on-exec: (to read, to write).
 pub fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok(nix::unistd::pipe2(OFlag::O_CLOEXEC)?)
+}
+
+/// Two ends of a stream in both directions, close-on-exec.
+pub fn stream() -> io::Result<(OwnedFd, OwnedFd)> {
+    let kind = (AddressFamily::Unix, SockType::Stream);
+    Ok(socketpair(kind.0, kind.1, None, SockFlag::SOCK_CLOEXEC)?)
+}
+
+/// Sends a descriptor by a Unix socket, with one byte that carries it (unix(7), `SCM_RIGHTS`).
+pub fn send_descriptor(by: BorrowedFd<'_>, descriptor: BorrowedFd<'_>) -> io::Result<()> {
+    let carried = [descriptor.as_raw_fd()];
+    let rights = [ControlMessage::ScmRights(&carried)];
+    let byte = [IoSlice::new(&[0])];
+    sendmsg::<UnixAddr>(by.as_raw_fd(), &byte, &rights, MsgFlags::MSG_NOSIGNAL, None)?;
+    Ok(())
+}
+
+/// Receives a descriptor that was sent so; `None` if the peer has gone or sent none.
+pub fn receive_descriptor(by: BorrowedFd<'_>) -> io::Result<Option<OwnedFd>> {
+    let mut byte = [0];
+    let mut parts = [IoSliceMut::new(&mut byte)];
+    let mut space = nix::cmsg_space!(RawFd);
+    let flags = MsgFlags::MSG_CMSG_CLOEXEC;
+    let message = recvmsg::<UnixAddr>(by.as_raw_fd(), &mut parts, Some(&mut space), flags)?;
+    let received = message.cmsgs()?.find_map(|part| match part {
+        ControlMessageOwned::ScmRights(descriptors) => descriptors.first().copied(),
+        _ => None,
+    });
+    // SAFETY: the kernel just made this descriptor for us, it is nobody else's.
+    Ok(received.map(|descriptor| unsafe { OwnedFd::from_raw_fd(descriptor) }))
 }
 
 /// Connects standard input, output and error to nothing.

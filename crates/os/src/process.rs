@@ -50,7 +50,10 @@ pub fn parent() -> i32 {
 
 /// A process by handle: readable when it has ended, never another process that got its number.
 #[derive(Debug)]
-pub struct PidFd(OwnedFd);
+pub struct PidFd {
+    fd: OwnedFd,
+    pid: i32,
+}
 
 impl PidFd {
     /// The handle of a process that is alive, or is a child that was not waited for.
@@ -62,14 +65,20 @@ impl PidFd {
         }
         let fd = i32::try_from(fd).expect("a descriptor fits i32");
         // SAFETY: the kernel just made this descriptor for us (close-on-exec by default).
-        Ok(Self(unsafe { OwnedFd::from_raw_fd(fd) }))
+        Ok(Self { fd: unsafe { OwnedFd::from_raw_fd(fd) }, pid })
+    }
+
+    /// The process's number, which may be another's once it has ended.
+    pub fn pid(&self) -> i32 {
+        self.pid
     }
 
     /// Sends a signal; no error if the process has ended.
     pub fn signal(&self, signal: i32) -> io::Result<()> {
         // SAFETY: no siginfo is passed.
-        let result =
-            unsafe { libc::syscall(libc::SYS_pidfd_send_signal, self.0.as_raw_fd(), signal, 0, 0) };
+        let result = unsafe {
+            libc::syscall(libc::SYS_pidfd_send_signal, self.fd.as_raw_fd(), signal, 0, 0)
+        };
         if result == 0 {
             return Ok(());
         }
@@ -80,7 +89,7 @@ impl PidFd {
 
 impl AsFd for PidFd {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
+        self.fd.as_fd()
     }
 }
 
@@ -148,11 +157,7 @@ fn child_signal(handler: SigHandler) -> io::Result<()> {
 
 /// Binds this process to some CPUs.
 pub fn set_affinity(cpus: &[usize]) -> io::Result<()> {
-    let mut set = CpuSet::new();
-    for &cpu in cpus {
-        set.set(cpu)?;
-    }
-    Ok(nix::sched::sched_setaffinity(Pid::from_raw(0), &set)?)
+    set_thread_affinity(0, cpus)
 }
 
 /// Makes the command's process the leader of a session of its own that dies with this process;
@@ -173,6 +178,41 @@ pub fn new_session(command: &mut Command, terminal: bool) {
     };
     // SAFETY: between fork and exec only system calls are made, nothing is allocated.
     unsafe { command.pre_exec(prepare) };
+}
+
+/// Hands `descriptor` to the command under the number `as_number`, which must not be 0 to 2.
+pub fn hand_over(command: &mut Command, descriptor: OwnedFd, as_number: i32) {
+    let prepare = move || {
+        // SAFETY: takes integers. A copy under another number is not close-on-exec; the same
+        // number must be told.
+        let done = unsafe {
+            if descriptor.as_raw_fd() == as_number {
+                libc::fcntl(as_number, libc::F_SETFD, 0)
+            } else {
+                libc::dup2(descriptor.as_raw_fd(), as_number)
+            }
+        };
+        if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    };
+    // SAFETY: between fork and exec only a system call is made.
+    unsafe { command.pre_exec(prepare) };
+}
+
+/// Binds one thread, by its id, to some CPUs.
+pub fn set_thread_affinity(thread: i32, cpus: &[usize]) -> io::Result<()> {
+    let mut set = CpuSet::new();
+    for &cpu in cpus {
+        set.set(cpu)?;
+    }
+    Ok(nix::sched::sched_setaffinity(Pid::from_raw(thread), &set)?)
+}
+
+/// Sets variables of this process's environment. Only for processes of one thread.
+pub fn set_environment(variables: &[(&str, &str)]) {
+    for (name, value) in variables {
+        // SAFETY: the callers have one thread, nobody reads the environment meanwhile.
+        unsafe { std::env::set_var(name, value) };
+    }
 }
 
 /// Makes this process the leader of a session of its own, out of reach of the terminal's Ctrl-C.

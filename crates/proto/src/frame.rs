@@ -20,6 +20,9 @@ pub enum Kind {
     Stdout = 3,
     /// Bytes from a command's standard error.
     Stderr = 4,
+    /// On a stream with many channels: this side is done with the channel. No payload. The channel
+    /// is free once both sides have said so.
+    Close = 5,
 }
 
 impl TryFrom<u8> for Kind {
@@ -32,6 +35,7 @@ impl TryFrom<u8> for Kind {
             2 => Self::Stdin,
             3 => Self::Stdout,
             4 => Self::Stderr,
+            5 => Self::Close,
             other => return Err(FrameError::UnknownKind(other)),
         })
     }
@@ -92,6 +96,17 @@ pub fn read_frame(stream: &mut impl Read) -> Result<Option<Frame>, FrameError> {
     Ok(Some(Frame { channel: u16::from_le_bytes([header[4], header[5]]), kind, payload }))
 }
 
+/// Takes the frame at the start of `bytes`, with its length there; `None` if it is not all there yet.
+pub fn split_frame(bytes: &[u8]) -> Result<Option<(Frame, usize)>, FrameError> {
+    let Some(header) = bytes.get(..HEADER) else { return Ok(None) };
+    let length = u32::from_le_bytes([header[0], header[1], header[2], header[3]]);
+    let whole = HEADER + length as usize;
+    if length <= MAX_PAYLOAD && bytes.len() < whole {
+        return Ok(None);
+    }
+    Ok(read_frame(&mut &bytes[..])?.map(|frame| (frame, whole)))
+}
+
 /// Writes one frame in a single `write_all`, so that writers who share a stream under a lock
 /// never interleave.
 pub fn write_frame(stream: &mut impl Write, frame: &Frame) -> Result<(), FrameError> {
@@ -114,10 +129,10 @@ mod tests {
     use proptest::prelude::*;
 
     fn any_frame() -> impl Strategy<Value = Frame> {
-        (any::<u16>(), 0u8..5, proptest::collection::vec(any::<u8>(), 0..300)).prop_map(
+        (any::<u16>(), 0u8..6, proptest::collection::vec(any::<u8>(), 0..300)).prop_map(
             |(channel, kind, payload)| Frame {
                 channel,
-                kind: Kind::try_from(kind).expect("0..5 are kinds"),
+                kind: Kind::try_from(kind).expect("0..6 are kinds"),
                 payload,
             },
         )
@@ -132,6 +147,10 @@ mod tests {
             }
             let mut rest = bytes.as_slice();
             for frame in frames {
+                prop_assert!(split_frame(&rest[..rest.len().min(HEADER - 1)]).unwrap().is_none());
+                let (split, length) = split_frame(rest).unwrap().unwrap();
+                prop_assert_eq!(&split, &frame);
+                prop_assert!(split_frame(&rest[..length - 1]).unwrap().is_none());
                 prop_assert_eq!(read_frame(&mut rest).unwrap(), Some(frame));
             }
             prop_assert!(read_frame(&mut rest).unwrap().is_none());

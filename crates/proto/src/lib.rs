@@ -7,5 +7,5 @@
 mod frame;
 mod message;
 
-pub use frame::{Frame, FrameError, Kind, MAX_PAYLOAD, read_frame, write_frame};
+pub use frame::{Frame, FrameError, Kind, MAX_PAYLOAD, read_frame, split_frame, write_frame};
 pub use message::{Failure, Reply};

@@ -79,6 +79,14 @@ def samples(group: Group, name: str) -> Floats | None:
     return values if len(values) >= ENOUGH else None
 
 
+def refused_one_way(group: Group) -> str:
+    """Return why the group's one-way delays say nothing, or nothing if they do."""
+    for name, delay in group.one_way.items():
+        if delay.median.at_most is not None:
+            return f"{name} delay: {delay.median.why}"
+    return ""
+
+
 def by_kind(groups: list[Group], load: str) -> dict[str, Group]:
     """Return the groups under one load by the sender's technology."""
     return {group.kind: group for group in groups if group.load == load}

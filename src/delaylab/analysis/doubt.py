@@ -16,6 +16,8 @@ class Kind(StrEnum):
     LOST = "lost"
     RESPONDER_DROPS = "responder-drops"
     CLOCK_STEP = "clock-step"
+    CLOCK_UNALIGNED = "clock-unaligned"
+    CLOCK_BOUND = "clock-bound"
     BACKWARDS = "backwards"
     STOLEN_TIME = "stolen-time"
     NOT_AT_REST = "not-at-rest"

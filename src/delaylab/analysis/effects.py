@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,12 +26,27 @@ def estimate(series: list[Floats], of: Callable[[list[Floats]], Floats], seed: i
     `of` takes one array per series whose last axis holds the samples, and returns one value per
     leading index. Series longer than `RESAMPLED` are thinned to every k-th sample first.
     """
-    kept = [values[:: max(1, -(-len(values) // RESAMPLED))] for values in series]
+    return estimates(series, lambda drawn: [of(drawn)], seed)[0]
+
+
+def estimates(
+    series: list[Floats], of: Callable[[list[Floats]], Sequence[Floats]], seed: int = 1
+) -> list[Effect]:
+    """Return several statistics of the same series, all from the same redraws, as `estimate`."""
+    kept = [thinned(values) for values in series]
     redrawn = of([resample(values, REDRAWS, seed + i) for i, values in enumerate(kept)])
     tail = (1 - LEVEL) / 2
-    low, high = np.quantile(redrawn, (tail, 1 - tail))
-    value = of([values[None, :] for values in series])
-    return Effect(float(value[0]), (float(low), float(high)))
+    values = of([values[None, :] for values in series])
+    ranges = [np.quantile(drawn, (tail, 1 - tail)) for drawn in redrawn]
+    return [
+        Effect(float(value[0]), (float(low), float(high)))
+        for value, (low, high) in zip(values, ranges, strict=True)
+    ]
+
+
+def thinned(values: Floats) -> Floats:
+    """Return every k-th sample, at most `RESAMPLED` of them."""
+    return values[:: max(1, -(-len(values) // RESAMPLED))]
 
 
 def shift(a: Floats, b: Floats, q: float = 0.5, seed: int = 1) -> Effect:
@@ -43,7 +58,12 @@ def shift(a: Floats, b: Floats, q: float = 0.5, seed: int = 1) -> Effect:
 
 def decile_shifts(a: Floats, b: Floats, seed: int = 1) -> dict[float, Effect]:
     """Return the shift at every decile: where in the distribution two series differ."""
-    return {q: shift(a, b, q, seed) for q in DECILES}
+
+    def apart(series: list[Floats]) -> Sequence[Floats]:
+        ours, theirs = (np.quantile(values, DECILES, axis=-1) for values in series)
+        return list(ours - theirs)
+
+    return dict(zip(DECILES, estimates([a, b], apart, seed), strict=True))
 
 
 def cliffs_delta(a: Floats, b: Floats) -> float:
@@ -52,3 +72,12 @@ def cliffs_delta(a: Floats, b: Floats) -> float:
     below = np.searchsorted(ordered, a, side="left")
     above = len(b) - np.searchsorted(ordered, a, side="right")
     return float((below - above).sum() / (len(a) * len(b)))
+
+
+def dominance(a: Floats, b: Floats, seed: int = 1) -> Effect:
+    """Return Cliff's delta of `a` over `b` with its interval."""
+
+    def of(series: list[Floats]) -> Floats:
+        return np.array([cliffs_delta(ours, theirs) for ours, theirs in zip(*series, strict=True)])
+
+    return estimate([a, b], of, seed)

@@ -9,6 +9,7 @@ import polars as pl
 
 from delaylab.analysis import accounting, rtt, segments
 from delaylab.analysis.accounting import Account
+from delaylab.analysis.clock_state import TrialClocks, clock_doubts, trial_clocks
 from delaylab.analysis.doubt import Doubt
 from delaylab.analysis.doubts import doubts
 from delaylab.analysis.instrument import UNTAPPED, AtRest, at_rest
@@ -16,7 +17,7 @@ from delaylab.analysis.layers import SLIP
 from delaylab.analysis.machine_doubts import machine_doubts
 from delaylab.analysis.machine_state import MachineState, machine_state
 from delaylab.analysis.outliers import outliers
-from delaylab.analysis.statistics import Summary, summarise
+from delaylab.analysis.statistics import Summary, refused, summarise
 from delaylab.dataset import Study, TrialRecord
 
 # Packets kept of a group for charts and claims: every k-th, so that a dataset of any size fits.
@@ -30,7 +31,11 @@ OWN_STACK = ("native", "shared")
 
 @dataclass(frozen=True, slots=True)
 class SegmentSummary:
-    """A segment's one-way delay in µs; `merged`: it spans a point that saw nothing."""
+    """A segment's one-way delay in µs; `merged`: it spans a point that saw nothing.
+
+    `bound_us` is how far all its delays can be off, if two clocks stamped its ends. Quantiles
+    that are smaller are refused.
+    """
 
     leg: str
     start: str
@@ -39,6 +44,7 @@ class SegmentSummary:
     direction: str
     merged: bool
     delay: Summary
+    bound_us: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +54,8 @@ class Group:
     `rtt` has the RTT at each vantage point, `deltas` the paper's terms (round trip), `one_way`
     the sending and the receiving delay; `samples` all of these for at most `KEPT` packets.
     `outliers` counts flagged user RTTs, of which none is dropped. `at_rest` are the user RTTs
-    with taps on and off, of which nothing else here knows.
+    with taps on and off, of which nothing else here knows. `bounds` is how far the one-way delays
+    can be off in µs, `clocks` how that came about, for each trial with more than one clock.
     """
 
     trials: list[TrialRecord]
@@ -62,6 +69,8 @@ class Group:
     samples: pl.DataFrame
     machine: MachineState
     at_rest: AtRest
+    bounds: dict[str, float]
+    clocks: list[TrialClocks]
 
     @property
     def factors(self) -> dict[str, str]:
@@ -105,15 +114,21 @@ def analyse(study: Study, trials: list[TrialRecord]) -> Group:
     """Analyse finished trials of the same levels; reads their tables and lets them go again."""
     path = trials[0].path
     probes = {t.id: study.probes(t.id) for t in trials}
-    scheduled = pl.concat(
-        [segments.packets(study.stamps(t.id), probes[t.id], path) for t in trials]
-    )
+    clock = study.record.machine.clock
+    both = [segments.aligned(study.stamps(t.id), probes[t.id], path, clock) for t in trials]
+    scheduled = pl.concat([table for table, _ in both], how="diagonal")
+    clocks = [
+        trial_clocks(trial, alignment)
+        for trial, (_, alignment) in zip(trials, both, strict=True)
+        if alignment.hops
+    ]
     packets = scheduled.filter(pl.col("phase") != UNTAPPED)
     measured = packets.filter(pl.col("phase") == MEASURED)
     answered = segments.complete(measured, path) if path.reply else measured.clear()
     trips = rtt.round_trips(answered)
     parts = _segments(measured, answered, trials[0])
-    account = accounting.account(packets, trials)
+    account = accounting.account(segments.as_stamped(packets), trials)
+    bounds = {name: off / 1000 for name, off in rtt.one_way_bounds(answered).items()}
     summaries = _summaries(trips, rtt.VANTAGE)
     state = machine_state((study.hosts(id_), table) for id_, table in probes.items())
     user = trips["app"].drop_nulls().to_numpy()
@@ -121,18 +136,28 @@ def analyse(study: Study, trials: list[TrialRecord]) -> Group:
         trials=trials,
         rtt=summaries,
         deltas=_summaries(trips, rtt.DELTAS),
-        one_way=_summaries(trips, rtt.ONE_WAY),
+        one_way={
+            name: refused(delay, bounds.get(name, 0))
+            for name, delay in _summaries(trips, rtt.ONE_WAY).items()
+        },
         segments=parts,
         account=account,
         outliers=int(outliers(user).sum()),
         doubts=[
             *doubts(trials, measured, account, user),
             *machine_doubts(state, account, load_name(trials[0]) == REST),
+            *clock_doubts(clocks, _refused(parts)),
         ],
         samples=_thinned(trips),
         machine=state,
         at_rest=at_rest(scheduled),
+        bounds=bounds,
+        clocks=clocks,
     )
+
+
+def _refused(parts: list[SegmentSummary]) -> list[tuple[str, float]]:
+    return [(p.layer, p.bound_us) for p in parts if p.delay.median.at_most is not None]
 
 
 def _own_stack(trial: TrialRecord) -> list[str]:
@@ -163,10 +188,7 @@ def _segments(
     slip = summarise(measured["slip_ns"].drop_nulls().to_numpy())
     found = [SegmentSummary("request", "intended", "sent", SLIP, "sending", False, slip)]
     for part in segments.segments(answered, trial.path, _own_stack(trial)):
-        delay = summarise(part.delay_ns)
-        found.append(
-            SegmentSummary(
-                part.leg, part.start, part.end, part.layer, part.direction, part.merged, delay
-            )
-        )
+        off = part.bound_ns / 1000
+        ends = part.leg, part.start, part.end, part.layer, part.direction, part.merged
+        found.append(SegmentSummary(*ends, refused(summarise(part.delay_ns), off), off))
     return found

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,23 +13,84 @@ from numpy.typing import NDArray
 THRESHOLD = 3.5
 _MAD_TO_SIGMA = 1.4826
 _MEAN_DEVIATION_TO_SIGMA = 1.2533
+MAD = "median absolute deviation"
+MEAN_DEVIATION = "mean absolute deviation, as more than half of the values are equal"
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """What counts as one standard deviation, in the values' unit, and how it was found."""
+
+    median: float
+    sigma: float
+    by: str
+
+    def scores(self, values: NDArray[Any]) -> NDArray[np.float64]:
+        """Return each value's distance from the median in standard deviations."""
+        distance = np.asarray(values - self.median, dtype=np.float64)
+        return distance / self.sigma if self.sigma else np.zeros(len(values))
+
+    def flags(self, values: NDArray[Any]) -> NDArray[np.bool_]:
+        """Return which values are outliers."""
+        return np.abs(self.scores(values)) > THRESHOLD
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """How many of a scenario's packets are outliers, and which share of all outliers these are."""
+
+    levels: dict[str, str]
+    n: int
+    outliers: int
+    of_all: float
+
+
+def robust_scale(values: NDArray[Any]) -> Scale:
+    """Return the scale of values by their median absolute deviation.
+
+    Where that is 0, since more than half of the values are equal (clocks that tick coarsely), it
+    is by the mean absolute deviation; 0 where all values are equal.
+    """
+    if len(values) == 0:
+        return Scale(0.0, 0.0, MAD)
+    median = float(np.median(values))
+    distance = np.abs(values - median)
+    sigma, by = _MAD_TO_SIGMA * float(np.median(distance)), MAD
+    if sigma == 0:
+        sigma, by = _MEAN_DEVIATION_TO_SIGMA * float(np.mean(distance)), MEAN_DEVIATION
+    return Scale(median, sigma, by)
 
 
 def robust_z(values: NDArray[Any]) -> NDArray[np.float64]:
-    """Return each value's distance from the median in robust standard deviations.
-
-    The scale is the median absolute deviation, or the mean one where more than half of the
-    values are equal; all scores are 0 where all values are.
-    """
-    if len(values) == 0:
-        return np.zeros(0)
-    distance = values - np.median(values)
-    scale = _MAD_TO_SIGMA * float(np.median(np.abs(distance)))
-    if scale == 0:
-        scale = _MEAN_DEVIATION_TO_SIGMA * float(np.mean(np.abs(distance)))
-    return np.asarray(distance / scale if scale else np.zeros(len(values)), dtype=np.float64)
+    """Return each value's distance from the median in robust standard deviations."""
+    return robust_scale(values).scores(values)
 
 
 def outliers(values: NDArray[Any]) -> NDArray[np.bool_]:
     """Return which values lie further than `THRESHOLD` robust standard deviations away."""
-    return np.abs(robust_z(values)) > THRESHOLD
+    return robust_scale(values).flags(values)
+
+
+def shares(
+    series: Iterable[tuple[Mapping[str, str], NDArray[Any]]], factors: Iterable[str]
+) -> tuple[Scale, list[Share]]:
+    """Return the scale of all series together, and each scenario's part of their outliers.
+
+    A series is given with its levels; a scenario is one combination of the levels of `factors`.
+    Scenarios come in the order of their share, the largest first.
+    """
+    given = list(series)
+    values = [delays for _, delays in given]
+    scale = robust_scale(np.concatenate(values) if values else np.zeros(0))
+    together: dict[tuple[str, ...], list[int]] = {}
+    names = [name for name in factors if any(name in levels for levels, _ in given)]
+    for levels, delays in given:
+        counts = together.setdefault(tuple(levels.get(name, "") for name in names), [0, 0])
+        counts[0] += len(delays)
+        counts[1] += int(scale.flags(delays).sum())
+    total = sum(flagged for _, flagged in together.values())
+    found = [
+        Share(dict(zip(names, key, strict=True)), n, flagged, flagged / total if total else 0.0)
+        for key, (n, flagged) in together.items()
+    ]
+    return scale, sorted(found, key=lambda share: -share.of_all)

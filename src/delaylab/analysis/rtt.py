@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from delaylab.analysis.segments import column
+from delaylab.analysis.segments import as_stamped, bound_between, column
 
 # name in the tables -> point
 VANTAGE = {
@@ -28,28 +28,42 @@ DELTAS = {
     "ΔUser": ("app", "stack"),
     "total": ("app", "wire"),
 }
-ONE_WAY = ("sending", "receiving")
+# name -> from this (leg, point) to that one
+ONE_WAY = {
+    "sending": (("request", "sender.app"), ("request", "wire")),
+    "receiving": (("reply", "wire"), ("reply", "sender.app")),
+}
 
 
 def round_trips(packets: pl.DataFrame) -> pl.DataFrame:
     """Return one row per packet: RTT at each vantage point, deltas and one-way delays, in ns.
 
-    A column is null where one of its points did not see the packet.
+    A column is null where one of its points did not see the packet. A round trip is read on the
+    clock of its point, and needs no other: it is exact where clocks could not be aligned, too.
     """
-    table = packets.select(
-        *(_difference(packets, name, ("reply", p), ("request", p)) for name, p in VANTAGE.items()),
-        _difference(packets, "sending", ("request", "wire"), ("request", "sender.app")),
-        _difference(packets, "receiving", ("reply", "sender.app"), ("reply", "wire")),
+    one_way = packets.select(
+        _difference(packets, name, column(*a), column(*b)) for name, (a, b) in ONE_WAY.items()
     )
+    stamped = as_stamped(packets)
+    table = stamped.select(_round_trip(stamped, name, p) for name, p in VANTAGE.items())
+    table = table.hstack(one_way)
     return table.with_columns(
         (pl.col(outer) - pl.col(inner)).alias(name) for name, (outer, inner) in DELTAS.items()
     )
 
 
-def _difference(
-    packets: pl.DataFrame, name: str, end: tuple[str, str], start: tuple[str, str]
-) -> pl.Expr:
-    last, first = column(*end), column(*start)
+def one_way_bounds(packets: pl.DataFrame) -> dict[str, float]:
+    """Return how far the one-way delays can be off in ns, since their ends have two clocks."""
+    ends = {name: (column(*a), column(*b)) for name, (a, b) in ONE_WAY.items()}
+    known = {name: pair for name, pair in ends.items() if set(pair) <= set(packets.columns)}
+    return {name: bound_between(packets, *pair) for name, pair in known.items()}
+
+
+def _round_trip(packets: pl.DataFrame, name: str, point: str) -> pl.Expr:
+    return _difference(packets, name, column("request", point), column("reply", point))
+
+
+def _difference(packets: pl.DataFrame, name: str, first: str, last: str) -> pl.Expr:
     if last not in packets.columns or first not in packets.columns:
         return pl.repeat(None, pl.len(), dtype=pl.Int64).alias(name)
     return (pl.col(last) - pl.col(first)).alias(name)

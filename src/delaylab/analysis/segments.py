@@ -10,6 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from delaylab.analysis import layers
+from delaylab.analysis.clocks.align import Alignment, align
 from delaylab.dataset import Way
 
 Nanoseconds = NDArray[np.int64]
@@ -22,6 +23,8 @@ class Segment:
     `rows` are the packets' positions in the table that was given, `delay_ns` their delays in ns.
     `merged` marks a segment that spans a point which did not see those packets. `leg` is
     `request`, `reply`, or `turn` from the last point of the request to the first of the reply.
+    `bound_ns` is how far the delays can be off, all by as much, because their two stamps are of
+    two clocks; 0 if they are of one.
     """
 
     leg: str
@@ -32,6 +35,7 @@ class Segment:
     merged: bool
     rows: NDArray[np.intp]
     delay_ns: Nanoseconds
+    bound_ns: float = 0.0
 
 
 def column(leg: str, point: str) -> str:
@@ -44,22 +48,64 @@ def columns(path: Way) -> list[str]:
     return [column("request", p) for p in path.request] + [column("reply", p) for p in path.reply]
 
 
+def own_clock(name: str) -> str:
+    """Return the name of a point's column as its own clock stamped it; only if it has another."""
+    return f"{name}, own clock"
+
+
+def bound(name: str) -> str:
+    """Return the name of the column of a point's bound in ns; only if it has another clock."""
+    return f"{name}, bound"
+
+
 def packets(stamps: pl.DataFrame, probes: pl.DataFrame, path: Way) -> pl.DataFrame:
     """Return one row per scheduled packet with its stamps in ns, null where a point did not see it.
 
     A point that saw a packet more than once (a duplicate, or a stamp per hop) counts with its
-    first stamp. Stamps of another clock than the sender's are left out: two clocks are never
-    subtracted before alignment.
+    first stamp. All stamps are in the sender's clock: see `aligned`.
     """
+    return aligned(stamps, probes, path)[0]
+
+
+def aligned(
+    stamps: pl.DataFrame, probes: pl.DataFrame, path: Way, machine: str | None = None
+) -> tuple[pl.DataFrame, Alignment]:
+    """Return the `packets` of one trial and how their clocks were aligned.
+
+    Stamps of another clock are given in the sender's, with their bound, and as they were taken
+    beside that; those that cannot be aligned are null. `machine` names the machine's clock.
+    """
+    wide, clocks = _stamped(stamps, probes, path)
+    named = {name: clock for name, clock in clocks.items() if clock is not None}
+    table, alignment = align(wide, columns(path), named, machine)
+    others = [name for name, clock in named.items() if clock != alignment.sender]
+    return table.with_columns(
+        *(wide[name].alias(own_clock(name)) for name in others),
+        *(pl.lit(alignment.bound_ns(named[name])).alias(bound(name)) for name in others),
+    ), alignment
+
+
+def _stamped(
+    stamps: pl.DataFrame, probes: pl.DataFrame, path: Way
+) -> tuple[pl.DataFrame, dict[str, str | None]]:
+    """Return the packets with their stamps as they were taken, and each column's clock."""
     wide = probes.sort("probe", "seq")
-    own = _of_the_senders_clock(stamps)
-    times: list[pl.Series] = []
     keys = _keys(wide)
+    times: list[pl.Series] = []
+    clocks: dict[str, str | None] = {}
     for leg, points in (("request", path.request), ("reply", path.reply)):
         for point in points:
-            seen = own.filter((pl.col("leg") == leg) & (pl.col("point") == point))
-            times.append(_first_times(column(leg, point), keys, seen))
-    return wide.with_columns(times)
+            name = column(leg, point)
+            seen = stamps.filter((pl.col("leg") == leg) & (pl.col("point") == point))
+            clocks[name] = str(seen["clock"][0]) if len(seen) else None
+            times.append(_first_times(name, keys, seen))
+    return wide.with_columns(times), clocks
+
+
+def as_stamped(table: pl.DataFrame) -> pl.DataFrame:
+    """Return packets with every stamp as its own clock gave it, also those not aligned."""
+    others = [name for name in table.columns if own_clock(name) in table.columns]
+    return table.with_columns(pl.coalesce(own_clock(name), name).alias(name) for name in others)
 
 
 def complete(table: pl.DataFrame, path: Way) -> pl.DataFrame:
@@ -87,7 +133,8 @@ def segments(table: pl.DataFrame, path: Way, own_stack: Collection[str] = ()) ->
             chosen = rows[last_point[rows] == start]
             delay = now[chosen] - last_time[chosen]
             ends = (*stations[start], *stations[index])
-            found.append(_segment(ends, own_stack, index - start > 1, chosen, delay))
+            off = _bound_between(table, stations[start], stations[index], chosen)
+            found.append(_segment(ends, own_stack, index - start > 1, chosen, delay, off))
         last_time[rows] = now[rows]
         last_point[rows] = index
     return found
@@ -99,18 +146,36 @@ def _segment(
     merged: bool,
     rows: NDArray[np.intp],
     delay: Nanoseconds,
+    off_ns: float,
 ) -> Segment:
     first_leg, start, last_leg, end = ends
     leg = first_leg if first_leg == last_leg else "turn"
     name = layers.layer(leg, start, end, own_stack)
-    return Segment(leg, start, end, name, layers.direction(leg, start, end), merged, rows, delay)
+    way = layers.direction(leg, start, end)
+    return Segment(leg, start, end, name, way, merged, rows, delay, off_ns)
 
 
-def _of_the_senders_clock(stamps: pl.DataFrame) -> pl.DataFrame:
-    if stamps.is_empty() or stamps["clock"].n_unique() == 1:
-        return stamps.drop("clock")
-    sender = stamps.filter((pl.col("point") == "sender.app") & (pl.col("leg") == "request"))
-    return stamps.filter(pl.col("clock") == sender["clock"].first())
+def bound_between(table: pl.DataFrame, first: str, last: str) -> float:
+    """Return the largest bound in ns of a difference between two points' columns.
+
+    The clocks on a packet's way are aligned one after the other, so the bounds of what lies
+    before both points are no part of it.
+    """
+    both = table.filter(pl.col(first).is_not_null() & pl.col(last).is_not_null())
+    ends = [pl.col(bound(name)) for name in (first, last) if bound(name) in table.columns]
+    if not ends or both.is_empty():
+        return 0.0
+    apart = ends[0].fill_null(0) - (ends[1].fill_null(0) if len(ends) > 1 else 0)
+    return float(both.select(apart.abs().max()).item())
+
+
+def _bound_between(
+    table: pl.DataFrame, first: tuple[str, str], last: tuple[str, str], rows: NDArray[np.intp]
+) -> float:
+    names = column(*first), column(*last)
+    if not any(bound(name) in table.columns for name in names):
+        return 0.0
+    return bound_between(table[rows], *names)
 
 
 def _keys(table: pl.DataFrame) -> NDArray[np.uint64]:

@@ -28,11 +28,15 @@ Interval = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Quantile:
-    """A quantile in µs with its 95 % interval, or None and the reason."""
+    """A quantile in µs with its 95 % interval, or None and the reason.
+
+    `at_most` is what is known of one that was refused for its bound.
+    """
 
     value: float | None
     interval: Interval | None
     why: str = ""
+    at_most: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +77,20 @@ def _quantile(q: float, n: int, value: float, interval: Interval) -> Quantile:
     if n < needed:
         return Quantile(None, None, f"p{100 * q:g} needs {needed} packets, there are {n}")
     return Quantile(value, interval)
+
+
+def refused(summary: Summary, bound_us: float) -> Summary:
+    """Return a summary without the quantiles that are smaller than what they can be off by."""
+    found = (summary.median, summary.p90, summary.p99, summary.p999)
+    median, p90, p99, p999 = (_bounded(quantile, bound_us) for quantile in found)
+    return Summary(summary.n, median, p90, p99, p999, summary.max)
+
+
+def _bounded(found: Quantile, bound_us: float) -> Quantile:
+    if found.value is None or abs(found.value) >= bound_us:
+        return found
+    why = f"smaller than what aligning two clocks leaves open (± {bound_us:.1f} µs)"
+    return Quantile(None, None, why, found.value + bound_us)
 
 
 def block_length(n: int) -> int:

@@ -6,8 +6,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from delaylab.analysis.claims import ENOUGH, Claim, NotTestable, Result, by_kind, samples
-from delaylab.analysis.effects import Effect, cliffs_delta, estimate, shift
+from delaylab.analysis.claims import (
+    ENOUGH,
+    Claim,
+    NotTestable,
+    Result,
+    by_kind,
+    refused_one_way,
+    samples,
+)
+from delaylab.analysis.compare import Comparison, certainty, compare, family
+from delaylab.analysis.effects import Effect, estimate
 from delaylab.analysis.group import OWN_STACK, Group
 from delaylab.analysis.statistics import Floats
 
@@ -27,20 +36,21 @@ BEHIND = "Not asked, as in the paper, of senders behind a virtual interface"
 
 def network_adds_most(groups: list[Group]) -> Result:
     """In every environment, the median delay over the wire is largest under network load."""
-    effects: dict[str, Effect] = {}
-    words: list[str] = []
+    found: dict[str, Comparison] = {}
+    largest: dict[str, str] = {}
     for kind, group in by_kind(groups, "network").items():
         network = samples(group, "total")
         others = _others(groups, kind)
         if network is None or not others:
             continue
-        largest = max(others, key=lambda load: float(np.median(others[load])))
-        effects[kind] = shift(network, others[largest])
-        delta = cliffs_delta(network, others[largest])
-        words.append(
-            f"{kind}: {_median(network)} under network load, at most {_median(others[largest])} "
-            f"({largest}); Cliff's delta {delta:+.2f}"
-        )
+        largest[kind] = max(others, key=lambda load: float(np.median(others[load])))
+        found[kind] = compare(network, others[largest[kind]])
+    words = [
+        f"{kind}: {_us(each.medians[0])} under network load, at most {_us(each.medians[1])} "
+        f"({largest[kind]}); {certainty(each)}"
+        for kind, each in family(found).items()
+    ]
+    effects = {kind: each.shift for kind, each in found.items()}
     weakest = _weakest(effects, "needs trials with network load and with another load or none")
     holds = effects[weakest].interval[0] > 0
     note = "" if holds or weakest not in OWN_STACK else f". {SMALL_QUEUES}"
@@ -49,15 +59,17 @@ def network_adds_most(groups: list[Group]) -> Result:
 
 def kernel_closer_than_user(groups: list[Group]) -> Result:
     """In the host's own stack, kernel stamps are closer to the wire than to user space."""
-    effects: dict[str, Effect] = {}
-    words: list[str] = []
+    found: dict[str, Comparison] = {}
     for group in groups:
         kernel, user = samples(group, "ΔKern"), samples(group, "ΔUser")
         if group.kind not in OWN_STACK or kernel is None or user is None:
             continue
-        name = f"{group.kind}, {group.load}"
-        effects[name] = shift(user, kernel)
-        words.append(f"{name}: ΔUser {_median(user)}, ΔKern {_median(kernel)}")
+        found[f"{group.kind}, {group.load}"] = compare(user, kernel)
+    words = [
+        f"{name}: ΔUser {_us(each.medians[0])}, ΔKern {_us(each.medians[1])}; {certainty(each)}"
+        for name, each in family(found).items()
+    ]
+    effects = {name: each.shift for name, each in found.items()}
     weakest = _weakest(effects, "needs a sender in the host's own stack, and the point wire")
     behind = {group.kind for group in groups} - set(OWN_STACK)
     note = f". {BEHIND} ({', '.join(sorted(behind))})" if behind else ""
@@ -70,11 +82,16 @@ def sending_not_receiving(groups: list[Group]) -> Result:
     effects: dict[str, Effect] = {}
     words: list[str] = []
     for kind, group in by_kind(groups, "network").items():
+        if refused_one_way(group):
+            words.append(f"{kind}: {refused_one_way(group)}")
+            continue
         sending, receiving = samples(group, "sending"), samples(group, "receiving")
         if sending is None or receiving is None:
             continue
         effects[kind] = estimate([sending, receiving], _share_of_first)
         words.append(f"{kind}: sending {_median(sending)}, receiving {_median(receiving)}")
+    if words and not effects:
+        raise NotTestable("; ".join(words))
     weakest = _weakest(effects, "needs a trial under network load, and the point wire")
     holds = effects[weakest].interval[0] >= SENDING_SHARE
     note = "" if holds or weakest not in OWN_STACK else f". {SMALL_QUEUES}"
@@ -211,5 +228,8 @@ def _removed(series: list[Floats]) -> Floats:
 
 
 def _median(values: Floats) -> str:
-    middle = float(np.median(values))
+    return _us(float(np.median(values)))
+
+
+def _us(middle: float) -> str:
     return f"{middle / 1000:.2f} ms" if middle >= 1000 else f"{middle:.1f} µs"

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from delaylab.plan.kind import Rights
+from delaylab.plan.kind import Kind, Node, Rights
 from delaylab.plan.model import Agent, node_agent
 
 NEEDS_ROOT = "its host is this machine itself, whose interfaces only root may add to; "
 REMEDY = "run as root, or name a host in the lab file, which is then a namespace"
 
 
-class Native:
+class Native(Kind):
     """Processes of the host."""
 
     name = "native"
@@ -19,9 +19,9 @@ class Native:
         """On a host that is a namespace always, on this machine itself as root."""
         return NEEDS_ROOT + REMEDY if on_machine and not rights.root else None
 
-    def agent(self, node: str, network: str, cpus: tuple[int, ...] | None) -> Agent:
+    def agent(self, node: Node) -> Agent:
         """An agent in the host's network."""
-        return Agent(node_agent(node), network, cpus=cpus)
+        return Agent(node_agent(node.name), node.network, cpus=node.cpus)
 
 
 KIND = Native()

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from delaylab.kinds.native import NEEDS_ROOT, REMEDY
-from delaylab.plan.kind import Rights
+from delaylab.plan.kind import Kind, Node, Rights
 from delaylab.plan.model import Agent, node_agent
 
 
-class Shared:
+class Shared(Kind):
     """Isolated but for the network: the host's stack, an own address on the host's interface."""
 
     name = "shared"
@@ -17,10 +17,16 @@ class Shared:
         """On a host that is a namespace always, on this machine itself as root."""
         return NEEDS_ROOT + REMEDY if on_machine and not rights.root else None
 
-    def agent(self, node: str, network: str, cpus: tuple[int, ...] | None) -> Agent:
+    def agent(self, node: Node) -> Agent:
         """An agent in the host's network, in PID, mount, UTS and IPC namespaces of its own."""
         isolate = ("pid", "mount", "uts", "ipc")
-        return Agent(node_agent(node), network, isolate=isolate, hostname=node, cpus=cpus)
+        return Agent(
+            node_agent(node.name),
+            node.network,
+            isolate=isolate,
+            hostname=node.name,
+            cpus=node.cpus,
+        )
 
 
 KIND = Shared()

@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from delaylab.errors import NotHere
 from delaylab.plan.addresses import assign
-from delaylab.plan.kind import Kind, Rights
-from delaylab.plan.model import MACHINE, WIRE, Agent, Interface, Plan, host_agent
+from delaylab.plan.kind import Kind, Node, Rights
+from delaylab.plan.model import (
+    MACHINE,
+    WIRE,
+    Address,
+    Agent,
+    Interface,
+    Offloads,
+    Operation,
+    Plan,
+    Queue,
+    host_agent,
+    operation_message,
+)
 from delaylab.plan.network import Network
 from delaylab.spec import HERE, LabSpec, host_of
 
 PING_SOCKETS = {"net.ipv4.ping_group_range": "0 0"}
 """Datagram ICMP sockets for a node's root; the largest range a user namespace can name."""
+PING_SOCKETS_OF_A_MACHINE = {"net.ipv4.ping_group_range": "0 2147483647"}
 NO_IPV6 = {"-net.ipv6.conf.all.disable_ipv6": "1", "-net.ipv6.conf.default.disable_ipv6": "1"}
 """A lab without IPv6 has none of its background traffic (router solicitation, MLD) either."""
 
@@ -41,30 +56,68 @@ def build(
     for index, addresses in enumerate(assign(lab, stacks)):
         network.add_link(index, addresses)
     agents = [
-        replace(agent, cgroup=rights.root and (bool(agent.cpus) or accounting))
-        for agent in _agents(lab, kinds, with_wire=network.crosses)
+        replace(agent, cgroup=rights.root and (agent.cgroup or bool(agent.cpus) or accounting))
+        for agent in _agents(name, lab, kinds, network)
     ]
     interfaces: dict[str, tuple[Interface, ...]] = {
         node: tuple(network.interfaces[node]) for node in lab.nodes
     }
-    return Plan(name, tuple(agents), tuple(network.operations()), interfaces)
+    agents, operations = _hand_over(agents, list(network.operations()))
+    unstamped = {n: kinds[spec.kind].no_send_stamp(spec) for n, spec in lab.nodes.items()}
+    no_send_stamp = {node: why for node, why in unstamped.items() if why is not None}
+    return Plan(name, tuple(agents), tuple(operations), interfaces, no_send_stamp)
 
 
-def _agents(lab: LabSpec, kinds: Mapping[str, Kind], *, with_wire: bool) -> list[Agent]:
+def _agents(name: str, lab: LabSpec, kinds: Mapping[str, Kind], network: Network) -> list[Agent]:
     sysctls = {**PING_SOCKETS, **({} if 6 in lab.ip else NO_IPV6)}
     hosts = [
         Agent(host_agent(name), cpus=_cpus(spec.cpus), hostname=name, sysctls=dict(sysctls))
         for name, spec in lab.hosts.items()
     ] or [Agent(host_agent(HERE), sysctls=dict(sysctls))]
-    nodes = []
-    for name, spec in lab.nodes.items():
-        host = host_of(lab, name)
-        cpus = spec.cpus or (lab.hosts[host].cpus if host in lab.hosts else None)
-        kind = kinds[spec.kind]
-        agent = kind.agent(name, MACHINE if host == HERE else host_agent(host), _cpus(cpus))
-        nodes.append(replace(agent, sysctls=dict(sysctls)) if kind.own_stack else agent)
-    wire = [Agent(WIRE, sysctls=dict(NO_IPV6))] if with_wire else []
-    return [*hosts, *nodes, *wire]
+    nodes = {node: _node(name, lab, node, kinds, network) for node in lab.nodes}
+    services: list[Agent] = []
+    for kind in dict.fromkeys(spec.kind for spec in lab.nodes.values()):
+        members = tuple(node for node in nodes.values() if node.spec.kind == kind)
+        services += kinds[kind].services(members)
+    agents = []
+    for node in nodes.values():
+        kind_of_node = kinds[node.spec.kind]
+        agent = kind_of_node.agent(node)
+        agents.append(replace(agent, sysctls=dict(sysctls)) if kind_of_node.own_stack else agent)
+    wire = [Agent(WIRE, sysctls=dict(NO_IPV6))] if network.crosses else []
+    return [*hosts, *services, *agents, *wire]
+
+
+def _node(name: str, lab: LabSpec, node: str, kinds: Mapping[str, Kind], network: Network) -> Node:
+    spec, host = lab.nodes[node], host_of(lab, node)
+    cpus = spec.cpus or (lab.hosts[host].cpus if host in lab.hosts else None)
+    # A virtual machine's cables end in its host's bridges, which are never this machine's own.
+    in_namespace = kinds[spec.kind].own_kernel or host != HERE
+    place = host_agent(host) if in_namespace else MACHINE
+    return Node(node, name, spec, place, _cpus(cpus), network.cards(node))
+
+
+def _hand_over(
+    agents: list[Agent], operations: list[Operation]
+) -> tuple[list[Agent], list[Operation]]:
+    """What is to be set inside virtual machines becomes part of their setup."""
+    inside = {agent.name for agent in agents if agent.guest and agent.guest.setup is not None}
+    theirs: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    others = []
+    for operation in operations:
+        if isinstance(operation, Address | Queue | Offloads) and operation.agent in inside:
+            theirs[operation.agent].append(operation_message(operation))
+        else:
+            others.append(operation)
+    return [_with_settings(agent, theirs[agent.name]) for agent in agents], others
+
+
+def _with_settings(agent: Agent, operations: list[dict[str, Any]]) -> Agent:
+    if agent.guest is None or agent.guest.setup is None:
+        return agent
+    sysctls = {**agent.sysctls, **PING_SOCKETS_OF_A_MACHINE}
+    setup = {**agent.guest.setup, "sysctls": sysctls, "operations": operations}
+    return replace(agent, sysctls={}, guest=replace(agent.guest, setup=setup))
 
 
 def _cpus(cpus: list[int] | None) -> tuple[int, ...] | None:

@@ -3,36 +3,92 @@
 from __future__ import annotations
 
 import os
+import shutil
 from dataclasses import dataclass
-from typing import Protocol
 
-from delaylab.plan.model import Agent
+from delaylab.plan.model import Agent, Tap
+from delaylab.spec import NodeSpec
+
+PACKAGES = {
+    "lxc-start": "lxc",
+    "dockerd": "docker.io",
+    "qemu-system-x86_64": "qemu-system-x86",
+    "linux.uml": "user-mode-linux",
+}
+"""Programs that kinds need, and the Debian packages that have them."""
+TUN = "/dev/net/tun"
 
 
 @dataclass(frozen=True)
 class Rights:
-    """What this user may do on this machine."""
+    """What this user may do on this machine, and which programs it lacks."""
 
     root: bool
+    lacking: frozenset[str] = frozenset()
 
     @classmethod
     def mine(cls) -> Rights:
         """Of the process that asks."""
-        return cls(root=os.geteuid() == 0)
+        lacking = {name for name in PACKAGES if shutil.which(name) is None}
+        if not os.access(TUN, os.R_OK | os.W_OK):
+            lacking.add(TUN)
+        return cls(os.geteuid() == 0, frozenset(lacking))
+
+    def why_not(self, *needs: str) -> str | None:
+        """None, or which of these programs and devices is missing and what to do."""
+        for need in needs:
+            if need in self.lacking and need in PACKAGES:
+                return f"{need} is not installed; apt-get install {PACKAGES[need]}"
+            if need in self.lacking:
+                return f"{need} cannot be read and written; as root: chmod 666 {need}"
+        return None
 
 
-class Kind(Protocol):
-    """A technology that a node can be made of.
+@dataclass(frozen=True)
+class Node:
+    """A node as its kind gets to know it.
 
-    `own_stack`: the node has a network stack of its own, hence a virtual interface; else it lives
-    in its host's.
+    `network`: the agent in whose network its host's stack is. `cards`: for virtual machines, its
+    cables. `lab`: the name of this running lab.
     """
 
     name: str
-    own_stack: bool
+    lab: str
+    spec: NodeSpec
+    network: str
+    cpus: tuple[int, ...] | None = None
+    cards: tuple[Tap, ...] = ()
+
+
+class Kind:
+    """A technology that a node can be made of.
+
+    `own_stack`: the node has a network stack of its own, hence a virtual interface; else it lives
+    in its host's. `own_kernel`: that stack is in another kernel, with a clock of its own, and its
+    cable is a TAP. `boot_s`: a guess at how long one takes to start, for estimates only.
+    """
+
+    name: str
+    own_stack = True
+    own_kernel = False
+    boot_s = 0.0
 
     def can_run(self, rights: Rights, on_machine: bool) -> str | None:
         """None, or why not and what to do; `on_machine`: its host is this machine itself."""
+        return None
 
-    def agent(self, node: str, network: str, cpus: tuple[int, ...] | None) -> Agent:
-        """The agent that the fabric starts for a node; `network` is where its stack is."""
+    def agent(self, node: Node) -> Agent:
+        """The agent that the fabric starts for a node."""
+        raise NotImplementedError
+
+    def services(self, nodes: tuple[Node, ...]) -> tuple[Agent, ...]:
+        """Agents that a lab with these nodes of this kind needs beside theirs."""
+        return ()
+
+    def no_send_stamp(self, spec: NodeSpec) -> str | None:
+        """None, or why the kernel gives no stamp when such a node's card sends a packet."""
+        return None
+
+    def memory(self, spec: NodeSpec) -> int:
+        """Bytes of this machine's memory that such a node takes, its loads not counted."""
+        return 2 << 20

@@ -7,6 +7,7 @@ from typing import Any
 
 NEW = "new"
 MACHINE = "machine"
+GUEST = "guest"
 WIRE = "wire"
 
 
@@ -21,8 +22,28 @@ def node_agent(node: str) -> str:
 
 
 @dataclass(frozen=True)
+class Guest:
+    """A container or virtual machine in which a second agent answers for this one, its monitor.
+
+    `command`: its words may hold `{image:NAME/FILE}` and `{accel:WHICH}`, which are filled in when
+    the lab is brought up, and what docs/protocol.md has the monitor fill in. `reach`: `stream`,
+    `folder` or `nothing`. `setup`: what a virtual machine's agent makes of its system.
+    """
+
+    reach: str
+    command: tuple[str, ...] = ()
+    env: dict[str, str] = field(default_factory=dict)
+    deadline_ms: int = 60_000
+    setup: dict[str, Any] | None = None
+    pin: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
 class Agent:
-    """One agent process. `network`: `new`, `machine`, or the name of an agent before it."""
+    """One agent process.
+
+    `network`: `new`, `guest` (its guest brings it), `machine`, or the name of an agent before it.
+    """
 
     name: str
     network: str = NEW
@@ -31,6 +52,7 @@ class Agent:
     cpus: tuple[int, ...] | None = None
     cgroup: bool = False
     sysctls: dict[str, str] = field(default_factory=dict)
+    guest: Guest | None = None
 
 
 @dataclass(frozen=True)
@@ -48,6 +70,14 @@ class Veth:
     """A virtual Ethernet cable."""
 
     ends: tuple[End, End]
+
+
+@dataclass(frozen=True)
+class Tap:
+    """A virtual machine's cable: the host's end, and the card at the other, in the machine."""
+
+    host: End
+    card: End
 
 
 @dataclass(frozen=True)
@@ -89,7 +119,7 @@ class Offloads:
     enabled: bool
 
 
-Operation = Veth | Bridge | Address | Queue | Offloads
+Operation = Veth | Tap | Bridge | Address | Queue | Offloads
 
 
 @dataclass(frozen=True)
@@ -104,12 +134,16 @@ class Interface:
 
 @dataclass(frozen=True)
 class Plan:
-    """Everything that `up` does, in order."""
+    """Everything that `up` does, in order.
+
+    `no_send_stamp`: nodes whose card gives no stamp on sending, and why.
+    """
 
     lab: str
     agents: tuple[Agent, ...]
     operations: tuple[Operation, ...]
     interfaces: dict[str, tuple[Interface, ...]]
+    no_send_stamp: dict[str, str] = field(default_factory=dict)
 
     def message(self) -> dict[str, Any]:
         """The plan in the form that `delaylab-agent fabric` reads."""
@@ -125,6 +159,8 @@ def operation_message(operation: Operation) -> dict[str, Any]:
     if isinstance(operation, Veth):
         ends = [_renamed({**vars(end)}) for end in operation.ends]
         return {"do": "veth", "ends": ends}
+    if isinstance(operation, Tap):
+        return {"do": "tap", **_renamed({**vars(operation.host)})}
     fields = {
         key: list(value) if isinstance(value, tuple) else value
         for key, value in vars(operation).items()
@@ -137,4 +173,7 @@ def _renamed(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def _agent(agent: Agent) -> dict[str, Any]:
-    return {key: value for key, value in vars(agent).items() if value is not None}
+    fields = {key: value for key, value in vars(agent).items() if value is not None}
+    if agent.guest is not None:
+        fields["guest"] = vars(agent.guest)
+    return fields

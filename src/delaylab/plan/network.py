@@ -18,6 +18,7 @@ from delaylab.plan.model import (
     Offloads,
     Operation,
     Queue,
+    Tap,
     Veth,
     host_agent,
     node_agent,
@@ -36,7 +37,7 @@ class Network:
         self.name, self.lab, self.kinds = name, lab, kinds
         self.interfaces: dict[str, list[Interface]] = defaultdict(list)
         self.crosses = False
-        self._cables: list[Veth] = []
+        self._cables: list[Veth | Tap] = []
         self._bridges: list[Bridge] = []
         self._addresses: dict[Address, None] = {}
         self._queues: list[Queue] = []
@@ -62,7 +63,7 @@ class Network:
         """Add one link with the addresses of its members."""
         link, name = self.lab.links[index], link_name(self.lab, index)
         hosts = list(dict.fromkeys(host_of(self.lab, node) for node in link.members))
-        if len(hosts) == 1 and link.between:
+        if len(hosts) == 1 and link.between and not any(map(self._is_machine, link.between)):
             devices = self._cable(link, name, *link.between)
         else:
             devices, wire_ports = dict[str, tuple[str, str]](), list[str]()
@@ -83,6 +84,15 @@ class Network:
 
     def _is_native(self, node: str) -> bool:
         return self.lab.nodes[node].kind == "native"
+
+    def _is_machine(self, node: str) -> bool:
+        """Whether a node has a kernel of its own: its cable ends in a TAP, which wants a bridge."""
+        return self.kinds[self.lab.nodes[node].kind].own_kernel
+
+    def cards(self, node: str) -> tuple[Tap, ...]:
+        """The cables of a node that is a virtual machine."""
+        agent = node_agent(node)
+        return tuple(c for c in self._cables if isinstance(c, Tap) and c.card.agent == agent)
 
     def _has_cable(self, node: str) -> bool:
         """Whether a node is joined by a virtual interface rather than by its host's stack."""
@@ -151,8 +161,8 @@ class Network:
                     devices[node] = next(d for d in devices.values() if d[0] == network)
                     continue
                 device, vif = self._device(node, name), self._numbered(agent, f"vif-{node}")
-                ends = (self._end(network, device, link), self._end(agent, vif, link))
-                self._cables.append(Veth(ends))
+                card, end = self._end(network, device, link), self._end(agent, vif, link)
+                self._cables.append(Tap(end, card) if self._is_machine(node) else Veth((card, end)))
                 ports.append(vif)
                 devices[node] = (network, device)
         shared = uplink
@@ -179,7 +189,8 @@ class Network:
     def _offloads(self) -> Iterator[Operation]:
         """Behind a rate, packets are what the link carries: no 64 KiB segments at any point."""
         for cable in self._cables:
-            for end in cable.ends:
+            ends = (cable.card,) if isinstance(cable, Tap) else cable.ends
+            for end in ends:
                 if end.agent != self._machine:
                     yield Offloads(end.agent, end.name, enabled=False)
 

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from delaylab.errors import BadInput
-from delaylab.plan.model import WIRE, Bridge, Plan, Veth, host_agent, node_agent
+from delaylab.plan import model
+from delaylab.plan.model import WIRE, Bridge, Plan, host_agent, node_agent
 from delaylab.spec import LabSpec, ProbeSpec, host_of
 
 SOCKET_POINTS = ("app", "qdisc", "stack")
@@ -103,12 +104,22 @@ def way(plan: Plan, lab: LabSpec, probe: ProbeSpec) -> Way:
         if responder.cable:
             taps.append(Tap(responder.agent, responder.device, "responder.stack"))
     wire = ["wire"] if crosses else []
+    sending, answering = list(SOCKET_POINTS), list(sockets)
+    for role, node, points in (
+        ("sender", probe.sender, sending),
+        ("responder", probe.to, answering if probe.protocol == "udp" else []),
+    ):
+        if node in plan.no_send_stamp and "stack" in points:
+            points.remove("stack")
+            absent[f"{role}.stack ({'request' if role == 'sender' else 'reply'})"] = (
+                plan.no_send_stamp[node]
+            )
     return Way(
         source=_address(plan, probe.sender, link, probe.ip),
         target=_address(plan, probe.to, link, probe.ip),
         taps=tuple(taps),
-        request=(*sender.outward(SOCKET_POINTS), *wire, *responder.inward(sockets)),
-        reply=(*responder.outward(sockets), *wire, *sender.inward(SOCKET_POINTS)),
+        request=(*sender.outward(sending), *wire, *responder.inward(sockets)),
+        reply=(*responder.outward(answering), *wire, *sender.inward(SOCKET_POINTS)),
         absent=absent,
     )
 
@@ -145,12 +156,16 @@ def _ports(plan: Plan, agent: str) -> dict[str | None, str]:
 def _peer(plan: Plan, agent: str, device: str | None) -> str:
     """The name of the other end of a cable."""
     for cable in plan.operations:
-        if isinstance(cable, Veth):
+        if isinstance(cable, model.Veth):
             one, two = cable.ends
-            if (one.agent, one.name) == (agent, device):
-                return two.name
-            if (two.agent, two.name) == (agent, device):
-                return one.name
+        elif isinstance(cable, model.Tap):
+            one, two = cable.card, cable.host
+        else:
+            continue
+        if (one.agent, one.name) == (agent, device):
+            return two.name
+        if (two.agent, two.name) == (agent, device):
+            return one.name
     raise LookupError(f"no cable at {agent} {device}")
 
 

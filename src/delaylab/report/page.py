@@ -12,6 +12,7 @@ from delaylab.dataset import Study, TrialRecord
 from delaylab.report import words
 from delaylab.report.arrange import DoubtsOfAKind, Panel, cost_by_kind, doubts_by_kind, panels
 from delaylab.report.charts import Chart, all_charts
+from delaylab.report.clocks import Clocks, clocks
 from delaylab.report.table1 import Part, table1
 from delaylab.report.way import drawing
 
@@ -61,6 +62,7 @@ class Page:
     charts: list[Chart]
     table1: list[Part]
     cost: dict[str, Cost]
+    clocks: Clocks | None
     doubts: list[DoubtsOfAKind]
     unfinished: list[TrialRecord]
     missing: list[str]
@@ -79,6 +81,7 @@ def gather(study: Study, groups: list[Group]) -> Page:
         charts=all_charts(groups),
         table1=table1(groups),
         cost=cost_by_kind(groups),
+        clocks=clocks(groups),
         doubts=doubts_by_kind(groups),
         unfinished=[trial for trial in study.trials if trial.status != "ok"],
         missing=[t for t in study.record.planned if t not in {x.id for x in study.trials}],

@@ -7,6 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from delaylab.analysis.claims import Finding
+from delaylab.analysis.clock_state import TrialClocks
+from delaylab.analysis.clocks.align import Hop
+from delaylab.analysis.clocks.fit import Part
 from delaylab.analysis.findings import findings
 from delaylab.analysis.group import Group, SegmentSummary, analyse, groups
 from delaylab.analysis.instrument import Cost
@@ -17,6 +20,9 @@ from delaylab.report.arrange import cost_by_kind
 
 def as_json(directory: Path) -> dict[str, Any]:
     """Return the study, its trials and its claims as plain JSON values; delays in µs.
+
+    A segment between two clocks can be off by its `bound_us`; a median smaller than that is null,
+    with what it is at most and why. `clocks` tells how a trial's clocks were aligned.
 
     `rtt` is round trip; a segment's delay is one way; `instrument` is what the taps add to the
     median user RTT at rest (round trip), by the sender's kind. Raises `BadInput` for a
@@ -43,7 +49,14 @@ def _trial(study: Study, trial: TrialRecord, alone: dict[str, Group]) -> dict[st
     }
     if trial.status != "ok":
         warnings = [warning.model_dump() for warning in trial.warnings]
-        return {**head, "warnings": warnings, "rtt": {}, "segments": [], "machine_state": None}
+        return {
+            **head,
+            "warnings": warnings,
+            "rtt": {},
+            "segments": [],
+            "machine_state": None,
+            "clocks": [],
+        }
     group = alone.get(trial.id) or analyse(study, [trial])
     return {
         **head,
@@ -54,7 +67,52 @@ def _trial(study: Study, trial: TrialRecord, alone: dict[str, Group]) -> dict[st
         "rtt": {name: _summary(summary) for name, summary in group.rtt.items()},
         "segments": [_segment(segment) for segment in group.segments],
         "machine_state": asdict(group.machine),
+        "clocks": [_clock(trial, hop) for trial in group.clocks for hop in trial.alignment.hops],
     }
+
+
+def _clock(trial: TrialClocks, hop: Hop) -> dict[str, Any]:
+    fit = hop.fit
+    return {
+        "clock": fit.clock,
+        "reference": fit.reference,
+        "between": trial.between(hop),
+        "aligned": bool(fit.parts),
+        "why": fit.why,
+        "bound_us": fit.bound_ns / 1000 if fit.parts else None,
+        "parts": [_part(part) for part in fit.parts],
+        "steps": [{"time_ns": s.time_ns, "size_us": s.size_ns / 1000} for s in fit.steps],
+        "checks": [
+            {"n": c.n, "error_us": c.error_ns / 1000, "within_us": c.within_ns / 1000}
+            | {"agrees": c.agrees}
+            for c in trial.checks
+            if {c.clock, c.reference} == {fit.clock, fit.reference}
+        ],
+    }
+
+
+def _part(part: Part) -> dict[str, Any]:
+    squares = part.squares
+    return {
+        "start_ns": part.start_ns,
+        "end_ns": part.end_ns,
+        "offset_ns": part.line.ahead(part.start_ns),
+        "drift_ppm": part.line.drift_ppm,
+        "bound_us": part.bound_ns / 1000,
+        "residual_us": _known(part.residual_ns),
+        "least_squares": squares
+        and {
+            "offset_ns": squares.line.ahead(part.start_ns),
+            "drift_ppm": squares.line.drift_ppm,
+            "residual_us": _known(squares.residual_ns),
+            "apart_us": _known(part.apart_ns),
+            "outside_the_bound": part.disagree,
+        },
+    }
+
+
+def _known(ns: float | None) -> float | None:
+    return None if ns is None else ns / 1000
 
 
 def _cost(found: Cost) -> dict[str, Any]:
@@ -79,6 +137,9 @@ def _segment(segment: SegmentSummary) -> dict[str, Any]:
         "direction": segment.direction,
         "merged": segment.merged,
         **_summary(segment.delay),
+        "bound_us": segment.bound_us,
+        "at_most_us": segment.delay.median.at_most,
+        "why": segment.delay.median.why,
     }
 
 

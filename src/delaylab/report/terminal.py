@@ -12,7 +12,7 @@ from rich.text import Text
 
 from delaylab.analysis.claims import Finding
 from delaylab.analysis.findings import findings
-from delaylab.analysis.group import Group, groups
+from delaylab.analysis.group import Group, SegmentSummary, groups
 from delaylab.analysis.statistics import Summary
 from delaylab.dataset import Study, read_study
 from delaylab.report import words
@@ -21,6 +21,7 @@ from delaylab.report.arrange import Panel, cost_by_kind, doubts_by_kind, panels,
 COLOURS = {"reproduced": "green", "not reproduced": "red", "not testable here": "yellow"}
 # Groups beside each other in a terminal of 100 columns.
 COLUMNS = 3
+CLOCKS = " ±: what aligning two clocks leaves open."
 # Doubts of one kind that are printed in full.
 SHOWN = 2
 ARROWS = {"sending": "→", "receiving": "←", "remote": "↻"}
@@ -57,16 +58,19 @@ def layer_tables(panel: Panel) -> Iterator[Table]:
 def _layer_table(title: str, chosen: list[Group], labels: list[str]) -> Table:
     table = Table(
         title=f"{escape(title)}: delay per layer, median / p99",
-        caption="→ sending, ← receiving, ↻ remote: one way. RTT: round trip.",
+        caption="→ sending, ← receiving, ↻ remote: one way. RTT: round trip."
+        + (CLOCKS if any(part.bound_us for g in chosen for part in g.segments) else ""),
         title_justify="left",
         caption_justify="left",
     )
-    table.add_column("layer", min_width=28, no_wrap=True)
+    table.add_column("layer", min_width=28)
     for group, label in zip(chosen, labels, strict=True):
-        table.add_column(f"{escape(label)}\n{_count(group)}", justify="right", min_width=17)
+        table.add_column(
+            f"{escape(label)}\n{_count(group)}", justify="right", min_width=17, no_wrap=True
+        )
     parts = [{(p.leg, p.start, p.end): p for p in usual(group)} for group in chosen]
     for key, part in {key: part for found in parts for key, part in found.items()}.items():
-        cells = [_cell(found[key].delay if key in found else None) for found in parts]
+        cells = [_bounded_cell(found.get(key)) for found in parts]
         table.add_row(f"{ARROWS[part.direction]} {part.layer}", *cells)
     table.add_section()
     for name, text in (("app", "user RTT"), ("stack", "kernel RTT"), ("wire", "wire RTT")):
@@ -91,6 +95,11 @@ def _count(group: Group) -> str:
     lost = sum(group.account.lost_after.values())
     answered = group.rtt["app"].n if "app" in group.rtt else 0
     return f"n {answered}, lost {lost}"
+
+
+def _bounded_cell(part: SegmentSummary | None) -> str:
+    bound = f" ±{words.delay(part.bound_us)}" if part and part.bound_us else ""
+    return _cell(part.delay if part else None) + bound
 
 
 def _cell(delays: Summary | None) -> str:

@@ -152,25 +152,36 @@ def _row(group: Group, label: str, stops: list[_Stop], top: float) -> list[str]:
 
 def _cell(x: float, width: float, top: float, part: SegmentSummary) -> str:
     delay = part.delay
-    if delay.median.value is None:
+    known = delay.median.at_most if delay.median.value is None else delay.median.value
+    if known is None:
         return ""
-    shade = _shade(delay.median.value)
+    shade = _shade(known)
+    median, size = words.quantile(delay.median), 12.5
+    if part.bound_us and delay.median.value is not None:
+        median, size = f"{median} ± {words.delay(part.bound_us)}", 9.5
     ink = LIGHT if shade >= 4 else DARK
     middle = top + ROW / 2
     hint = (
         f"{part.layer}, {part.direction}, one way: n {delay.n}; median "
         f"{words.quantile(delay.median)}, 95 % {words.interval(delay.median.interval)}; "
         f"p90 {words.quantile(delay.p90)}; p99 {words.quantile(delay.p99)}, 95 % "
-        f"{words.interval(delay.p99.interval)}; max {words.delay(delay.max)}"
+        f"{words.interval(delay.p99.interval)}; max {words.delay(delay.max)}{_clocks(part)}"
     )
     return (
         f"<g><title>{escape(hint)}</title>"
         f'<rect x="{x:.1f}" y="{top + 2:.1f}" width="{width:.1f}" height="{ROW - 4}" rx="5" '
         f'fill="{RAMP[shade]}"/>'
-        + _text(x + width / 2, middle - 2, words.quantile(delay.median), 12.5, "600", ink)
+        + _text(x + width / 2, middle - 2, median, size, "600", ink)
         + _text(x + width / 2, middle + 13, words.quantile(delay.p99), 10.5, "400", ink, 0.8)
         + "</g>"
     )
+
+
+def _clocks(part: SegmentSummary) -> str:
+    if not part.bound_us:
+        return ""
+    why = f": the median is {part.delay.median.why}" if part.delay.median.why else ""
+    return f"; two clocks, each delay ± {words.delay(part.bound_us)}{why}"
 
 
 def _ends(part: SegmentSummary, place: dict[tuple[str, str], float]) -> tuple[float, float]:

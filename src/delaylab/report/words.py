@@ -20,8 +20,8 @@ def delay(us: float | None) -> str:
 
 
 def quantile(found: Quantile) -> str:
-    """Write a quantile, or a dash where it is not given."""
-    return delay(found.value)
+    """Write a quantile, what it is at most where it was refused, or a dash where it is unknown."""
+    return delay(found.value) if found.at_most is None else f"≤ {delay(found.at_most)}"
 
 
 def interval(found: Interval | None) -> str:
@@ -42,7 +42,7 @@ def effect(finding: Finding) -> str:
 def shift(found: Effect) -> str:
     """Write a difference of delays in µs with its interval."""
     low, high = found.interval
-    return f"{_signed(found.value)} [{_signed(low)}, {_signed(high)}]"
+    return f"{signed(found.value)} [{signed(low)}, {signed(high)}]"
 
 
 def share(found: float | None) -> str:
@@ -55,7 +55,8 @@ def system(kernel: str) -> str:
     return kernel if kernel.startswith("Linux") else f"Linux {kernel}"
 
 
-def _signed(us: float) -> str:
+def signed(us: float) -> str:
+    """Write a difference of delays in µs with its sign."""
     return ("+" if us > 0 else "") + delay(us).replace("-", "−")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 
+from delaylab.spec import expand
 from delaylab.spec.lab import LabSpec, LinkSpec
 from delaylab.spec.source import Document, Location
 
@@ -30,6 +31,10 @@ def link_name(lab: LabSpec, index: int) -> str:
 
 
 def _check_hosts(lab: LabSpec, document: Document, at: Location) -> None:
+    all_names = [each for several in expand.names(lab).values() for each in several]
+    twice = next((name for name in lab.nodes if all_names.count(name) > 1), None)
+    if twice:
+        raise document.refuse(f"a `count:` makes a second node {twice!r}", (*at, "nodes", twice))
     for name, node in lab.nodes.items():
         where = (*at, "nodes", name)
         if node.host is not None and node.host not in lab.hosts:
@@ -65,6 +70,18 @@ def _check_links(lab: LabSpec, document: Document, at: Location) -> None:
         if name in names:
             raise document.refuse(f"two links are named {name!r}", where, "name one of them anew")
         names[name] = index
+        _check_counted(lab, link, document, where)
+
+
+def _check_counted(lab: LabSpec, link: LinkSpec, document: Document, at: Location) -> None:
+    """A node that stands for many is joined, never an end, and its addresses are assigned."""
+    for member in link.members:
+        if lab.nodes[member].count is not None and (link.between or link.addresses):
+            raise document.refuse(
+                f"{member!r} stands for many nodes (`count:`)",
+                at,
+                "give it a broadcast link (`join:`) without `addresses:`",
+            )
 
 
 def _check_addresses(lab: LabSpec, document: Document, at: Location) -> None:

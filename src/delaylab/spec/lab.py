@@ -10,8 +10,11 @@ from delaylab.units import Rate, Size
 
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]{0,30}$")]
 """Names end up in interface names, file names and cgroups: lower case, digits, hyphens."""
-NodeKind = Literal["native", "shared", "netns"]
+NodeKind = Literal["native", "shared", "netns", "lxc", "docker", "qemu", "uml", "xen"]
 IpVersion = Literal[4, 6]
+Accel = Literal["auto", "kvm", "tcg"]
+Nic = Literal["virtio", "vmxnet3", "e1000", "e1000e", "rtl8139"]
+MachineType = Literal["pc", "microvm"]
 
 
 class Spec(BaseModel):
@@ -35,12 +38,64 @@ class HostSpec(Spec):
     cpus: list[int] | None = Field(None, description="CPUs that the host and its nodes may use")
 
 
+CONTAINERS = frozenset({"lxc", "docker"})
+MACHINES = frozenset({"qemu", "uml", "xen"})
+FIELDS_OF_KINDS = {
+    "memory": CONTAINERS | MACHINES,
+    "cpu_weight": frozenset({"lxc", "docker"}),
+    "image": CONTAINERS,
+    "kernel": MACHINES,
+    "initrd": MACHINES,
+    "vcpus": frozenset({"qemu", "xen"}),
+    "pin": frozenset({"qemu"}),
+    "accel": frozenset({"qemu"}),
+    "nic": frozenset({"qemu"}),
+    "machine": frozenset({"qemu"}),
+    "guest": frozenset({"xen"}),
+}
+"""Which kinds a field of a node means something to."""
+
+
 class NodeSpec(Spec):
     """An emulated system."""
 
     kind: NodeKind = "netns"
     host: Name | None = None
     cpus: list[int] | None = Field(None, description="CPUs that the node may use")
+    count: int | None = Field(
+        None, ge=0, le=1000, description="so many nodes like this: NAME-1, NAME-2 …"
+    )
+    memory: Size | None = Field(None, description="of a virtual machine; a container's limit")
+    cpu_weight: int | None = Field(
+        None, ge=1, le=10_000, description="a container's share of contended CPUs; 100 is usual"
+    )
+    image: str | None = Field(
+        None, description="a container's root file system (lxc: folder, docker: image name)"
+    )
+    kernel: str | None = Field(None, description="a virtual machine's kernel file")
+    initrd: str | None = Field(
+        None, description="its initramfs; the agent is added to it, and must be its init"
+    )
+    vcpus: int | None = Field(None, ge=1, le=64, description="virtual CPUs")
+    pin: list[int] | None = Field(None, description="a CPU for each virtual CPU")
+    accel: Accel | None = Field(None, description="auto: KVM if it boots here, else TCG")
+    nic: Nic | None = None
+    machine: MachineType | None = None
+    guest: Literal["pv", "pvh"] | None = Field(None, description="kind of Xen guest")
+
+    @model_validator(mode="after")
+    def _fields_of_its_kind(self) -> NodeSpec:
+        for name, kinds in FIELDS_OF_KINDS.items():
+            if getattr(self, name) is not None and self.kind not in kinds:
+                raise ValueError(
+                    f"`{name}` means nothing to kind {self.kind!r}; it is for "
+                    f"{', '.join(sorted(kinds))}"
+                )
+        if self.pin is not None and len(self.pin) != (self.vcpus or 1):
+            raise ValueError(f"`pin` names {len(self.pin)} CPUs for {self.vcpus or 1} vcpus")
+        if self.machine == "microvm" and self.nic not in (None, "virtio"):
+            raise ValueError(f"a microvm has no PCI bus for nic {self.nic!r}; it takes virtio")
+        return self
 
 
 class LinkSpec(Spec):

@@ -10,7 +10,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from delaylab import dataset, study
+from delaylab import campaign, dataset, study
 from delaylab.analysis.findings import CLAIMS
 from delaylab.errors import BadInput
 from delaylab.report.html import write_report
@@ -60,7 +60,7 @@ def planned_in(folder: Path) -> list[study.Planned]:
     return [trial for trial in planned if trial.id in wanted]
 
 
-def run(folder: Path, console: Console, *, pcap: bool = False) -> list[study.Outcome]:
+def run(folder: Path, console: Console, *, pcap: bool = False) -> list[campaign.Outcome]:
     """Run what is left of a study's trials."""
     planned = planned_in(folder)
     progress = Progress(
@@ -78,10 +78,10 @@ def run(folder: Path, console: Console, *, pcap: bool = False) -> list[study.Out
         def on_start(trial: study.Planned) -> None:
             progress.update(bar, description=trial.id)
 
-        def on_end(_: study.Outcome) -> None:
+        def on_end(_: campaign.Outcome) -> None:
             progress.advance(bar)
 
-        return study.run(folder, planned, on_end, on_start, pcap=pcap)
+        return campaign.run(folder, planned, on_end, on_start, pcap=pcap)
 
 
 def finish(folder: Path, console: Console) -> Path:

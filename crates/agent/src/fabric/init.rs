@@ -1,10 +1,11 @@
 //! pid 1 of a lab: starts the builder of the network and the agents, reaps. Its death ends them all.
 
 use std::io;
+use std::os::fd::OwnedFd;
 
 use delaylab_os::process::{self, Ended, PidFd, Side};
 use delaylab_os::report::Sender;
-use delaylab_os::{memory, mount, namespace, title};
+use delaylab_os::{memory, mount, namespace, pipe, title};
 use delaylab_proto::Failure;
 
 use super::member::{Lent, Member};
@@ -65,17 +66,19 @@ fn start(lab: Lab, keeper: &Sender) -> Result<Children, Failure> {
     // Refused where the system's /proc is covered in part (some containers): ours shows outer pids then.
     let _ = mount::proc();
     let (roster, writer) = roster::pair(lab.members.len()).map_err(failed("make a pipe"))?;
+    let (built, building) = pipe::pair().map_err(failed("make a pipe"))?;
     let builder = match process::fork().map_err(failed("start the builder"))? {
         Side::Parent(pid) => pid,
         Side::Child => {
             drop(writer);
-            build_network(lab.network, roster, keeper);
+            build_network(lab.network, roster, keeper, building);
         }
     };
+    drop(building);
     // What only the builder needs would be copied into every agent.
     drop((lab.network, roster));
     memory::trim();
-    let mut lent = Lent { roster: Some(writer), proc: None };
+    let mut lent = Lent { roster: Some(writer), proc: None, built: Some(built) };
     let mut pids = Vec::with_capacity(lab.members.len());
     for member in lab.members {
         if member.index % AGENTS_PER_PROC == 0 {
@@ -88,7 +91,9 @@ fn start(lab: Lab, keeper: &Sender) -> Result<Children, Failure> {
 }
 
 /// The life of the builder: a process of its own, so that the network is made while agents start.
-fn build_network(network: Network, mut roster: Roster, keeper: &Sender) -> ! {
+///
+/// `_building` is closed when it ends: whoever waits for the network sees that.
+fn build_network(network: Network, mut roster: Roster, keeper: &Sender, _building: OwnedFd) -> ! {
     let report = match network.build(&mut roster) {
         Ok(true) => Report::Built,
         Ok(false) => std::process::exit(0),

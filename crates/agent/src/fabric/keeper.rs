@@ -24,9 +24,10 @@ use super::init::{self, Lab};
 use super::local;
 use super::member::Member;
 use super::network::Network;
-use super::plan::{Build, Plan, Space, check_name};
+use super::plan::{Build, Plan, Reach, Space, check_name};
 use super::report::Report;
 use super::rundir::RunDir;
+use crate::init::container;
 use crate::session::{self, Order, Session};
 
 const SIGKILL: i32 = 9;
@@ -177,7 +178,12 @@ impl Keeper {
         let agents = plan.agents.iter().zip(pids).zip(&self.groups.folders);
         agents
             .map(|((agent, pid), folders)| {
-                let socket = self.directory.socket(&agent.name);
+                let socket = match agent.guest.as_ref().map(|guest| guest.reach) {
+                    Some(Reach::Folder) => {
+                        self.directory.folder(&agent.name).join(container::SESSIONS)
+                    }
+                    _ => self.directory.socket(&agent.name),
+                };
                 let value = json!({"pid": pid, "socket": socket, "cgroups": folders});
                 (agent.name.clone(), value)
             })
@@ -268,6 +274,7 @@ fn members<'a>(
             index,
             agent,
             socket: directory.socket(&agent.name),
+            folder: directory.folder(&agent.name),
             cgroups: folders.values().cloned().collect::<Vec<PathBuf>>(),
             affinity: agent.cpus.clone().filter(|_| !groups.has_cpus[index]),
             network: None,

@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, HashMap};
 
 use delaylab_os::netlink::Route as Socket;
-use delaylab_os::{ethtool, namespace};
+use delaylab_os::{ethtool, namespace, tap};
 use delaylab_proto::Failure;
 
 use super::batch::{Batch, Verb};
 use super::message;
-use super::plan::{Bridge, Operation};
+use super::plan::{Bridge, End, Operation};
 
 /// The index of `lo` in every namespace.
 pub const LOOPBACK: u32 = 1;
@@ -22,6 +22,7 @@ pub struct Local<'a> {
     /// machine's namespace is 0: unknown.
     pub made: BTreeMap<&'a str, u32>,
     pub bridges: Vec<&'a Bridge>,
+    pub taps: Vec<&'a End>,
     pub settings: Vec<&'a Operation>,
 }
 
@@ -39,6 +40,15 @@ impl Local<'_> {
         let socket = open()?;
         let mut batch = Batch::new(&socket);
         let agent = self.agent;
+        for end in &self.taps {
+            let what = format!("make the TAP {} in {agent}", end.name);
+            let index = self.made[end.name.as_str()];
+            tap::make(&end.name, index).map_err(|error| {
+                Failure::new(&what, error)
+                    .fix("virtual machines need read and write on /dev/net/tun")
+            })?;
+            batch.push(what, Verb::Change, message::tap(end, index))?;
+        }
         for bridge in &self.bridges {
             let what = format!("make bridge {} in {agent}", bridge.name);
             let index = self.made[bridge.name.as_str()];

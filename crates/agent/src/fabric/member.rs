@@ -3,19 +3,20 @@
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::PathBuf;
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
 
 use delaylab_os::namespace::{self, Namespaces};
-use delaylab_os::process::{self, PidFd, Side};
+use delaylab_os::process::{self, PidFd};
 use delaylab_os::report::Sender;
 use delaylab_os::{mount, sysctl, title};
 use delaylab_proto::Failure;
 
+use super::monitor;
 use super::plan::{Agent, Isolate};
 use super::report::{Report, tell};
 use super::roster::Writer;
-use crate::serve;
+use crate::listen;
 
 /// Bridged packets are the lab's, not the firewall's: br_netfilter, where it is loaded, would filter
 /// and delay them.
@@ -30,6 +31,8 @@ pub struct Member<'a> {
     pub index: usize,
     pub agent: &'a Agent,
     pub socket: PathBuf,
+    /// What its guest may use of the run directory; made if there is a guest.
+    pub folder: PathBuf,
     /// The control groups to join, as folders.
     pub cgroups: Vec<PathBuf>,
     /// Bind to these CPUs by affinity, where there is no cpuset.
@@ -47,6 +50,8 @@ pub struct Lent {
     pub roster: Option<Writer>,
     /// A `/proc` that few other agents use, to set sysctls by.
     pub proc: Option<OwnedFd>,
+    /// Ends once the network is built.
+    pub built: Option<OwnedFd>,
 }
 
 impl Member<'_> {
@@ -64,23 +69,32 @@ impl Member<'_> {
     }
 
     /// The life of an agent.
-    pub fn live(self, keeper: &Sender, lent: Lent) -> Result<(), Failure> {
-        let listener = match self.prepare(&lent) {
+    pub fn live(self, keeper: &Sender, mut lent: Lent) -> Result<(), Failure> {
+        if let Some(guest) = &self.agent.guest {
+            return monitor::live(&self, guest, keeper, lent);
+        }
+        let prepared = self.prepare().and_then(|()| self.set_sysctls(&lent));
+        let listener = match prepared.and_then(|()| self.listen()) {
             Ok(listener) => listener,
             Err(failure) => return tell(keeper, &Report::Failed(failure)),
         };
-        if let Some(roster) = &lent.roster {
-            // Its reader ends only with the lab, or after a failure that was told.
-            let _ = roster.configured(self.index);
-        }
-        drop(lent.roster);
+        self.configured(&mut lent);
         tell(keeper, &Report::Ready(self.index))?;
         // Only now: the last one to let go of it waits for the kernel to unmount it.
         drop(lent.proc);
-        self.accept(&listener)
+        listen::accept(&listener, &self.agent.name, None)
     }
 
-    fn prepare(&self, lent: &Lent) -> Result<UnixListener, Failure> {
+    /// Tells the builder that this agent's namespaces are as they shall be.
+    pub fn configured(&self, lent: &mut Lent) {
+        if let Some(roster) = lent.roster.take() {
+            // Its reader ends only with the lab, or after a failure that was told.
+            let _ = roster.configured(self.index);
+        }
+    }
+
+    /// Makes the process what the plan says, but for its network's settings.
+    pub fn prepare(&self) -> Result<(), Failure> {
         let agent = self.agent;
         let failed = |what: &str| {
             let what = format!("{what} of {}", agent.name);
@@ -105,11 +119,12 @@ impl Member<'_> {
         if let (true, Some(name)) = (has(agent, Isolate::Uts), &agent.hostname) {
             namespace::set_hostname(name).map_err(failed("set the hostname"))?;
         }
-        self.set_sysctls(lent)?;
-        UnixListener::bind(&self.socket).map_err(|error| {
-            let what = format!("listen on {}", self.socket.display());
-            Failure::new(what, error).fix("a socket's path has at most 107 bytes")
-        })
+        Ok(())
+    }
+
+    /// Listens for sessions.
+    pub fn listen(&self) -> Result<UnixListener, Failure> {
+        listen_on(&self.socket)
     }
 
     fn join_cgroups(&self) -> Result<(), Failure> {
@@ -122,7 +137,8 @@ impl Member<'_> {
         Ok(())
     }
 
-    fn set_sysctls(&self, lent: &Lent) -> Result<(), Failure> {
+    /// Sets the sysctls of the network where this process is.
+    pub fn set_sysctls(&self, lent: &Lent) -> Result<(), Failure> {
         let name = &self.agent.name;
         let network = sysctl::OfNetwork::current(lent.proc.as_ref().map(OwnedFd::as_fd))
             .map_err(|error| Failure::new(format!("find the sysctls of {name}"), error))?;
@@ -142,36 +158,14 @@ impl Member<'_> {
         }
         Ok(())
     }
-
-    fn accept(&self, listener: &UnixListener) -> Result<(), Failure> {
-        let failed = |error: io::Error| Failure::new(format!("serve {}", self.agent.name), error);
-        let agent = std::process::id();
-        loop {
-            let stream = match listener.accept() {
-                Ok((stream, _)) => stream,
-                // A client that has already gone again is no reason to end.
-                Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => return Err(failed(error)),
-            };
-            if matches!(process::fork().map_err(failed)?, Side::Child) {
-                let result = serve_session(stream, agent);
-                std::process::exit(i32::from(result.is_err()));
-            }
-        }
-    }
 }
 
-/// The life of a session's process, which ends with its agent.
-fn serve_session(stream: UnixStream, agent: u32) -> Result<(), Failure> {
-    let failed = |error: io::Error| Failure::new("serve a session", error);
-    process::die_with_parent().map_err(failed)?;
-    if process::parent().cast_unsigned() != agent {
-        return Err(Failure::new("serve a session", "the agent has ended"));
-    }
-    process::reap_by_wait().map_err(failed)?;
-    let output = stream.try_clone().map_err(failed)?;
-    serve::run(stream.into(), output.into())
+/// Listens on a socket in the run directory.
+pub fn listen_on(socket: &Path) -> Result<UnixListener, Failure> {
+    UnixListener::bind(socket).map_err(|error| {
+        let what = format!("listen on {}", socket.display());
+        Failure::new(what, error).fix("a socket's path has at most 107 bytes")
+    })
 }
 
 fn has(agent: &Agent, isolate: Isolate) -> bool {

@@ -23,6 +23,10 @@ const TCA_TBF_RATE64: u16 = 4;
 const TCA_TBF_BURST: u16 = 6;
 const TC_LINKLAYER_ETHERNET: u8 = 1;
 
+/// Packets that wait for a virtual machine; the kernel's default of 1000 loses bursts while its
+/// virtual CPU is not scheduled.
+const TAP_QUEUE: u32 = 10_000;
+
 /// Where one end of a veth goes: the network namespace of a process, under an index (0: any).
 pub struct Place {
     pub pid: u32,
@@ -57,6 +61,23 @@ fn named(name: &str, mac: Option<Mac>, mtu: Option<u32>) -> LinkMessage {
     link.attributes.extend(mac.map(|mac| LinkAttribute::Address(mac.0.to_vec())));
     link.attributes.extend(mtu.map(LinkAttribute::Mtu));
     link
+}
+
+/// What a TAP shall be, once it is made.
+pub fn tap(end: &End, index: u32) -> RouteNetlinkMessage {
+    let mut link = LinkMessage::default();
+    link.header.index = index;
+    link.attributes.extend(end.mac.map(|mac| LinkAttribute::Address(mac.0.to_vec())));
+    link.attributes.extend(end.mtu.map(LinkAttribute::Mtu));
+    link.attributes.push(LinkAttribute::TxQueueLen(TAP_QUEUE));
+    RouteNetlinkMessage::SetLink(link)
+}
+
+/// The name and size of an interface that is there already.
+pub fn rename(index: u32, name: &str, mtu: Option<u32>) -> RouteNetlinkMessage {
+    let mut link = named(name, None, mtu);
+    link.header.index = index;
+    RouteNetlinkMessage::SetLink(link)
 }
 
 /// Removes an interface; of a veth, both ends.

@@ -4,6 +4,7 @@
 //! - [`init`]: pid 1 of the lab; starts the builder of the network and the agents, reaps.
 //! - [`roster`]: how the builder learns of agents as they start.
 //! - [`member`]: an agent of the lab; holds a network namespace and serves a socket.
+//! - [`monitor`]: an agent whose node is a container or a virtual machine.
 //! - [`network`]: the plan's operations as netlink requests, one batch per namespace.
 
 mod batch;
@@ -14,12 +15,15 @@ mod keeper;
 mod local;
 mod member;
 mod message;
+mod monitor;
 mod network;
 mod plan;
 mod report;
 mod roster;
 mod rundir;
+mod setup;
 mod sweep;
 
 pub use keeper::keep;
+pub use setup::serve as setup;
 pub use sweep::sweep;

@@ -71,6 +71,13 @@ impl<'a> Network<'a> {
                 }
                 self.veths.push((ends, spaces));
             }
+            Operation::Tap(end) => {
+                let space = self.interface(&end.r#in, &end.name)?;
+                if space == Space::Machine {
+                    return Err(outlives(&end.name));
+                }
+                self.local(space).taps.push(end);
+            }
             Operation::Bridge(bridge) => {
                 let space = self.interface(&bridge.r#in, &bridge.name)?;
                 if space == Space::Machine {

@@ -46,7 +46,7 @@ pub struct Plan {
 #[serde(deny_unknown_fields)]
 pub struct Agent {
     pub name: String,
-    /// `new`, `machine`, or the name of an agent before this one.
+    /// `new`, `guest` (its guest brings it), `machine`, or the name of an agent before this one.
     pub network: String,
     #[serde(default)]
     pub isolate: Vec<Isolate>,
@@ -58,6 +58,41 @@ pub struct Agent {
     pub cgroup: bool,
     #[serde(default)]
     pub sysctls: BTreeMap<String, String>,
+    #[serde(default)]
+    pub guest: Option<Guest>,
+}
+
+/// A container or a virtual machine: a command of the lab in which a second agent answers for the
+/// first, its monitor.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Guest {
+    /// Words may hold `{folder}`, `{pid}` (of the monitor), `{stream}` (a descriptor's number) and
+    /// `{cgroup}`. Empty: somebody else starts the guest.
+    #[serde(default)]
+    pub command: Vec<String>,
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
+    pub reach: Reach,
+    pub deadline_ms: u64,
+    /// The request `setup` for the agent inside.
+    #[serde(default)]
+    pub setup: Option<Box<RawValue>>,
+    /// A CPU for each thread whose name begins with `CPU N/`, as QEMU names its virtual CPUs.
+    #[serde(default)]
+    pub pin: Vec<usize>,
+}
+
+/// How a monitor reaches the agent inside its guest.
+#[derive(Clone, Copy, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum Reach {
+    /// By one stream for all sessions, which the command gets as a descriptor.
+    Stream,
+    /// By a folder that the guest sees, in which its agent listens.
+    Folder,
+    /// There is no agent inside: the command serves other guests.
+    Nothing,
 }
 
 /// A namespace that an agent can have of its own, besides that of the network.
@@ -75,6 +110,7 @@ pub enum Isolate {
 #[serde(tag = "do", rename_all = "lowercase", deny_unknown_fields)]
 pub enum Operation {
     Veth { ends: [End; 2] },
+    Tap(End),
     Bridge(Bridge),
     Address(Address),
     Queue(Queue),
@@ -82,7 +118,7 @@ pub enum Operation {
     Route(Route),
 }
 
-/// One end of a veth.
+/// One end of a veth, or a TAP (a virtual machine's cable).
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct End {
@@ -195,7 +231,7 @@ impl Plan {
             let what = || format!("start agent {}", agent.name);
             check_name(&agent.name).map_err(|why| Failure::new(what(), why))?;
             let space = match agent.network.as_str() {
-                "new" => Space::Of(index),
+                "new" | "guest" => Space::Of(index),
                 "machine" if rootless => {
                     return Err(Failure::new(
                         what(),

@@ -9,6 +9,8 @@ use delaylab_proto::Failure;
 use serde::Serialize;
 
 const LOCK: &str = "lock";
+/// How the name of a guest's folder ends.
+const GUEST: &str = ".guest";
 
 /// A run directory that this process holds the lock of.
 pub struct RunDir {
@@ -101,7 +103,12 @@ impl RunDir {
         self.path.join(format!("{name}.sock"))
     }
 
-    /// Removes the directory and the files in it; of directories in it, none.
+    /// What the guest of the agent `name` may use.
+    pub fn folder(&self, name: &str) -> PathBuf {
+        self.path.join(format!("{name}{GUEST}"))
+    }
+
+    /// Removes the directory, the files in it and the folders of guests; of other directories, none.
     ///
     /// The lock goes last: whatever is left half-way is still known as a lab's, or is empty.
     pub fn remove(self) -> io::Result<()> {
@@ -110,12 +117,17 @@ impl RunDir {
         fs::remove_dir(&self.path)
     }
 
-    /// Removes all files but the lock.
+    /// Removes all of the lab's but the lock.
     fn empty(&self) -> io::Result<()> {
         for entry in fs::read_dir(&self.path)? {
             let entry = entry?;
-            if entry.file_name() != LOCK && !entry.file_type()?.is_dir() {
-                fs::remove_file(entry.path())?;
+            let (path, name) = (entry.path(), entry.file_name());
+            if entry.file_type()?.is_dir() {
+                if name.to_string_lossy().ends_with(GUEST) {
+                    fs::remove_dir_all(path)?;
+                }
+            } else if name != LOCK {
+                fs::remove_file(path)?;
             }
         }
         Ok(())

@@ -1,0 +1,308 @@
+//! An agent whose node is a container or a virtual machine: starts it, waits until the agent inside
+//! answers, and from then on stands for it.
+
+use std::fs::{self, DirBuilder, File};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::net::UnixListener;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use delaylab_os::poll::{self, Want};
+use delaylab_os::process::{self, PidFd};
+use delaylab_os::report::Sender;
+use delaylab_os::{clock, namespace, pipe};
+use delaylab_proto::{Failure, Frame, Kind, Reply, write_frame};
+
+use super::member::{Lent, Member, listen_on};
+use super::plan::{Guest, Reach};
+use super::report::{Report, tell};
+use crate::init::container;
+use crate::mux::Mux;
+
+/// The number under which a command gets its end of the stream.
+const STREAM: i32 = 3;
+const CONSOLE: &str = "console";
+/// How much of a guest's last words an error shows.
+const LAST_LINES: usize = 5;
+
+/// The life of a monitor.
+pub fn live(
+    member: &Member,
+    guest: &Guest,
+    keeper: &Sender,
+    mut lent: Lent,
+) -> Result<(), Failure> {
+    let mut monitor = Monitor { member, guest, deadline: Instant::now() };
+    let held = match monitor.start(&mut lent) {
+        Ok(held) => held,
+        Err(failure) => return tell(keeper, &Report::Failed(failure)),
+    };
+    tell(keeper, &Report::Ready(member.index))?;
+    drop(lent);
+    match held {
+        Held::Stream(mux, listener, running) => monitor.relay(mux, &listener, &running),
+        Held::Leash(_leash, running) => wait_for_ever(running.as_ref()),
+        Held::Command(running) => {
+            let ended = wait_for_end(&running);
+            let failure = monitor.failure(ended.err().unwrap_or_else(|| monitor.ended()));
+            // Once the lab is up nobody listens any more, nor needs to: what it served says so.
+            let _ =
+                keeper.try_send(&serde_json::to_vec(&Report::Failed(failure)).unwrap_or_default());
+            wait_for_ever(None)
+        }
+    }
+}
+
+/// What a monitor keeps as long as its guest lives.
+enum Held {
+    Stream(Mux, UnixListener, PidFd),
+    Leash(OwnedFd, Option<PidFd>),
+    Command(PidFd),
+}
+
+struct Monitor<'a> {
+    member: &'a Member<'a>,
+    guest: &'a Guest,
+    deadline: Instant,
+}
+
+impl Monitor<'_> {
+    fn start(&mut self, lent: &mut Lent) -> Result<Held, Failure> {
+        DirBuilder::new().mode(0o700).create(&self.member.folder).map_err(|error| {
+            Failure::new(format!("make {}", self.member.folder.display()), error)
+        })?;
+        self.member.prepare()?;
+        let waits = self.guest.reach == Reach::Stream;
+        if self.member.agent.network != "guest" {
+            self.member.set_sysctls(lent)?;
+            self.member.configured(lent);
+        }
+        if let (true, Some(built)) = (waits, &lent.built) {
+            poll::wait(&[(built.as_fd(), Want::Read)], None)
+                .map_err(|error| Failure::new("wait for the network", error))?;
+        }
+        self.deadline = Instant::now() + Duration::from_millis(self.guest.deadline_ms);
+        match self.guest.reach {
+            Reach::Stream => self.by_stream(),
+            Reach::Folder => self.by_folder(lent),
+            Reach::Nothing => {
+                let running =
+                    self.run(None)?.ok_or_else(|| self.failure("it has no command".into()))?;
+                self.member.configured(lent);
+                Ok(Held::Command(running))
+            }
+        }
+    }
+
+    fn by_stream(&self) -> Result<Held, Failure> {
+        let failed = |error: io::Error| self.failure(error.to_string());
+        let listener = self.member.listen()?;
+        let (ours, theirs) = pipe::stream().map_err(failed)?;
+        let running =
+            self.run(Some(theirs))?.ok_or_else(|| self.failure("it has no command".into()))?;
+        let mut mux = Mux::new(ours).map_err(failed)?;
+        self.answer(&mut mux, &running, |reply| matches!(reply, Reply::Event(_)))?;
+        if let Some(setup) = &self.guest.setup {
+            mux.send(&Frame::new(Kind::Message, setup.get()))?;
+            match self.answer(&mut mux, &running, |reply| !matches!(reply, Reply::Event(_)))? {
+                Reply::Error(failure) => {
+                    return Err(self.failure(failure.to_string()).fix(failure.fix));
+                }
+                Reply::Done(_) | Reply::Event(_) => {}
+            }
+        }
+        self.pin(&running).map_err(failed)?;
+        Ok(Held::Stream(mux, listener, running))
+    }
+
+    /// Waits for a reply that is wanted on channel 0.
+    fn answer(
+        &self,
+        mux: &mut Mux,
+        running: &PidFd,
+        wanted: impl Fn(&Reply) -> bool,
+    ) -> Result<Reply, Failure> {
+        loop {
+            let left = self.left()?;
+            let turn = mux.turn(&[(running.as_fd(), Want::Read)], Some(left))?;
+            let mut replies = turn.new.iter().filter_map(|frame| {
+                (frame.kind == Kind::Message)
+                    .then(|| serde_json::from_slice(&frame.payload).ok())?
+            });
+            if let Some(reply) = replies.find(&wanted) {
+                return Ok(reply);
+            }
+            if turn.ready[0] || turn.ended {
+                return Err(self.failure(self.ended()));
+            }
+        }
+    }
+
+    fn by_folder(&self, lent: &mut Lent) -> Result<Held, Failure> {
+        let failed = |error: io::Error| self.failure(error.to_string());
+        let listener = listen_on(&self.member.folder.join(container::LEASH))?;
+        let running = self.run(None)?;
+        let mut on = vec![(listener.as_fd(), Want::Read)];
+        on.extend(running.as_ref().map(|running| (running.as_fd(), Want::Read)));
+        loop {
+            let ready = poll::wait(&on, Some(self.left()?)).map_err(failed)?;
+            if ready[0] {
+                break;
+            }
+            if ready.get(1) == Some(&true) {
+                return Err(self.failure(self.ended()));
+            }
+        }
+        let leash = OwnedFd::from(listener.accept().map_err(failed)?.0);
+        let network = pipe::receive_descriptor(leash.as_fd()).map_err(failed)?;
+        let network = network.ok_or_else(|| self.failure("its agent ended at once".into()))?;
+        if self.member.agent.network == "guest" {
+            namespace::join_network_of(&network).map_err(failed)?;
+            self.member.set_sysctls(lent)?;
+            self.member.configured(lent);
+        }
+        Ok(Held::Leash(leash, running))
+    }
+
+    /// Starts the command; its output goes to the console's file.
+    fn run(&self, stream: Option<OwnedFd>) -> Result<Option<PidFd>, Failure> {
+        let mut words = self.guest.command.iter().map(|word| self.filled(word));
+        let Some(program) = words.next() else { return Ok(None) };
+        let failed = |error: io::Error| Failure::new(format!("run {program}"), error);
+        process::reap_by_wait().map_err(failed)?;
+        let console = File::create(self.member.folder.join(CONSOLE)).map_err(failed)?;
+        let mut command = Command::new(&program);
+        command.args(words).current_dir(&self.member.folder).stdin(Stdio::null());
+        command.envs(self.guest.env.iter().map(|(name, value)| (name, self.filled(value))));
+        command.stdout(console.try_clone().map_err(failed)?).stderr(console);
+        process::new_session(&mut command, false);
+        if let Some(stream) = stream {
+            process::hand_over(&mut command, stream, STREAM);
+        }
+        let child = command.spawn().map_err(failed)?;
+        PidFd::open(child.id().cast_signed()).map(Some).map_err(failed)
+    }
+
+    fn filled(&self, word: &str) -> String {
+        if word.contains("{tsc_khz}") {
+            return self.filled(&word.replace("{tsc_khz}", &clock::counter_khz().to_string()));
+        }
+        let cgroup = self.member.cgroups.first().map_or(String::new(), |folder| {
+            let below = folder.components().rev().take(3).collect::<Vec<_>>();
+            below.iter().rev().collect::<PathBuf>().display().to_string()
+        });
+        word.replace("{folder}", &self.member.folder.to_string_lossy())
+            .replace("{pid}", &std::process::id().to_string())
+            .replace("{stream}", &STREAM.to_string())
+            .replace("{cgroup}", &cgroup)
+    }
+
+    /// Binds virtual CPUs, which are threads of the command, to CPUs.
+    fn pin(&self, running: &PidFd) -> io::Result<()> {
+        if self.guest.pin.is_empty() {
+            return Ok(());
+        }
+        for entry in fs::read_dir(format!("/proc/{}/task", running.pid()))? {
+            let task = entry?.path();
+            let name = fs::read_to_string(task.join("comm"))?;
+            let number = name.strip_prefix("CPU ").and_then(|rest| rest.split('/').next());
+            let cpu = number.and_then(|number| self.guest.pin.get(number.parse::<usize>().ok()?));
+            let thread = task.file_name().and_then(|name| name.to_str()?.parse().ok());
+            if let (Some(&cpu), Some(thread)) = (cpu, thread) {
+                process::set_thread_affinity(thread, &[cpu])?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Carries sessions to the guest and back; once it has ended, says so to everyone who comes.
+    fn relay(&self, mut mux: Mux, listener: &UnixListener, running: &PidFd) -> Result<(), Failure> {
+        loop {
+            let turn =
+                mux.turn(&[(listener.as_fd(), Want::Read), (running.as_fd(), Want::Read)], None)?;
+            if turn.ready[1] || turn.ended {
+                break;
+            }
+            if turn.ready[0]
+                && let Ok((client, _)) = listener.accept()
+                && let Some(channel) = mux.free_channel()
+            {
+                mux.join(channel, client.into())?;
+            }
+        }
+        drop(mux);
+        loop {
+            let Ok((mut client, _)) = listener.accept() else { continue };
+            let reply = Reply::Error(self.failure(self.ended()));
+            let bytes = serde_json::to_vec(&reply).unwrap_or_default();
+            // Who has gone again needs no answer.
+            let _ = write_frame(&mut client, &Frame::new(Kind::Message, bytes));
+        }
+    }
+
+    fn left(&self) -> Result<Duration, Failure> {
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            let seconds = self.guest.deadline_ms / 1000;
+            return Err(self.failure(format!("its agent did not answer within {seconds} s")));
+        }
+        Ok(left)
+    }
+
+    fn ended(&self) -> String {
+        "it has ended".to_owned()
+    }
+
+    /// Why the guest is not there, with its last words.
+    fn failure(&self, why: String) -> Failure {
+        let last = self.last_words();
+        let said = if last.is_empty() { last } else { format!("; the end of its console: {last}") };
+        Failure::new(format!("start the guest of {}", self.member.agent.name), why + &said)
+    }
+
+    fn last_words(&self) -> String {
+        let text = fs::read(self.member.folder.join(CONSOLE)).unwrap_or_default();
+        last_words(&String::from_utf8_lossy(&text))
+    }
+}
+
+/// The end of a console; of a kernel that panicked, why it did rather than where.
+fn last_words(console: &str) -> String {
+    let plain = |line: &str| line.chars().filter(|c| !c.is_control()).collect::<String>();
+    let lines: Vec<String> = console.lines().map(plain).collect();
+    let lines: Vec<&str> = lines.iter().map(|line| line.trim()).filter(|l| !l.is_empty()).collect();
+    let panic = lines.iter().position(|line| line.contains("Kernel panic"));
+    let end = panic.map_or(lines.len(), |at| at + 1);
+    lines[end.saturating_sub(LAST_LINES)..end].join(" | ")
+}
+
+fn wait_for_end(running: &PidFd) -> Result<(), String> {
+    poll::wait(&[(running.as_fd(), Want::Read)], None)
+        .map(|_| ())
+        .map_err(|error| error.to_string())
+}
+
+fn wait_for_ever(running: Option<&PidFd>) -> Result<(), Failure> {
+    let on: Vec<_> = running.iter().map(|running| (running.as_fd(), Want::Read)).collect();
+    let failed = |error: io::Error| Failure::new("watch a guest", error);
+    poll::wait(&on, None).map_err(failed)?;
+    // Its namespaces stay as long as the lab, for those who look what happened.
+    loop {
+        poll::wait(&[], None).map_err(failed)?;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::last_words;
+
+    #[test]
+    fn a_panic_is_the_last_word() {
+        assert_eq!(last_words("one\r\n\x1b\ntwo\n\n"), "one | two");
+        let console = "booting\nKernel panic - no memory\nCall Trace:\n [<60>] a\n [<61>] b\n";
+        assert_eq!(last_words(console), "booting | Kernel panic - no memory");
+    }
+}

@@ -1,0 +1,149 @@
+//! `setup`: an agent inside a virtual machine makes its system what the plan says of the node.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::time::Duration;
+
+use delaylab_os::{carrier, namespace, netlink, sysctl};
+use delaylab_proto::Failure;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::batch::{Batch, Verb};
+use super::local::{self, Local};
+use super::message;
+use super::plan::{Mac, Operation};
+use crate::serve::fields;
+use crate::session::Session;
+
+/// How long a network card may take to find its link.
+const LINK: Duration = Duration::from_secs(30);
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Request {
+    hostname: String,
+    #[serde(default)]
+    sysctls: BTreeMap<String, String>,
+    interfaces: Vec<Card>,
+    /// Addresses, queues, offloads and routes.
+    operations: Vec<Operation>,
+}
+
+/// A network card, known by its address, and what it shall be called.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Card {
+    name: String,
+    mac: Mac,
+    #[serde(default)]
+    mtu: Option<u32>,
+}
+
+/// Only ever asked for by a monitor, of an agent that is alone in its machine.
+pub fn serve(request: Value, _: &mut Session) -> Result<Value, Failure> {
+    let request: Request = fields(request)?;
+    if std::process::id() == 1 || !crate::init::is_alone() {
+        return Err(Failure::new("set up a machine", "this agent is not in a machine of its own"));
+    }
+    namespace::set_hostname(&request.hostname)
+        .map_err(|error| Failure::new("set the hostname", error))?;
+    set_sysctls(&request.sysctls)?;
+    let mut local = Local { agent: &request.hostname, ..Local::default() };
+    name_cards(&request.interfaces, &mut local)?;
+    for operation in &request.operations {
+        check(operation, &local)?;
+        local.settings.push(operation);
+    }
+    local.build(false, "delaylab")?;
+    // Some cards need seconds to find their link, and lose until then what is sent.
+    let cards: Vec<&str> = request.interfaces.iter().map(|card| card.name.as_str()).collect();
+    carrier::wait(&cards, LINK)
+        .map_err(|error| Failure::new("wait for the network cards' links", error))?
+        .map_err(|card| Failure::new(format!("bring up {card}"), "it has found no link"))?;
+    Ok(json!({}))
+}
+
+fn set_sysctls(sysctls: &BTreeMap<String, String>) -> Result<(), Failure> {
+    let failed = |name: &str| {
+        let what = format!("set {name}");
+        move |error: io::Error| Failure::new(what, error)
+    };
+    let network = sysctl::OfNetwork::current(None).map_err(failed("sysctls"))?;
+    for (name, value) in sysctls {
+        let plain = name.strip_prefix('-').unwrap_or(name);
+        match network.set(plain, value) {
+            Err(error) if plain != name && error.kind() == io::ErrorKind::NotFound => {}
+            result => result.map_err(failed(plain))?,
+        }
+    }
+    Ok(())
+}
+
+fn name_cards<'a>(cards: &'a [Card], local: &mut Local<'a>) -> Result<(), Failure> {
+    let socket = local::open()?;
+    let there = addresses().map_err(|error| Failure::new("list the network cards", error))?;
+    rename(&socket, cards, &there)?;
+    for card in cards {
+        local.made.insert(&card.name, there[&card.mac.0]);
+    }
+    Ok(())
+}
+
+/// Two steps, since one card's new name may be another's old one.
+fn rename(
+    socket: &netlink::Route,
+    cards: &[Card],
+    there: &BTreeMap<[u8; 6], u32>,
+) -> Result<(), Failure> {
+    for temporary in [true, false] {
+        let mut batch = Batch::new(socket);
+        for card in cards {
+            let index = there.get(&card.mac.0).ok_or_else(|| {
+                Failure::new(
+                    format!("find network card {}", card.name),
+                    "the machine has no such card",
+                )
+                .fix("its kernel may lack the driver: take another `nic`, or another kernel")
+            })?;
+            let name = if temporary { format!("dl{index}") } else { card.name.clone() };
+            let what = format!("name network card {}", card.name);
+            batch.push(what, Verb::Change, message::rename(*index, &name, card.mtu))?;
+        }
+        batch.finish()?;
+    }
+    Ok(())
+}
+
+/// Ethernet address → index, of every network card there is.
+fn addresses() -> io::Result<BTreeMap<[u8; 6], u32>> {
+    let mut found = BTreeMap::new();
+    for entry in fs::read_dir("/sys/class/net")? {
+        let folder = entry?.path();
+        let read = |file: &str| fs::read_to_string(folder.join(file)).unwrap_or_default();
+        let index = read("ifindex").trim().parse();
+        if let (Ok(mac), Ok(index)) = (Mac::try_from(read("address").trim().to_owned()), index) {
+            found.insert(mac.0, index);
+        }
+    }
+    Ok(found)
+}
+
+fn check(operation: &Operation, local: &Local) -> Result<(), Failure> {
+    let on = match operation {
+        Operation::Address(address) => Some(&address.on),
+        Operation::Queue(queue) => Some(&queue.on),
+        Operation::Offloads { on, .. } => Some(on),
+        Operation::Route(route) => route.on.as_ref(),
+        Operation::Veth { .. } | Operation::Tap(_) | Operation::Bridge(_) => {
+            return Err(Failure::new("set up a machine", "it can only be given settings"));
+        }
+    };
+    match on {
+        Some(name) if !local.made.contains_key(name.as_str()) => {
+            Err(Failure::new("set up a machine", format!("it has no interface `{name}`")))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,107 @@
+//! The first process of a virtual machine: all sessions share one stream to its monitor.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use delaylab_os::{boot, mount, pipe, process};
+use delaylab_proto::{Failure, Frame, Kind, Reply};
+use serde_json::json;
+
+use super::{ALONE, modules};
+use crate::listen;
+use crate::mux::Mux;
+
+const VIRTIO: &str = "virtio:";
+const FILE_SYSTEMS: [(&str, &str); 6] = [
+    ("proc", "/proc"),
+    ("sysfs", "/sys"),
+    ("devtmpfs", "/dev"),
+    ("devpts", "/dev/pts"),
+    ("tmpfs", "/tmp"),
+    ("tmpfs", "/run"),
+];
+
+/// What udev makes elsewhere.
+const LINKS: [(&str, &str); 4] = [
+    ("/dev/fd", "/proc/self/fd"),
+    ("/dev/stdin", "/proc/self/fd/0"),
+    ("/dev/stdout", "/proc/self/fd/1"),
+    ("/dev/stderr", "/proc/self/fd/2"),
+];
+
+/// Serves sessions until the stream ends, then switches the machine off.
+pub fn live(stream: &str, wanted: &[String]) -> Result<(), Failure> {
+    let served = serve(stream, wanted);
+    if let Err(failure) = &served {
+        // On the console, which is where a user looks when a machine does not answer.
+        eprintln!("delaylab-agent: {failure}");
+    }
+    boot::power_off().map_err(|error| Failure::new("switch the machine off", error))?;
+    served
+}
+
+fn serve(stream: &str, wanted: &[String]) -> Result<(), Failure> {
+    prepare()?;
+    modules::load(wanted)?;
+    let failed = |error: io::Error| Failure::new(format!("open {stream}"), error);
+    let device = match stream.strip_prefix(VIRTIO) {
+        Some(name) => boot::wait_in(Path::new("/dev"), || port(name)).map_err(failed)?,
+        None => PathBuf::from(stream),
+    };
+    let line = File::options().read(true).write(true).open(device).map_err(failed)?;
+    boot::make_raw(&line).map_err(failed)?;
+    let mut mux = Mux::new(OwnedFd::from(line)).map_err(failed)?;
+    let ready = serde_json::to_vec(&Reply::Event(json!({"ready": true})));
+    let ready = ready.map_err(|error| Failure::new("say that the machine is ready", error))?;
+    mux.send(&Frame::new(Kind::Message, ready))?;
+    loop {
+        let turn = mux.turn(&[], None)?;
+        for frame in turn.new {
+            // Several may have come at once for one new session.
+            if !mux.has(frame.channel) {
+                let (ours, theirs) = pipe::stream().map_err(failed)?;
+                listen::start(theirs).map_err(failed)?;
+                mux.join(frame.channel, ours)?;
+            }
+            mux.deliver(&frame)?;
+        }
+        if turn.ended {
+            return Ok(());
+        }
+    }
+}
+
+/// What every program expects of a running system.
+fn prepare() -> Result<(), Failure> {
+    for (kind, folder) in FILE_SYSTEMS {
+        let failed = |error: io::Error| Failure::new(format!("mount {folder}"), error);
+        fs::create_dir_all(folder).map_err(failed)?;
+        mount::kernel_file_system(kind, folder).map_err(failed)?;
+    }
+    for (link, target) in LINKS {
+        match symlink(target, link) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            result => result.map_err(|error| Failure::new(format!("make {link}"), error))?,
+        }
+    }
+    process::reap_by_kernel().map_err(|error| Failure::new("prepare the process", error))?;
+    process::set_environment(&[
+        ("PATH", "/usr/sbin:/usr/bin:/sbin:/bin"),
+        ("HOME", "/"),
+        (ALONE, "1"),
+    ]);
+    // Commands start where the init is.
+    std::env::set_current_dir("/tmp").map_err(|error| Failure::new("enter /tmp", error))
+}
+
+/// The device of the virtio port with this name; there is no udev to link it by name.
+fn port(name: &str) -> Option<PathBuf> {
+    fs::read_dir("/sys/class/virtio-ports").ok()?.flatten().find_map(|entry| {
+        let found = fs::read_to_string(entry.path().join("name")).ok()?;
+        let device = Path::new("/dev").join(entry.file_name());
+        (found.trim() == name && device.exists()).then_some(device)
+    })
+}

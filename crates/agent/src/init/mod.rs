@@ -1,0 +1,52 @@
+//! `delaylab-agent init`: the first process of a container or of a virtual machine.
+
+pub mod container;
+mod machine;
+mod modules;
+
+use std::path::PathBuf;
+
+use clap::Args;
+use delaylab_proto::Failure;
+
+/// How the agent is reached from outside: by one of the two.
+#[derive(Args)]
+#[group(required = true, multiple = false)]
+pub struct Reached {
+    /// In a container: listen in this folder, which the host sees as well, and end with the leash in it.
+    #[arg(long, value_name = "DIR")]
+    folder: Option<PathBuf>,
+    /// In a virtual machine: serve all sessions on this device; `virtio:NAME` for a virtio port.
+    #[arg(long, value_name = "DEVICE")]
+    stream: Option<String>,
+}
+
+/// The first process of a container or of a virtual machine.
+#[derive(Args)]
+pub struct Init {
+    #[command(flatten)]
+    reached: Reached,
+    /// In a virtual machine: kernel modules to load first, with what they need.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    modules: Vec<String>,
+    /// What User-Mode Linux adds to the end of its command line.
+    #[arg(hide = true)]
+    _added: Vec<String>,
+}
+
+/// Set in the environment of everything that a virtual machine's init starts.
+const ALONE: &str = "DELAYLAB_MACHINE";
+
+/// Whether this process is in a virtual machine of which the agent is the init.
+pub fn is_alone() -> bool {
+    std::env::var_os(ALONE).is_some()
+}
+
+/// Lives until the guest ends.
+pub fn live(init: &Init) -> Result<(), Failure> {
+    match (&init.reached.folder, &init.reached.stream) {
+        (Some(folder), _) => container::live(folder),
+        (None, Some(stream)) => machine::live(stream, &init.modules),
+        (None, None) => Err(Failure::new("start", "neither --folder nor --stream is given")),
+    }
+}

@@ -1,0 +1,89 @@
+//! One stream of frames that neither blocks nor loses: what has come, what is still to be sent.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use delaylab_os::pipe;
+use delaylab_proto::{Frame, FrameError, split_frame, write_frame};
+
+const PIECE: usize = 64 << 10;
+
+/// A stream in both directions. Its descriptors do not block.
+pub struct Line {
+    input: OwnedFd,
+    output: OwnedFd,
+    unread: Vec<u8>,
+    unsent: Vec<u8>,
+    /// How much of `unsent` has been sent.
+    sent: usize,
+}
+
+impl Line {
+    /// A line that reads from `input` and writes to `output`.
+    pub fn new(input: OwnedFd, output: OwnedFd) -> io::Result<Self> {
+        pipe::set_nonblocking(input.as_fd())?;
+        pipe::set_nonblocking(output.as_fd())?;
+        Ok(Self { input, output, unread: Vec::new(), unsent: Vec::new(), sent: 0 })
+    }
+
+    /// Both directions by one descriptor.
+    pub fn of(stream: OwnedFd) -> io::Result<Self> {
+        let output = stream.try_clone()?;
+        Self::new(stream, output)
+    }
+
+    /// What to wait for until something can be read.
+    pub fn input(&self) -> BorrowedFd<'_> {
+        self.input.as_fd()
+    }
+
+    /// What to wait for until something can be written; `None` if nothing is to be.
+    pub fn output(&self) -> Option<BorrowedFd<'_>> {
+        (self.backlog() > 0).then(|| self.output.as_fd())
+    }
+
+    /// How many bytes are still to be sent.
+    pub fn backlog(&self) -> usize {
+        self.unsent.len() - self.sent
+    }
+
+    /// The frames that have come whole, and whether the stream has ended. Does not wait.
+    pub fn receive(&mut self) -> Result<(Vec<Frame>, bool), FrameError> {
+        let mut piece = [0; PIECE];
+        let ended = match pipe::read_some(self.input.as_fd(), &mut piece) {
+            Ok(None) => false,
+            // A stream that fails has no more to say.
+            Ok(Some(0)) | Err(_) => true,
+            Ok(Some(count)) => {
+                self.unread.extend_from_slice(&piece[..count]);
+                false
+            }
+        };
+        let (mut frames, mut taken) = (Vec::new(), 0);
+        while let Some((frame, length)) = split_frame(&self.unread[taken..])? {
+            frames.push(frame);
+            taken += length;
+        }
+        self.unread.drain(..taken);
+        Ok((frames, ended))
+    }
+
+    /// Sends a frame, as much of it as there is room for; the rest waits.
+    pub fn send(&mut self, frame: &Frame) -> Result<(), FrameError> {
+        write_frame(&mut self.unsent, frame)?;
+        Ok(self.flush()?)
+    }
+
+    /// Sends what waits, as much as there is room for.
+    pub fn flush(&mut self) -> io::Result<()> {
+        while self.backlog() > 0 {
+            match pipe::write_some(self.output.as_fd(), &self.unsent[self.sent..])? {
+                None => return Ok(()),
+                Some(count) => self.sent += count,
+            }
+        }
+        self.unsent.clear();
+        self.sent = 0;
+        Ok(())
+    }
+}

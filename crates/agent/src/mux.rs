@@ -1,0 +1,269 @@
+//! Many sessions over one stream, told apart by their channels: a virtual machine's serial line.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::time::Duration;
+
+use delaylab_os::poll::{self, Want};
+use delaylab_proto::{Failure, Frame, FrameError, Kind};
+
+use crate::line::Line;
+
+/// Above this many unsent bytes on the trunk, branches have to wait.
+const BACKLOG: usize = 1 << 20;
+
+/// The stream that all share, the `trunk`, and a `branch` for every session.
+pub struct Mux {
+    trunk: Line,
+    branches: BTreeMap<u16, Branch>,
+}
+
+/// A channel in use: free again once both sides have closed it.
+struct Branch {
+    line: Option<Line>,
+    closed_here: bool,
+    closed_there: bool,
+}
+
+/// What happened while waiting.
+#[derive(Default)]
+pub struct Turn {
+    /// Which of the caller's own descriptors are ready.
+    pub ready: Vec<bool>,
+    /// Frames on channels that have no branch.
+    pub new: Vec<Frame>,
+    /// Whether the other end of the trunk has gone.
+    pub ended: bool,
+}
+
+impl Mux {
+    /// A trunk without branches.
+    pub fn new(trunk: OwnedFd) -> io::Result<Self> {
+        Ok(Self { trunk: Line::of(trunk)?, branches: BTreeMap::new() })
+    }
+
+    /// Sends a frame on the trunk.
+    pub fn send(&mut self, frame: &Frame) -> Result<(), Failure> {
+        self.trunk.send(frame).map_err(broken)
+    }
+
+    /// Joins a session's stream to a channel.
+    pub fn join(&mut self, channel: u16, stream: OwnedFd) -> Result<(), Failure> {
+        let line = Some(Line::of(stream).map_err(broken)?);
+        self.branches.insert(channel, Branch { line, closed_here: false, closed_there: false });
+        Ok(())
+    }
+
+    /// Whether a channel is in use.
+    pub fn has(&self, channel: u16) -> bool {
+        self.branches.contains_key(&channel)
+    }
+
+    /// A channel from 1 on that is not in use.
+    pub fn free_channel(&self) -> Option<u16> {
+        (1..=u16::MAX).find(|channel| !self.branches.contains_key(channel))
+    }
+
+    /// Hands a frame from the trunk to its branch.
+    pub fn deliver(&mut self, frame: &Frame) -> Result<(), Failure> {
+        let Some(branch) = self.branches.get_mut(&frame.channel) else { return Ok(()) };
+        if frame.kind == Kind::Close {
+            branch.closed_there = true;
+            return self.close_if_done(frame.channel);
+        }
+        let Some(line) = &mut branch.line else { return Ok(()) };
+        // In a stream of its own a session has no need to be told from others.
+        if line.send(&Frame { channel: 0, ..frame.clone() }).is_err() {
+            return self.close(frame.channel);
+        }
+        Ok(())
+    }
+
+    /// Waits for something to happen, on the streams or on the caller's own descriptors, and carries
+    /// every frame on. `None` waits for ever.
+    pub fn turn(
+        &mut self,
+        own: &[(BorrowedFd<'_>, Want)],
+        timeout: Option<Duration>,
+    ) -> Result<Turn, Failure> {
+        let busy = self.trunk.backlog() > BACKLOG;
+        let mut on = own.to_vec();
+        on.push((self.trunk.input(), Want::Read));
+        on.extend(self.trunk.output().map(|fd| (fd, Want::Write)));
+        let mut readable = BTreeMap::new();
+        for (&channel, branch) in &self.branches {
+            let Some(line) = &branch.line else { continue };
+            if !busy && !branch.closed_there {
+                readable.insert(on.len(), channel);
+                on.push((line.input(), Want::Read));
+            }
+            on.extend(line.output().map(|fd| (fd, Want::Write)));
+        }
+        let ready = poll::wait(&on, timeout).map_err(broken)?;
+        let mut turn = Turn { ready: ready[..own.len()].to_vec(), ..Turn::default() };
+        self.flush();
+        if ready[own.len()] {
+            self.take_from_trunk(&mut turn)?;
+        }
+        for (index, channel) in readable {
+            if ready[index] {
+                self.take_from_branch(channel)?;
+            }
+        }
+        Ok(turn)
+    }
+
+    fn flush(&mut self) {
+        // A stream that cannot be written to any more shows its end where it is read.
+        let _ = self.trunk.flush();
+        let channels: Vec<u16> = self.branches.keys().copied().collect();
+        for channel in channels {
+            if let Some(line) = self.branches.get_mut(&channel).and_then(|b| b.line.as_mut())
+                && line.flush().is_err()
+            {
+                let _ = self.close(channel);
+            }
+            let _ = self.close_if_done(channel);
+        }
+    }
+
+    fn take_from_trunk(&mut self, turn: &mut Turn) -> Result<(), Failure> {
+        let (frames, ended) = self.trunk.receive().map_err(broken)?;
+        turn.ended = ended;
+        for frame in frames {
+            if self.branches.contains_key(&frame.channel) {
+                self.deliver(&frame)?;
+            } else if frame.kind == Kind::Close {
+                self.send(&Frame { channel: frame.channel, ..closing() })?;
+            } else {
+                turn.new.push(frame);
+            }
+        }
+        Ok(())
+    }
+
+    fn take_from_branch(&mut self, channel: u16) -> Result<(), Failure> {
+        let Some(line) = self.branches.get_mut(&channel).and_then(|b| b.line.as_mut()) else {
+            return Ok(());
+        };
+        // What is no frame ends the session, not the trunk.
+        let (frames, ended) = line.receive().unwrap_or((Vec::new(), true));
+        for frame in frames {
+            self.send(&Frame { channel, ..frame })?;
+        }
+        if ended { self.close(channel) } else { Ok(()) }
+    }
+
+    /// Lets go of a branch and says so.
+    fn close(&mut self, channel: u16) -> Result<(), Failure> {
+        let Some(branch) = self.branches.get_mut(&channel) else { return Ok(()) };
+        branch.line = None;
+        let tell = !std::mem::replace(&mut branch.closed_here, true);
+        if branch.closed_there {
+            self.branches.remove(&channel);
+        }
+        if tell { self.send(&Frame { channel, ..closing() }) } else { Ok(()) }
+    }
+
+    /// Closes a branch that the other side has closed, once all that came by it was handed on.
+    fn close_if_done(&mut self, channel: u16) -> Result<(), Failure> {
+        let done = self.branches.get(&channel).is_some_and(|branch| {
+            branch.closed_there && branch.line.as_ref().is_none_or(|line| line.backlog() == 0)
+        });
+        if done { self.close(channel) } else { Ok(()) }
+    }
+}
+
+fn closing() -> Frame {
+    Frame::new(Kind::Close, [])
+}
+
+fn broken(error: impl Into<FrameError>) -> Failure {
+    Failure::new("carry sessions over one stream", error.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use delaylab_os::pipe;
+    use delaylab_proto::{read_frame, write_frame};
+    use std::fs::File;
+
+    /// Both ends of a trunk.
+    fn pair() -> (Mux, Mux) {
+        let (here, there) = pipe::stream().unwrap();
+        (Mux::new(here).unwrap(), Mux::new(there).unwrap())
+    }
+
+    fn session(mux: &mut Mux, channel: u16) -> File {
+        let (ours, theirs) = pipe::stream().unwrap();
+        mux.join(channel, theirs).unwrap();
+        File::from(ours)
+    }
+
+    fn message(text: &str) -> Frame {
+        Frame::new(Kind::Message, text)
+    }
+
+    #[test]
+    fn frames_of_two_sessions_reach_their_own() {
+        let (mut host, mut guest) = pair();
+        let channels = [host.free_channel().unwrap(), 7];
+        let mut clients = channels.map(|channel| session(&mut host, channel));
+        let mut servers = channels.map(|channel| session(&mut guest, channel));
+        for (client, text) in clients.iter_mut().zip(["one", "two"]) {
+            write_frame(client, &message(text)).unwrap();
+        }
+        host.turn(&[], None).unwrap();
+        guest.turn(&[], None).unwrap();
+        for (server, text) in servers.iter_mut().zip(["one", "two"]) {
+            assert_eq!(read_frame(server).unwrap(), Some(message(text)));
+        }
+    }
+
+    #[test]
+    fn a_channel_is_free_once_both_sides_have_closed_it() {
+        let (mut host, mut guest) = pair();
+        let client = session(&mut host, 1);
+        let mut server = session(&mut guest, 1);
+        drop(client);
+        host.turn(&[], None).unwrap();
+        assert_eq!(host.free_channel(), Some(2));
+        guest.turn(&[], None).unwrap();
+        assert!(read_frame(&mut server).unwrap().is_none());
+        host.turn(&[], None).unwrap();
+        assert_eq!((host.free_channel(), guest.free_channel()), (Some(1), Some(1)));
+    }
+
+    #[test]
+    fn what_was_sent_before_the_end_still_arrives() {
+        let (mut host, mut guest) = pair();
+        let mut client = session(&mut host, 3);
+        let mut server = session(&mut guest, 3);
+        let large = Frame::new(Kind::Stdout, vec![7; 3 << 20]);
+        write_frame(&mut client, &message("go")).unwrap();
+        let expected = large.clone();
+        let writer = std::thread::spawn(move || {
+            write_frame(&mut server, &large).unwrap();
+        });
+        let reader = std::thread::spawn(move || read_frame(&mut client).unwrap());
+        while !reader.is_finished() {
+            let soon = Some(Duration::from_millis(1));
+            guest.turn(&[], soon).unwrap();
+            host.turn(&[], soon).unwrap();
+        }
+        writer.join().unwrap();
+        assert_eq!(reader.join().unwrap(), Some(expected));
+    }
+
+    #[test]
+    fn a_frame_on_an_unknown_channel_is_the_callers() {
+        let (mut host, mut guest) = pair();
+        host.send(&Frame { channel: 9, ..message("new") }).unwrap();
+        let turn = guest.turn(&[], None).unwrap();
+        assert_eq!(turn.new, [Frame { channel: 9, ..message("new") }]);
+        drop(host);
+        assert!(guest.turn(&[], None).unwrap().ended);
+    }
+}

@@ -1,0 +1,38 @@
+//! TAP interfaces: the host's end of a virtual machine's cable
+//! (Documentation/networking/tuntap.rst).
+
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+
+use libc::{IFF_NO_PI, IFF_TAP, ifreq};
+
+/// linux/if_tun.h
+mod request {
+    use libc::{c_int, c_uint};
+
+    nix::ioctl_write_ptr!(set_interface, b'T', 202, c_int);
+    nix::ioctl_write_int!(set_persistent, b'T', 203);
+    nix::ioctl_write_ptr!(set_index, b'T', 218, c_uint);
+}
+
+/// Makes a TAP in the current network namespace, under this index, that lives as long as the
+/// namespace.
+pub fn make(name: &str, index: u32) -> io::Result<()> {
+    let device = File::options().read(true).write(true).open("/dev/net/tun")?;
+    // SAFETY: an all-zero `ifreq` is valid.
+    let mut request: ifreq = unsafe { std::mem::zeroed() };
+    // The last byte stays zero.
+    for (to, from) in request.ifr_name[..libc::IFNAMSIZ - 1].iter_mut().zip(name.bytes()) {
+        *to = from.cast_signed();
+    }
+    request.ifr_ifru.ifru_flags = libc::c_short::try_from(IFF_TAP | IFF_NO_PI).expect("two bits");
+    let fd = device.as_raw_fd();
+    // SAFETY: the kernel reads one `c_uint`, then a whole `ifreq`, both alive; the last takes an integer.
+    unsafe {
+        request::set_index(fd, &raw const index)?;
+        request::set_interface(fd, (&raw const request).cast())?;
+        request::set_persistent(fd, 1)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,97 @@
+"""What a trial's clocks did, and the doubts that they raise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from delaylab.analysis.clocks.align import Alignment, Hop
+from delaylab.analysis.clocks.check import Check, checks
+from delaylab.analysis.doubt import Doubt, Kind
+from delaylab.dataset import TrialRecord
+
+# The points that a node's own kernel stamps; the others are its host's.
+IN_NODE = (".app", ".qdisc", ".stack")
+Delays = Sequence[tuple[str, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class TrialClocks:
+    """A trial's alignment, compared with clocks read directly; `owners` says whose a clock is."""
+
+    trial: str
+    alignment: Alignment
+    checks: list[Check]
+    owners: dict[str, str]
+
+    def between(self, hop: Hop) -> str:
+        """Return whose clock was aligned to whose, in words."""
+        fit = hop.fit
+        clock, reference = self.owners.get(fit.clock), self.owners.get(fit.reference)
+        return f"{clock or fit.clock} against {reference or fit.reference}"
+
+
+def trial_clocks(trial: TrialRecord, alignment: Alignment) -> TrialClocks:
+    """Return how the clocks of one trial were aligned, checked against its readings."""
+    owners: dict[str, str] = {}
+    for name, clock in alignment.clocks.items():
+        owners.setdefault(clock, _owner(trial, name.partition(" ")[2]))
+    return TrialClocks(trial.id, alignment, checks(alignment, trial.clock_readings), owners)
+
+
+def clock_doubts(clocks: Sequence[TrialClocks], refused: Delays) -> list[Doubt]:
+    """Return the doubts about trials with several clocks, and about their `refused` delays.
+
+    These are given by their layer and bound in µs.
+    """
+    found = [doubt for trial in clocks for doubt in _of_trial(trial)]
+    return [*found, *_bounds(refused)]
+
+
+def _of_trial(trial: TrialClocks) -> Iterator[Doubt]:
+    for hop in trial.alignment.hops:
+        fit, name = hop.fit, trial.between(hop)
+        if fit.why:
+            yield Doubt(
+                Kind.CLOCK_UNALIGNED,
+                f"{trial.trial}: {name} is not aligned: {fit.why}; "
+                "no one-way delay between the two is given",
+                "read the round trips, which need one clock only; or steady the clocks "
+                "(no time synchronisation in the guest while measuring) and run again",
+            )
+        for step in fit.steps:
+            yield Doubt(
+                Kind.CLOCK_STEP,
+                f"{trial.trial}: {name} was set by {step.size_ns / 1000:+.1f} µs at "
+                f"{step.time_ns / 1e9:.6f} s; before and after it are aligned apart, "
+                f"the {step.unsure} stamps between left out",
+                "stop time synchronisation in the guest from stepping its clock, run again",
+            )
+    for check in (check for check in trial.checks if not check.agrees):
+        clock, reference = trial.owners.get(check.clock), trial.owners.get(check.reference)
+        yield Doubt(
+            Kind.CLOCK_UNALIGNED,
+            f"{trial.trial}: the alignment of {clock or check.clock} against "
+            f"{reference or check.reference} is {check.error_ns / 1000:+.1f} µs off the clocks as "
+            f"they were read, which is certain to ± {check.within_ns / 1000:.1f} µs",
+            "do not trust one-way delays between the two; their round trips are not affected",
+        )
+
+
+def _bounds(refused: Delays) -> Iterator[Doubt]:
+    if refused:
+        layers = ", ".join(dict.fromkeys(layer for layer, _ in refused))
+        bound = max(bound for _, bound in refused)
+        yield Doubt(
+            Kind.CLOCK_BOUND,
+            f"one-way medians smaller than what aligning two clocks leaves open (up to ± "
+            f"{bound:.1f} µs) are not given: {layers}",
+            "read round trips instead, or send more packets at rest: the bound is half of the "
+            "fastest one's way between the two clocks and back",
+        )
+
+
+def _owner(trial: TrialRecord, point: str) -> str:
+    ends = {"sender": trial.sender, "responder": trial.responder}
+    end = ends.get(point.partition(".")[0])
+    return end.node if end and point.endswith(IN_NODE) else "the machine"

@@ -1,0 +1,164 @@
+"""All stamps of a trial in the sender's clock, and how far off they can be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from delaylab.analysis.clocks.fit import Fit, Part, fit
+from delaylab.analysis.clocks.line import Nanoseconds
+from delaylab.analysis.clocks.pairs import Crossings, chain, crossings, pair
+
+REQUEST = "request "
+RESTING = ("untapped", "before", "after")
+
+
+@dataclass(frozen=True, slots=True)
+class Hop:
+    """Two clocks that neighbour on the packets' way, and how the one runs against the other.
+
+    `near` is the clock that a packet meets first; either of the two may be the fit's reference.
+    """
+
+    near: str
+    far: str
+    fit: Fit
+
+    def to_near(self, far_ns: Nanoseconds, parts: NDArray[np.intp]) -> Nanoseconds:
+        """Return times of the far clock in the near one, each by the part of that number."""
+        near_ns = far_ns.copy()
+        for number, part in enumerate(self.fit.parts):
+            chosen = parts == number
+            if self.fit.reference == self.near:
+                near_ns[chosen] = part.line.back(far_ns[chosen])
+            else:
+                near_ns[chosen] = part.line.forward(far_ns[chosen])
+        return near_ns
+
+    def part_of(self, far_ns: Nanoseconds) -> NDArray[np.intp]:
+        """Return the part in which the far clock showed these times, as well as that can be told.
+
+        A time that the clock showed twice, since it was set back, is taken to be the first.
+        """
+        if self.fit.reference == self.far:
+            starts = [part.start_ns for part in self.fit.parts]
+        else:
+            starts = [int(p.line.forward(np.array([p.start_ns]))[0]) for p in self.fit.parts]
+        passed = np.searchsorted(np.maximum.accumulate(starts), far_ns, side="right")
+        return np.clip(passed - 1, 0, None)
+
+
+@dataclass(frozen=True, slots=True)
+class Alignment:
+    """How a trial's clocks are tied together, hop by hop from the sender's on.
+
+    `clocks` are those that stamped each point.
+    """
+
+    sender: str
+    hops: list[Hop]
+    clocks: Mapping[str, str]
+
+    def knows(self, clock: str) -> bool:
+        """Tell whether a clock's stamps are known in the sender's clock."""
+        known = clock == self.sender or any(hop.far == clock for hop in self.hops)
+        return known and self.bound_ns(clock) < np.inf
+
+    def bound_ns(self, clock: str) -> float:
+        """Return how far a stamp of this clock can be off in the sender's, in ns."""
+        return sum(hop.fit.bound_ns for hop in self._way(clock))
+
+    def in_senders(self, clock: str, times_ns: Nanoseconds) -> Nanoseconds:
+        """Return times of a clock in the sender's, also before the first stamp and after the last.
+
+        A time between two parts is taken to lie in the earlier one.
+        """
+        for hop in reversed(self._way(clock)):
+            times_ns = hop.to_near(times_ns, hop.part_of(times_ns))
+        return times_ns
+
+    def _way(self, clock: str) -> list[Hop]:
+        far = [hop.far for hop in self.hops]
+        return self.hops[: far.index(clock) + 1] if clock in far else []
+
+
+def align(
+    packets: pl.DataFrame,
+    stations: list[str],
+    clocks: Mapping[str, str],
+    machine: str | None = None,
+) -> tuple[pl.DataFrame, Alignment]:
+    """Return the packets with all stamps in the sender's clock, whole ns, and how that was done.
+
+    `packets` has one row per packet in the order of sending, `stations` its columns in the order
+    in which a packet passes them, `clocks` the clock of each. Stamps that cannot be aligned
+    become null: all of a clock, or those of packets that flew while a clock was set. `machine` is
+    the clock that others are told against, where it is one of two.
+    """
+    order = chain(stations, clocks)
+    crossed = crossings(packets, stations, clocks)
+    at_rest = np.flatnonzero(packets["phase"].is_in(RESTING).to_numpy())
+    hops: list[Hop] = []
+    for near, far in pairwise(order):
+        clock, reference = (near, far) if far == machine else (far, near)
+        hops.append(Hop(near, far, fit(pair(crossed, clock, reference), at_rest)))
+    numbers = [_parts(len(packets), hop, crossed) for hop in hops]
+    moved: list[pl.Series] = []
+    for name in (n for n in stations if clocks.get(n, order[0]) != order[0]):
+        leg = 0 if name.startswith(REQUEST) else 1
+        way = order.index(clocks[name])
+        moved.append(_moved(packets[name], hops[:way], [found[leg] for found in numbers[:way]]))
+    return packets.with_columns(moved), Alignment(order[0] if order else "", hops, clocks)
+
+
+def _moved(series: pl.Series, hops: list[Hop], numbers: list[NDArray[np.intp]]) -> pl.Series:
+    """Return one point's stamps in the sender's clock, null where a hop has no line for them."""
+    known = series.is_not_null().to_numpy()
+    times = series.fill_null(0).to_numpy()
+    for hop, number in zip(reversed(hops), reversed(numbers), strict=True):
+        known = known & (number >= 0)
+        times = hop.to_near(times, number)
+    table = pl.DataFrame({series.name: times, "known": known})
+    return table.select(pl.when("known").then(pl.col(series.name))).to_series()
+
+
+def _parts(
+    n: int, hop: Hop, crossed: Mapping[tuple[str, str], Crossings]
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return each packet's part of the fit, for its request and its reply; -1 for none.
+
+    A packet that was under way while the clock was set belongs to none.
+    """
+    request = _part_of(n, hop, crossed.get((hop.near, hop.far)), hop.fit.reference == hop.far)
+    reply = _part_of(n, hop, crossed.get((hop.far, hop.near)), hop.fit.reference == hop.near)
+    torn = request != reply
+    request[torn] = reply[torn] = -1
+    return request, reply
+
+
+def _part_of(n: int, hop: Hop, found: Crossings | None, at_end: bool) -> NDArray[np.intp]:
+    """Return the part in which each packet crossed; one that did not is as the one before it.
+
+    `at_end`: the fit's reference stamped the crossing's end, not its start.
+    """
+    parts = hop.fit.parts
+    if len(parts) < 2 or found is None or len(found) == 0:
+        return np.full(n, 0 if parts else -1, dtype=np.intp)
+    order = np.argsort(found.rows)
+    rows = found.rows[order]
+    times = (found.reference_ns + (found.difference_ns if at_end else 0))[order]
+    last = np.clip(np.searchsorted(rows, np.arange(n), side="right") - 1, 0, None)
+    return _located(times, parts)[last]
+
+
+def _located(times: Nanoseconds, parts: list[Part]) -> NDArray[np.intp]:
+    starts = np.array([part.start_ns for part in parts])
+    ends = np.array([part.end_ns for part in parts])
+    starts[0], ends[-1] = np.iinfo(np.int64).min, np.iinfo(np.int64).max
+    at = np.searchsorted(starts, times, side="right") - 1
+    return np.where(times <= ends[at], at, -1)

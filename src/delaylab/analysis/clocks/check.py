@@ -1,0 +1,56 @@
+"""The alignment against clocks that were read at the same moment: an independent check."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from delaylab.analysis.clocks.align import Alignment
+from delaylab.analysis.clocks.line import Nanoseconds
+from delaylab.dataset import ClockReading
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """How far the alignment lies from `n` readings of a clock against another.
+
+    `error_ns` is the largest distance, of the reading that took `within_ns` (half the time between
+    the two readings of the reference, which is how well it knows the moment). `agrees`: no
+    reading is further away than that time and the alignment's bound allow.
+    """
+
+    clock: str
+    reference: str
+    n: int
+    error_ns: float
+    within_ns: float
+    agrees: bool
+
+
+def checks(alignment: Alignment, readings: list[ClockReading]) -> list[Check]:
+    """Return a check of each pair of clocks that was read and could be aligned."""
+    together: dict[tuple[str, str], list[ClockReading]] = {}
+    for reading in readings:
+        together.setdefault((reading.clock, reading.reference), []).append(reading)
+    return [
+        _check(alignment, pair, alike)
+        for pair, alike in together.items()
+        if all(alignment.knows(clock) for clock in pair)
+    ]
+
+
+def _check(alignment: Alignment, pair: tuple[str, str], readings: list[ClockReading]) -> Check:
+    clock, reference = pair
+    bound = abs(alignment.bound_ns(clock) - alignment.bound_ns(reference))
+    middle = [r.before_ns + (r.after_ns - r.before_ns) // 2 for r in readings]
+    within = np.array([(r.after_ns - r.before_ns) / 2 for r in readings])
+    other = alignment.in_senders(clock, _array([r.other_ns for r in readings]))
+    error = (other - alignment.in_senders(reference, _array(middle))).astype(np.float64)
+    worst = int(np.argmax(np.abs(error)))
+    agrees = bool((np.abs(error) <= within + bound).all())
+    return Check(clock, reference, len(readings), float(error[worst]), float(within[worst]), agrees)
+
+
+def _array(times: list[int]) -> Nanoseconds:
+    return np.array(times, dtype=np.int64)

@@ -1,0 +1,164 @@
+"""One clock against another: the line between them, by both methods, part by part."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delaylab.analysis.clocks.hull import Feasible
+from delaylab.analysis.clocks.least_squares import LeastSquares, least_squares, residual
+from delaylab.analysis.clocks.line import Line
+from delaylab.analysis.clocks.pairs import Loops, Pair, loops
+from delaylab.analysis.clocks.steps import ENOUGH, MAX_DRIFT, Limits, change, limits, settled
+
+# A clock that was set more often than this is not a clock that anything can be aligned to.
+MOST_STEPS = 8
+# A drift beyond `MAX_DRIFT` is still told from a step up to here.
+_ANY_DRIFT = 0.1
+# Halves that leave this many times the whole's freedom may be on two lines.
+_FREER = 1.5
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A stretch of the reference's time over which one line holds, without a step.
+
+    `bound_ns` is the most that the line can be off anywhere in it. `squares` is the paper's method
+    on the packets at rest in this part, or None; `apart_ns` how far its line is from this one at
+    most, and `disagree` whether it leaves the bounds.
+    """
+
+    start_ns: int
+    end_ns: int
+    line: Line
+    bound_ns: float
+    residual_ns: float | None
+    squares: LeastSquares | None
+    apart_ns: float | None
+    disagree: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """The clock was set by `size_ns` at `time_ns` of the reference, known to `unsure` stamps."""
+
+    time_ns: int
+    size_ns: float
+    unsure: int
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """How `clock` runs against `reference`; without parts it is not aligned, and `why` says so.
+
+    `ignored` counts the crossings that contradict all the others around them.
+    """
+
+    clock: str
+    reference: str
+    parts: list[Part]
+    steps: list[Step]
+    ignored: int = 0
+    why: str = ""
+
+    @property
+    def bound_ns(self) -> float:
+        """The most that the alignment can be off, in any part."""
+        return max((part.bound_ns for part in self.parts), default=np.inf)
+
+
+def fit(pair: Pair, at_rest: NDArray[np.intp]) -> Fit:
+    """Align `pair.clock` to `pair.reference`; `at_rest` are the rows of packets sent at rest."""
+    few = min(len(pair.upper), len(pair.lower))
+    if few < ENOUGH:
+        return _unaligned(pair, f"only {few} packets crossed both ways, {ENOUGH} are needed")
+    series = limits(pair)
+    n = len(series.time_ns)
+    ranges = [(0, n)]
+    if not series.fits(0, n):
+        too_fast = series.lines(0, n, _ANY_DRIFT)
+        if too_fast is not None:
+            low, high = too_fast.drifts()
+            least, most = min(abs(low), abs(high)) * 1e6, MAX_DRIFT * 1e6
+            return _unaligned(
+                pair, f"they drift apart by at least {least:.0f} ppm, over {most:.0f} ppm"
+            )
+        series, ranges = settled(series, MOST_STEPS)
+    if not ranges:
+        why = f"no line fits, and no {MOST_STEPS} steps explain it: one of them runs unevenly"
+        return _unaligned(pair, why)
+    both = loops(pair)
+    found = [_part(series, each, both, at_rest) for each in ranges]
+    ignored = n - len(series.time_ns)
+    return Fit(pair.clock, pair.reference, found, _steps(series, ranges, found), ignored)
+
+
+def _unaligned(pair: Pair, why: str) -> Fit:
+    return Fit(pair.clock, pair.reference, [], [], why=why)
+
+
+def _part(series: Limits, where: tuple[int, int], both: Loops, at_rest: NDArray[np.intp]) -> Part:
+    lines = series.lines(*where)
+    assert lines is not None
+    line = lines.line()
+    inside = both.pick((both.first_ns >= lines.start_ns) & (both.last_ns <= lines.end_ns))
+    resting = inside.pick(np.isin(inside.rows, at_rest))
+    ends = np.array([lines.start_ns, lines.end_ns])
+    # Two lines that a small step lies between are both between the stamps of the fastest packet.
+    least = float(inside.took_ns.min(initial=0)) / 2 if len(inside.rows) else 0.0
+    bounds = np.maximum(lines.bound(ends), least)
+    squares = least_squares(resting)
+    return Part(
+        lines.start_ns,
+        lines.end_ns,
+        line,
+        max(float(bounds.max()), _by_halves(series, where, lines)),
+        residual(line, resting),
+        squares,
+        *_compared(line, squares, ends, bounds),
+    )
+
+
+def _by_halves(series: Limits, where: tuple[int, int], whole: Feasible) -> float:
+    """Return how far the line can be off in ns if each half has a line of its own, or 0.
+
+    A step that is smaller than the bound hides in it, but forces the line and makes the bound look
+    tighter than it is. Then the halves leave their lines more freedom than the whole does.
+    """
+    middle = (where[0] + where[1]) // 2
+    line = whole.line()
+    freer, off = 0.0, 0.0
+    for half in ((where[0], middle), (middle, where[1])):
+        own = series.lines(*half) if series.enough(*half) else None
+        if own is None:
+            return 0.0
+        ends = np.array([own.start_ns, (own.start_ns + own.end_ns) // 2, own.end_ns])
+        apart = np.abs(own.line().offset(ends) + (own.base_ns - line.base_ns) - line.offset(ends))
+        bound = own.bound(ends)
+        freer = max(freer, float(bound[1] / whole.bound(ends)[1]))
+        off = max(off, float((apart + bound).max()))
+    return off if freer > _FREER else 0.0
+
+
+def _compared(
+    line: Line, squares: LeastSquares | None, ends: NDArray[np.int64], bounds: NDArray[np.float64]
+) -> tuple[float | None, bool]:
+    if squares is None:
+        return None, False
+    bases = squares.line.base_ns - line.base_ns
+    apart = np.abs(squares.line.offset(ends) + bases - line.offset(ends))
+    return float(apart.max()), bool((apart > bounds).any())
+
+
+def _steps(series: Limits, ranges: list[tuple[int, int]], found: list[Part]) -> list[Step]:
+    steps: list[Step] = []
+    for (first, before), (second, after) in pairwise(zip(ranges, found, strict=True)):
+        at = change(series, (first, before.line), (second, after.line))
+        time = series.time_ns[[at]]
+        size = after.line.offset(time) - before.line.offset(time)
+        bases = after.line.base_ns - before.line.base_ns
+        steps.append(Step(int(time[0]), float(size[0]) + bases, max(0, second[0] - first[1])))
+    return steps

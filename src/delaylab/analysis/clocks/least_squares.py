@@ -1,0 +1,54 @@
+"""The paper's way: a line of least squares through packets at rest.
+
+whiteaker2011, section 3.2: packets sent at rest before and after the load tie the clocks together.
+The offset is taken as the mean of a packet's two crossings, there and back, as if both took the
+same time: half of any asymmetry at rest stays in it, and nothing tells how much that is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from delaylab.analysis.clocks.line import Line, Nanoseconds
+from delaylab.analysis.clocks.pairs import Loops
+
+# Packets at rest that a line needs.
+ENOUGH = 10
+
+
+@dataclass(frozen=True, slots=True)
+class LeastSquares:
+    """The line, from n packets; `residual_ns` is the root mean square of what it leaves."""
+
+    line: Line
+    n: int
+    residual_ns: float | None
+
+
+def least_squares(at_rest: Loops) -> LeastSquares | None:
+    """Return the line through packets at rest, or None for fewer than `ENOUGH`."""
+    time = middle_ns(at_rest)
+    if len(time) < ENOUGH or time.min() == time.max():
+        return None
+    origin, base = int(time[0]), int(at_rest.twice_ns[0]) // 2
+    span = float(time.max() - time.min())
+    x = (time - origin) / span
+    y = (at_rest.twice_ns - 2 * base) / 2
+    rise, offset = np.polyfit(x, y, 1)
+    line = Line(origin, base, float(offset), float(rise / span))
+    return LeastSquares(line, len(x), residual(line, at_rest))
+
+
+def middle_ns(packets: Loops) -> Nanoseconds:
+    """Return the middle of each packet's two crossings, in the reference's time."""
+    return packets.first_ns + (packets.last_ns - packets.first_ns) // 2
+
+
+def residual(line: Line, packets: Loops) -> float | None:
+    """Return the root mean square distance in ns of packets' mean offsets from a line."""
+    if len(packets.rows) == 0:
+        return None
+    left = (packets.twice_ns - 2 * line.base_ns) / 2 - line.offset(middle_ns(packets))
+    return float(np.sqrt(np.mean(left**2)))

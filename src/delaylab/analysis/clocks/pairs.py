@@ -1,0 +1,140 @@
+"""Where packets cross from one clock to another: what each crossing says about the two."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from delaylab.analysis.clocks.line import Nanoseconds
+
+Rows = NDArray[np.intp]
+
+
+@dataclass(frozen=True, slots=True)
+class Crossings:
+    """Packets that crossed between two clocks, one way.
+
+    `rows` are their positions in the table of packets, `reference_ns` when the reference stamped
+    them, `difference_ns` the other clock's stamp less that. A packet takes time, so on the way to
+    the other clock the difference is at least its offset, on the way back at most.
+    """
+
+    rows: Rows
+    reference_ns: Nanoseconds
+    difference_ns: Nanoseconds
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """What packets say about `clock` against `reference`: offset <= `upper`, offset >= `lower`."""
+
+    clock: str
+    reference: str
+    upper: Crossings
+    lower: Crossings
+
+
+@dataclass(frozen=True, slots=True)
+class Loops:
+    """Packets that crossed there and back.
+
+    `first_ns` and `last_ns` are the two crossings as the reference stamped them. `twice_ns` is the
+    sum of the two differences: twice the offset, if both crossings took the same time. `took_ns`
+    is how long the two took together, whatever the offset.
+    """
+
+    rows: Rows
+    first_ns: Nanoseconds
+    last_ns: Nanoseconds
+    twice_ns: Nanoseconds
+    took_ns: Nanoseconds
+
+    def pick(self, chosen: NDArray[np.bool_]) -> Loops:
+        """Return some of the loops."""
+        return Loops(
+            self.rows[chosen],
+            self.first_ns[chosen],
+            self.last_ns[chosen],
+            self.twice_ns[chosen],
+            self.took_ns[chosen],
+        )
+
+
+def loops(pair: Pair) -> Loops:
+    """Return the packets of a pair that crossed both ways."""
+    size = 1 + max(int(side.rows.max(initial=0)) for side in (pair.upper, pair.lower))
+    place = np.full(size, -1)
+    place[pair.lower.rows] = np.arange(len(pair.lower))
+    back = place[pair.upper.rows]
+    there = np.flatnonzero(back >= 0)
+    back = back[there]
+    upper, lower = pair.upper.difference_ns[there], pair.lower.difference_ns[back]
+    return Loops(
+        pair.upper.rows[there],
+        pair.upper.reference_ns[there],
+        pair.lower.reference_ns[back],
+        upper + lower,
+        upper - lower,
+    )
+
+
+def chain(stations: list[str], clocks: Mapping[str, str]) -> list[str]:
+    """Return the clocks in the order in which a packet first meets them; the sender's is first."""
+    return list(dict.fromkeys(clocks[name] for name in stations if name in clocks))
+
+
+def crossings(
+    packets: pl.DataFrame, stations: list[str], clocks: Mapping[str, str]
+) -> dict[tuple[str, str], Crossings]:
+    """Return the packets that cross between neighbouring stamps, by (clock before, clock after).
+
+    `stations` are the columns of `packets` in the order in which a packet passes them, `clocks`
+    the clock of each. The clock before is the reference.
+    """
+    index = {name: place for place, name in enumerate(dict.fromkeys(clocks.values()))}
+    names = list(index)
+    parts: dict[tuple[str, str], list[Crossings]] = {}
+    last_clock = np.full(len(packets), -1)
+    last_time = np.zeros(len(packets), dtype=np.int64)
+    for station in (name for name in stations if name in clocks):
+        here = index[clocks[station]]
+        rows = np.flatnonzero(packets[station].is_not_null().to_numpy())
+        now = packets[station].fill_null(0).to_numpy()
+        before = last_clock[rows]
+        for other in (int(c) for c in np.unique(before) if c not in (-1, here)):
+            crossed = rows[before == other]
+            since = last_time[crossed]
+            found = Crossings(crossed, since, now[crossed] - since)
+            parts.setdefault((names[other], names[here]), []).append(found)
+        last_clock[rows], last_time[rows] = here, now[rows]
+    return {way: _joined(found) for way, found in parts.items()}
+
+
+def pair(crossed: Mapping[tuple[str, str], Crossings], clock: str, reference: str) -> Pair:
+    """Return both directions between two clocks, as `clock` against `reference`."""
+    there = crossed.get((reference, clock), _NONE)
+    back = crossed.get((clock, reference), _NONE)
+    turned = Crossings(back.rows, back.reference_ns + back.difference_ns, -back.difference_ns)
+    return Pair(clock, reference, there, turned)
+
+
+_NONE = Crossings(
+    np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+)
+
+
+def _joined(parts: list[Crossings]) -> Crossings:
+    if len(parts) == 1:
+        return parts[0]
+    return Crossings(
+        np.concatenate([part.rows for part in parts]),
+        np.concatenate([part.reference_ns for part in parts]),
+        np.concatenate([part.difference_ns for part in parts]),
+    )

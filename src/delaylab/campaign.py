@@ -1,0 +1,138 @@
+"""Running a study's trials: labs shared where they can be, failures retried, everything kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from delaylab import dataset, trial
+from delaylab.errors import DelaylabError, DoesNotFit
+from delaylab.images.progress import Progress, silent
+from delaylab.lab import Lab, temporary
+from delaylab.spec import LabSpec
+from delaylab.study import Planned, now
+
+TRIES = 2
+"""A trial that fails is tried once more, in a lab of its own; then it is kept as failed."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How one trial ended: `ok`, `failed` or `skipped`, with the reason."""
+
+    planned: Planned
+    status: str
+    reason: str | None
+
+
+def run(
+    out: Path,
+    planned: list[Planned],
+    on_end: Callable[[Outcome], None],
+    on_start: Callable[[Planned], None],
+    *,
+    pcap: bool = False,
+    progress: Progress = silent,
+) -> list[Outcome]:
+    """Run what is not finished yet. A trial that fails is recorded as failed, and the rest go on;
+    one that does not fit on this machine is skipped.
+
+    `pcap`: the packets themselves, too, below `pcap/`.
+
+    A dataset that cannot be written ends the study: its finished trials are kept.
+    """
+    done = dataset.finished(out)
+    outcomes = []
+    with _bench(progress) as bench:
+        for item in planned:
+            if item.id in done:
+                continue
+            on_start(item)
+            outcome = _run_one(bench, out, item, out / "pcap" / item.id if pcap else None)
+            on_end(outcome)
+            outcomes.append(outcome)
+    dataset.write_trials_table(out)
+    return outcomes
+
+
+class _Bench:
+    """The lab that is up: the next trial's too, if only load or probe differ."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._spec: LabSpec | None = None
+        self._held: AbstractContextManager[Lab] | None = None
+        self._lab: Lab | None = None
+
+    def lab(self, spec: LabSpec) -> Lab:
+        """A lab that is up."""
+        if self._lab is None or spec != self._spec:
+            self.clear()
+            held = temporary(spec, progress=self._progress)
+            self._lab, self._held, self._spec = held.__enter__(), held, spec
+        return self._lab
+
+    def end_trial(self) -> None:
+        """Close all sessions; the lab stays."""
+        if self._lab is not None:
+            self._lab.close()
+
+    def clear(self) -> None:
+        """Take the lab down, if one is up."""
+        held, self._held, self._lab = self._held, None, None
+        if held is not None:
+            held.__exit__(None, None, None)
+
+
+@contextmanager
+def _bench(progress: Progress) -> Iterator[_Bench]:
+    bench = _Bench(progress)
+    try:
+        yield bench
+    finally:
+        bench.clear()
+
+
+def _run_one(bench: _Bench, out: Path, item: Planned, pcap: Path | None) -> Outcome:
+    record = {
+        "id": item.id,
+        "index": item.index,
+        "factors": item.combination.levels,
+        "repeat": item.repeat,
+        "started": now(),
+    }
+    status, reason = "failed", ""
+    for _ in range(TRIES):
+        try:
+            lab = bench.lab(item.combination.lab)
+            recording = trial.measure(lab, item.combination, item.index + 1, pcap)
+        except DoesNotFit as error:
+            status, reason = "skipped", str(error)
+            break
+        except DelaylabError as error:
+            reason = str(error)
+            bench.clear()
+        else:
+            bench.end_trial()
+            return _keep(out, item, record, recording)
+    return _keep_nothing(out, item, record, status, reason)
+
+
+def _keep(out: Path, item: Planned, record: dict[str, Any], recording: trial.Recording) -> Outcome:
+    whole = {**record, **recording.record, "status": "ok", "reason": None, "ended": now()}
+    dataset.write_trial(out, whole, recording.stamps, recording.probes, recording.hosts)
+    return Outcome(item, "ok", None)
+
+
+def _keep_nothing(
+    out: Path, item: Planned, record: dict[str, Any], status: str, reason: str
+) -> Outcome:
+    whole = {**record, "status": status, "reason": reason, "ended": now()}
+    empty = [pl.DataFrame(schema=dict(schema)) for schema in dataset.TABLES.values()]
+    dataset.write_trial(out, whole, *empty)
+    return Outcome(item, status, reason)

@@ -1,0 +1,34 @@
+"""Whether a lab fits on this machine, asked before anything of it is started."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from delaylab.errors import DoesNotFit
+from delaylab.kinds import KINDS
+from delaylab.spec import LabSpec
+
+MEBIBYTE = 1 << 20
+LEFT_FOR_OTHERS = 512 * MEBIBYTE
+"""Bytes that stay free: a machine that swaps measures its disk."""
+
+
+def check(lab: LabSpec) -> None:
+    """Raise DoesNotFit if the lab's nodes need more memory than is available."""
+    needed = sum(KINDS[spec.kind].memory(spec) for spec in lab.nodes.values())
+    available = available_bytes() - LEFT_FOR_OTHERS
+    if needed > available:
+        raise DoesNotFit(
+            f"its {len(lab.nodes)} nodes need {needed // MEBIBYTE} MiB of memory, "
+            f"{max(0, available) // MEBIBYTE} MiB can be had",
+            f"lab {lab.lab}",
+            "fewer nodes, or less `memory:` for each",
+        )
+
+
+def available_bytes() -> int:
+    """Memory that new programs can have without swapping (proc(5), MemAvailable)."""
+    for line in Path("/proc/meminfo").read_text().splitlines():
+        if line.startswith("MemAvailable:"):
+            return int(line.split()[1]) * 1024
+    raise LookupError("/proc/meminfo has no MemAvailable")

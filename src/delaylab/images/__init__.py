@@ -1,0 +1,86 @@
+"""What containers and virtual machines boot: built once from the distribution's packages."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from delaylab.errors import BadInput, NotHere
+from delaylab.images.build import build, find
+from delaylab.images.cache import Layer, clean, folder, layers
+from delaylab.images.progress import Progress, silent
+
+__all__ = [
+    "IMAGES",
+    "Layer",
+    "Progress",
+    "build",
+    "clean",
+    "folder",
+    "is_built",
+    "layers",
+    "layers_of",
+    "require",
+    "resolve",
+    "silent",
+]
+
+# Image -> word -> layer and file in it.
+IMAGES: dict[str, dict[str, tuple[str, str]]] = {
+    "agent": {"program": ("agent", "delaylab-agent")},
+    "container": {"rootfs": ("container", "rootfs"), "tar": ("container", "rootfs.tar")},
+    "cloud": {
+        "kernel": ("kernel-cloud", "vmlinux"),
+        "bzimage": ("kernel-cloud", "vmlinuz"),
+        "initrd": ("cloud", "initrd"),
+    },
+    "full": {
+        "kernel": ("kernel-full", "vmlinux"),
+        "bzimage": ("kernel-full", "vmlinuz"),
+        "initrd": ("full", "initrd"),
+    },
+    "uml": {"linux": ("kernel-uml", "linux"), "initrd": ("uml", "initrd")},
+}
+REFERENCE = re.compile(r"\{image:([^/}]*)/([^}]*)\}")
+
+
+def layers_of(names: Iterable[str]) -> list[str]:
+    """The layers whose files these images are."""
+    return sorted({layer for name in names for layer, _ in IMAGES[name].values()})
+
+
+def is_built(name: str) -> bool:
+    """Whether `require` would have nothing to build."""
+    return all(find(layer) for layer in layers_of([name]))
+
+
+def require(name: str, progress: Progress = silent) -> dict[str, Path]:
+    """The files of an image, built first if they are not in the cache.
+
+    Raises BadInput if there is no such image, NotHere if it cannot be built on this system.
+    """
+    if name not in IMAGES:
+        raise BadInput(f"no image {name!r}", fix=f"one of {', '.join(IMAGES)}")
+    found = {layer: find(layer) for layer in layers_of([name])}
+    if not all(found.values()):
+        try:
+            found.update(build(found, progress, newer=False))
+        except NotHere as error:
+            error.where = error.where or f"image {name}"
+            raise
+    paths = {layer: made.path for layer, made in found.items() if made is not None}
+    return {word: paths[layer] / file for word, (layer, file) in IMAGES[name].items()}
+
+
+def resolve(text: str, progress: Progress = silent) -> str:
+    """A text in which each `{image:NAME/FILE}` is the path of that file, built if need be."""
+
+    def path(reference: re.Match[str]) -> str:
+        name, file = reference[1], reference[2]
+        files = require(name, progress)
+        if file not in files:
+            raise BadInput(f"image {name} has no {file!r}", fix=f"one of {', '.join(files)}")
+        return str(files[file])
+
+    return REFERENCE.sub(path, text)

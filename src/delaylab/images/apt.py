@@ -1,0 +1,155 @@
+"""The distribution's packages: looked up, fetched and unpacked, never installed; needs no root."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote
+
+from delaylab.errors import NotHere
+from delaylab.images.progress import Progress
+
+# The names without an indent are packages; those in <> are virtual, and mean others of the list.
+DEPENDENCIES_ONLY = [
+    f"--no-{kind}"
+    for kind in ("recommends", "suggests", "conflicts", "breaks", "replaces", "enhances")
+]
+URI_LINE = re.compile(r"'(?P<uri>[^']+)' (?P<file>\S+) (?P<size>\d+) (?P<digest>\S*)")
+STATUS_LINE = re.compile(r"dlstatus:\d+:(?P<percent>[\d.]+):")
+# Unpacked, a package takes about four times its size; and both are there for a while.
+ROOM_FOR_EACH_BYTE = 5
+
+
+@dataclass(frozen=True)
+class Package:
+    """One version of a package, as the package lists have it."""
+
+    name: str
+    version: str
+    digest: str
+    size_bytes: int
+
+
+def architecture() -> str:
+    """The distribution's name of this processor."""
+    return _run(["dpkg", "--print-architecture"]).strip()
+
+
+def closure(names: Sequence[str]) -> list[str]:
+    """These packages, then all that they depend on."""
+    listed = _run(["apt-cache", "depends", "--recurse", *DEPENDENCIES_ONLY, *names])
+    others = {line for line in listed.splitlines() if re.match(r"[a-z0-9]", line)} - {*names}
+    return [*names, *sorted(others)]
+
+
+def depends(name: str, prefix: str) -> str:
+    """The dependency of a package that begins with `prefix`."""
+    listed = _run(["apt-cache", "depends", *DEPENDENCIES_ONLY, name])
+    found = re.search(rf"Depends: ({re.escape(prefix)}\S*)", listed)
+    if found is None:
+        raise NotHere(f"the package {name} depends on no {prefix}…", fix="apt-get update, as root")
+    return found[1]
+
+
+def look_up(names: Sequence[str]) -> list[Package]:
+    """The versions that would be fetched now, in the order of their names here."""
+    listed = _run(["apt-get", "--print-uris", "download", *names])
+    packages = []
+    for line in URI_LINE.finditer(listed):
+        name, version, _ = unquote(line["file"]).removesuffix(".deb").rsplit("_", 2)
+        packages.append(Package(name, version, line["digest"], int(line["size"])))
+    return sorted(packages, key=lambda package: names.index(package.name))
+
+
+def fetch(packages: Sequence[Package], into: Path, progress: Progress) -> None:
+    """Download packages into a folder and unpack them there, on top of each other."""
+    size = sum(package.size_bytes for package in packages)
+    free = shutil.disk_usage(into).free
+    if free < size * ROOM_FOR_EACH_BYTE:
+        raise NotHere(
+            f"{free >> 20} MiB are free, about {size * ROOM_FOR_EACH_BYTE >> 20} MiB are needed",
+            str(into.parent),
+            "free some, or set DELAYLAB_CACHE to a folder on another disk",
+        )
+    archives = into / ".archives"
+    archives.mkdir()
+    _download([f"{package.name}={package.version}" for package in packages], archives, progress)
+    for done, archive in enumerate(sorted(archives.iterdir())):
+        progress("unpacking", done / len(packages))
+        _run(["dpkg-deb", "-x", str(archive), str(into)])
+    shutil.rmtree(archives)
+
+
+def _download(names: Sequence[str], into: Path, progress: Progress) -> None:
+    progress("downloading", 0)
+    options = ["-q", "-o", "APT::Status-Fd=1", "-o", "APT::Sandbox::User=root"]
+    process = subprocess.Popen(
+        [_program("apt-get"), *options, "download", *names],
+        cwd=into,
+        env=_environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    lines = []
+    with process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            status = STATUS_LINE.match(line)
+            if status:
+                progress("downloading", float(status["percent"]) / 100)
+            else:
+                lines.append(line)
+    if process.returncode:
+        raise _failure("".join(lines))
+
+
+def _run(argv: list[str]) -> str:
+    done = subprocess.run(
+        [_program(argv[0]), *argv[1:]],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=_environment(),
+        stdin=subprocess.DEVNULL,
+    )
+    if done.returncode:
+        raise _failure(done.stderr)
+    return done.stdout
+
+
+def _environment() -> dict[str, str]:
+    return {**os.environ, "LC_ALL": "C"}
+
+
+def _program(name: str) -> str:
+    found = shutil.which(name)
+    if found is None:
+        raise NotHere(
+            f"images are made of Debian's packages, and this system has no {name}",
+            fix="build them on a Debian system and copy its cache folder, "
+            "or give a kernel and an image of your own in the lab file",
+        )
+    return found
+
+
+def _failure(output: str) -> NotHere:
+    """What apt or dpkg complained of, in one line."""
+    complaints = [line for line in output.splitlines() if line.startswith(("E:", "dpkg"))]
+    text = "; ".join(line.removeprefix("E: ") for line in complaints[:2]) or output.strip()[-300:]
+    if "No space left" in output or "enough free space" in output:
+        return NotHere(f"the disk is full: {text}", fix="free some, or set DELAYLAB_CACHE")
+    if "Unable to locate" in output or "No packages found" in output or "Can't select" in output:
+        return NotHere(text, fix="run `apt-get update` as root; the images need Debian's packages")
+    if "Failed to fetch" in output or "Could not resolve" in output:
+        return NotHere(
+            f"packages could not be fetched, and no image was built before: {text}",
+            fix="connect this machine to its package mirror, or run `apt-get update` as root",
+        )
+    return NotHere(text, fix="does `apt-get download busybox` work?")

@@ -1,0 +1,86 @@
+"""Layers found in the cache, or made, with those that they are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from delaylab.images import apt, cache
+from delaylab.images.cache import Layer, digest
+from delaylab.images.progress import Progress
+from delaylab.images.recipes import RECIPES, Assembled, FromPackages
+
+
+def find(name: str) -> Layer | None:
+    """A layer that is there and that nothing has to be asked for."""
+    recipe = RECIPES[name]
+    if isinstance(recipe, FromPackages):
+        return cache.newest(name, recipe.recipe)
+    parts = [find(part) for part in recipe.parts]
+    found = [part for part in parts if part is not None]
+    return cache.exact(name, _key(recipe, found)) if len(found) == len(parts) else None
+
+
+def build(names: Iterable[str], progress: Progress, *, newer: bool) -> dict[str, Layer]:
+    """These layers and all below them, made if need be; `newer` asks for newer packages."""
+    built: dict[str, Layer] = {}
+    with cache.building(progress):
+        for name in names:
+            _build(name, progress, newer, built)
+    return built
+
+
+def _build(name: str, progress: Progress, newer: bool, built: dict[str, Layer]) -> Layer:
+    def report(what: str, share: float) -> None:
+        progress(f"{name}: {what}", share)
+
+    if name not in built:
+        recipe = RECIPES[name]
+        found = None if newer else find(name)
+        if found is not None:
+            built[name] = found
+        elif isinstance(recipe, FromPackages):
+            built[name] = _from_packages(recipe, report)
+        else:
+            parts = [_build(part, progress, newer, built) for part in recipe.parts]
+            built[name] = _assembled(recipe, parts, report)
+    return built[name]
+
+
+def _from_packages(recipe: FromPackages, progress: Progress) -> Layer:
+    progress("looking up packages", 0)
+    packages = apt.look_up(recipe.packages())
+    key = digest([recipe.recipe, [package.digest for package in packages]])
+    found = cache.exact(recipe.name, key)
+    if found is not None:
+        return found
+    with cache.partial(recipe.name) as folder:
+        unpacked, out = _two_folders(folder)
+        apt.fetch(packages, unpacked, progress)
+        recipe.make(unpacked, out, progress)
+        made_of = [f"{package.name} {package.version}" for package in packages]
+        return cache.publish(out, recipe.name, key, recipe.recipe, made_of)
+
+
+def _assembled(recipe: Assembled, parts: list[Layer], progress: Progress) -> Layer:
+    key = _key(recipe, parts)
+    found = cache.exact(recipe.name, key)
+    if found is not None:
+        return found
+    with cache.partial(recipe.name) as folder:
+        _, out = _two_folders(folder)
+        recipe.make({part.name: part.path for part in parts}, out, progress)
+        made_of = [part.path.name for part in parts]
+        made_of += [f"delaylab-agent {content[:16]}" for content in recipe.content()]
+        return cache.publish(out, recipe.name, key, recipe.recipe, made_of)
+
+
+def _key(recipe: Assembled, parts: list[Layer]) -> str:
+    return digest([recipe.recipe, recipe.content(), [part.key for part in parts]])
+
+
+def _two_folders(folder: Path) -> tuple[Path, Path]:
+    unpacked, out = folder / "unpacked", folder / "out"
+    unpacked.mkdir()
+    out.mkdir()
+    return unpacked, out

@@ -1,0 +1,154 @@
+"""The cache of layers: each a folder named after its content, which appears whole or not at all."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from delaylab.errors import NotHere
+from delaylab.images.progress import Progress
+
+ABOUT = "layer.json"
+PARTIAL = ".partial-"
+LOCK = ".lock"
+KEY_LENGTH = 16
+
+
+@dataclass(frozen=True)
+class Layer:
+    """One finished folder of the cache. `recipe` tells how it was made, `made_of` of what."""
+
+    name: str
+    path: Path
+    recipe: str
+    made_of: tuple[str, ...]
+    made: str
+    size_bytes: int
+
+    @property
+    def key(self) -> str:
+        """The hash of all that went into it."""
+        return self.path.name.removeprefix(f"{self.name}-")
+
+
+def folder() -> Path:
+    """$DELAYLAB_CACHE, else $XDG_CACHE_HOME/delaylab, else ~/.cache/delaylab."""
+    given = os.environ.get("DELAYLAB_CACHE")
+    if given:
+        return Path(given).absolute()
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "delaylab"
+
+
+def digest(value: Any) -> str:
+    """A short hash of anything that JSON can say."""
+    text = json.dumps(value, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:KEY_LENGTH]
+
+
+def layers() -> list[Layer]:
+    """All finished layers, by name, the newest first."""
+    found = []
+    for about in folder().glob(f"*/{ABOUT}"):
+        try:
+            said = json.loads(about.read_text())
+            found.append(Layer(path=about.parent, **{**said, "made_of": tuple(said["made_of"])}))
+        except (OSError, ValueError, TypeError, KeyError):
+            continue  # not a layer of ours
+    found.sort(key=lambda layer: layer.made, reverse=True)
+    return sorted(found, key=lambda layer: layer.name)
+
+
+def newest(name: str, recipe: str) -> Layer | None:
+    """The last one that was made by this recipe."""
+    made = (layer for layer in layers() if (layer.name, layer.recipe) == (name, recipe))
+    return next(made, None)
+
+
+def exact(name: str, key: str) -> Layer | None:
+    """The one with this content."""
+    made = (layer for layer in layers() if (layer.name, layer.key) == (name, key))
+    return next(made, None)
+
+
+@contextmanager
+def building(progress: Progress) -> Iterator[None]:
+    """Only one process builds at a time; what one that was killed left is removed."""
+    place = folder()
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        lock = os.open(place / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    except OSError as error:
+        raise _unusable(error) from None
+    try:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            progress("waiting for another delaylab that is building", 0)
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        for left in place.glob(f"{PARTIAL}*"):
+            shutil.rmtree(left, ignore_errors=True)
+        yield
+    except OSError as error:
+        raise _unusable(error) from None
+    finally:
+        os.close(lock)
+
+
+@contextmanager
+def partial(name: str) -> Iterator[Path]:
+    """A folder to build in, below the cache; gone at the end whatever happens."""
+    path = Path(tempfile.mkdtemp(prefix=f"{PARTIAL}{name}-", dir=folder()))
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def publish(made: Path, name: str, key: str, recipe: str, made_of: list[str]) -> Layer:
+    """Give a folder that is complete its name; the caller is `building`."""
+    size = sum(path.lstat().st_size for path in made.rglob("*"))
+    now = datetime.now(UTC).isoformat()
+    layer = Layer(name, folder() / f"{name}-{key}", recipe, tuple(made_of), now, size)
+    about = {field: getattr(layer, field) for field in ("name", "recipe", "made", "size_bytes")}
+    (made / ABOUT).write_text(json.dumps({**about, "made_of": made_of}, indent=1) + "\n")
+    made.chmod(0o755)
+    shutil.rmtree(layer.path, ignore_errors=True)  # without an ABOUT it was not a layer
+    made.rename(layer.path)
+    return layer
+
+
+def clean(*, superseded_only: bool, progress: Progress) -> list[Layer]:
+    """Remove layers and nothing else: all, or those of which a newer one is there."""
+    if not folder().exists():
+        return []
+    with building(progress):
+        found = layers()
+        if superseded_only:
+            latest = {layer.name: layer for layer in reversed(found)}
+            found = [layer for layer in found if layer is not latest[layer.name]]
+        for layer in found:
+            # First out of sight, so that nobody finds half of it.
+            gone = layer.path.with_name(f"{PARTIAL}{layer.path.name}")
+            layer.path.rename(gone)
+            shutil.rmtree(gone)
+    return found
+
+
+def _unusable(error: OSError) -> NotHere:
+    place = str(folder())
+    return NotHere(
+        f"the image cache cannot be written: {error.strerror or error}",
+        place,
+        "make room or set DELAYLAB_CACHE to another folder",
+    )

@@ -1,0 +1,101 @@
+"""A root tree of a few programs, with just the shared libraries that these need."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Collection, Iterable
+from pathlib import Path
+
+from delaylab.errors import NotHere
+from delaylab.images import elf, stub
+
+LIBRARY_FOLDERS = ("lib", "lib64", "usr/lib")
+FOLDERS = {
+    "bin": 0o755,
+    "dev": 0o755,
+    "etc": 0o755,
+    "lib": 0o755,
+    "proc": 0o555,
+    "root": 0o700,
+    "run": 0o755,
+    "run/delaylab": 0o755,
+    "sbin": 0o755,
+    "sys": 0o555,
+    "tmp": 0o1777,
+    "var": 0o755,
+    "var/tmp": 0o1777,
+}
+FILES = {
+    "etc/passwd": "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/tmp:/bin/false\n",
+    "etc/group": "root:x:0:\nnogroup:x:65534:\n",
+    "etc/hosts": "127.0.0.1 localhost\n::1 localhost\n",
+    "etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files dns\n",
+}
+
+
+def make_root(root: Path) -> None:
+    """An empty system: folders, users, names. /usr is / itself."""
+    root.mkdir()
+    for name, mode in FOLDERS.items():
+        (root / name).mkdir()
+        (root / name).chmod(mode)
+    for name, text in FILES.items():
+        (root / name).write_text(text)
+    (root / "usr").symlink_to(".")
+
+
+def copy_programs(
+    unpacked: Path, root: Path, programs: Iterable[str], unused: Collection[str] = ()
+) -> None:
+    """Copy programs, by their paths in the packages, and the libraries that they need.
+
+    Of `unused` libraries there is only a stub, with the functions that the programs name.
+    """
+    wanted: list[str] = []
+    asked: set[str] = set()
+    for program in programs:
+        source = _copy(unpacked, root, program)
+        if elf.is_elf(source):
+            wanted += elf.libraries(source)
+            asked |= elf.functions(source, defined=False)
+            _copy(unpacked, root, (elf.loader(source) or program).removeprefix("/"))
+    known = _libraries(unpacked)
+    seen: set[str] = set()
+    while wanted:
+        name = wanted.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        if name not in known:
+            raise NotHere(f"the packages have no library {name}", fix="report this as a bug")
+        library = _copy(unpacked, root, known[name])
+        if name in unused:
+            given = asked & elf.functions(library, defined=True)
+            _target(root, known[name]).write_bytes(stub.library(name, sorted(given)))
+        else:
+            wanted += elf.libraries(library)
+
+
+def _libraries(unpacked: Path) -> dict[str, str]:
+    """Where in the packages each library is, by name."""
+    found: dict[str, str] = {}
+    for folder in LIBRARY_FOLDERS:
+        for path in sorted((unpacked / folder).rglob("*.so*")):
+            if path.is_file():
+                found.setdefault(path.name, path.relative_to(unpacked).as_posix())
+    return found
+
+
+def _copy(unpacked: Path, root: Path, place: str) -> Path:
+    """Copy a file (of a link, what it means) to its place in the tree; the file copied."""
+    source, target = unpacked / place, _target(root, place)
+    if not source.is_file():
+        raise NotHere(f"the packages have no /{place}", fix="report this as a bug")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(source, target)
+    target.chmod(0o755)
+    return source
+
+
+def _target(root: Path, place: str) -> Path:
+    return root / place.removeprefix("usr/")

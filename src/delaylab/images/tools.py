@@ -1,0 +1,60 @@
+"""The layer `tools`: a root tree of busybox, a shell, and the programs that loads and tests use."""
+
+from __future__ import annotations
+
+import subprocess
+import tarfile
+from pathlib import Path
+
+from delaylab.images import cpio
+from delaylab.images.programs import copy_programs, make_root
+from delaylab.images.progress import Progress
+
+# dash is the shell: busybox's own runs its applets `ping`, `ip` and `tc` before the real ones.
+PROGRAMS = {
+    "busybox": ["bin/busybox"],
+    "dash": ["bin/dash"],
+    "stress-ng": ["usr/bin/stress-ng"],
+    "iperf3": ["usr/bin/iperf3"],
+    "iputils-ping": ["bin/ping"],
+    "iproute2": ["bin/ip", "sbin/tc"],
+}
+# Libraries that programs name only for what no lab needs, such as stress-ng's stressors `ipsec-mb`
+# and `gpu`, which then say that they cannot run: 15 of 40 MB, too much of a small guest's memory.
+UNUSED = ("libIPSec_MB.so.1", "libEGL.so.1", "libGLESv2.so.2", "libgbm.so.1")
+# A kernel needs them before anything is mounted on /dev.
+DEVICES = {"dev/console": (5, 1), "dev/null": (1, 3)}
+
+
+def make(unpacked: Path, out: Path, progress: Progress) -> None:
+    """Write `rootfs` (a folder) and `tools.cpio`."""
+    progress("copying programs", 0)
+    root = out / "rootfs"
+    make_root(root)
+    programs = [path for paths in PROGRAMS.values() for path in paths]
+    copy_programs(unpacked, root, programs, UNUSED)
+    (root / "bin/sh").symlink_to("dash")
+    _link_applets(unpacked / "bin/busybox", root)
+    progress("writing the archive", 0.5)
+    cpio.write_tree(out / "tools.cpio", root, DEVICES)
+
+
+def _link_applets(busybox: Path, root: Path) -> None:
+    """Link busybox's applets, all in /bin, but for those of which the real program is there."""
+    listed = subprocess.run([busybox, "--list"], capture_output=True, text=True, check=True)
+    for applet in listed.stdout.split():
+        if not any((root / folder / applet).exists() for folder in ("bin", "sbin")):
+            (root / "bin" / applet).symlink_to("busybox")
+
+
+def write_tar(path: Path, root: Path) -> None:
+    """A root tree as a tar archive, all of it owned by root."""
+
+    def owned_by_root(member: tarfile.TarInfo) -> tarfile.TarInfo:
+        member.uid = member.gid = 0
+        member.uname = member.gname = "root"
+        member.mtime = 0
+        return member
+
+    with tarfile.open(path, "w") as archive:
+        archive.add(root, arcname=".", filter=owned_by_root)

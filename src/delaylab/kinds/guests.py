@@ -1,0 +1,40 @@
+"""What the kinds with a kernel of their own have in common."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from delaylab.plan.kind import Node
+from delaylab.spec import NodeSpec
+
+MEBIBYTE = 1 << 20
+# Where the kernel hands out real-time by group, a container in a group of its own has none of it,
+# and its probes would be late. In mounts of their own, LXC and Docker do not see that hierarchy.
+_HIDE = 'cpu=/sys/fs/cgroup/cpu; [ ! -e $cpu/cpu.rt_runtime_us ] || umount $cpu; exec "$@"'
+WITHOUT_CPU_GROUPS = ("unshare", "--mount", "sh", "-c", _HIDE, "sh")
+"""Before a command whose containers need no weight among others."""
+
+
+def setup(node: Node) -> dict[str, Any]:
+    """What the agent inside makes of its system; addresses are added by the plan."""
+    cards = [
+        {"name": card.card.name, "mac": card.card.mac, "mtu": card.card.mtu} for card in node.cards
+    ]
+    return {"op": "setup", "hostname": node.name, "interfaces": cards, "operations": []}
+
+
+def mebibytes(spec: NodeSpec, default: int) -> int:
+    """A node's memory in MiB, rounded up."""
+    return math.ceil(spec.memory.bytes / MEBIBYTE) if spec.memory else default
+
+
+def memory(spec: NodeSpec, default: int, overhead: int) -> int:
+    """What a guest takes of the machine, in bytes: its own memory and the monitor's beside it."""
+    return (mebibytes(spec, default) + overhead) * MEBIBYTE
+
+
+def init(stream: str, modules: list[str]) -> str:
+    """The end of a kernel's command line: what the agent as its init is started with."""
+    words = ["init", "--stream", stream]
+    return " ".join(words + (["--modules", ",".join(modules)] if modules else []))

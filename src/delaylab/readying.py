@@ -1,0 +1,45 @@
+"""What a plan leaves open until its lab is brought up: where images are, whether KVM works."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from delaylab import images, kvm
+from delaylab.errors import NotHere
+from delaylab.images.progress import Progress, silent
+from delaylab.plan import Plan
+from delaylab.plan.model import Agent
+
+ACCEL = re.compile(r"\{accel:(auto|kvm|tcg)\}")
+
+
+def ready(plan: Plan, progress: Progress = silent) -> tuple[Plan, list[str]]:
+    """The plan with every word filled in, images built if need be, and what to tell the user.
+
+    Raises NotHere if an image cannot be built, or if KVM is demanded and does not work.
+    """
+    notes: dict[str, None] = {}
+
+    def accelerator(wanted: re.Match[str]) -> str:
+        return _accelerator(wanted[1], notes, progress)
+
+    def filled(agent: Agent) -> Agent:
+        if agent.guest is None:
+            return agent
+        words = (ACCEL.sub(accelerator, word) for word in agent.guest.command)
+        command = tuple(images.resolve(word, progress) for word in words)
+        return replace(agent, guest=replace(agent.guest, command=command))
+
+    return replace(plan, agents=tuple(map(filled, plan.agents))), list(notes)
+
+
+def _accelerator(wanted: str, notes: dict[str, None], progress: Progress) -> str:
+    if wanted != "tcg":
+        reason = kvm.probe(progress).reason
+        if reason is None:
+            return "kvm"
+        if wanted == "kvm":
+            raise NotHere(f"KVM does not work here: {reason}", fix="say `accel: auto` or `tcg`")
+        notes[f"virtual machines run without KVM, by emulation (TCG): {reason}"] = None
+    return "tcg,thread=multi"

@@ -1,0 +1,115 @@
+"""How the clocks of guests were aligned, as words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from delaylab.analysis.clock_state import TrialClocks
+from delaylab.analysis.clocks.align import Hop
+from delaylab.analysis.clocks.check import Check
+from delaylab.analysis.clocks.fit import Part
+from delaylab.analysis.group import Group
+from delaylab.report import words
+
+# Rows that the page shows without being asked.
+SHOWN = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One pair of clocks in one stretch of a trial between steps; or why it was not aligned."""
+
+    trial: str
+    clocks: str
+    why: str
+    drift: str = ""
+    change: str = ""
+    bound: str = ""
+    residual: str = ""
+    squares: str = ""
+    reading: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Clocks:
+    """The section: one line on all trials, then row by row."""
+
+    summary: str
+    rows: list[Row]
+
+    @property
+    def many(self) -> bool:
+        """Whether the rows are too many to show at once."""
+        return len(self.rows) > SHOWN
+
+
+def clocks(groups: list[Group]) -> Clocks | None:
+    """Return what is to be said of trials with more than one clock, None if there are none."""
+    trials = [trial for group in groups for trial in group.clocks]
+    if not trials:
+        return None
+    rows = [row for trial in trials for hop in trial.alignment.hops for row in _rows(trial, hop)]
+    return Clocks(_summary(trials), rows)
+
+
+def _summary(trials: list[TrialClocks]) -> str:
+    fits = [hop.fit for trial in trials for hop in trial.alignment.hops]
+    aligned = [fit for fit in fits if fit.parts]
+    parts = [part for fit in aligned for part in fit.parts]
+    said = [f"{len(aligned)} of {len(fits)} pairs of clocks aligned"]
+    if parts:
+        drifts = sorted(abs(part.line.drift_ppm) for part in parts)
+        bound = max(fit.bound_ns for fit in aligned) / 1000
+        apart = sum(part.disagree for part in parts)
+        said += [
+            f"drift {drifts[0]:.1f} to {drifts[-1]:.1f} ppm",
+            f"largest bound ± {words.delay(bound)}",
+            f"least squares outside the bound in {apart} of {len(parts)}",
+        ]
+    found = [check for trial in trials for check in trial.checks]
+    if found:
+        agree = sum(check.agrees for check in found)
+        said.append(f"clocks read directly agree in {agree} of {len(found)}")
+    return "; ".join(said)
+
+
+def _rows(trial: TrialClocks, hop: Hop) -> list[Row]:
+    fit, name = hop.fit, trial.between(hop)
+    if not fit.parts:
+        return [Row(trial.trial, name, fit.why)]
+    pair = {fit.clock, fit.reference}
+    check = next((c for c in trial.checks if {c.clock, c.reference} == pair), None)
+    return [_row(trial.trial, name, part, check) for part in fit.parts]
+
+
+def _row(trial: str, name: str, part: Part, check: Check | None) -> Row:
+    lasted = (part.end_ns - part.start_ns) / 1e9
+    return Row(
+        trial,
+        name,
+        "",
+        drift=f"{part.line.drift_ppm:+.2f} ppm",
+        change=f"{words.signed(part.line.drift_ppm * lasted)} in {lasted:.1f} s",
+        bound=f"± {words.delay(part.bound_ns / 1000)}",
+        residual=words.delay(None if part.residual_ns is None else part.residual_ns / 1000),
+        squares=_squares(part),
+        reading=_reading(check),
+    )
+
+
+def _squares(part: Part) -> str:
+    if part.squares is None or part.apart_ns is None:
+        return "too few packets at rest"
+    apart = f"{words.delay(part.apart_ns / 1000)} apart"
+    if not part.disagree:
+        return f"within the bound, {apart}"
+    line = f"{part.squares.line.drift_ppm:+.2f} ppm"
+    return f"outside the bound: {line}, {apart}"
+
+
+def _reading(check: Check | None) -> str:
+    if check is None:
+        return "not read"
+    verdict = "agrees" if check.agrees else "disagrees"
+    off = f"{words.signed(check.error_ns / 1000)} ± {words.delay(check.within_ns / 1000)}"
+    return f"{verdict}: {off} (n {check.n})"

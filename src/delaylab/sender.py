@@ -1,0 +1,83 @@
+"""The probe's runs in a trial, and its packets and stamps as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from delaylab.instruments import READY_S, UDP_PORT, Instruments, identifier
+from delaylab.lab import Lab
+from delaylab.plan import Way
+from delaylab.spec import ProbeSpec
+from delaylab.units import Duration
+from delaylab.wireline import Session, wait_watching
+
+
+class Sender:
+    """The probe's runs, one after another, with sequence numbers that go on."""
+
+    def __init__(
+        self, lab: Lab, path: Way, probe: ProbeSpec, probe_id: int, instruments: Instruments
+    ) -> None:
+        self._session = lab.node_session(probe.sender)
+        self._path, self._probe, self._id = path, probe, probe_id
+        self._instruments = instruments
+        self._next = 0
+        self.stamps: list[pl.DataFrame] = []
+        self.packets: list[pl.DataFrame] = []
+        self.warnings: list[dict[str, str]] = []
+        self.clock = ""
+
+    def run(
+        self, phase: str, count: int, interval: Duration, watched: Sequence[Session] = ()
+    ) -> None:
+        """Send `count` packets; a failure of what listens or loads ends it at once."""
+        if count == 0:
+            return
+        self._session.start(
+            "probe",
+            probe=self._id,
+            protocol=self._probe.protocol,
+            to=self._path.target,
+            source=self._path.source,
+            port=UDP_PORT,
+            ident=identifier(self._id),
+            count=count,
+            interval_ns=interval.ns,
+            size=self._probe.size,
+            first_seq=self._next,
+            linger_ns=self._probe.late.ns,
+            late_ns=self._probe.late.ns,
+            stamps=["app", "qdisc", "stack"],
+            realtime=self._probe.realtime,
+        )
+        self._session.event(READY_S)
+        result = wait_watching(self._session, [*self._instruments.all(), *watched])
+        self._next += count
+        self.clock = result.done["clock"]
+        known = {warning["message"] for warning in self.warnings}
+        self.warnings += [
+            w for w in map(_warning, result.done["warnings"]) if w["message"] not in known
+        ]
+        self.stamps.append(result.table("stamps"))
+        packets = result.table("packets")
+        self.packets.append(
+            packets.select(
+                "probe",
+                "seq",
+                pl.lit(phase).alias("phase"),
+                "intended_ns",
+                "sent_ns",
+                (pl.col("sent_ns") - pl.col("intended_ns")).alias("slip_ns"),
+                "outcome",
+                "duplicates",
+                "reordered",
+            )
+        )
+
+
+def _warning(text: str | dict[str, str]) -> dict[str, str]:
+    if isinstance(text, dict):
+        return text
+    return {"kind": "probe", "message": text, "remedy": ""}

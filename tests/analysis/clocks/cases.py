@@ -1,0 +1,115 @@
+"""Seeded trials of guests whose clocks are known: the truth beside what was stamped."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from delaylab.analysis import segments
+from delaylab.analysis.clocks.align import Alignment
+from delaylab.dataset import Way
+from tests import synthetic
+from tests.synthetic import START, Clock, Condition, Delay, exponential, lognormal
+
+MACHINE = synthetic.CLOCK
+STATIONS = Condition().stations()
+
+
+@dataclass
+class Aligned:
+    """A trial aligned, and for each stamp of another clock its error in ns."""
+
+    condition: Condition
+    table: pl.DataFrame
+    alignment: Alignment
+    errors: dict[str, pl.Series]
+
+    @property
+    def worst_ns(self) -> float:
+        worst = [series.abs().max() for series in self.errors.values()]
+        return max((float(str(w)) for w in worst if w is not None), default=0.0)
+
+    @property
+    def within_bounds(self) -> bool:
+        """Whether every aligned stamp is within its bound (and the last ns of rounding)."""
+        return all(
+            bool(((series.abs() <= self.table[segments.bound(name)] + 1).fill_null(True)).all())
+            for name, series in self.errors.items()
+        )
+
+
+def way(condition: Condition) -> Way:
+    return Way.model_validate(synthetic.trial(condition, 0)["path"])
+
+
+def aligned(condition: Condition) -> Aligned:
+    path = way(condition)
+    table, alignment = segments.aligned(*synthetic.tables(condition), path, MACHINE)
+    clocks, condition.clocks = condition.clocks, {}
+    true = segments.packets(*synthetic.tables(condition), path)
+    condition.clocks = clocks
+    sender = condition.clock("sender.app")
+    errors = {}
+    for name in segments.columns(path):
+        if segments.bound(name) not in table.columns:
+            continue
+        truth = pl.Series(name, sender.show(true[name].to_numpy()))
+        errors[name] = table[name] - truth
+    return Aligned(condition, table, alignment, errors)
+
+
+def seeded(seed: int) -> Condition:
+    """A sender in a guest: any offset, up to 200 ppm of drift, in every second case a step.
+
+    Each direction has its own noise, exponential or log-normal, on top of a least delay of its own;
+    every fifth case has none.
+    """
+    random = np.random.default_rng(seed)
+    interval = 5_000_000
+    packets, at_rest = int(random.integers(100, 300)), 20
+    span = (packets + 2 * at_rest) * interval
+    steps: tuple[tuple[int, int], ...] = ()
+    if seed % 2:
+        size = int(random.choice([-1, 1]) * 10 ** random.uniform(4.5, 9))
+        steps = ((int(span * random.uniform(0.1, 0.9)), size),)
+    guest = Clock(
+        "realtime@guest",
+        int(random.integers(-(10**15), 10**15)),
+        float(random.uniform(-200e-6, 200e-6)),
+        steps,
+    )
+    floor = 0.0 if seed % 5 == 0 else 1.0
+    return Condition(
+        kind="qemu",
+        packets=packets,
+        at_rest=at_rest,
+        interval_ns=interval,
+        seed=seed,
+        delays={
+            ("request", "sender.vif"): _noise(random, floor),
+            ("reply", "sender.stack"): _noise(random, floor),
+            ("reply", "wire"): exponential(100),
+        },
+        clocks={"sender": guest},
+    )
+
+
+def step_of(condition: Condition) -> tuple[int, int] | None:
+    steps = condition.clock("sender.app").steps
+    return steps[0] if steps else None
+
+
+def packet_at(condition: Condition, time_ns: int) -> int:
+    """The packet that was due last at a true time."""
+    return (time_ns - START) // condition.interval_ns
+
+
+def _noise(random: np.random.Generator, floor: float) -> Delay:
+    least = floor * float(random.uniform(5, 60))
+    scale = float(random.uniform(2, 200))
+    if random.random() < 0.5:
+        return exponential(scale, least)
+    drawn = lognormal(scale, 1)
+    return lambda source, n: least + drawn(source, n)

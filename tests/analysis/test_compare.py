@@ -1,0 +1,72 @@
+"""Comparing conditions: what was put in is found, with its sign, size and surety."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from delaylab.analysis.compare import compare, compare_all, holm
+from delaylab.analysis.effects import DECILES
+from delaylab.analysis.statistics import Floats
+from tests.synthetic import queue
+
+
+def delays(seed: int, n: int = 500, mean_us: float = 100) -> Floats:
+    return queue(mean_us, correlation=0.5)(np.random.default_rng(seed), n)
+
+
+def test_a_shift_is_found_at_every_decile() -> None:
+    found = compare(delays(1) + 40, delays(2))
+    assert found.n == (500, 500)
+    assert found.medians[0] - found.medians[1] == pytest.approx(found.shift.value)
+    assert found.shift.interval[0] < 40 < found.shift.interval[1]
+    assert list(found.deciles) == list(DECILES)
+    inside = [e.interval[0] <= 40 <= e.interval[1] for e in found.deciles.values()]
+    assert sum(inside) >= 7
+    assert found.deciles[0.5].value == pytest.approx(found.shift.value)
+    assert found.delta.interval[0] > 0.3
+    assert found.p < 0.001
+
+
+def test_a_longer_tail_is_seen_in_the_upper_deciles_only() -> None:
+    base = delays(3, 2000)
+    random = np.random.default_rng(4)
+    slow = base[::-1] + np.where(random.random(len(base)) < 0.3, 500.0, 0.0)
+    found = compare(slow, base)
+    assert found.deciles[0.1].value < 30
+    assert found.deciles[0.9].interval[0] > 200
+
+
+@settings(max_examples=15, deadline=None)
+@given(seed=st.integers(0, 2**31), n=st.integers(30, 200), m=st.integers(30, 200))
+def test_turned_around_everything_changes_its_sign(seed: int, n: int, m: int) -> None:
+    a, b = delays(seed, n), delays(seed + 1, m)
+    there, back = compare(a, b), compare(b, a)
+    assert there.shift.value == pytest.approx(-back.shift.value)
+    assert there.delta.value == pytest.approx(-back.delta.value)
+    assert there.p == pytest.approx(back.p)
+    assert -1 <= there.delta.interval[0] <= there.delta.interval[1] <= 1
+
+
+def test_series_of_one_kind_differ_rarely() -> None:
+    """Autocorrelated series of one distribution: p below 5 % in about 5 of 100."""
+    low = sum(compare(delays(2 * s, 400), delays(2 * s + 1, 400)).p < 0.05 for s in range(100))
+    assert low <= 12
+
+
+def test_a_family_is_corrected_by_holm() -> None:
+    series = {"rest": delays(1), "same": delays(2), "slow": delays(3) + 50, "slower": delays(4) * 3}
+    found = compare_all(series, "rest")
+    assert list(found) == ["same", "slow", "slower"]
+    for one in found.values():
+        assert one.p <= one.p_holm <= min(1, 3 * one.p) + 1e-12
+    assert found["slower"].p_holm < 0.001
+    assert found["same"].p_holm > 0.05
+    assert compare_all({"rest": delays(1)}, "rest") == {}
+
+
+def test_holm_is_that_of_the_book() -> None:
+    assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+    assert holm([]) == []
