@@ -2,10 +2,10 @@
 #![allow(unsafe_code)]
 
 pub mod boot;
-pub mod carrier;
 pub mod clock;
 pub mod ethtool;
 pub mod filter;
+pub mod links;
 pub mod memory;
 pub mod mount;
 pub mod namespace;

@@ -26,6 +26,14 @@ WANTED = (
     "sch_netem",
     "sch_tbf",
     "xen_netfront",
+    # For Xen's driver domain.
+    "xen_privcmd",
+    "xenfs",
+    "xen_evtchn",
+    "xen_gntdev",
+    "xen_gntalloc",
+    "xen_netback",
+    "bridge",
 )
 
 

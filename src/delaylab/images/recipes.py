@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from delaylab import hosts
-from delaylab.images import apt, cpio, kernel, modules, tools
+from delaylab.images import apt, cpio, kernel, modules, tools, xen_tools
 from delaylab.images.cache import digest
 from delaylab.images.progress import Progress
 
 AGENT_NAME = "delaylab-agent"
 AGENT_PLACE = f"sbin/{AGENT_NAME}"
+DOMAIN_KERNEL, DOMAIN_INITRD = "lib/delaylab/domu-kernel", "lib/delaylab/domu-initrd"
 Parts = Mapping[str, Path]
 
 
@@ -93,6 +94,20 @@ def _initrd_of(kernel_layer: str) -> Callable[[Parts, Path, Progress], None]:
     return make
 
 
+def _dom0(parts: Parts, out: Path, progress: Progress) -> None:
+    """Write `initrd`: a guest's, Xen's tools, and in it a domain's own kernel and initrd."""
+    progress("joining archives", 0)
+    with (out / "initrd").open("wb") as initrd:
+        for part in (parts["full"] / "initrd", parts["xen-tools"] / "xen.cpio"):
+            with part.open("rb") as source:
+                shutil.copyfileobj(source, initrd)
+        archive = cpio.Writer(initrd)
+        archive.folder("lib/delaylab")
+        archive.file(DOMAIN_KERNEL, (parts["kernel-full"] / "vmlinuz").read_bytes())
+        archive.file(DOMAIN_INITRD, (parts["full"] / "initrd").read_bytes())
+        archive.close()
+
+
 def _kernel(name: str, flavour: str) -> FromPackages:
     form = [1, flavour, modules.WANTED]
     return FromPackages(name, form, lambda: kernel.package(flavour), kernel.make)
@@ -123,5 +138,12 @@ RECIPES: dict[str, Recipe] = {
         _guest("cloud", "kernel-cloud"),
         _guest("full", "kernel-full"),
         _guest("uml", "kernel-uml"),
+        FromPackages(
+            "xen-tools",
+            [1, xen_tools.PROGRAMS, xen_tools.scripts()],
+            xen_tools.packages,
+            xen_tools.make,
+        ),
+        Assembled("xen", 1, ("kernel-full", "full", "xen-tools"), _dom0),
     )
 }
