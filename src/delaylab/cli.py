@@ -193,9 +193,11 @@ def up(
 ) -> None:
     """Bring a lab up; it stays until `down`."""
     from delaylab import lab, spec
+    from delaylab.verbs.images import bar
     from delaylab.verbs.labs import print_labs
 
-    started = lab.start(spec.load_lab(lab_file), name=name)
+    with bar(Console(stderr=True)) as progress:
+        started = lab.start(spec.load_lab(lab_file), name=name, progress=progress)
     if as_json:
         _print_json(started.describe())
     else:
@@ -298,11 +300,18 @@ def image(
 
 
 @app.command()
-def doctor(as_json: Json = False) -> None:
-    """Say what this machine can run, and for the rest why not and what to do."""
+def doctor(
+    kind: Annotated[
+        list[str] | None, typer.Option("--kind", help="Try only this kind; may be repeated.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Say what this machine can run and what that costs; for the rest why not, what to do."""
     from delaylab.verbs import doctor as verb
+    from delaylab.verbs.images import bar
 
-    checks = verb.examine()
+    with bar(Console(stderr=True)) as progress:
+        checks = verb.examine(kind, progress)
     if as_json:
         _print_json(verb.as_json(checks))
     else:

@@ -123,6 +123,51 @@ def test_a_scale_that_is_not_there_names_those_that_are() -> None:
         list(combinations(study_from(parse(STUDY, "study.yaml")), "huge"))
 
 
+def at_scale(more: str, scale: str = "small") -> list[dict[str, str]]:
+    text = STUDY.replace("scales:\n", f"scales:\n  small:\n{more}", 1)
+    found = combinations(study_from(parse(text, "study.yaml")), scale)
+    return [combination.levels for combination in found]
+
+
+def test_a_scale_may_run_blocks_of_levels_instead_of_all() -> None:
+    design = "    design: [{environment: [netns]}, {load: [rest]}]\n"
+    assert at_scale(design) == [
+        {"environment": "native", "load": "rest"},
+        {"environment": "netns", "load": "rest"},
+        {"environment": "netns", "load": "cpu"},
+        {"environment": "netns", "load": "network"},
+    ]
+    assert len(at_scale(design, "paper")) == 6
+
+
+def test_a_scale_may_say_a_level_anew() -> None:
+    text = STUDY.replace(
+        "scales:\n", "scales:\n  small: {factors.load.cpu: [{cpu: 1, on: noisy}]}\n", 1
+    )
+    study = study_from(parse(text, "study.yaml"))
+    workers = {
+        scale: {load.workers for each in combinations(study, scale) for load in each.loads}
+        for scale in ("small", "paper")
+    }
+    assert workers == {"small": {0, 1}, "paper": {0, 2}}
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        ("    design: [{load: [hurricane]}]\n", "no level 'hurricane'"),
+        ("    design: [{loud: [cpu]}]\n", "no factor 'loud'"),
+        ("    design: [cpu]\n", "a design is a list of blocks"),
+        ("    factors.load.gpu: []\n", "no level 'gpu'"),
+        ("    factors.load.cpu: [{gpu: 1, on: noisy}]\n", "unknown field 'gpu'"),
+    ],
+)
+def test_a_scale_that_cannot_be_is_refused_with_its_line(more: str, says: str) -> None:
+    with pytest.raises(BadInput, match=says) as caught:
+        at_scale(more)
+    assert str(caught.value).startswith("study.yaml:")
+
+
 def test_yaml_words_for_truth_stay_words() -> None:
     assert parse("{on: off, yes: no, date: 2020-01-01}", "x").data == {
         "on": "off",
@@ -139,7 +184,11 @@ def test_every_shipped_study_has_only_combinations_that_can_be(name: str, scale:
     expected = 1
     for levels in study.spec.factors.values():
         expected *= len(levels)
-    assert len(made) == expected
+    assert len({tuple(each.levels.values()) for each in made}) == len(made)
+    if "design" in study.spec.scales.get(scale, {}):
+        assert 0 < len(made) < expected
+    else:
+        assert len(made) == expected
 
 
 def test_the_paper_scale_is_the_papers() -> None:

@@ -62,10 +62,11 @@ def test_a_tap_gives_the_stamps_of_a_packet_ring(joined: Pair, ip: int, protocol
     assert_same_instants(agreeing(stamps, ring, 50), arriving=REQUEST)
 
 
+@pytest.mark.parametrize("mode", ["socket", "packet"])
 @pytest.mark.parametrize("ip", [4, 6])
 @pytest.mark.parametrize("protocol", ["icmp", "udp"])
-def test_packet_mode_gives_the_stamps_of_a_packet_ring(
-    joined: Pair, ip: int, protocol: str
+def test_a_fast_sender_gives_the_stamps_of_a_packet_ring(
+    joined: Pair, ip: int, protocol: str, mode: str
 ) -> None:
     port = 5001 if protocol == "udp" else 0
     wanted = {"protocol": protocol, "ip": ip, "port": port}
@@ -79,25 +80,40 @@ def test_packet_mode_gives_the_stamps_of_a_packet_ring(
             responder.start(reflect)
         slow.start(tap("ring", "left", filter=wanted, tcx=False))
         answer = sender.run(
-            probe(to=address(ip, 2), protocol=protocol, port=port, mode="packet", count=50)
+            probe(
+                to=address(ip, 2),
+                protocol=protocol,
+                port=port,
+                mode=mode,
+                count=500,
+                batch=8,
+                interval_ns=0,
+                stamps=["app", "stack"],
+            )
         )
         ring = slow.stop().tables["stamps"].select(*KEY, "time_ns")
     assert answer.done is not None
     assert answer.done["by"] == "tcx"
-    assert answer.tables["packets"]["outcome"].to_list() == ["replied"] * 50
+    assert answer.tables["packets"]["outcome"].to_list() == ["replied"] * 500
     stamps = answer.tables["stamps"].filter(pl.col("point").cast(pl.String) == "stack")
-    assert_same_instants(agreeing(stamps.select(*KEY, "time_ns"), ring, 50), arriving=REPLY)
+    assert_same_instants(agreeing(stamps.select(*KEY, "time_ns"), ring, 500), arriving=REPLY)
 
 
 @pytest.mark.parametrize("tcx", [True, False])
-def test_packet_mode_accounts_for_every_packet_either_way(joined: Pair, tcx: bool) -> None:
-    """Duplicated and lost replies are told, whichever way they come."""
+@pytest.mark.parametrize("mode", ["socket", "packet"])
+def test_a_closed_loop_accounts_for_every_packet_either_way(
+    joined: Pair, mode: str, tcx: bool
+) -> None:
+    """Lost packets are told, whichever way replies come."""
     drop = "-p icmp --icmp-type echo-request -m statistic --mode nth --every 5 --packet 0 -j DROP"
     with joined.agent(joined.left) as sender:
         run("iptables", "-A", "INPUT", *drop.split(), namespace=joined.right)
-        answer = sender.run(probe(mode="packet", count=100, interval_ns=100_000, tcx=tcx))
+        answer = sender.run(
+            probe(mode=mode, count=100, interval_ns=0, tcx=tcx, stamps=["app", "stack"])
+        )
+    slow = {"packet": "ring", "socket": "socket"}
     assert answer.done is not None
-    assert answer.done["by"] == ("tcx" if tcx else "ring")
+    assert answer.done["by"] == ("tcx" if tcx else slow[mode])
     outcomes = answer.tables["packets"]["outcome"].value_counts()
     assert dict(outcomes.iter_rows()) == {"replied": 80, "lost": 20}
 

@@ -32,6 +32,7 @@ volatile const struct settings SETTINGS = {};
 struct probe {
 	__u32 id;
 	__u32 seq;
+	__u8 ttl; /* or hop limit */
 };
 
 static __always_inline int udp_leg(const __be16 *udp)
@@ -72,6 +73,7 @@ static __always_inline int ipv4_leg(const __u8 *ip, const void *end, struct prob
 		return OTHER;
 	if (ip[9] != SETTINGS.protocol || *(const __be16 *)(ip + 6) & bpf_htons(0x3fff))
 		return OTHER;
+	probe->ttl = ip[8];
 	return transport_leg(ip + (ip[0] & 15) * 4, end, probe);
 }
 
@@ -82,6 +84,7 @@ static __always_inline int ipv6_leg(const __u8 *ip, const void *end, struct prob
 	/* Extension headers are walked by the reader. */
 	if (ip[6] == 0 || ip[6] == 43 || ip[6] == 60)
 		return UNPARSED;
+	probe->ttl = ip[7];
 	return ip[6] == SETTINGS.protocol ? transport_leg(ip + IPV6, end, probe) : OTHER;
 }
 

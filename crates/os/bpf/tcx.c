@@ -4,7 +4,7 @@
 
 #define SNAP 128
 
-/* As `Event` in src/tcx.rs. */
+/* A packet that a tap saw; as `Event` in src/tcx_tap.rs. */
 struct event {
 	__u64 time_ns;
 	__u32 length;   /* of `data` */
@@ -12,6 +12,15 @@ struct event {
 	__u32 outgoing;
 	__u32 tai;      /* whether the time is CLOCK_TAI, else CLOCK_REALTIME */
 	__u8 data[SNAP];
+};
+
+/* A reply that a sender takes; as `Event` in src/tcx_sender.rs. */
+struct reply {
+	__u64 time_ns;
+	__u32 seq;
+	__u8 ttl;
+	__u8 tai;
+	__u16 reserved;
 };
 
 struct {
@@ -55,10 +64,10 @@ static __always_inline int count_drop(void)
 	return 0;
 }
 
-/* Puts the packet into the ring; returns whether there was room. */
-static __always_inline int record(struct __sk_buff *skb, int outgoing, int flags)
+/* Puts a packet into the ring. What comes in has the stamp that every socket gets too, once the kernel
+ * takes stamps. */
+static __always_inline int record(struct __sk_buff *skb, int outgoing)
 {
-	/* What comes in has the stamp that every packet socket gets too, once the kernel takes stamps. */
 	__u64 received_ns = outgoing ? 0 : skb->tstamp;
 	struct event *event = bpf_ringbuf_reserve(&EVENTS, sizeof(*event), 0);
 	__u32 length = skb->len < SNAP ? skb->len : SNAP;
@@ -75,7 +84,27 @@ static __always_inline int record(struct __sk_buff *skb, int outgoing, int flags
 		bpf_ringbuf_discard(event, BPF_RB_NO_WAKEUP);
 		return count_drop();
 	}
-	bpf_ringbuf_submit(event, flags);
+	bpf_ringbuf_submit(event, BPF_RB_NO_WAKEUP);
+	return 0;
+}
+
+/* Puts a reply into the ring; returns whether there was room. */
+static __always_inline int give(struct __sk_buff *skb, const struct probe *probe)
+{
+	struct reply *reply = bpf_ringbuf_reserve(&EVENTS, sizeof(*reply), 0);
+	__u64 received_ns = skb->tstamp;
+	const volatile __u64 *asleep;
+	__u32 key = 0;
+
+	if (!reply)
+		return count_drop();
+	reply->time_ns = received_ns ? received_ns : bpf_ktime_get_tai_ns();
+	reply->seq = probe->seq;
+	reply->ttl = probe->ttl;
+	reply->tai = received_ns == 0;
+	reply->reserved = 0;
+	asleep = bpf_map_lookup_elem(&ASLEEP, &key);
+	bpf_ringbuf_submit(reply, asleep && *asleep ? 0 : BPF_RB_NO_WAKEUP);
 	return 1;
 }
 
@@ -86,7 +115,7 @@ int tap_incoming(struct __sk_buff *skb)
 	struct probe probe;
 
 	if (leg_of(skb, &probe) != OTHER)
-		record(skb, 0, BPF_RB_NO_WAKEUP);
+		record(skb, 0);
 	return TCX_NEXT;
 }
 
@@ -97,7 +126,7 @@ int tap_outgoing(struct __sk_buff *skb)
 	struct probe probe;
 
 	if (leg_of(skb, &probe) != OTHER)
-		record(skb, 1, BPF_RB_NO_WAKEUP);
+		record(skb, 1);
 	return TCX_NEXT;
 }
 
@@ -106,13 +135,8 @@ SEC("classifier")
 int take_reply(struct __sk_buff *skb)
 {
 	struct probe probe;
-	__u32 key = 0;
-	const volatile __u64 *asleep;
 
-	if (leg_of(skb, &probe) != REPLY)
-		return TCX_NEXT;
-	asleep = bpf_map_lookup_elem(&ASLEEP, &key);
-	return record(skb, 0, asleep && *asleep ? 0 : BPF_RB_NO_WAKEUP) ? TCX_DROP : TCX_NEXT;
+	return leg_of(skb, &probe) == REPLY && give(skb, &probe) ? TCX_DROP : TCX_NEXT;
 }
 
 /* A sender: the time at which a request went out, if it is the packet's first. */

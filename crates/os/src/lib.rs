@@ -13,7 +13,7 @@ pub mod netlink;
 pub mod pipe;
 pub mod poll;
 pub mod process;
-pub mod qdisc;
+pub mod query;
 pub mod report;
 pub mod ring;
 pub mod ring_blocks;

@@ -3,6 +3,7 @@
 
 use crate::filter::{Match, Transport};
 use crate::tcx_shared::Shared;
+use aya::maps::ring_buf::RingBufItem;
 use aya::maps::{Array, IterableMap, MapData, RingBuf};
 use aya::programs::links::FdLink;
 use aya::programs::tc::TcAttachOptions;
@@ -121,6 +122,17 @@ impl Programs {
         let dropped = counter.get(&0, 0).map_err(refused)?;
         Ok(u32::try_from(dropped).unwrap_or(u32::MAX))
     }
+}
+
+/// A record in the ring, of the program that was attached.
+///
+/// # Panics
+/// If it is not of the type's size: program and reader are of two makes.
+pub(crate) fn record<'a, T: Pod>(item: &'a RingBufItem<'_>) -> &'a T {
+    assert_eq!(item.len(), size_of::<T>(), "the program and its reader are of one make");
+    // SAFETY: the record is as long as a T, which may hold any bytes; records in a ring are aligned to 8
+    // bytes, and nothing here is aligned to more.
+    unsafe { &*item.as_ptr().cast::<T>() }
 }
 
 /// An error with its causes in one line.

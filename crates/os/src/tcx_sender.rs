@@ -3,19 +3,45 @@
 
 use crate::clock;
 use crate::filter::Match;
-use crate::qdisc;
-use crate::ring::{Captured, pending_error};
-use crate::tcx::{Programs, Sender};
+use crate::query;
+use crate::ring::pending_error;
+use crate::tcx::{self, Programs, Sender};
 use crate::tcx_shared::Shared;
-use crate::tcx_tap::{drain, sentinel};
+use crate::tcx_tap::sentinel;
+use aya::Pod;
 use aya::maps::{MapData, RingBuf};
 use aya::programs::links::FdLink;
 use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
-/// Bytes that the ring holds: some 25 000 replies.
-const RING: u32 = 4 << 20;
+/// Bytes that the ring holds: some 20 000 replies. A larger one would leave the CPU's cache.
+const RING: u32 = 512 << 10;
+
+/// As `struct reply` in `bpf/tcx.c`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Event {
+    time_ns: u64,
+    seq: u32,
+    ttl: u8,
+    tai: u8,
+    reserved: u16,
+}
+
+// SAFETY: plain integers without padding.
+unsafe impl Pod for Event {}
+
+/// A reply that has come to the interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reply {
+    /// The probe's sequence number.
+    pub seq: u32,
+    /// Time to live or hop limit.
+    pub ttl: u8,
+    /// When the kernel saw it, in ns since the Unix epoch.
+    pub time_ns: i64,
+}
 
 /// The programs at work for one probe.
 pub struct TcxSender {
@@ -33,7 +59,7 @@ impl TcxSender {
     /// Takes the replies to a sender's packets and notes when these go out, from now on. An interface with
     /// a queue is refused: its packets would be noted before they have waited there, not after.
     pub fn open(interface: u32, wanted: &Match, sender: &Sender) -> io::Result<Self> {
-        if qdisc::has_queue(interface)? {
+        if query::has_queue(interface)? {
             return Err(io::Error::other("the interface has a queue"));
         }
         let sentinel = sentinel(interface)?;
@@ -60,8 +86,17 @@ impl TcxSender {
     }
 
     /// Hands up to `limit` replies that have come to `take`; returns how many there were.
-    pub fn drain(&mut self, limit: usize, take: impl FnMut(Captured<'_>)) -> usize {
-        let taken = drain(&mut self.replies, self.interface, limit, self.tai_ahead_ns, take);
+    pub fn drain(&mut self, limit: usize, mut take: impl FnMut(Reply)) -> usize {
+        let mut taken = 0;
+        while taken < limit
+            && let Some(item) = self.replies.next()
+        {
+            let event: &Event = tcx::record(&item);
+            let ahead_ns = if event.tai == 0 { 0 } else { self.tai_ahead_ns };
+            let time_ns = event.time_ns as i64 - ahead_ns;
+            take(Reply { seq: event.seq, ttl: event.ttl, time_ns });
+            taken += 1;
+        }
         if taken > 0 {
             self.asleep.set(0, 0);
         }

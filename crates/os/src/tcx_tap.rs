@@ -3,10 +3,11 @@
 
 use crate::clock;
 use crate::filter::Match;
-use crate::qdisc;
+use crate::query;
 use crate::ring::{self, Captured, pending_error};
 use crate::stamp;
-use crate::tcx::{Programs, Sender};
+use crate::tcx::{self, Programs, Sender};
+use aya::Pod;
 use aya::maps::{MapData, RingBuf};
 use aya::programs::links::FdLink;
 use std::fmt;
@@ -24,6 +25,7 @@ const SNAP: usize = 128;
 
 /// As `struct event` in `bpf/tcx.c`.
 #[repr(C)]
+#[derive(Clone, Copy)]
 struct Event {
     time_ns: u64,
     length: u32,
@@ -32,6 +34,9 @@ struct Event {
     tai: u32,
     data: [u8; SNAP],
 }
+
+// SAFETY: plain integers without padding.
+unsafe impl Pod for Event {}
 
 /// A tap on one interface, in both directions.
 pub struct TcxTap {
@@ -47,7 +52,7 @@ impl TcxTap {
     /// Captures what passes the filter from now on. An interface with a queue is refused: what goes out
     /// would be seen before it has waited there, not after.
     pub fn open(interface: u32, wanted: &Match) -> io::Result<Self> {
-        if qdisc::has_queue(interface)? {
+        if query::has_queue(interface)? {
             return Err(io::Error::other("the interface has a queue"));
         }
         let sentinel = sentinel(interface)?;
@@ -69,9 +74,22 @@ impl TcxTap {
     }
 
     /// Hands every packet in the ring to `take`; returns how many there were.
-    pub fn drain(&mut self, take: impl FnMut(Captured<'_>)) -> io::Result<usize> {
+    pub fn drain(&mut self, mut take: impl FnMut(Captured<'_>)) -> io::Result<usize> {
         pending_error(self.fd())?;
-        Ok(drain(&mut self.events, self.interface, usize::MAX, clock::tai_ahead_ns()?, take))
+        let tai_ahead_ns = clock::tai_ahead_ns()?;
+        let mut packets = 0;
+        while let Some(item) = self.events.next() {
+            let event: &Event = tcx::record(&item);
+            take(Captured {
+                data: &event.data[..(event.length as usize).min(SNAP)],
+                original: event.original,
+                time_ns: event.time_ns as i64 - if event.tai == 0 { 0 } else { tai_ahead_ns },
+                outgoing: event.outgoing != 0,
+                interface: self.interface,
+            });
+            packets += 1;
+        }
+        Ok(packets)
     }
 
     /// How many packets found the ring full, so far.
@@ -92,30 +110,4 @@ pub(crate) fn sentinel(interface: u32) -> io::Result<OwnedFd> {
     stamp::keep_receive_stamps_on(socket.as_fd())?;
     ring::bind(socket.as_fd(), interface, NOBODY)?;
     Ok(socket)
-}
-
-/// Hands up to `limit` packets in a ring to `take`; returns how many there were.
-pub(crate) fn drain(
-    events: &mut RingBuf<MapData>,
-    interface: u32,
-    limit: usize,
-    tai_ahead_ns: i64,
-    mut take: impl FnMut(Captured<'_>),
-) -> usize {
-    for packets in 0..limit {
-        let Some(item) = events.next() else { return packets };
-        assert_eq!(item.len(), size_of::<Event>(), "the program and its reader are of one make");
-        // SAFETY: the record is as long as an Event, which may hold any bytes; records in the ring
-        // are aligned to 8 bytes like one.
-        let event = unsafe { &*item.as_ptr().cast::<Event>() };
-        let time_ns = event.time_ns as i64 - if event.tai == 0 { 0 } else { tai_ahead_ns };
-        take(Captured {
-            data: &event.data[..(event.length as usize).min(SNAP)],
-            original: event.original,
-            time_ns,
-            outgoing: event.outgoing != 0,
-            interface,
-        });
-    }
-    limit
 }

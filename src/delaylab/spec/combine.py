@@ -8,11 +8,11 @@ from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any
 
-from delaylab.errors import BadInput
 from delaylab.spec.check import check_lab
 from delaylab.spec.expand import expand, expand_loads
 from delaylab.spec.expand import names as names_in
 from delaylab.spec.lab import LabSpec
+from delaylab.spec.scale import scaled
 from delaylab.spec.source import Document, Location, validate
 from delaylab.spec.study import LoadSpec, ProbeSpec, StudySpec
 
@@ -48,34 +48,29 @@ class StudyFile:
 
 
 def combinations(study: StudyFile, scale: str) -> Iterator[Combination]:
-    """Every combination of levels, in the order of the file; BadInput for one that cannot be."""
-    spec = study.spec
-    scaled = _scale(study, scale)
-    for names in itertools.product(*spec.factors.values()):
-        levels = dict(zip(spec.factors, names, strict=True))
-        lab, probe = deepcopy(study.lab_data), deepcopy(scaled)
+    """Every combination of levels that a scale runs, in the order of the file.
+
+    BadInput for one that cannot be.
+    """
+
+    def change(root: dict[str, Any], path: str, value: Any, at: Location) -> None:
+        _change(root, path, value, study.document, at)
+
+    this = scaled(study.spec, study.document, scale, change)
+    for names in itertools.product(*this.factors.values()):
+        levels = dict(zip(this.factors, names, strict=True))
+        if not this.runs(levels):
+            continue
+        lab, probe = deepcopy(study.lab_data), deepcopy(this.probe)
         loads: list[LoadSpec] = []
         for factor, level in levels.items():
-            content = spec.factors[factor][level]
+            content = this.factors[factor][level]
             if isinstance(content, list):
                 loads += content
                 continue
             for path, value in content.items():
-                at: Location = ("factors", factor, level, path)
-                _change({**lab, "probe": probe}, path, value, study.document, at)
+                change({**lab, "probe": probe}, path, value, ("factors", factor, level, path))
         yield _checked(study, levels, lab, probe, tuple(loads))
-
-
-def _scale(study: StudyFile, scale: str) -> dict[str, Any]:
-    probe = dict(study.document.data["probe"])
-    if scale not in study.spec.scales:
-        if scale == "quick":
-            return probe
-        known = ", ".join(dict.fromkeys(("quick", *study.spec.scales)))
-        raise BadInput(f"study {study.spec.study!r} has no scale {scale!r}", fix=f"scales: {known}")
-    for path, value in study.spec.scales[scale].items():
-        _change({"probe": probe}, path, value, study.document, ("scales", scale, path))
-    return probe
 
 
 def _change(root: dict[str, Any], path: str, value: Any, document: Document, at: Location) -> None:

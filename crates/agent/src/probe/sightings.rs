@@ -14,6 +14,7 @@ use delaylab_proto::Failure;
 use delaylab_wire::{Leg, MAGIC, parse};
 use nix::errno::Errno;
 use std::io;
+use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 
 /// Packets that the packet ring holds: a tenth of a second at 160 000 a second.
@@ -32,20 +33,10 @@ pub enum Sightings {
 impl Sightings {
     pub fn open(request: &Request, route: &Route) -> io::Result<Self> {
         let to = request.destination().map_err(|failure| io::Error::other(failure.to_string()))?;
-        let (ident, port) = (route.ident, route.port);
-        let transport = match request.protocol {
-            Protocol::Icmp => Transport::Icmp(ident),
-            Protocol::Udp => Transport::Udp(port),
-        };
-        let ip = if to.is_ipv4() { 4 } else { 6 };
-        let wanted = Match { transport, ip, probe: request.probe, magic: MAGIC, snap: 128 };
-        let port = if request.protocol == Protocol::Udp { ident } else { 0 };
-        let sender = Sender { port, first_seq: request.first_seq, count: request.count };
-        if request.tcx
-            && let Ok(programs) = TcxSender::open(route.interface, &wanted, &sender)
-        {
+        if let Some(programs) = programs(request, route.interface, to, route.ident) {
             return Ok(Self::Tcx(Box::new(programs)));
         }
+        let ident = route.ident;
         let filter = route::filter(request, to.ip(), ident, MAGIC, request.probe);
         FrameRing::open(route.interface, &filter, RING, request.wanted().stack).map(Self::Ring)
     }
@@ -60,20 +51,16 @@ impl Sightings {
 
     /// Notes when the packets at places `first..end`, which the kernel has taken, went out.
     pub fn note_sent(&self, log: &mut Log, first: u32, end: u32) {
-        let Self::Tcx(programs) = self else { return };
-        for place in first..end {
-            if let Some(time) = programs.sent_ns(place) {
-                log.note_transmit(place, Step::Stack, time);
-            }
+        if let Self::Tcx(programs) = self {
+            note_sent(programs, log, first, end);
         }
     }
 
     /// Takes what has come; returns how many packets there were.
     pub fn take(&mut self, log: &mut Log, port: u16) -> usize {
-        let take = |frame: Captured<'_>| note(log, &frame, port);
         match self {
-            Self::Tcx(programs) => programs.drain(DRAIN, take),
-            Self::Ring(ring) => ring.drain(DRAIN, take),
+            Self::Tcx(programs) => take_replies(programs, log),
+            Self::Ring(ring) => ring.drain(DRAIN, |frame| note(log, &frame, port)),
         }
     }
 
@@ -103,6 +90,49 @@ impl Sightings {
             Self::Ring(ring) => ring.dropped(),
         }
     }
+}
+
+/// A sender's programs at an interface, if they may be tried and the kernel lets them in.
+pub fn programs(
+    request: &Request,
+    interface: u32,
+    to: SocketAddr,
+    ident: u16,
+) -> Option<TcxSender> {
+    if !request.tcx {
+        return None;
+    }
+    let (transport, port) = match request.protocol {
+        Protocol::Icmp => (Transport::Icmp(ident), 0),
+        Protocol::Udp => (Transport::Udp(to.port()), ident),
+    };
+    let ip = if to.is_ipv4() { 4 } else { 6 };
+    let wanted = Match { transport, ip, probe: request.probe, magic: MAGIC, snap: 128 };
+    let sender = Sender { port, first_seq: request.first_seq, count: request.count };
+    TcxSender::open(interface, &wanted, &sender).ok()
+}
+
+/// Notes when the packets at places `first..end`, which the kernel has taken, went out.
+pub fn note_sent(programs: &TcxSender, log: &mut Log, first: u32, end: u32) {
+    for place in first..end {
+        if let Some(time) = programs.sent_ns(place) {
+            log.note_transmit(place, Step::Stack, time);
+        }
+    }
+}
+
+/// Takes replies from the programs; returns how many there were.
+pub fn take_replies(programs: &mut TcxSender, log: &mut Log) -> usize {
+    let mut now = realtime_ns();
+    programs.drain(DRAIN, |reply| {
+        // One look at the clock does for those that were there by then.
+        if reply.time_ns > now {
+            now = realtime_ns();
+        }
+        if let Some(place) = log.place_of_seq(reply.seq) {
+            log.note_reply(place, Some(reply.time_ns), Some(reply.ttl), now);
+        }
+    })
 }
 
 fn note(log: &mut Log, frame: &Captured<'_>, port: u16) {

@@ -1,0 +1,82 @@
+"""What a scale changes: the probe, a level said anew, and which combinations are run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from delaylab.errors import BadInput
+from delaylab.spec.source import Document, Location, validate
+from delaylab.spec.study import Level, StudySpec
+
+Change = Callable[[dict[str, Any], str, Any, Location], None]
+Block = dict[str, list[str]]
+DESIGN = "design"
+
+
+@dataclass(frozen=True)
+class Scaled:
+    """A study at one scale: its probe as plain data, its factors, and the blocks of its design."""
+
+    probe: dict[str, Any]
+    factors: dict[str, dict[str, Level]]
+    design: list[Block]
+
+    def runs(self, levels: dict[str, str]) -> bool:
+        """Tell whether a combination of levels is part of the design; without one all are."""
+        return not self.design or any(
+            all(levels[factor] in chosen for factor, chosen in block.items())
+            for block in self.design
+        )
+
+
+def scaled(spec: StudySpec, document: Document, scale: str, change: Change) -> Scaled:
+    """Return the study at a scale; BadInput for a scale that is not there or cannot be.
+
+    A scale's entries are paths into the probe, `factors.FACTOR.LEVEL` with the level as it is at
+    this scale, and `design`: blocks of levels, of which every combination is run. A factor that a
+    block leaves out has all its levels in it.
+    """
+    probe = dict(document.data["probe"])
+    if scale not in spec.scales:
+        if scale == "quick":
+            return Scaled(probe, spec.factors, [])
+        known = ", ".join(dict.fromkeys(("quick", *spec.scales)))
+        raise BadInput(f"study {spec.study!r} has no scale {scale!r}", fix=f"scales: {known}")
+    factors = {name: dict(levels) for name, levels in document.data.get("factors", {}).items()}
+    design: list[Block] = []
+    for path, value in spec.scales[scale].items():
+        at: Location = ("scales", scale, path)
+        if path == DESIGN:
+            design = _design(value, spec, document, at)
+        elif path.startswith("factors."):
+            _, factor, level = (*path.split(".", 2), "", "")[:3]
+            _known(factor, level, spec, document, at)
+            factors[factor][level] = value
+        else:
+            change({"probe": probe}, path, value, at)
+    said = replace(document, data={**document.data, "factors": factors})
+    return Scaled(probe, validate(StudySpec, said).factors, design)
+
+
+def _design(value: Any, spec: StudySpec, document: Document, at: Location) -> list[Block]:
+    blocks = value if isinstance(value, list) else [value]
+    found: list[Block] = []
+    for index, block in enumerate(blocks):
+        if not isinstance(block, dict) or not all(isinstance(v, list) for v in block.values()):
+            fix = "- {factor: [level, level], factor: [level]}"
+            raise document.refuse("a design is a list of blocks", (*at, index), fix)
+        for factor, levels in block.items():
+            for level in levels:
+                _known(factor, str(level), spec, document, (*at, index, factor))
+        found.append({factor: [str(level) for level in levels] for factor, levels in block.items()})
+    return found
+
+
+def _known(factor: str, level: str, spec: StudySpec, document: Document, at: Location) -> None:
+    if factor not in spec.factors:
+        raise document.refuse(f"no factor {factor!r}", at, ", ".join(spec.factors))
+    if level not in spec.factors[factor]:
+        known = ", ".join(spec.factors[factor])
+        raise document.refuse(f"factor {factor!r} has no level {level!r}", at, known)
