@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from delaylab import hosts
-from delaylab.images import apt, cpio, kernel, modules, tools
+from delaylab.images import apt, cpio, kernel, modules, tools, xen
 from delaylab.images.cache import digest
 from delaylab.images.progress import Progress
 
 AGENT_NAME = "delaylab-agent"
 AGENT_PLACE = f"sbin/{AGENT_NAME}"
+GUEST_PLACE = f"{modules.FOLDER}/guest"
 Parts = Mapping[str, Path]
 
 
@@ -77,6 +78,20 @@ def _container(parts: Parts, out: Path, progress: Progress) -> None:
     tools.write_tar(out / "rootfs.tar", root)
 
 
+def _driver_domain(parts: Parts, out: Path, progress: Progress) -> None:
+    """Write `initrd`: the driver domain's, in which the guests' kernel and initrd are files."""
+    progress("joining archives", 0)
+    archives = ["tools/tools", "xen/xen", "kernel-full/dom0", "agent/agent"]
+    with (out / "initrd").open("wb") as initrd:
+        for layer, archive in (name.split("/") for name in archives):
+            initrd.write((parts[layer] / f"{archive}.cpio").read_bytes())
+        guest = cpio.Writer(initrd)
+        guest.folder(GUEST_PLACE)
+        guest.file(f"{GUEST_PLACE}/kernel", (parts["kernel-cloud"] / "vmlinuz").read_bytes())
+        guest.file(f"{GUEST_PLACE}/initrd", (parts["cloud"] / "initrd").read_bytes())
+        guest.close()
+
+
 def _initrd_of(kernel_layer: str) -> Callable[[Parts, Path, Progress], None]:
     def make(parts: Parts, out: Path, progress: Progress) -> None:
         """Write `initrd`: the kernel unpacks archives that follow each other as one.
@@ -94,7 +109,7 @@ def _initrd_of(kernel_layer: str) -> Callable[[Parts, Path, Progress], None]:
 
 
 def _kernel(name: str, flavour: str) -> FromPackages:
-    form = [1, flavour, modules.WANTED]
+    form = [2, flavour, modules.WANTED, modules.DRIVER_DOMAIN]
     return FromPackages(name, form, lambda: kernel.package(flavour), kernel.make)
 
 
@@ -123,5 +138,12 @@ RECIPES: dict[str, Recipe] = {
         _guest("cloud", "kernel-cloud"),
         _guest("full", "kernel-full"),
         _guest("uml", "kernel-uml"),
+        FromPackages("xen", [1, xen.OWN, xen.STORE, xen.FOLDERS, xen.VIF], xen.packages, xen.make),
+        Assembled(
+            "dom0",
+            1,
+            ("tools", "xen", "kernel-full", "agent", "kernel-cloud", "cloud"),
+            _driver_domain,
+        ),
     )
 }
