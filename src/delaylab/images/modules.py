@@ -26,14 +26,16 @@ WANTED = (
     "sch_netem",
     "sch_tbf",
     "xen_netfront",
-    # For Xen's driver domain.
+)
+# What a Xen driver domain needs beside them.
+DRIVER_DOMAIN = (
     "xen_privcmd",
     "xenfs",
     "xen_evtchn",
     "xen_gntdev",
     "xen_gntalloc",
-    "xen_netback",
     "bridge",
+    "xen_netback",
 )
 
 

@@ -97,15 +97,20 @@ def _initrd_of(kernel_layer: str) -> Callable[[Parts, Path, Progress], None]:
 def _dom0(parts: Parts, out: Path, progress: Progress) -> None:
     """Write `initrd`: a guest's, Xen's tools, and in it a domain's own kernel and initrd."""
     progress("joining archives", 0)
+    archives = [
+        ("tools", "tools"),
+        ("kernel-full", "dom0"),
+        ("agent", "agent"),
+        ("xen-tools", "xen"),
+    ]
     with (out / "initrd").open("wb") as initrd:
-        for part in (parts["full"] / "initrd", parts["xen-tools"] / "xen.cpio"):
-            with part.open("rb") as source:
-                shutil.copyfileobj(source, initrd)
-        archive = cpio.Writer(initrd)
-        archive.folder("lib/delaylab")
-        archive.file(DOMAIN_KERNEL, (parts["kernel-full"] / "vmlinuz").read_bytes())
-        archive.file(DOMAIN_INITRD, (parts["full"] / "initrd").read_bytes())
-        archive.close()
+        for layer, archive in archives:
+            initrd.write((parts[layer] / f"{archive}.cpio").read_bytes())
+        inside = cpio.Writer(initrd)
+        inside.folder("lib/delaylab")
+        inside.file(DOMAIN_KERNEL, (parts["kernel-cloud"] / "vmlinuz").read_bytes())
+        inside.file(DOMAIN_INITRD, (parts["cloud"] / "initrd").read_bytes())
+        inside.close()
 
 
 def _kernel(name: str, flavour: str) -> FromPackages:
@@ -144,6 +149,11 @@ RECIPES: dict[str, Recipe] = {
             xen_tools.packages,
             xen_tools.make,
         ),
-        Assembled("xen", 1, ("kernel-full", "full", "xen-tools"), _dom0),
+        Assembled(
+            "xen",
+            2,
+            ("tools", "kernel-full", "agent", "xen-tools", "kernel-cloud", "cloud"),
+            _dom0,
+        ),
     )
 }
