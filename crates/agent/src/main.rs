@@ -4,11 +4,11 @@ mod call;
 mod counters;
 mod exec;
 mod fabric;
+mod fields;
 mod init;
 mod line;
 mod listen;
 mod mux;
-
 mod probe;
 mod reflect;
 mod relay;

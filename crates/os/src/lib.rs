@@ -3,6 +3,7 @@
 
 pub mod boot;
 pub mod clock;
+pub mod control;
 pub mod ethtool;
 pub mod filter;
 pub mod links;
@@ -10,6 +11,7 @@ pub mod memory;
 pub mod mount;
 pub mod namespace;
 pub mod netlink;
+mod option;
 pub mod pipe;
 pub mod poll;
 pub mod process;

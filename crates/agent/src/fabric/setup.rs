@@ -14,7 +14,7 @@ use super::batch::{Batch, Verb};
 use super::local::{self, Local};
 use super::message;
 use super::plan::{Mac, Operation};
-use crate::serve::fields;
+use crate::fields::fields;
 use crate::session::Session;
 
 /// How long a network card may take to find its link.
