@@ -10,6 +10,7 @@ import pytest
 SOURCE = Path(__file__).parent.parent / "src" / "delaylab"
 ORDER = [
     "errors",
+    "guests",
     "version",
     "units",
     "spec",

@@ -8,26 +8,60 @@ fail() { printf 'setup: %s\n' "$*" >&2; exit 3; }
 
 # program:package
 system_tools=(cc:gcc python3:python3 ping:iputils-ping ip:iproute2 stress-ng:stress-ng iperf3:iperf3)
+# What node kinds need. Without one of them delaylab works; `delaylab doctor` says what is missing.
+kind_tools=(lxc-start:lxc dockerd:docker.io qemu-system-x86_64:qemu-system-x86 linux.uml:user-mode-linux)
 rust_wanted=1.95
 
-missing_packages() {
+# missing PROGRAM:PACKAGE …: the packages of those programs that are not there.
+missing() {
   local entry
-  for entry in "${system_tools[@]}"; do
+  for entry in "$@"; do
     command -v "${entry%%:*}" >/dev/null 2>&1 || [ -x "/usr/sbin/${entry%%:*}" ] || echo "${entry##*:}"
   done
+}
+
+missing_packages() {
+  missing "${system_tools[@]}"
   python3 -c 'import venv, ensurepip' 2>/dev/null || echo python3-venv
   [ -e /usr/include/stdio.h ] || echo libc6-dev
 }
 
+can_install() { [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; }
+
+apt_install() {
+  apt-get update -qq
+  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >/dev/null
+}
+
 install_packages() {
-  local packages=("$@")
-  if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
-    say "installing system packages: ${packages[*]}"
-    apt-get update -qq
-    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${packages[@]}" >/dev/null
-  else
-    fail "these packages are missing: ${packages[*]}. As root: apt-get install ${packages[*]}"
+  can_install || fail "these packages are missing: $*. As root: apt-get install $*"
+  say "installing system packages: $*"
+  apt_install "$@"
+}
+
+# Packages start their services when they are installed (dockerd, lxc-net's bridge), unless a policy
+# forbids it. delaylab starts what it needs for each lab, and stops it again.
+install_kinds() {
+  can_install || {
+    say "some node kinds will not run without: $*. As root: apt-get install --no-install-recommends $*"
+    return
+  }
+  say "installing what node kinds need, without starting any service: $*"
+  local policy=/usr/sbin/policy-rc.d
+  if [ -e "$policy" ]; then
+    apt_install "$@"
+    return
   fi
+  trap 'rm -f /usr/sbin/policy-rc.d' EXIT
+  printf '#!/bin/sh\nexit 101\n' >"$policy"
+  chmod +x "$policy"
+  apt_install "$@" || say "they could not be installed; delaylab works without those kinds"
+  rm -f "$policy"
+  trap - EXIT
+  # Nor at the next boot; only services that came just now.
+  [ -d /run/systemd/system ] || return 0
+  case " $* " in *" docker.io "*) systemctl disable --quiet docker.service docker.socket ;; esac
+  case " $* " in *" lxc "*) systemctl disable --quiet lxc.service lxc-net.service ;; esac
 }
 
 check_rust() {
@@ -68,6 +102,8 @@ setup_agent() {
 
 mapfile -t packages < <(missing_packages)
 [ ${#packages[@]} -eq 0 ] || install_packages "${packages[@]}"
+mapfile -t packages < <(missing "${kind_tools[@]}")
+[ ${#packages[@]} -eq 0 ] || install_kinds "${packages[@]}"
 check_python
 check_rust
 setup_python

@@ -47,6 +47,14 @@ class FileKind(StrEnum):
     STUDY = "study"
 
 
+class ImageAction(StrEnum):
+    """What `image` can do."""
+
+    LIST = "list"
+    BUILD = "build"
+    CLEAN = "clean"
+
+
 def _print_json(value: Any) -> None:
     sys.stdout.write(json.dumps(value, indent=2) + "\n")
 
@@ -185,9 +193,11 @@ def up(
 ) -> None:
     """Bring a lab up; it stays until `down`."""
     from delaylab import lab, spec
+    from delaylab.verbs.images import bar
     from delaylab.verbs.labs import print_labs
 
-    started = lab.start(spec.load_lab(lab_file), name=name)
+    with bar(Console(stderr=True)) as progress:
+        started = lab.start(spec.load_lab(lab_file), name=name, progress=progress)
     if as_json:
         _print_json(started.describe())
     else:
@@ -257,11 +267,51 @@ def down(
 
 
 @app.command()
-def doctor(as_json: Json = False) -> None:
-    """Say what this machine can run, and for the rest why not and what to do."""
-    from delaylab.verbs import doctor as verb
+def image(
+    action: Annotated[
+        ImageAction, typer.Argument(metavar="[list|build|clean]", help="List, unless told.")
+    ] = ImageAction.LIST,
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME …]", help="build: these only.")
+    ] = None,
+    old: Annotated[
+        bool, typer.Option("--old", help="clean: keep the newest of each; for no lab that is up.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """What containers and virtual machines boot: made once from the distribution's packages."""
+    from delaylab import images
+    from delaylab.verbs import images as verb
 
-    checks = verb.examine()
+    if (names and action != ImageAction.BUILD) or (old and action != ImageAction.CLEAN):
+        raise BadInput("names are for `image build`, --old is for `image clean`")
+    if action == ImageAction.BUILD:
+        layers = verb.build(names or [], Console(stderr=True))
+    elif action == ImageAction.CLEAN:
+        layers = verb.clean(Console(stderr=True), old=old)
+    else:
+        layers = images.layers()
+    if as_json:
+        _print_json(verb.as_json(layers))
+    elif action == ImageAction.CLEAN:
+        console.print(f"removed: {', '.join(one.path.name for one in layers) or 'nothing'}")
+    else:
+        verb.print_layers(layers, console)
+
+
+@app.command()
+def doctor(
+    kind: Annotated[
+        list[str] | None, typer.Option("--kind", help="Try only this kind; may be repeated.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Say what this machine can run and what that costs; for the rest why not, what to do."""
+    from delaylab.verbs import doctor as verb
+    from delaylab.verbs.images import bar
+
+    with bar(Console(stderr=True)) as progress:
+        checks = verb.examine(kind, progress)
     if as_json:
         _print_json(verb.as_json(checks))
     else:

@@ -113,11 +113,13 @@ class Load(_Record):
 
 
 class Tap(_Record):
-    """What a capture point saw and what it had to drop."""
+    """What a capture point saw and what it had to drop, and what captured: programs at the
+    interface's hooks, or a packet ring (as all did before there were two)."""
 
     point: str
     packets: int
     dropped: int
+    by: Literal["tcx", "ring"] = "ring"
 
 
 class ClockReading(_Record):

@@ -60,6 +60,7 @@ def _boot(progress: Progress) -> Probed:
         theirs.close()
         try:
             said = _first_words(ours, began + DEADLINE_S)
+            ended = machine.poll() is not None
         finally:
             machine.kill()
         assert machine.stderr is not None
@@ -67,7 +68,7 @@ def _boot(progress: Progress) -> Probed:
     took = time.monotonic() - began
     if READY in said:
         return Probed(None, took)
-    if complaint:
+    if ended and complaint:
         return Probed(complaint[-1], took)
     return Probed(f"a guest on it does not boot within {DEADLINE_S:.0f} s", took)
 

@@ -22,7 +22,7 @@ import yaml
 
 from delaylab.errors import DelaylabError, NotHere
 from delaylab.lab import Lab
-from delaylab.spec import LoadSpec
+from delaylab.spec import CONTAINERS, MACHINES, LoadSpec
 from delaylab.wireline import AgentError, Frame, FrameKind, Session
 
 START_DEADLINE_S = 20
@@ -37,6 +37,9 @@ _STRESSORS = {
     "disk": ("--hdd", "{n}", "--hdd-bytes", "64m", "--temp-path", "/var/tmp"),
     "memory": ("--vm", "{n}", "--vm-bytes", "256m"),
 }
+_IN_A_MACHINE = {"--vm-bytes": "40%", "--hdd-bytes": "16m", "--temp-path": "/tmp"}
+"""A virtual machine has little memory, and its disk is a part of it."""
+_IN_A_CONTAINER = {"--temp-path": "/tmp"}
 _DISPATCHED = re.compile(rb"dispatching hogs")
 _LISTENING = re.compile(rb"Server listening")
 _FLOWS = (re.compile(rb"\[TX-C\].*sec"), re.compile(rb"\[RX-C\].*sec"))
@@ -112,8 +115,7 @@ def running(lab: Lab, loads: tuple[LoadSpec, ...]) -> Iterator[Running]:
 @contextmanager
 def _stressor(lab: Lab, load: LoadSpec, state: Running) -> Iterator[None]:
     session = lab.node_session(load.on)
-    options = [part.format(n=load.workers) for part in _STRESSORS[load.what]]
-    argv = ["stress-ng", *options, "--metrics", "--yaml", "/dev/stdout"]
+    argv = ["stress-ng", *_options(lab, load), "--metrics", "--yaml", "/dev/stdout"]
     output = _start(session, argv, (_DISPATCHED,))
     state.sessions.append(session)
     yield
@@ -123,12 +125,22 @@ def _stressor(lab: Lab, load: LoadSpec, state: Running) -> Iterator[None]:
     session.close()
 
 
+def _options(lab: Lab, load: LoadSpec) -> list[str]:
+    """A stressor's options, within what its node has."""
+    options = [part.format(n=load.workers) for part in _STRESSORS[load.what]]
+    kind = lab.spec.nodes[load.on].kind
+    own = _IN_A_MACHINE if kind in MACHINES else _IN_A_CONTAINER if kind in CONTAINERS else {}
+    for position, option in enumerate(options[:-1]):
+        options[position + 1] = own.get(option, options[position + 1])
+    return options
+
+
 @contextmanager
 def _network(lab: Lab, load: LoadSpec, state: Running) -> Iterator[None]:
     assert load.to is not None
     link = _shared_link(lab, load)
     address = {node: _address(lab, node, link) for node in (load.on, load.to)}
-    port = str(20_000 + zlib.crc32(lab.name.encode()) % 20_000)
+    port = str(20_000 + zlib.crc32(f"{lab.name}/{load.on}".encode()) % 20_000)
     server, client = lab.node_session(load.to), lab.node_session(load.on)
     listen = ["iperf3", "--server", "--bind", address[load.to], "--port", port, "--forceflush"]
     _start(server, listen, (_LISTENING,))

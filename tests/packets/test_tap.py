@@ -21,10 +21,11 @@ def tap(point: str, interface: str, **fields: Any) -> dict[str, Any]:
     return request | {"filter": wanted | fields.pop("filter", {})} | fields
 
 
+@pytest.mark.parametrize("by", ["tcx", "ring"])
 @pytest.mark.parametrize("ip", [4, 6])
 @pytest.mark.parametrize("protocol", ["icmp", "udp"])
 def test_a_tap_sees_every_packet_between_the_stamps_of_the_sender(
-    joined: Pair, ip: int, protocol: str
+    joined: Pair, ip: int, protocol: str, by: str
 ) -> None:
     port = 5001 if protocol == "udp" else 0
     wanted = {"protocol": protocol, "ip": ip, "port": port}
@@ -36,13 +37,20 @@ def test_a_tap_sees_every_packet_between_the_stamps_of_the_sender(
         if port:
             reflect = {"op": "reflect", "port": port, "ip": ip, "stamps": False, "probe": 0}
             responder.start(reflect)
-        watcher.start(tap("far", "right", filter=wanted))
+        watcher.start(tap("far", "right", filter=wanted, tcx=by == "tcx"))
         # Another probe's packets, which the tap must not see.
         sender.run(probe(to=address(ip, 2), protocol=protocol, port=port, probe=8, count=5))
         answer = sender.run(probe(to=address(ip, 2), protocol=protocol, port=port))
         seen = watcher.stop()
     assert seen.done is not None
-    far = {"point": "far", "packets": 100, "dropped": 0, "unparsed": 0, "repeated": 0}
+    far: dict[str, object] = {
+        "point": "far",
+        "packets": 100,
+        "dropped": 0,
+        "unparsed": 0,
+        "repeated": 0,
+    }
+    far["by"] = by
     assert seen.done["interfaces"] == [far]
     both = pl.concat(
         table.with_columns(pl.col("point").cast(pl.String))
@@ -106,11 +114,12 @@ def test_a_full_disk_is_an_error_that_names_the_file(joined: Pair) -> None:
     assert "No space left" in answer.error["why"]
 
 
-def test_packets_that_find_the_ring_full_are_counted(joined: Pair) -> None:
+@pytest.mark.parametrize("by", ["tcx", "ring"])
+def test_packets_that_find_the_ring_full_are_counted(joined: Pair, by: str) -> None:
     """A tap that does not run for as long as its ring is too small for."""
     count = 100_000
     with joined.agent(joined.left) as sender, joined.agent(joined.right) as watcher:
-        watcher.start(tap("far", "right"))
+        watcher.start(tap("far", "right", tcx=by == "tcx"))
         watcher.process.send_signal(signal.SIGSTOP)
         try:
             answer = sender.run(probe(count=count, interval_ns=0, stamps=["app"]))
@@ -121,6 +130,7 @@ def test_packets_that_find_the_ring_full_are_counted(joined: Pair) -> None:
     assert answer.done["replied"] == count
     assert seen.done is not None
     (far,) = seen.done["interfaces"]
+    assert far["by"] == by
     assert far["dropped"] > 0, "the ring must have been full"
     assert far["packets"] + far["dropped"] == 2 * count
     assert len(seen.tables["stamps"]) == far["packets"]

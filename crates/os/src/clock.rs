@@ -12,6 +12,18 @@ pub fn realtime_ns() -> i64 {
     time.tv_sec * 1_000_000_000 + time.tv_nsec
 }
 
+/// How far `CLOCK_TAI` is ahead of `CLOCK_REALTIME`, in ns: whole leap seconds, 0 where nobody told
+/// the kernel (adjtimex(2)).
+pub fn tai_ahead_ns() -> io::Result<i64> {
+    // SAFETY: all zeros is a valid timex, which asks for no change.
+    let mut state: libc::timex = unsafe { std::mem::zeroed() };
+    // SAFETY: `state` is a valid place for the answer.
+    if unsafe { libc::adjtimex(&raw mut state) } < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(i64::from(state.tai) * 1_000_000_000)
+}
+
 /// This kernel's clock by name: `realtime@` and the first 8 digits of the boot id, so that two
 /// stamps are of one clock exactly if their kernels are one.
 pub fn name() -> io::Result<String> {

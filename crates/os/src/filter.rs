@@ -173,7 +173,8 @@ impl Program {
 }
 
 impl Match {
-    fn protocol(&self) -> u32 {
+    /// The number of the transport's protocol.
+    pub(crate) fn protocol(&self) -> u32 {
         match (self.transport, self.ip) {
             (Transport::Udp(_), _) => 17,
             (Transport::Icmp(_), 4) => 1,

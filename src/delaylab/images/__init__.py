@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 from delaylab.errors import BadInput, NotHere
@@ -10,10 +11,24 @@ from delaylab.images.build import build, find
 from delaylab.images.cache import Layer, clean, folder, layers
 from delaylab.images.progress import Progress, silent
 
-__all__ = ["IMAGES", "Layer", "build", "clean", "folder", "layers", "require", "resolve"]
+__all__ = [
+    "IMAGES",
+    "Layer",
+    "Progress",
+    "build",
+    "clean",
+    "folder",
+    "is_built",
+    "layers",
+    "layers_of",
+    "require",
+    "resolve",
+    "silent",
+]
 
 # Image -> word -> layer and file in it.
 IMAGES: dict[str, dict[str, tuple[str, str]]] = {
+    "agent": {"program": ("agent", "delaylab-agent")},
     "container": {"rootfs": ("container", "rootfs"), "tar": ("container", "rootfs.tar")},
     "cloud": {
         "kernel": ("kernel-cloud", "vmlinux"),
@@ -30,6 +45,16 @@ IMAGES: dict[str, dict[str, tuple[str, str]]] = {
 REFERENCE = re.compile(r"\{image:([^/}]*)/([^}]*)\}")
 
 
+def layers_of(names: Iterable[str]) -> list[str]:
+    """The layers whose files these images are."""
+    return sorted({layer for name in names for layer, _ in IMAGES[name].values()})
+
+
+def is_built(name: str) -> bool:
+    """Whether `require` would have nothing to build."""
+    return all(find(layer) for layer in layers_of([name]))
+
+
 def require(name: str, progress: Progress = silent) -> dict[str, Path]:
     """The files of an image, built first if they are not in the cache.
 
@@ -37,11 +62,10 @@ def require(name: str, progress: Progress = silent) -> dict[str, Path]:
     """
     if name not in IMAGES:
         raise BadInput(f"no image {name!r}", fix=f"one of {', '.join(IMAGES)}")
-    wanted = {layer for layer, _ in IMAGES[name].values()}
-    found = {layer: find(layer) for layer in wanted}
+    found = {layer: find(layer) for layer in layers_of([name])}
     if not all(found.values()):
         try:
-            found.update(build(wanted, progress, newer=False))
+            found.update(build(found, progress, newer=False))
         except NotHere as error:
             error.where = error.where or f"image {name}"
             raise

@@ -41,9 +41,10 @@ def architecture() -> str:
 
 
 def closure(names: Sequence[str]) -> list[str]:
-    """These packages and all that they depend on."""
+    """These packages, then all that they depend on."""
     listed = _run(["apt-cache", "depends", "--recurse", *DEPENDENCIES_ONLY, *names])
-    return sorted({line for line in listed.splitlines() if re.match(r"[a-z0-9]", line)})
+    others = {line for line in listed.splitlines() if re.match(r"[a-z0-9]", line)} - {*names}
+    return [*names, *sorted(others)]
 
 
 def depends(name: str, prefix: str) -> str:
@@ -56,13 +57,13 @@ def depends(name: str, prefix: str) -> str:
 
 
 def look_up(names: Sequence[str]) -> list[Package]:
-    """The versions that would be fetched now."""
+    """The versions that would be fetched now, in the order of their names here."""
     listed = _run(["apt-get", "--print-uris", "download", *names])
     packages = []
     for line in URI_LINE.finditer(listed):
         name, version, _ = unquote(line["file"]).removesuffix(".deb").rsplit("_", 2)
         packages.append(Package(name, version, line["digest"], int(line["size"])))
-    return sorted(packages, key=lambda package: package.name)
+    return sorted(packages, key=lambda package: names.index(package.name))
 
 
 def fetch(packages: Sequence[Package], into: Path, progress: Progress) -> None:
@@ -86,9 +87,9 @@ def fetch(packages: Sequence[Package], into: Path, progress: Progress) -> None:
 
 def _download(names: Sequence[str], into: Path, progress: Progress) -> None:
     progress("downloading", 0)
-    command = ["apt-get", "-q", "-o", "APT::Status-Fd=1", "-o", "APT::Sandbox::User=root"]
+    options = ["-q", "-o", "APT::Status-Fd=1", "-o", "APT::Sandbox::User=root"]
     process = subprocess.Popen(
-        [_program("apt-get"), *command[1:], "download", *names],
+        [_program("apt-get"), *options, "download", *names],
         cwd=into,
         env=_environment(),
         stdin=subprocess.DEVNULL,

@@ -6,7 +6,6 @@ All belongs to root, without being root; times are 0, so that the same files giv
 
 from __future__ import annotations
 
-import os
 import stat
 from collections.abc import Mapping
 from pathlib import Path
@@ -54,8 +53,8 @@ class Writer:
         inode = self._inode if mode else 0
         encoded = name.encode() + b"\0"
         links, owner, time, checksum = 1, 0, 0, 0
-        fields = (inode, mode, owner, owner, links, time, len(content), 0, 0)
-        fields = (*fields, *device, len(encoded), checksum)
+        about = (inode, mode, owner, owner, links, time, len(content), 0, 0)
+        fields = (*about, *device, len(encoded), checksum)
         self._write(MAGIC + b"".join(b"%08x" % field for field in fields) + encoded)
         self._pad(WORD)
         self._write(content)
@@ -78,7 +77,7 @@ def write_tree(
         for found in sorted(root.rglob("*")):
             name, mode = str(found.relative_to(root)), found.lstat().st_mode
             if stat.S_ISLNK(mode):
-                archive.link(name, os.readlink(found))
+                archive.link(name, str(found.readlink()))
             elif stat.S_ISDIR(mode):
                 archive.folder(name, stat.S_IMODE(mode))
             else:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from elftools.elf.dynamic import DynamicSection
 from elftools.elf.elffile import ELFFile
-from elftools.elf.sections import SymbolTableSection
+from elftools.elf.sections import StringTableSection, SymbolTableSection
+from elftools.elf.segments import InterpSegment
 
 MAGIC = b"\x7fELF"
 
@@ -21,15 +22,20 @@ def is_elf(path: Path) -> bool:
 def libraries(path: Path) -> list[str]:
     """The names of the shared libraries that a program or a library needs."""
     with path.open("rb") as file:
-        dynamic = (one for one in ELFFile(file).iter_sections() if isinstance(one, DynamicSection))
-        return [tag.needed for section in dynamic for tag in section.iter_tags("DT_NEEDED")]
+        elf = ELFFile(file)
+        dynamic, strings = (elf.get_section_by_name(name) for name in (".dynamic", ".dynstr"))
+        if not isinstance(dynamic, DynamicSection) or not isinstance(strings, StringTableSection):
+            return []
+        return [strings.get_string(tag["d_val"]) for tag in dynamic.iter_tags("DT_NEEDED")]
 
 
 def loader(path: Path) -> str | None:
     """The absolute path of the loader that the kernel starts a dynamic program with."""
     with path.open("rb") as file:
-        segments = ELFFile(file).iter_segments("PT_INTERP")
-        return next((segment.get_interp_name() for segment in segments), None)
+        for segment in ELFFile(file).iter_segments("PT_INTERP"):
+            if isinstance(segment, InterpSegment):
+                return segment.get_interp_name()
+    return None
 
 
 def functions(path: Path, *, defined: bool) -> set[str]:

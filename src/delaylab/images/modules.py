@@ -1,4 +1,4 @@
-"""The few kernel modules that a guest of a lab can need, as an archive that its first root gains."""
+"""The few kernel modules that a guest of a lab can need, as an archive for its first root."""
 
 from __future__ import annotations
 

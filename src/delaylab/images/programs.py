@@ -87,7 +87,7 @@ def _libraries(unpacked: Path) -> dict[str, str]:
 
 
 def _copy(unpacked: Path, root: Path, place: str) -> Path:
-    """Copy a file, or that which a link means, to its place in the tree: the file in the package."""
+    """Copy a file (of a link, what it means) to its place in the tree; the file copied."""
     source, target = unpacked / place, _target(root, place)
     if not source.is_file():
         raise NotHere(f"the packages have no /{place}", fix="report this as a bug")

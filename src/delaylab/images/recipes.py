@@ -13,7 +13,8 @@ from delaylab.images import apt, cpio, kernel, modules, tools
 from delaylab.images.cache import digest
 from delaylab.images.progress import Progress
 
-AGENT_PLACE = "sbin/delaylab-agent"
+AGENT_NAME = "delaylab-agent"
+AGENT_PLACE = f"sbin/{AGENT_NAME}"
 Parts = Mapping[str, Path]
 
 
@@ -49,8 +50,10 @@ class Assembled:
 
 
 def _agent(parts: Parts, out: Path, progress: Progress) -> None:
-    """Write `agent.cpio`: the agent, which is also a guest's init."""
-    agent = hosts.agent_path().read_bytes()
+    """Write `delaylab-agent` and `agent.cpio`, where it is a virtual machine's init as well."""
+    shutil.copy(hosts.agent_path(), out / AGENT_NAME)
+    (out / AGENT_NAME).chmod(0o755)
+    agent = (out / AGENT_NAME).read_bytes()
     with (out / "agent.cpio").open("wb") as file:
         archive = cpio.Writer(file)
         archive.folder("sbin")
@@ -115,7 +118,7 @@ RECIPES: dict[str, Recipe] = {
         FromPackages(
             "kernel-uml", [1, modules.WANTED], lambda: ["user-mode-linux"], kernel.make_uml
         ),
-        Assembled("agent", 1, (), _agent, _agent_hash),
+        Assembled("agent", 2, (), _agent, _agent_hash),
         Assembled("container", 1, ("tools",), _container, _agent_hash),
         _guest("cloud", "kernel-cloud"),
         _guest("full", "kernel-full"),

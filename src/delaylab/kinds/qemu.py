@@ -10,7 +10,7 @@ from delaylab.spec import NodeSpec
 PROGRAM = "qemu-system-x86_64"
 PORT = "delaylab"
 MEMORY_MIB = 160
-OVERHEAD_MIB = 110
+OVERHEAD_MIB = 140
 BOOT_DEADLINE_MS = 120_000
 DEVICES = {"virtio": "virtio-net-pci", "rtl8139": "rtl8139"}
 """QEMU's names of the cards, where they are not ours."""

@@ -9,7 +9,7 @@ from delaylab.spec import NodeSpec
 
 PROGRAM = "linux.uml"
 MEMORY_MIB = 160
-OVERHEAD_MIB = 10
+OVERHEAD_MIB = 120
 BOOT_DEADLINE_MS = 60_000
 
 
@@ -35,6 +35,10 @@ class Uml(Kind):
             setup=guests.setup(node),
         )
         return Agent(node_agent(node.name), node.network, cpus=node.cpus, guest=guest)
+
+    def no_send_stamp(self, spec: NodeSpec) -> str | None:
+        """The vector driver takes none (no skb_tx_timestamp())."""
+        return "User-Mode Linux's vector driver takes no stamp on sending"
 
     def memory(self, spec: NodeSpec) -> int:
         """Its own, and what the emulator takes beside it."""

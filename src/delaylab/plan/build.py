@@ -56,7 +56,7 @@ def build(
     for index, addresses in enumerate(assign(lab, stacks)):
         network.add_link(index, addresses)
     agents = [
-        replace(agent, cgroup=rights.root and (bool(agent.cpus) or accounting))
+        replace(agent, cgroup=rights.root and (agent.cgroup or bool(agent.cpus) or accounting))
         for agent in _agents(name, lab, kinds, network)
     ]
     interfaces: dict[str, tuple[Interface, ...]] = {

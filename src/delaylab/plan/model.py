@@ -7,6 +7,7 @@ from typing import Any
 
 NEW = "new"
 MACHINE = "machine"
+GUEST = "guest"
 WIRE = "wire"
 
 

@@ -7,12 +7,22 @@ from pathlib import Path
 from delaylab.spec.check import HERE, check_lab, host_of, link_name
 from delaylab.spec.combine import Combination, StudyFile, combinations
 from delaylab.spec.expand import expand
-from delaylab.spec.lab import HostSpec, LabSpec, LinkSpec, NodeSpec, UplinkSpec
+from delaylab.spec.lab import (
+    CONTAINERS,
+    MACHINES,
+    HostSpec,
+    LabSpec,
+    LinkSpec,
+    NodeSpec,
+    UplinkSpec,
+)
 from delaylab.spec.source import Document, Location, parse, read, validate
 from delaylab.spec.study import LoadSpec, ProbeSpec, StudySpec
 
 __all__ = [
+    "CONTAINERS",
     "HERE",
+    "MACHINES",
     "Combination",
     "Document",
     "HostSpec",

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import os
 import shutil
-import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
-from delaylab import hosts, trial
-from delaylab.errors import DelaylabError
+from delaylab import hosts
+from delaylab.errors import BadInput, DelaylabError
+from delaylab.images.progress import Progress, silent
 from delaylab.kinds import KINDS
 from delaylab.plan import Rights
-from delaylab.spec import Combination, LabSpec, ProbeSpec
-from delaylab.units import Duration
+from delaylab.verbs import trying
 
 POINT_MEANING = {
     "sender.app": "user space, before the send and after the receive call",
@@ -48,12 +47,17 @@ class Check:
     detail: str = ""
     why_not: str = ""
     fix: str = ""
+    measured: dict[str, float | None] = field(default_factory=dict)
 
 
-def examine() -> list[Check]:
-    """Try everything; takes a few seconds."""
+def examine(kinds: list[str] | None = None, progress: Progress = silent) -> list[Check]:
+    """Try everything, or of the kinds only these; virtual machines take seconds each."""
+    unknown = [name for name in kinds or () if name not in KINDS]
+    if unknown:
+        raise BadInput(f"no kind {unknown[0]!r}", "--kind", f"one of {', '.join(KINDS)}")
     rights = Rights.mine()
-    return [*_agent(), *_kinds_and_points(rights), *_rights(rights), *_tools()]
+    tried = _kinds_and_points(rights, kinds or list(KINDS), progress)
+    return [*_agent(), *tried, *_rights(rights), *_tools()]
 
 
 def _agent() -> list[Check]:
@@ -66,56 +70,33 @@ def _agent() -> list[Check]:
     return [Check("agent", "delaylab-agent", True, f"version {version}, {hosts.agent_path()}")]
 
 
-def _kinds_and_points(rights: Rights) -> list[Check]:
-    checks, seen, failure = [], set[str](), ""
-    for name, kind in KINDS.items():
-        started = time.monotonic()
-        try:
-            recording = trial.run(_combination(name, "icmp"), probe_id=1)
-        except DelaylabError as error:
-            failure = str(error)
-            checks.append(Check("kind", name, False, why_not=failure, fix=error.fix))
-            continue
-        seen |= set(recording.stamps["point"].unique())
-        detail = f"lab up, probed and down in {time.monotonic() - started:.1f} s"
-        reason = kind.can_run(rights, True)
-        if reason:
-            detail += f"; on this machine's own interfaces: no, {reason}"
-        checks.append(Check("kind", name, True, detail))
-    try:
-        seen |= set(trial.run(_combination("netns", "udp"), probe_id=2).stamps["point"].unique())
-    except DelaylabError as error:
-        failure = str(error)
+def _kinds_and_points(rights: Rights, kinds: list[str], progress: Progress) -> list[Check]:
+    tried = [trying.kind(name, rights, progress) for name in kinds]
+    checks = [_kind(one, rights) for one in tried]
+    answering = trying.kind("netns", rights, progress, "udp")
+    seen = answering.points.union(*(one.points for one in tried))
+    failures = [one.why_not for one in (*tried, answering) if not one.usable]
+    why = failures[-1] if failures else "the kernel gave no stamp"
     for point, meaning in POINT_MEANING.items():
-        why = failure or "the kernel gave no stamp"
         checks.append(Check("point", point, point in seen, meaning, "" if point in seen else why))
     return checks
 
 
-def _combination(kind: str, protocol: str) -> Combination:
-    lab = LabSpec.model_validate(
-        {
-            "lab": "doctor",
-            "hosts": {"near": {}, "far": {}},
-            "nodes": {
-                "probe": {"kind": kind, "host": "near"},
-                "echo": {"kind": "netns", "host": "far"},
-            },
-            "links": [{"join": ["probe", "echo"], "name": "lan"}],
-        }
-    )
-    probe = ProbeSpec.model_validate(
-        {
-            "from": "probe",
-            "to": "echo",
-            "protocol": protocol,
-            "count": 20,
-            "interval": Duration(2_000_000),
-            "at_rest": 0,
-            "late": Duration(200_000_000),
-        }
-    )
-    return Combination({}, lab, (), probe)
+def _kind(one: trying.Tried, rights: Rights) -> Check:
+    if not one.usable:
+        return Check("kind", one.kind, False, why_not=one.why_not, fix=one.fix)
+    figures = [f"up in {one.boot_s:.2f} s"]
+    if one.memory_mib is not None:
+        figures.append(f"{one.memory_mib:.1f} MiB")
+    if one.rtt_us is not None:
+        figures.append(f"its user sees an RTT of {one.rtt_us:.0f} µs at rest")
+    detail = ", ".join(figures)
+    reason = KINDS[one.kind].can_run(rights, True)
+    if reason:
+        detail += f"; on this machine's own interfaces: no, {reason}"
+    detail += "".join(f"; {note}" for note in one.notes)
+    measured = {"boot_s": one.boot_s, "memory_mib": one.memory_mib, "rtt_us": one.rtt_us}
+    return Check("kind", one.kind, True, detail, measured=measured)
 
 
 def _rights(rights: Rights) -> list[Check]:

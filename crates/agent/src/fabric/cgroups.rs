@@ -15,6 +15,9 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Not `memory`: a lab stays under whatever limit its user has.
 const WANTED: [&str; 3] = ["cpuset", "cpu", "cpuacct"];
 
+/// The folder in each hierarchy that all labs' are in.
+const SHARED: &str = "delaylab";
+
 /// Where groups can be made.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Hierarchies {
@@ -56,7 +59,7 @@ impl Hierarchies {
     /// The folder of an agent in each hierarchy, by controller (`unified` for version 2).
     pub fn folders(&self, lab: &str, agent: &str) -> BTreeMap<String, PathBuf> {
         let lab = format!("{lab}.{}", std::process::id());
-        let below = |root: &Path| root.join("delaylab").join(&lab).join(agent);
+        let below = |root: &Path| root.join(SHARED).join(&lab).join(agent);
         match self {
             Self::V1(roots) => {
                 roots.iter().map(|(name, root)| (name.clone(), below(root))).collect()
@@ -92,34 +95,58 @@ impl Hierarchies {
     }
 }
 
+/// The folders of a lab of this keeper in every hierarchy, also those where delaylab makes none but
+/// a guest's software may: below the group that this process is in, and below the root.
+pub fn everywhere(lab: &str) -> io::Result<Vec<PathBuf>> {
+    let read = |path: &str| fs::read_to_string(path);
+    let roots = roots(&read("/proc/self/mounts")?, &read("/proc/self/cgroup")?);
+    let lab = format!("{lab}.{}", std::process::id());
+    Ok(roots.iter().map(|root| root.join(SHARED).join(&lab)).collect())
+}
+
 /// The folders that must be removed for these agents' folders to be gone, children first.
 pub fn with_parents<'a>(folders: impl Iterator<Item = &'a PathBuf>) -> Vec<PathBuf> {
     let mut all: Vec<PathBuf> = Vec::new();
     for folder in folders {
-        all.extend(folder.ancestors().take(3).map(Path::to_owned));
+        let shared = |path: &Path| path.file_name().is_some_and(|name| name == SHARED);
+        let depth = folder.ancestors().position(shared).unwrap_or(0);
+        all.extend(folder.ancestors().take(depth + 1).map(Path::to_owned));
     }
     all.sort_by(|a, b| b.cmp(a));
     all.dedup();
     all
 }
 
-/// Removes groups, children first; waits for processes in them that are ending. `delaylab` itself
+/// Removes groups and all below them; waits for processes in them that are ending. `delaylab` itself
 /// stays while another lab is in it.
 pub fn remove(folders: &[PathBuf]) -> io::Result<()> {
     let deadline = Instant::now() + PATIENCE;
     for folder in folders {
-        let shared = folder.file_name().is_some_and(|name| name == "delaylab");
-        loop {
-            match fs::remove_dir(folder) {
-                Ok(()) => break,
-                Err(error) if error.kind() == io::ErrorKind::NotFound => break,
-                Err(_) if shared => break,
-                Err(error) if Instant::now() >= deadline => return Err(error),
-                Err(_) => wait_for_members(folder, deadline)?,
-            }
+        if folder.file_name().is_some_and(|name| name == SHARED) {
+            // That of another lab's, or gone: both are well.
+            let _ = fs::remove_dir(folder);
+        } else {
+            remove_with_all_below(folder, deadline)?;
         }
     }
     Ok(())
+}
+
+fn remove_with_all_below(folder: &Path, deadline: Instant) -> io::Result<()> {
+    loop {
+        match fs::remove_dir(folder) {
+            Ok(()) => return Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) if Instant::now() >= deadline => return Err(error),
+            Err(_) => {}
+        }
+        for entry in fs::read_dir(folder)?.flatten() {
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                remove_with_all_below(&entry.path(), deadline)?;
+            }
+        }
+        wait_for_members(folder, deadline)?;
+    }
 }
 
 fn wait_for_members(folder: &Path, deadline: Instant) -> io::Result<()> {
@@ -172,6 +199,24 @@ fn v1_folder(mounts: &str, own: &str, controller: &str) -> Option<PathBuf> {
     Some(if below.exists() { below } else { root })
 }
 
+/// In every hierarchy that is mounted, its root and the group of this process.
+fn roots(mounts: &str, own: &str) -> Vec<PathBuf> {
+    let paths: Vec<&str> = own.lines().filter_map(|line| line.splitn(3, ':').nth(2)).collect();
+    let mut found = Vec::new();
+    for line in mounts.lines() {
+        let fields: Vec<&str> = line.split(' ').collect();
+        if let [_, root, "cgroup" | "cgroup2", ..] = fields[..] {
+            found.push(PathBuf::from(root));
+            // Whichever of them is this hierarchy's: the others are not there.
+            let below = paths.iter().map(|path| Path::new(root).join(path.trim_start_matches('/')));
+            found.extend(below.filter(|path| path.is_dir()));
+        }
+    }
+    found.sort();
+    found.dedup();
+    found
+}
+
 /// The first mount point whose type and options are wanted (proc_pid_mounts(5)).
 fn mounted(mounts: &str, wanted: impl Fn(&str, &str) -> bool) -> Option<PathBuf> {
     mounts.lines().find_map(|line| {
@@ -190,6 +235,27 @@ mod tests {
         let folders = [PathBuf::from("/c/delaylab/x.1/a"), PathBuf::from("/c/delaylab/x.1/b")];
         let expected = ["/c/delaylab/x.1/b", "/c/delaylab/x.1/a", "/c/delaylab/x.1", "/c/delaylab"];
         assert_eq!(with_parents(folders.iter()), expected.map(PathBuf::from));
+    }
+
+    #[test]
+    fn a_group_goes_with_all_below_it_and_the_shared_one_only_if_it_is_empty() -> io::Result<()> {
+        let top = std::env::temp_dir().join(format!("cgroups-{}", std::process::id()));
+        let lab = top.join("delaylab/x.1");
+        fs::create_dir_all(lab.join("node.a/delaylab/x.1/inside"))?;
+        fs::create_dir_all(lab.join("node.b"))?;
+        fs::create_dir_all(top.join("delaylab/other.2"))?;
+        let all = with_parents([lab.join("node.a"), lab.clone(), top.join("no/delaylab/x")].iter());
+        remove(&all)?;
+        assert!(!lab.exists() && top.join("delaylab/other.2").exists());
+        fs::remove_dir_all(top)
+    }
+
+    #[test]
+    fn every_hierarchy_is_looked_at_from_its_root_and_from_this_process_on() {
+        let mounts = "none /proc proc rw 0 0\ncgroup /proc/sys cgroup rw,cpu 0 0\n\
+                      cgroup2 /proc/bus cgroup2 rw 0 0";
+        let expected = ["/proc/bus", "/proc/sys", "/proc/sys/kernel"].map(PathBuf::from);
+        assert_eq!(roots(mounts, "2:cpu:/\n1:name=x:/kernel\n0::/no"), expected);
     }
 
     #[test]

@@ -16,6 +16,8 @@ pub struct Groups {
     pub folders: Vec<BTreeMap<String, PathBuf>>,
     /// Whether an agent's CPUs are those of its group.
     pub has_cpus: Vec<bool>,
+    /// Where guests' software may have made groups for this lab, by itself.
+    guests: Vec<PathBuf>,
     /// What was asked for and is not there, with the reason.
     pub warnings: Vec<String>,
 }
@@ -27,6 +29,7 @@ impl Groups {
         let mut groups = Self {
             folders: vec![BTreeMap::new(); agents.len()],
             has_cpus: vec![false; agents.len()],
+            guests: Vec::new(),
             warnings: Vec::new(),
         };
         if !agents.iter().any(|agent| agent.cgroup) {
@@ -52,9 +55,11 @@ impl Groups {
                 *folders = hierarchies.folders(&build.lab, &agent.name);
             }
         }
-        directory
-            .record(&self.all())
-            .map_err(|error| Failure::new("write down the control groups", error))?;
+        let failed = |error| Failure::new("write down the control groups", error);
+        if build.plan.agents.iter().any(|agent| agent.guest.is_some()) {
+            self.guests = cgroups::everywhere(&build.lab).map_err(failed)?;
+        }
+        directory.record(&self.all()).map_err(failed)?;
         for (index, agent) in build.plan.agents.iter().enumerate() {
             if !agent.cgroup {
                 continue;
@@ -74,7 +79,8 @@ impl Groups {
     }
 
     fn all(&self) -> Vec<PathBuf> {
-        cgroups::with_parents(self.folders.iter().flat_map(BTreeMap::values))
+        let agents = self.folders.iter().flat_map(BTreeMap::values);
+        cgroups::with_parents(agents.chain(&self.guests))
     }
 
     /// Removes them all, once no process is left in them.

@@ -6,6 +6,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::net::UnixListener;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -191,7 +192,7 @@ impl Monitor<'_> {
         }
         let cgroup = self.member.cgroups.first().map_or(String::new(), |folder| {
             let below = folder.components().rev().take(3).collect::<Vec<_>>();
-            below.iter().rev().map(|part| format!("/{}", part.as_os_str().display())).collect()
+            below.iter().rev().collect::<PathBuf>().display().to_string()
         });
         word.replace("{folder}", &self.member.folder.to_string_lossy())
             .replace("{pid}", &std::process::id().to_string())

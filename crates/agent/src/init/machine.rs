@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use delaylab_os::{boot, mount, pipe, process};
@@ -21,6 +22,14 @@ const FILE_SYSTEMS: [(&str, &str); 6] = [
     ("devpts", "/dev/pts"),
     ("tmpfs", "/tmp"),
     ("tmpfs", "/run"),
+];
+
+/// What udev makes elsewhere.
+const LINKS: [(&str, &str); 4] = [
+    ("/dev/fd", "/proc/self/fd"),
+    ("/dev/stdin", "/proc/self/fd/0"),
+    ("/dev/stdout", "/proc/self/fd/1"),
+    ("/dev/stderr", "/proc/self/fd/2"),
 ];
 
 /// Serves sessions until the stream ends, then switches the machine off.
@@ -71,6 +80,12 @@ fn prepare() -> Result<(), Failure> {
         let failed = |error: io::Error| Failure::new(format!("mount {folder}"), error);
         fs::create_dir_all(folder).map_err(failed)?;
         mount::kernel_file_system(kind, folder).map_err(failed)?;
+    }
+    for (link, target) in LINKS {
+        match symlink(target, link) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            result => result.map_err(|error| Failure::new(format!("make {link}"), error))?,
+        }
     }
     process::reap_by_kernel().map_err(|error| Failure::new("prepare the process", error))?;
     process::set_environment(&[

@@ -21,6 +21,8 @@ pub trait Way {
     fn collect(&mut self, log: &mut Log) -> Result<(), Failure>;
     /// What becomes readable when a reply comes.
     fn fd(&self) -> BorrowedFd<'_>;
+    /// What takes the kernel's stamps: `tcx`, `ring` or `socket`.
+    fn by(&self) -> &'static str;
     /// Adds doubts about the measurement.
     fn warn(&self, warnings: &mut Vec<Value>);
 }

@@ -70,9 +70,14 @@ impl Log {
 
     /// The place of a packet that this probe has sent.
     pub fn place(&self, probe: u32, seq: u32) -> Option<u32> {
+        if probe == self.probe { self.place_of_seq(seq) } else { None }
+    }
+
+    /// The place of a packet that has been sent and is known to be this probe's.
+    pub fn place_of_seq(&self, seq: u32) -> Option<u32> {
         let place = seq.checked_sub(self.first_seq)?;
         let entry = self.entries.get(place as usize)?;
-        (probe == self.probe && entry.sent != 0).then_some(place)
+        (entry.sent != 0).then_some(place)
     }
 
     /// The place of the last packet sent whose seq ends in these 16 bits.

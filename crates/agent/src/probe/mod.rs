@@ -7,6 +7,7 @@ mod pace;
 mod packet;
 mod request;
 mod route;
+mod sightings;
 mod socket;
 
 use crate::session::Session;
@@ -55,7 +56,7 @@ fn measure(request: &Request, mut way: impl Way, session: &mut Session) -> Resul
     send_packets(session, log.packets())?;
     Ok(json!({
         "sent": log.sent, "replied": log.replied, "warnings": warnings,
-        "realtime": was_realtime, "clock": clock,
+        "realtime": was_realtime, "clock": clock, "by": way.by(),
     }))
 }
 

@@ -69,6 +69,13 @@ pub struct Request {
     pub ttl: Option<u8>,
     #[serde(default)]
     pub live: bool,
+    /// Whether programs at the interface may be tried.
+    #[serde(default = "yes")]
+    pub tcx: bool,
+}
+
+fn yes() -> bool {
+    true
 }
 
 /// Packets of one system call, and outstanding ones of a probe without an interval.

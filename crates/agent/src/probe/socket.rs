@@ -3,12 +3,15 @@
 use super::engine::Way;
 use super::log::Log;
 use super::request::{Protocol, Request};
+use super::sightings::{note_sent, programs, take_replies};
 use super::warning;
 use delaylab_os::clock::realtime_ns;
+use delaylab_os::query;
 use delaylab_os::socket::{self, Flavour};
 use delaylab_os::socket_batch::{ReceiveBatch, SendBatch};
-use delaylab_os::stamp::{Step, Unreachable};
+use delaylab_os::stamp::{Step, Unreachable, Wanted};
 use delaylab_os::stamp_ids::StampIds;
+use delaylab_os::tcx_sender::TcxSender;
 use delaylab_proto::Failure;
 use delaylab_wire::{
     ECHO_HEADER, EchoRepr, EchoView, Leg, ProbeRepr, ProbeView, Protocol as Transport, Sum,
@@ -36,6 +39,8 @@ pub struct SocketWay {
     incoming: ReceiveBatch,
     errors: ReceiveBatch,
     ids: Option<StampIds>,
+    /// Takes the replies and stamps of a closed loop.
+    programs: Option<Box<TcxSender>>,
     /// An ICMP error that did not say which packet it was about.
     unattributed: Option<String>,
 }
@@ -57,7 +62,9 @@ impl SocketWay {
         prepare(fd.as_fd(), to, request)
             .map_err(|error| Failure::new(format!("reach {}", request.to), error))?;
         let wanted = request.wanted();
-        let ids = (wanted.qdisc || wanted.stack)
+        let programs =
+            if is_fast(request) { closed_loop(request, to, fd.as_fd(), ident) } else { None };
+        let ids = (programs.is_none() && (wanted.qdisc || wanted.stack))
             .then(|| StampIds::start(fd.as_fd(), wanted, 0))
             .transpose()
             .map_err(|error| Failure::new("enable kernel stamps", error))?;
@@ -73,6 +80,7 @@ impl SocketWay {
             incoming: ReceiveBatch::new(slots.max(64), RECEIVE, false),
             errors: ReceiveBatch::new(128, RECEIVE, false),
             ids,
+            programs,
             unattributed: None,
         })
     }
@@ -141,6 +149,25 @@ fn reply_place(log: &Log, bytes: &[u8], flavour: Flavour, protocol: Transport) -
     if echo.leg() == Leg::Reply { probe_place(log, echo.payload()) } else { None }
 }
 
+/// A closed loop without stamps of a queue is for rates: its replies need not pass this host's own stack.
+fn is_fast(request: &Request) -> bool {
+    request.interval_ns == 0
+        && !request.live
+        && request.wanted() == Wanted { qdisc: false, stack: true }
+}
+
+fn closed_loop(
+    request: &Request,
+    to: SocketAddr,
+    fd: BorrowedFd<'_>,
+    ident: u16,
+) -> Option<Box<TcxSender>> {
+    let interface = query::interface_to(to.ip()).ok()?;
+    let port = socket::local_address(fd).ok()?.port();
+    let ident = if request.protocol == Protocol::Udp { port } else { ident };
+    programs(request, interface, to, ident).map(Box::new)
+}
+
 fn prepare(fd: BorrowedFd<'_>, to: SocketAddr, request: &Request) -> io::Result<()> {
     socket::set_buffers(fd, BUFFERS)?;
     socket::receive_errors(fd, to.ip())?;
@@ -197,6 +224,9 @@ impl Way for SocketWay {
             let last = if singly { slot + 1 } else { (end - first) as usize };
             match self.outgoing.send(self.fd.as_fd(), slot, last) {
                 Ok(taken) => {
+                    if let Some(programs) = &self.programs {
+                        note_sent(programs, log, next, next + taken as u32);
+                    }
                     next += taken as u32;
                     tried = false;
                     if slot + taken < last {
@@ -228,6 +258,9 @@ impl Way for SocketWay {
     }
 
     fn receive(&mut self, log: &mut Log) -> Result<usize, Failure> {
+        if let Some(programs) = &mut self.programs {
+            return Ok(take_replies(programs, log));
+        }
         let count = match self.incoming.receive(self.fd.as_fd()) {
             Ok(count) => count,
             // What the error is about is on the error queue.
@@ -269,7 +302,11 @@ impl Way for SocketWay {
     }
 
     fn fd(&self) -> BorrowedFd<'_> {
-        self.fd.as_fd()
+        self.programs.as_ref().map_or(self.fd.as_fd(), |programs| programs.fd())
+    }
+
+    fn by(&self) -> &'static str {
+        if self.programs.is_some() { "tcx" } else { "socket" }
     }
 
     fn warn(&self, warnings: &mut Vec<Value>) {

@@ -3,11 +3,11 @@
 mod capture;
 mod request;
 mod seen;
+mod source;
 
 use crate::session::{Order, Session};
 use crate::table::{Stamp, send_stamps};
 use capture::Capture;
-use delaylab_os::ring_blocks::{BlockRing, RETIRE};
 use delaylab_os::stamp;
 use delaylab_proto::Failure;
 use delaylab_wire::{NotAProbe, parse};
@@ -16,13 +16,14 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use request::{Filter, Interface, Request};
 use seen::Seen;
 use serde_json::{Value, json};
+use source::Source;
 use std::io;
 use std::os::fd::BorrowedFd;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 struct Tap {
     interface: Interface,
-    ring: BlockRing,
+    source: Source,
     seen: Seen,
     packets: u64,
     unparsed: u64,
@@ -42,7 +43,7 @@ pub fn serve(request: Value, session: &mut Session) -> Result<Value, Failure> {
     let mut taps = request
         .interfaces
         .into_iter()
-        .map(|interface| Tap::open(interface, &filter))
+        .map(|interface| Tap::open(interface, &filter, request.tcx))
         .collect::<Result<Vec<_>, _>>()?;
     stamp::settle().map_err(|error| Failure::new("switch on receive stamps", error))?;
     session.event(json!({"ready": true}))?;
@@ -67,7 +68,8 @@ fn run(
         (0u32..).zip(taps).try_for_each(|(point, tap)| tap.drain(point, filter, stamps, capture))
     };
     loop {
-        let ordered = wait(taps, Some(session.input()), PollTimeout::NONE)?;
+        let look = taps.iter().filter_map(|tap| tap.source.look()).min();
+        let ordered = wait(taps, Some(session.input()), look)?;
         drain(taps)?;
         let ends = |order: &Order| matches!(order, Order::Stop | Order::Closed);
         if ordered && session.orders()?.iter().any(ends) {
@@ -75,13 +77,12 @@ fn run(
         }
     }
     // Packets so far may lie in blocks that are not full: they come when the kernel retires them.
-    for tap in taps.iter() {
-        tap.ring.close_gate().map_err(|error| tap.failure(error))?;
+    for tap in taps.iter_mut() {
+        tap.source.close_gate().map_err(|error| tap.failure(error))?;
     }
     let closed = Instant::now();
-    while closed.elapsed() < 3 * RETIRE {
-        let left = (3 * RETIRE).saturating_sub(closed.elapsed());
-        wait(taps, None, PollTimeout::try_from(left).unwrap_or(PollTimeout::ZERO))?;
+    while closed.elapsed() < Source::SETTLED {
+        wait(taps, None, Some(Source::SETTLED.saturating_sub(closed.elapsed())))?;
         drain(taps)?;
     }
     Ok(())
@@ -91,9 +92,11 @@ fn run(
 fn wait(
     taps: &[Tap],
     orders: Option<BorrowedFd<'_>>,
-    timeout: PollTimeout,
+    timeout: Option<Duration>,
 ) -> Result<bool, Failure> {
-    let fds = taps.iter().map(|tap| tap.ring.fd()).chain(orders);
+    let timeout = timeout
+        .map_or(PollTimeout::NONE, |time| PollTimeout::try_from(time).unwrap_or(PollTimeout::ZERO));
+    let fds = taps.iter().map(|tap| tap.source.fd()).chain(orders);
     let mut fds: Vec<_> = fds.map(|fd| PollFd::new(fd, PollFlags::POLLIN)).collect();
     match poll(&mut fds, timeout) {
         Ok(_) | Err(Errno::EINTR) => {}
@@ -104,15 +107,15 @@ fn wait(
 }
 
 impl Tap {
-    fn open(interface: Interface, filter: &Filter) -> Result<Self, Failure> {
+    fn open(interface: Interface, filter: &Filter, tcx: bool) -> Result<Self, Failure> {
         let what = format!("tap {}", interface.name);
         let index = nix::net::if_::if_nametoindex(interface.name.as_str())
             .map_err(|error| Failure::new(&what, error))?;
-        let ring = BlockRing::open(index, &filter.program()).map_err(|error| {
+        let source = Source::open(index, &filter.wanted(), tcx).map_err(|error| {
             Failure::new(&what, error).fix("a tap needs CAP_NET_RAW in its network namespace")
         })?;
         let seen = Seen::default();
-        Ok(Self { interface, ring, seen, packets: 0, unparsed: 0, repeated: 0 })
+        Ok(Self { interface, source, seen, packets: 0, unparsed: 0, repeated: 0 })
     }
 
     /// Takes the packets that are ready.
@@ -123,8 +126,8 @@ impl Tap {
         stamps: &mut Vec<Stamp>,
         capture: &mut Option<Capture>,
     ) -> Result<(), Failure> {
-        let Self { ring, seen, packets, unparsed, repeated, .. } = self;
-        let drained = ring.drain(|frame| {
+        let Self { source, seen, packets, unparsed, repeated, .. } = self;
+        let drained = source.drain(|frame| {
             if let Some(capture) = capture {
                 capture.write(point, &frame);
             }
@@ -159,10 +162,10 @@ impl Tap {
     }
 
     fn summary(&self) -> Result<Value, Failure> {
-        let dropped = self.ring.dropped().map_err(|error| self.failure(error))?;
+        let dropped = self.source.dropped().map_err(|error| self.failure(error))?;
         Ok(json!({
             "point": self.interface.point, "packets": self.packets, "dropped": dropped,
-            "unparsed": self.unparsed, "repeated": self.repeated,
+            "unparsed": self.unparsed, "repeated": self.repeated, "by": self.source.name(),
         }))
     }
 }

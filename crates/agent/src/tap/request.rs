@@ -1,6 +1,6 @@
 //! What a client asks of a tap.
 
-use delaylab_os::filter::{Match, Program, Transport};
+use delaylab_os::filter::{Match, Transport};
 use delaylab_wire::MAGIC;
 use serde::Deserialize;
 
@@ -17,6 +17,13 @@ pub struct Request {
     pub filter: Filter,
     #[serde(default)]
     pub pcap: Option<String>,
+    /// Whether programs at the interface may be tried.
+    #[serde(default = "yes")]
+    pub tcx: bool,
+}
+
+fn yes() -> bool {
+    true
 }
 
 /// An interface and the name of the vantage point that it is.
@@ -50,13 +57,13 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// The filter as a program for the kernel.
-    pub fn program(&self) -> Program {
+    /// The filter as the kernel's side has it.
+    pub fn wanted(&self) -> Match {
         let transport = match self.protocol {
             Protocol::Icmp => Transport::Icmp(self.ident),
             Protocol::Udp => Transport::Udp(self.port),
         };
         let (ip, probe) = (self.ip, self.probe);
-        Program::frames(&Match { transport, ip, probe, magic: MAGIC, snap: SNAP })
+        Match { transport, ip, probe, magic: MAGIC, snap: SNAP }
     }
 }

@@ -1,0 +1,123 @@
+//! A sender's programs at its interface: one notes when each request goes out, one takes the
+//! replies, which then go no further into the kernel.
+
+use crate::clock;
+use crate::filter::Match;
+use crate::query;
+use crate::ring::pending_error;
+use crate::tcx::{self, Programs, Sender};
+use crate::tcx_shared::Shared;
+use crate::tcx_tap::sentinel;
+use aya::Pod;
+use aya::maps::{MapData, RingBuf};
+use aya::programs::links::FdLink;
+use std::fmt;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+
+/// Bytes that the ring holds: some 20 000 replies. A larger one would leave the CPU's cache.
+const RING: u32 = 512 << 10;
+
+/// As `struct reply` in `bpf/tcx.c`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Event {
+    time_ns: u64,
+    seq: u32,
+    ttl: u8,
+    tai: u8,
+    reserved: u16,
+}
+
+// SAFETY: plain integers without padding.
+unsafe impl Pod for Event {}
+
+/// A reply that has come to the interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reply {
+    /// The probe's sequence number.
+    pub seq: u32,
+    /// Time to live or hop limit.
+    pub ttl: u8,
+    /// When the kernel saw it, in ns since the Unix epoch.
+    pub time_ns: i64,
+}
+
+/// The programs at work for one probe.
+pub struct TcxSender {
+    interface: u32,
+    programs: Programs,
+    replies: RingBuf<MapData>,
+    sent: Shared,
+    asleep: Shared,
+    tai_ahead_ns: i64,
+    _links: [FdLink; 2],
+    sentinel: OwnedFd,
+}
+
+impl TcxSender {
+    /// Takes the replies to a sender's packets and notes when these go out, from now on. An interface with
+    /// a queue is refused: its packets would be noted before they have waited there, not after.
+    pub fn open(interface: u32, wanted: &Match, sender: &Sender) -> io::Result<Self> {
+        if query::has_queue(interface)? {
+            return Err(io::Error::other("the interface has a queue"));
+        }
+        let sentinel = sentinel(interface)?;
+        let mut programs = Programs::load(wanted, sender, RING)?;
+        let replies = programs.events()?;
+        let (sent, asleep) = (programs.shared("SENT")?, programs.shared("ASLEEP")?);
+        let _links = programs.attach(interface, "take_reply", "note_request")?;
+        let tai_ahead_ns = clock::tai_ahead_ns()?;
+        Ok(Self { interface, programs, replies, sent, asleep, tai_ahead_ns, _links, sentinel })
+    }
+
+    /// Readable when a reply has come: to wait for, since from now on a reply wakes who waits. The
+    /// next [`Self::drain`] that finds one ends that.
+    #[must_use]
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        self.asleep.set(0, 1);
+        // SAFETY: the ring owns the descriptor and lives as long as the result.
+        unsafe { BorrowedFd::borrow_raw(self.replies.as_raw_fd()) }
+    }
+
+    /// The interface's error, if it went away.
+    pub fn check(&self) -> io::Result<()> {
+        pending_error(self.sentinel.as_fd())
+    }
+
+    /// Hands up to `limit` replies that have come to `take`; returns how many there were.
+    pub fn drain(&mut self, limit: usize, mut take: impl FnMut(Reply)) -> usize {
+        let mut taken = 0;
+        while taken < limit
+            && let Some(item) = self.replies.next()
+        {
+            let event: &Event = tcx::record(&item);
+            let ahead_ns = if event.tai == 0 { 0 } else { self.tai_ahead_ns };
+            let time_ns = event.time_ns as i64 - ahead_ns;
+            take(Reply { seq: event.seq, ttl: event.ttl, time_ns });
+            taken += 1;
+        }
+        if taken > 0 {
+            self.asleep.set(0, 0);
+        }
+        taken
+    }
+
+    /// When the packet at a place first went out, in ns since the Unix epoch.
+    #[must_use]
+    pub fn sent_ns(&self, place: u32) -> Option<i64> {
+        let tai = self.sent.get(place);
+        (tai != 0).then(|| tai as i64 - self.tai_ahead_ns)
+    }
+
+    /// How many replies found the ring full, so far; those went on into the kernel.
+    pub fn dropped(&self) -> io::Result<u32> {
+        self.programs.dropped()
+    }
+}
+
+impl fmt::Debug for TcxSender {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(to, "TcxSender on interface {}", self.interface)
+    }
+}

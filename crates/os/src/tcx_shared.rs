@@ -1,0 +1,56 @@
+//! Memory that programs in the kernel share with this process.
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// An array map of `u64`, mapped (`BPF_F_MMAPABLE`).
+#[derive(Debug)]
+pub(crate) struct Shared {
+    memory: NonNull<AtomicU64>,
+    length: usize,
+}
+
+impl Shared {
+    /// Maps the array of `length` elements that `fd` stands for.
+    pub(crate) fn map(fd: BorrowedFd<'_>, length: usize) -> io::Result<Self> {
+        let (size, shared) = (length * size_of::<u64>(), libc::MAP_SHARED);
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        let nowhere = std::ptr::null_mut();
+        // SAFETY: a new mapping at an address of the kernel's choice; the kernel rounds the size up to pages
+        // as it did the array's.
+        let memory = unsafe { libc::mmap(nowhere, size, access, shared, fd.as_raw_fd(), 0) };
+        if memory == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let memory = NonNull::new(memory.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
+        Ok(Self { memory, length })
+    }
+
+    /// The element at a place; 0 beyond the end, as where nothing was written.
+    pub(crate) fn get(&self, place: u32) -> u64 {
+        self.at(place).map_or(0, |element| element.load(Ordering::Relaxed))
+    }
+
+    /// Writes the element at a place, if there is one.
+    pub(crate) fn set(&self, place: u32, value: u64) {
+        if let Some(element) = self.at(place) {
+            element.store(value, Ordering::SeqCst);
+        }
+    }
+
+    fn at(&self, place: u32) -> Option<&AtomicU64> {
+        // SAFETY: within the mapping, aligned, and only accessed as an atomic.
+        ((place as usize) < self.length)
+            .then(|| unsafe { self.memory.add(place as usize).as_ref() })
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        let size = self.length * size_of::<u64>();
+        // SAFETY: the mapping was made in `map` with this size and is not used afterwards.
+        unsafe { libc::munmap(self.memory.as_ptr().cast(), size) };
+    }
+}

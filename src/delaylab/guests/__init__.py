@@ -1,0 +1,1 @@
+"""Programs that a lab runs to serve its guests."""

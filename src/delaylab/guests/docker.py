@@ -1,0 +1,134 @@
+"""`python -m delaylab.guests.docker`: starts a lab's containers by a container engine, at once.
+
+The engine may be the system's, whose containers are no processes of the lab. Still they end with
+it: the agent in each of them ends when the connection to its monitor does.
+"""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import docker
+from docker.errors import DockerException, ImageNotFound, NotFound
+from docker.types import Mount
+
+from delaylab.errors import BadInput, DelaylabError
+from delaylab.guests import engine
+from delaylab.guests.container import Container, cpu_shares
+
+LABEL = "org.delaylab.lab"
+REPOSITORY = "delaylab"
+INSIDE = "/run/delaylab"
+AGENT = "/sbin/delaylab-agent"
+# Beyond what every container has: to measure, an agent wants real-time and its interfaces.
+CAPABILITIES = ["NET_ADMIN", "SYS_NICE", "IPC_LOCK"]
+AT_ONCE = 8
+
+
+def main() -> int:
+    """Start the containers, then stay; an error is one line."""
+    options = _options()
+    nodes = [Container.parse(text) for text in options.container]
+    try:
+        client = engine.find() or engine.start(
+            options.folder, hide_cpu_groups=all(node.cpu_weight is None for node in nodes)
+        )
+        _sweep(client)
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            images = {name: _image(client, name) for name in {node.image for node in nodes}}
+            list(pool.map(lambda node: _start(client, node, images[node.image], options), nodes))
+    except (DelaylabError, DockerException, OSError) as error:
+        print(f"docker: {str(error).splitlines()[0]}", file=sys.stderr)
+        return 1
+    signal.pause()
+    return 0
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="delaylab.guests.docker")
+    parser.add_argument("--folder", type=Path, help="for an engine of the lab's own")
+    parser.add_argument("--cgroup", help="of this process; the containers' are beside it")
+    parser.add_argument("--agent", help="the agent's file")
+    parser.add_argument("container", nargs="*", help="as JSON")
+    return parser.parse_args()
+
+
+def _image(client: docker.DockerClient, name: str) -> str:
+    """The name of an image in the engine; one that is a file is imported, once by its content."""
+    if not name.startswith("/"):
+        try:
+            client.images.get(name)
+        except ImageNotFound:
+            raise BadInput(
+                f"the container engine has no image {name!r}",
+                fix="load it into the system's engine, or give a root file system's tar",
+            ) from None
+        return name
+    # The cache names folders by content; another file is told by its age and size.
+    path = Path(name)
+    about = path.stat()
+    tag = f"{path.parent.name}-{about.st_size:x}-{int(about.st_mtime):x}".lstrip(".-")
+    full = f"{REPOSITORY}:{tag}"
+    try:
+        client.images.get(full)
+    except ImageNotFound:
+        client.api.import_image_from_file(name, repository=REPOSITORY, tag=tag)
+    return full
+
+
+def _start(
+    client: docker.DockerClient, node: Container, image: str, options: argparse.Namespace
+) -> None:
+    lab = options.folder.parent
+    container = client.containers.create(
+        image,
+        [AGENT, "init", "--folder", INSIDE],
+        hostname=node.name,
+        network_mode="none",
+        mounts=[
+            Mount(INSIDE, str(lab / f"{node.agent}.guest"), type="bind"),
+            Mount(AGENT, options.agent, type="bind", read_only=True),
+        ],
+        cap_add=CAPABILITIES,
+        labels={LABEL: str(lab)},
+        auto_remove=True,
+        **_limits(client, node, options.cgroup),
+    )
+    try:
+        container.start()
+    except DockerException:
+        container.remove(force=True)
+        raise
+
+
+def _limits(client: docker.DockerClient, node: Container, cgroup: str) -> dict[str, Any]:
+    limits = {
+        "cpuset_cpus": ",".join(map(str, node.cpus)) if node.cpus else None,
+        "mem_limit": node.memory_bytes,
+        "cpu_shares": cpu_shares(node.cpu_weight) if node.cpu_weight else None,
+        # An engine on systemd puts them into its own slices.
+        "cgroup_parent": f"/{Path(cgroup).parent / node.agent}"
+        if client.info()["CgroupDriver"] == "cgroupfs"
+        else None,
+    }
+    return {name: value for name, value in limits.items() if value is not None}
+
+
+def _sweep(client: docker.DockerClient) -> None:
+    """Remove what a killed lab made and did not come to start; what was started has ended."""
+    made = client.containers.list(all=True, filters={"label": LABEL, "status": "created"})
+    for container in made:
+        if not Path(container.labels[LABEL]).exists():
+            try:
+                container.remove()
+            except NotFound:
+                continue
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,57 @@
+"""A Docker container: started by the engine of this machine, or by one of the lab's own."""
+
+from __future__ import annotations
+
+import sys
+
+from delaylab.guests.container import Container
+from delaylab.kinds.lxc import START_DEADLINE_MS
+from delaylab.plan.kind import Kind, Node, Rights
+from delaylab.plan.model import GUEST, NEW, Agent, Guest, node_agent
+
+PROGRAM = "dockerd"
+ENGINE = "engine.docker"
+NEEDS_ROOT = "a lab's interfaces are put into containers by root; run as root, or take kind netns"
+
+
+class Docker(Kind):
+    """A container without a network of the engine's, into which the lab puts its interfaces."""
+
+    name = "docker"
+    boot_s = 3.0
+
+    def can_run(self, rights: Rights, on_machine: bool) -> str | None:
+        """Where an engine is installed, as root."""
+        return rights.why_not(PROGRAM) or (None if rights.root else NEEDS_ROOT)
+
+    def agent(self, node: Node) -> Agent:
+        """A monitor that waits for the container, whose network namespace it enters."""
+        guest = Guest("folder", deadline_ms=START_DEADLINE_MS)
+        return Agent(node_agent(node.name), GUEST, cpus=node.cpus, cgroup=True, guest=guest)
+
+    def services(self, nodes: tuple[Node, ...]) -> tuple[Agent, ...]:
+        """What starts all of the lab's containers."""
+        guest = Guest("nothing", tuple(command(nodes)), deadline_ms=START_DEADLINE_MS)
+        return (Agent(ENGINE, NEW, cgroup=True, guest=guest),)
+
+
+KIND = Docker()
+
+
+def command(nodes: tuple[Node, ...]) -> list[str]:
+    """The helper's command line."""
+    words = [sys.executable, "-m", "delaylab.guests.docker", "--folder", "{folder}"]
+    words += ["--cgroup", "{cgroup}", "--agent", "{image:agent/program}"]
+    return words + [_container(node).text() for node in nodes]
+
+
+def _container(node: Node) -> Container:
+    spec = node.spec
+    return Container(
+        node.name,
+        node_agent(node.name),
+        spec.image or "{image:container/tar}",
+        node.cpus,
+        spec.memory.bytes if spec.memory else None,
+        spec.cpu_weight,
+    )

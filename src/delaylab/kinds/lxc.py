@@ -1,0 +1,102 @@
+"""An LXC container: own processes, mounts, cgroups and network stack, by the distribution's LXC."""
+
+from __future__ import annotations
+
+from delaylab.guests.container import cpu_shares
+from delaylab.kinds import guests
+from delaylab.plan.kind import Kind, Node, Rights
+from delaylab.plan.model import NEW, Agent, Guest, node_agent
+from delaylab.spec import NodeSpec
+
+PROGRAM = "lxc-start"
+START_DEADLINE_MS = 30_000
+FOLDER = "run/delaylab"
+AGENT = "sbin/delaylab-agent"
+DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
+NEEDS_ROOT = "LXC containers are made by root here; run as root, or take kind netns"
+
+
+class Lxc(Kind):
+    """A container on the network namespace that its monitor holds."""
+
+    name = "lxc"
+    own_stack = True
+    own_kernel = False
+
+    def can_run(self, rights: Rights, on_machine: bool) -> str | None:
+        """Where it is installed, as root."""
+        return rights.why_not(PROGRAM) or (None if rights.root else NEEDS_ROOT)
+
+    def agent(self, node: Node) -> Agent:
+        """A monitor with the network namespace that the container joins."""
+        guest = Guest("folder", tuple(command(node)), deadline_ms=START_DEADLINE_MS)
+        return Agent(node_agent(node.name), NEW, cpus=node.cpus, cgroup=True, guest=guest)
+
+    def memory(self, spec: NodeSpec) -> int:
+        """Its processes': next to nothing beside the image's pages, which all share."""
+        return 0
+
+
+KIND = Lxc()
+
+
+def command(node: Node) -> list[str]:
+    """`lxc-start` with all that it has to know; no file of LXC's own is read or written."""
+    words = [] if node.spec.cpu_weight else [*guests.WITHOUT_CPU_GROUPS]
+    words += [PROGRAM, "-F", "-n", f"{node.lab}.{node.name}", "-P", "{folder}", "-f", "/dev/null"]
+    words += ["-l", "ERROR", "-o", "/dev/stderr"]
+    for key, value in _settings(node):
+        words += ["-s", f"lxc.{key}={value}"]
+    return words
+
+
+def _settings(node: Node) -> list[tuple[str, str]]:
+    root = node.spec.image or "{image:container/rootfs}"
+    return [
+        ("uts.name", node.name),
+        # What the container writes goes to the lab's folder, never into the image.
+        ("rootfs.path", f"overlay:{root}:{{folder}}/upper"),
+        ("init.cmd", f"/{AGENT} init --folder /{FOLDER}"),
+        ("namespace.share.net", "/proc/{pid}/ns/net"),
+        ("mount.auto", "proc:mixed sys:mixed"),
+        ("mount.entry", f"{{folder}} {FOLDER} none bind,create=dir 0 0"),
+        ("mount.entry", f"{{image:agent/program}} {AGENT} none bind,ro,create=file 0 0"),
+        *_devices(),
+        ("console.path", "none"),
+        ("apparmor.profile", "unconfined"),
+        *_groups(),
+        *_limits(node),
+    ]
+
+
+def _devices() -> list[tuple[str, str]]:
+    # LXC's own /dev comes with a boot id of its own; but by that id stamps of one clock are known.
+    entries = [f"/dev/{name} dev/{name} none bind,create=file 0 0" for name in DEVICES]
+    entries.append("tmpfs dev/shm tmpfs create=dir 0 0")
+    return [("autodev", "0"), ("pty.max", "64"), ("tty.max", "0")] + [
+        ("mount.entry", entry) for entry in entries
+    ]
+
+
+def _groups() -> list[tuple[str, str]]:
+    """In each hierarchy a group below the one that delaylab removes with the lab."""
+    return [
+        ("cgroup.relative", "1"),
+        ("cgroup.dir.monitor", "{cgroup}/lxc"),
+        ("cgroup.dir.container", "{cgroup}/inside"),
+    ]
+
+
+def _limits(node: Node) -> list[tuple[str, str]]:
+    """For both versions of cgroups: LXC sets those of the one that is there."""
+    limits = []
+    if node.spec.memory:
+        size = str(node.spec.memory.bytes)
+        limits += [("cgroup.memory.limit_in_bytes", size), ("cgroup2.memory.max", size)]
+    if node.spec.cpu_weight:
+        shares = str(cpu_shares(node.spec.cpu_weight))
+        limits += [
+            ("cgroup.cpu.shares", shares),
+            ("cgroup2.cpu.weight", str(node.spec.cpu_weight)),
+        ]
+    return limits

@@ -1,0 +1,90 @@
+"""`delaylab image`: what the cache has, building, cleaning."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from delaylab import images
+from delaylab.errors import BadInput
+
+MEBIBYTE = 1 << 20
+SHOWN_PARTS = 3
+
+
+@contextmanager
+def bar(console: Console) -> Iterator[images.Progress]:
+    """Show what is being built, while something is; on a terminal, a line that goes again."""
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as shown:
+        task = shown.add_task("", total=1.0, visible=False)
+
+        def report(what: str, share: float) -> None:
+            shown.update(task, description=what, completed=share, visible=True)
+
+        yield report
+
+
+def build(names: list[str], console: Console) -> list[images.Layer]:
+    """Build images (all without a name) from the newest packages; those that are built stay."""
+    unknown = [name for name in names if name not in images.IMAGES]
+    if unknown:
+        raise BadInput(f"no image {unknown[0]!r}", fix=f"one of {', '.join(images.IMAGES)}")
+    wanted = names or list(images.IMAGES)
+    with bar(console) as progress:
+        built = images.build(images.layers_of(wanted), progress, newer=True)
+    return [*built.values()]
+
+
+def clean(console: Console, *, old: bool) -> list[images.Layer]:
+    """Remove layers: all, or only the old ones."""
+    with bar(console) as progress:
+        return images.clean(superseded_only=old, progress=progress)
+
+
+def as_json(layers: list[images.Layer]) -> dict[str, Any]:
+    """For scripts: every image's files if it is built, and the layers."""
+    return {
+        "folder": str(images.folder()),
+        "images": {
+            name: {word: str(path) for word, path in images.require(name).items()}
+            if images.is_built(name)
+            else None
+            for name in images.IMAGES
+        },
+        "layers": [
+            {
+                "name": layer.name,
+                "path": str(layer.path),
+                "made": layer.made,
+                "bytes": layer.size_bytes,
+                "made_of": list(layer.made_of),
+            }
+            for layer in layers
+        ],
+    }
+
+
+def print_layers(layers: list[images.Layer], console: Console) -> None:
+    """Each layer with its size and what it is made of; then the images that are not built."""
+    table = Table("layer", "MiB", "made", "of", box=None, header_style="bold")
+    table.columns[1].justify = "right"
+    for layer in layers:
+        parts = list(layer.made_of[:SHOWN_PARTS])
+        more = len(layer.made_of) - len(parts)
+        of = ", ".join(parts) + (f" and {more} more" if more else "")
+        size = f"{layer.size_bytes / MEBIBYTE:.0f}"
+        table.add_row(layer.path.name, size, layer.made[:16].replace("T", " "), of)
+    if layers:
+        console.print(table)
+    total = sum(layer.size_bytes for layer in layers) / MEBIBYTE
+    console.print(f"{total:.0f} MiB in {images.folder()}", soft_wrap=True)
+    missing = [name for name in images.IMAGES if not images.is_built(name)]
+    if missing:
+        console.print(f"not built: {', '.join(missing)}; built when a lab needs them, or now by")
+        console.print(f"  delaylab image build {' '.join(missing)}")

@@ -1,0 +1,122 @@
+"""Every kind tried for `delaylab doctor`: a small lab up, a probe, and what it cost."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from delaylab import readying, trial
+from delaylab.errors import DelaylabError
+from delaylab.images.progress import Progress
+from delaylab.kinds import KINDS
+from delaylab.lab import Lab, temporary
+from delaylab.plan import Rights, build, node_agent
+from delaylab.spec import Combination, LabSpec, ProbeSpec
+from delaylab.units import Duration
+
+MEBIBYTE = 1 << 20
+
+
+@dataclass(frozen=True)
+class Tried:
+    """What a kind came to here: usable with figures, or why not and what to do.
+
+    `boot_s`: from nothing to a lab with one such node that answers. `memory_mib`: what the node's
+    processes take, their shared pages shared out (Pss); None without control groups. `rtt_us`:
+    median round trip that user space in it sees, at rest, to a namespace on another host.
+    """
+
+    kind: str
+    usable: bool
+    why_not: str = ""
+    fix: str = ""
+    boot_s: float = 0
+    memory_mib: float | None = None
+    rtt_us: float | None = None
+    notes: tuple[str, ...] = ()
+    points: frozenset[str] = frozenset()
+
+
+def kind(name: str, rights: Rights, progress: Progress, protocol: str = "icmp") -> Tried:
+    """Bring one up, probe it, take it down."""
+    reason = KINDS[name].can_run(rights, False)
+    if reason:
+        why, _, fix = reason.partition("; ")
+        return Tried(name, False, why, fix)
+    combination = _combination(name, protocol)
+    try:
+        _warm(name, progress)
+        began = time.monotonic()
+        with temporary(combination.lab, progress=progress) as lab:
+            boot_s = time.monotonic() - began
+            memory_mib = _memory_mib(lab)
+            recording = trial.measure(lab, combination, probe_id=1)
+            notes = tuple(lab.warnings)
+    except DelaylabError as error:
+        return Tried(name, False, error.what, error.fix)
+    points = frozenset(recording.stamps["point"].unique())
+    return Tried(name, True, "", "", boot_s, memory_mib, _rtt_us(recording.stamps), notes, points)
+
+
+def _warm(name: str, progress: Progress) -> None:
+    """Images are built and KVM is tried before the clock runs."""
+    readying.ready(build(_combination(name, "icmp").lab, KINDS, Rights.mine()), progress)
+
+
+def _memory_mib(lab: Lab) -> float | None:
+    groups = lab.keeper["agents"][node_agent("probe")]["cgroups"]
+    if not groups:
+        return None
+    pids: set[str] = set()
+    for folder in groups.values():
+        for members in Path(folder).rglob("cgroup.procs"):
+            pids.update(members.read_text().split())
+    return sum(map(_pss_bytes, pids)) / MEBIBYTE
+
+
+def _pss_bytes(pid: str) -> int:
+    try:
+        text = Path(f"/proc/{pid}/smaps_rollup").read_text()
+    except OSError:  # it has ended
+        return 0
+    return sum(int(line.split()[1]) * 1024 for line in text.splitlines() if line.startswith("Pss:"))
+
+
+def _rtt_us(stamps: pl.DataFrame) -> float | None:
+    app = stamps.filter(pl.col("point") == "sender.app").pivot(
+        "leg", index="seq", values="time_ns", aggregate_function="first"
+    )
+    if not {"request", "reply"} <= set(app.columns):
+        return None
+    median: Any = (app["reply"] - app["request"]).drop_nulls().median()
+    return None if median is None else float(median) / 1000
+
+
+def _combination(name: str, protocol: str) -> Combination:
+    lab = LabSpec.model_validate(
+        {
+            "lab": "doctor",
+            "hosts": {"near": {}, "far": {}},
+            "nodes": {
+                "probe": {"kind": name, "host": "near"},
+                "echo": {"kind": "netns", "host": "far"},
+            },
+            "links": [{"join": ["probe", "echo"], "name": "lan"}],
+        }
+    )
+    probe = ProbeSpec.model_validate(
+        {
+            "from": "probe",
+            "to": "echo",
+            "protocol": protocol,
+            "count": 50,
+            "interval": Duration(5_000_000),
+            "at_rest": 0,
+            "late": Duration(1_000_000_000),
+        }
+    )
+    return Combination({}, lab, (), probe)

@@ -1,0 +1,137 @@
+"""The same lab on every kind: boot, address, exec, ping, a probe at all points, a load, teardown.
+
+Kinds that `doctor` calls unusable are skipped with its reason.
+"""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from delaylab import hosts, loads
+from delaylab.analysis.segments import columns, packets
+from delaylab.dataset import Way
+from delaylab.kinds import KINDS, Rights
+from delaylab.lab import Lab, temporary
+from delaylab.spec import Combination, LabSpec, LoadSpec, ProbeSpec
+from delaylab.trial import measure
+from tests.doing.conftest import our_processes
+
+pytestmark = pytest.mark.root
+
+QEMU = {"kind": "qemu", "accel": "tcg"}
+VARIANTS: dict[str, dict[str, Any]] = {
+    "native": {"kind": "native"},
+    "shared": {"kind": "shared"},
+    "netns": {"kind": "netns"},
+    "lxc": {"kind": "lxc"},
+    "docker": {"kind": "docker"},
+    "qemu-virtio": {**QEMU, "nic": "virtio"},
+    "qemu-e1000": {**QEMU, "nic": "e1000"},
+    "qemu-e1000e": {**QEMU, "nic": "e1000e"},
+    "qemu-rtl8139": {**QEMU, "nic": "rtl8139"},
+    "qemu-vmxnet3": {**QEMU, "nic": "vmxnet3"},
+    "qemu-microvm": {**QEMU, "machine": "microvm"},
+    "uml": {"kind": "uml"},
+    "xen-pv": {"kind": "xen", "guest": "pv"},
+    "xen-pvh": {"kind": "xen", "guest": "pvh"},
+}
+SLOW = {"xen-pv", "xen-pvh"}
+COUNT = 40
+
+
+def _cases() -> list[Any]:
+    return [
+        pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else []) for name in VARIANTS
+    ]
+
+
+def _lab(node: dict[str, Any]) -> LabSpec:
+    return LabSpec.model_validate(
+        {
+            "lab": "kinds",
+            "hosts": {"sut": {"uplink": {"rate": "100Mbit"}}, "target": {}},
+            "nodes": {
+                "probe": {"host": "sut", **node},
+                "echo": {"kind": "netns", "host": "target"},
+            },
+            "links": [{"join": ["probe", "echo"], "name": "lan"}],
+        }
+    )
+
+
+@pytest.mark.parametrize("name", _cases())
+def test_a_lab_of_every_kind(name: str, run_directory: Path) -> None:
+    node = VARIANTS[name]
+    kind = KINDS[node["kind"]]
+    reason = kind.can_run(Rights.mine(), False)
+    if reason:
+        pytest.skip(reason)
+    with temporary(_lab(node)) as lab:
+        _commands_run(lab, kind.own_kernel)
+        _packets_are_seen_everywhere(lab, node["kind"])
+        _loads_work(lab)
+    assert hosts.running() == []
+    assert list(run_directory.iterdir()) == []
+    assert our_processes(str(run_directory)) == []
+
+
+def _run(lab: Lab, *argv: str) -> tuple[int, str]:
+    session = lab.node_session("probe")
+    output = bytearray()
+    session.on_output = lambda frame: output.extend(frame.payload)
+    done = session.call("exec", argv=list(argv)).done
+    session.close()
+    return done.get("exit", -1), output.decode()
+
+
+def _commands_run(lab: Lab, own_kernel: bool) -> None:
+    """Exec gives output and exit codes; the node has its address, and reaches the other."""
+    address = lab.plan.interfaces["probe"][0].addresses[0].split("/")[0]
+    other = lab.plan.interfaces["echo"][0].addresses[0].split("/")[0]
+    assert _run(lab, "sh", "-c", "echo out; echo err >&2; exit 7")[0] == 7
+    assert address in _run(lab, "ip", "address")[1]
+    assert _run(lab, "ping", "-c", "2", "-W", "5", other)[0] == 0
+    same = lab.clock("node.probe") == lab.clock("host.sut")
+    assert same != own_kernel
+
+
+def _packets_are_seen_everywhere(lab: Lab, kind: str) -> None:
+    probe = {"from": "probe", "to": "echo", "protocol": "udp", "count": COUNT, "at_rest": 20}
+    spec = ProbeSpec.model_validate({**probe, "interval": "5ms"})
+    recording = measure(lab, Combination({}, lab.spec, (), spec), probe_id=3)
+    record = recording.record
+    path = Way.model_validate(record["path"])
+    seen = {
+        f"{leg} {point}": recording.stamps.filter(
+            (recording.stamps["leg"] == leg) & (recording.stamps["point"] == point)
+        )["seq"].n_unique()
+        for leg in ("request", "reply")
+        for point in getattr(path, leg)
+    }
+    expected = set(recording.probes["seq"])
+    tapped = len(recording.probes.filter(recording.probes["phase"] != "untapped"))
+    assert recording.probes["outcome"].unique().to_list() == ["replied"]
+    # Taps and the kernel's own stamps begin where they can; no packet under load lacks any.
+    assert all(tapped <= count <= len(expected) for count in seen.values()), seen
+    readings = {reading["clock"] for reading in record["clock_readings"]}
+    assert bool(readings) == KINDS[kind].own_kernel
+    table = packets(recording.stamps, recording.probes, path)
+    if not KINDS[kind].own_kernel:
+        for earlier, later in itertools.pairwise(table[name] for name in columns(path)):
+            assert ((later - earlier).drop_nulls() >= 0).all(), (earlier.name, later.name)
+
+
+def _loads_work(lab: Lab) -> None:
+    cpu = LoadSpec.model_validate({"cpu": 1, "on": "probe"})
+    network = LoadSpec.model_validate({"network": "send", "on": "probe", "to": "echo"})
+    with loads.running(lab, (cpu, network)) as running:
+        session = lab.node_session("probe")
+        session.call("hello")
+        session.close()
+    achieved = {each.load.what: each.achieved for each in running.achieved}
+    assert achieved["cpu"]["operations"] > 0
+    assert achieved["network"]["sent_bps"] > 0
