@@ -131,9 +131,15 @@ class Condition:
         return [(leg, point) for leg, point in legs if point not in self.absent]
 
 
-def write(directory: Path, conditions: list[Condition], claims: list[str] | None = None) -> Path:
-    """Write a study of these trials, and return its directory."""
-    dataset.write_study(directory, study(conditions, claims or []))
+def write(
+    directory: Path,
+    conditions: list[Condition],
+    claims: list[str] | None = None,
+    source: str = "",
+) -> Path:
+    """Write a study of these trials, which repeats the paper `source`; return its directory."""
+    spec = {"spec": {"study": "synthetic", "source": source}}
+    dataset.write_study(directory, study(conditions, claims or []) | spec)
     for index, condition in enumerate(conditions):
         stamps, probes = tables(condition)
         record = trial(condition, index)

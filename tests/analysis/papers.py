@@ -28,6 +28,20 @@ def dataset(
     skip: Callable[[Levels], str | None] = lambda levels: None,
 ) -> tuple[dict[str, Finding], list[Group]]:
     """The study's quick design with these delays; its findings by claim, and its groups."""
+    directory = write(place, study, delays, skip)
+    read = read_study(directory)
+    found = list(groups(read))
+    return {finding.id: finding for finding in findings(read, found)}, found
+
+
+def write(
+    place: Path,
+    study: str,
+    delays: Callable[[Levels], Delays],
+    skip: Callable[[Levels], str | None] = lambda levels: None,
+    points: tuple[str, ...] = (),
+) -> Path:
+    """Write the dataset; `points` are those of the responder's side."""
     spec = load_study(find(study))
     conditions = [
         Condition(
@@ -38,10 +52,8 @@ def dataset(
             delays=delays(combination.levels),
             factors=combination.levels,
             skipped=skip(combination.levels),
+            responder_points=points,
         )
         for index, combination in enumerate(combinations(spec, "quick"))
     ]
-    directory = synthetic.write(place, conditions, spec.spec.claims)
-    read = read_study(directory)
-    found = list(groups(read))
-    return {finding.id: finding for finding in findings(read, found)}, found
+    return synthetic.write(place, conditions, spec.spec.claims, study)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from textwrap import shorten
 
 from delaylab.analysis import dantas2015, oliveira2022, whiteaker2011
 from delaylab.analysis.claims import Claim, Finding, judge
 from delaylab.analysis.group import Group
 from delaylab.dataset import Study
 
+# Characters of a reason that are repeated with a claim.
+REASON = 90
 CLAIMS: dict[str, Claim] = {
     **whiteaker2011.CLAIMS,
     **dantas2015.CLAIMS,
@@ -34,9 +37,8 @@ def _skipped(study: Study) -> str:
     if not reasons:
         return ""
     reason, n = reasons.most_common(1)[0]
-    return (
-        f". Of {len(study.trials)} trials {reasons.total()} were not measured, {n} since: {reason}"
-    )
+    said = shorten(reason, REASON, placeholder=" …")
+    return f". {reasons.total()} of {len(study.trials)} trials were not measured, {n} since: {said}"
 
 
 def _finding(name: str, groups: list[Group]) -> Finding:

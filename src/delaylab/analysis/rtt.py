@@ -13,13 +13,16 @@ import polars as pl
 
 from delaylab.analysis.segments import as_stamped, bound_between, column
 
-# name in the tables -> point
+# name in the tables -> point; at the responder's points an RTT is how long its side took
 VANTAGE = {
     "app": "sender.app",
     "stack": "sender.stack",
     "vif": "sender.vif",
     "uplink": "sender.uplink",
     "wire": "wire",
+    "far uplink": "responder.uplink",
+    "far vif": "responder.vif",
+    "far stack": "responder.stack",
 }
 # name -> (from this vantage point's RTT, subtract that one's)
 DELTAS = {
