@@ -18,7 +18,6 @@ from delaylab.report.tables import Table
 from delaylab.report.vega import Chart
 from delaylab.report.way import drawing
 
-
 # Rows of a drawing that the page shows without being asked.
 WAY_ROWS = 24
 
