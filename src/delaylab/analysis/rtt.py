@@ -3,7 +3,8 @@
 whiteaker2011, section 3.2: ΔKern = kernel RTT - wire RTT, ΔUser = user RTT - kernel RTT, and for
 a node with a virtual interface Δhost = RTT at the virtual interface's host end - wire RTT (its
 Δdom0) and Δnode = kernel RTT - RTT there (its ΔdomU). All of these are round trip. The sending
-delay (user space to wire) and the receiving delay (wire to user space) are one way.
+delay (user space to wire) and the receiving delay (wire to user space) are one way. The overhead
+is that of oliveira2022: user RTT - RTT at the sender's host interface, a round trip.
 """
 
 from __future__ import annotations
@@ -12,13 +13,16 @@ import polars as pl
 
 from delaylab.analysis.segments import as_stamped, bound_between, column
 
-# name in the tables -> point
+# name in the tables -> point; at the responder's points an RTT is how long its side took
 VANTAGE = {
     "app": "sender.app",
     "stack": "sender.stack",
     "vif": "sender.vif",
     "uplink": "sender.uplink",
     "wire": "wire",
+    "far uplink": "responder.uplink",
+    "far vif": "responder.vif",
+    "far stack": "responder.stack",
 }
 # name -> (from this vantage point's RTT, subtract that one's)
 DELTAS = {
@@ -27,6 +31,7 @@ DELTAS = {
     "Δnode": ("stack", "vif"),
     "ΔUser": ("app", "stack"),
     "total": ("app", "wire"),
+    "overhead": ("app", "uplink"),
 }
 # name -> from this (leg, point) to that one
 ONE_WAY = {
