@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import polars as pl
+
+from delaylab.analysis import segments
 from delaylab.analysis.clocks.align import Alignment, Hop
 from delaylab.analysis.clocks.check import Check, checks
 from delaylab.analysis.doubt import Doubt, Kind
@@ -37,6 +40,21 @@ def trial_clocks(trial: TrialRecord, alignment: Alignment) -> TrialClocks:
     for name, clock in alignment.clocks.items():
         owners.setdefault(clock, _owner(trial, name.partition(" ")[2]))
     return TrialClocks(trial.id, alignment, checks(alignment, trial.clock_readings), owners)
+
+
+def by_machine(packets: pl.DataFrame, alignment: Alignment, machine: str) -> pl.DataFrame:
+    """Return one trial's packets with their schedule in the machine's time, not their sender's.
+
+    It is moved by the median difference of the two, which is off by a packet's way to its host:
+    good enough for a sample every 100 ms, and known where clocks cannot be aligned.
+    """
+    names = [segments.own_clock(name) for name, c in alignment.clocks.items() if c == machine]
+    stamped = next((name for name in names if name in packets.columns), None)
+    if stamped is None:
+        return packets
+    ahead = (packets[stamped] - packets["sent_ns"]).median()
+    moved = pl.lit(0 if ahead is None else round(float(str(ahead))), pl.Int64)
+    return packets.with_columns(pl.col("intended_ns", "sent_ns") + moved)
 
 
 def clock_doubts(clocks: Sequence[TrialClocks], refused: Delays) -> list[Doubt]:
