@@ -15,6 +15,7 @@ from delaylab.dataset import TrialRecord
 
 # The points that a node's own kernel stamps; the others are its host's.
 IN_NODE = (".app", ".qdisc", ".stack")
+DOM0 = ".dom0"
 Delays = Sequence[tuple[str, float]]
 
 
@@ -37,7 +38,8 @@ class TrialClocks:
 def trial_clocks(trial: TrialRecord, alignment: Alignment) -> TrialClocks:
     """Return how the clocks of one trial were aligned, checked against its readings."""
     owners: dict[str, str] = {}
-    for name, clock in alignment.clocks.items():
+    # A driver domain names a clock only where it is nobody else's.
+    for name, clock in sorted(alignment.clocks.items(), key=lambda item: DOM0 in item[0]):
         owners.setdefault(clock, _owner(trial, name.partition(" ")[2]))
     return TrialClocks(trial.id, alignment, checks(alignment, trial.clock_readings), owners)
 
@@ -111,5 +113,7 @@ def _bounds(refused: Delays) -> Iterator[Doubt]:
 
 def _owner(trial: TrialRecord, point: str) -> str:
     ends = {"sender": trial.sender, "responder": trial.responder}
+    if point.endswith(DOM0):
+        return "the driver domain"
     end = ends.get(point.partition(".")[0])
     return end.node if end and point.endswith(IN_NODE) else "the machine"

@@ -22,6 +22,10 @@ _OUT = {
         *("app", "user space to kernel", "qdisc", "uplink queue", "uplink", "driver", "stack"),
         *("wire", "wire"),
     ),
+    "xen": (
+        *("app", "user space to kernel", "qdisc", "queue", "stack", "virtual interface", "dom0"),
+        *("driver domain", "vif", "bridge and uplink queue", "uplink", "wire", "wire"),
+    ),
 }
 _IN = {
     "virtual": (
@@ -29,6 +33,10 @@ _IN = {
         *("kernel to user space", "app"),
     ),
     "own": ("wire", "wire", "uplink", "driver", "stack", "kernel to user space", "app"),
+    "xen": (
+        *("wire", "wire", "uplink", "bridge", "vif", "driver domain", "dom0"),
+        *("virtual interface", "stack", "kernel to user space", "app"),
+    ),
 }
 
 
@@ -60,11 +68,11 @@ def layer(leg: str, start: str, end: str, own_stack: Collection[str] = ()) -> st
 
 
 def _out(start: str, own_stack: Collection[str], end: str = "wire") -> list[str]:
-    return _between(_OUT[_stack(start, own_stack)], start, end)
+    return _between(_OUT[_stack(start, end, own_stack)], start, end)
 
 
 def _in(end: str, own_stack: Collection[str], start: str = "wire") -> list[str]:
-    return _between(_IN[_stack(end, own_stack)], start, end)
+    return _between(_IN[_stack(end, start, own_stack)], start, end)
 
 
 def _between(way: tuple[str, ...], start: str, end: str) -> list[str]:
@@ -79,7 +87,9 @@ def _joined(names: list[str]) -> str:
     return " + ".join(dict.fromkeys(names))
 
 
-def _stack(point: str, own_stack: Collection[str]) -> str:
+def _stack(point: str, other: str, own_stack: Collection[str]) -> str:
+    if "dom0" in (_bare(point), _bare(other)):
+        return "xen"
     return "own" if _side(point) in own_stack else "virtual"
 
 
