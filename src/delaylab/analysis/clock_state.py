@@ -16,6 +16,7 @@ from delaylab.dataset import TrialRecord
 # The points that a node's own kernel stamps; the others are its host's.
 IN_NODE = (".app", ".qdisc", ".stack")
 DOM0 = ".dom0"
+MACHINE = "the machine"
 Delays = Sequence[tuple[str, float]]
 
 
@@ -116,4 +117,4 @@ def _owner(trial: TrialRecord, point: str) -> str:
     if point.endswith(DOM0):
         return "the driver domain"
     end = ends.get(point.partition(".")[0])
-    return end.node if end and point.endswith(IN_NODE) else "the machine"
+    return end.node if end and point.endswith(IN_NODE) else MACHINE
