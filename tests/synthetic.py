@@ -105,6 +105,7 @@ class Condition:
     readings: list[dict[str, Any]] = field(default_factory=list)
     factors: dict[str, str] = field(default_factory=dict)
     skipped: str | None = None
+    warnings: list[dict[str, str]] = field(default_factory=list)
 
     def clock(self, point: str) -> Clock:
         """The clock of a point, by its name or by the node's part of it; left out: the true one."""
@@ -203,7 +204,7 @@ def trial(condition: Condition, index: int) -> dict[str, Any]:
         "absent": condition.absent,
         "clock": condition.clock("sender.app").name,
         "clock_readings": condition.readings,
-        "warnings": [],
+        "warnings": condition.warnings,
         "loads": [
             {"load": load, "on": "noisy", "to": None, "asked": {load: 1}, "achieved": {"ops": 10.0}}
             for load in loads

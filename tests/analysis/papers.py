@@ -40,8 +40,9 @@ def write(
     delays: Callable[[Levels], Delays],
     skip: Callable[[Levels], str | None] = lambda levels: None,
     points: tuple[str, ...] = (),
+    warnings: tuple[dict[str, str], ...] = (),
 ) -> Path:
-    """Write the dataset; `points` are those of the responder's side."""
+    """Write the dataset; `points` are those of the responder's side, `warnings` of every trial."""
     spec = load_study(find(study))
     conditions = [
         Condition(
@@ -53,6 +54,7 @@ def write(
             factors=combination.levels,
             skipped=skip(combination.levels),
             responder_points=points,
+            warnings=list(warnings),
         )
         for index, combination in enumerate(combinations(spec, "quick"))
     ]

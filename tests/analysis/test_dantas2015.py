@@ -9,8 +9,11 @@ import pytest
 
 from delaylab.analysis.claims import Finding
 from delaylab.analysis.dantas2015 import CLAIMS
+from delaylab.analysis.findings import findings
+from delaylab.analysis.group import groups
 from delaylab.analysis.statistics import Floats
-from tests.analysis.papers import ABOVE, BEYOND, Delays, Levels, dataset
+from delaylab.dataset import read_study
+from tests.analysis.papers import ABOVE, BEYOND, Delays, Levels, dataset, write
 from tests.synthetic import Delay, lognormal
 
 
@@ -85,3 +88,11 @@ def test_skipped_levels_leave_a_claim_open_and_say_why(tmp_path: Path) -> None:
         assert found[claim].verdict == "not testable here"
         assert "needs " in found[claim].why
         assert "512 MiB are free" in found[claim].why
+
+
+def test_a_verdict_on_emulated_machines_says_so(tmp_path: Path) -> None:
+    warning = {"kind": "fabric", "message": "run by emulation (TCG): no KVM", "remedy": ""}
+    place = write(tmp_path, "dantas2015", as_in_the_paper, warnings=(warning,))
+    study = read_study(place)
+    found = {each.id: each for each in findings(study, list(groups(study)))}
+    assert "(TCG)" in found["faster-probing-lower-rtt"].why

@@ -11,6 +11,9 @@ from delaylab.analysis.claims import Claim, Finding, judge
 from delaylab.analysis.group import Group
 from delaylab.dataset import Study
 
+# What a trial's warning says where QEMU had no KVM, and papers of machines that had it.
+EMULATION = "(TCG)"
+ON_HARDWARE = ("whiteaker2011", "dantas2015", "oliveira2022")
 # Characters of a reason that are repeated with a claim.
 REASON = 90
 CLAIMS: dict[str, Claim] = {
@@ -23,13 +26,23 @@ CLAIMS: dict[str, Claim] = {
 def findings(study: Study, groups: list[Group]) -> list[Finding]:
     """Return the verdict on every claim that the study names, in its order.
 
-    Where one is not testable and trials were skipped, the reason says so.
+    Where one is not testable and trials were skipped, the reason says so; where one is judged on
+    virtual machines that were emulated, that does.
     """
     found = [_finding(name, groups) for name in study.record.claims]
-    skipped = _skipped(study)
+    skipped, emulated = _skipped(study), _emulated(study)
     return [
-        replace(each, why=f"{each.why}{skipped}") if each.effect is None else each for each in found
+        replace(each, why=f"{each.why}{skipped if each.effect is None else emulated}")
+        for each in found
     ]
+
+
+def _emulated(study: Study) -> str:
+    papers = str(study.record.spec.get("source", ""))
+    warned = any(EMULATION in w.message for trial in study.trials for w in trial.warnings)
+    if not warned or papers not in ON_HARDWARE:
+        return ""
+    return ". Virtual machines were emulated in software here (TCG); the paper's ran on hardware"
 
 
 def _skipped(study: Study) -> str:

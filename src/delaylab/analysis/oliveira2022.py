@@ -221,7 +221,8 @@ def _extreme_driver(groups: list[Group], driver: str, sign: int) -> Result:
     """Test whether a driver is lowest (sign 1) or highest (-1) in RTT and in its overhead."""
     present = [kind for kind in KVM if pick(groups, environment=kind)]
     if driver not in present or len(present) < 2:
-        raise NotTestable(f"needs {driver} and another of QEMU's cards; here: {present or 'none'}")
+        here = ", ".join(present) or "none"
+        raise NotTestable(f"needs {driver} and another of QEMU's cards; here: {here}")
     alike = matched(groups, "environment", present)
     words: list[str] = []
     leasts: dict[str, Effect] = {}
