@@ -22,6 +22,7 @@ ORDER = [
     "kvm",
     "readying",
     "capacity",
+    "given",
     "machine",
     "lab",
     "loads",

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from delaylab import capacity, hosts, readying
+from delaylab import capacity, given, hosts, readying
 from delaylab.errors import BadInput
 from delaylab.images.progress import Progress, silent
 from delaylab.kinds import KINDS
@@ -147,6 +147,7 @@ def _build(
 ) -> tuple[Lab, hosts.Keeper]:
     rights = Rights.mine()
     plan = build(spec, KINDS, rights, name=name, accounting=accounting)
+    given.check(spec)
     capacity.check(spec)
     plan, notes = readying.ready(plan, progress)
     record = {"spec": spec.model_dump(mode="json", by_alias=True), "created": time.time()}

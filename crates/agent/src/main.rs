@@ -1,6 +1,8 @@
 //! `delaylab-agent`: the one binary that runs on hosts, in containers and in virtual machines.
 
+mod call;
 mod counters;
+mod escape;
 mod exec;
 mod fabric;
 mod fields;
@@ -10,6 +12,7 @@ mod listen;
 mod mux;
 mod probe;
 mod reflect;
+mod relay;
 mod serve;
 mod session;
 mod table;
@@ -44,6 +47,13 @@ enum Verb {
     Fabric(Fabric),
     /// Be the first process of a container or of a virtual machine.
     Init(init::Init),
+    /// Run a command by another agent, its input and output one stream.
+    Call(call::Call),
+    /// Join standard input and output to the console of a machine whose agent serves on it.
+    Relay {
+        /// The console's terminal.
+        device: PathBuf,
+    },
 }
 
 #[derive(Args)]
@@ -58,6 +68,11 @@ fn main() -> ExitCode {
     let result = match CommandLine::parse().verb {
         Verb::Serve => serve_stdio(),
         Verb::Init(init) => init::live(&init),
+        Verb::Relay { device } => relay::run(&device),
+        Verb::Call(call) => match call::run(&call) {
+            Ok(code) => return ExitCode::from(code),
+            Err(failure) => Err(failure),
+        },
         Verb::Fabric(Fabric { sweep: Some(directory) }) => fabric::sweep(&directory),
         Verb::Fabric(Fabric { sweep: None }) => return fabric::keep(),
     };

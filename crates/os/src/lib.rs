@@ -2,11 +2,11 @@
 #![allow(unsafe_code)]
 
 pub mod boot;
-pub mod carrier;
 pub mod clock;
 pub mod control;
 pub mod ethtool;
 pub mod filter;
+pub mod links;
 pub mod memory;
 pub mod mount;
 pub mod namespace;

@@ -121,7 +121,8 @@ def _limits(client: docker.DockerClient, node: Container, cgroup: str) -> dict[s
 
 def _sweep(client: docker.DockerClient) -> None:
     """Remove what a killed lab made and did not come to start; what was started has ended."""
-    made = client.containers.list(all=True, filters={"label": LABEL, "status": "created"})
+    about: dict[str, str | list[str] | bool] = {"label": LABEL, "status": "created"}
+    made = client.containers.list(all=True, filters=about, ignore_removed=True)
     for container in made:
         if not Path(container.labels[LABEL]).exists():
             try:

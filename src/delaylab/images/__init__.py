@@ -40,6 +40,11 @@ IMAGES: dict[str, dict[str, tuple[str, str]]] = {
         "bzimage": ("kernel-full", "vmlinuz"),
         "initrd": ("full", "initrd"),
     },
+    "xen": {
+        "hypervisor": ("xen-tools", "hypervisor"),
+        "kernel": ("kernel-full", "vmlinuz"),
+        "initrd": ("xen", "initrd"),
+    },
     "uml": {"linux": ("kernel-uml", "linux"), "initrd": ("uml", "initrd")},
 }
 REFERENCE = re.compile(r"\{image:([^/}]*)/([^}]*)\}")

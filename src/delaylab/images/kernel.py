@@ -24,7 +24,7 @@ def package(flavour: str) -> list[str]:
 
 
 def make(unpacked: Path, out: Path, progress: Progress) -> None:
-    """Write `vmlinuz`, `vmlinux` and `modules.cpio`."""
+    """Write `vmlinuz`, `vmlinux`, `modules.cpio`, and for a Xen driver domain `dom0.cpio`."""
     image = next((unpacked / "boot").glob("vmlinuz-*"))
     shutil.copyfile(image, out / "vmlinuz")
     progress("decompressing the kernel", 0)
@@ -33,7 +33,9 @@ def make(unpacked: Path, out: Path, progress: Progress) -> None:
     except ValueError as error:
         raise NotHere(str(error), image.name, "give a kernel of your own") from None
     progress("collecting modules", 0.6)
-    modules.write(out / "modules.cpio", unpacked / "lib" / "modules")
+    tree = unpacked / "lib" / "modules"
+    modules.write(out / "modules.cpio", tree)
+    modules.write(out / "dom0.cpio", tree, (*modules.WANTED, *modules.DRIVER_DOMAIN))
 
 
 def make_uml(unpacked: Path, out: Path, progress: Progress) -> None:

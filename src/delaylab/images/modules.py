@@ -27,6 +27,16 @@ WANTED = (
     "sch_tbf",
     "xen_netfront",
 )
+# What a Xen driver domain needs beside them.
+DRIVER_DOMAIN = (
+    "xen_privcmd",
+    "xenfs",
+    "xen_evtchn",
+    "xen_gntdev",
+    "xen_gntalloc",
+    "bridge",
+    "xen_netback",
+)
 
 
 def write(path: Path, tree: Path, wanted: Iterable[str] = WANTED) -> dict[str, object]:

@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from delaylab import hosts
-from delaylab.images import apt, cpio, kernel, modules, tools
+from delaylab.images import apt, cpio, kernel, modules, tools, xen_tools
 from delaylab.images.cache import digest
 from delaylab.images.progress import Progress
 
 AGENT_NAME = "delaylab-agent"
 AGENT_PLACE = f"sbin/{AGENT_NAME}"
+DOMAIN_KERNEL, DOMAIN_INITRD = "lib/delaylab/domu-kernel", "lib/delaylab/domu-initrd"
 Parts = Mapping[str, Path]
 
 
@@ -93,8 +94,27 @@ def _initrd_of(kernel_layer: str) -> Callable[[Parts, Path, Progress], None]:
     return make
 
 
+def _dom0(parts: Parts, out: Path, progress: Progress) -> None:
+    """Write `initrd`: a guest's, Xen's tools, and in it a domain's own kernel and initrd."""
+    progress("joining archives", 0)
+    archives = [
+        ("tools", "tools"),
+        ("kernel-full", "dom0"),
+        ("agent", "agent"),
+        ("xen-tools", "xen"),
+    ]
+    with (out / "initrd").open("wb") as initrd:
+        for layer, archive in archives:
+            initrd.write((parts[layer] / f"{archive}.cpio").read_bytes())
+        inside = cpio.Writer(initrd)
+        inside.folder("lib/delaylab")
+        inside.file(DOMAIN_KERNEL, (parts["kernel-cloud"] / "vmlinuz").read_bytes())
+        inside.file(DOMAIN_INITRD, (parts["cloud"] / "initrd").read_bytes())
+        inside.close()
+
+
 def _kernel(name: str, flavour: str) -> FromPackages:
-    form = [1, flavour, modules.WANTED]
+    form = [2, flavour, modules.WANTED, modules.DRIVER_DOMAIN]
     return FromPackages(name, form, lambda: kernel.package(flavour), kernel.make)
 
 
@@ -123,5 +143,17 @@ RECIPES: dict[str, Recipe] = {
         _guest("cloud", "kernel-cloud"),
         _guest("full", "kernel-full"),
         _guest("uml", "kernel-uml"),
+        FromPackages(
+            "xen-tools",
+            [1, xen_tools.PROGRAMS, xen_tools.scripts()],
+            xen_tools.packages,
+            xen_tools.make,
+        ),
+        Assembled(
+            "xen",
+            2,
+            ("tools", "kernel-full", "agent", "xen-tools", "kernel-cloud", "cloud"),
+            _dom0,
+        ),
     )
 }

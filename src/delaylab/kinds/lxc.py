@@ -44,7 +44,7 @@ def command(node: Node) -> list[str]:
     """`lxc-start` with all that it has to know; no file of LXC's own is read or written."""
     words = [] if node.spec.cpu_weight else [*guests.WITHOUT_CPU_GROUPS]
     words += [PROGRAM, "-F", "-n", f"{node.lab}.{node.name}", "-P", "{folder}", "-f", "/dev/null"]
-    words += ["-l", "ERROR", "-o", "/dev/stderr"]
+    words += ["-q", "-l", "ERROR", "-o", "/dev/stderr"]
     for key, value in _settings(node):
         words += ["-s", f"lxc.{key}={value}"]
     return words

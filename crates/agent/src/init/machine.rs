@@ -5,16 +5,20 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use delaylab_os::{boot, mount, pipe, process};
 use delaylab_proto::{Failure, Frame, Kind, Reply};
 use serde_json::json;
 
 use super::{ALONE, modules};
+use crate::line::Line;
 use crate::listen;
 use crate::mux::Mux;
 
 const VIRTIO: &str = "virtio:";
+/// A hypervisor's console, to which what comes is escaped.
+const CONSOLE: &str = "/dev/hvc";
 const FILE_SYSTEMS: [(&str, &str); 6] = [
     ("proc", "/proc"),
     ("sysfs", "/sys"),
@@ -33,8 +37,8 @@ const LINKS: [(&str, &str); 4] = [
 ];
 
 /// Serves sessions until the stream ends, then switches the machine off.
-pub fn live(stream: &str, wanted: &[String]) -> Result<(), Failure> {
-    let served = serve(stream, wanted);
+pub fn live(stream: &str, wanted: &[String], before: Option<&Path>) -> Result<(), Failure> {
+    let served = serve(stream, wanted, before);
     if let Err(failure) = &served {
         // On the console, which is where a user looks when a machine does not answer.
         eprintln!("delaylab-agent: {failure}");
@@ -43,17 +47,21 @@ pub fn live(stream: &str, wanted: &[String]) -> Result<(), Failure> {
     served
 }
 
-fn serve(stream: &str, wanted: &[String]) -> Result<(), Failure> {
+fn serve(stream: &str, wanted: &[String], before: Option<&Path>) -> Result<(), Failure> {
     prepare()?;
     modules::load(wanted)?;
+    before.map_or(Ok(()), run)?;
+    process::reap_by_kernel().map_err(|error| Failure::new("prepare the process", error))?;
     let failed = |error: io::Error| Failure::new(format!("open {stream}"), error);
     let device = match stream.strip_prefix(VIRTIO) {
         Some(name) => boot::wait_in(Path::new("/dev"), || port(name)).map_err(failed)?,
         None => PathBuf::from(stream),
     };
+    let is_console = stream.starts_with(CONSOLE);
     let line = File::options().read(true).write(true).open(device).map_err(failed)?;
     boot::make_raw(&line).map_err(failed)?;
-    let mut mux = Mux::new(OwnedFd::from(line)).map_err(failed)?;
+    let line = Line::of(OwnedFd::from(line)).map_err(failed)?;
+    let mut mux = Mux::on(if is_console { line.unescaping() } else { line });
     let ready = serde_json::to_vec(&Reply::Event(json!({"ready": true})));
     let ready = ready.map_err(|error| Failure::new("say that the machine is ready", error))?;
     mux.send(&Frame::new(Kind::Message, ready))?;
@@ -74,6 +82,13 @@ fn serve(stream: &str, wanted: &[String]) -> Result<(), Failure> {
     }
 }
 
+/// Runs a program to its end; what it says is on the console.
+fn run(program: &Path) -> Result<(), Failure> {
+    let what = || format!("run {}", program.display());
+    let status = Command::new(program).status().map_err(|error| Failure::new(what(), error))?;
+    if status.success() { Ok(()) } else { Err(Failure::new(what(), status)) }
+}
+
 /// What every program expects of a running system.
 fn prepare() -> Result<(), Failure> {
     for (kind, folder) in FILE_SYSTEMS {
@@ -87,7 +102,6 @@ fn prepare() -> Result<(), Failure> {
             result => result.map_err(|error| Failure::new(format!("make {link}"), error))?,
         }
     }
-    process::reap_by_kernel().map_err(|error| Failure::new("prepare the process", error))?;
     process::set_environment(&[
         ("PATH", "/usr/sbin:/usr/bin:/sbin:/bin"),
         ("HOME", "/"),

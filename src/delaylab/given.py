@@ -1,0 +1,30 @@
+"""Whether the files that a lab file names are there, asked before anything of it is started."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from delaylab.errors import BadInput
+from delaylab.spec import LabSpec, NodeSpec
+
+
+def check(lab: LabSpec) -> None:
+    """Raise BadInput for the first image, kernel or initrd of a node that cannot be used."""
+    for name, spec in lab.nodes.items():
+        for field, path in _files(spec):
+            where = f"node {name}: {field}"
+            if not path.is_absolute():
+                raise BadInput(f"{str(path)!r} is relative", where, "give it from / on")
+            wants_folder = spec.kind == "lxc"
+            if not (path.is_dir() if wants_folder else path.is_file()):
+                kind = "folder" if wants_folder else "file"
+                raise BadInput(f"there is no {kind} {path}", where, "leave it out for delaylab's")
+
+
+def _files(spec: NodeSpec) -> list[tuple[str, Path]]:
+    given = {"image": spec.image, "kernel": spec.kernel, "initrd": spec.initrd}
+    found = [(field, Path(path)) for field, path in given.items() if path is not None]
+    # A name without a slash in front is that of an image in a container engine.
+    if spec.kind == "docker" and not (spec.image or "").startswith("/"):
+        return []
+    return found

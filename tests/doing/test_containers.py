@@ -1,0 +1,239 @@
+"""What is particular to LXC and Docker: limits, the image stays clean, the engine, and kills."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import docker
+import pytest
+
+from delaylab import images
+from delaylab.errors import DelaylabError
+from delaylab.guests import engine
+from delaylab.guests.docker import LABEL
+from delaylab.kinds import KINDS, Rights
+from tests.doing.conftest import DELAYLAB, Run, as_json, our_processes
+
+pytestmark = pytest.mark.root
+CONTAINERS = ("lxc", "docker")
+KILLS = int(os.environ.get("DELAYLAB_KILLS", "6"))
+GONE_DEADLINE_S = 15.0
+LAB = """\
+lab: boxes
+hosts: {{one: {{}}}}
+nodes:
+  a: {{kind: {kind}, host: one, cpus: [1], memory: 64MiB, {more}}}
+  b: {{kind: {kind}, host: one}}
+links: [{{between: [a, b]}}]
+"""
+
+
+@pytest.fixture(params=CONTAINERS)
+def kind(request: pytest.FixtureRequest) -> str:
+    reason = KINDS[request.param].can_run(Rights.mine(), False)
+    if reason:
+        pytest.skip(reason)
+    return str(request.param)
+
+
+@pytest.fixture
+def boxes(kind: str, tmp_path: Path) -> Path:
+    path = tmp_path / "boxes.yaml"
+    path.write_text(LAB.format(kind=kind, more="cpu_weight: 50"))
+    return path
+
+
+@pytest.fixture
+def own_engine(
+    monkeypatch: pytest.MonkeyPatch, run_directory: Path
+) -> Iterator[docker.DockerClient]:
+    """An engine that runs before the lab and after it, as a system's does."""
+    reason = KINDS["docker"].can_run(Rights.mine(), False)
+    if reason:
+        pytest.skip(reason)
+    folder = run_directory / "system" / "engine"
+    folder.mkdir(parents=True)
+    client = engine.start(folder, hide_cpu_groups=True)
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{folder}/docker.sock")
+    yield client
+    client.close()
+    pid = int((folder / "dockerd.pid").read_text())
+    os.kill(pid, signal.SIGTERM)
+    until(lambda: not Path(f"/proc/{pid}/exe").exists() or not (folder / "dockerd.pid").exists())
+    subprocess.run(["rm", "-r", "--one-file-system", str(folder.parent)], check=True)
+
+
+def until(there: Callable[[], bool]) -> None:
+    """Wait for other processes' doing, which nobody signals."""
+    deadline = time.monotonic() + GONE_DEADLINE_S
+    while not there():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def groups(lab: str = "boxes") -> list[Path]:
+    """Control groups of labs of this name, in all hierarchies."""
+    found = subprocess.run(
+        ["find", "/sys/fs/cgroup", "-type", "d", "-path", f"*/delaylab/{lab}.*"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return [Path(line) for line in found.stdout.splitlines()]
+
+
+def group_value(name: str) -> set[str]:
+    """What a file says in the groups of node a that are a container's, not a monitor's."""
+    files = [folder / name for folder in groups() if "node.a/" in f"{folder}/"]
+    return {file.read_text().strip() for file in files if file.exists()}
+
+
+def test_limits_hold_and_the_image_stays_as_it_was(
+    delaylab: Run, boxes: Path, kind: str, run_directory: Path
+) -> None:
+    root = images.require("container")["rootfs"]
+    before = {path: path.lstat().st_mtime_ns for path in root.rglob("*")}
+    delaylab("up", str(boxes))
+    assert delaylab("exec", "a", "--", "hostname").stdout == "a\n"
+    assert delaylab("exec", "a", "--", "nproc").stdout == "1\n"
+    memory = group_value("memory.limit_in_bytes") | group_value("memory.max")
+    assert str(64 << 20) in memory
+    assert {"512", "50"} & (group_value("cpu.shares") | group_value("cpu.weight"))
+    delaylab("exec", "a", "--", "sh", "-c", "echo mine > /bin/mine; rm /bin/ping; mkdir /new")
+    assert "ping" in delaylab("exec", "b", "--", "ls", "/bin").stdout
+    delaylab("down", "--all")
+    assert {path: path.lstat().st_mtime_ns for path in root.rglob("*")} == before
+    assert groups() == []
+    assert our_processes(str(run_directory)) == []
+    assert str(run_directory) not in Path("/proc/mounts").read_text()
+
+
+def test_a_killed_lab_leaves_nothing(boxes: Path, kind: str, run_directory: Path) -> None:
+    choose = random.Random(f"containers {kind}")
+    for _ in range(KILLS):
+        process = subprocess.Popen(
+            [str(DELAYLAB), "up", str(boxes)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        time.sleep(choose.uniform(0.2, 2.5))  # the moment is the test's random input
+        victims = [pid for pid in _processes(run_directory) if pid != process.pid]
+        victim = choose.choice(victims or [process.pid])
+        for pid in (victim, process.pid, _keeper(run_directory)):
+            if pid:
+                _kill(pid)
+        process.wait()
+        subprocess.run([str(DELAYLAB), "down", "--all"], check=True, stdout=subprocess.DEVNULL)
+        until(lambda: not _processes(run_directory))
+        assert groups() == []
+        assert list(run_directory.iterdir()) == []
+        assert str(run_directory) not in Path("/proc/mounts").read_text()
+
+
+def test_containers_of_the_systems_engine_end_with_the_lab(
+    delaylab: Run, own_engine: docker.DockerClient, tmp_path: Path
+) -> None:
+    path = tmp_path / "boxes.yaml"
+    path.write_text(LAB.format(kind="docker", more=""))
+    for end in ("down", "kill"):
+        delaylab("up", str(path))
+        started = own_engine.containers.list(filters={"label": LABEL}, ignore_removed=True)
+        assert sorted(container.attrs["Config"]["Hostname"] for container in started) == ["a", "b"]
+        if end == "down":
+            delaylab("down", "boxes")
+        else:
+            _kill(as_json(delaylab("ps", "--json"))["labs"][0]["keeper"])
+        until(
+            lambda: (
+                not own_engine.containers.list(
+                    all=True, ignore_removed=True, filters={"label": LABEL}
+                )
+            )
+        )
+        delaylab("down", "--all")
+        assert groups() == []
+
+
+def test_what_an_engine_lacks_is_one_clear_line(
+    delaylab: Run, tmp_path: Path, run_directory: Path
+) -> None:
+    path = tmp_path / "boxes.yaml"
+    path.write_text(LAB.format(kind="docker", more="image: nobody/has-this"))
+    dead = {"DOCKER_HOST": f"unix://{tmp_path}/nobody.sock"}
+    said = delaylab("up", str(path), code=1, env=dead).stderr
+    assert "no container engine answers" in said
+    assert "unset DOCKER_HOST" in said
+    said = delaylab("up", str(path), code=1).stderr
+    assert "no image 'nobody/has-this'" in said
+    assert groups() == []
+    assert our_processes(str(run_directory)) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "more", "complaint"),
+    [
+        ("lxc", "image: /no/root", "node a: image: there is no folder /no/root"),
+        ("lxc", "image: root", "'root' is relative"),
+        ("docker", "image: /no/root.tar", "there is no file /no/root.tar"),
+        ("qemu", "kernel: /no/vmlinux", "node a: kernel: there is no file /no/vmlinux"),
+        ("uml", "initrd: /tmp", "node a: initrd: there is no file /tmp"),
+    ],
+)
+def test_a_file_that_is_not_there_is_one_clear_line(
+    delaylab: Run, tmp_path: Path, kind: str, more: str, complaint: str
+) -> None:
+    reason = KINDS[kind].can_run(Rights.mine(), False)
+    if reason:
+        pytest.skip(reason)
+    path = tmp_path / "boxes.yaml"
+    path.write_text(LAB.format(kind=kind, more=more))
+    said = delaylab("up", str(path), code=2).stderr
+    assert complaint in said
+    assert len(said.splitlines()) == 1
+    assert groups() == []
+
+
+def test_the_engine_that_cannot_start_says_why(run_directory: Path) -> None:
+    folder = run_directory / "lab" / "engine"
+    folder.mkdir(parents=True)
+    (folder / "data").write_text("not a folder")
+    with pytest.raises(DelaylabError, match=r"dockerd has ended: .*data"):
+        engine.start(folder, hide_cpu_groups=False)
+
+
+def _processes(run_directory: Path) -> list[int]:
+    found = []
+    for folder in Path("/proc").iterdir():
+        try:
+            if (
+                folder.name.isdigit()
+                and str(run_directory).encode() in (folder / "environ").read_bytes()
+            ):
+                found.append(int(folder.name))
+        except OSError:
+            continue
+    return [pid for pid in found if pid != os.getpid()]
+
+
+def _keeper(run_directory: Path) -> int | None:
+    """The keeper is the oldest process of a lab that is not its starter."""
+    agents = [pid for pid in _processes(run_directory) if _name(pid) == "delaylab-agent"]
+    return min(agents, default=None)
+
+
+def _name(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/exe").readlink().name
+    except OSError:
+        return ""
+
+
+def _kill(pid: int) -> None:
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return
