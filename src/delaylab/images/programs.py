@@ -42,6 +42,7 @@ def make_root(root: Path) -> None:
     for name, text in FILES.items():
         (root / name).write_text(text)
     (root / "usr").symlink_to(".")
+    (root / "var/run").symlink_to("/run")
 
 
 def copy_programs(

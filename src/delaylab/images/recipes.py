@@ -124,7 +124,7 @@ RECIPES: dict[str, Recipe] = {
     for recipe in (
         FromPackages(
             "tools",
-            [1, tools.PROGRAMS, tools.UNUSED],
+            [2, tools.PROGRAMS, tools.UNUSED],
             lambda: apt.closure([*tools.PROGRAMS]),
             tools.make,
         ),
@@ -138,7 +138,7 @@ RECIPES: dict[str, Recipe] = {
         _guest("cloud", "kernel-cloud"),
         _guest("full", "kernel-full"),
         _guest("uml", "kernel-uml"),
-        FromPackages("xen", [1, xen.OWN, xen.STORE, xen.FOLDERS, xen.VIF], xen.packages, xen.make),
+        FromPackages("xen", [2, xen.OWN, xen.STORE, xen.FOLDERS, xen.VIF], xen.packages, xen.make),
         Assembled(
             "dom0",
             1,

@@ -51,8 +51,10 @@ def make(unpacked: Path, out: Path, progress: Progress) -> None:
     copy_programs(unpacked, root, [*(f"{place}/{name}" for name in OWN), *store, THREADS])
     for name in OWN:
         (root / "bin" / name).symlink_to(f"/{place}/{name}")
+    (root / "etc/xen").mkdir(parents=True)
+    (root / "etc/xen/xl.conf").write_text('autoballoon="off"\n')
     script = root / VIF_SCRIPT
-    script.parent.mkdir(parents=True)
+    script.parent.mkdir()
     script.write_text(VIF)
     script.chmod(0o755)
     progress("writing the archive", 0.8)
