@@ -30,14 +30,16 @@ def misbehaving(joined: Pair) -> Iterator[int]:
             process.kill()
 
 
-@pytest.mark.parametrize("mode", ["socket", "packet"])
-def test_every_packet_has_its_fate(joined: Pair, mode: str) -> None:
+@pytest.mark.parametrize(
+    ("mode", "by"), [("socket", "socket"), ("packet", "tcx"), ("packet", "ring")]
+)
+def test_every_packet_has_its_fate(joined: Pair, mode: str, by: str) -> None:
     # Packet 8 is answered when packet 12 is: four intervals late, and this is two.
     late = 2 * INTERVAL_NS
     with misbehaving(joined) as port, joined.agent(joined.left) as agent:
         answer = agent.run(
             probe(protocol="udp", port=port, count=20, interval_ns=INTERVAL_NS, late_ns=late,
-                  mode=mode, stamps=["app"])
+                  mode=mode, stamps=["app"], tcx=by == "tcx")
         )  # fmt: skip
     packets = answer.tables["packets"]
     outcomes = dict(packets.select("seq", "outcome").iter_rows())
@@ -46,6 +48,7 @@ def test_every_packet_has_its_fate(joined: Pair, mode: str) -> None:
     assert packets["duplicates"].sum() == 1
     assert packets.filter("reordered")["seq"].to_list() == [8]
     assert answer.done is not None
+    assert answer.done["by"] == by
     assert (answer.done["sent"], answer.done["replied"]) == (20, 19)
 
 

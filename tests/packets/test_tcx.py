@@ -118,6 +118,29 @@ def test_a_closed_loop_accounts_for_every_packet_either_way(
     assert dict(outcomes.iter_rows()) == {"replied": 80, "lost": 20}
 
 
+def test_replies_by_another_interface_reach_a_closed_loop_by_sockets(joined: Pair) -> None:
+    """The programs are where the requests leave."""
+    for namespace, device, last in ((joined.left, "left", 1), (joined.right, "right", 2)):
+        run("ip", "address", "add", f"10.8.0.{last}/32", "dev", "lo", namespace=namespace)
+        run("sysctl", "-qw", f"net.ipv4.conf.{device}.rp_filter=0", namespace=namespace)
+        run("sysctl", "-qw", "net.ipv4.conf.all.rp_filter=0", namespace=namespace)
+    veth = f"link add other type veth peer name other netns {joined.right}"
+    run("ip", *veth.split(), namespace=joined.left)
+    for namespace, last in ((joined.left, 1), (joined.right, 2)):
+        run("ip", "address", "add", f"10.7.0.{last}/24", "dev", "other", namespace=namespace)
+        run("ip", "link", "set", "other", "up", namespace=namespace)
+        run("sysctl", "-qw", "net.ipv4.conf.other.rp_filter=0", namespace=namespace)
+    there = "route add 10.8.0.2/32 via 10.9.0.2 src 10.8.0.1"
+    run("ip", *there.split(), namespace=joined.left)
+    back = "route add 10.8.0.1/32 via 10.7.0.1 src 10.8.0.2"
+    run("ip", *back.split(), namespace=joined.right)
+    with joined.agent(joined.left) as sender:
+        answer = sender.run(probe(to="10.8.0.2", count=200, interval_ns=0, stamps=["app", "stack"]))
+    assert answer.done is not None
+    assert (answer.done["by"], answer.done["replied"]) == ("tcx", 200)
+    assert len(answer.tables["stamps"]) == 4 * 200
+
+
 def test_a_tap_sees_replies_that_a_sender_takes_away(joined: Pair) -> None:
     with joined.agent(joined.left) as sender, joined.agent(joined.left) as watcher:
         sender.start(probe(mode="packet", count=200))

@@ -8,7 +8,7 @@ use delaylab_proto::Failure;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::serve::fields;
+use crate::fields::fields;
 use crate::session::Session;
 
 #[derive(Deserialize)]

@@ -13,7 +13,7 @@ use delaylab_proto::{Failure, Frame, Kind};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::serve::fields;
+use crate::fields::fields;
 use crate::session::{Order, Session};
 
 /// How long an abandoned command may take to end by itself.

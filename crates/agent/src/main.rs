@@ -1,15 +1,17 @@
 //! `delaylab-agent`: the one binary that runs on hosts, in containers and in virtual machines.
 
+mod call;
 mod counters;
 mod exec;
 mod fabric;
+mod fields;
 mod init;
 mod line;
 mod listen;
 mod mux;
-
 mod probe;
 mod reflect;
+mod relay;
 mod serve;
 mod session;
 mod table;
@@ -44,6 +46,13 @@ enum Verb {
     Fabric(Fabric),
     /// Be the first process of a container or of a virtual machine.
     Init(init::Init),
+    /// Run a command by another agent, its input and output one stream.
+    Call(call::Call),
+    /// Join standard input and output to a device.
+    Relay {
+        /// A terminal, or another device to read from and write to.
+        device: PathBuf,
+    },
 }
 
 #[derive(Args)]
@@ -58,6 +67,11 @@ fn main() -> ExitCode {
     let result = match CommandLine::parse().verb {
         Verb::Serve => serve_stdio(),
         Verb::Init(init) => init::live(&init),
+        Verb::Relay { device } => relay::run(&device),
+        Verb::Call(call) => match call::run(&call) {
+            Ok(code) => return ExitCode::from(code),
+            Err(failure) => Err(failure),
+        },
         Verb::Fabric(Fabric { sweep: Some(directory) }) => fabric::sweep(&directory),
         Verb::Fabric(Fabric { sweep: None }) => return fabric::keep(),
     };

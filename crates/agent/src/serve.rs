@@ -6,6 +6,7 @@ use delaylab_os::clock;
 use delaylab_proto::{Failure, Reply};
 use serde_json::{Value, json};
 
+use crate::fields::fields;
 use crate::session::Session;
 use crate::{counters, exec, fabric, probe, reflect, tap, watch};
 
@@ -61,13 +62,6 @@ fn operation(request: &Value) -> Result<Operation, Failure> {
         Failure::new(format!("do `{name}`"), "this agent has no such operation")
             .fix(format!("one of: {}", known.join(", ")))
     })
-}
-
-/// Reads the fields of a request; fields that the operation does not have are refused.
-pub fn fields<T: serde::de::DeserializeOwned>(mut request: Value) -> Result<T, Failure> {
-    let op = request.as_object_mut().and_then(|fields| fields.remove("op"));
-    let what = format!("read the request `{}`", op.as_ref().and_then(Value::as_str).unwrap_or(""));
-    serde_json::from_value(request).map_err(|error| Failure::new(what, error))
 }
 
 #[derive(serde::Deserialize)]

@@ -26,6 +26,7 @@ struct settings {
 	__u16 protocol; /* ICMP, UDP or ICMPV6 */
 	__u16 ident;    /* the echo's identifier, or the sender's port */
 	__u16 port;     /* the responder's */
+	__u32 frames;   /* whether a tap is to give the packets themselves */
 };
 volatile const struct settings SETTINGS = {};
 

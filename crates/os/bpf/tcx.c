@@ -4,13 +4,22 @@
 
 #define SNAP 128
 
-/* A packet that a tap saw; as `Event` in src/tcx_tap.rs. */
-struct event {
+/* A packet that a tap saw; as `Brief` in src/tcx_tap.rs. */
+struct brief {
+	__u64 time_ns;
+	__u32 probe;
+	__u32 seq;
+	__u32 leg;
+	__u32 tai; /* whether the time is CLOCK_TAI, else CLOCK_REALTIME */
+};
+
+/* The same where the packet itself is wanted, or its reader must parse it; as `Whole` there. */
+struct whole {
 	__u64 time_ns;
 	__u32 length;   /* of `data` */
 	__u32 original; /* of the packet */
 	__u32 outgoing;
-	__u32 tai;      /* whether the time is CLOCK_TAI, else CLOCK_REALTIME */
+	__u32 tai;
 	__u8 data[SNAP];
 };
 
@@ -64,18 +73,23 @@ static __always_inline int count_drop(void)
 	return 0;
 }
 
-/* Puts a packet into the ring. What comes in has the stamp that every socket gets too, once the kernel
- * takes stamps. */
-static __always_inline int record(struct __sk_buff *skb, int outgoing)
+/* What comes in has the stamp that every socket gets too, once the kernel takes stamps. */
+static __always_inline __u64 stamp(struct __sk_buff *skb, int outgoing, __u32 *tai)
 {
 	__u64 received_ns = outgoing ? 0 : skb->tstamp;
-	struct event *event = bpf_ringbuf_reserve(&EVENTS, sizeof(*event), 0);
+
+	*tai = received_ns == 0;
+	return received_ns ? received_ns : bpf_ktime_get_tai_ns();
+}
+
+static __always_inline int put_whole(struct __sk_buff *skb, int outgoing)
+{
+	struct whole *event = bpf_ringbuf_reserve(&EVENTS, sizeof(*event), 0);
 	__u32 length = skb->len < SNAP ? skb->len : SNAP;
 
 	if (!event)
 		return count_drop();
-	event->time_ns = received_ns ? received_ns : bpf_ktime_get_tai_ns();
-	event->tai = received_ns == 0;
+	event->time_ns = stamp(skb, outgoing, &event->tai);
 	event->original = skb->len;
 	event->length = length;
 	event->outgoing = outgoing;
@@ -88,20 +102,46 @@ static __always_inline int record(struct __sk_buff *skb, int outgoing)
 	return 0;
 }
 
+static __always_inline int put_brief(struct __sk_buff *skb, int outgoing, const struct probe *probe, int leg)
+{
+	struct brief *event = bpf_ringbuf_reserve(&EVENTS, sizeof(*event), 0);
+
+	if (!event)
+		return count_drop();
+	event->time_ns = stamp(skb, outgoing, &event->tai);
+	event->probe = probe->id;
+	event->seq = probe->seq;
+	event->leg = leg;
+	bpf_ringbuf_submit(event, BPF_RB_NO_WAKEUP);
+	return 0;
+}
+
+/* A tap puts a packet of the probe into the ring, and lets every packet go on. */
+static __always_inline int see(struct __sk_buff *skb, int outgoing)
+{
+	struct probe probe;
+	int leg = leg_of(skb, &probe);
+
+	if (leg == UNPARSED || (leg != OTHER && SETTINGS.frames))
+		put_whole(skb, outgoing);
+	else if (leg != OTHER)
+		put_brief(skb, outgoing, &probe, leg);
+	return TCX_NEXT;
+}
+
 /* Puts a reply into the ring; returns whether there was room. */
 static __always_inline int give(struct __sk_buff *skb, const struct probe *probe)
 {
 	struct reply *reply = bpf_ringbuf_reserve(&EVENTS, sizeof(*reply), 0);
-	__u64 received_ns = skb->tstamp;
 	const volatile __u64 *asleep;
-	__u32 key = 0;
+	__u32 key = 0, tai;
 
 	if (!reply)
 		return count_drop();
-	reply->time_ns = received_ns ? received_ns : bpf_ktime_get_tai_ns();
+	reply->time_ns = stamp(skb, 0, &tai);
 	reply->seq = probe->seq;
 	reply->ttl = probe->ttl;
-	reply->tai = received_ns == 0;
+	reply->tai = tai;
 	reply->reserved = 0;
 	asleep = bpf_map_lookup_elem(&ASLEEP, &key);
 	bpf_ringbuf_submit(reply, asleep && *asleep ? 0 : BPF_RB_NO_WAKEUP);
@@ -112,22 +152,14 @@ static __always_inline int give(struct __sk_buff *skb, const struct probe *probe
 SEC("classifier")
 int tap_incoming(struct __sk_buff *skb)
 {
-	struct probe probe;
-
-	if (leg_of(skb, &probe) != OTHER)
-		record(skb, 0);
-	return TCX_NEXT;
+	return see(skb, 0);
 }
 
 /* A tap: what goes out. */
 SEC("classifier")
 int tap_outgoing(struct __sk_buff *skb)
 {
-	struct probe probe;
-
-	if (leg_of(skb, &probe) != OTHER)
-		record(skb, 1);
-	return TCX_NEXT;
+	return see(skb, 1);
 }
 
 /* A sender: replies go to it and no further. */

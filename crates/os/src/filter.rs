@@ -163,7 +163,7 @@ impl Program {
     pub fn attach(&self, socket: BorrowedFd<'_>) -> io::Result<()> {
         let program =
             libc::sock_fprog { len: self.0.len() as u16, filter: self.0.as_ptr().cast_mut() };
-        crate::socket::set_option(
+        crate::option::set_option(
             socket.as_raw_fd(),
             libc::SOL_SOCKET,
             libc::SO_ATTACH_FILTER,

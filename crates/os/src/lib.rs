@@ -2,14 +2,16 @@
 #![allow(unsafe_code)]
 
 pub mod boot;
-pub mod carrier;
 pub mod clock;
+pub mod control;
 pub mod ethtool;
 pub mod filter;
+pub mod links;
 pub mod memory;
 pub mod mount;
 pub mod namespace;
 pub mod netlink;
+mod option;
 pub mod pipe;
 pub mod poll;
 pub mod process;

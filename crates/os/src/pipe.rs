@@ -47,6 +47,17 @@ pub fn stream() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok(socketpair(kind.0, kind.1, None, SockFlag::SOCK_CLOEXEC)?)
 }
 
+/// A descriptor that this process was started with, by its number. Only once for each.
+pub fn inherited(number: RawFd) -> io::Result<OwnedFd> {
+    fcntl(
+        // SAFETY: the number is only asked about; a closed one is an error.
+        unsafe { BorrowedFd::borrow_raw(number) },
+        FcntlArg::F_GETFD,
+    )?;
+    // SAFETY: it is open, and was handed to this process under this number for it to own.
+    Ok(unsafe { OwnedFd::from_raw_fd(number) })
+}
+
 /// Sends a descriptor by a Unix socket, with one byte that carries it (unix(7), `SCM_RIGHTS`).
 pub fn send_descriptor(by: BorrowedFd<'_>, descriptor: BorrowedFd<'_>) -> io::Result<()> {
     let carried = [descriptor.as_raw_fd()];

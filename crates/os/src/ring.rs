@@ -2,7 +2,7 @@
 //! Documentation/networking/packet_mmap.rst).
 
 use crate::filter::Program;
-use crate::socket::set_option;
+use crate::option::set_option;
 use crate::stamp;
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
 use std::io;

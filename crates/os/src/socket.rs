@@ -1,13 +1,14 @@
 //! Sockets that send probes.
 
 use crate::filter::Program;
+use crate::option::set_option;
 use nix::sys::socket::{
     AddressFamily, SockFlag, SockProtocol, SockType, SockaddrStorage, bind, connect, getsockname,
     socket, sockopt,
 };
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 /// What a probe's socket hands over and takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,15 +19,6 @@ pub enum Flavour {
     IcmpDatagram,
     /// ICMP messages; what is received starts with the IP header (IPv4) or not (IPv6), raw(7).
     IcmpRaw,
-}
-
-/// Sets a socket option to a plain value.
-pub(crate) fn set_option<T>(fd: RawFd, level: i32, name: i32, value: &T) -> io::Result<()> {
-    let length = size_of::<T>() as libc::socklen_t;
-    // SAFETY: `value` points to `length` readable bytes for the length of the call.
-    let result =
-        unsafe { libc::setsockopt(fd, level, name, std::ptr::from_ref(value).cast(), length) };
-    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 fn family(address: IpAddr) -> AddressFamily {

@@ -1,7 +1,7 @@
 //! Many packets in one system call: `sendmmsg(2)` and `recvmmsg(2)` on buffers made once.
 
+use crate::control::Control;
 use crate::socket_address::{SourceControl, read_address, write_address, write_source};
-use crate::stamp::Control;
 use std::io;
 use std::mem::zeroed;
 use std::net::{IpAddr, SocketAddr};

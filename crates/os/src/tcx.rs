@@ -26,20 +26,22 @@ struct Settings {
     protocol: u16,
     ident: u16,
     port: u16,
+    frames: u32,
 }
 
 // SAFETY: plain integers without padding.
 unsafe impl Pod for Settings {}
 
 impl Settings {
-    fn new(wanted: &Match, sender: &Sender) -> Self {
+    fn new(wanted: &Match, sender: &Sender, frames: bool) -> Self {
         let (ident, port) = match wanted.transport {
             Transport::Icmp(ident) => (ident, 0),
             Transport::Udp(port) => (sender.port, port),
         };
         let first_seq = sender.first_seq;
         let (magic, probe, ip) = (wanted.magic, wanted.probe, u16::from(wanted.ip));
-        Self { magic, probe, first_seq, ip, protocol: wanted.protocol() as u16, ident, port }
+        let (protocol, frames) = (wanted.protocol() as u16, u32::from(frames));
+        Self { magic, probe, first_seq, ip, protocol, ident, port, frames }
     }
 }
 
@@ -59,9 +61,15 @@ pub struct Sender {
 pub(crate) struct Programs(Ebpf);
 
 impl Programs {
-    /// Loads them for a probe's packets, with a ring of so many bytes (a power of two).
-    pub(crate) fn load(wanted: &Match, sender: &Sender, ring: u32) -> io::Result<Self> {
-        let settings = Settings::new(wanted, sender);
+    /// Loads them for a probe's packets, with a ring of so many bytes (a power of two); `frames` says
+    /// whether taps give the packets themselves.
+    pub(crate) fn load(
+        wanted: &Match,
+        sender: &Sender,
+        ring: u32,
+        frames: bool,
+    ) -> io::Result<Self> {
+        let settings = Settings::new(wanted, sender, frames);
         let loaded = EbpfLoader::new()
             .btf(None)
             .set_global("SETTINGS", &settings, true)

@@ -63,7 +63,7 @@ impl TcxSender {
             return Err(io::Error::other("the interface has a queue"));
         }
         let sentinel = sentinel(interface)?;
-        let mut programs = Programs::load(wanted, sender, RING)?;
+        let mut programs = Programs::load(wanted, sender, RING, false)?;
         let replies = programs.events()?;
         let (sent, asleep) = (programs.shared("SENT")?, programs.shared("ASLEEP")?);
         let _links = programs.attach(interface, "take_reply", "note_request")?;

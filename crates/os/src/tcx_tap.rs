@@ -19,14 +19,27 @@ use std::time::Duration;
 pub const LOOK: Duration = Duration::from_millis(10);
 /// An ether type for local experiments (IEEE 802): no packet of interest has it.
 const NOBODY: u16 = 0x88b5;
-/// Bytes that the ring holds: some 100 000 packets.
-const RING: u32 = 16 << 20;
+/// Bytes of a ring for packets themselves, and of one for what is told of them: room for 100 000 of
+/// either.
+const FRAMES_RING: u32 = 16 << 20;
+const BRIEFS_RING: u32 = 4 << 20;
 const SNAP: usize = 128;
 
-/// As `struct event` in `bpf/tcx.c`.
+/// As `struct brief` in `bpf/tcx.c`.
 #[repr(C)]
 #[derive(Clone, Copy)]
-struct Event {
+struct Brief {
+    time_ns: u64,
+    probe: u32,
+    seq: u32,
+    leg: u32,
+    tai: u32,
+}
+
+/// As `struct whole` in `bpf/tcx.c`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Whole {
     time_ns: u64,
     length: u32,
     original: u32,
@@ -36,7 +49,30 @@ struct Event {
 }
 
 // SAFETY: plain integers without padding.
-unsafe impl Pod for Event {}
+unsafe impl Pod for Brief {}
+// SAFETY: plain integers without padding.
+unsafe impl Pod for Whole {}
+
+/// `enum leg` in `bpf/match.h`.
+const REPLY: u32 = 2;
+
+/// What a tap tells of a packet.
+#[derive(Clone, Copy, Debug)]
+pub enum Seen<'a> {
+    /// A packet of the probe.
+    Packet {
+        /// The probe in its header.
+        probe: u32,
+        /// Its number within the probe.
+        seq: u32,
+        /// Whether it is on its way back.
+        reply: bool,
+        /// When the kernel saw it, in ns since the Unix epoch.
+        time_ns: i64,
+    },
+    /// The packet itself, to be parsed.
+    Frame(Captured<'a>),
+}
 
 /// A tap on one interface, in both directions.
 pub struct TcxTap {
@@ -49,14 +85,15 @@ pub struct TcxTap {
 }
 
 impl TcxTap {
-    /// Captures what passes the filter from now on. An interface with a queue is refused: what goes out
-    /// would be seen before it has waited there, not after.
-    pub fn open(interface: u32, wanted: &Match) -> io::Result<Self> {
+    /// Captures what passes the filter from now on, with `frames` the packets themselves. An interface with a
+    /// queue is refused: what goes out would be seen before it has waited there, not after.
+    pub fn open(interface: u32, wanted: &Match, frames: bool) -> io::Result<Self> {
         if query::has_queue(interface)? {
             return Err(io::Error::other("the interface has a queue"));
         }
         let sentinel = sentinel(interface)?;
-        let mut programs = Programs::load(wanted, &Sender::default(), RING)?;
+        let ring = if frames { FRAMES_RING } else { BRIEFS_RING };
+        let mut programs = Programs::load(wanted, &Sender::default(), ring, frames)?;
         let events = programs.events()?;
         let links = programs.attach(interface, "tap_incoming", "tap_outgoing")?.into();
         Ok(Self { interface, programs, events, links, sentinel })
@@ -74,19 +111,25 @@ impl TcxTap {
     }
 
     /// Hands every packet in the ring to `take`; returns how many there were.
-    pub fn drain(&mut self, mut take: impl FnMut(Captured<'_>)) -> io::Result<usize> {
+    pub fn drain(&mut self, mut take: impl FnMut(Seen<'_>)) -> io::Result<usize> {
         pending_error(self.fd())?;
         let tai_ahead_ns = clock::tai_ahead_ns()?;
+        let utc = |time_ns: u64, tai: u32| time_ns as i64 - i64::from(tai) * tai_ahead_ns;
         let mut packets = 0;
         while let Some(item) = self.events.next() {
-            let event: &Event = tcx::record(&item);
-            take(Captured {
-                data: &event.data[..(event.length as usize).min(SNAP)],
-                original: event.original,
-                time_ns: event.time_ns as i64 - if event.tai == 0 { 0 } else { tai_ahead_ns },
-                outgoing: event.outgoing != 0,
-                interface: self.interface,
-            });
+            if item.len() == size_of::<Brief>() {
+                let Brief { time_ns, probe, seq, leg, tai } = *tcx::record(&item);
+                take(Seen::Packet { probe, seq, reply: leg == REPLY, time_ns: utc(time_ns, tai) });
+            } else {
+                let whole: &Whole = tcx::record(&item);
+                take(Seen::Frame(Captured {
+                    data: &whole.data[..(whole.length as usize).min(SNAP)],
+                    original: whole.original,
+                    time_ns: utc(whole.time_ns, whole.tai),
+                    outgoing: whole.outgoing != 0,
+                    interface: self.interface,
+                }));
+            }
             packets += 1;
         }
         Ok(packets)

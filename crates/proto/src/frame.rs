@@ -5,6 +5,8 @@ use std::io::{self, Read, Write};
 /// The largest payload that is accepted: 64 MiB.
 pub const MAX_PAYLOAD: u32 = 64 << 20;
 const HEADER: usize = 7;
+/// Room that is made for a payload before it comes: 64 KiB.
+const FIRST: usize = 64 << 10;
 
 /// What a frame's payload is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,8 +93,11 @@ pub fn read_frame(stream: &mut impl Read) -> Result<Option<Frame>, FrameError> {
         return Err(FrameError::TooLong(length));
     }
     let kind = Kind::try_from(header[6])?;
-    let mut payload = vec![0; length as usize];
-    stream.read_exact(&mut payload)?;
+    // Memory for what comes, not for what is announced.
+    let mut payload = Vec::with_capacity((length as usize).min(FIRST));
+    if stream.take(u64::from(length)).read_to_end(&mut payload)? < length as usize {
+        return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
+    }
     Ok(Some(Frame { channel: u16::from_le_bytes([header[4], header[5]]), kind, payload }))
 }
 

@@ -41,9 +41,9 @@ IMAGES: dict[str, dict[str, tuple[str, str]]] = {
         "initrd": ("full", "initrd"),
     },
     "xen": {
-        "xen": ("xen", "xen.elf"),
+        "hypervisor": ("xen-tools", "hypervisor"),
         "kernel": ("kernel-full", "vmlinuz"),
-        "initrd": ("dom0", "initrd"),
+        "initrd": ("xen", "initrd"),
     },
     "uml": {"linux": ("kernel-uml", "linux"), "initrd": ("uml", "initrd")},
 }

@@ -42,7 +42,6 @@ def make_root(root: Path) -> None:
     for name, text in FILES.items():
         (root / name).write_text(text)
     (root / "usr").symlink_to(".")
-    (root / "var/run").symlink_to("/run")
 
 
 def copy_programs(

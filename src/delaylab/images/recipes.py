@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from delaylab import hosts
-from delaylab.images import apt, cpio, kernel, modules, tools, xen
+from delaylab.images import apt, cpio, kernel, modules, tools, xen_tools
 from delaylab.images.cache import digest
 from delaylab.images.progress import Progress
 
 AGENT_NAME = "delaylab-agent"
 AGENT_PLACE = f"sbin/{AGENT_NAME}"
-GUEST_PLACE = f"{modules.FOLDER}/guest"
+DOMAIN_KERNEL, DOMAIN_INITRD = "lib/delaylab/domu-kernel", "lib/delaylab/domu-initrd"
 Parts = Mapping[str, Path]
 
 
@@ -78,20 +78,6 @@ def _container(parts: Parts, out: Path, progress: Progress) -> None:
     tools.write_tar(out / "rootfs.tar", root)
 
 
-def _driver_domain(parts: Parts, out: Path, progress: Progress) -> None:
-    """Write `initrd`: the driver domain's, in which the guests' kernel and initrd are files."""
-    progress("joining archives", 0)
-    archives = ["tools/tools", "xen/xen", "kernel-full/dom0", "agent/agent"]
-    with (out / "initrd").open("wb") as initrd:
-        for layer, archive in (name.split("/") for name in archives):
-            initrd.write((parts[layer] / f"{archive}.cpio").read_bytes())
-        guest = cpio.Writer(initrd)
-        guest.folder(GUEST_PLACE)
-        guest.file(f"{GUEST_PLACE}/kernel", (parts["kernel-cloud"] / "vmlinuz").read_bytes())
-        guest.file(f"{GUEST_PLACE}/initrd", (parts["cloud"] / "initrd").read_bytes())
-        guest.close()
-
-
 def _initrd_of(kernel_layer: str) -> Callable[[Parts, Path, Progress], None]:
     def make(parts: Parts, out: Path, progress: Progress) -> None:
         """Write `initrd`: the kernel unpacks archives that follow each other as one.
@@ -108,8 +94,27 @@ def _initrd_of(kernel_layer: str) -> Callable[[Parts, Path, Progress], None]:
     return make
 
 
+def _dom0(parts: Parts, out: Path, progress: Progress) -> None:
+    """Write `initrd`: a guest's, Xen's tools, and in it a domain's own kernel and initrd."""
+    progress("joining archives", 0)
+    archives = [
+        ("tools", "tools"),
+        ("kernel-full", "dom0"),
+        ("agent", "agent"),
+        ("xen-tools", "xen"),
+    ]
+    with (out / "initrd").open("wb") as initrd:
+        for layer, archive in archives:
+            initrd.write((parts[layer] / f"{archive}.cpio").read_bytes())
+        inside = cpio.Writer(initrd)
+        inside.folder("lib/delaylab")
+        inside.file(DOMAIN_KERNEL, (parts["kernel-cloud"] / "vmlinuz").read_bytes())
+        inside.file(DOMAIN_INITRD, (parts["cloud"] / "initrd").read_bytes())
+        inside.close()
+
+
 def _kernel(name: str, flavour: str) -> FromPackages:
-    form = [2, flavour, modules.WANTED, modules.DRIVER_DOMAIN]
+    form = [1, flavour, modules.WANTED]
     return FromPackages(name, form, lambda: kernel.package(flavour), kernel.make)
 
 
@@ -124,7 +129,7 @@ RECIPES: dict[str, Recipe] = {
     for recipe in (
         FromPackages(
             "tools",
-            [2, tools.PROGRAMS, tools.UNUSED],
+            [1, tools.PROGRAMS, tools.UNUSED],
             lambda: apt.closure([*tools.PROGRAMS]),
             tools.make,
         ),
@@ -138,12 +143,17 @@ RECIPES: dict[str, Recipe] = {
         _guest("cloud", "kernel-cloud"),
         _guest("full", "kernel-full"),
         _guest("uml", "kernel-uml"),
-        FromPackages("xen", [2, xen.OWN, xen.STORE, xen.FOLDERS, xen.VIF], xen.packages, xen.make),
+        FromPackages(
+            "xen-tools",
+            [1, xen_tools.PROGRAMS, xen_tools.scripts()],
+            xen_tools.packages,
+            xen_tools.make,
+        ),
         Assembled(
-            "dom0",
-            1,
-            ("tools", "xen", "kernel-full", "agent", "kernel-cloud", "cloud"),
-            _driver_domain,
+            "xen",
+            2,
+            ("tools", "kernel-full", "agent", "xen-tools", "kernel-cloud", "cloud"),
+            _dom0,
         ),
     )
 }

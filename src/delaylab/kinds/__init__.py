@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from delaylab.kinds import docker, lxc, native, netns, qemu, shared, uml
+from delaylab.kinds import docker, lxc, native, netns, qemu, shared, uml, xen
 from delaylab.plan.kind import Kind, Node, Rights
 
-KINDS: dict[str, Kind] = {
-    kind.name: kind
-    for kind in (native.KIND, shared.KIND, netns.KIND, lxc.KIND, docker.KIND, qemu.KIND, uml.KIND)
-}
+_ALL = (native, shared, netns, lxc, docker, qemu, uml, xen)
+KINDS: dict[str, Kind] = {module.KIND.name: module.KIND for module in _ALL}
 
 __all__ = ["KINDS", "Kind", "Node", "Rights"]

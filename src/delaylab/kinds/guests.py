@@ -18,9 +18,8 @@ WITHOUT_CPU_GROUPS = ("unshare", "--mount", "sh", "-c", _HIDE, "sh")
 
 def setup(node: Node) -> dict[str, Any]:
     """What the agent inside makes of its system; addresses are added by the plan."""
-    cards = [
-        {"name": card.card.name, "mac": card.card.mac, "mtu": card.card.mtu} for card in node.cards
-    ]
+    own = [cable.card for cable in node.inner or node.cards]
+    cards = [{"name": card.name, "mac": card.mac, "mtu": card.mtu} for card in own]
     return {"op": "setup", "hostname": node.name, "interfaces": cards, "operations": []}
 
 

@@ -94,7 +94,7 @@ def _node(name: str, lab: LabSpec, node: str, kinds: Mapping[str, Kind], network
     # A virtual machine's cables end in its host's bridges, which are never this machine's own.
     in_namespace = kinds[spec.kind].own_kernel or host != HERE
     place = host_agent(host) if in_namespace else MACHINE
-    return Node(node, name, spec, place, _cpus(cpus), network.cards(node))
+    return Node(node, name, spec, place, _cpus(cpus), network.cards(node), network.inner(node))
 
 
 def _hand_over(

@@ -6,7 +6,7 @@ import os
 import shutil
 from dataclasses import dataclass
 
-from delaylab.plan.model import Agent, Tap
+from delaylab.plan.model import Agent, Inner, Tap
 from delaylab.spec import NodeSpec
 
 PACKAGES = {
@@ -49,7 +49,8 @@ class Node:
     """A node as its kind gets to know it.
 
     `network`: the agent in whose network its host's stack is. `cards`: for virtual machines, its
-    cables. `lab`: the name of this running lab.
+    cables; `inner`: those of a machine in a machine,
+    whose cards are then that one's. `lab`: the name of this running lab.
     """
 
     name: str
@@ -58,6 +59,7 @@ class Node:
     network: str
     cpus: tuple[int, ...] | None = None
     cards: tuple[Tap, ...] = ()
+    inner: tuple[Inner, ...] = ()
 
 
 class Kind:
@@ -65,12 +67,14 @@ class Kind:
 
     `own_stack`: the node has a network stack of its own, hence a virtual interface; else it lives
     in its host's. `own_kernel`: that stack is in another kernel, with a clock of its own, and its
-    cable is a TAP. `boot_s`: a guess at how long one takes to start, for estimates only.
+    cable is a TAP. `nested`: it shares a machine, and the machine's TAP, with the others of its
+    host. `boot_s`: a guess at how long one takes to start, for estimates only.
     """
 
     name: str
     own_stack = True
     own_kernel = False
+    nested = False
     boot_s = 0.0
 
     def can_run(self, rights: Rights, on_machine: bool) -> str | None:

@@ -21,6 +21,11 @@ def node_agent(node: str) -> str:
     return f"node.{node}"
 
 
+def machine_agent(host: str) -> str:
+    """The agent of the machine on a host in which nodes of kind xen are, by its host's agent."""
+    return f"xen.{host.removeprefix('host.')}"
+
+
 @dataclass(frozen=True)
 class Guest:
     """A container or virtual machine in which a second agent answers for this one, its monitor.
@@ -81,6 +86,16 @@ class Tap:
 
 
 @dataclass(frozen=True)
+class Inner:
+    """The cable of a machine inside a machine, made there: `vif` on `bridge` in `machine`."""
+
+    machine: str
+    bridge: str
+    vif: str
+    card: End
+
+
+@dataclass(frozen=True)
 class Bridge:
     """A software switch with ports."""
 
@@ -119,7 +134,7 @@ class Offloads:
     enabled: bool
 
 
-Operation = Veth | Tap | Bridge | Address | Queue | Offloads
+Operation = Veth | Tap | Inner | Bridge | Address | Queue | Offloads
 
 
 @dataclass(frozen=True)
@@ -150,7 +165,11 @@ class Plan:
         return {
             "lab": self.lab,
             "agents": [_agent(agent) for agent in self.agents],
-            "operations": [operation_message(operation) for operation in self.operations],
+            "operations": [
+                operation_message(operation)
+                for operation in self.operations
+                if not isinstance(operation, Inner)
+            ],
         }
 
 
@@ -161,6 +180,14 @@ def operation_message(operation: Operation) -> dict[str, Any]:
         return {"do": "veth", "ends": ends}
     if isinstance(operation, Tap):
         return {"do": "tap", **_renamed({**vars(operation.host)})}
+    if isinstance(operation, Inner):
+        return {
+            "do": "inner",
+            "in": operation.machine,
+            "name": operation.vif,
+            "bridge": operation.bridge,
+            "node": operation.card.agent,
+        }
     fields = {
         key: list(value) if isinstance(value, tuple) else value
         for key, value in vars(operation).items()

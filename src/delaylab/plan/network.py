@@ -14,6 +14,7 @@ from delaylab.plan.model import (
     Address,
     Bridge,
     End,
+    Inner,
     Interface,
     Offloads,
     Operation,
@@ -21,6 +22,7 @@ from delaylab.plan.model import (
     Tap,
     Veth,
     host_agent,
+    machine_agent,
     node_agent,
 )
 from delaylab.spec import HERE, LabSpec, LinkSpec, UplinkSpec, host_of, link_name
@@ -38,9 +40,11 @@ class Network:
         self.interfaces: dict[str, list[Interface]] = defaultdict(list)
         self.crosses = False
         self._cables: list[Veth | Tap] = []
+        self._inner: list[Inner] = []
         self._bridges: list[Bridge] = []
         self._addresses: dict[Address, None] = {}
         self._queues: list[Queue] = []
+        self._shared: dict[tuple[str, str], str] = {}
         self._count: Counter[tuple[str, str]] = Counter()
         self._machine = next((node_agent(n) for n in lab.nodes if self._on_machine(n)), None)
         self._networks = {node: self._find_network(node) for node in lab.nodes}
@@ -49,6 +53,7 @@ class Network:
     def operations(self) -> Iterator[Operation]:
         """All operations, in the order in which they can be carried out."""
         yield from self._cables
+        yield from self._inner
         yield from self._bridges
         yield from self._addresses
         yield from self._queues
@@ -85,13 +90,22 @@ class Network:
     def _is_native(self, node: str) -> bool:
         return self.lab.nodes[node].kind == "native"
 
+    def _is_nested(self, node: str) -> bool:
+        return self.kinds[self.lab.nodes[node].kind].nested
+
     def _is_machine(self, node: str) -> bool:
         """Whether a node has a kernel of its own: its cable ends in a TAP, which wants a bridge."""
         return self.kinds[self.lab.nodes[node].kind].own_kernel
 
+    def inner(self, node: str) -> tuple[Inner, ...]:
+        """The cables of a node that is a machine in a machine."""
+        return tuple(i for i in self._inner if i.card.agent == node_agent(node))
+
     def cards(self, node: str) -> tuple[Tap, ...]:
-        """The cables of a node that is a virtual machine."""
+        """The cables of a node that is a virtual machine, or of the machine around it."""
         agent = node_agent(node)
+        if self._is_nested(node):
+            agent = machine_agent(host_of(self.lab, node))
         return tuple(c for c in self._cables if isinstance(c, Tap) and c.card.agent == agent)
 
     def _has_cable(self, node: str) -> bool:
@@ -160,6 +174,10 @@ class Network:
                 if network == self._machine and network in dict(devices.values()):
                     devices[node] = next(d for d in devices.values() if d[0] == network)
                     continue
+                if self._is_nested(node):
+                    ports += self._around(host, link, name)
+                    devices[node] = self._inside(node, host, link, name)
+                    continue
                 device, vif = self._device(node, name), self._numbered(agent, f"vif-{node}")
                 card, end = self._end(network, device, link), self._end(agent, vif, link)
                 self._cables.append(Tap(end, card) if self._is_machine(node) else Veth((card, end)))
@@ -170,6 +188,27 @@ class Network:
             shared = self._add_bridge(agent, name, [*ports, uplink] if uplink else ports)
         in_stack = {node: (agent, shared) for node in members if node not in devices}
         return devices | in_stack
+
+    def _around(self, host: str, link: LinkSpec, name: str) -> list[str]:
+        """The TAP of the machine that a link's nested nodes on a host share; made for the first."""
+        if (host, name) in self._shared:
+            return []
+        machine, agent = machine_agent(host), host_agent(host)
+        device, vif = (
+            self._numbered(machine, "eth", from_zero=True),
+            self._numbered(agent, "vif-xen"),
+        )
+        self._shared[host, name] = f"br{device.removeprefix('eth')}"
+        self._cables.append(Tap(self._end(agent, vif, link), self._end(machine, device, link)))
+        return [vif]
+
+    def _inside(self, node: str, host: str, link: LinkSpec, name: str) -> tuple[str, str]:
+        """A nested node's cable to the bridge in the machine around it."""
+        machine, agent = machine_agent(host), node_agent(node)
+        device, vif = self._device(node, name), self._numbered(machine, f"vif-{node}")
+        card = self._end(agent, device, link)
+        self._inner.append(Inner(machine, self._shared[host, name], vif, card))
+        return agent, device
 
     def _add_bridge(self, agent: str, link: str, ports: list[str]) -> str:
         bridge = _short(f"br-{link}")

@@ -47,25 +47,27 @@ class _Side:
     cable: bool
     vif: str | None
     uplink: str | None
+    dom0: Tap | None = None
 
     def taps(self) -> list[Tap]:
         host = host_agent(self.host)
         places = (("vif", self.vif), ("uplink", self.uplink))
-        return [Tap(host, name, f"{self.role}.{point}") for point, name in places if name]
+        on_host = [Tap(host, name, f"{self.role}.{point}") for point, name in places if name]
+        return [self.dom0, *on_host] if self.dom0 else on_host
 
     def outward(self, sockets: Iterable[str]) -> list[str]:
         """The points from user space to the wire; `sockets`: those of SOCKET_POINTS there are.
 
         In the host's own stack the uplink's packet tap comes just before the driver's stamp.
         """
-        order = ["app", "qdisc", "stack", "vif", "uplink"]
+        order = ["app", "qdisc", "stack", "dom0", "vif", "uplink"]
         if not self.cable:
             order = ["app", "qdisc", "uplink", "stack"]
         return self._there(order, sockets)
 
     def inward(self, sockets: Iterable[str]) -> list[str]:
         """The points from the wire to user space."""
-        return self._there(["uplink", "vif", "stack", "app"], sockets)
+        return self._there(["uplink", "vif", "dom0", "stack", "app"], sockets)
 
     def _there(self, order: list[str], sockets: Iterable[str]) -> list[str]:
         there = {*sockets, *(tap.point.split(".")[1] for tap in self.taps())}
@@ -137,14 +139,27 @@ def _side(
     device, place = interface.name, interface.agent
     cable = place != host_agent(host)
     ports = _ports(plan, host_agent(host))
-    vif = _peer(plan, place, device) if cable else None
+    inner = _inner(plan, place, device)
+    around = (inner.machine, inner.bridge.replace("br", "eth")) if inner else (place, device)
+    vif = _peer(plan, *around) if cable else None
     bridge = ports.get(vif) if vif else device
     uplink = None
     if crosses:
         uplinks = [port for port, master in ports.items() if port and master == bridge]
         uplink = next((name for name in uplinks if name.startswith("uplink")), device)
     in_bridge = vif if vif in ports else None
-    return _Side(role, node_agent(node), host, device, cable, in_bridge, uplink)
+    dom0 = Tap(inner.machine, inner.vif, f"{role}.dom0") if inner else None
+    return _Side(role, node_agent(node), host, device, cable, in_bridge, uplink, dom0)
+
+
+def _inner(plan: Plan, agent: str, device: str) -> model.Inner | None:
+    """The cable of a machine in a machine; None for any other interface."""
+    for operation in plan.operations:
+        if isinstance(operation, model.Inner):
+            card = operation.card
+            if (card.agent, card.name) == (agent, device):
+                return operation
+    return None
 
 
 def _ports(plan: Plan, agent: str) -> dict[str | None, str]:

@@ -75,20 +75,24 @@ impl Monitor<'_> {
             Failure::new(format!("make {}", self.member.folder.display()), error)
         })?;
         self.member.prepare()?;
-        let waits = self.guest.reach == Reach::Stream;
+        // Before the network is built: other guests may be reached through this one.
+        let listener = match self.guest.reach {
+            Reach::Stream => Some(self.member.listen()?),
+            Reach::Folder | Reach::Nothing => None,
+        };
         if self.member.agent.network != "guest" {
             self.member.set_sysctls(lent)?;
             self.member.configured(lent);
         }
-        if let (true, Some(built)) = (waits, &lent.built) {
+        if let (Some(_), Some(built)) = (&listener, &lent.built) {
             poll::wait(&[(built.as_fd(), Want::Read)], None)
                 .map_err(|error| Failure::new("wait for the network", error))?;
         }
         self.deadline = Instant::now() + Duration::from_millis(self.guest.deadline_ms);
-        match self.guest.reach {
-            Reach::Stream => self.by_stream(),
-            Reach::Folder => self.by_folder(lent),
-            Reach::Nothing => {
+        match (self.guest.reach, listener) {
+            (Reach::Stream, Some(listener)) => self.by_stream(listener),
+            (Reach::Folder, _) => self.by_folder(lent),
+            _ => {
                 let running =
                     self.run(None)?.ok_or_else(|| self.failure("it has no command".into()))?;
                 self.member.configured(lent);
@@ -97,9 +101,8 @@ impl Monitor<'_> {
         }
     }
 
-    fn by_stream(&self) -> Result<Held, Failure> {
+    fn by_stream(&self, listener: UnixListener) -> Result<Held, Failure> {
         let failed = |error: io::Error| self.failure(error.to_string());
-        let listener = self.member.listen()?;
         let (ours, theirs) = pipe::stream().map_err(failed)?;
         let running =
             self.run(Some(theirs))?.ok_or_else(|| self.failure("it has no command".into()))?;
@@ -195,6 +198,10 @@ impl Monitor<'_> {
             below.iter().rev().collect::<PathBuf>().display().to_string()
         });
         word.replace("{folder}", &self.member.folder.to_string_lossy())
+            .replace(
+                "{lab}",
+                &self.member.folder.parent().unwrap_or(&self.member.folder).to_string_lossy(),
+            )
             .replace("{pid}", &std::process::id().to_string())
             .replace("{stream}", &STREAM.to_string())
             .replace("{cgroup}", &cgroup)

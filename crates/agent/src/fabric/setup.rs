@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::time::Duration;
 
-use delaylab_os::{carrier, namespace, netlink, sysctl};
+use delaylab_os::{links, namespace, netlink, sysctl};
 use delaylab_proto::Failure;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -14,11 +14,13 @@ use super::batch::{Batch, Verb};
 use super::local::{self, Local};
 use super::message;
 use super::plan::{Mac, Operation};
-use crate::serve::fields;
+use crate::fields::fields;
 use crate::session::Session;
 
 /// How long a network card may take to find its link.
 const LINK: Duration = Duration::from_secs(30);
+/// How long one may take to be there at all.
+const CARD: Duration = Duration::from_secs(10);
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -58,10 +60,12 @@ pub fn serve(request: Value, _: &mut Session) -> Result<Value, Failure> {
     }
     local.build(false, "delaylab")?;
     // Some cards need seconds to find their link, and lose until then what is sent.
-    let cards: Vec<&str> = request.interfaces.iter().map(|card| card.name.as_str()).collect();
-    carrier::wait(&cards, LINK)
-        .map_err(|error| Failure::new("wait for the network cards' links", error))?
-        .map_err(|card| Failure::new(format!("bring up {card}"), "it has found no link"))?;
+    let down = || request.interfaces.iter().find(|card| !links::has_carrier(&card.name));
+    links::wait(LINK, || down().is_none().then_some(()))
+        .map_err(|error| Failure::new("wait for the network cards' links", error))?;
+    if let Some(card) = down() {
+        return Err(Failure::new(format!("bring up {}", card.name), "it has found no link"));
+    }
     Ok(json!({}))
 }
 
@@ -83,12 +87,22 @@ fn set_sysctls(sysctls: &BTreeMap<String, String>) -> Result<(), Failure> {
 
 fn name_cards<'a>(cards: &'a [Card], local: &mut Local<'a>) -> Result<(), Failure> {
     let socket = local::open()?;
-    let there = addresses().map_err(|error| Failure::new("list the network cards", error))?;
+    let there = wait_for(cards).map_err(|error| Failure::new("list the network cards", error))?;
     rename(&socket, cards, &there)?;
     for card in cards {
         local.made.insert(&card.name, there[&card.mac.0]);
     }
     Ok(())
+}
+
+/// The network cards that are there: all that are wanted, or those that have come in time.
+fn wait_for(cards: &[Card]) -> io::Result<BTreeMap<[u8; 6], u32>> {
+    // A driver that has been loaded may find its cards a little later.
+    links::wait(CARD, || {
+        let there = addresses().ok()?;
+        cards.iter().all(|card| there.contains_key(&card.mac.0)).then_some(())
+    })?;
+    addresses()
 }
 
 /// Two steps, since one card's new name may be another's old one.

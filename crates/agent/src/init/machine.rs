@@ -5,6 +5,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use delaylab_os::{boot, mount, pipe, process};
 use delaylab_proto::{Failure, Frame, Kind, Reply};
@@ -33,8 +34,8 @@ const LINKS: [(&str, &str); 4] = [
 ];
 
 /// Serves sessions until the stream ends, then switches the machine off.
-pub fn live(stream: &str, wanted: &[String]) -> Result<(), Failure> {
-    let served = serve(stream, wanted);
+pub fn live(stream: &str, wanted: &[String], before: Option<&Path>) -> Result<(), Failure> {
+    let served = serve(stream, wanted, before);
     if let Err(failure) = &served {
         // On the console, which is where a user looks when a machine does not answer.
         eprintln!("delaylab-agent: {failure}");
@@ -43,9 +44,11 @@ pub fn live(stream: &str, wanted: &[String]) -> Result<(), Failure> {
     served
 }
 
-fn serve(stream: &str, wanted: &[String]) -> Result<(), Failure> {
+fn serve(stream: &str, wanted: &[String], before: Option<&Path>) -> Result<(), Failure> {
     prepare()?;
     modules::load(wanted)?;
+    before.map_or(Ok(()), run)?;
+    process::reap_by_kernel().map_err(|error| Failure::new("prepare the process", error))?;
     let failed = |error: io::Error| Failure::new(format!("open {stream}"), error);
     let device = match stream.strip_prefix(VIRTIO) {
         Some(name) => boot::wait_in(Path::new("/dev"), || port(name)).map_err(failed)?,
@@ -74,6 +77,13 @@ fn serve(stream: &str, wanted: &[String]) -> Result<(), Failure> {
     }
 }
 
+/// Runs a program to its end; what it says is on the console.
+fn run(program: &Path) -> Result<(), Failure> {
+    let what = || format!("run {}", program.display());
+    let status = Command::new(program).status().map_err(|error| Failure::new(what(), error))?;
+    if status.success() { Ok(()) } else { Err(Failure::new(what(), status)) }
+}
+
 /// What every program expects of a running system.
 fn prepare() -> Result<(), Failure> {
     for (kind, folder) in FILE_SYSTEMS {
@@ -87,7 +97,6 @@ fn prepare() -> Result<(), Failure> {
             result => result.map_err(|error| Failure::new(format!("make {link}"), error))?,
         }
     }
-    process::reap_by_kernel().map_err(|error| Failure::new("prepare the process", error))?;
     process::set_environment(&[
         ("PATH", "/usr/sbin:/usr/bin:/sbin:/bin"),
         ("HOME", "/"),

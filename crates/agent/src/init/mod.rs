@@ -29,6 +29,9 @@ pub struct Init {
     /// In a virtual machine: kernel modules to load first, with what they need.
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     modules: Vec<String>,
+    /// In a virtual machine: a program to run before any session is served.
+    #[arg(long, value_name = "PROGRAM")]
+    before: Option<PathBuf>,
     /// What User-Mode Linux adds to the end of its command line.
     #[arg(hide = true)]
     _added: Vec<String>,
@@ -46,7 +49,7 @@ pub fn is_alone() -> bool {
 pub fn live(init: &Init) -> Result<(), Failure> {
     match (&init.reached.folder, &init.reached.stream) {
         (Some(folder), _) => container::live(folder),
-        (None, Some(stream)) => machine::live(stream, &init.modules),
+        (None, Some(stream)) => machine::live(stream, &init.modules, init.before.as_deref()),
         (None, None) => Err(Failure::new("start", "neither --folder nor --stream is given")),
     }
 }

@@ -2,7 +2,7 @@
 
 use super::request::{Point, Request};
 use crate::table::{Packet, Stamp};
-use delaylab_os::stamp::Step;
+use delaylab_os::control::Step;
 use delaylab_wire::Leg;
 
 /// The points of a probe, in the order of a request's path.

@@ -6,10 +6,11 @@ use super::request::{Protocol, Request};
 use super::sightings::{note_sent, programs, take_replies};
 use super::warning;
 use delaylab_os::clock::realtime_ns;
+use delaylab_os::control::{Step, Unreachable};
 use delaylab_os::query;
 use delaylab_os::socket::{self, Flavour};
 use delaylab_os::socket_batch::{ReceiveBatch, SendBatch};
-use delaylab_os::stamp::{Step, Unreachable, Wanted};
+use delaylab_os::stamp::{self, Wanted};
 use delaylab_os::stamp_ids::StampIds;
 use delaylab_os::tcx_sender::TcxSender;
 use delaylab_proto::Failure;
@@ -162,7 +163,11 @@ fn closed_loop(
     fd: BorrowedFd<'_>,
     ident: u16,
 ) -> Option<Box<TcxSender>> {
-    let interface = query::interface_to(to.ip()).ok()?;
+    let interface = match to {
+        SocketAddr::V6(to) if to.scope_id() != 0 => to.scope_id(),
+        _ => query::interface_to(to.ip()).ok()?,
+    };
+    stamp::keep_receive_stamps_on(fd).ok()?;
     let port = socket::local_address(fd).ok()?.port();
     let ident = if request.protocol == Protocol::Udp { port } else { ident };
     programs(request, interface, to, ident).map(Box::new)
@@ -258,9 +263,11 @@ impl Way for SocketWay {
     }
 
     fn receive(&mut self, log: &mut Log) -> Result<usize, Failure> {
-        if let Some(programs) = &mut self.programs {
-            return Ok(take_replies(programs, log));
+        let taken = self.programs.as_mut().map_or(0, |programs| take_replies(programs, log));
+        if taken > 0 {
+            return Ok(taken);
         }
+        // The socket has all replies, or those that came by another interface or found the ring full.
         let count = match self.incoming.receive(self.fd.as_fd()) {
             Ok(count) => count,
             // What the error is about is on the error queue.

@@ -1,7 +1,7 @@
 //! The stamps of reflected packets.
 
 use crate::table::Stamp;
-use delaylab_os::stamp::Step;
+use delaylab_os::control::Step;
 use delaylab_wire::{Leg, ProbeRepr};
 
 /// The points of a reflector.

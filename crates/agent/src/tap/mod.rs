@@ -1,6 +1,7 @@
 //! The operation `tap`: stamps of a probe's packets on interfaces of this network namespace.
 
 mod capture;
+mod counts;
 mod request;
 mod seen;
 mod source;
@@ -8,13 +9,14 @@ mod source;
 use crate::session::{Order, Session};
 use crate::table::{Stamp, send_stamps};
 use capture::Capture;
+use counts::Counts;
 use delaylab_os::stamp;
+use delaylab_os::tcx_tap::Seen;
 use delaylab_proto::Failure;
-use delaylab_wire::{NotAProbe, parse};
+use delaylab_wire::Leg;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use request::{Filter, Interface, Request};
-use seen::Seen;
 use serde_json::{Value, json};
 use source::Source;
 use std::io;
@@ -24,10 +26,7 @@ use std::time::{Duration, Instant};
 struct Tap {
     interface: Interface,
     source: Source,
-    seen: Seen,
-    packets: u64,
-    unparsed: u64,
-    repeated: u64,
+    counts: Counts,
 }
 
 /// Serves one request: stamps packets until told to stop.
@@ -43,7 +42,7 @@ pub fn serve(request: Value, session: &mut Session) -> Result<Value, Failure> {
     let mut taps = request
         .interfaces
         .into_iter()
-        .map(|interface| Tap::open(interface, &filter, request.tcx))
+        .map(|interface| Tap::open(interface, &filter, request.tcx, capture.is_some()))
         .collect::<Result<Vec<_>, _>>()?;
     stamp::settle().map_err(|error| Failure::new("switch on receive stamps", error))?;
     session.event(json!({"ready": true}))?;
@@ -107,15 +106,15 @@ fn wait(
 }
 
 impl Tap {
-    fn open(interface: Interface, filter: &Filter, tcx: bool) -> Result<Self, Failure> {
+    fn open(interface: Interface, filter: &Filter, tcx: bool, pcap: bool) -> Result<Self, Failure> {
         let what = format!("tap {}", interface.name);
         let index = nix::net::if_::if_nametoindex(interface.name.as_str())
             .map_err(|error| Failure::new(&what, error))?;
-        let source = Source::open(index, &filter.wanted(), tcx).map_err(|error| {
+        let frames = pcap || filter.has_no_legs();
+        let source = Source::open(index, &filter.wanted(), tcx, frames).map_err(|error| {
             Failure::new(&what, error).fix("a tap needs CAP_NET_RAW in its network namespace")
         })?;
-        let seen = Seen::default();
-        Ok(Self { interface, source, seen, packets: 0, unparsed: 0, repeated: 0 })
+        Ok(Self { interface, source, counts: Counts::default() })
     }
 
     /// Takes the packets that are ready.
@@ -126,28 +125,21 @@ impl Tap {
         stamps: &mut Vec<Stamp>,
         capture: &mut Option<Capture>,
     ) -> Result<(), Failure> {
-        let Self { source, seen, packets, unparsed, repeated, .. } = self;
-        let drained = source.drain(|frame| {
-            if let Some(capture) = capture {
-                capture.write(point, &frame);
-            }
-            let sighting = match parse(frame.data) {
-                Ok(sighting) => sighting,
-                // The kernel's filter lets some packets pass that are not a probe's.
-                Err(NotAProbe::Other) => return,
-                Err(_) => {
-                    *unparsed += 1;
-                    return;
+        let Self { source, counts, .. } = self;
+        let drained = source.drain(|seen| {
+            let stamp = match seen {
+                Seen::Packet { probe, seq, reply, time_ns } => {
+                    let leg = if reply { Leg::Reply } else { Leg::Request };
+                    Some(Stamp { probe, seq, leg, point, time_ns })
+                }
+                Seen::Frame(frame) => {
+                    if let Some(capture) = capture {
+                        capture.write(point, &frame);
+                    }
+                    counts.parse(&frame, point, filter.port)
                 }
             };
-            let Some(leg) = sighting.leg(filter.port) else { return };
-            let (probe, seq) = (sighting.probe.probe, sighting.probe.seq);
-            if seen.insert(probe, leg, seq) {
-                *packets += 1;
-                stamps.push(Stamp { probe, seq, leg, point, time_ns: frame.time_ns });
-            } else {
-                *repeated += 1;
-            }
+            stamps.extend(stamp.filter(|stamp| counts.is_new(stamp)));
         });
         drained.map_err(|error| self.failure(error))?;
         capture.as_mut().map_or(Ok(()), Capture::check)
@@ -163,9 +155,10 @@ impl Tap {
 
     fn summary(&self) -> Result<Value, Failure> {
         let dropped = self.source.dropped().map_err(|error| self.failure(error))?;
+        let Counts { packets, unparsed, repeated, .. } = self.counts;
         Ok(json!({
-            "point": self.interface.point, "packets": self.packets, "dropped": dropped,
-            "unparsed": self.unparsed, "repeated": self.repeated, "by": self.source.name(),
+            "point": self.interface.point, "packets": packets, "dropped": dropped,
+            "unparsed": unparsed, "repeated": repeated, "by": self.source.name(),
         }))
     }
 }

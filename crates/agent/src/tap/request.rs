@@ -57,6 +57,11 @@ pub struct Filter {
 }
 
 impl Filter {
+    /// Whether packets on their way there and back cannot be told apart.
+    pub fn has_no_legs(&self) -> bool {
+        self.protocol == Protocol::Udp && self.port == 0
+    }
+
     /// The filter as the kernel's side has it.
     pub fn wanted(&self) -> Match {
         let transport = match self.protocol {

@@ -1,9 +1,8 @@
 //! What shows a tap its packets.
 
 use delaylab_os::filter::{Match, Program};
-use delaylab_os::ring::Captured;
 use delaylab_os::ring_blocks::{BlockRing, RETIRE};
-use delaylab_os::tcx_tap::{LOOK, TcxTap};
+use delaylab_os::tcx_tap::{LOOK, Seen, TcxTap};
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
@@ -17,9 +16,10 @@ pub enum Source {
 }
 
 impl Source {
-    /// Starts to capture what is wanted; `tcx` says whether programs may be tried.
-    pub fn open(interface: u32, wanted: &Match, tcx: bool) -> io::Result<Self> {
-        if tcx && let Ok(tap) = TcxTap::open(interface, wanted) {
+    /// Starts to capture what is wanted; `tcx` says whether programs may be tried, `frames` whether the packets
+    /// themselves are wanted.
+    pub fn open(interface: u32, wanted: &Match, tcx: bool, frames: bool) -> io::Result<Self> {
+        if tcx && let Ok(tap) = TcxTap::open(interface, wanted, frames) {
             return Ok(Self::Tcx(Box::new(tap)));
         }
         BlockRing::open(interface, &Program::frames(wanted)).map(Self::Ring)
@@ -59,10 +59,10 @@ impl Source {
     pub const SETTLED: Duration = Duration::from_millis(3 * RETIRE.as_millis() as u64);
 
     /// Hands every packet that is ready to `take`.
-    pub fn drain(&mut self, take: impl FnMut(Captured<'_>)) -> io::Result<usize> {
+    pub fn drain(&mut self, mut take: impl FnMut(Seen<'_>)) -> io::Result<usize> {
         match self {
             Self::Tcx(tap) => tap.drain(take),
-            Self::Ring(ring) => ring.drain(take),
+            Self::Ring(ring) => ring.drain(|frame| take(Seen::Frame(frame))),
         }
     }
 

@@ -11,7 +11,7 @@ use delaylab_proto::Failure;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::serve::fields;
+use crate::fields::fields;
 use crate::session::{Order, Session};
 use machine::Machine;
 use place::Place;

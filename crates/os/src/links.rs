@@ -1,4 +1,4 @@
-//! Waiting until a network card has its link.
+//! Waiting for network cards: until they are there, and until they have their links.
 
 use std::fs;
 use std::io;
@@ -11,20 +11,23 @@ use nix::sys::socket::{
 
 use crate::poll::{self, Want};
 
-/// Waits until every card has a carrier; the first that has none at the deadline otherwise.
+/// Waits until `found` finds something, asked again after every change of any interface; `None`
+/// if it has not in time.
 ///
-/// Every change of a link is announced to this socket's group (rtnetlink(7), `RTMGRP_LINK`).
-pub fn wait(cards: &[&str], patience: Duration) -> io::Result<Result<(), String>> {
+/// Changes are announced to this socket's group (rtnetlink(7), `RTMGRP_LINK`).
+pub fn wait<T>(patience: Duration, mut found: impl FnMut() -> Option<T>) -> io::Result<Option<T>> {
     let kind = (SockType::Raw, SockFlag::SOCK_CLOEXEC, SockProtocol::NetlinkRoute);
     let changes: OwnedFd = socket(AddressFamily::Netlink, kind.0, kind.1, kind.2)?;
     bind(changes.as_raw_fd(), &NetlinkAddr::new(0, libc::RTMGRP_LINK.cast_unsigned()))?;
     let deadline = Instant::now() + patience;
     let mut announced = [0; 16 << 10];
     loop {
-        let Some(down) = cards.iter().find(|card| !has_carrier(card)) else { return Ok(Ok(())) };
+        if let Some(found) = found() {
+            return Ok(Some(found));
+        }
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
-            return Ok(Err((*down).to_owned()));
+            return Ok(None);
         }
         if poll::wait(&[(changes.as_fd(), Want::Read)], Some(left))?[0] {
             // What changed is read from the cards themselves.
@@ -33,8 +36,9 @@ pub fn wait(cards: &[&str], patience: Duration) -> io::Result<Result<(), String>
     }
 }
 
-/// A card that is not up yet has no such file to read.
-fn has_carrier(card: &str) -> bool {
-    fs::read_to_string(format!("/sys/class/net/{card}/carrier"))
+/// Whether an interface has its link. One that is not up yet has no such file to read.
+#[must_use]
+pub fn has_carrier(name: &str) -> bool {
+    fs::read_to_string(format!("/sys/class/net/{name}/carrier"))
         .is_ok_and(|carrier| carrier.trim() == "1")
 }

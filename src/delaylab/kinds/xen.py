@@ -1,0 +1,100 @@
+"""A Xen domain. Xen and its driver domain run in a virtual machine of their own, one for each host.
+
+Where packets go: domain, driver domain (point `dom0`), the machine's TAP (`vif`), the host.
+"""
+
+from __future__ import annotations
+
+from delaylab.kinds import guests
+from delaylab.kinds.qemu import PORT, PROGRAM
+from delaylab.plan.kind import TUN, Kind, Node, Rights
+from delaylab.plan.model import Agent, Guest, machine_agent, node_agent
+from delaylab.spec import NodeSpec
+
+MEMORY_MIB = 160
+DOM0_MIB = 400
+HYPERVISOR_MIB = 80
+FOR_EACH_DOMAIN_MIB = 16
+OVERHEAD_MIB = 140
+BOOT_DEADLINE_MS = 240_000
+MODULES = (
+    *("virtio_pci", "virtio_net", "virtio_console", "xen_privcmd", "xenfs", "xen_evtchn"),
+    *("xen_gntdev", "xen_gntalloc", "xen_netback", "bridge"),
+)
+
+
+class Xen(Kind):
+    """A domain, paravirtualised (pv) or in hardware with paravirtual devices (pvh)."""
+
+    name = "xen"
+    own_kernel = True
+    nested = True
+    boot_s = 25.0
+
+    def can_run(self, rights: Rights, on_machine: bool) -> str | None:
+        """Where QEMU is installed and TAPs can be made; root is not needed."""
+        return rights.why_not(PROGRAM, TUN)
+
+    def agent(self, node: Node) -> Agent:
+        """A monitor whose stream is the domain's console, by way of the driver domain."""
+        guest = Guest(
+            "stream",
+            tuple(_domain(node)),
+            deadline_ms=BOOT_DEADLINE_MS,
+            setup=guests.setup(node),
+        )
+        return Agent(node_agent(node.name), node.network, cpus=node.cpus, guest=guest)
+
+    def services(self, nodes: tuple[Node, ...]) -> tuple[Agent, ...]:
+        """For each host with such nodes the machine that Xen runs in."""
+        hosts = dict.fromkeys(node.network for node in nodes)
+        return tuple(
+            _machine(host, [node for node in nodes if node.network == host]) for host in hosts
+        )
+
+    def memory(self, spec: NodeSpec) -> int:
+        """A domain's share; the machine around it is counted with each, since one may be alone."""
+        return guests.memory(spec, MEMORY_MIB, DOM0_MIB + HYPERVISOR_MIB + OVERHEAD_MIB)
+
+
+KIND = Xen()
+
+
+def _domain(node: Node) -> list[str]:
+    spec = node.spec
+    words = ["{image:agent/program}", "call", "--stream", "{stream}"]
+    words += ["{lab}/" + machine_agent(node.network) + ".sock", "--"]
+    words += ["/lib/delaylab/domu", node.name, spec.guest or "pv"]
+    words += [str(guests.mebibytes(spec, MEMORY_MIB)), str(spec.vcpus or 1)]
+    return words + [f"{card.bridge},{card.vif},{card.card.mac}" for card in node.inner]
+
+
+def _machine(host: str, nodes: list[Node]) -> Agent:
+    domains = sum(guests.mebibytes(node.spec, MEMORY_MIB) + FOR_EACH_DOMAIN_MIB for node in nodes)
+    memory = DOM0_MIB + HYPERVISOR_MIB + domains
+    taps = nodes[0].cards
+    # In QEMU's list of boot modules a comma ends one; doubled, it is part of it.
+    dom0 = f"console=hvc0 quiet panic=-1 -- {guests.init(f'virtio:{PORT}', [*MODULES])}"
+    dom0 += " --before /lib/delaylab/dom0"
+    words = [PROGRAM, "-machine", "pc", "-accel", "tcg,thread=multi", "-cpu", "qemu64,+npt"]
+    words += ["-smp", "2", "-m", str(memory), "-nodefaults", "-no-user-config", "-display", "none"]
+    words += ["-no-reboot", "-serial", "stdio", "-kernel", "{image:xen/hypervisor}"]
+    words += ["-append", f"console=com1 com1=115200,8n1 dom0_mem={DOM0_MIB}M,max:{DOM0_MIB}M"]
+    words[-1] += " dom0_max_vcpus=1 noreboot loglvl=error guest_loglvl=error"
+    words += ["-initrd", "{image:xen/kernel} " + dom0.replace(",", ",,") + ",{image:xen/initrd}"]
+    words += ["-device", "virtio-serial-pci", "-chardev", "socket,id=agent,fd={stream}"]
+    words += ["-device", f"virtserialport,chardev=agent,name={PORT}"]
+    for number, tap in enumerate(taps):
+        words += ["-netdev", f"tap,id=n{number},ifname={tap.host.name},script=no,downscript=no"]
+        words += ["-device", f"virtio-net-pci,netdev=n{number},mac={tap.card.mac},romfile="]
+    cards = [{"name": t.card.name, "mac": t.card.mac, "mtu": t.card.mtu} for t in taps]
+    setup = {"op": "setup", "hostname": "dom0", "interfaces": cards, "operations": []}
+    guest = Guest(
+        "stream",
+        tuple(words),
+        env={"TMPDIR": "{folder}"},
+        deadline_ms=BOOT_DEADLINE_MS,
+        setup=setup,
+    )
+    cpus = next((node.cpus for node in nodes if node.cpus), None)
+    return Agent(machine_agent(host), host, cpus=cpus, guest=guest)
