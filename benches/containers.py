@@ -36,7 +36,7 @@ def run() -> Section:
         "containers",
         f"{COUNT} containers up and down",
         "Asked: delaylab adds no more than 20 % to what the tool takes by hand. By hand means "
-        f"{AT_ONCE} at once with the same image, and the same network by `ip -batch`: a bridge, and "
+        f"{AT_ONCE} at once with the same image and the same network by `ip -batch`: a bridge and "
         "a cable to each container. delaylab's figures include the readiness of the agent in each. "
         f"Both use one Docker engine, which runs already. Medians of {ROUNDS} rounds in turn.",
         ("kind", "how", "up, s", "containers/s", "down, s", "containers/s"),
