@@ -22,7 +22,7 @@ from delaylab.spec import LabSpec
 COUNT = 16
 AT_ONCE = 8
 """As many as delaylab's helper for Docker starts at once."""
-ROUNDS = 1
+ROUNDS = 5
 REST = ("/bin/sleep", "1000")
 IMAGE = "delaylab-bench"
 MARK = "dlbench"
