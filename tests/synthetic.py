@@ -103,6 +103,9 @@ class Condition:
     seed: int = 0
     clocks: dict[str, Clock] = field(default_factory=dict)
     readings: list[dict[str, Any]] = field(default_factory=list)
+    factors: dict[str, str] = field(default_factory=dict)
+    skipped: str | None = None
+    warnings: list[dict[str, str]] = field(default_factory=list)
 
     def clock(self, point: str) -> Clock:
         """The clock of a point, by its name or by the node's part of it; left out: the true one."""
@@ -110,7 +113,12 @@ class Condition:
 
     @property
     def id(self) -> str:
-        return f"environment={self.environment},load={self.load},repeat={self.repeat}"
+        levels = [f"{factor}={level}" for factor, level in self.levels.items()]
+        return ",".join([*levels, f"repeat={self.repeat}"])
+
+    @property
+    def levels(self) -> dict[str, str]:
+        return self.factors or {"environment": self.environment, "load": self.load}
 
     @property
     def technology(self) -> str:
@@ -124,12 +132,22 @@ class Condition:
         return [(leg, point) for leg, point in legs if point not in self.absent]
 
 
-def write(directory: Path, conditions: list[Condition], claims: list[str] | None = None) -> Path:
-    """Write a study of these trials, and return its directory."""
-    dataset.write_study(directory, study(conditions, claims or []))
+def write(
+    directory: Path,
+    conditions: list[Condition],
+    claims: list[str] | None = None,
+    source: str = "",
+) -> Path:
+    """Write a study of these trials, which repeats the paper `source`; return its directory."""
+    spec = {"spec": {"study": "synthetic", "source": source}}
+    dataset.write_study(directory, study(conditions, claims or []) | spec)
     for index, condition in enumerate(conditions):
         stamps, probes = tables(condition)
-        dataset.write_trial(directory, trial(condition, index), stamps, probes, hosts())
+        record = trial(condition, index)
+        if condition.skipped:
+            record |= {"status": "skipped", "reason": condition.skipped}
+            stamps, probes = stamps.clear(), probes.clear()
+        dataset.write_trial(directory, record, stamps, probes, hosts())
     return directory
 
 
@@ -142,8 +160,8 @@ def study(conditions: list[Condition], claims: list[str]) -> dict[str, Any]:
         "scale": "quick",
         "spec": {"study": "synthetic"},
         "factors": {
-            "environment": list(dict.fromkeys(c.environment for c in conditions)),
-            "load": list(dict.fromkeys(c.load for c in conditions)),
+            factor: list(dict.fromkeys(c.levels[factor] for c in conditions))
+            for factor in (conditions[0].levels if conditions else ())
         },
         "claims": claims,
         "planned": [c.id for c in conditions],
@@ -168,7 +186,7 @@ def trial(condition: Condition, index: int) -> dict[str, Any]:
     return {
         "id": condition.id,
         "index": index,
-        "factors": {"environment": condition.environment, "load": condition.load},
+        "factors": condition.levels,
         "repeat": condition.repeat,
         "status": "ok",
         "reason": None,
@@ -186,7 +204,7 @@ def trial(condition: Condition, index: int) -> dict[str, Any]:
         "absent": condition.absent,
         "clock": condition.clock("sender.app").name,
         "clock_readings": condition.readings,
-        "warnings": [],
+        "warnings": condition.warnings,
         "loads": [
             {"load": load, "on": "noisy", "to": None, "asked": {load: 1}, "achieved": {"ops": 10.0}}
             for load in loads

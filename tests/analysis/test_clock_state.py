@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from delaylab import dataset
 from delaylab.analysis.group import Group, groups
 from delaylab.dataset import read_study
 from delaylab.report import words
@@ -134,3 +135,19 @@ def test_with_one_clock_nothing_is_said_of_clocks(tmp_path: Path) -> None:
     assert found.clocks == []
     assert kinds(found) == {}
     assert all(part.bound_us == 0 for part in found.segments)
+
+
+@pytest.mark.parametrize("drift", [80e-6, 0.002])
+def test_packets_meet_the_machines_record_whatever_the_guests_clock(
+    tmp_path: Path, drift: float
+) -> None:
+    """The record is of the machine's clock, the schedule of a guest's that is days away."""
+    away = condition(Clock("realtime@guest", 3 * 10**14, drift))
+    directory = tmp_path / "run"
+    dataset.write_study(directory, synthetic.study([away], []))
+    busy = synthetic.hosts(samples=9, busy=0.8)
+    dataset.write_trial(directory, synthetic.trial(away, 0), *synthetic.tables(away), busy)
+    (found,) = groups(read_study(directory))
+    under_load = next(phase for phase in found.machine.phases if phase.phase == "load")
+    assert under_load.samples >= 6
+    assert under_load.busy == pytest.approx(0.8)

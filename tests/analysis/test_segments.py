@@ -122,6 +122,11 @@ def test_a_packet_seen_twice_counts_with_its_first_stamp() -> None:
         ("reply", "sender.uplink", "sender.stack", "bridge + virtual interface", "receiving"),
         ("reply", "sender.stack", "sender.app", "kernel to user space", "receiving"),
         ("request", "sender.odd", "wire", "sender.odd to wire", "sending"),
+        ("request", "sender.stack", "sender.dom0", "virtual interface", "sending"),
+        ("request", "sender.dom0", "sender.vif", "driver domain", "sending"),
+        ("reply", "sender.vif", "sender.dom0", "driver domain", "receiving"),
+        ("reply", "wire", "sender.dom0", "wire + bridge + driver domain", "receiving"),
+        ("reply", "sender.dom0", "sender.stack", "virtual interface", "receiving"),
     ],
 )
 def test_layers_of_a_sender_with_a_virtual_interface(

@@ -100,6 +100,15 @@ def test_a_fast_sender_gives_the_stamps_of_a_packet_ring(
 
 
 @pytest.mark.parametrize("tcx", [True, False])
+def test_packet_mode_stamps_what_was_asked_for(joined: Pair, tcx: bool) -> None:
+    """And the reply's receipt, which costs nothing."""
+    with joined.agent(joined.left) as sender:
+        answer = sender.run(probe(mode="packet", count=20, stamps=["app"], tcx=tcx))
+    points = answer.tables["stamps"].select("leg", pl.col("point").cast(pl.String)).unique()
+    assert set(points.iter_rows()) == {(REQUEST, "app"), (REPLY, "stack"), (REPLY, "app")}
+
+
+@pytest.mark.parametrize("tcx", [True, False])
 @pytest.mark.parametrize("mode", ["socket", "packet"])
 def test_a_closed_loop_accounts_for_every_packet_either_way(
     joined: Pair, mode: str, tcx: bool

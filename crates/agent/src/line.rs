@@ -6,6 +6,8 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use delaylab_os::pipe;
 use delaylab_proto::{Frame, FrameError, split_frame, write_frame};
 
+use crate::escape::Unescape;
+
 const PIECE: usize = 64 << 10;
 
 /// A stream in both directions. Its descriptors do not block.
@@ -16,6 +18,8 @@ pub struct Line {
     unsent: Vec<u8>,
     /// How much of `unsent` has been sent.
     sent: usize,
+    /// For a stream whose bytes come escaped.
+    unescape: Option<Unescape>,
 }
 
 impl Line {
@@ -23,7 +27,13 @@ impl Line {
     pub fn new(input: OwnedFd, output: OwnedFd) -> io::Result<Self> {
         pipe::set_nonblocking(input.as_fd())?;
         pipe::set_nonblocking(output.as_fd())?;
-        Ok(Self { input, output, unread: Vec::new(), unsent: Vec::new(), sent: 0 })
+        let (unread, unsent) = (Vec::new(), Vec::new());
+        Ok(Self { input, output, unread, unsent, sent: 0, unescape: None })
+    }
+
+    /// The same line, of which what is read was escaped.
+    pub fn unescaping(self) -> Self {
+        Self { unescape: Some(Unescape::default()), ..self }
     }
 
     /// Both directions by one descriptor.
@@ -55,7 +65,10 @@ impl Line {
             // A stream that fails has no more to say.
             Ok(Some(0)) | Err(_) => true,
             Ok(Some(count)) => {
-                self.unread.extend_from_slice(&piece[..count]);
+                match &mut self.unescape {
+                    Some(unescape) => unescape.take(&piece[..count], &mut self.unread),
+                    None => self.unread.extend_from_slice(&piece[..count]),
+                }
                 false
             }
         };

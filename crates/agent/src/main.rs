@@ -2,6 +2,7 @@
 
 mod call;
 mod counters;
+mod escape;
 mod exec;
 mod fabric;
 mod fields;
@@ -48,9 +49,9 @@ enum Verb {
     Init(init::Init),
     /// Run a command by another agent, its input and output one stream.
     Call(call::Call),
-    /// Join standard input and output to a device.
+    /// Join standard input and output to the console of a machine whose agent serves on it.
     Relay {
-        /// A terminal, or another device to read from and write to.
+        /// The console's terminal.
         device: PathBuf,
     },
 }

@@ -40,7 +40,12 @@ pub struct Turn {
 impl Mux {
     /// A trunk without branches.
     pub fn new(trunk: OwnedFd) -> io::Result<Self> {
-        Ok(Self { trunk: Line::of(trunk)?, branches: BTreeMap::new() })
+        Line::of(trunk).map(Self::on)
+    }
+
+    /// The same on a line of any kind.
+    pub fn on(trunk: Line) -> Self {
+        Self { trunk, branches: BTreeMap::new() }
     }
 
     /// Sends a frame on the trunk.

@@ -1,4 +1,5 @@
-//! `delaylab-agent relay`: standard input and output joined to a device, every byte as it is.
+//! `delaylab-agent relay`: standard input and output joined to a hypervisor's console, escaped on
+//! the way in.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -8,6 +9,8 @@ use std::path::Path;
 use delaylab_os::poll::{self, Want};
 use delaylab_os::{boot, pipe};
 use delaylab_proto::Failure;
+
+use crate::escape::escape;
 
 const PIECE: usize = 16 << 10;
 
@@ -24,7 +27,10 @@ pub fn run(device: &Path) -> Result<(), Failure> {
         if ready[0] {
             match pipe::read_some(stdin.as_fd(), &mut piece).map_err(failed)? {
                 Some(0) => return Ok(()),
-                count => device.write_all(&piece[..count.unwrap_or(0)]).map_err(failed)?,
+                count => {
+                    let escaped = escape(&piece[..count.unwrap_or(0)]);
+                    device.write_all(&escaped).map_err(failed)?;
+                }
             }
         }
         if ready[1] {

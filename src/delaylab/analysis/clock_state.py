@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import polars as pl
+
+from delaylab.analysis import segments
 from delaylab.analysis.clocks.align import Alignment, Hop
 from delaylab.analysis.clocks.check import Check, checks
 from delaylab.analysis.doubt import Doubt, Kind
@@ -12,6 +15,8 @@ from delaylab.dataset import TrialRecord
 
 # The points that a node's own kernel stamps; the others are its host's.
 IN_NODE = (".app", ".qdisc", ".stack")
+DOM0 = ".dom0"
+MACHINE = "the machine"
 Delays = Sequence[tuple[str, float]]
 
 
@@ -34,9 +39,25 @@ class TrialClocks:
 def trial_clocks(trial: TrialRecord, alignment: Alignment) -> TrialClocks:
     """Return how the clocks of one trial were aligned, checked against its readings."""
     owners: dict[str, str] = {}
-    for name, clock in alignment.clocks.items():
+    # A driver domain names a clock only where it is nobody else's.
+    for name, clock in sorted(alignment.clocks.items(), key=lambda item: DOM0 in item[0]):
         owners.setdefault(clock, _owner(trial, name.partition(" ")[2]))
     return TrialClocks(trial.id, alignment, checks(alignment, trial.clock_readings), owners)
+
+
+def by_machine(packets: pl.DataFrame, alignment: Alignment, machine: str) -> pl.DataFrame:
+    """Return one trial's packets with their schedule in the machine's time, not their sender's.
+
+    It is moved by the median difference of the two, which is off by a packet's way to its host:
+    good enough for a sample every 100 ms, and known where clocks cannot be aligned.
+    """
+    names = [segments.own_clock(name) for name, c in alignment.clocks.items() if c == machine]
+    stamped = next((name for name in names if name in packets.columns), None)
+    if stamped is None:
+        return packets
+    ahead = (packets[stamped] - packets["sent_ns"]).median()
+    moved = pl.lit(0 if ahead is None else round(float(str(ahead))), pl.Int64)
+    return packets.with_columns(pl.col("intended_ns", "sent_ns") + moved)
 
 
 def clock_doubts(clocks: Sequence[TrialClocks], refused: Delays) -> list[Doubt]:
@@ -93,5 +114,7 @@ def _bounds(refused: Delays) -> Iterator[Doubt]:
 
 def _owner(trial: TrialRecord, point: str) -> str:
     ends = {"sender": trial.sender, "responder": trial.responder}
+    if point.endswith(DOM0):
+        return "the driver domain"
     end = ends.get(point.partition(".")[0])
-    return end.node if end and point.endswith(IN_NODE) else "the machine"
+    return end.node if end and point.endswith(IN_NODE) else MACHINE

@@ -2,17 +2,56 @@
 
 from __future__ import annotations
 
-from delaylab.analysis import whiteaker2011
+from collections import Counter
+from dataclasses import replace
+from textwrap import shorten
+
+from delaylab.analysis import dantas2015, oliveira2022, whiteaker2011
 from delaylab.analysis.claims import Claim, Finding, judge
 from delaylab.analysis.group import Group
 from delaylab.dataset import Study
 
-CLAIMS: dict[str, Claim] = {**whiteaker2011.CLAIMS}
+# What a trial's warning says where QEMU had no KVM, and papers of machines that had it.
+EMULATION = "(TCG)"
+ON_HARDWARE = ("whiteaker2011", "dantas2015", "oliveira2022")
+# Characters of a reason that are repeated with a claim.
+REASON = 90
+CLAIMS: dict[str, Claim] = {
+    **whiteaker2011.CLAIMS,
+    **dantas2015.CLAIMS,
+    **oliveira2022.CLAIMS,
+}
 
 
 def findings(study: Study, groups: list[Group]) -> list[Finding]:
-    """Return the verdict on every claim that the study names, in its order."""
-    return [_finding(name, groups) for name in study.record.claims]
+    """Return the verdict on every claim that the study names, in its order.
+
+    Where one is not testable and trials were skipped, the reason says so; where one is judged on
+    virtual machines that were emulated, that does.
+    """
+    found = [_finding(name, groups) for name in study.record.claims]
+    skipped, emulated = _skipped(study), _emulated(study)
+    return [
+        replace(each, why=f"{each.why}{skipped if each.effect is None else emulated}")
+        for each in found
+    ]
+
+
+def _emulated(study: Study) -> str:
+    papers = str(study.record.spec.get("source", ""))
+    warned = any(EMULATION in w.message for trial in study.trials for w in trial.warnings)
+    if not warned or papers not in ON_HARDWARE:
+        return ""
+    return ". Virtual machines were emulated in software here (TCG); the paper's ran on hardware"
+
+
+def _skipped(study: Study) -> str:
+    reasons = Counter(t.reason or "no reason recorded" for t in study.trials if t.status != "ok")
+    if not reasons:
+        return ""
+    reason, n = reasons.most_common(1)[0]
+    said = shorten(reason, REASON, placeholder=" …")
+    return f". {reasons.total()} of {len(study.trials)} trials were not measured, {n} since: {said}"
 
 
 def _finding(name: str, groups: list[Group]) -> Finding:

@@ -9,7 +9,7 @@ import polars as pl
 
 from delaylab.analysis import accounting, rtt, segments
 from delaylab.analysis.accounting import Account
-from delaylab.analysis.clock_state import TrialClocks, clock_doubts, trial_clocks
+from delaylab.analysis.clock_state import TrialClocks, by_machine, clock_doubts, trial_clocks
 from delaylab.analysis.doubt import Doubt
 from delaylab.analysis.doubts import doubts
 from delaylab.analysis.instrument import UNTAPPED, AtRest, at_rest
@@ -113,9 +113,8 @@ def groups(study: Study) -> Iterator[Group]:
 def analyse(study: Study, trials: list[TrialRecord]) -> Group:
     """Analyse finished trials of the same levels; reads their tables and lets them go again."""
     path = trials[0].path
-    probes = {t.id: study.probes(t.id) for t in trials}
     clock = study.record.machine.clock
-    both = [segments.aligned(study.stamps(t.id), probes[t.id], path, clock) for t in trials]
+    both = [segments.aligned(study.stamps(t.id), study.probes(t.id), path, clock) for t in trials]
     scheduled = pl.concat([table for table, _ in both], how="diagonal")
     clocks = [
         trial_clocks(trial, alignment)
@@ -130,7 +129,10 @@ def analyse(study: Study, trials: list[TrialRecord]) -> Group:
     account = accounting.account(segments.as_stamped(packets), trials)
     bounds = {name: off / 1000 for name, off in rtt.one_way_bounds(answered).items()}
     summaries = _summaries(trips, rtt.VANTAGE)
-    state = machine_state((study.hosts(id_), table) for id_, table in probes.items())
+    state = machine_state(
+        (study.hosts(trial.id), by_machine(table, alignment, clock))
+        for trial, (table, alignment) in zip(trials, both, strict=True)
+    )
     user = trips["app"].drop_nulls().to_numpy()
     return Group(
         trials=trials,

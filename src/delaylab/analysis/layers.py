@@ -12,11 +12,16 @@ RESPONDER = "responder"
 
 # Points and, between them, the layers that a packet passes: out of a node to the wire, and from
 # the wire into one. In the host's own stack the uplink's tap sees an outgoing packet before the
-# driver's stamp. A received packet is handed up at once: there is no queue on the way in.
+# driver's stamp. A received packet is handed up at once: there is no queue on the way in. A Xen
+# domain's packets pass the driver domain, whose own way to the host is a virtual interface again.
 _OUT = {
     "virtual": (
         *("app", "user space to kernel", "qdisc", "queue", "stack", "virtual interface", "vif"),
         *("bridge and uplink queue", "uplink", "wire", "wire"),
+    ),
+    "domain": (
+        *("app", "user space to kernel", "qdisc", "queue", "stack", "virtual interface", "dom0"),
+        *("driver domain", "vif", "bridge and uplink queue", "uplink", "wire", "wire"),
     ),
     "own": (
         *("app", "user space to kernel", "qdisc", "uplink queue", "uplink", "driver", "stack"),
@@ -27,6 +32,10 @@ _IN = {
     "virtual": (
         *("wire", "wire", "uplink", "bridge", "vif", "virtual interface", "stack"),
         *("kernel to user space", "app"),
+    ),
+    "domain": (
+        *("wire", "wire", "uplink", "bridge", "vif", "driver domain", "dom0"),
+        *("virtual interface", "stack", "kernel to user space", "app"),
     ),
     "own": ("wire", "wire", "uplink", "driver", "stack", "kernel to user space", "app"),
 }
@@ -60,11 +69,11 @@ def layer(leg: str, start: str, end: str, own_stack: Collection[str] = ()) -> st
 
 
 def _out(start: str, own_stack: Collection[str], end: str = "wire") -> list[str]:
-    return _between(_OUT[_stack(start, own_stack)], start, end)
+    return _between(_OUT[_stack(start, end, own_stack)], start, end)
 
 
 def _in(end: str, own_stack: Collection[str], start: str = "wire") -> list[str]:
-    return _between(_IN[_stack(end, own_stack)], start, end)
+    return _between(_IN[_stack(end, start, own_stack)], start, end)
 
 
 def _between(way: tuple[str, ...], start: str, end: str) -> list[str]:
@@ -79,7 +88,10 @@ def _joined(names: list[str]) -> str:
     return " + ".join(dict.fromkeys(names))
 
 
-def _stack(point: str, own_stack: Collection[str]) -> str:
+def _stack(point: str, other: str, own_stack: Collection[str]) -> str:
+    """Which way out of a node, or into it: `point` is on the node's side, `other` anywhere."""
+    if "dom0" in (_bare(point), _bare(other)):
+        return "domain"
     return "own" if _side(point) in own_stack else "virtual"
 
 

@@ -1,9 +1,11 @@
 """Round-trip times at the vantage points, and the paper's terms for what lies between them.
 
 whiteaker2011, section 3.2: ΔKern = kernel RTT - wire RTT, ΔUser = user RTT - kernel RTT, and for
-a node with a virtual interface Δhost = RTT at the virtual interface's host end - wire RTT (its
-Δdom0) and Δnode = kernel RTT - RTT there (its ΔdomU). All of these are round trip. The sending
-delay (user space to wire) and the receiving delay (wire to user space) are one way.
+a node with a virtual interface Δhost = RTT at the virtual interface's host end - wire RTT and
+Δnode = kernel RTT - RTT there. Xen has a driver domain in between: there Δdom0 = RTT in it - wire
+RTT and ΔdomU = kernel RTT - RTT in it, as in the paper. All of these are round trip. The sending
+delay (user space to wire) and the receiving delay (wire to user space) are one way. The overhead
+is that of oliveira2022: user RTT - RTT at the sender's host interface, a round trip.
 """
 
 from __future__ import annotations
@@ -12,21 +14,28 @@ import polars as pl
 
 from delaylab.analysis.segments import as_stamped, bound_between, column
 
-# name in the tables -> point
+# name in the tables -> point; at the responder's points an RTT is how long its side took
 VANTAGE = {
     "app": "sender.app",
     "stack": "sender.stack",
+    "dom0": "sender.dom0",
     "vif": "sender.vif",
     "uplink": "sender.uplink",
     "wire": "wire",
+    "far uplink": "responder.uplink",
+    "far vif": "responder.vif",
+    "far stack": "responder.stack",
 }
 # name -> (from this vantage point's RTT, subtract that one's)
 DELTAS = {
     "ΔKern": ("stack", "wire"),
     "Δhost": ("vif", "wire"),
     "Δnode": ("stack", "vif"),
+    "Δdom0": ("dom0", "wire"),
+    "ΔdomU": ("stack", "dom0"),
     "ΔUser": ("app", "stack"),
     "total": ("app", "wire"),
+    "overhead": ("app", "uplink"),
 }
 # name -> from this (leg, point) to that one
 ONE_WAY = {

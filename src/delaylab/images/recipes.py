@@ -114,7 +114,7 @@ def _dom0(parts: Parts, out: Path, progress: Progress) -> None:
 
 
 def _kernel(name: str, flavour: str) -> FromPackages:
-    form = [1, flavour, modules.WANTED]
+    form = [2, flavour, modules.WANTED, modules.DRIVER_DOMAIN]
     return FromPackages(name, form, lambda: kernel.package(flavour), kernel.make)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from delaylab.analysis.clock_state import TrialClocks
+from delaylab.analysis.clock_state import MACHINE, TrialClocks
 from delaylab.analysis.clocks.align import Hop
 from delaylab.analysis.clocks.check import Check
 from delaylab.analysis.clocks.fit import Part
@@ -45,11 +45,16 @@ class Clocks:
 
 def clocks(groups: list[Group]) -> Clocks | None:
     """Return what is to be said of trials with more than one clock, None if there are none."""
-    trials = [trial for group in groups for trial in group.clocks]
-    if not trials:
+    labelled = [(group.label, trial) for group in groups for trial in group.clocks]
+    if not labelled:
         return None
-    rows = [row for trial in trials for hop in trial.alignment.hops for row in _rows(trial, hop)]
-    return Clocks(_summary(trials), rows)
+    rows = [
+        row
+        for label, trial in labelled
+        for hop in trial.alignment.hops
+        for row in _rows(label, trial, hop)
+    ]
+    return Clocks(_summary([trial for _, trial in labelled]), rows)
 
 
 def _summary(trials: list[TrialClocks]) -> str:
@@ -73,13 +78,13 @@ def _summary(trials: list[TrialClocks]) -> str:
     return "; ".join(said)
 
 
-def _rows(trial: TrialClocks, hop: Hop) -> list[Row]:
-    fit, name = hop.fit, trial.between(hop)
+def _rows(label: str, trial: TrialClocks, hop: Hop) -> list[Row]:
+    fit, name = hop.fit, trial.between(hop).removesuffix(f" against {MACHINE}")
     if not fit.parts:
-        return [Row(trial.trial, name, fit.why)]
+        return [Row(label, name, fit.why)]
     pair = {fit.clock, fit.reference}
     check = next((c for c in trial.checks if {c.clock, c.reference} == pair), None)
-    return [_row(trial.trial, name, part, check) for part in fit.parts]
+    return [_row(label, name, part, check) for part in fit.parts]
 
 
 def _row(trial: str, name: str, part: Part, check: Check | None) -> Row:
@@ -88,7 +93,7 @@ def _row(trial: str, name: str, part: Part, check: Check | None) -> Row:
         trial,
         name,
         "",
-        drift=f"{part.line.drift_ppm:+.2f} ppm",
+        drift=_ppm(part.line.drift_ppm),
         change=f"{words.signed(part.line.drift_ppm * lasted)} in {lasted:.1f} s",
         bound=f"± {words.delay(part.bound_ns / 1000)}",
         residual=words.delay(None if part.residual_ns is None else part.residual_ns / 1000),
@@ -103,7 +108,7 @@ def _squares(part: Part) -> str:
     apart = f"{words.delay(part.apart_ns / 1000)} apart"
     if not part.disagree:
         return f"within the bound, {apart}"
-    line = f"{part.squares.line.drift_ppm:+.2f} ppm"
+    line = _ppm(part.squares.line.drift_ppm)
     return f"outside the bound: {line}, {apart}"
 
 
@@ -113,3 +118,7 @@ def _reading(check: Check | None) -> str:
     verdict = "agrees" if check.agrees else "disagrees"
     off = f"{words.signed(check.error_ns / 1000)} ± {words.delay(check.within_ns / 1000)}"
     return f"{verdict}: {off} (n {check.n})"
+
+
+def _ppm(drift: float) -> str:
+    return f"{drift:+.2f} ppm".replace("-", "−")

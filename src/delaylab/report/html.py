@@ -10,8 +10,8 @@ from delaylab.analysis.group import groups
 from delaylab.dataset import read_study
 from delaylab.errors import DelaylabError
 from delaylab.report import words
-from delaylab.report.charts import to_png
 from delaylab.report.page import Page, gather
+from delaylab.report.vega import to_png
 
 TEMPLATES = Path(__file__).parent / "templates"
 

@@ -11,10 +11,15 @@ from delaylab.analysis.instrument import Cost
 from delaylab.dataset import Study, TrialRecord
 from delaylab.report import words
 from delaylab.report.arrange import DoubtsOfAKind, Panel, cost_by_kind, doubts_by_kind, panels
-from delaylab.report.charts import Chart, all_charts
 from delaylab.report.clocks import Clocks, clocks
-from delaylab.report.table1 import Part, table1
+from delaylab.report.papers import paper
+from delaylab.report.table1 import Part
+from delaylab.report.tables import Table
+from delaylab.report.vega import Chart
 from delaylab.report.way import drawing
+
+# Rows of a drawing that the page shows without being asked.
+WAY_ROWS = 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +38,12 @@ class WayDrawing:
     name: str
     title: str
     svg: str
+    rows: int
+
+    @property
+    def many(self) -> bool:
+        """Whether the rows are too many to show at once."""
+        return self.rows > WAY_ROWS
 
     @property
     def inline(self) -> str:
@@ -61,6 +72,7 @@ class Page:
     findings: list[Finding]
     charts: list[Chart]
     table1: list[Part]
+    tables: list[Table]
     cost: dict[str, Cost]
     clocks: Clocks | None
     doubts: list[DoubtsOfAKind]
@@ -71,6 +83,7 @@ class Page:
 def gather(study: Study, groups: list[Group]) -> Page:
     """Return the page of a study from its analysed groups."""
     found = findings(study, groups)
+    shown = paper(study.record)
     return Page(
         study=study,
         groups=groups,
@@ -78,8 +91,9 @@ def gather(study: Study, groups: list[Group]) -> Page:
         ways=[_way(index, panel) for index, panel in enumerate(panels(groups), start=1)],
         absent=_absent(groups),
         findings=found,
-        charts=all_charts(groups),
-        table1=table1(groups),
+        charts=shown.charts(groups),
+        table1=shown.table1(groups),
+        tables=shown.tables(groups),
         cost=cost_by_kind(groups),
         clocks=clocks(groups),
         doubts=doubts_by_kind(groups),
@@ -89,7 +103,9 @@ def gather(study: Study, groups: list[Group]) -> Page:
 
 
 def _way(index: int, panel: Panel) -> WayDrawing:
-    return WayDrawing(f"way-{index}-{panel.groups[0].kind}", panel.title, drawing(panel))
+    return WayDrawing(
+        f"way-{index}-{panel.groups[0].kind}", panel.title, drawing(panel), len(panel.groups)
+    )
 
 
 def _absent(groups: list[Group]) -> list[Absent]:

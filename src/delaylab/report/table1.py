@@ -11,6 +11,9 @@ from delaylab.report import words
 
 OWN_STACK = ("ΔKern", "ΔUser", "total")
 VIRTUAL = ("Δhost", "Δnode", "ΔUser", "total")
+XEN = ("Δdom0", "ΔdomU", "ΔUser", "total")
+# Terms of this project whose column in the paper's table has another name here.
+PAPERS = {"Δdom0": "Δhost", "ΔdomU": "Δnode"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +47,10 @@ def table1(groups: list[Group]) -> list[Part]:
 
 
 def _part(kind: str, alike: list[Group]) -> Part:
-    terms = VIRTUAL if any("Δhost" in group.deltas for group in alike) else OWN_STACK
+    terms: tuple[str, ...] = OWN_STACK
+    for wanted in (VIRTUAL, XEN):
+        if any(wanted[0] in group.deltas for group in alike):
+            terms = wanted
     rows = [(_case(group), [_cell(group, term) for term in terms]) for group in alike]
     return Part(kind, ENVIRONMENTS.get(kind, ""), terms, rows)
 
@@ -56,7 +62,8 @@ def _case(group: Group) -> str:
 def _cell(group: Group, term: str) -> Cell:
     here = group.deltas.get(term)
     row = TABLE.get((group.kind, group.load))
-    there = (row.median.get(term), row.p99.get(term)) if row else (None, None)
+    column = PAPERS.get(term, term)
+    there = (row.median.get(column), row.p99.get(column)) if row else (None, None)
     return Cell(
         words.quantile(here.median) if here else "–",
         words.quantile(here.p99) if here else "–",

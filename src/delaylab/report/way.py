@@ -21,6 +21,7 @@ STATIONS = 102
 ROWS = 116
 ROW = 44
 LETTER = 6.5
+LABEL_LETTERS = 12
 # One colour per decade of the median, from 1 µs to 100 ms, and the ink that reads on it.
 RAMP = ("#e9eff3", "#fbe9c6", "#fbc97f", "#f39a4f", "#dd5f33", "#a3261f")
 DARK, LIGHT = "#20242a", "#ffffff"
@@ -36,7 +37,10 @@ class _Stop:
 
 
 def drawing(panel: Panel) -> str:
-    """Return the drawing as SVG. Medians on top, p99 below; one way, but for the RTT column."""
+    """Return the drawing as SVG. Medians on top, p99 below; one way, but for the RTT column.
+
+    Between two clocks the bound takes the place of p99.
+    """
     stops = _stops(panel)
     height = ROWS + ROW * len(panel.groups) + 4
     parts = [
@@ -133,12 +137,7 @@ def _layer_names(panel: Panel, stops: list[_Stop]) -> list[str]:
 def _row(group: Group, label: str, stops: list[_Stop], top: float) -> list[str]:
     place = {(stop.leg, stop.point): stop.x for stop in stops}
     middle = top + ROW / 2
-    parts = [
-        f'<text x="0" y="{middle - 2:.1f}" font-weight="600" font-size="13" fill="{INK}">'
-        f"{escape(label)}</text>",
-        f'<text x="0" y="{middle + 13:.1f}" font-size="10.5" fill="{INK}" fill-opacity="0.7">'
-        f"n {_answered(group)}</text>",
-    ]
+    parts = _label(label, f"n {_answered(group)}", middle)
     for part in usual(group):
         start, end = _ends(part, place)
         parts.append(_cell(start + 1, end - start - 2, top, part))
@@ -150,15 +149,30 @@ def _row(group: Group, label: str, stops: list[_Stop], top: float) -> list[str]:
     return parts
 
 
+def _label(label: str, count: str, middle: float) -> list[str]:
+    """Return a row's label, in two small lines if it is long."""
+    size = 13.0
+    lines = [label]
+    if len(label) > LABEL_LETTERS:
+        size = 10.0
+        lines = _wrapped(label, LABEL_LETTERS + 5)[:2]
+    first = middle - 2 - (len(lines) - 1) * (size + 1)
+    said = [(line, first + index * (size + 1), size, 600, 1.0) for index, line in enumerate(lines)]
+    said.append((count, middle + 13, 10.5, 400, 0.7))
+    return [
+        f'<text x="0" y="{y:.1f}" font-weight="{weight}" font-size="{size}" fill="{INK}" '
+        f'fill-opacity="{opacity}">{escape(text)}</text>'
+        for text, y, size, weight, opacity in said
+    ]
+
+
 def _cell(x: float, width: float, top: float, part: SegmentSummary) -> str:
     delay = part.delay
     known = delay.median.at_most if delay.median.value is None else delay.median.value
     if known is None:
         return ""
     shade = _shade(known)
-    median, size = words.quantile(delay.median), 12.5
-    if part.bound_us and delay.median.value is not None:
-        median, size = f"{median} ± {words.delay(part.bound_us)}", 9.5
+    below = f"± {words.delay(part.bound_us)}" if part.bound_us else words.quantile(delay.p99)
     ink = LIGHT if shade >= 4 else DARK
     middle = top + ROW / 2
     hint = (
@@ -171,8 +185,8 @@ def _cell(x: float, width: float, top: float, part: SegmentSummary) -> str:
         f"<g><title>{escape(hint)}</title>"
         f'<rect x="{x:.1f}" y="{top + 2:.1f}" width="{width:.1f}" height="{ROW - 4}" rx="5" '
         f'fill="{RAMP[shade]}"/>'
-        + _text(x + width / 2, middle - 2, median, size, "600", ink)
-        + _text(x + width / 2, middle + 13, words.quantile(delay.p99), 10.5, "400", ink, 0.8)
+        + _text(x + width / 2, middle - 2, words.quantile(delay.median), 12.5, "600", ink)
+        + _text(x + width / 2, middle + 13, below, 10.5, "400", ink, 0.8)
         + "</g>"
     )
 

@@ -36,6 +36,8 @@ def effect(finding: Finding) -> str:
     low, high = finding.interval
     if finding.unit == "share":
         return f"{_share(finding.effect)} [{_share(low)}, {_share(high)}]"
+    if finding.unit == "times":
+        return f"{finding.effect:.1f} × [{low:.1f}, {high:.1f}]"
     return shift(Effect(finding.effect, finding.interval))
 
 
@@ -63,7 +65,7 @@ def signed(us: float) -> str:
 def _share(value: float) -> str:
     """Write a share in percent, never rounded up to all or down to nothing."""
     percent = 100 * value
-    return f"{percent:.1f} %" if 99 < percent < 100 or 0 < percent < 1 else f"{percent:.0f} %"
+    return f"{percent:.1f} %" if 99 < percent < 100 or 0 < abs(percent) < 1 else f"{percent:.0f} %"
 
 
 def _figures(value: float) -> str:

@@ -12,10 +12,13 @@ use delaylab_proto::{Failure, Frame, Kind, Reply};
 use serde_json::json;
 
 use super::{ALONE, modules};
+use crate::line::Line;
 use crate::listen;
 use crate::mux::Mux;
 
 const VIRTIO: &str = "virtio:";
+/// A hypervisor's console, to which what comes is escaped.
+const CONSOLE: &str = "/dev/hvc";
 const FILE_SYSTEMS: [(&str, &str); 6] = [
     ("proc", "/proc"),
     ("sysfs", "/sys"),
@@ -54,9 +57,11 @@ fn serve(stream: &str, wanted: &[String], before: Option<&Path>) -> Result<(), F
         Some(name) => boot::wait_in(Path::new("/dev"), || port(name)).map_err(failed)?,
         None => PathBuf::from(stream),
     };
+    let is_console = stream.starts_with(CONSOLE);
     let line = File::options().read(true).write(true).open(device).map_err(failed)?;
     boot::make_raw(&line).map_err(failed)?;
-    let mut mux = Mux::new(OwnedFd::from(line)).map_err(failed)?;
+    let line = Line::of(OwnedFd::from(line)).map_err(failed)?;
+    let mut mux = Mux::on(if is_console { line.unescaping() } else { line });
     let ready = serde_json::to_vec(&Reply::Event(json!({"ready": true})));
     let ready = ready.map_err(|error| Failure::new("say that the machine is ready", error))?;
     mux.send(&Frame::new(Kind::Message, ready))?;

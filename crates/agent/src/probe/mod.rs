@@ -5,6 +5,7 @@ mod live;
 mod log;
 mod pace;
 mod packet;
+mod programs;
 mod request;
 mod route;
 mod sightings;

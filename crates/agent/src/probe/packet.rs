@@ -26,6 +26,8 @@ pub struct PacketWay {
     sightings: Sightings,
     route: Route,
     probe: u32,
+    /// Whether to stamp requests as they go out.
+    stack: bool,
     outgoing: SendBatch,
 }
 
@@ -39,7 +41,8 @@ impl PacketWay {
         socket::set_buffers(sender.as_fd(), BUFFERS).map_err(failure)?;
         let length = route.frame_length(request.size);
         let outgoing = SendBatch::new(usize::from(request.batch), length);
-        Ok(Self { sender, sightings, route, probe: request.probe, outgoing })
+        let (probe, stack) = (request.probe, request.wanted().stack);
+        Ok(Self { sender, sightings, route, probe, stack, outgoing })
     }
 }
 
@@ -59,7 +62,9 @@ impl Way for PacketWay {
             let slots = ((next - first) as usize, (end - first) as usize);
             match self.outgoing.send(self.sender.as_fd(), slots.0, slots.1) {
                 Ok(taken) => {
-                    self.sightings.note_sent(log, next, next + taken as u32);
+                    if self.stack {
+                        self.sightings.note_sent(log, next, next + taken as u32);
+                    }
                     next += taken as u32;
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

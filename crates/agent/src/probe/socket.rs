@@ -2,15 +2,13 @@
 
 use super::engine::Way;
 use super::log::Log;
+use super::programs::{note_sent, open_for_socket, take_replies};
 use super::request::{Protocol, Request};
-use super::sightings::{note_sent, programs, take_replies};
 use super::warning;
 use delaylab_os::clock::realtime_ns;
 use delaylab_os::control::{Step, Unreachable};
-use delaylab_os::query;
 use delaylab_os::socket::{self, Flavour};
 use delaylab_os::socket_batch::{ReceiveBatch, SendBatch};
-use delaylab_os::stamp::{self, Wanted};
 use delaylab_os::stamp_ids::StampIds;
 use delaylab_os::tcx_sender::TcxSender;
 use delaylab_proto::Failure;
@@ -63,8 +61,7 @@ impl SocketWay {
         prepare(fd.as_fd(), to, request)
             .map_err(|error| Failure::new(format!("reach {}", request.to), error))?;
         let wanted = request.wanted();
-        let programs =
-            if is_fast(request) { closed_loop(request, to, fd.as_fd(), ident) } else { None };
+        let programs = open_for_socket(request, fd.as_fd(), to, ident);
         let ids = (programs.is_none() && (wanted.qdisc || wanted.stack))
             .then(|| StampIds::start(fd.as_fd(), wanted, 0))
             .transpose()
@@ -148,29 +145,6 @@ fn reply_place(log: &Log, bytes: &[u8], flavour: Flavour, protocol: Transport) -
     };
     let echo = EchoView::new(message, protocol).ok()?;
     if echo.leg() == Leg::Reply { probe_place(log, echo.payload()) } else { None }
-}
-
-/// A closed loop without stamps of a queue is for rates: its replies need not pass this host's own stack.
-fn is_fast(request: &Request) -> bool {
-    request.interval_ns == 0
-        && !request.live
-        && request.wanted() == Wanted { qdisc: false, stack: true }
-}
-
-fn closed_loop(
-    request: &Request,
-    to: SocketAddr,
-    fd: BorrowedFd<'_>,
-    ident: u16,
-) -> Option<Box<TcxSender>> {
-    let interface = match to {
-        SocketAddr::V6(to) if to.scope_id() != 0 => to.scope_id(),
-        _ => query::interface_to(to.ip()).ok()?,
-    };
-    stamp::keep_receive_stamps_on(fd).ok()?;
-    let port = socket::local_address(fd).ok()?.port();
-    let ident = if request.protocol == Protocol::Udp { port } else { ident };
-    programs(request, interface, to, ident).map(Box::new)
 }
 
 fn prepare(fd: BorrowedFd<'_>, to: SocketAddr, request: &Request) -> io::Result<()> {

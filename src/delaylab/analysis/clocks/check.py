@@ -15,9 +15,9 @@ from delaylab.dataset import ClockReading
 class Check:
     """How far the alignment lies from `n` readings of a clock against another.
 
-    `error_ns` is the largest distance, of the reading that took `within_ns` (half the time between
-    the two readings of the reference, which is how well it knows the moment). `agrees`: no
-    reading is further away than that time and the alignment's bound allow.
+    `error_ns` is that from the fastest reading, `within_ns` half of the time between its two
+    readings of the reference, which is how well it knows the moment. `agrees`: no reading is
+    further away than that time of its own and the alignment's bound allow.
     """
 
     clock: str
@@ -47,9 +47,9 @@ def _check(alignment: Alignment, pair: tuple[str, str], readings: list[ClockRead
     within = np.array([(r.after_ns - r.before_ns) / 2 for r in readings])
     other = alignment.in_senders(clock, _array([r.other_ns for r in readings]))
     error = (other - alignment.in_senders(reference, _array(middle))).astype(np.float64)
-    worst = int(np.argmax(np.abs(error)))
+    best = int(np.argmin(within))
     agrees = bool((np.abs(error) <= within + bound).all())
-    return Check(clock, reference, len(readings), float(error[worst]), float(within[worst]), agrees)
+    return Check(clock, reference, len(readings), float(error[best]), float(within[best]), agrees)
 
 
 def _array(times: list[int]) -> Nanoseconds:

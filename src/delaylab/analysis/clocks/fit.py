@@ -107,15 +107,15 @@ def _part(series: Limits, where: tuple[int, int], both: Loops, at_rest: NDArray[
     inside = both.pick((both.first_ns >= lines.start_ns) & (both.last_ns <= lines.end_ns))
     resting = inside.pick(np.isin(inside.rows, at_rest))
     ends = np.array([lines.start_ns, lines.end_ns])
-    # Two lines that a small step lies between are both between the stamps of the fastest packet.
-    least = float(inside.took_ns.min(initial=0)) / 2 if len(inside.rows) else 0.0
-    bounds = np.maximum(lines.bound(ends), least)
+    fastest = float(inside.took_ns.min()) if len(inside.rows) else 0.0
+    bounds = np.maximum(lines.bound(ends), fastest / 2)
     squares = least_squares(resting)
     return Part(
         lines.start_ns,
         lines.end_ns,
         line,
-        max(float(bounds.max()), _by_halves(series, where, lines)),
+        # Where a step hides, the lines on both its sides lie between the fastest packet's stamps.
+        max(float(bounds.max()), min(fastest, _by_halves(series, where, lines))),
         residual(line, resting),
         squares,
         *_compared(line, squares, ends, bounds),

@@ -1,0 +1,35 @@
+"""Each paper's own tables and figures, by the `source` that a study names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from delaylab.analysis.group import Group
+from delaylab.dataset import StudyRecord
+from delaylab.report import charts, dantas2015, oliveira2022
+from delaylab.report.table1 import Part, table1
+from delaylab.report.tables import Table
+from delaylab.report.vega import Chart
+
+
+@dataclass(frozen=True, slots=True)
+class Paper:
+    """What a paper shows, on this machine."""
+
+    charts: Callable[[list[Group]], list[Chart]]
+    tables: Callable[[list[Group]], list[Table]]
+    table1: Callable[[list[Group]], list[Part]]
+
+
+# Studies of no paper are shown as whiteaker2011 is, whose terms this project uses.
+USUAL = Paper(charts.all_charts, lambda groups: [], table1)
+PAPERS = {
+    "dantas2015": Paper(dantas2015.charts, dantas2015.tables, lambda groups: []),
+    "oliveira2022": Paper(oliveira2022.charts, oliveira2022.tables, lambda groups: []),
+}
+
+
+def paper(study: StudyRecord) -> Paper:
+    """Return the paper that a study repeats."""
+    return PAPERS.get(str(study.spec.get("source", "")), USUAL)

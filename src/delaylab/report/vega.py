@@ -1,0 +1,102 @@
+"""What all charts share: colours, axes, and rendering to SVG and PNG."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import altair as alt
+import vl_convert
+
+# Okabe and Ito's colours, which most colour-blind readers can tell apart, and two of Tol's.
+KINDS = {
+    "native": "#0072B2",
+    "shared": "#009E73",
+    "netns": "#D55E00",
+    "xen": "#CC79A7",
+    "lxc": "#E69F00",
+    "docker": "#56B4E9",
+    "qemu": "#882255",
+    "uml": "#999933",
+}
+LOADS = {
+    "rest": "#7a8088",
+    "cpu": "#E69F00",
+    "io": "#56B4E9",
+    "disk": "#009E73",
+    "memory": "#CC79A7",
+    "network": "#D55E00",
+}
+OTHER = "#0072B2"
+INK = "#20242a"
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A chart as SVG, and the words under it."""
+
+    name: str
+    title: str
+    caption: str
+    svg: str
+
+    @property
+    def inline(self) -> str:
+        """The SVG with its ink in the page's own colour."""
+        return self.svg.replace(INK, "currentColor")
+
+
+def to_png(svg: str, scale: float = 2) -> bytes:
+    """Return an SVG drawing as a PNG on white."""
+    white = svg.replace(">", '><rect width="100%" height="100%" fill="#ffffff"/>', 1)
+    return bytes(vl_convert.svg_to_png(white, scale=scale))
+
+
+def inline(rows: list[dict[str, Any]]) -> alt.Data:
+    """Return rows as a chart's own data, which has no limit of rows as a frame's has."""
+    return alt.Data(values=rows)  # type: ignore[no-untyped-call]
+
+
+def delay_ticks() -> alt.Axis:
+    """Return the ticks of an axis of delays in µs, a decade apart."""
+    text = "datum.value >= 1000 ? datum.value / 1000 + ' ms' : datum.value + ' µs'"
+    return alt.Axis(labelExpr=text, values=[10.0**decade for decade in range(-1, 7)])
+
+
+def delay_scale() -> alt.Scale:
+    """Return the logarithmic scale of delays."""
+    return alt.Scale(type="log", nice=False)
+
+
+def delay_axis() -> alt.X:
+    """Return a logarithmic axis of delays, field `us`."""
+    return alt.X("us:Q", title="delay (log)", scale=delay_scale(), axis=delay_ticks())
+
+
+def colour(field: str, seen: list[str], known: dict[str, str], title: str) -> alt.Color:
+    """Return the colours of the values of a field, those of the `known` where they have one."""
+    colours = [known.get(name, OTHER) for name in seen]
+    return alt.Color(f"{field}:N", title=title, scale=alt.Scale(domain=seen, range=colours))
+
+
+def render(name: str, title: str, caption: str, chart: alt.TopLevelMixin) -> Chart:
+    """Return a chart as SVG, in the page's looks."""
+    axis = {
+        "labelColor": INK,
+        "titleColor": INK,
+        "domainColor": INK,
+        "tickColor": INK,
+        "gridColor": INK,
+        "gridOpacity": 0.12,
+        "domainOpacity": 0.5,
+        "titleFontWeight": 500,
+    }
+    legend = {"labelColor": INK, "titleColor": INK, "titleFontWeight": 600, "symbolStrokeWidth": 3}
+    finished = (
+        chart.configure(background="transparent", font="system-ui, DejaVu Sans, sans-serif")
+        .configure_axis(**axis, labelFontSize=11, titleFontSize=12)
+        .configure_legend(**legend, labelFontSize=12, titleFontSize=12)
+        .configure_header(labelColor=INK)
+        .configure_view(stroke=None)
+    )
+    return Chart(name, title, caption, vl_convert.vegalite_to_svg(finished.to_dict()))

@@ -1,0 +1,121 @@
+"""Each paper's tables and figures, on datasets of its design."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from delaylab.analysis.group import Group, groups
+from delaylab.dataset import read_study
+from delaylab.report import boxes, dantas2015, oliveira2022
+from delaylab.report.html import write_report
+from delaylab.report.tables import Table
+from tests import synthetic
+from tests.analysis import papers, test_dantas2015, test_oliveira2022
+from tests.analysis.papers import Levels
+
+FAR = ("responder.uplink", "responder.vif", "responder.stack")
+
+
+@pytest.fixture(scope="module")
+def dantas(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("dantas")
+    return papers.write(place, "dantas2015", test_dantas2015.as_in_the_paper, points=FAR)
+
+
+@pytest.fixture(scope="module")
+def dantas_groups(dantas: Path) -> list[Group]:
+    return list(groups(read_study(dantas)))
+
+
+@pytest.fixture(scope="module")
+def oliveira(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    def without_vmxnet3(levels: Levels) -> str | None:
+        return "no driver" if levels["environment"] == "kvm-vmxnet3" else None
+
+    place = tmp_path_factory.mktemp("oliveira")
+    delays = test_oliveira2022.as_in_the_paper
+    return papers.write(place, "oliveira2022", delays, without_vmxnet3)
+
+
+def by_title(tables: list[Table]) -> dict[str, Table]:
+    return {table.title.partition(":")[0]: table for table in tables}
+
+
+def test_dantas_table_2_stands_beside_the_papers(dantas_groups: list[Group]) -> None:
+    table = by_title(dantas2015.tables(dantas_groups))["Table II"]
+    assert table.rows[0][:3] == ["1Hz", "e1000", "reserved"]
+    assert len(table.rows) == 8
+    here, paper = tuple(table.rows[0][5])
+    assert paper == "721 µs"
+    assert float(here.removesuffix(" µs")) == pytest.approx(790, abs=40)
+
+
+def test_dantas_outliers_are_counted_at_seven_points(dantas_groups: list[Group]) -> None:
+    table = by_title(dantas2015.tables(dantas_groups))["Outliers by capture point"]
+    assert [row[0] for row in table.rows] == list(dantas2015.POINTS.values())
+    ping = dict(zip(table.head, table.rows[0], strict=True))
+    assert ping["> 100 ms, cpu"] == "0"
+    assert int(str(ping["> 100 ms, network"])) > 500
+    nic = dict(zip(table.head, table.rows[3], strict=True))
+    assert nic["> 100 ms, network"] == "0"
+
+
+def test_dantas_page_has_its_figures(dantas: Path) -> None:
+    page = write_report(dantas).read_text(encoding="utf-8")
+    names = {path.stem for path in (dantas / "charts").glob("*.svg")}
+    figures = {"rtt-by-vms-sender", "rtt-by-vms-receiver", "mean-rtt-by-point", "rtt-by-point"}
+    assert figures <= names
+    assert "rtt-per-load" not in names
+    assert '<section id="tables">' in page
+    assert '<section id="table1">' not in page
+
+
+def test_oliveira_overhead_is_a_row_for_every_scenario_measured(oliveira: Path) -> None:
+    found = list(groups(read_study(oliveira)))
+    table = by_title(oliveira2022.tables(found))["RTT and virtualisation overhead"]
+    assert len(table.rows) == len(found)
+    rows = [dict(zip(table.head, row, strict=True)) for row in table.rows]
+    virtio = next(r for r in rows if r["environment"] == "kvm-virtio" and r["vms"] == "0")
+    # 90 µs at the card and five more segments of 5 µs each.
+    assert float(str(virtio["overhead"]).removesuffix(" µs")) == pytest.approx(130, abs=12)
+    assert "kvm-vmxnet3" not in {row["environment"] for row in rows}
+
+
+def test_oliveira_outliers_stand_beside_the_papers(oliveira: Path) -> None:
+    tables = oliveira2022.tables(list(groups(read_study(oliveira))))
+    kvm = next(t for t in tables if t.title.endswith("KVM"))
+    first = kvm.rows[0]
+    assert first[:2] == ["network", "responder"]
+    assert first[4][1] == "95.41 %"
+    table3 = by_title(tables)["Table 3"]
+    assert [row[0] for row in table3.rows] == ["off", "on"]
+    assert table3.rows[0][6][1] == "26.32"
+
+
+def test_oliveira_page_has_its_figures(oliveira: Path) -> None:
+    page = write_report(oliveira).read_text(encoding="utf-8")
+    names = {path.stem for path in (oliveira / "charts").glob("*.svg")}
+    technologies = {f"kendall-tau-{name}" for name in ("kvm", "lxc", "docker")}
+    assert technologies | {"rtt-by-guests", "overhead-by-guests"} <= names
+    assert "load: network" in (oliveira / "charts" / "kendall-tau-kvm.svg").read_text()
+    assert page.count("no driver") >= 7
+    assert not re.search(r"https?:(?!//www.w3.org)", page)
+
+
+def test_a_grid_has_every_panel_so_that_none_takes_anothers_place() -> None:
+    rows = [{"us": 1.0, "load": "cpu", "row": "a"}, {"us": 2.0, "load": "io", "row": "b"}]
+    full = boxes.filled(rows, "load", "row")
+    assert {(row["load"], row["row"]) for row in full} == {
+        (load, row) for load in ("cpu", "io") for row in ("a", "b")
+    }
+    assert [row["us"] for row in full] == [1.0, 2.0, None, None]
+
+
+@pytest.mark.parametrize("source", ["dantas2015", "oliveira2022"])
+def test_a_paper_without_trials_still_reports(tmp_path: Path, source: str) -> None:
+    directory = synthetic.write(tmp_path, [], [], source)
+    page = write_report(directory).read_text(encoding="utf-8")
+    assert '<section id="tables">' not in page
