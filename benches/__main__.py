@@ -9,7 +9,7 @@ from collections.abc import Callable
 from datetime import date
 from pathlib import Path
 
-from benches import labs, rates, report_size, rtt, schedule, taps
+from benches import containers, labs, rates, report_size, rtt, schedule, taps
 from benches.section import Section
 from delaylab.machine import cpu_name
 
@@ -20,6 +20,7 @@ ALL: dict[str, Callable[[], Section]] = {
     "rtt": rtt.run,
     "schedule": schedule.run,
     "labs": labs.run,
+    "containers": containers.run,
     "report": report_size.run,
 }
 HEAD = """\

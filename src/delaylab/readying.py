@@ -20,6 +20,7 @@ def ready(plan: Plan, progress: Progress = silent) -> tuple[Plan, list[str]]:
     Raises NotHere if an image cannot be built, or if KVM is demanded and does not work.
     """
     notes: dict[str, None] = {}
+    known: dict[str, str] = {}
 
     def accelerator(wanted: re.Match[str]) -> str:
         return _accelerator(wanted[1], notes, progress)
@@ -28,7 +29,7 @@ def ready(plan: Plan, progress: Progress = silent) -> tuple[Plan, list[str]]:
         if agent.guest is None:
             return agent
         words = (ACCEL.sub(accelerator, word) for word in agent.guest.command)
-        command = tuple(images.resolve(word, progress) for word in words)
+        command = tuple(images.resolve(word, progress, known) for word in words)
         return replace(agent, guest=replace(agent.guest, command=command))
 
     return replace(plan, agents=tuple(map(filled, plan.agents))), list(notes)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import signal
 import subprocess
 import time
@@ -59,14 +60,13 @@ def own_engine(
         pytest.skip(reason)
     folder = run_directory / "system" / "engine"
     folder.mkdir(parents=True)
-    client = engine.start(folder, hide_cpu_groups=True)
+    client, process = engine.start(folder, hide_cpu_groups=True)
     monkeypatch.setenv("DOCKER_HOST", f"unix://{folder}/docker.sock")
     yield client
     client.close()
-    pid = int((folder / "dockerd.pid").read_text())
-    os.kill(pid, signal.SIGTERM)
-    until(lambda: not Path(f"/proc/{pid}/exe").exists() or not (folder / "dockerd.pid").exists())
-    subprocess.run(["rm", "-r", "--one-file-system", str(folder.parent)], check=True)
+    process.terminate()
+    process.wait()
+    shutil.rmtree(folder.parent)
 
 
 def until(there: Callable[[], bool]) -> None:

@@ -136,6 +136,22 @@ def test_words_of_a_plan_become_paths(cache: Path, use: Callable[[Path], None]) 
         images.resolve("{image:container/kernel}")
 
 
+def test_ones_own_initrd_gets_the_agent_behind_it(
+    cache: Path, use: Callable[[Path], None], tmp_path: Path
+) -> None:
+    use(cache)
+    own = tmp_path / "own.img"
+    own.write_bytes((layer(cache, "tools") / "tools.cpio").read_bytes() + b"odd")
+    made = Path(images.resolve(f"{{image:with-agent/{own}}}"))
+    joined = made.read_bytes()
+    agent = (layer(cache, "agent") / "agent.cpio").read_bytes()
+    assert joined.startswith(own.read_bytes())
+    assert joined.endswith(bytes(509) + agent)
+    assert images.resolve(f"{{image:with-agent/{own}}}") == str(made)
+    with pytest.raises(BadInput, match="cannot be read"):
+        images.resolve(f"{{image:with-agent/{tmp_path}/none}}")
+
+
 def test_the_same_packages_give_the_same_bytes(
     cache: Path, image: Callable[..., subprocess.CompletedProcess[str]]
 ) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from delaylab import images
 from tests.images.conftest import DELAYLAB, NEEDS_APT, environment
 
 Image = Callable[..., subprocess.CompletedProcess[str]]
@@ -99,7 +100,8 @@ def test_a_cache_that_cannot_be_written_is_told(image: Image, tmp_path: Path) ->
 
 
 def test_an_unknown_image_is_told(image: Image) -> None:
-    assert "one of container, cloud, full, uml" in one_line(image("build", "cluod", code=2))
+    line = one_line(image("build", "cluod", code=2))
+    assert all(name in line for name in images.IMAGES)
     assert "--old is for" in one_line(image("list", "--old", code=2))
 
 

@@ -35,9 +35,7 @@ def main() -> int:
     options = _options()
     nodes = [Container.parse(text) for text in options.container]
     try:
-        client = engine.find() or engine.start(
-            options.folder, hide_cpu_groups=all(node.cpu_weight is None for node in nodes)
-        )
+        client = engine.find() or _own_engine(options.folder, nodes)
         _sweep(client)
         with ThreadPoolExecutor(AT_ONCE) as pool:
             images = {name: _image(client, name) for name in {node.image for node in nodes}}
@@ -47,6 +45,12 @@ def main() -> int:
         return 1
     signal.pause()
     return 0
+
+
+def _own_engine(folder: Path, nodes: list[Container]) -> docker.DockerClient:
+    weighed = any(node.cpu_weight for node in nodes)
+    client, _ = engine.start(folder, hide_cpu_groups=not weighed)
+    return client
 
 
 def _options() -> argparse.Namespace:

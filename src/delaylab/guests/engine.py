@@ -41,8 +41,10 @@ def find() -> docker.DockerClient | None:
     return client
 
 
-def start(folder: Path, *, hide_cpu_groups: bool) -> docker.DockerClient:
-    """Start an engine with all that it has in `folder`; it lives as long as this process's lab."""
+def start(
+    folder: Path, *, hide_cpu_groups: bool
+) -> tuple[docker.DockerClient, subprocess.Popen[bytes]]:
+    """Start an engine with all that it has in `folder`; it ends with the lab, or when told to."""
     (folder / "daemon.json").write_text("{}")
     with (
         socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as ready,
@@ -57,7 +59,7 @@ def start(folder: Path, *, hide_cpu_groups: bool) -> docker.DockerClient:
             stderr=log,
         )
         _wait(process, ready, folder / "dockerd.log")
-    return docker.DockerClient(f"unix://{folder}/docker.sock")
+    return docker.DockerClient(f"unix://{folder}/docker.sock"), process
 
 
 def _command(folder: Path, *, hide_cpu_groups: bool) -> list[str]:

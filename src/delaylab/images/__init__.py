@@ -9,6 +9,7 @@ from pathlib import Path
 from delaylab.errors import BadInput, NotHere
 from delaylab.images.build import build, find
 from delaylab.images.cache import Layer, clean, folder, layers
+from delaylab.images.own import with_agent
 from delaylab.images.progress import Progress, silent
 
 __all__ = [
@@ -47,6 +48,7 @@ IMAGES: dict[str, dict[str, tuple[str, str]]] = {
     },
     "uml": {"linux": ("kernel-uml", "linux"), "initrd": ("uml", "initrd")},
 }
+WITH_AGENT = "with-agent"
 REFERENCE = re.compile(r"\{image:([^/}]*)/([^}]*)\}")
 
 
@@ -78,14 +80,26 @@ def require(name: str, progress: Progress = silent) -> dict[str, Path]:
     return {word: paths[layer] / file for word, (layer, file) in IMAGES[name].items()}
 
 
-def resolve(text: str, progress: Progress = silent) -> str:
-    """A text in which each `{image:NAME/FILE}` is the path of that file, built if need be."""
+def resolve(text: str, progress: Progress = silent, known: dict[str, str] | None = None) -> str:
+    """A text in which each `{image:NAME/FILE}` is the path of that file, built if need be.
+
+    `{image:with-agent/INITRD}` is a user's own initrd with the agent added as its init. `known`
+    keeps what was found, for the next text.
+    """
+    found = {} if known is None else known
 
     def path(reference: re.Match[str]) -> str:
-        name, file = reference[1], reference[2]
-        files = require(name, progress)
-        if file not in files:
-            raise BadInput(f"image {name} has no {file!r}", fix=f"one of {', '.join(files)}")
-        return str(files[file])
+        if reference[0] not in found:
+            found[reference[0]] = str(_file(reference[1], reference[2], progress))
+        return found[reference[0]]
 
     return REFERENCE.sub(path, text)
+
+
+def _file(name: str, file: str, progress: Progress) -> Path:
+    if name == WITH_AGENT:
+        return with_agent(Path(file), progress)
+    files = require(name, progress)
+    if file not in files:
+        raise BadInput(f"image {name} has no {file!r}", fix=f"one of {', '.join(files)}")
+    return files[file]

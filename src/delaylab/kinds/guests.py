@@ -28,6 +28,11 @@ def mebibytes(spec: NodeSpec, default: int) -> int:
     return math.ceil(spec.memory.bytes / MEBIBYTE) if spec.memory else default
 
 
+def initrd(spec: NodeSpec, image: str) -> str:
+    """The first root: delaylab's of this image, or the node's own with the agent added."""
+    return f"{{image:with-agent/{spec.initrd}}}" if spec.initrd else f"{{image:{image}/initrd}}"
+
+
 def memory(spec: NodeSpec, default: int, overhead: int) -> int:
     """What a guest takes of the machine, in bytes: its own memory and the monitor's beside it."""
     return (mebibytes(spec, default) + overhead) * MEBIBYTE

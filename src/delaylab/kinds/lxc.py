@@ -71,8 +71,8 @@ def _settings(node: Node) -> list[tuple[str, str]]:
 
 def _devices() -> list[tuple[str, str]]:
     # LXC's own /dev comes with a boot id of its own; but by that id stamps of one clock are known.
-    entries = [f"/dev/{name} dev/{name} none bind,create=file 0 0" for name in DEVICES]
-    entries.append("tmpfs dev/shm tmpfs create=dir 0 0")
+    entries = ["tmpfs dev tmpfs mode=755 0 0", "tmpfs dev/shm tmpfs create=dir 0 0"]
+    entries += [f"/dev/{name} dev/{name} none bind,create=file 0 0" for name in DEVICES]
     return [("autodev", "0"), ("pty.max", "64"), ("tty.max", "0")] + [
         ("mount.entry", entry) for entry in entries
     ]

@@ -75,7 +75,7 @@ def command(node: Node) -> list[str]:
     words += ["-m", str(guests.mebibytes(spec, MEMORY_MIB)), "-smp", str(spec.vcpus or 1)]
     words += ["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"]
     words += ["-serial", "stdio", "-kernel", kernel]
-    words += ["-initrd", spec.initrd or f"{{image:{image}/initrd}}"]
+    words += ["-initrd", guests.initrd(spec, image)]
     words += ["-append", f"console=ttyS0 quiet panic=-1 {CLOCK} -- {_init(nic, microvm)}"]
     words += ["-qmp", "unix:{folder}/qmp.sock,server=on,wait=off"]
     bus = "device" if microvm else "pci"

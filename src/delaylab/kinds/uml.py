@@ -55,7 +55,7 @@ def command(node: Node) -> list[str]:
     words = ["setarch", "x86_64", "-R", spec.kernel or "{image:uml/linux}"]
     words += [f"umid={node.name}", "uml_dir={folder}", f"mem={guests.mebibytes(spec, MEMORY_MIB)}M"]
     words += ["con=null", "con0=null,fd:1", "ssl=null", "ssl0=fd:{stream}", "quiet", "panic=-1"]
-    words += [f"initrd={spec.initrd or '{image:uml/initrd}'}"]
+    words += [f"initrd={guests.initrd(spec, 'uml')}"]
     for number, card in enumerate(node.cards):
         words.append(f"vec{number}:transport=tap,ifname={card.host.name},mac={card.card.mac}")
     return [*words, "--", *guests.init("/dev/ttyS0", []).split()]
