@@ -32,16 +32,33 @@ class Planned:
     combination: Combination
 
     @property
-    def expected_s(self) -> float:
-        """A guess at how long it takes."""
+    def packets_s(self) -> float:
+        """A guess at how long it takes in a lab that is up."""
         probe = self.combination.probe
-        rest = (probe.at_rest_interval or probe.interval).seconds * probe.at_rest * 2
-        phases = 3 if probe.at_rest else 1
+        rest = (probe.at_rest_interval or probe.interval).seconds * probe.at_rest * 3
+        phases = 4 if probe.at_rest else 1
         load = LOAD_S if self.combination.loads else 0
+        return load + rest + probe.count * probe.interval.seconds + phases * PHASE_S
+
+    @property
+    def boot_s(self) -> float:
+        """A guess at how long its lab takes to come up; guests boot side by side."""
         nodes = self.combination.lab.nodes.values()
         boots = [KINDS[spec.kind].boot_s for spec in nodes]
-        boot = LAB_S + max(*boots, sum(boots) / CORES)
-        return boot + load + rest + probe.count * probe.interval.seconds + phases * PHASE_S
+        return LAB_S + max(*boots, sum(boots) / CORES)
+
+
+def expected_s(planned: list[Planned]) -> list[float]:
+    """A guess at how long each trial takes, one after the other: a lab is shared with the next."""
+    before: list[Planned | None] = [None, *planned[:-1]]
+    return [
+        item.packets_s + (0 if _shares(item, last) else item.boot_s)
+        for item, last in zip(planned, before, strict=True)
+    ]
+
+
+def _shares(item: Planned, last: Planned | None) -> bool:
+    return last is not None and last.combination.lab == item.combination.lab
 
 
 def plan_trials(study: StudyFile, scale: str, only: dict[str, set[str]]) -> list[Planned]:

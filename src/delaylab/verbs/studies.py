@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from delaylab import campaign, dataset, study
 from delaylab.analysis.findings import CLAIMS
@@ -66,22 +66,35 @@ def run(folder: Path, console: Console, *, pcap: bool = False) -> list[campaign.
     progress = Progress(
         TextColumn("{task.description}"),
         BarColumn(),
-        MofNCompleteColumn(),
+        TextColumn("{task.fields[trials]}"),
         TimeRemainingColumn(),
         console=console,
         transient=True,
     )
+    # Trials differ: what is left is told by the time that each is expected to take, corrected by
+    # how long those before it took.
+    expected = {
+        trial.id: seconds for trial, seconds in zip(planned, study.expected_s(planned), strict=True)
+    }
+    done = dataset.finished(folder)
+    count = len(done)
     with progress:
-        done = len(dataset.finished(folder))
-        bar = progress.add_task("", total=len(planned), completed=done)
+        finished_s = sum(seconds for name, seconds in expected.items() if name in done)
+        total_s = sum(expected.values())
+        bar = progress.add_task("", total=total_s, completed=finished_s, trials="")
 
         def on_start(trial: study.Planned) -> None:
-            progress.update(bar, description=trial.id)
+            progress.update(bar, description=trial.id, trials=f"{count}/{len(planned)}")
 
-        def on_end(_: campaign.Outcome) -> None:
-            progress.advance(bar)
+        def on_end(outcome: campaign.Outcome) -> None:
+            nonlocal count
+            count += 1
+            progress.advance(bar, expected[outcome.planned.id])
 
-        return campaign.run(folder, planned, on_end, on_start, pcap=pcap)
+        def build(what: str, share: float) -> None:
+            progress.update(bar, description=f"{what} {share:.0%}")
+
+        return campaign.run(folder, planned, on_end, on_start, pcap=pcap, progress=build)
 
 
 def finish(folder: Path, console: Console) -> Path:
@@ -97,9 +110,9 @@ def dry_run(name: str, scale: str, only: dict[str, set[str]]) -> list[dict[str, 
         {
             "id": trial.id,
             "packets": trial.combination.probe.count,
-            "expected_s": round(trial.expected_s, 1),
+            "expected_s": round(expected, 1),
         }
-        for trial in planned
+        for trial, expected in zip(planned, study.expected_s(planned), strict=True)
     ]
 
 
