@@ -81,7 +81,8 @@ def run(folder: Path, console: Console, *, pcap: bool = False) -> list[campaign.
     with progress:
         finished_s = sum(seconds for name, seconds in expected.items() if name in done)
         total_s = sum(expected.values())
-        bar = progress.add_task("", total=total_s, completed=finished_s, trials="")
+        bar = progress.add_task("", total=total_s, trials="")
+        progress.advance(bar, finished_s)
 
         def on_start(trial: study.Planned) -> None:
             progress.update(bar, description=trial.id, trials=f"{count}/{len(planned)}")
