@@ -1,0 +1,92 @@
+"""Virtual machines that cannot be: one clear line with the end of the console, nothing left."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from delaylab import images
+from delaylab.kinds import KINDS, Rights
+from delaylab.plan.kind import TUN
+from tests.doing.conftest import Run, our_processes
+from tests.doing.test_bad_input import BAD_INPUT, FAILED, NOT_HERE, only_line
+
+pytestmark = pytest.mark.root
+
+
+@pytest.fixture(autouse=True)
+def need_qemu() -> None:
+    reason = KINDS["qemu"].can_run(Rights.mine(), False)
+    if reason:
+        pytest.skip(reason)
+
+
+def lab(node: str) -> str:
+    nodes = f"nodes:\n  one: {{{node}}}\n  two: {{kind: netns}}\n"
+    return f"lab: wrong\n{nodes}links:\n  - join: [one, two]\n"
+
+
+def refused(delaylab: Run, folder: Path, run_directory: Path, node: str, code: int) -> str:
+    """What `up` says of a lab with this node; nothing is left of it."""
+    (folder / "lab.yaml").write_text(lab(node))
+    said = only_line(delaylab("up", "lab.yaml", code=code).stderr)
+    assert list(run_directory.iterdir()) == []
+    assert our_processes(str(run_directory)) == []
+    return said
+
+
+def test_a_guest_that_panics(delaylab: Run, tmp_path: Path, run_directory: Path) -> None:
+    node = "kind: qemu, accel: tcg, memory: 48MiB"
+    said = refused(delaylab, tmp_path, run_directory, node, FAILED)
+    assert "start the guest of node.one" in said
+    assert "the end of its console" in said
+    assert "Kernel panic" in said
+
+
+def test_a_kernel_without_the_cards_driver(
+    delaylab: Run, tmp_path: Path, run_directory: Path
+) -> None:
+    cloud = images.require("cloud")
+    node = f"kind: qemu, accel: tcg, nic: e1000, kernel: {cloud['kernel']}"
+    modules = cloud["initrd"]  # this kernel's, and it has no e1000
+    said = refused(delaylab, tmp_path, run_directory, f"{node}, initrd: {modules}", FAILED)
+    assert "load kernel module e1000: this kernel's image does not have it" in said
+
+
+def test_more_memory_than_there_is(delaylab: Run, tmp_path: Path, run_directory: Path) -> None:
+    said = refused(delaylab, tmp_path, run_directory, "kind: qemu, memory: 900GiB", NOT_HERE)
+    assert "MiB of memory" in said
+    assert "can be had" in said
+
+
+@pytest.mark.parametrize(
+    ("node", "says"),
+    [
+        ("kind: netns, nic: e1000", "`nic` means nothing to kind 'netns'"),
+        ("kind: qemu, machine: microvm, nic: e1000", "no PCI bus"),
+        ("kind: qemu, vcpus: 2, pin: [0]", "`pin` names 1 CPUs for 2 vcpus"),
+        ("kind: qemu, nic: e100", "'virtio', 'vmxnet3', 'e1000', 'e1000e' or 'rtl8139'"),
+        ("kind: qemu, count: 2, host: there", "no host 'there'"),
+    ],
+)
+def test_a_node_that_cannot_be(
+    node: str, says: str, delaylab: Run, tmp_path: Path, run_directory: Path
+) -> None:
+    said = refused(delaylab, tmp_path, run_directory, node, BAD_INPUT)
+    assert said.startswith("delaylab: lab.yaml:3: ") or "lab.yaml:" in said
+    assert says in said
+
+
+def test_an_ordinary_user_has_virtual_machines(nobody: Run, tmp_path: Path) -> None:
+    """QEMU needs no root: TAPs are the user's own, if the device is everyone's."""
+    cache = str(images.folder())
+    (tmp_path / "lab.yaml").write_text(lab("kind: qemu, accel: tcg"))
+    if os.geteuid() == 0 and Path(TUN).stat().st_mode & 0o006 != 0o006:
+        said = only_line(nobody("up", "lab.yaml", code=NOT_HERE).stderr)
+        assert "chmod 666 /dev/net/tun" in said
+        return
+    nobody("up", "lab.yaml", env={"DELAYLAB_CACHE": cache})
+    assert nobody("exec", "one", "--", "hostname").stdout.strip() == "one"
+    nobody("down", "wrong")
