@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import re
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from delaylab.analysis.group import Group, groups
 from delaylab.dataset import read_study
 from delaylab.report import boxes, dantas2015, oliveira2022
 from delaylab.report.html import write_report
 from delaylab.report.tables import Table
+from delaylab.report.terminal import print_study
 from tests import synthetic
 from tests.analysis import papers, test_dantas2015, test_oliveira2022
 from tests.analysis.papers import Levels
@@ -103,6 +106,16 @@ def test_oliveira_page_has_its_figures(oliveira: Path) -> None:
     assert "load: network" in (oliveira / "charts" / "kendall-tau-kvm.svg").read_text()
     assert page.count("no driver") >= 7
     assert not re.search(r"https?:(?!//www.w3.org)", page)
+
+
+def test_the_terminal_shows_many_groups_as_one_table(dantas: Path) -> None:
+    out = io.StringIO()
+    print_study(Console(file=out, width=100), dantas)
+    text = out.getvalue()
+    assert max(len(line) for line in text.splitlines()) <= 100
+    assert text.count("round trips, median / p99") == 1
+    assert "delay per layer" not in text
+    assert text.count("n 60, lost 0") == 58
 
 
 def test_a_grid_has_every_panel_so_that_none_takes_anothers_place() -> None:

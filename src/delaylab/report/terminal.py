@@ -21,6 +21,9 @@ from delaylab.report.arrange import Panel, cost_by_kind, doubts_by_kind, panels,
 COLOURS = {"reproduced": "green", "not reproduced": "red", "not testable here": "yellow"}
 # Groups beside each other in a terminal of 100 columns.
 COLUMNS = 3
+# Groups of one way that are shown layer by layer.
+LAYERED = 12
+TRIPS = (("app", "user RTT"), ("stack", "kernel RTT"), ("wire", "wire RTT"))
 CLOCKS = " ±: what aligning two clocks leaves open."
 # Doubts of one kind that are printed in full.
 SHOWN = 2
@@ -39,7 +42,8 @@ def print_study(console: Console, directory: Path) -> None:
         highlight=False,
     )
     for panel in panels(found):
-        for table in layer_tables(panel):
+        many = len(panel.groups) > LAYERED
+        for table in [trips_table(panel)] if many else layer_tables(panel):
             console.print(table)
     if study.record.claims:
         console.print(claims_table(findings(study, found)))
@@ -53,6 +57,23 @@ def layer_tables(panel: Panel) -> Iterator[Table]:
     for first in range(0, len(panel.groups), COLUMNS):
         chosen = slice(first, first + COLUMNS)
         yield _layer_table(panel.title, panel.groups[chosen], panel.labels[chosen])
+
+
+def trips_table(panel: Panel) -> Table:
+    """Return the round trips of a panel with too many groups to show each layer by layer."""
+    table = Table(
+        title=f"{escape(panel.title)}: round trips, median / p99",
+        caption="Layer by layer in the report.",
+        title_justify="left",
+        caption_justify="left",
+    )
+    table.add_column("trials", ratio=1)
+    for name in ("n, lost", *(text for _, text in TRIPS)):
+        table.add_column(name, justify="right")
+    for group, label in zip(panel.groups, panel.labels, strict=True):
+        cells = [_cell(group.rtt.get(name)) for name, _ in TRIPS]
+        table.add_row(escape(label), _count(group), *cells)
+    return table
 
 
 def _layer_table(title: str, chosen: list[Group], labels: list[str]) -> Table:
@@ -73,7 +94,7 @@ def _layer_table(title: str, chosen: list[Group], labels: list[str]) -> Table:
         cells = [_bounded_cell(found.get(key)) for found in parts]
         table.add_row(f"{ARROWS[part.direction]} {part.layer}", *cells)
     table.add_section()
-    for name, text in (("app", "user RTT"), ("stack", "kernel RTT"), ("wire", "wire RTT")):
+    for name, text in TRIPS:
         table.add_row(text, *(_cell(group.rtt.get(name)) for group in chosen), style="bold")
     return table
 
