@@ -274,9 +274,7 @@ def image(
     names: Annotated[
         list[str] | None, typer.Argument(metavar="[NAME …]", help="build: these only.")
     ] = None,
-    old: Annotated[
-        bool, typer.Option("--old", help="clean: keep the newest of each; for no lab that is up.")
-    ] = False,
+    old: Annotated[bool, typer.Option("--old", help="clean: keep the newest of each.")] = False,
     as_json: Json = False,
 ) -> None:
     """What containers and virtual machines boot: made once from the distribution's packages."""

@@ -105,6 +105,8 @@ def test_limits_hold_and_the_image_stays_as_it_was(
     memory = group_value("memory.limit_in_bytes") | group_value("memory.max")
     assert str(64 << 20) in memory
     assert {"512", "50"} & (group_value("cpu.shares") | group_value("cpu.weight"))
+    said = delaylab("image", "clean", "--old", code=2).stderr
+    assert "in use by labs that are up: boxes" in said
     delaylab("exec", "a", "--", "sh", "-c", "echo mine > /bin/mine; rm /bin/ping; mkdir /new")
     assert "ping" in delaylab("exec", "b", "--", "ls", "/bin").stdout
     delaylab("down", "--all")

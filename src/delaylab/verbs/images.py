@@ -10,8 +10,9 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from delaylab import images
+from delaylab import hosts, images
 from delaylab.errors import BadInput
+from delaylab.spec.lab import CONTAINERS, MACHINES
 
 MEBIBYTE = 1 << 20
 SHOWN_PARTS = 3
@@ -19,7 +20,10 @@ SHOWN_PARTS = 3
 
 @contextmanager
 def bar(console: Console) -> Iterator[images.Progress]:
-    """Show what is being built, while something is; on a terminal, a line that goes again."""
+    """On a terminal, show what is being built in a line that goes again; elsewhere nothing."""
+    if not console.is_terminal:
+        yield images.silent
+        return
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True) as shown:
         task = shown.add_task("", total=1.0, visible=False)
@@ -42,9 +46,19 @@ def build(names: list[str], console: Console) -> list[images.Layer]:
 
 
 def clean(console: Console, *, old: bool) -> list[images.Layer]:
-    """Remove layers: all, or only the old ones."""
+    """Remove layers: all, or only the old ones. Not while guests run, which live on them."""
+    users = [lab.name for lab in hosts.running() if _has_guests(lab)]
+    if users:
+        raise BadInput(
+            f"images are in use by labs that are up: {', '.join(users)}", fix="delaylab down --all"
+        )
     with bar(console) as progress:
         return images.clean(superseded_only=old, progress=progress)
+
+
+def _has_guests(lab: hosts.Running) -> bool:
+    kinds = {node["kind"] for node in lab.record["spec"]["nodes"].values()}
+    return bool(kinds & (CONTAINERS | MACHINES))
 
 
 def as_json(layers: list[images.Layer]) -> dict[str, Any]:
