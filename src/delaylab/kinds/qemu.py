@@ -20,6 +20,8 @@ CLOCK = "tsc=reliable tsc_early_khz={tsc_khz}"
 """The guest is told how fast the counter runs that it reads. Found out by itself, on an emulated
 timer, the figure can be wrong by 1000 ppm, or not come at all: a microvm then does not boot. KVM's
 guests have a clock of their own and do not ask."""
+EARLY = "earlyprintk=ttyS0,115200"
+"""Else a kernel that panics before it has a console says nothing of why."""
 NO_SEND_STAMP = frozenset({"vmxnet3", "rtl8139"})
 """Cards whose drivers take no software stamp on sending (no skb_tx_timestamp())."""
 IN_CLOUD_KERNEL = frozenset({"virtio", "vmxnet3"})
@@ -76,7 +78,7 @@ def command(node: Node) -> list[str]:
     words += ["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"]
     words += ["-serial", "stdio", "-kernel", kernel]
     words += ["-initrd", guests.initrd(spec, image)]
-    words += ["-append", f"console=ttyS0 quiet panic=-1 {CLOCK} -- {_init(nic, microvm)}"]
+    words += ["-append", f"console=ttyS0 {EARLY} quiet panic=-1 {CLOCK} -- {_init(nic, microvm)}"]
     words += ["-qmp", "unix:{folder}/qmp.sock,server=on,wait=off"]
     bus = "device" if microvm else "pci"
     words += ["-device", f"virtio-serial-{bus}"]
