@@ -6,16 +6,23 @@ import shutil
 from pathlib import Path
 
 import pytest
+import yaml
 
 from delaylab import dataset
+from delaylab.kinds import KINDS, Rights
 from tests.doing.conftest import Run, as_json
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 pytestmark = pytest.mark.root
 
 
-@pytest.mark.parametrize("name", ["testbed", "triangle"])
+@pytest.mark.parametrize("name", ["testbed", "triangle", "guests"])
 def test_every_pair_of_neighbours_can_ping(delaylab: Run, name: str) -> None:
+    lab = yaml.safe_load((EXAMPLES / f"{name}.yaml").read_text())
+    for kind in {node.get("kind", "netns") for node in lab["nodes"].values()}:
+        reason = KINDS[kind].can_run(Rights.mine(), False)
+        if reason:
+            pytest.skip(reason)
     up = as_json(delaylab("up", str(EXAMPLES / f"{name}.yaml"), "--json"))
     ends: dict[str, list[tuple[str, list[str]]]] = {}
     for node in up["nodes"]:
