@@ -10,9 +10,16 @@ import yaml
 from tools.cli_pages import FOLDER, pages
 
 from delaylab.cli import app
+from delaylab.kinds import KINDS
+from delaylab.spec.lab import FIELDS_OF_KINDS
 
 ROOT = Path(__file__).parent.parent
-DOCUMENTS = [ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").glob("*.md")]
+KINDS_FOLDER = ROOT / "docs" / "kinds"
+DOCUMENTS = [
+    *(ROOT / "README.md", ROOT / "CHANGELOG.md"),
+    *(ROOT / "docs").glob("*.md"),
+    *KINDS_FOLDER.glob("*.md"),
+]
 
 
 def test_every_verb_has_its_current_page() -> None:
@@ -27,11 +34,23 @@ def test_every_verb_says_what_it_does() -> None:
         assert command.callback.__doc__
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_links_lead_somewhere(document: Path) -> None:
     for target in re.findall(r"\]\(([^)#]+)\)", document.read_text()):
         if "://" not in target:
             assert (document.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_has_its_page(kind: str) -> None:
+    assert f"[{kind}]({kind}.md)" in (KINDS_FOLDER / "README.md").read_text()
+    page = (KINDS_FOLDER / f"{kind}.md").read_text()
+    for part in ("What it measures well", "Pitfalls", "Cost"):
+        assert f"\n## {part}\n" in page
+    rows = [line.split("|")[1] for line in page.splitlines() if line.startswith("| `")]
+    named = set(re.findall(r"`(\w+)`", " ".join(rows)))
+    for field, kinds in FIELDS_OF_KINDS.items():
+        assert (field in named) == (kind in kinds), field
 
 
 def test_files_that_the_readme_names_are_there() -> None:
