@@ -15,10 +15,12 @@ from delaylab.images.progress import Progress
 from delaylab.kinds import KINDS
 from delaylab.lab import Lab, temporary
 from delaylab.plan import Rights, build, node_agent
+from delaylab.plan.model import machine_agent
 from delaylab.spec import Combination, LabSpec, ProbeSpec
 from delaylab.units import Duration
 
 MEBIBYTE = 1 << 20
+NEAR, FAR = "near", "far"
 
 
 @dataclass(frozen=True)
@@ -26,8 +28,9 @@ class Tried:
     """What a kind came to here: usable with figures, or why not and what to do.
 
     `boot_s`: from nothing to a lab with one such node that answers. `memory_mib`: what the node's
-    processes take, their shared pages shared out (Pss); None without control groups. `rtt_us`:
-    median round trip that user space in it sees, at rest, to a namespace on another host.
+    processes take, and those of the machine around it if it is in one, their shared pages shared
+    out (Pss); None without control groups. `rtt_us`: median round trip that user space in it sees,
+    at rest, to a namespace on another host.
     """
 
     kind: str
@@ -68,11 +71,14 @@ def _warm(name: str, progress: Progress) -> None:
 
 
 def _memory_mib(lab: Lab) -> float | None:
-    groups = lab.keeper["agents"][node_agent("probe")]["cgroups"]
-    if not groups:
+    agents = lab.keeper["agents"]
+    # A Xen domain's pages are those of the machine around it.
+    own = [agents[name] for name in (node_agent("probe"), machine_agent(NEAR)) if name in agents]
+    folders = [folder for agent in own for folder in agent["cgroups"].values()]
+    if not folders:
         return None
     pids: set[str] = set()
-    for folder in groups.values():
+    for folder in folders:
         for members in Path(folder).rglob("cgroup.procs"):
             pids.update(members.read_text().split())
     return sum(map(_pss_bytes, pids)) / MEBIBYTE
@@ -100,10 +106,10 @@ def _combination(name: str, protocol: str) -> Combination:
     lab = LabSpec.model_validate(
         {
             "lab": "doctor",
-            "hosts": {"near": {}, "far": {}},
+            "hosts": {NEAR: {}, FAR: {}},
             "nodes": {
-                "probe": {"kind": name, "host": "near"},
-                "echo": {"kind": "netns", "host": "far"},
+                "probe": {"kind": name, "host": NEAR},
+                "echo": {"kind": "netns", "host": FAR},
             },
             "links": [{"join": ["probe", "echo"], "name": "lan"}],
         }
