@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import replace
 
@@ -11,6 +12,7 @@ from delaylab.images.progress import Progress, silent
 from delaylab.plan import Plan
 from delaylab.plan.model import Agent
 
+VHOST = "/dev/vhost-net"
 ACCEL = re.compile(r"\{accel:(auto|kvm|tcg)\}")
 
 
@@ -28,7 +30,9 @@ def ready(plan: Plan, progress: Progress = silent) -> tuple[Plan, list[str]]:
     def filled(agent: Agent) -> Agent:
         if agent.guest is None:
             return agent
-        words = (ACCEL.sub(accelerator, word) for word in agent.guest.command)
+        words = [ACCEL.sub(accelerator, word) for word in agent.guest.command]
+        vhost = ",vhost=on" if "kvm" in words and os.access(VHOST, os.R_OK | os.W_OK) else ""
+        words = [word.replace("{vhost}", vhost) for word in words]
         command = tuple(images.resolve(word, progress, known) for word in words)
         return replace(agent, guest=replace(agent.guest, command=command))
 

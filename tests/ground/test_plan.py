@@ -21,7 +21,7 @@ def planned(text: str, rights: Rights = ROOT) -> tuple[LabSpec, Plan]:
     return lab, build(lab, KINDS, rights)
 
 
-@pytest.mark.parametrize("environment", ["linux", "vserver", "openvz"])
+@pytest.mark.parametrize("environment", ["linux", "vserver", "openvz", "xen", "lxc", "kvm"])
 def test_the_papers_environments_are_built_as_reviewed(environment: str) -> None:
     study = load_study(FOLDER / "whiteaker2011.yaml")
     combination = next(
@@ -47,6 +47,40 @@ def test_every_interface_name_is_new_in_its_network_and_fits() -> None:
     assert len({(end.agent, end.name) for end in ends}) == len(ends) == 2 * (40 + 3 * 40)
     assert len({end.mac for end in ends}) == len(ends)
     assert max(len(end.name) for end in ends) <= 15
+
+
+def test_a_node_that_stands_for_many_is_written_out() -> None:
+    text = """
+lab: many
+nodes:
+  box: {count: 3}
+  one: {}
+links:
+  - join: [box, one]
+"""
+    lab, made = planned(text)
+    assert list(lab.nodes) == ["box-1", "box-2", "box-3", "one"]
+    assert {agent.name for agent in made.agents} >= {"node.box-1", "node.box-3", "node.one"}
+    addresses = [i.addresses[0] for node in made.interfaces.values() for i in node]
+    assert len(set(addresses)) == 4
+
+
+@pytest.mark.parametrize(
+    ("program", "kind", "package"),
+    [
+        ("qemu-system-x86_64", "qemu", "qemu-system-x86"),
+        ("linux.uml", "uml", "user-mode-linux"),
+        ("lxc-start", "lxc", "lxc"),
+        ("dockerd", "docker", "docker.io"),
+        ("qemu-system-x86_64", "xen", "qemu-system-x86"),
+    ],
+)
+def test_a_kind_whose_program_is_missing_says_what_to_install(
+    program: str, kind: str, package: str
+) -> None:
+    rights = Rights(root=True, lacking=frozenset({program}))
+    with pytest.raises(NotHere, match=f"{program} is not installed; apt-get install {package}"):
+        planned(f"lab: x\nnodes:\n  a: {{kind: {kind}}}\n", rights)
 
 
 def test_addresses_differ_and_links_are_subnets_of_their_own() -> None:
@@ -95,6 +129,8 @@ def test_points_are_either_on_the_way_or_absent_with_a_reason(protocol: str) -> 
             for side in ("sender", "responder")
             for point in ("app", "qdisc", "stack", "vif", "uplink")
         } | {"wire"}
+        if combination.levels["environment"] == "xen":
+            everywhere.add("sender.dom0")
         assert on_the_way | set(path.absent) == everywhere
         assert not on_the_way & set(path.absent)
         assert all(path.absent.values())

@@ -30,9 +30,10 @@ def machine_agent(host: str) -> str:
 class Guest:
     """A container or virtual machine in which a second agent answers for this one, its monitor.
 
-    `command`: its words may hold `{image:NAME/FILE}` and `{accel:WHICH}`, which are filled in when
-    the lab is brought up, and what docs/protocol.md has the monitor fill in. `reach`: `stream`,
-    `folder` or `nothing`. `setup`: what a virtual machine's agent makes of its system.
+    `command`: its words may hold `{image:NAME/FILE}`, `{accel:WHICH}` and `{vhost}`, which are
+    filled in when the lab is brought up, and what docs/protocol.md has the monitor fill in.
+    `reach`: `stream`, `folder` or `nothing`. `setup`: what a virtual machine's agent makes of its
+    system.
     """
 
     reach: str

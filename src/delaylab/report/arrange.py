@@ -43,7 +43,7 @@ def doubts_by_kind(groups: list[Group]) -> list[DoubtsOfAKind]:
             kind = str(doubt.kind)
             alike = together.setdefault(kind, DoubtsOfAKind(kind, [], []))
             alike.seen.append((group.label, doubt.message))
-            if doubt.remedy not in alike.remedies:
+            if doubt.remedy and doubt.remedy not in alike.remedies:
                 alike.remedies.append(doubt.remedy)
     return list(together.values())
 
