@@ -80,7 +80,7 @@ def tap(
         ]
         file = None
         # A guest has no file system to keep packets in; its stamps come all the same.
-        if pcap is not None and not agent.startswith("node."):
+        if pcap is not None and not agent.startswith(("node.", "xen.")):
             file = str((pcap / f"{agent}.pcapng").resolve())
         session = lab.session(agent)
         session.start("tap", interfaces=wanted, filter=filter_, pcap=file)

@@ -81,6 +81,7 @@ def test_virtual_cpus_are_bound_to_cpus(delaylab: Run, tmp_path: Path) -> None:
     ("node", "says"),
     [
         ("kind: netns, nic: e1000", "`nic` means nothing to kind 'netns'"),
+        ("kind: xen, kernel: /vmlinuz", "`kernel` means nothing to kind 'xen'"),
         ("kind: qemu, machine: microvm, nic: e1000", "no PCI bus"),
         ("kind: qemu, vcpus: 2, pin: [0]", "`pin` names 1 CPUs for 2 vcpus"),
         ("kind: qemu, nic: e100", "'virtio', 'vmxnet3', 'e1000', 'e1000e' or 'rtl8139'"),

@@ -40,12 +40,14 @@ class HostSpec(Spec):
 
 CONTAINERS = frozenset({"lxc", "docker"})
 MACHINES = frozenset({"qemu", "uml", "xen"})
+OWN_KERNEL = frozenset({"qemu", "uml"})
+"""Kinds that take a kernel of the user's; a Xen domain's is in its driver domain's image."""
 FIELDS_OF_KINDS = {
     "memory": CONTAINERS | MACHINES,
     "cpu_weight": frozenset({"lxc", "docker"}),
     "image": CONTAINERS,
-    "kernel": MACHINES,
-    "initrd": MACHINES,
+    "kernel": OWN_KERNEL,
+    "initrd": OWN_KERNEL,
     "vcpus": frozenset({"qemu", "xen"}),
     "pin": frozenset({"qemu"}),
     "accel": frozenset({"qemu"}),
