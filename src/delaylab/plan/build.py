@@ -30,7 +30,7 @@ PING_SOCKETS = {"net.ipv4.ping_group_range": "0 0"}
 """Datagram ICMP sockets for a node's root; the largest range a user namespace can name."""
 PING_SOCKETS_OF_A_MACHINE = {"net.ipv4.ping_group_range": "0 2147483647"}
 BOOT_BESIDE_MS = 3_000
-"""What each machine that boots beside them adds to the deadline of all; emulated ones share CPUs."""
+"""What each machine that boots beside others adds to the deadline of all: they share CPUs."""
 NO_IPV6 = {"-net.ipv6.conf.all.disable_ipv6": "1", "-net.ipv6.conf.default.disable_ipv6": "1"}
 """A lab without IPv6 has none of its background traffic (router solicitation, MLD) either."""
 
