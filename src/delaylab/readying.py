@@ -13,6 +13,7 @@ from delaylab.plan import Plan
 from delaylab.plan.model import Agent
 
 VHOST = "/dev/vhost-net"
+EMULATED = "tcg,thread=multi"
 ACCEL = re.compile(r"\{accel:(auto|kvm|tcg)\}")
 
 
@@ -30,6 +31,8 @@ def ready(plan: Plan, progress: Progress = silent) -> tuple[Plan, list[str]]:
     def filled(agent: Agent) -> Agent:
         if agent.guest is None:
             return agent
+        if EMULATED in agent.guest.command:
+            notes[f"{agent.name} is a machine that is always emulated (TCG)"] = None
         words = [ACCEL.sub(accelerator, word) for word in agent.guest.command]
         vhost = ",vhost=on" if "kvm" in words and os.access(VHOST, os.R_OK | os.W_OK) else ""
         words = [word.replace("{vhost}", vhost) for word in words]
@@ -47,4 +50,4 @@ def _accelerator(wanted: str, notes: dict[str, None], progress: Progress) -> str
         if wanted == "kvm":
             raise NotHere(f"KVM does not work here: {reason}", fix="say `accel: auto` or `tcg`")
         notes[f"virtual machines run without KVM, by emulation (TCG): {reason}"] = None
-    return "tcg,thread=multi"
+    return EMULATED

@@ -1,6 +1,7 @@
 """spec -> plan is pure; what it says is held against reviewed files."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from delaylab.errors import BadInput, NotHere
 from delaylab.kinds import KINDS
 from delaylab.plan import Plan, Rights, build, way
 from delaylab.plan.model import Veth
+from delaylab.readying import ready
 from delaylab.spec import LabSpec, ProbeSpec, combinations, lab_from, load_study, parse
 from delaylab.studies import FOLDER
 
@@ -139,3 +141,15 @@ def test_points_are_either_on_the_way_or_absent_with_a_reason(protocol: str) -> 
 def test_a_plan_is_the_same_every_time() -> None:
     text = "lab: x\nnodes: {a: {}, b: {}}\nlinks: [{join: [a, b]}]\n"
     assert planned(text)[1].message() == planned(text)[1].message()
+
+
+def test_that_xen_is_emulated_is_said() -> None:
+    text = "lab: one\nnodes: {guest: {kind: xen}, other: {}}\nlinks: [{join: [guest, other]}]\n"
+    _, made = planned(text)
+    machine = next(agent for agent in made.agents if agent.name.startswith("xen."))
+    assert machine.guest is not None
+    # Without the files of images, which need not be built for this.
+    words = tuple(word for word in machine.guest.command if "{image:" not in word)
+    bare = replace(machine, guest=replace(machine.guest, command=words))
+    _, notes = ready(replace(made, agents=(bare,)))
+    assert notes == [f"{machine.name} is a machine that is always emulated (TCG)"]
