@@ -43,7 +43,7 @@ def run() -> Section:
     )
     with tempfile.TemporaryDirectory(prefix="dl-") as name:
         folder = Path(name)
-        with _engine(folder):
+        with running_engine(folder):
             for kind, by_hand in (("lxc", _lxc), ("docker", _docker)):
                 rounds = [(_delaylab(kind), by_hand(folder)) for _ in range(ROUNDS)]
                 section.rows.append(_row(kind, "delaylab", [ours for ours, _ in rounds]))
@@ -57,7 +57,7 @@ def _row(kind: str, how: str, times: list[Times]) -> tuple[str, ...]:
 
 
 @contextmanager
-def _engine(folder: Path) -> Iterator[None]:
+def running_engine(folder: Path) -> Iterator[None]:
     """An engine that is there before and after, and has the image."""
     place = folder / "system" / "engine"
     place.mkdir(parents=True)
