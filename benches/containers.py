@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 import subprocess
@@ -28,7 +29,8 @@ WIDTHS = (2, COUNT)
 ROUNDS = 5
 REST = ("/bin/sleep", "1000")
 IMAGE = "delaylab-bench"
-MARK = "dlbench"
+MARKS = (f"dl{number}v" for number in itertools.count())
+"""How a round's interfaces and namespaces begin: those of the last may not all be gone yet."""
 ASKED = 1.2
 
 
@@ -120,6 +122,7 @@ def _delaylab(kind: str) -> Times:
 
 def _lxc(folder: Path, width: int) -> Times:
     root = images.require("container")["rootfs"]
+    mark = next(MARKS)
 
     def start(number: int) -> None:
         own = folder / f"lxc{number}"
@@ -128,7 +131,7 @@ def _lxc(folder: Path, width: int) -> Times:
             f"lxc.rootfs.path=overlay:{root}:{own}/upper",
             f"lxc.init.cmd={' '.join(REST)}",
             "lxc.mount.auto=proc:mixed sys:mixed",
-            f"lxc.namespace.share.net=/run/netns/{MARK}{number}",
+            f"lxc.namespace.share.net=/run/netns/{mark}{number}",
             "lxc.apparmor.profile=unconfined",
         ]
         words = [word for setting in settings for word in ("-s", setting)]
@@ -139,12 +142,12 @@ def _lxc(folder: Path, width: int) -> Times:
         _run("lxc-stop", "-k", "-n", f"n{number}", "-P", str(own))
         shutil.rmtree(own)
 
-    names = [f"{MARK}{number}" for number in range(COUNT)]
+    names = [f"{mark}{number}" for number in range(COUNT)]
     with ThreadPoolExecutor(width) as pool, ExitStack() as ending:
         began = time.monotonic()
         _ip([f"netns add {name}" for name in names])
-        ending.callback(_ip, [f"netns del {name}" for name in names] + [f"link del {MARK}"])
-        _network(names)
+        ending.callback(_ip, [f"netns del {name}" for name in names] + [f"link del {mark}"])
+        _network(mark, names)
         ending.callback(lambda: list(pool.map(stop, range(COUNT))))
         list(pool.map(start, range(COUNT)))
         up = time.monotonic()
@@ -153,6 +156,8 @@ def _lxc(folder: Path, width: int) -> Times:
 
 
 def _docker(_: Path, width: int) -> Times:
+    mark = next(MARKS)
+
     def start(number: int) -> str:
         name = f"n{number}"
         _run("docker", "run", "-d", "--network=none", f"--name={name}", IMAGE, *REST)
@@ -165,34 +170,33 @@ def _docker(_: Path, width: int) -> Times:
         began = time.monotonic()
         ending.callback(lambda: list(pool.map(stop, range(COUNT))))
         pids = list(pool.map(start, range(COUNT)))
-        ending.callback(_ip, [f"link del {MARK}"])
-        _network(pids)
+        ending.callback(_ip, [f"link del {mark}"])
+        _network(mark, pids)
         up = time.monotonic()
         ending.close()
         return Times(up - began, time.monotonic() - up)
 
 
-def _network(namespaces: list[str]) -> None:
+def _network(mark: str, namespaces: list[str]) -> None:
     """A bridge, and a cable from it to each namespace (a name, or a process that is in it)."""
-    lines = [f"link add {MARK} type bridge", f"link set {MARK} up"]
+    lines = [f"link add {mark} type bridge", f"link set {mark} up"]
     for number, namespace in enumerate(namespaces):
-        vif = f"{MARK}v{number}"
+        vif = f"{mark}{number}"
         lines.append(f"link add {vif} type veth peer name eth0 netns {namespace}")
-        lines.append(f"link set {vif} master {MARK} up")
+        lines.append(f"link set {vif} master {mark} up")
     _ip(lines)
     for number, namespace in enumerate(namespaces):
         enter = (
             ("ip", "-n", namespace)
-            if namespace.startswith(MARK)
+            if namespace.startswith(mark)
             else (*("nsenter", "--net", "--target", namespace), "ip")
         )
-        inside = f"address add 10.99.0.{number + 1}/24 dev eth0\nlink set eth0 up\n"
-        subprocess.run([*enter, "-batch", "-"], input=inside.encode(), check=True)
+        _ip([f"address add 10.99.0.{number + 1}/24 dev eth0", "link set eth0 up"], *enter)
 
 
-def _ip(lines: list[str]) -> None:
+def _ip(lines: list[str], *enter: str) -> None:
     text = "\n".join(lines).encode()
-    subprocess.run(["ip", "-batch", "-"], input=text, check=True, capture_output=True)
+    subprocess.run([*(enter or ["ip"]), "-batch", "-"], input=text, check=True)
 
 
 def _run(*argv: str) -> str:
