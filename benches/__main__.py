@@ -31,8 +31,9 @@ HEAD = """\
 # Benchmarks
 
 Each table stands beside its peers from the same run on the same machine, in turn. The machines
-are shared and noisy: trust the ratios, not the seconds. All of it: `make bench`; needs ping, fping,
-irtt, tcpdump, stress-ng and Mininet beside delaylab.
+are shared and noisy: trust the ratios, not the seconds. All of it: `make bench`, an hour, half of
+which is a study; needs ping, fping, irtt, tcpdump, stress-ng, Mininet, and what guests run on
+(`delaylab doctor`) beside delaylab.
 """
 SECTION = re.compile(r"<!-- (\w+) -->\n.*?(?=<!-- \w+ -->|\Z)", re.DOTALL)
 

@@ -19,7 +19,7 @@ from delaylab.verbs import studies
 
 STUDY, SCALE = "dantas2015", "quick"
 ASKED = 0.6
-MEASURED, REPORT, FAILED, REST = "packets measured", "report", "failed trials", "all else"
+MEASURED, REPORT, FAILED = "packets measured", "tables and report", "trials that failed"
 LAB, SHARED = "a lab comes up, clocks are read", "a lab is shared, clocks are read"
 BEFORE_PHASE = {"before": "taps start", "load": "load starts", "after": "load stops"}
 ENDING, WRITING = "clocks are read, instruments stop", "tables are written"
@@ -48,16 +48,13 @@ def _report_s(directory: Path) -> float:
 def _section(directory: Path, report_s: float) -> Section:
     study = read_study(directory)
     trials = spent(study, studies.planned_in(directory))
-    whole = study.trials[-1].ended
-    assert whole is not None
-    wall = _seconds(whole) - _seconds(study.record.created) + report_s
+    wall = sum(sum(seconds.values()) for seconds in trials.values()) + report_s
     section = Section(
         "measuring",
         "A study's time",
         f"{study.record.study} at scale {study.record.scale}, {len(study.trials)} trials, from "
         f"start to report in {wall:.0f} s. Measuring is the time from a phase's first packet until "
-        "its last is answered or given up. Asked: at least "
-        f"{ASKED:.0%} of the time.",
+        f"its last is answered or given up. Asked: at least {ASKED:.0%} of the time.",
         ("what", "seconds", "share of the time", "per trial, median", "most"),
     )
     by_what: dict[str, list[float]] = defaultdict(list)
@@ -65,19 +62,15 @@ def _section(directory: Path, report_s: float) -> Section:
         for what, value in seconds.items():
             by_what[what].append(value)
     by_what[REPORT].append(report_s)
-    by_what[REST].append(wall - sum(map(sum, by_what.values())))
     for what, values in sorted(by_what.items(), key=lambda item: -sum(item[1])):
         total = sum(values)
         numbers = (f"{total:.1f}", f"{total / wall:.1%}", f"{median(values):.2f}")
         section.rows.append((what, *numbers, f"{max(values):.2f}"))
-    section.notes.append(_slowest(trials))
-    return section
-
-
-def _slowest(trials: dict[str, Seconds]) -> str:
     ups = {name: seconds[LAB] for name, seconds in trials.items() if LAB in seconds}
-    names = sorted(ups, key=ups.__getitem__, reverse=True)[:3]
-    return "Labs that came up last: " + "; ".join(f"{n} ({ups[n]:.1f} s)" for n in names) + "."
+    slowest = sorted(ups, key=ups.__getitem__, reverse=True)[:3]
+    named = "; ".join(f"{name} ({ups[name]:.1f} s)" for name in slowest)
+    section.notes.append(f"{len(ups)} labs; slowest to come up: {named or 'none'}.")
+    return section
 
 
 def spent(study: Study, planned: list[Planned]) -> dict[str, Seconds]:
