@@ -2,11 +2,12 @@
 VENV := .venv/bin
 export PATH := $(HOME)/.cargo/bin:$(PATH)
 
-.PHONY: help setup quickstart check format test test-rust test-python test-slow fuzz bench docs wheel clean
+.PHONY: help setup kinds quickstart check format test test-rust test-python test-slow fuzz bench docs wheel clean
 
 help:
 	@echo "make quickstart   set up, run the first study, print its table and its report's path"
 	@echo "make setup        system packages, .venv, the agent"
+	@echo "make kinds        also what containers and virtual machines need"
 	@echo "make test         check, then all tests (minutes)"
 	@echo "make check        ruff, mypy --strict, clippy, rustfmt"
 	@echo "make test-slow    kill tests at length"
@@ -17,6 +18,9 @@ help:
 
 setup:
 	@tools/setup.sh
+
+kinds:
+	@tools/setup.sh --kinds
 
 quickstart: setup
 	@$(VENV)/delaylab run quickstart
@@ -33,7 +37,7 @@ format: setup
 	$(VENV)/ruff check --fix src tests benches tools
 	cargo fmt --all
 
-test: check test-rust test-python
+test: kinds check test-rust test-python
 
 test-rust: setup
 	cargo test --quiet --locked --workspace
@@ -41,7 +45,7 @@ test-rust: setup
 test-python: setup
 	$(VENV)/pytest
 
-test-slow: setup
+test-slow: kinds
 	$(VENV)/pytest --override-ini "addopts=-q --strict-markers" -m slow
 
 # Needs a nightly toolchain and cargo-fuzz (cargo install --locked cargo-fuzz).
@@ -49,7 +53,7 @@ fuzz:
 	for target in packet frame; do \
 		cargo +nightly fuzz run $$target -- -max_total_time=$(or $(SECONDS_EACH),60) || exit 1; done
 
-bench: setup
+bench: kinds
 	$(VENV)/python -m benches
 
 docs: setup

@@ -9,38 +9,46 @@ from collections.abc import Callable
 from datetime import date
 from pathlib import Path
 
-from benches import containers, labs, rates, report_size, rtt, schedule, taps
+from benches import containers, guests, labs, measuring, rates, report_size, rtt, schedule, taps
 from benches.section import Section
+from delaylab.errors import DelaylabError
 from delaylab.machine import cpu_name
 
 PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
-ALL: dict[str, Callable[[], Section]] = {
+ALL: dict[str, Callable[..., Section]] = {
     "rates": rates.run,
     "taps": taps.run,
     "rtt": rtt.run,
     "schedule": schedule.run,
     "labs": labs.run,
+    "guests": guests.run,
     "containers": containers.run,
+    "measuring": measuring.run,
     "report": report_size.run,
 }
+"""By name. What takes a dataset that is there may be given one: `measuring=DIR`."""
 HEAD = """\
 # Benchmarks
 
 Each table stands beside its peers from the same run on the same machine, in turn. The machines
-are shared and noisy: trust the ratios, not the seconds. All of it: `make bench`; needs ping, fping,
-irtt, tcpdump, stress-ng and Mininet beside delaylab.
+are shared and noisy: trust the ratios, not the seconds. All of it: `make bench`, an hour, half of
+which is a study; needs ping, fping, irtt, tcpdump, stress-ng, Mininet, and what guests run on
+(`delaylab doctor`) beside delaylab.
 """
 SECTION = re.compile(r"<!-- (\w+) -->\n.*?(?=<!-- \w+ -->|\Z)", re.DOTALL)
 
 
 def main() -> None:
     """Run the named benchmarks, or all."""
-    wanted = sys.argv[1:] or list(ALL)
-    unknown = [name for name in wanted if name not in ALL]
+    wanted = [word.partition("=")[::2] for word in sys.argv[1:] or ALL]
+    unknown = [name for name, _ in wanted if name not in ALL]
     if unknown:
         sys.exit(f"no benchmark {unknown[0]!r}; there are: {', '.join(ALL)}")
-    for name in wanted:
-        section = ALL[name]()
+    for name, directory in wanted:
+        try:
+            section = ALL[name](Path(directory)) if directory else ALL[name]()
+        except DelaylabError as error:
+            sys.exit(f"{name}: {error}")
         where = f"{date.today()}, {cpu_name()}, {platform.system()} {platform.release()}"
         text = section.markdown() + f"\n*{where}*\n"
         print(text, flush=True)

@@ -37,9 +37,9 @@ def pair(cpus: list[int] | None = None) -> Iterator[tuple[Lab, str]]:
         yield lab, lab.plan.interfaces[FAR][0].addresses[0].split("/")[0]
 
 
-def probe(lab: Lab, to: str, **fields: Any) -> Result:
-    """Run the agent's probe in the near node to its end."""
-    session = lab.node_session(NEAR)
+def probe(lab: Lab, to: str, *, sender: str = NEAR, **fields: Any) -> Result:
+    """Run the agent's probe in a node to its end."""
+    session = lab.node_session(sender)
     defaults = {
         "probe": 1,
         "protocol": "icmp",

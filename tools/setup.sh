@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Sets up all that delaylab needs, once: system packages, .venv, the agent. Run again, it does nothing.
+# With --kinds also what containers and virtual machines need, some 200 MB of packages.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -102,8 +103,10 @@ setup_agent() {
 
 mapfile -t packages < <(missing_packages)
 [ ${#packages[@]} -eq 0 ] || install_packages "${packages[@]}"
-mapfile -t packages < <(missing "${kind_tools[@]}")
-[ ${#packages[@]} -eq 0 ] || install_kinds "${packages[@]}"
+if [ "${1:-}" = --kinds ]; then
+  mapfile -t packages < <(missing "${kind_tools[@]}")
+  [ ${#packages[@]} -eq 0 ] || install_kinds "${packages[@]}"
+fi
 check_python
 check_rust
 setup_python

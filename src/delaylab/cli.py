@@ -244,8 +244,10 @@ def shell(
     from delaylab import lab
     from delaylab.verbs import execute as verb
 
-    argv = [os.environ.get("SHELL", "/bin/sh")]
-    raise typer.Exit(verb.run(lab.attach(lab_name), node, argv, terminal=sys.stdin.isatty()))
+    attached = lab.attach(lab_name)
+    # A node with a root of its own need not have the user's shell.
+    argv = ["/bin/sh"] if attached.has_own_root(node) else [os.environ.get("SHELL", "/bin/sh")]
+    raise typer.Exit(verb.run(attached, node, argv, terminal=sys.stdin.isatty()))
 
 
 @app.command()

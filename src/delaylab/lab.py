@@ -15,7 +15,7 @@ from delaylab.errors import BadInput
 from delaylab.images.progress import Progress, silent
 from delaylab.kinds import KINDS
 from delaylab.plan import Plan, Rights, build, host_agent, node_agent
-from delaylab.spec import LabSpec, host_of
+from delaylab.spec import CONTAINERS, MACHINES, LabSpec, host_of
 from delaylab.wireline import Session
 
 
@@ -57,6 +57,11 @@ class Lab:
     def node_session(self, node: str) -> Session:
         """A new session with a node's (or, as `host.NAME` or `wire`, another) agent."""
         return self.session(self.agent_name(node))
+
+    def has_own_root(self, node: str) -> bool:
+        """Whether a node's files are not this machine's."""
+        spec = self.spec.nodes.get(node)
+        return spec is not None and spec.kind in CONTAINERS | MACHINES
 
     def agent_name(self, place: str) -> str:
         """The agent of a node, or of a host or the wire by their own names."""

@@ -10,8 +10,9 @@ import pytest
 from delaylab import images
 from delaylab.kinds import KINDS, Rights
 from delaylab.plan.kind import TUN
-from tests.doing.conftest import Run, our_processes
+from tests.doing.conftest import Run, as_json, our_processes
 from tests.doing.test_bad_input import BAD_INPUT, FAILED, NOT_HERE, only_line
+from tests.doing.test_kill import children
 
 pytestmark = pytest.mark.root
 
@@ -59,6 +60,21 @@ def test_more_memory_than_there_is(delaylab: Run, tmp_path: Path, run_directory:
     said = refused(delaylab, tmp_path, run_directory, "kind: qemu, memory: 900GiB", NOT_HERE)
     assert "MiB of memory" in said
     assert "can be had" in said
+
+
+@pytest.mark.skipif(os.cpu_count() == 1, reason="one CPU has nothing to be bound to")
+def test_virtual_cpus_are_bound_to_cpus(delaylab: Run, tmp_path: Path) -> None:
+    (tmp_path / "lab.yaml").write_text(lab("kind: qemu, accel: tcg, vcpus: 2, pin: [1, 0]"))
+    started = as_json(delaylab("up", "lab.yaml", "--json"))
+    monitor = next(node["pid"] for node in started["nodes"] if node["name"] == "one")
+    bound = {
+        (task / "comm").read_text().strip(): os.sched_getaffinity(int(task.name))
+        for pid in children(monitor)
+        for task in Path(f"/proc/{pid}/task").iterdir()
+    }
+    cpus = {name: cpus for name, cpus in bound.items() if name.startswith("CPU ")}
+    assert cpus == {"CPU 0/TCG": {1}, "CPU 1/TCG": {0}}
+    assert delaylab("exec", "one", "--", "nproc").stdout.strip() == "2"
 
 
 @pytest.mark.parametrize(

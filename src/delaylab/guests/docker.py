@@ -37,9 +37,15 @@ def main() -> int:
     try:
         client = engine.find() or _own_engine(options.folder, nodes)
         _sweep(client)
+        images = {name: _image(client, name) for name in {node.image for node in nodes}}
+        # An engine on systemd puts them into its own slices.
+        cgroup = options.cgroup if client.info()["CgroupDriver"] == "cgroupfs" else None
+
+        def start(node: Container) -> None:
+            _start(client, node, images[node.image], cgroup, options)
+
         with ThreadPoolExecutor(AT_ONCE) as pool:
-            images = {name: _image(client, name) for name in {node.image for node in nodes}}
-            list(pool.map(lambda node: _start(client, node, images[node.image], options), nodes))
+            list(pool.map(start, nodes))
     except (DelaylabError, DockerException, OSError) as error:
         print(f"docker: {str(error).splitlines()[0]}", file=sys.stderr)
         return 1
@@ -86,7 +92,11 @@ def _image(client: docker.DockerClient, name: str) -> str:
 
 
 def _start(
-    client: docker.DockerClient, node: Container, image: str, options: argparse.Namespace
+    client: docker.DockerClient,
+    node: Container,
+    image: str,
+    cgroup: str | None,
+    options: argparse.Namespace,
 ) -> None:
     lab = options.folder.parent
     container = client.containers.create(
@@ -101,7 +111,7 @@ def _start(
         cap_add=CAPABILITIES,
         labels={LABEL: str(lab)},
         auto_remove=True,
-        **_limits(client, node, options.cgroup),
+        **_limits(node, cgroup),
     )
     try:
         container.start()
@@ -110,15 +120,12 @@ def _start(
         raise
 
 
-def _limits(client: docker.DockerClient, node: Container, cgroup: str) -> dict[str, Any]:
+def _limits(node: Container, cgroup: str | None) -> dict[str, Any]:
     limits = {
         "cpuset_cpus": ",".join(map(str, node.cpus)) if node.cpus else None,
         "mem_limit": node.memory_bytes,
         "cpu_shares": cpu_shares(node.cpu_weight) if node.cpu_weight else None,
-        # An engine on systemd puts them into its own slices.
-        "cgroup_parent": f"/{Path(cgroup).parent / node.agent}"
-        if client.info()["CgroupDriver"] == "cgroupfs"
-        else None,
+        "cgroup_parent": f"/{Path(cgroup).parent / node.agent}" if cgroup else None,
     }
     return {name: value for name, value in limits.items() if value is not None}
 

@@ -13,7 +13,7 @@ from delaylab.hosts.binary import agent_path
 from delaylab.plan import Plan, Rights
 from delaylab.wireline import AgentError, Session
 
-BUILD_DEADLINE_S = 300
+BUILD_DEADLINE_S = 120
 
 
 @dataclass
@@ -51,7 +51,7 @@ def build(
     try:
         built = session.call(
             "build",
-            BUILD_DEADLINE_S,
+            _deadline_s(plan),
             lab=plan.lab,
             dir=str(folder),
             linger=linger,
@@ -69,6 +69,12 @@ def build(
         stdin.close()
         stdout.close()
     return Keeper(built, release)
+
+
+def _deadline_s(plan: Plan) -> float:
+    """How long a keeper may take: its guests have deadlines of their own."""
+    guests = (agent.guest.deadline_ms / 1000 for agent in plan.agents if agent.guest)
+    return BUILD_DEADLINE_S + max(guests, default=0)
 
 
 def sweep(folder: Path) -> None:

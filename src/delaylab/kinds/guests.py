@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
-from delaylab.plan.kind import Node
+from delaylab.plan.kind import TUN, Kind, Node, Rights
+from delaylab.plan.model import Agent, Guest, node_agent
 from delaylab.spec import NodeSpec
 
 MEBIBYTE = 1 << 20
@@ -33,12 +35,43 @@ def initrd(spec: NodeSpec, image: str) -> str:
     return f"{{image:with-agent/{spec.initrd}}}" if spec.initrd else f"{{image:{image}/initrd}}"
 
 
-def memory(spec: NodeSpec, default: int, overhead: int) -> int:
-    """What a guest takes of the machine, in bytes: its own memory and the monitor's beside it."""
-    return (mebibytes(spec, default) + overhead) * MEBIBYTE
-
-
 def init(stream: str, modules: list[str]) -> str:
     """The end of a kernel's command line: what the agent as its init is started with."""
     words = ["init", "--stream", stream]
     return " ".join(words + (["--modules", ",".join(modules)] if modules else []))
+
+
+class Machine(Kind):
+    """A kind whose nodes have kernels of their own, driven over one stream each."""
+
+    own_kernel = True
+    program: str
+    memory_mib = 160
+    overhead_mib: int
+    """What runs it takes beside its own memory."""
+    deadline_ms: int
+    env: Mapping[str, str] = {}
+
+    def command(self, node: Node) -> list[str]:
+        """What boots it."""
+        raise NotImplementedError
+
+    def can_run(self, rights: Rights, on_machine: bool) -> str | None:
+        """Where its program is installed and TAPs can be made; root is not needed."""
+        return rights.why_not(self.program, TUN)
+
+    def agent(self, node: Node) -> Agent:
+        """A monitor in the host's network, where the TAPs are."""
+        guest = Guest(
+            "stream",
+            tuple(self.command(node)),
+            env=dict(self.env),
+            deadline_ms=self.deadline_ms,
+            setup=setup(node),
+            pin=tuple(node.spec.pin or ()),
+        )
+        return Agent(node_agent(node.name), node.network, cpus=node.cpus, guest=guest)
+
+    def memory(self, spec: NodeSpec) -> int:
+        """Its own, and what runs it takes beside it."""
+        return (mebibytes(spec, self.memory_mib) + self.overhead_mib) * MEBIBYTE

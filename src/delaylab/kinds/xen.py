@@ -7,15 +7,13 @@ from __future__ import annotations
 
 from delaylab.kinds import guests
 from delaylab.kinds.qemu import PORT, PROGRAM
-from delaylab.plan.kind import TUN, Kind, Node, Rights
-from delaylab.plan.model import Agent, Guest, machine_agent, node_agent
-from delaylab.spec import NodeSpec
+from delaylab.plan.kind import Node
+from delaylab.plan.model import Agent, Guest, machine_agent
 
-MEMORY_MIB = 160
 DOM0_MIB = 400
 HYPERVISOR_MIB = 80
 FOR_EACH_DOMAIN_MIB = 16
-OVERHEAD_MIB = 140
+EMULATOR_MIB = 140
 BOOT_DEADLINE_MS = 240_000
 MODULES = (
     *("virtio_pci", "virtio_net", "virtio_console", "xen_privcmd", "xenfs", "xen_evtchn"),
@@ -23,27 +21,25 @@ MODULES = (
 )
 
 
-class Xen(Kind):
+class Xen(guests.Machine):
     """A domain, paravirtualised (pv) or in hardware with paravirtual devices (pvh)."""
 
     name = "xen"
-    own_kernel = True
     nested = True
     boot_s = 25.0
+    program = PROGRAM
+    # The machine around it is counted with each, since one may be alone.
+    overhead_mib = DOM0_MIB + HYPERVISOR_MIB + EMULATOR_MIB
+    deadline_ms = BOOT_DEADLINE_MS
 
-    def can_run(self, rights: Rights, on_machine: bool) -> str | None:
-        """Where QEMU is installed and TAPs can be made; root is not needed."""
-        return rights.why_not(PROGRAM, TUN)
-
-    def agent(self, node: Node) -> Agent:
-        """A monitor whose stream is the domain's console, by way of the driver domain."""
-        guest = Guest(
-            "stream",
-            tuple(_domain(node)),
-            deadline_ms=BOOT_DEADLINE_MS,
-            setup=guests.setup(node),
-        )
-        return Agent(node_agent(node.name), node.network, cpus=node.cpus, guest=guest)
+    def command(self, node: Node) -> list[str]:
+        """Its stream is the domain's console, by way of the driver domain."""
+        spec = node.spec
+        words = ["{image:agent/program}", "call", "--stream", "{stream}"]
+        words += ["{lab}/" + machine_agent(node.network) + ".sock", "--"]
+        words += ["/lib/delaylab/domu", node.name, spec.guest or "pv"]
+        words += [str(guests.mebibytes(spec, self.memory_mib)), str(spec.vcpus or 1)]
+        return words + [f"{card.bridge},{card.vif},{card.card.mac}" for card in node.inner]
 
     def services(self, nodes: tuple[Node, ...]) -> tuple[Agent, ...]:
         """For each host with such nodes the machine that Xen runs in."""
@@ -52,25 +48,14 @@ class Xen(Kind):
             _machine(host, [node for node in nodes if node.network == host]) for host in hosts
         )
 
-    def memory(self, spec: NodeSpec) -> int:
-        """A domain's share; the machine around it is counted with each, since one may be alone."""
-        return guests.memory(spec, MEMORY_MIB, DOM0_MIB + HYPERVISOR_MIB + OVERHEAD_MIB)
-
 
 KIND = Xen()
 
 
-def _domain(node: Node) -> list[str]:
-    spec = node.spec
-    words = ["{image:agent/program}", "call", "--stream", "{stream}"]
-    words += ["{lab}/" + machine_agent(node.network) + ".sock", "--"]
-    words += ["/lib/delaylab/domu", node.name, spec.guest or "pv"]
-    words += [str(guests.mebibytes(spec, MEMORY_MIB)), str(spec.vcpus or 1)]
-    return words + [f"{card.bridge},{card.vif},{card.card.mac}" for card in node.inner]
-
-
 def _machine(host: str, nodes: list[Node]) -> Agent:
-    domains = sum(guests.mebibytes(node.spec, MEMORY_MIB) + FOR_EACH_DOMAIN_MIB for node in nodes)
+    domains = sum(
+        guests.mebibytes(node.spec, KIND.memory_mib) + FOR_EACH_DOMAIN_MIB for node in nodes
+    )
     memory = DOM0_MIB + HYPERVISOR_MIB + domains
     taps = nodes[0].cards
     # In QEMU's list of boot modules a comma ends one; doubled, it is part of it.

@@ -29,6 +29,8 @@ from delaylab.spec import HERE, LabSpec, host_of
 PING_SOCKETS = {"net.ipv4.ping_group_range": "0 0"}
 """Datagram ICMP sockets for a node's root; the largest range a user namespace can name."""
 PING_SOCKETS_OF_A_MACHINE = {"net.ipv4.ping_group_range": "0 2147483647"}
+BOOT_BESIDE_MS = 3_000
+"""What each machine that boots beside others adds to the deadline of all: they share CPUs."""
 NO_IPV6 = {"-net.ipv6.conf.all.disable_ipv6": "1", "-net.ipv6.conf.default.disable_ipv6": "1"}
 """A lab without IPv6 has none of its background traffic (router solicitation, MLD) either."""
 
@@ -109,15 +111,18 @@ def _hand_over(
             theirs[operation.agent].append(operation_message(operation))
         else:
             others.append(operation)
-    return [_with_settings(agent, theirs[agent.name]) for agent in agents], others
+    machines = len(inside)
+    return [_with_settings(agent, theirs[agent.name], machines) for agent in agents], others
 
 
-def _with_settings(agent: Agent, operations: list[dict[str, Any]]) -> Agent:
+def _with_settings(agent: Agent, operations: list[dict[str, Any]], machines: int) -> Agent:
     if agent.guest is None or agent.guest.setup is None:
         return agent
     sysctls = {**agent.sysctls, **PING_SOCKETS_OF_A_MACHINE}
     setup = {**agent.guest.setup, "sysctls": sysctls, "operations": operations}
-    return replace(agent, sysctls={}, guest=replace(agent.guest, setup=setup))
+    deadline_ms = agent.guest.deadline_ms + machines * BOOT_BESIDE_MS
+    guest = replace(agent.guest, setup=setup, deadline_ms=deadline_ms)
+    return replace(agent, sysctls={}, guest=guest)
 
 
 def _cpus(cpus: list[int] | None) -> tuple[int, ...] | None:

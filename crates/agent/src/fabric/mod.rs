@@ -9,6 +9,7 @@
 
 mod batch;
 mod cgroups;
+mod console;
 mod groups;
 mod init;
 mod keeper;

@@ -16,6 +16,7 @@ use delaylab_os::report::Sender;
 use delaylab_os::{clock, namespace, pipe};
 use delaylab_proto::{Failure, Frame, Kind, Reply, write_frame};
 
+use super::console;
 use super::member::{Lent, Member, listen_on};
 use super::plan::{Guest, Reach};
 use super::report::{Report, tell};
@@ -24,9 +25,6 @@ use crate::mux::Mux;
 
 /// The number under which a command gets its end of the stream.
 const STREAM: i32 = 3;
-const CONSOLE: &str = "console";
-/// How much of a guest's last words an error shows.
-const LAST_LINES: usize = 5;
 
 /// The life of a monitor.
 pub fn live(
@@ -176,7 +174,7 @@ impl Monitor<'_> {
         let Some(program) = words.next() else { return Ok(None) };
         let failed = |error: io::Error| Failure::new(format!("run {program}"), error);
         process::reap_by_wait().map_err(failed)?;
-        let console = File::create(self.member.folder.join(CONSOLE)).map_err(failed)?;
+        let console = File::create(self.member.folder.join(console::FILE)).map_err(failed)?;
         let mut command = Command::new(&program);
         command.args(words).current_dir(&self.member.folder).stdin(Stdio::null());
         command.envs(self.guest.env.iter().map(|(name, value)| (name, self.filled(value))));
@@ -265,25 +263,10 @@ impl Monitor<'_> {
 
     /// Why the guest is not there, with its last words.
     fn failure(&self, why: String) -> Failure {
-        let last = self.last_words();
+        let last = console::last_words(&self.member.folder);
         let said = if last.is_empty() { last } else { format!("; the end of its console: {last}") };
         Failure::new(format!("start the guest of {}", self.member.agent.name), why + &said)
     }
-
-    fn last_words(&self) -> String {
-        let text = fs::read(self.member.folder.join(CONSOLE)).unwrap_or_default();
-        last_words(&String::from_utf8_lossy(&text))
-    }
-}
-
-/// The end of a console; of a kernel that panicked, why it did rather than where.
-fn last_words(console: &str) -> String {
-    let plain = |line: &str| line.chars().filter(|c| !c.is_control()).collect::<String>();
-    let lines: Vec<String> = console.lines().map(plain).collect();
-    let lines: Vec<&str> = lines.iter().map(|line| line.trim()).filter(|l| !l.is_empty()).collect();
-    let panic = lines.iter().position(|line| line.contains("Kernel panic"));
-    let end = panic.map_or(lines.len(), |at| at + 1);
-    lines[end.saturating_sub(LAST_LINES)..end].join(" | ")
 }
 
 fn wait_for_end(running: &PidFd) -> Result<(), String> {
@@ -299,17 +282,5 @@ fn wait_for_ever(running: Option<&PidFd>) -> Result<(), Failure> {
     // Its namespaces stay as long as the lab, for those who look what happened.
     loop {
         poll::wait(&[], None).map_err(failed)?;
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::last_words;
-
-    #[test]
-    fn a_panic_is_the_last_word() {
-        assert_eq!(last_words("one\r\n\x1b\ntwo\n\n"), "one | two");
-        let console = "booting\nKernel panic - no memory\nCall Trace:\n [<60>] a\n [<61>] b\n";
-        assert_eq!(last_words(console), "booting | Kernel panic - no memory");
     }
 }
