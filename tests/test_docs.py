@@ -11,7 +11,7 @@ from tools.cli_pages import FOLDER, pages
 
 from delaylab.cli import app
 from delaylab.kinds import KINDS
-from delaylab.spec.lab import FIELDS_OF_KINDS
+from delaylab.spec.lab import FIELDS_OF_KINDS, NodeSpec
 
 ROOT = Path(__file__).parent.parent
 KINDS_FOLDER = ROOT / "docs" / "kinds"
@@ -51,6 +51,14 @@ def test_every_kind_has_its_page(kind: str) -> None:
     named = set(re.findall(r"`(\w+)`", " ".join(rows)))
     for field, kinds in FIELDS_OF_KINDS.items():
         assert (field in named) == (kind in kinds), field
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_example_on_its_page_is_one(kind: str) -> None:
+    page = (KINDS_FOLDER / f"{kind}.md").read_text()
+    example = yaml.safe_load(page.split("```yaml\n")[1].split("```")[0])
+    nodes = [NodeSpec.model_validate(node) for node in example["nodes"].values()]
+    assert nodes[0].kind == kind
 
 
 def test_files_that_the_readme_names_are_there() -> None:
