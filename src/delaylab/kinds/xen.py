@@ -13,7 +13,7 @@ from delaylab.plan.model import Agent, Guest, machine_agent
 DOM0_MIB = 400
 HYPERVISOR_MIB = 80
 FOR_EACH_DOMAIN_MIB = 16
-EMULATOR_MIB = 140
+EMULATOR_MIB = 300
 BOOT_DEADLINE_MS = 240_000
 MODULES = (
     *("virtio_pci", "virtio_net", "virtio_console", "xen_privcmd", "xenfs", "xen_evtchn"),
