@@ -56,10 +56,10 @@ def digest(value: Any) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:KEY_LENGTH]
 
 
-def layers() -> list[Layer]:
-    """All finished layers, by name, the newest first."""
+def layers(folders: str = "*") -> list[Layer]:
+    """All finished layers, by name, the newest first; or those whose folders match a pattern."""
     found = []
-    for about in folder().glob(f"*/{ABOUT}"):
+    for about in folder().glob(f"{folders}/{ABOUT}"):
         try:
             said = json.loads(about.read_text())
             found.append(Layer(path=about.parent, **{**said, "made_of": tuple(said["made_of"])}))
@@ -71,13 +71,13 @@ def layers() -> list[Layer]:
 
 def newest(name: str, recipe: str) -> Layer | None:
     """The last one that was made by this recipe."""
-    made = (layer for layer in layers() if (layer.name, layer.recipe) == (name, recipe))
+    made = (layer for layer in layers(f"{name}-*") if (layer.name, layer.recipe) == (name, recipe))
     return next(made, None)
 
 
 def exact(name: str, key: str) -> Layer | None:
     """The one with this content."""
-    made = (layer for layer in layers() if (layer.name, layer.key) == (name, key))
+    made = (layer for layer in layers(f"{name}-{key}") if (layer.name, layer.key) == (name, key))
     return next(made, None)
 
 

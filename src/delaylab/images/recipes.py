@@ -6,6 +6,7 @@ import hashlib
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from delaylab import hosts
@@ -64,7 +65,15 @@ def _agent(parts: Parts, out: Path, progress: Progress) -> None:
 
 
 def _agent_hash() -> list[str]:
-    return [hashlib.sha256(hosts.agent_path().read_bytes()).hexdigest()]
+    path = hosts.agent_path()
+    about = path.stat()
+    return [_hash(path, about.st_size, about.st_mtime_ns)]
+
+
+@cache
+def _hash(path: Path, _size: int, _changed_ns: int) -> str:
+    """Of a file as it is now: every layer with the agent in it asks."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def _container(parts: Parts, out: Path, progress: Progress) -> None:
