@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from delaylab import dataset
+from delaylab.campaign import TRIES
 from tests.doing.conftest import DELAYLAB, Run, our_processes
 from tests.doing.test_study import STUDY
 
@@ -111,13 +112,15 @@ def running_study(folder: Path, **environment: str) -> Iterator[subprocess.Popen
         process.communicate()
 
 
-def lab_when_up(run_directory: Path, process: subprocess.Popen[str]) -> Path:
-    """The folder of the study's lab, once it is built."""
+def lab_when_up(
+    run_directory: Path, process: subprocess.Popen[str], broken: set[Path] | None = None
+) -> Path:
+    """The folder of the study's lab, once it is built; not one of those that are broken."""
     while True:
         assert process.poll() is None, process.communicate()
-        built = list(run_directory.glob("*/lab.json"))
+        built = {path.parent for path in run_directory.glob("*/lab.json")} - (broken or set())
         if built:
-            return built[0].parent
+            return built.pop()
 
 
 def agent_pid(folder: Path, agent: str) -> int:
@@ -129,9 +132,12 @@ def agent_pid(folder: Path, agent: str) -> int:
 
 
 def test_an_agent_killed_mid_run(tmp_path: Path, run_directory: Path) -> None:
+    broken: set[Path] = set()
     with running_study(tmp_path) as process:
-        folder = lab_when_up(run_directory, process)
-        os.kill(agent_pid(folder, "host.target"), signal.SIGKILL)
+        for _ in range(TRIES):
+            folder = lab_when_up(run_directory, process, broken)
+            os.kill(agent_pid(folder, "host.target"), signal.SIGKILL)
+            broken.add(folder)
         output, _ = process.communicate(timeout=120)
     assert process.returncode == FAILED
     study = dataset.read_study(tmp_path / "out")
@@ -145,11 +151,24 @@ def test_an_agent_killed_mid_run(tmp_path: Path, run_directory: Path) -> None:
     assert list(run_directory.iterdir()) == []
 
 
-def test_an_interface_that_vanishes_mid_run(tmp_path: Path, run_directory: Path) -> None:
+def test_a_trial_that_fails_once_is_tried_again(tmp_path: Path, run_directory: Path) -> None:
     with running_study(tmp_path) as process:
         folder = lab_when_up(run_directory, process)
-        enter = ["nsenter", "--target", str(agent_pid(folder, "wire")), "--net"]
-        subprocess.run([*enter, "ip", "link", "del", "to-target"], check=True)
+        os.kill(agent_pid(folder, "host.target"), signal.SIGKILL)
+        process.communicate(timeout=120)
+    assert process.returncode == 0
+    assert {trial.status for trial in dataset.read_study(tmp_path / "out").trials} == {"ok"}
+    assert list(run_directory.iterdir()) == []
+
+
+def test_an_interface_that_vanishes_mid_run(tmp_path: Path, run_directory: Path) -> None:
+    broken: set[Path] = set()
+    with running_study(tmp_path) as process:
+        for _ in range(TRIES):
+            folder = lab_when_up(run_directory, process, broken)
+            enter = ["nsenter", "--target", str(agent_pid(folder, "wire")), "--net"]
+            subprocess.run([*enter, "ip", "link", "del", "to-target"], check=True)
+            broken.add(folder)
         process.communicate(timeout=120)
     assert process.returncode == FAILED
     study = dataset.read_study(tmp_path / "out")
