@@ -48,19 +48,19 @@ def run(
     """
     done = dataset.finished(out)
     outcomes = []
-    with _bench(progress) as bench:
+    with bench(progress) as shared:
         for item in planned:
             if item.id in done:
                 continue
             on_start(item)
-            outcome = _run_one(bench, out, item, out / "pcap" / item.id if pcap else None)
+            outcome = _run_one(shared, out, item, out / "pcap" / item.id if pcap else None)
             on_end(outcome)
             outcomes.append(outcome)
     dataset.write_trials_table(out)
     return outcomes
 
 
-class _Bench:
+class Bench:
     """The lab that is up: the next trial's too, if only load or probe differ."""
 
     def __init__(self, progress: Progress) -> None:
@@ -90,15 +90,16 @@ class _Bench:
 
 
 @contextmanager
-def _bench(progress: Progress) -> Iterator[_Bench]:
-    bench = _Bench(progress)
+def bench(progress: Progress) -> Iterator[Bench]:
+    """A place for one lab at a time; empty at the end, whatever happens."""
+    shared = Bench(progress)
     try:
-        yield bench
+        yield shared
     finally:
-        bench.clear()
+        shared.clear()
 
 
-def _run_one(bench: _Bench, out: Path, item: Planned, pcap: Path | None) -> Outcome:
+def _run_one(shared: Bench, out: Path, item: Planned, pcap: Path | None) -> Outcome:
     record = {
         "id": item.id,
         "index": item.index,
@@ -109,16 +110,16 @@ def _run_one(bench: _Bench, out: Path, item: Planned, pcap: Path | None) -> Outc
     status, reason = "failed", ""
     for _ in range(TRIES):
         try:
-            lab = bench.lab(item.combination.lab)
+            lab = shared.lab(item.combination.lab)
             recording = trial.measure(lab, item.combination, item.index + 1, pcap)
         except DoesNotFit as error:
             status, reason = "skipped", str(error)
             break
         except DelaylabError as error:
             reason = str(error)
-            bench.clear()
+            shared.clear()
         else:
-            bench.end_trial()
+            shared.end_trial()
             return _keep(out, item, record, recording)
     return _keep_nothing(out, item, record, status, reason)
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from delaylab.analysis import effects, statistics
+from delaylab.analysis.effects import estimate
 from delaylab.analysis.outliers import outliers, robust_z
-from delaylab.analysis.statistics import Floats, summarise
+from delaylab.analysis.statistics import Floats, spread, summarise
 from tests.synthetic import queue
 
 
@@ -107,3 +110,22 @@ def test_outliers_are_flagged_by_median_and_mad() -> None:
     assert not outliers(np.full(10, 5)).any()
     assert outliers(np.array([5] * 20 + [50])).sum() == 1
     assert len(outliers(np.array([]))) == 0
+
+
+@pytest.mark.parametrize("period", [2, 3, 4, 5, 8])
+def test_an_effects_interval_holds_its_value_in_step_with_a_timer(period: int) -> None:
+    """Delays that depend on the packet's place in a tick: every k-th packet would see one place."""
+    packets = np.arange(8000)
+    ticking = 1000.0 + 500.0 * (packets % period) + np.random.default_rng(period).normal(size=8000)
+    steady = np.full(8000, 100.0)
+    effect = estimate([ticking, steady], lambda s: s[0].mean(axis=-1) / s[1].mean(axis=-1))
+    assert effect.interval[0] <= effect.value <= effect.interval[1]
+    assert effect.interval[1] - effect.interval[0] < 0.1 * effect.value
+
+
+@given(st.integers(0, 5000), st.integers(1, 300))
+def test_spread_positions_are_new_in_order_and_one_of_each_stretch(n: int, most: int) -> None:
+    chosen = spread(n, most)
+    assert len(chosen) == min(n, most)
+    assert (np.diff(chosen) > 0).all()
+    assert ((chosen >= 0) & (chosen < n)).all()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import signal
@@ -11,9 +12,13 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from delaylab import dataset
+from delaylab import campaign, dataset, hosts
 from delaylab.analysis.accounting import account
 from delaylab.analysis.segments import columns, complete, packets, segments
+from delaylab.images.progress import silent
+from delaylab.kinds import KINDS, Rights
+from delaylab.spec import load_study
+from delaylab.study import plan_trials
 from tests.doing.conftest import DELAYLAB, Run, as_json, our_processes
 
 pytestmark = pytest.mark.root
@@ -196,3 +201,36 @@ def test_an_interrupted_study_is_resumed(
     delaylab("down", "--all")
     assert our_processes(str(run_directory)) == []
     assert json.loads((tmp_path / "out" / "study.json").read_text())["study"] == "small"
+
+
+def test_a_level_that_does_not_fit_is_skipped_and_the_rest_goes_on(
+    delaylab: Run, tmp_path: Path
+) -> None:
+    reason = KINDS["uml"].can_run(Rights.mine(), False)
+    if reason:
+        pytest.skip(reason)
+    level = "native: {nodes.probe.kind: native, nodes.noisy.kind: native}"
+    assert level in STUDY
+    huge = "huge: {nodes.noisy.kind: uml, nodes.noisy.memory: 900GiB}"
+    (tmp_path / "study.yaml").write_text(STUDY.replace(level, huge))
+    argv = ["--only", "load=rest", "--out", "out"]
+    delaylab("run", "study.yaml", *argv)
+    trials = {t.factors["environment"]: t for t in dataset.read_study(tmp_path / "out").trials}
+    assert trials["huge"].status == "skipped"
+    assert "MiB of memory" in str(trials["huge"].reason)
+    assert {t.status for name, t in trials.items() if name != "huge"} == {"ok"}
+
+
+@pytest.mark.usefixtures("run_directory")
+def test_trials_that_differ_in_load_share_a_lab(tmp_path: Path) -> None:
+    (tmp_path / "study.yaml").write_text(STUDY)
+    planned = plan_trials(load_study(tmp_path / "study.yaml"), "quick", {})
+    labs = [trial.combination.lab for trial in planned]
+    changes = sum(a != b for a, b in itertools.pairwise(labs))
+    assert changes == len({lab.model_dump_json() for lab in labs}) - 1
+    with campaign.bench(silent) as shared:
+        first = shared.lab(labs[0])
+        assert shared.lab(labs[0]) is first
+        other = shared.lab(next(lab for lab in labs if lab != labs[0]))
+        assert [lab.name for lab in hosts.running()] == [other.name]
+    assert hosts.running() == []

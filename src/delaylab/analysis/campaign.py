@@ -9,7 +9,7 @@ import numpy as np
 from delaylab.analysis.claims import ENOUGH, NotTestable, samples
 from delaylab.analysis.effects import Effect
 from delaylab.analysis.group import Group
-from delaylab.analysis.statistics import Floats
+from delaylab.analysis.statistics import Floats, spread
 
 # Of each group that is pooled with others so many packets count.
 POOLED = 400
@@ -64,7 +64,7 @@ def pooled(groups: Sequence[Group], name: str) -> Floats | None:
     if not known:
         return None
     count = min(POOLED, *(len(values) for values in known))
-    return np.concatenate([_evenly(values, count) for values in known])
+    return np.concatenate([values[spread(len(values), count)] for values in known])
 
 
 def weakest(effects: dict[str, Effect], needs: str) -> str:
@@ -94,7 +94,3 @@ def label(group: Group, *factors: str) -> str:
 def in_words(us: float) -> str:
     """Write a delay in µs."""
     return f"{us / 1000:.2f} ms" if abs(us) >= 1000 else f"{us:.1f} µs"
-
-
-def _evenly(values: Floats, count: int) -> Floats:
-    return values[np.linspace(0, len(values) - 1, count).astype(np.intp)]

@@ -7,7 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from delaylab.analysis.statistics import LEVEL, REDRAWS, RESAMPLED, Floats, Interval, resample
+from delaylab.analysis.statistics import (
+    LEVEL,
+    REDRAWS,
+    RESAMPLED,
+    Floats,
+    Interval,
+    resample,
+    spread,
+)
 
 DECILES = tuple(round(q / 10, 1) for q in range(1, 10))
 
@@ -24,7 +32,7 @@ def estimate(series: list[Floats], of: Callable[[list[Floats]], Floats], seed: i
     """Return a statistic of independent series with its bootstrap interval.
 
     `of` takes one array per series whose last axis holds the samples, and returns one value per
-    leading index. Series longer than `RESAMPLED` are thinned to every k-th sample first.
+    leading index. Longer series are thinned to `RESAMPLED` samples first.
     """
     return estimates(series, lambda drawn: [of(drawn)], seed)[0]
 
@@ -45,8 +53,8 @@ def estimates(
 
 
 def thinned(values: Floats) -> Floats:
-    """Return every k-th sample, at most `RESAMPLED` of them."""
-    return values[:: max(1, -(-len(values) // RESAMPLED))]
+    """Return at most `RESAMPLED` samples, spread over all."""
+    return values[spread(len(values), RESAMPLED)]
 
 
 def shift(a: Floats, b: Floats, q: float = 0.5, seed: int = 1) -> Effect:

@@ -17,10 +17,10 @@ from delaylab.analysis.layers import SLIP
 from delaylab.analysis.machine_doubts import machine_doubts
 from delaylab.analysis.machine_state import MachineState, machine_state
 from delaylab.analysis.outliers import outliers
-from delaylab.analysis.statistics import Summary, refused, summarise
+from delaylab.analysis.statistics import Summary, refused, spread, summarise
 from delaylab.dataset import Study, TrialRecord
 
-# Packets kept of a group for charts and claims: every k-th, so that a dataset of any size fits.
+# Packets kept of a group for charts and claims, spread over all: a dataset of any size fits.
 KEPT = 20_000
 # Packets sent under the load; those at rest before and after serve as reference only.
 MEASURED = "load"
@@ -176,7 +176,7 @@ def _order(study: Study, levels: tuple[str, ...]) -> list[int]:
 
 
 def _thinned(table: pl.DataFrame) -> pl.DataFrame:
-    return table.gather_every(max(1, -(-len(table) // KEPT)))
+    return table[spread(len(table), KEPT)]
 
 
 def _summaries(trips: pl.DataFrame, names: Iterable[str]) -> dict[str, Summary]:

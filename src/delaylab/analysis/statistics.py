@@ -93,6 +93,18 @@ def _bounded(found: Quantile, bound_us: float) -> Quantile:
     return Quantile(None, None, why, found.value + bound_us)
 
 
+def spread(n: int, most: int) -> NDArray[np.intp]:
+    """Return at most `most` of n positions in order: one at random of each equal stretch.
+
+    Every k-th would do worse: delays follow the timer ticks, and at a regular interval every k-th
+    packet can meet the same tick. The same n gives the same positions.
+    """
+    if n <= most:
+        return np.arange(n, dtype=np.intp)
+    edges = np.linspace(0, n, most + 1).astype(np.intp)
+    return np.random.default_rng(n).integers(edges[:-1], edges[1:]).astype(np.intp)
+
+
 def block_length(n: int) -> int:
     """Return the block length for n samples: n^(1/3), rounded up."""
     return max(1, int(np.ceil(round(n ** (1 / 3), 9))))
