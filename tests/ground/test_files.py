@@ -61,7 +61,8 @@ def test_a_trace_in_csv(tmp_path: Path, text: str, kind: str, points: list[list[
         ("seconds,rate\n0,1Mbit\n1,fast\n", 3, "expected a rate such as 100Mbit, got 'fast'"),
         ("seconds,rate\n0,1Mbit,2\n", 2, "expected seconds,rate; got '0,1Mbit,2'"),
         ("seconds,rate\n0,1Mbit\n\n-1,1Mbit\n", 4, "is not negative"),
-        ("seconds,delay\n1,1ms\n0.5,1ms\n", 3, "earlier than the one before"),
+        ("seconds,delay\n0,1ms\n1,1ms\n1,1ms\n", 4, "not later than the one before"),
+        ("seconds,delay\n1,1ms\n", 2, "has to be at 0 seconds"),
     ],
 )
 def test_a_bad_line_is_named(tmp_path: Path, text: str, line: int | None, says: str) -> None:
@@ -78,14 +79,19 @@ def test_a_trace_repeats_after_its_end_or_not_at_all(tmp_path: Path) -> None:
     lab = write(tmp_path, LAB + "    trace: {file: trace.csv, repeat: 3s}\n", "lab.yaml")
     assert asked(load_lab(lab).links[0], "a")["trace"]["period_ns"] == 3 * 10**9
     lab.write_text(LAB + "    trace: {file: trace.csv, repeat: 1s}\n")
-    with pytest.raises(BadInput, match="`repeat: 1s` is before its last line"):
+    with pytest.raises(BadInput, match="`repeat: 1s` is not after its last line"):
         load_lab(lab)
     lab.write_text(LAB + "    trace: {file: trace.csv, repaet: 1s}\n")
     with pytest.raises(BadInput, match=r"lab.yaml:6: unknown field 'repaet'"):
         load_lab(lab)
 
 
-points = st.lists(st.tuples(st.integers(0, 10**12), st.integers(0, 10**11)), min_size=1).map(sorted)
+times = st.sets(st.integers(1, 10**12)).map(lambda later: [0, *sorted(later)])
+points = times.flatmap(
+    lambda at: st.tuples(*[st.integers(1, 10**11)] * len(at)).map(
+        lambda bps: list(zip(at, bps, strict=True))
+    )
+)
 
 
 @ONCE

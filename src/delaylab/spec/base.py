@@ -9,8 +9,10 @@ from pydantic import (
     ConfigDict,
     GetCoreSchemaHandler,
     GetJsonSchemaHandler,
+    SerializerFunctionWrapHandler,
     StringConstraints,
     WithJsonSchema,
+    model_serializer,
     model_validator,
 )
 from pydantic_core import CoreSchema, core_schema
@@ -29,7 +31,19 @@ class Spec(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
 
-class Short(Spec):
+class Partial(Spec):
+    """What keeps apart, also when written out, what was said from what was left out."""
+
+    @model_serializer(mode="wrap")
+    def _only_what_is_named(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        whole: dict[str, Any] = handler(self)
+        fields = type(self).model_fields
+        unnamed = fields.keys() - self.model_fields_set
+        hidden = unnamed | {fields[name].alias for name in unnamed}
+        return {name: value for name, value in whole.items() if name not in hidden}
+
+
+class Short(Partial):
     """What may be given by its main field alone: `jitter: 2ms` for `jitter: {spread: 2ms}`."""
 
     MAIN: ClassVar[str]

@@ -1,26 +1,21 @@
-"""What a link does to what one of its members sends, as a file says it. All of it is one way."""
+"""What a link does to what one of its members sends, as a file says it. All of it is one way.
+
+`message()` gives what was said in the form that the link engine reads (docs/protocol.md): what was
+left out has the engine's defaults, or stays as it is when conditions are changed.
+"""
 
 from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import (
-    AfterValidator,
-    Field,
-    SerializerFunctionWrapHandler,
-    model_serializer,
-    model_validator,
-)
+from pydantic import AfterValidator, Field, model_validator
 
-from delaylab.spec.base import FromFile, Removable, Short, Spec
+from delaylab.spec.base import FromFile, Partial, Removable, Short, Spec
 from delaylab.spec.profiles import check_name
 from delaylab.spec.trace import TraceSpec
-from delaylab.units import Duration, Rate, Share, Size
+from delaylab.units import Duration, Quantity, Rate, Share, Size
 
-ETHERNET_OVERHEAD = Size(24)
-"""Preamble 8, frame check sequence 4, gap 12: what a frame takes on Ethernet beside itself."""
-ETHERNET_MINIMUM = Size(84)
-"""The shortest frame with them: 64 bytes with its check sequence, and 20 around it."""
+Message = dict[str, Any]
 Shape = Literal["uniform", "normal", "pareto", "paretonormal"]
 Discipline = Literal["droptail", "codel", "red"]
 FIELDS_OF_DISCIPLINES = {
@@ -30,6 +25,32 @@ FIELDS_OF_DISCIPLINES = {
     "max": "red",
     "probability": "red",
 }
+LONGEST = Duration(3_600_000_000_000)
+FASTEST = Rate(10**12)
+LARGEST_FRAMING = Size(65_536)
+FARTHEST = 1000.0
+"""How far from its mean a table may say a packet lies, in spreads."""
+
+
+def _at_most(most: Quantity) -> AfterValidator:
+    def check(value: Quantity) -> Quantity:
+        if value > most:
+            raise ValueError(f"{value} is more than {most}")
+        return value
+
+    return AfterValidator(check)
+
+
+def _less_than_all(share: Share) -> Share:
+    if share.value == Share.WHOLE:
+        raise ValueError("a correlation of 100% would repeat the first packet's fate for ever")
+    return share
+
+
+Time = Annotated[Duration, _at_most(LONGEST)]
+Framing = Annotated[Size, _at_most(LARGEST_FRAMING)]
+Correlation = Annotated[Share, AfterValidator(_less_than_all)]
+Value = Annotated[float, Field(ge=-FARTHEST, le=FARTHEST)]
 
 
 class DistributionSpec(Short):
@@ -37,7 +58,7 @@ class DistributionSpec(Short):
 
     MAIN: ClassVar[str] = "shape"
     shape: Shape | None = None
-    table: Annotated[list[float] | None, Field(min_length=2, max_length=100_000), FromFile] = None
+    table: Annotated[list[Value] | None, Field(min_length=1, max_length=100_000), FromFile] = None
 
     @model_validator(mode="after")
     def _one_of_two(self) -> Self:
@@ -50,21 +71,22 @@ class JitterSpec(Short):
     """By how much delays differ."""
 
     MAIN: ClassVar[str] = "spread"
-    spread: Duration = Field(description="of `uniform` the bound, of `normal` the deviation")
+    spread: Time = Field(description="of `uniform` the bound, of others the standard deviation")
     distribution: DistributionSpec = DistributionSpec.model_validate("uniform")
-    correlation: Share = Share(0)
+    correlation: Correlation = Share(0)
 
-    def message(self) -> dict[str, Any]:
+    def message(self) -> Message:
         """In the form that the link engine reads."""
-        shape = self.distribution
-        return {
-            "spread_ns": self.spread.ns,
-            "distribution": shape.shape or {"table": shape.table},
-            "correlation": float(self.correlation),
-        }
+        shape = self.distribution.shape or {"table": self.distribution.table}
+        return _said(
+            self,
+            spread=("spread_ns", self.spread.ns),
+            distribution=("distribution", shape),
+            correlation=("correlation", float(self.correlation)),
+        )
 
 
-class GilbertElliottSpec(Spec):
+class GilbertElliottSpec(Partial):
     """Two states with a loss of their own, and the shares of packets that change them."""
 
     to_bad: Share
@@ -76,7 +98,13 @@ class GilbertElliottSpec(Spec):
 class PatternSpec(Spec):
     """How many packets are kept, lost, kept, lost …; then from the start again."""
 
-    runs: list[Annotated[int, Field(ge=0)]] = Field(min_length=2, max_length=1_000_000)
+    runs: list[Annotated[int, Field(ge=0, lt=2**32)]] = Field(min_length=2, max_length=1_000_000)
+
+    @model_validator(mode="after")
+    def _can_be_repeated(self) -> Self:
+        if len(self.runs) % 2 or not any(self.runs):
+            raise ValueError("`runs` are pairs of counts, kept and lost, and not all 0")
+        return self
 
 
 class LossSpec(Short):
@@ -84,7 +112,7 @@ class LossSpec(Short):
 
     MAIN: ClassVar[str] = "share"
     share: Share | None = None
-    correlation: Share | None = None
+    correlation: Correlation = Share(0)
     gilbert_elliott: GilbertElliottSpec | None = Field(None, alias="gilbert-elliott")
     pattern: Annotated[PatternSpec | None, FromFile] = None
 
@@ -93,43 +121,49 @@ class LossSpec(Short):
         models = (self.share, self.gilbert_elliott, self.pattern)
         if sum(model is not None for model in models) != 1:
             raise ValueError("a loss is one of `share`, `gilbert-elliott` and `pattern`")
-        if self.correlation is not None and self.share is None:
+        if self.correlation.value and self.share is None:
             raise ValueError("`correlation` is for a loss by `share`")
         return self
 
-    def message(self) -> dict[str, Any]:
+    def message(self) -> Message:
         """In the form that the link engine reads."""
         if self.gilbert_elliott is not None:
-            shares = {name: float(share) for name, share in self.gilbert_elliott}
-            return {"model": "gilbert-elliott", **shares}
+            states = self.gilbert_elliott
+            shares = {name: (name, float(share)) for name, share in states}
+            return {"model": "gilbert-elliott", **_said(states, **shares)}
         if self.pattern is not None:
             return {"model": "pattern", "runs": self.pattern.runs}
-        assert self.share is not None
-        correlation = float(self.correlation or 0)
-        return {"model": "independent", "share": float(self.share), "correlation": correlation}
+        correlation = _said(self, correlation=("correlation", float(self.correlation)))
+        return {"model": "independent", "share": float(self.share or Share(0)), **correlation}
 
 
 class ReorderSpec(Short):
-    """Which packets go without the delay, past those that wait: every `gap`-th, by a share."""
+    """Which packets go without the delay, past those that wait."""
 
     MAIN: ClassVar[str] = "share"
     share: Share
-    correlation: Share = Share(0)
-    gap: int = Field(1, ge=1, le=1_000_000)
+    correlation: Correlation = Share(0)
+    gap: int = Field(1, ge=1, lt=2**32, description="so many after one that did are candidates")
 
-    def message(self) -> dict[str, Any]:
+    def message(self) -> Message:
         """In the form that the link engine reads."""
-        correlation = float(self.correlation)
-        return {"share": float(self.share), "correlation": correlation, "gap": self.gap}
+        return _said(
+            self,
+            share=("share", float(self.share)),
+            correlation=("correlation", float(self.correlation)),
+            gap=("gap", self.gap),
+        )
 
 
 class RateSpec(Short):
     """Bits per second, with what the link's framing adds to each frame."""
 
     MAIN: ClassVar[str] = "limit"
-    limit: Rate
-    overhead: Size = Field(ETHERNET_OVERHEAD, description="added to each frame")
-    minimum: Size = Field(ETHERNET_MINIMUM, description="what a frame takes at least")
+    limit: Annotated[Rate, _at_most(FASTEST)]
+    overhead: Framing = Field(
+        Size(24), description="added to each frame; Ethernet: preamble 8, check 4, gap 12"
+    )
+    minimum: Framing = Field(Size(84), description="the least that a frame takes with it")
 
     @model_validator(mode="after")
     def _more_than_nothing(self) -> Self:
@@ -137,10 +171,14 @@ class RateSpec(Short):
             raise ValueError("a rate of 0 lets nothing pass; `loss: 100%` does the same")
         return self
 
-    def message(self) -> dict[str, Any]:
+    def message(self) -> Message:
         """In the form that the link engine reads."""
-        framing = {"overhead_bytes": self.overhead.bytes, "minimum_bytes": self.minimum.bytes}
-        return {"bps": self.limit.bps, **framing}
+        return _said(
+            self,
+            limit=("bps", self.limit.bps),
+            overhead=("overhead_bytes", self.overhead.bytes),
+            minimum=("minimum_bytes", self.minimum.bytes),
+        )
 
 
 class QueueSpec(Short):
@@ -150,11 +188,11 @@ class QueueSpec(Short):
     packets: int | None = Field(None, ge=1, le=10_000_000)
     bytes: Size | None = None
     discipline: Discipline = "droptail"
-    target: Duration | None = Field(None, description="CoDel: the wait that is aimed at")
-    interval: Duration | None = Field(None, description="CoDel: for how long it may be missed")
+    target: Time | None = Field(None, description="CoDel: the wait that is aimed at; 5ms")
+    interval: Time | None = Field(None, description="CoDel: for how long more is accepted; 100ms")
     min: Size | None = Field(None, description="RED: the mean queue where dropping begins")
     max: Size | None = Field(None, description="RED: the mean queue where all is dropped")
-    probability: Share | None = Field(None, description="RED: of a drop just below `max`")
+    probability: Share = Field(Share(Share.WHOLE // 10), description="RED: of a drop below `max`")
 
     @model_validator(mode="before")
     @classmethod
@@ -167,10 +205,10 @@ class QueueSpec(Short):
     def _fits_together(self) -> Self:
         if self.packets is not None and self.bytes is not None:
             raise ValueError("a queue is limited in `packets` or in `bytes`")
-        if self.bytes is not None and self.bytes.bytes == 0:
-            raise ValueError("a queue of 0 bytes keeps nothing")
+        if 0 in (value.value for value in (self.bytes, self.target, self.interval) if value):
+            raise ValueError("a queue's bytes, its target and its interval are more than 0")
         for field, discipline in FIELDS_OF_DISCIPLINES.items():
-            if getattr(self, field) is not None and self.discipline != discipline:
+            if field in self.model_fields_set and self.discipline != discipline:
                 raise ValueError(f"`{field}` means nothing to {self.discipline!r}")
         if self.discipline == "red" and (self.min is None or self.max is None):
             raise ValueError("`red` needs `min` and `max`")
@@ -178,21 +216,25 @@ class QueueSpec(Short):
             raise ValueError(f"`min` {self.min} is not below `max` {self.max}")
         return self
 
-    def message(self) -> dict[str, Any]:
+    def message(self) -> Message:
         """In the form that the link engine reads."""
-        limits = {"packets": self.packets, "bytes": self.bytes and self.bytes.bytes}
-        return {k: v for k, v in limits.items() if v is not None} | {"discipline": self._kind()}
+        return _said(
+            self,
+            packets=("packets", self.packets),
+            bytes=("bytes", self.bytes and self.bytes.bytes),
+            discipline=("discipline", self._discipline()),
+        )
 
-    def _kind(self) -> dict[str, Any]:
-        if self.discipline == "codel":
-            target, interval = self.target or Duration(5_000_000), self.interval
-            interval_ns = interval.ns if interval else 100_000_000
-            return {"kind": "codel", "target_ns": target.ns, "interval_ns": interval_ns}
-        if self.min is not None and self.max is not None:
-            probability = float(self.probability or Share(Share.WHOLE // 10))
-            sizes = {"min_bytes": self.min.bytes, "max_bytes": self.max.bytes}
-            return {"kind": "red", **sizes, "probability": probability}
-        return {"kind": "droptail"}
+    def _discipline(self) -> Message:
+        parts = _said(
+            self,
+            target=("target_ns", self.target and self.target.ns),
+            interval=("interval_ns", self.interval and self.interval.ns),
+            min=("min_bytes", self.min and self.min.bytes),
+            max=("max_bytes", self.max and self.max.bytes),
+        )
+        red = {"probability": float(self.probability)} if self.discipline == "red" else {}
+        return {"kind": self.discipline, **parts, **red}
 
 
 def _known(profile: str | None) -> str | None:
@@ -201,13 +243,13 @@ def _known(profile: str | None) -> str | None:
     return profile
 
 
-class ConditionsSpec(Spec):
+class ConditionsSpec(Partial):
     """Conditions; those that are not named stay as they are elsewhere."""
 
     profile: Annotated[str | None, Removable, AfterValidator(_known)] = Field(
         None, description="conditions by name; what is named beside it counts more"
     )
-    delay: Annotated[Duration | None, Removable] = Field(None, description="one way")
+    delay: Annotated[Time | None, Removable] = Field(None, description="one way")
     jitter: Annotated[JitterSpec | None, Removable] = None
     loss: Annotated[LossSpec | None, Removable] = None
     duplicate: Annotated[Share | None, Removable] = None
@@ -225,14 +267,7 @@ class ConditionsSpec(Spec):
                 raise ValueError(f"`{same}` and a trace of it: leave one out")
         return self
 
-    @model_serializer(mode="wrap")
-    def _only_what_is_named(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave out what is not named: None is what takes a condition away."""
-        whole: dict[str, Any] = handler(self)
-        unnamed = ConditionsSpec.model_fields.keys() - self.model_fields_set
-        return {name: value for name, value in whole.items() if name not in unnamed}
-
-    def named(self) -> dict[str, Any]:
+    def named(self) -> Message:
         """What is named, in the form that the link engine reads; None: to be taken away."""
         return {
             key: value
@@ -256,3 +291,8 @@ def _message(value: Any) -> Any:
     if isinstance(value, Duration):
         return value.ns
     return float(value) if isinstance(value, Share) else value.message()
+
+
+def _said(model: Partial, **parts: tuple[str, Any]) -> Message:
+    """Of these fields those that were said, each as its key and value."""
+    return dict(part for name, part in parts.items() if name in model.model_fields_set)

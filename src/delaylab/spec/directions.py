@@ -7,6 +7,7 @@ from typing import Any
 
 from delaylab.spec.conditions import ConditionsSpec
 from delaylab.spec.lab import LabSpec, LinkSpec
+from delaylab.spec.merge import merge
 from delaylab.spec.profiles import Way, contents
 
 Asked = dict[str, Any]
@@ -25,12 +26,13 @@ def asked(link: LinkSpec, node: str) -> Asked:
     levels.append(link.named())
     if own is not None:
         levels += [_profile(own, link, node), own.named()]
-    return _without_none(_merged(levels))
+    return _merged(levels)
 
 
-def changes(given: ConditionsSpec, link: LinkSpec, node: str) -> Asked:
-    """What a change names for one member; None takes a condition away."""
-    return _merged([_profile(given, link, node), given.named()])
+def changes(given: ConditionsSpec, link: LinkSpec, node: str, now: Asked) -> Asked:
+    """What a change names for one member of whom `now` is asked; None takes a condition away."""
+    named = merge_changes(_profile(given, link, node), given.named())
+    return _in_place_of_a_trace(now, named)
 
 
 def is_conditioned(lab: LabSpec, link: LinkSpec, name: str) -> bool:
@@ -59,20 +61,28 @@ def _profile(given: ConditionsSpec, link: LinkSpec, node: str) -> Asked:
 
 
 def _merged(levels: Iterable[Asked]) -> Asked:
-    """What later levels name counts; a trace is in place of the rate or delay that it is of."""
+    """What later levels name counts more."""
     whole: Asked = {}
     for level in levels:
-        if level.get("trace"):
-            whole.pop(_replaced_by(level["trace"]), None)
-        elif whole.get("trace") and level.get(_replaced_by(whole["trace"])) is not None:
-            del whole["trace"]
-        whole.update(level)
+        whole = merge(whole, _in_place_of_a_trace(whole, level))
+        if whole.get("trace"):
+            whole.pop(_replaced_by(whole["trace"]), None)
     return whole
+
+
+def merge_changes(first: Asked, second: Asked) -> Asked:
+    """Two changes as one: what the second takes away stays taken away."""
+    removed = {key: None for key, value in second.items() if value is None}
+    return merge(first, second) | removed
+
+
+def _in_place_of_a_trace(now: Asked, named: Asked) -> Asked:
+    """A rate or delay that is named takes away the trace of it, which would stand in for it."""
+    trace = now.get("trace")
+    if trace and "trace" not in named and named.get(_replaced_by(trace)) is not None:
+        return {**named, "trace": None}
+    return named
 
 
 def _replaced_by(trace: Asked) -> str:
     return "delay_ns" if trace["kind"] == "delay" else "rate"
-
-
-def _without_none(level: Asked) -> Asked:
-    return {key: value for key, value in level.items() if value is not None}

@@ -17,6 +17,7 @@ MILLISECOND = 1_000_000
 OPPORTUNITY_BYTES = 1504
 """What mahimahi lets pass at one opportunity: a packet of 1500 bytes, and 4 of its TUN device."""
 MOST_POINTS = 1_000_000
+LONGEST_NS = 31 * 86_400 * 10**9
 HEADS = {
     "rate": ("rate", Rate, ""),
     "bps": ("rate", Rate, "bit"),
@@ -46,15 +47,12 @@ class TraceSpec(Spec):
 
     @model_validator(mode="after")
     def _in_order(self) -> Self:
-        times = self.at_ns if self.kind == "opportunities" else [at for at, _ in self.points]
-        if not times:
-            raise ValueError("the trace is empty")
-        if any(later < earlier for earlier, later in pairwise(times)):
-            raise ValueError("the trace goes back in time")
-        if self.period_ns is not None and self.period_ns < times[-1]:
-            raise ValueError("the trace repeats before it ends")
-        if self.kind == "opportunities" and self.period_ns is None:
-            raise ValueError("opportunities to send repeat: `period_ns` is missing")
+        if self.kind == "opportunities":
+            _check_opportunities(self.at_ns, self.period_ns)
+        else:
+            _check_points(self.points, self.period_ns)
+            if self.kind == "rate":
+                _check_rates(self.points, self.period_ns)
         return self
 
     @property
@@ -69,6 +67,34 @@ class TraceSpec(Spec):
         else:
             given = {"points": [list(point) for point in self.points]}
         return {"kind": self.kind, **given, "period_ns": self.period_ns}
+
+
+def _check_opportunities(at_ns: list[int], period_ns: int | None) -> None:
+    if not at_ns:
+        raise ValueError("the trace is empty")
+    if any(later < earlier for earlier, later in pairwise(at_ns)):
+        raise ValueError("the trace goes back in time")
+    if period_ns is None or not 0 < period_ns <= LONGEST_NS or period_ns < at_ns[-1]:
+        raise ValueError("opportunities repeat after their last, within 31 days: see `period_ns`")
+
+
+def _check_points(points: list[tuple[int, int]], period_ns: int | None) -> None:
+    if not points:
+        raise ValueError("the trace is empty")
+    if points[0][0] != 0:
+        raise ValueError("the trace has to begin at 0 seconds")
+    if any(later[0] <= earlier[0] for earlier, later in pairwise(points)):
+        raise ValueError("the trace has two lines of one time, or goes back")
+    last = points[-1][0]
+    if max(last, period_ns or 0) > LONGEST_NS:
+        raise ValueError("the trace is longer than 31 days")
+    if period_ns is not None and period_ns <= last:
+        raise ValueError("the trace repeats before it ends")
+
+
+def _check_rates(points: list[tuple[int, int]], period_ns: int | None) -> None:
+    if not (points[-1][1] or (period_ns and any(bps for _, bps in points))):
+        raise ValueError("the trace ends at a rate of 0 for ever")
 
 
 def read_trace(path: Path, repeat: Duration | None = None) -> dict[str, Any]:
@@ -110,7 +136,8 @@ def _mahimahi(path: Path, lines: list[tuple[int, str]], repeat: Duration | None)
             expected = "expected milliseconds such as 17, or a CSV header such as seconds,rate"
             raise BadInput(f"{expected}; got {line[:40]!r}", f"{path}:{number}")
         times.append(int(line) * MILLISECOND)
-        _forward(times, path, number)
+        if len(times) > 1 and times[-1] < times[-2]:
+            raise BadInput("this line is earlier than the one before it", f"{path}:{number}")
     if times[-1] == 0:
         raise BadInput("the trace lasts no time: its last millisecond is 0", str(path))
     period = _period(repeat, times[-1], path) or times[-1]
@@ -138,21 +165,19 @@ def _csv(path: Path, lines: list[tuple[int, str]], repeat: Duration | None) -> d
             got = f"expected {lines[0][1]}; got {line[:60]!r}"
             why = f"{error}" if len(cells) == 2 else got
             raise BadInput(why, f"{path}:{number}") from None
-        _forward([at for at, _ in points[-2:]], path, number)
+        if len(points) == 1 and points[0][0] != 0:
+            raise BadInput("the first line has to be at 0 seconds", f"{path}:{number}")
+        if len(points) > 1 and points[-1][0] <= points[-2][0]:
+            raise BadInput("this line is not later than the one before it", f"{path}:{number}")
     if not points:
         raise BadInput("the trace has a header and no lines", str(path))
     period = _period(repeat, points[-1][0], path)
     return {"kind": kind, "points": points, "period_ns": period}
 
 
-def _forward(times: list[int], path: Path, number: int) -> None:
-    if len(times) > 1 and times[-1] < times[-2]:
-        raise BadInput("this line is earlier than the one before it", f"{path}:{number}")
-
-
 def _period(repeat: Duration | None, last_ns: int, path: Path) -> int | None:
     if repeat is None:
         return None
-    if repeat.ns < last_ns or repeat.ns == 0:
-        raise BadInput(f"`repeat: {repeat}` is before its last line", str(path))
+    if repeat.ns <= last_ns:
+        raise BadInput(f"`repeat: {repeat}` is not after its last line", str(path))
     return repeat.ns
