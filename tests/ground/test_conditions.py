@@ -124,7 +124,7 @@ def test_a_queue_is_asked_as_meant(queue: str, meant: dict[str, Any]) -> None:
         ("rate: 1Mbit\nqueue: {packets: 1, bytes: 1kB}", 7, "`packets` or in `bytes`"),
         ("rate: 1Mbit\nqueue: {packets: 1, target: 5ms}", 7, "means nothing to 'droptail'"),
         ("rate: 1Mbit\nqueue: {discipline: red, min: 3kB, max: 2kB}", 7, "not below"),
-        ("trace: gone.csv", 6, "no such file: gone.csv"),
+        ("trace: gone.csv", 6, "no such file: 'gone.csv'"),
         ("trace: {kind: rate, points: []}", 6, "the trace is empty"),
         ("trace: {kind: rate, points: [[0, 5], [1, 0]]}", 6, "ends at a rate of 0"),
         ("delay: 2h", 6, "2h is more than 1h"),

@@ -54,7 +54,7 @@ def _read(
     given = {"file": value} if isinstance(value, str) else dict(value)
     path = document.folder / given.pop("file")
     if not path.is_file():
-        raise document.refuse(f"no such file: {path}", at)
+        raise document.refuse(f"no such file: {str(path)!r}", at)
     try:
         return reader(path, given)
     except BadInput:
