@@ -62,6 +62,8 @@ def test_a_trace_in_csv(tmp_path: Path, text: str, kind: str, points: list[list[
         ("seconds,rate\n0,1Mbit,2\n", 2, "expected seconds,rate; got '0,1Mbit,2'"),
         ("seconds,rate\n0,1Mbit\n\n-1,1Mbit\n", 4, "is not negative"),
         ("seconds,delay\n0,1ms\n1,1ms\n1,1ms\n", 4, "not later than the one before"),
+        ("seconds,rate\n0,1Mbit\n1,0\n", None, "ends at a rate of 0"),
+        ("99999999999\n", None, "within 31 days"),
         ("seconds,delay\n1,1ms\n", 2, "has to be at 0 seconds"),
     ],
 )

@@ -21,6 +21,7 @@ from delaylab.spec.lab import (
     NodeSpec,
     UplinkSpec,
 )
+from delaylab.spec.merge import merge
 from delaylab.spec.source import Document, Location, parse, read, validate
 from delaylab.spec.study import LoadSpec, ProbeSpec, StudySpec
 
@@ -52,6 +53,7 @@ __all__ = [
     "load_lab",
     "load_study",
     "members_meant",
+    "merge",
     "parse",
     "study_from",
     "with_files",

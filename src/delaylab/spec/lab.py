@@ -41,7 +41,7 @@ class HostSpec(Spec):
     """A machine that carries nodes: here, a network namespace that stands for one."""
 
     uplink: UplinkSpec | None = None
-    engine: EngineSpec | None = Field(None, description="left out: the lab's")
+    engine: EngineSpec | None = Field(None, description="what differs from the lab's")
     cpus: list[int] | None = Field(None, description="CPUs that the host and its nodes may use")
 
 
@@ -155,3 +155,11 @@ class LabSpec(Spec):
     engine: EngineSpec = EngineSpec.model_validate("auto")
     timeline: list[ChangeSpec] = Field(default_factory=list)
     seed: int = Field(1, ge=0, lt=2**63, description="of what links draw: loss, jitter, …")
+
+    def engine_on(self, host: str) -> EngineSpec:
+        """The engine of a host: what the lab says, and what the host says anew."""
+        own = self.hosts[host].engine if host in self.hosts else None
+        if own is None:
+            return self.engine
+        said = {**self.engine.model_dump(mode="json"), **own.model_dump(mode="json")}
+        return EngineSpec.model_validate(said)

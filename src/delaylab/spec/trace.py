@@ -7,7 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from delaylab.errors import BadInput
 from delaylab.spec.base import Spec
@@ -114,9 +114,14 @@ def read_trace(path: Path, repeat: Duration | None = None) -> dict[str, Any]:
         raise BadInput("the trace is empty", str(path))
     if len(lines) > MOST_POINTS:
         raise BadInput(f"the trace has more than {MOST_POINTS} lines", str(path))
-    if "," in lines[0][1]:
-        return _csv(path, lines, repeat)
-    return _mahimahi(path, lines, repeat)
+    read = _csv if "," in lines[0][1] else _mahimahi
+    found = read(path, lines, repeat)
+    try:
+        TraceSpec.model_validate(found)
+    except ValidationError as error:
+        why = error.errors()[0]["msg"].removeprefix("Value error, ")
+        raise BadInput(why, str(path)) from None
+    return found
 
 
 def read_text(path: Path) -> str:
