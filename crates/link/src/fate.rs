@@ -27,7 +27,6 @@ pub(crate) struct Fates {
     losses: Losses,
     duplicates: Chance,
     corruptions: Chance,
-    bits: Chance,
     overtaking: Chance,
     /// Frames since one overtook.
     in_order: u32,
@@ -41,7 +40,6 @@ impl Fates {
             losses: Losses::new(stream()),
             duplicates: Chance::new(stream()),
             corruptions: Chance::new(stream()),
-            bits: Chance::new(stream()),
             overtaking: Chance::new(stream()),
             in_order: 0,
             jitters: Jitters::new(stream()),
@@ -74,14 +72,20 @@ impl Fates {
             return Fate::PLAIN;
         }
         let twice = happens(&mut self.duplicates, conditions.duplicate);
-        let corrupt = happens(&mut self.corruptions, conditions.corrupt);
         Fate {
             lost: conditions.loss.as_ref().is_some_and(|loss| self.losses.next(loss)),
             copies: 1 + u8::from(twice),
-            corrupt: corrupt.then(|| self.bits.number()),
+            corrupt: self.corrupts(conditions.corrupt),
             reordered: conditions.reorder.as_ref().is_some_and(|reorder| self.overtakes(reorder)),
             jitter_ns: self.jitters.next_ns(),
         }
+    }
+
+    /// The bit is drawn of whole frames too, so that another share finds the stream alike.
+    fn corrupts(&mut self, share: f64) -> Option<u64> {
+        let corrupt = happens(&mut self.corruptions, share);
+        let bit = if share > 0.0 { self.corruptions.number() } else { 0 };
+        corrupt.then_some(bit)
     }
 
     fn overtakes(&mut self, reorder: &Reorder) -> bool {
