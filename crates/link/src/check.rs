@@ -1,5 +1,6 @@
 //! What conditions may say.
 
+use crate::steps::Steps;
 use crate::{Conditions, Discipline, Distribution, Jitter, Loss, Queue, Rate, Reorder, Trace};
 
 /// The longest time a condition may name: an hour.
@@ -100,12 +101,10 @@ fn trace(trace: &Trace) -> Check {
         Trace::Rate { points, period_ns } => {
             steps(points.iter().map(|p| p.0), *period_ns)?;
             points.iter().try_for_each(|p| speed("trace.points", p.1))?;
-            let moves = if period_ns.is_some() {
-                points.iter().any(|p| p.1 > 0)
-            } else {
-                points.last().is_some_and(|p| p.1 > 0)
-            };
-            ensure(moves, || "trace.points: ends at a rate of 0 for ever".into())
+            let steps = Steps::new(0, points.clone(), *period_ns);
+            ensure(steps.mean_rate(steps.round().as_ref()) > 0, || {
+                "trace.points: in the long run nothing passes".into()
+            })
         }
         Trace::Delay { points, period_ns } => {
             steps(points.iter().map(|p| p.0), *period_ns)?;

@@ -204,6 +204,13 @@ pub enum Trace {
     },
 }
 
+impl Rate {
+    /// A rate of frames as Ethernet carries them.
+    pub fn ethernet(bps: u64) -> Self {
+        Rate { bps, overhead_bytes: ethernet_overhead(), minimum_bytes: ethernet_minimum() }
+    }
+}
+
 /// Ethernet's preamble (8), check sequence (4) and gap between frames (12).
 fn ethernet_overhead() -> u32 {
     24

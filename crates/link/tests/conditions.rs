@@ -83,7 +83,10 @@ fn what_cannot_be_had_is_refused_in_one_line() {
             "min_bytes has to be less",
         ),
         (json!({"trace": {"kind": "rate", "points": []}}), "the first has to be at 0"),
-        (json!({"trace": {"kind": "rate", "points": [[0, 9], [5, 0]]}}), "a rate of 0 for ever"),
+        (
+            json!({"trace": {"kind": "rate", "points": [[0, 9], [5, 0]]}}),
+            "in the long run nothing passes",
+        ),
         (json!({"trace": {"kind": "delay", "points": [[0, 1], [0, 2]]}}), "does not follow 0 ns"),
         (
             json!({"trace": {"kind": "delay", "points": [[0, 1], [9, 2]], "period_ns": 9}}),
