@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from delaylab.errors import BadInput
-from delaylab.spec import ConditionsSpec, LabSpec, asked, lab_from, parse
+from delaylab.spec import ConditionsSpec, LabSpec, asked, lab_from, parse, spoken
 from delaylab.spec.merge import merge
 from delaylab.spec.profiles import profiles
 from delaylab.units import Duration, Rate, Share, Size
@@ -349,3 +349,16 @@ def test_changes_are_as_the_engine_makes_them(
     before: dict[str, Any], change: dict[str, Any], after: dict[str, Any]
 ) -> None:
     assert merge(before, change) == after
+
+
+@given(conditions)
+def test_what_is_asked_is_told_in_the_words_that_ask_it(said: dict[str, Any]) -> None:
+    named = ConditionsSpec.model_validate(said).named()
+    from_files = ("pattern", "table")
+    plain = {
+        key: value
+        for key, value in named.items()
+        if value is not None and not any(word in json.dumps(value) for word in from_files)
+    }
+    words = {field: yaml.safe_load(text) for field, text in spoken(plain).items()}
+    assert ConditionsSpec.model_validate(words).named() == plain

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from delaylab.spec.check import HERE, check_lab, host_of, link_name
+from delaylab.spec.check_conditions import check_profile, why_not
 from delaylab.spec.combine import Combination, StudyFile, combinations
 from delaylab.spec.conditions import ConditionsSpec
 from delaylab.spec.directions import asked, changes, is_conditioned, members_meant
@@ -23,6 +24,7 @@ from delaylab.spec.lab import (
 )
 from delaylab.spec.merge import merge
 from delaylab.spec.source import Document, Location, parse, read, validate
+from delaylab.spec.spoken import spoken
 from delaylab.spec.study import LoadSpec, ProbeSpec, StudySpec
 
 __all__ = [
@@ -45,6 +47,7 @@ __all__ = [
     "UplinkSpec",
     "asked",
     "changes",
+    "check_profile",
     "combinations",
     "host_of",
     "is_conditioned",
@@ -55,7 +58,10 @@ __all__ = [
     "members_meant",
     "merge",
     "parse",
+    "spoken",
     "study_from",
+    "validate",
+    "why_not",
     "with_files",
 ]
 
