@@ -47,7 +47,7 @@ fn a_backlog_takes_no_other_link_s_memory() {
         {"link": "fast", "members": [member(3, 2_000_000), member(4, 0)]}]});
     let nothing = json!({});
     let lab = Lab::up(
-        "memory",
+        "backlog",
         &plan(&[nothing.clone(), nothing.clone(), nothing.clone(), nothing], &more),
     );
     assert_eq!(lab.links()["memory"]["warn"], false);
