@@ -33,6 +33,20 @@ def reports(lab: Lab, *, reset: bool = False) -> list[Report]:
     return [_report(lab, agent, reset=reset) for agent in agents(lab)]
 
 
+def since(lab: Lab, first: list[Report]) -> list[Report]:
+    """What every engine says now; with what was asked at first, where that was something else."""
+    before = {
+        (report["host"], way["port"]): way["asked"] for report in first for way in _of_nodes(report)
+    }
+    found = reports(lab)
+    for report in found:
+        for way in _of_nodes(report):
+            asked_first = before.get((report["host"], way["port"]), way["asked"])
+            if asked_first != way["asked"]:
+                way["asked_first"] = asked_first
+    return found
+
+
 def revive(lab: Lab) -> list[str]:
     """Start the engines that are down; the hosts whose links are up again."""
     down = [report for report in reports(lab) if report["state"] != "running"]
