@@ -64,7 +64,7 @@ impl<T: Copy> Pipe<T> {
         self.advance(arrival_ns, sink);
     }
 
-    /// Does what the queue does until now, at its exact times.
+    /// Does what the queue does until now, at its exact times. Offer what arrived until then first.
     pub fn advance(&mut self, now_ns: i64, sink: &mut impl Sink<T>) {
         while let Some(start_ns) = self.next_ns().filter(|start| *start <= now_ns) {
             if let Some(first) = self.backlog.leave(start_ns, sink) {

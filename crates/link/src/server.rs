@@ -43,10 +43,6 @@ impl Server {
         }
         self.kind = Kind::of(after, now_ns);
         self.owed = 0;
-        if self.is_open() {
-            // What waited for a rate that is no more goes now.
-            self.free_ns = self.free_ns.min(now_ns);
-        }
     }
 
     /// Whether frames never wait.

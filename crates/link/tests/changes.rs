@@ -121,6 +121,15 @@ fn a_pattern_goes_on_where_it_was() {
 }
 
 #[test]
+fn another_pattern_begins_anew() {
+    let asked = json!({"loss": {"model": "pattern", "runs": [3, 1, 5, 7]}});
+    let change = json!({"loss": {"runs": [9, 1]}});
+    let kept = run_changed(&asked, &change);
+    let lost = kept.dropped.iter().map(|dropped| dropped.0).filter(|frame| *frame >= CHANGED);
+    assert!(lost.eq((CHANGED + 9..BURSTS * BURST).step_by(10)));
+}
+
+#[test]
 fn codel_goes_on_where_it_was() {
     let asked = json!({"delay_ns": MS, "rate": {"bps": 10_000_000},
                        "queue": {"packets": 1000, "discipline": {"kind": "codel"}}});
