@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from delaylab import loads, readings
+from delaylab import engines, loads, readings
 from delaylab.instruments import Instruments, listening, stop, tap
 from delaylab.lab import Lab, temporary
 from delaylab.plan import host_agent, node_agent, way
@@ -64,7 +64,10 @@ def measure(
         tap(instruments, lab, path, probe, probe_id, pcap)
         sender.run("before", *at_rest)
         with loads.running(lab, combination.loads) as load:
+            engines.start_timeline(lab)
+            first = engines.reports(lab, reset=True)
             sender.run("load", probe.count, probe.interval, load.sessions)
+            links = engines.since(lab, first)
         sender.run("after", *at_rest)
         taps, reflected, watched = stop(instruments)
     clock_readings += readings.read(lab, ends, here)
@@ -89,6 +92,8 @@ def measure(
         ],
         "loads": [achieved.record() for achieved in load.achieved],
         "taps": tap_records,
+        "link": path.link,
+        "links": links,
         "responder_icmp": {name: icmp_after[name] - icmp_before[name] for name in icmp_after},
     }
     return Recording(
