@@ -14,10 +14,11 @@ use delaylab_os::{clock, pipe};
 use delaylab_proto::{Failure, Reply, read_frame};
 use serde_json::{Value, json};
 
-use super::asked::{Asked, Changed};
+use super::asked::{Asked, Changed, Direction};
 use super::forward::{Ends, Forwarder};
 use super::orders::{Answer, Order};
 use super::plan::{Change, Links};
+use super::port_drops::PortDrops;
 use super::request::Request;
 use super::timeline::Timeline;
 use crate::pace::Pace;
@@ -61,6 +62,7 @@ struct Engine<'a> {
     notes: Vec<String>,
     /// When the counts began.
     since_ns: i64,
+    port_drops: PortDrops,
 }
 
 fn start(links: &Links, asked: Asked) -> Result<(Forwarder, Pace, Ends, Engine<'_>), Failure> {
@@ -81,7 +83,9 @@ fn start(links: &Links, asked: Asked) -> Result<(Forwarder, Pace, Ends, Engine<'
     }
     let timeline = Timeline::new(&links.timeline, clock::monotonic_ns());
     let (realtime, since_ns) = (pace.is_realtime(), clock::realtime_ns());
-    let engine = Engine { asked, timeline, orders, answers, wake, realtime, notes, since_ns };
+    let port_drops = PortDrops::read()?;
+    let engine =
+        Engine { asked, timeline, orders, answers, wake, realtime, notes, since_ns, port_drops };
     Ok((forwarder, pace, Ends { orders: ordered, answers: answer, wake: woken }, engine))
 }
 
@@ -154,18 +158,21 @@ impl Engine<'_> {
         }))
     }
 
-    fn directions(&self, reset: bool) -> Result<Vec<Value>, Failure> {
-        let asked = self.asked.directions();
-        for direction in 0..asked.len() {
+    fn directions(&mut self, reset: bool) -> Result<Vec<Value>, Failure> {
+        for direction in 0..self.asked.directions().len() {
             self.order(Order::Read { direction, reset })?;
         }
-        asked
-            .iter()
-            .map(|direction| match self.answered()? {
-                Answer::Direction(snapshot) => Ok(direction.report(&snapshot)),
-                Answer::Whole(..) => Err(out_of_step()),
-            })
-            .collect()
+        let now = PortDrops::read()?;
+        let report = |direction: &Direction| {
+            let Answer::Direction(snapshot) = self.answered()? else { return Err(out_of_step()) };
+            let port_dropped = now.since(&self.port_drops, &direction.port);
+            Ok(direction.report(&snapshot, port_dropped))
+        };
+        let reports = self.asked.directions().iter().map(report).collect();
+        if reset {
+            self.port_drops = now;
+        }
+        reports
     }
 
     fn order(&self, order: Order) -> Result<(), Failure> {

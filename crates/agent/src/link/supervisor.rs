@@ -134,7 +134,7 @@ impl<'a> Supervisor<'a> {
                 .fix("bring the lab up again, which starts it anew"));
         };
         let nothing = Snapshot::default();
-        let directions = self.asked.directions().iter().map(|way| way.report(&nothing));
+        let directions = self.asked.directions().iter().map(|way| way.report(&nothing, 0));
         let now_ns = clock::realtime_ns();
         Ok(json!({
             "state": "down", "why": why, "pid": null, "realtime": false, "notes": [],
