@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use delaylab_os::poll::{self, Want};
 use delaylab_os::sched::Locked;
-use delaylab_os::{clock, pipe};
+use delaylab_os::{clock, pipe, process};
 use delaylab_proto::{Failure, Reply, read_frame};
 use serde_json::{Value, json};
 
@@ -25,29 +25,44 @@ use crate::pace::Pace;
 
 /// The life of the engine, from its first message (`{}`, or why it could not start) until the
 /// supervisor's end of `control` closes. Then it takes the ports down: without a supervisor nobody
-/// else would, should it end as well.
-pub fn live(links: &Links, asked: Asked, control: OwnedFd) -> Result<(), Failure> {
+/// else would, should it end as well. Forwards on these CPUs, if any are named.
+pub fn live(
+    links: &Links,
+    asked: Asked,
+    cpus: Option<&[usize]>,
+    control: OwnedFd,
+) -> Result<(), Failure> {
     let mut control = File::from(control);
-    let (forwarder, mut pace, ends, mut engine) = match start(links, asked) {
+    let started = start(links, asked).and_then(|started| {
+        let requests = control.try_clone();
+        Ok((started, requests.map_err(|error| Failure::new("start the link engine", error))?))
+    });
+    let ((forwarder, mut pace, ends, mut engine), mut requests) = match started {
         Ok(started) => started,
         Err(failure) => return super::send(&mut control, &Reply::Error(failure)),
     };
-    super::send(&mut control, &Reply::Done(json!({})))?;
-    let mut last_words =
-        control.try_clone().map_err(|error| Failure::new("start the link engine", error))?;
     thread::scope(|scope| {
         scope.spawn(move || {
-            let served = engine.serve(&mut control);
+            let served = engine.serve(&mut requests);
             let lowered = super::set_ports(links, false);
             std::process::exit(i32::from(served.and(lowered).is_err()));
         });
-        let ended = forwarder.run(&mut pace, &ends);
+        let ended = bind(cpus).and_then(|()| {
+            super::send(&mut control, &Reply::Done(json!({})))?;
+            forwarder.run(&mut pace, &ends)
+        });
         if let Err(failure) = &ended {
             // The supervisor asks why, once this process has ended.
-            let _ = super::send(&mut last_words, &Reply::Error(failure.clone()));
+            let _ = super::send(&mut control, &Reply::Error(failure.clone()));
         }
         std::process::exit(i32::from(ended.is_err()))
     })
+}
+
+/// Only the calling thread: the other one could starve beside it.
+fn bind(cpus: Option<&[usize]>) -> Result<(), Failure> {
+    cpus.map_or(Ok(()), process::set_affinity)
+        .map_err(|error| Failure::new("bind the link engine to its CPUs", error))
 }
 
 /// What answers for the loop.
