@@ -29,6 +29,7 @@ ORDER = [
     "readings",
     "instruments",
     "sender",
+    "rate_search",
     "trial",
     "dataset",
     "study",

@@ -56,6 +56,9 @@ class ProbeSpec(Spec):
     ip: IpVersion = 4
     count: int = Field(200, gt=0, le=100_000_000, description="packets under load")
     interval: Duration = Field(Duration(5_000_000), description="between intended send times")
+    held: bool = Field(
+        False, description="if `interval` is not held: the shortest that is, found before the load"
+    )
     size: int = Field(100, ge=24, le=65000, description="bytes behind the ICMP or UDP header")
     at_rest: int = Field(20, ge=0, description="packets at rest, before and after the load each")
     at_rest_interval: Duration | None = Field(None, description="left out: as `interval`")
