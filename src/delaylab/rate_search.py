@@ -76,8 +76,8 @@ def search(asked: Duration, send: Callable[[int, Duration], Result]) -> Search:
 def _next(shorter: float, longer: float, tried: Try) -> float:
     if longer < math.inf:
         return math.sqrt(shorter * longer)
-    # What this burst came to is a good guess, but half as long again is at least needed for a step.
-    return max(tried.took_ns / tried.packets, shorter * 1.5)
+    # The pace of the replies is a good guess where nothing is lost; twice as long is a step at least.
+    return max(tried.took_ns / max(tried.packets - tried.lost, 1), shorter * 2)
 
 
 def judge(interval_ns: int, result: Result) -> Try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
 
 import polars as pl
 import pytest
@@ -12,6 +13,7 @@ from delaylab.units import Duration
 from delaylab.wireline import Result
 
 RTT_NS = 50_000
+Send = Callable[[int, Duration], Result]
 
 
 def result(packets: pl.DataFrame, stamps: pl.DataFrame) -> Result:
@@ -24,7 +26,7 @@ def result(packets: pl.DataFrame, stamps: pl.DataFrame) -> Result:
     return Result({}, parts)
 
 
-def lab(limit_ns: int, *, loses: bool = False, late_ns: int = 0):
+def lab(limit_ns: int, *, loses: bool = False, late_ns: int = 0) -> Send:
     """A lab that takes `limit_ns` for each packet: the rest waits, or is lost.
 
     `late_ns`: it answers, but in these steps for each packet, when sent faster.
@@ -37,11 +39,12 @@ def lab(limit_ns: int, *, loses: bool = False, late_ns: int = 0):
             t + RTT_NS + (late_ns if interval.ns < limit_ns else 0) * i for i, t in enumerate(sent)
         ]
         kept = [seq for seq in range(count) if not loses or interval.ns >= limit_ns or seq % 10]
+        answering = set(kept)
         packets = pl.DataFrame(
             {
                 "intended_ns": [interval.ns * seq for seq in range(count)],
                 "sent_ns": sent,
-                "outcome": ["replied" if seq in set(kept) else "lost" for seq in range(count)],
+                "outcome": ["replied" if seq in answering else "lost" for seq in range(count)],
             }
         )
         stamps = pl.DataFrame(
