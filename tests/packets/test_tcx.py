@@ -15,9 +15,12 @@ BPF = ROOT / "crates" / "os" / "bpf"
 KEY = ["seq", "leg"]
 
 
-def test_the_object_is_of_these_sources() -> None:
-    sources = b"".join((BPF / name).read_bytes() for name in ("match.h", "tcx.c"))
-    assert hashlib.sha256(sources).hexdigest().encode() in (BPF / "tcx.o").read_bytes(), (
+@pytest.mark.parametrize(
+    ("built", "made_of"), [("tcx.o", ("match.h", "tcx.c")), ("drop.o", ("drop.c",))]
+)
+def test_the_object_is_of_these_sources(built: str, made_of: tuple[str, ...]) -> None:
+    sources = b"".join((BPF / name).read_bytes() for name in made_of)
+    assert hashlib.sha256(sources).hexdigest().encode() in (BPF / built).read_bytes(), (
         "run crates/os/bpf/compile.sh"
     )
 

@@ -9,6 +9,7 @@ use delaylab_os::process::{self, Side};
 use delaylab_proto::Failure;
 
 use crate::serve;
+use crate::session::Session;
 
 /// Serves everyone who connects, for as long as `leash`, if there is one, does not end.
 pub fn accept(listener: &UnixListener, name: &str, leash: Option<&OwnedFd>) -> Result<(), Failure> {
@@ -30,21 +31,24 @@ pub fn accept(listener: &UnixListener, name: &str, leash: Option<&OwnedFd>) -> R
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(error) => return Err(failed(error)),
         };
-        start(stream.into()).map_err(failed)?;
+        start(stream.into(), None).map_err(failed)?;
     }
 }
 
-/// Starts a process that serves one session and ends with this process.
-pub fn start(stream: OwnedFd) -> io::Result<()> {
+/// Starts a process that serves one session and ends with this process, which may answer it about
+/// links by a stream; the session's pid.
+pub fn start(stream: OwnedFd, supervisor: Option<OwnedFd>) -> io::Result<i32> {
     let agent = std::process::id();
-    if matches!(process::fork()?, Side::Child) {
-        let result = serve_session(stream, agent);
-        std::process::exit(i32::from(result.is_err()));
+    match process::fork()? {
+        Side::Parent(pid) => Ok(pid),
+        Side::Child => {
+            let result = serve_session(stream, supervisor, agent);
+            std::process::exit(i32::from(result.is_err()));
+        }
     }
-    Ok(())
 }
 
-fn serve_session(stream: OwnedFd, agent: u32) -> Result<(), Failure> {
+fn serve_session(stream: OwnedFd, supervisor: Option<OwnedFd>, agent: u32) -> Result<(), Failure> {
     let failed = |error: io::Error| Failure::new("serve a session", error);
     process::die_with_parent().map_err(failed)?;
     if process::parent().cast_unsigned() != agent {
@@ -52,5 +56,9 @@ fn serve_session(stream: OwnedFd, agent: u32) -> Result<(), Failure> {
     }
     process::reap_by_wait().map_err(failed)?;
     let output = stream.try_clone().map_err(failed)?;
-    serve::run(stream, output)
+    let session = Session::new(stream, output);
+    serve::run(match supervisor {
+        Some(supervisor) => session.with_supervisor(supervisor),
+        None => session,
+    })
 }

@@ -8,7 +8,9 @@ mod fabric;
 mod fields;
 mod init;
 mod line;
+mod link;
 mod listen;
+mod mac;
 mod mux;
 mod probe;
 mod reflect;
@@ -87,5 +89,5 @@ fn main() -> ExitCode {
 
 fn serve_stdio() -> Result<(), Failure> {
     let (input, output) = session::stdio()?;
-    serve::run(input, output)
+    serve::run(session::Session::new(input, output))
 }

@@ -1,14 +1,12 @@
 //! The agent's server: requests of one session, one after the other.
 
-use std::os::fd::OwnedFd;
-
 use delaylab_os::clock;
 use delaylab_proto::{Failure, Reply};
 use serde_json::{Value, json};
 
 use crate::fields::fields;
 use crate::session::Session;
-use crate::{counters, exec, fabric, probe, reflect, tap, watch};
+use crate::{counters, exec, fabric, link, probe, reflect, tap, watch};
 
 type Operation = fn(Value, &mut Session) -> Result<Value, Failure>;
 
@@ -23,11 +21,14 @@ const OPERATIONS: &[(&str, Operation)] = &[
     ("counters", counters::serve),
     ("clock", read_clock),
     ("setup", fabric::setup),
+    ("links", link::serve),
+    ("link-set", link::serve),
+    ("link-timeline", link::serve),
+    ("link-restart", link::serve),
 ];
 
 /// Serves requests until the client goes away.
-pub fn run(input: OwnedFd, output: OwnedFd) -> Result<(), Failure> {
-    let mut session = Session::new(input, output);
+pub fn run(mut session: Session) -> Result<(), Failure> {
     loop {
         let reply = match session.request() {
             Ok(None) => return Ok(()),

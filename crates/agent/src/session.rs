@@ -36,6 +36,7 @@ pub struct Session {
     unread: Vec<u8>,
     waiting: VecDeque<Frame>,
     closed: bool,
+    supervisor: Option<File>,
 }
 
 impl Session {
@@ -48,7 +49,19 @@ impl Session {
             unread: Vec::new(),
             waiting: VecDeque::new(),
             closed: false,
+            supervisor: None,
         }
+    }
+
+    /// A session of an agent that carries links, with a stream to who answers about them.
+    #[must_use]
+    pub fn with_supervisor(self, supervisor: OwnedFd) -> Self {
+        Self { supervisor: Some(supervisor.into()), ..self }
+    }
+
+    /// Who answers about links, if this agent carries any.
+    pub fn supervisor(&mut self) -> Option<&mut File> {
+        self.supervisor.as_mut()
     }
 
     /// Lets go of the client's streams; the session sends and receives nothing from then on.

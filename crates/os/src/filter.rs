@@ -75,6 +75,39 @@ impl Program {
         program.finish(wanted.snap)
     }
 
+    /// A program that lets whole frames through which come by these interfaces, and no others.
+    #[must_use]
+    pub fn interfaces(indices: &[u32]) -> Self {
+        let mut sorted = indices.to_vec();
+        sorted.sort_unstable();
+        sorted.dedup();
+        let mut program = Self::default();
+        program.load(LOAD_U32 | libc::BPF_ABS, (libc::SKF_AD_OFF + libc::SKF_AD_IFINDEX) as u32);
+        program.one_of(&sorted);
+        program
+    }
+
+    /// Lets the packet through if what was loaded is one of these numbers, which are in order: a
+    /// search by halves, since every packet of hundreds of interfaces takes it.
+    fn one_of(&mut self, sorted: &[u32]) {
+        if let [number] = sorted {
+            self.jump_if(*number, 0, 1);
+            self.push(libc::BPF_RET, u32::MAX);
+            self.push(libc::BPF_RET, 0);
+            return;
+        }
+        let Some((lower, upper)) = sorted.split_at_checked(sorted.len() / 2) else { return };
+        let Some(first) = upper.first() else { return self.push(libc::BPF_RET, 0) };
+        let code = (libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K) as u16;
+        self.0.push(libc::sock_filter { code, jt: 0, jf: 1, k: *first });
+        let jump = self.0.len();
+        // Conditional jumps reach 255 steps, this one any distance.
+        self.push(libc::BPF_JMP | libc::BPF_JA, 0);
+        self.one_of(lower);
+        self.0[jump].k = (self.0.len() - jump - 1) as u32;
+        self.one_of(upper);
+    }
+
     /// A program for a raw ICMP socket of this IP version, for echo replies with this
     /// identifier; such a socket sees the IPv4 header, but not the IPv6 one (raw(7), RFC 3542).
     #[must_use]

@@ -1,4 +1,4 @@
-//! Waiting for network cards: until they are there, and until they have their links.
+//! Interfaces: up and down, and waiting for network cards until they are there and have their links.
 
 use std::fs;
 use std::io;
@@ -34,6 +34,33 @@ pub fn wait<T>(patience: Duration, mut found: impl FnMut() -> Option<T>) -> io::
             recv(changes.as_raw_fd(), &mut announced, MsgFlags::MSG_DONTWAIT)?;
         }
     }
+}
+
+/// Brings an interface up or takes it down (netdevice(7)): what is at the other end of a veth that is
+/// down has no carrier. No error if it is so already.
+pub fn set_up(name: &str, up: bool) -> io::Result<()> {
+    let kind = (SockType::Datagram, SockFlag::SOCK_CLOEXEC);
+    let socket = socket(AddressFamily::Inet, kind.0, kind.1, None)?;
+    // SAFETY: ifreq is plain data for which all zeros is a value.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    // The last byte stays zero.
+    for (to, from) in request.ifr_name[..libc::IFNAMSIZ - 1].iter_mut().zip(name.bytes()) {
+        *to = from.cast_signed();
+    }
+    let mut ask = |question: libc::Ioctl| {
+        // SAFETY: `request` is a whole ifreq and lives through the call.
+        let result = unsafe { libc::ioctl(socket.as_raw_fd(), question, &raw mut request) };
+        if result < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let flag = libc::IFF_UP as libc::c_short;
+        // SAFETY: both questions are about the flags.
+        let flags = unsafe { &mut request.ifr_ifru.ifru_flags };
+        *flags = if up { *flags | flag } else { *flags & !flag };
+        Ok(())
+    };
+    ask(libc::SIOCGIFFLAGS)?;
+    ask(libc::SIOCSIFFLAGS)
 }
 
 /// Whether an interface has its link. One that is not up yet has no such file to read.

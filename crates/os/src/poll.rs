@@ -5,6 +5,7 @@ use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout};
+use nix::sys::time::TimeSpec;
 
 /// What a descriptor is waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +33,20 @@ pub fn wait(on: &[(BorrowedFd<'_>, Want)], timeout: Option<Duration>) -> io::Res
         Err(error) => return Err(error.into()),
     }
     Ok(fds.iter().map(|fd| fd.any().unwrap_or(true)).collect())
+}
+
+/// Waits until something can be read from one of the descriptors, or for a time that is kept as exactly as
+/// the kernel's timers are (ppoll(2)); `None` waits for ever. Says which are ready.
+pub fn wait_exactly<const N: usize>(
+    on: [BorrowedFd<'_>; N],
+    timeout: Option<Duration>,
+) -> io::Result<[bool; N]> {
+    let mut fds = on.map(|fd| PollFd::new(fd, PollFlags::POLLIN));
+    match nix::poll::ppoll(&mut fds, timeout.map(TimeSpec::from), None) {
+        Ok(_) => Ok(fds.map(|fd| fd.any().unwrap_or(true))),
+        Err(nix::errno::Errno::EINTR) => Ok([false; N]),
+        Err(error) => Err(error.into()),
+    }
 }
 
 fn flags(want: Want) -> PollFlags {

@@ -25,6 +25,17 @@ impl RealTime {
         set_policy(libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, priority)?;
         Ok(Self(()))
     }
+
+    /// Goes on as an ordinary thread until [`Self::resume`]: such time does not count against the
+    /// share of a CPU that the kernel leaves to real time (sched(7), `sched_rt_runtime_us`).
+    pub fn suspend(&self) -> io::Result<()> {
+        set_policy(libc::SCHED_OTHER | libc::SCHED_RESET_ON_FORK, 0)
+    }
+
+    /// Goes on in real time, at the given priority.
+    pub fn resume(&self, priority: i32) -> io::Result<()> {
+        set_policy(libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, priority)
+    }
 }
 
 impl Drop for RealTime {
@@ -32,6 +43,12 @@ impl Drop for RealTime {
         // Leaving real time needs no privilege; the flag may only be cleared with one, so keep it.
         let _ = set_policy(libc::SCHED_OTHER | libc::SCHED_RESET_ON_FORK, 0);
     }
+}
+
+/// Puts the calling thread before all other ordinary ones (nice -20). Fails without `CAP_SYS_NICE`.
+pub fn prefer() -> io::Result<()> {
+    // SAFETY: takes integers; 0 is the calling thread.
+    check(unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, -20) })
 }
 
 fn set_policy(policy: i32, priority: i32) -> io::Result<()> {
@@ -50,6 +67,13 @@ impl Locked {
     pub fn current() -> io::Result<Self> {
         // SAFETY: takes flags only.
         check(unsafe { libc::mlockall(libc::MCL_CURRENT) })?;
+        Ok(Self(()))
+    }
+
+    /// Locks the pages of what is mapped now, each from its first use on (`MCL_ONFAULT`).
+    pub fn as_used() -> io::Result<Self> {
+        // SAFETY: takes flags only.
+        check(unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_ONFAULT) })?;
         Ok(Self(()))
     }
 }

@@ -144,7 +144,7 @@ pub(crate) fn record<'a, T: Pod>(item: &'a RingBufItem<'_>) -> &'a T {
 }
 
 /// An error with its causes in one line.
-fn refused<E: std::error::Error>(error: E) -> io::Error {
+pub(crate) fn refused<E: std::error::Error>(error: E) -> io::Error {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {

@@ -13,6 +13,7 @@ use delaylab_os::report::Sender;
 use delaylab_os::{mount, sysctl, title};
 use delaylab_proto::Failure;
 
+use super::carrier;
 use super::monitor;
 use super::plan::{Agent, Isolate};
 use super::report::{Report, tell};
@@ -83,6 +84,9 @@ impl Member<'_> {
     pub fn live(self, keeper: &Sender, mut lent: Lent) -> Result<(), Failure> {
         if let Some(guest) = &self.agent.guest {
             return monitor::live(&self, guest, keeper, lent);
+        }
+        if let Some(links) = &self.agent.links {
+            return carrier::live(&self, links, keeper, lent);
         }
         let prepared = self.prepare().and_then(|()| self.set_sysctls(&lent));
         let listener = match prepared.and_then(|()| self.listen()) {

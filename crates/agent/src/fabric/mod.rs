@@ -5,9 +5,11 @@
 //! - [`roster`]: how the builder learns of agents as they start.
 //! - [`member`]: an agent of the lab; holds a network namespace and serves a socket.
 //! - [`monitor`]: an agent whose node is a container or a virtual machine.
+//! - [`carrier`]: an agent that carries links with conditions.
 //! - [`network`]: the plan's operations as netlink requests, one batch per namespace.
 
 mod batch;
+mod carrier;
 mod cgroups;
 mod console;
 mod groups;

@@ -56,6 +56,14 @@ impl<'a> Network<'a> {
         for operation in &plan.operations {
             network.add(operation)?;
         }
+        for agent in &plan.agents {
+            let Some(links) = &agent.links else { continue };
+            links.check()?;
+            for port in links.ports() {
+                let space = network.made(&agent.name, port)?;
+                network.local(space).ports.push(port);
+            }
+        }
         Ok(network)
     }
 

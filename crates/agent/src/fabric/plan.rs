@@ -8,6 +8,9 @@ use delaylab_proto::Failure;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use crate::link::Links;
+pub use crate::mac::Mac;
+
 /// `{"op": "build", …}`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -60,6 +63,9 @@ pub struct Agent {
     pub sysctls: BTreeMap<String, String>,
     #[serde(default)]
     pub guest: Option<Guest>,
+    /// The links that it carries: the agent is a host's link engine.
+    #[serde(default)]
+    pub links: Option<Links>,
 }
 
 /// A container or a virtual machine: a command of the lab in which a second agent answers for the
@@ -197,22 +203,6 @@ impl TryFrom<String> for Prefix {
     }
 }
 
-/// An Ethernet address: `02:00:00:00:00:01`.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
-#[serde(try_from = "String")]
-pub struct Mac(pub [u8; 6]);
-
-impl TryFrom<String> for Mac {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        let bytes: Result<Vec<u8>, _> =
-            text.split(':').map(|part| u8::from_str_radix(part, 16)).collect();
-        let bytes: Option<[u8; 6]> = bytes.ok().and_then(|bytes| bytes.try_into().ok());
-        bytes.map(Self).ok_or_else(|| format!("`{text}` is not an Ethernet address"))
-    }
-}
-
 /// Where an agent's network is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Space {
@@ -268,15 +258,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn prefixes_and_ethernet_addresses() {
+    fn prefixes_have_a_length_that_fits() {
         let prefix = Prefix::try_from("fd00::1/64".to_owned()).unwrap();
         assert_eq!((prefix.address, prefix.length), ("fd00::1".parse().unwrap(), 64));
         for wrong in ["10.0.0.1", "10.0.0.1/33", "10.0.0/8", "/8", "fd00::1/129"] {
             assert!(Prefix::try_from(wrong.to_owned()).is_err(), "{wrong}");
-        }
-        assert_eq!(Mac::try_from("02:0:0:0:0:ff".to_owned()), Ok(Mac([2, 0, 0, 0, 0, 255])));
-        for wrong in ["", "02:00:00:00:00", "02:00:00:00:00:00:00", "02:00:00:00:00:1ff"] {
-            assert!(Mac::try_from(wrong.to_owned()).is_err(), "{wrong}");
         }
     }
 

@@ -71,7 +71,7 @@ fn serve(stream: &str, wanted: &[String], before: Option<&Path>) -> Result<(), F
             // Several may have come at once for one new session.
             if !mux.has(frame.channel) {
                 let (ours, theirs) = pipe::stream().map_err(failed)?;
-                listen::start(theirs).map_err(failed)?;
+                listen::start(theirs, None).map_err(failed)?;
                 mux.join(frame.channel, ours)?;
             }
             mux.deliver(&frame)?;

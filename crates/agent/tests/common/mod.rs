@@ -1,6 +1,8 @@
 //! What tests of the agent share: its processes, its frames, plans, and looking for leftovers.
 #![allow(dead_code, reason = "every test binary uses a part of it")]
 
+pub mod links;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{Read, Write};

@@ -1,0 +1,53 @@
+//! An agent that carries a host's links: waits for the network, then forwards.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixListener;
+
+use delaylab_os::poll::{self, Want};
+use delaylab_os::process;
+use delaylab_os::report::Sender;
+use delaylab_os::tcx_drop::TcxDrop;
+use delaylab_proto::Failure;
+
+use super::member::{Lent, Member};
+use super::report::{Report, tell};
+use crate::link::{Links, Supervisor};
+
+/// The life of such an agent. It is ready once frames are forwarded.
+pub fn live(
+    member: &Member,
+    links: &Links,
+    keeper: &Sender,
+    mut lent: Lent,
+) -> Result<(), Failure> {
+    let (supervisor, listener, _drop) = match start(member, links, &mut lent) {
+        Ok(started) => started,
+        Err(failure) => return tell(keeper, &Report::Failed(failure)),
+    };
+    tell(keeper, &Report::Ready(member.index))?;
+    drop(lent);
+    supervisor.serve(&listener)
+}
+
+type Started<'a> = (Supervisor<'a>, UnixListener, Option<TcxDrop>);
+
+fn start<'a>(
+    member: &Member<'a>,
+    links: &'a Links,
+    lent: &mut Lent,
+) -> Result<Started<'a>, Failure> {
+    let failed = |error: io::Error| Failure::new("wait for the network", error);
+    member.prepare()?;
+    member.set_sysctls(lent)?;
+    let listener = member.listen()?;
+    member.configured(lent);
+    if let Some(built) = &lent.built {
+        poll::wait(&[(built.as_fd(), Want::Read)], None).map_err(failed)?;
+    }
+    // Its children are waited for: how the engine ended is worth knowing.
+    process::reap_by_wait().map_err(failed)?;
+    // Without it the host's own stack looks at every frame before it drops it (fabric/local.rs).
+    let drop = TcxDrop::open(links.ports()).ok();
+    Ok((Supervisor::start(&member.agent.name, links)?, listener, drop))
+}

@@ -1,0 +1,129 @@
+//! One direction of a link: its pipe, its memory, and what became of its frames.
+
+use delaylab_link::{Conditions, Delivery, Pipe, Reason, Sink};
+
+use super::counts::{Counts, Snapshot};
+use super::due::{Due, What};
+use super::plan::HEADER;
+use super::pool::{Account, Pool, Slot};
+
+/// What the node behind one port sends.
+pub struct Direction {
+    /// Its number.
+    number: u32,
+    /// The index of its port.
+    pub interface: u32,
+    /// The link that it is of, by number.
+    pub wire: usize,
+    /// The longest frame, without a tag.
+    pub longest: usize,
+    pipe: Pipe<Slot>,
+    pub account: Account,
+    pub counts: Counts,
+    /// For when the pipe's queue is to be looked at next.
+    armed_ns: Option<i64>,
+}
+
+impl Direction {
+    pub fn new(
+        number: u32,
+        interface: u32,
+        wire: usize,
+        longest: usize,
+        pipe: Pipe<Slot>,
+        account: Account,
+    ) -> Self {
+        let counts = Counts::default();
+        Self { number, interface, wire, longest, pipe, account, counts, armed_ns: None }
+    }
+
+    /// A frame enters, in these parts.
+    pub fn enter(&mut self, arrival_ns: i64, parts: &[&[u8]], pool: &mut Pool, due: &mut Due) {
+        let Some(slot) = pool.take(&mut self.account, parts) else {
+            self.counts.dropped.memory += 1;
+            return;
+        };
+        let bytes = pool.frame(slot).len() as u32;
+        let (pipe, mut outcome) = self.split(pool, due);
+        pipe.offer(arrival_ns, bytes, slot, &mut outcome);
+        self.arm(due);
+    }
+
+    /// Does what the queue was to do at `due_ns`, if that still stands.
+    pub fn advance(&mut self, due_ns: i64, now_ns: i64, pool: &mut Pool, due: &mut Due) {
+        if self.armed_ns != Some(due_ns) {
+            return;
+        }
+        self.armed_ns = None;
+        let (pipe, mut outcome) = self.split(pool, due);
+        pipe.advance(now_ns, &mut outcome);
+        self.arm(due);
+    }
+
+    pub fn change(&mut self, conditions: Conditions, now_ns: i64, due: &mut Due) {
+        self.pipe.change(conditions, now_ns);
+        self.arm(due);
+    }
+
+    pub fn snapshot(&self) -> Snapshot {
+        let (waiting, held) = (self.pipe.waiting(), self.account.used());
+        Snapshot { counts: self.counts.clone(), waiting, held }
+    }
+
+    fn split<'a>(
+        &'a mut self,
+        pool: &'a mut Pool,
+        due: &'a mut Due,
+    ) -> (&'a mut Pipe<Slot>, Outcome<'a>) {
+        let Self { pipe, number, account, counts, .. } = self;
+        (pipe, Outcome { direction: *number, account, counts, pool, due })
+    }
+
+    fn arm(&mut self, due: &mut Due) {
+        if let Some(next_ns) = self.pipe.next_ns()
+            && self.armed_ns.is_none_or(|armed_ns| next_ns < armed_ns)
+        {
+            self.armed_ns = Some(next_ns);
+            due.push(next_ns, What::Advance { direction: self.number });
+        }
+    }
+}
+
+/// Takes what the pipe decides.
+struct Outcome<'a> {
+    direction: u32,
+    account: &'a mut Account,
+    counts: &'a mut Counts,
+    pool: &'a mut Pool,
+    due: &'a mut Due,
+}
+
+impl Sink<Slot> for Outcome<'_> {
+    fn deliver(&mut self, delivery: Delivery<Slot>) {
+        let Delivery { due_ns, frame: slot, copies, corrupt, reordered } = delivery;
+        self.counts.duplicated += u64::from(copies > 1);
+        self.counts.reordered += u64::from(reordered);
+        if let Some(random) = corrupt {
+            self.counts.corrupted += u64::from(turn_a_bit(self.pool.frame_mut(slot), random));
+        }
+        self.due.push(due_ns, What::Send { slot, direction: self.direction, copies });
+    }
+
+    fn drop(&mut self, slot: Slot, why: Reason) {
+        let dropped = &mut self.counts.dropped;
+        match why {
+            Reason::Loss => dropped.loss += 1,
+            Reason::Queue => dropped.queue += 1,
+            Reason::Early => dropped.early += 1,
+        }
+        self.pool.give(self.account, slot);
+    }
+}
+
+/// Turns one bit behind the Ethernet header; false if there is none.
+fn turn_a_bit(frame: &mut [u8], random: u64) -> bool {
+    let Some(payload @ [_, ..]) = frame.get_mut(HEADER..) else { return false };
+    let bit = random % (payload.len() as u64 * 8);
+    payload[(bit / 8) as usize] ^= 1 << (bit % 8);
+    true
+}

@@ -1,0 +1,185 @@
+//! The engine's process: the loop, and beside it a thread that takes requests, so that reading them and
+//! writing answers takes the loop no time.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use delaylab_os::poll::{self, Want};
+use delaylab_os::sched::Locked;
+use delaylab_os::{clock, pipe};
+use delaylab_proto::{Failure, Reply, read_frame};
+use serde_json::{Value, json};
+
+use super::asked::{Asked, Changed};
+use super::forward::{Ends, Forwarder};
+use super::orders::{Answer, Order};
+use super::pace::Pace;
+use super::plan::{Change, Links};
+use super::request::Request;
+use super::timeline::Timeline;
+
+/// The life of the engine, from its first message (`{}`, or why it could not start) until the
+/// supervisor's end of `control` closes. Then it takes the ports down: without a supervisor nobody
+/// else would, should it end as well.
+pub fn live(links: &Links, asked: Asked, control: OwnedFd) -> Result<(), Failure> {
+    let mut control = File::from(control);
+    let (forwarder, mut pace, ends, mut engine) = match start(links, asked) {
+        Ok(started) => started,
+        Err(failure) => return super::send(&mut control, &Reply::Error(failure)),
+    };
+    super::send(&mut control, &Reply::Done(json!({})))?;
+    let mut last_words =
+        control.try_clone().map_err(|error| Failure::new("start the link engine", error))?;
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            let served = engine.serve(&mut control);
+            let lowered = super::set_ports(links, false);
+            std::process::exit(i32::from(served.and(lowered).is_err()));
+        });
+        let ended = forwarder.run(&mut pace, &ends);
+        if let Err(failure) = &ended {
+            // The supervisor asks why, once this process has ended.
+            let _ = super::send(&mut last_words, &Reply::Error(failure.clone()));
+        }
+        std::process::exit(i32::from(ended.is_err()))
+    })
+}
+
+/// What answers for the loop.
+struct Engine<'a> {
+    asked: Asked,
+    timeline: Timeline<'a>,
+    orders: mpsc::Sender<Order>,
+    answers: mpsc::Receiver<Answer>,
+    wake: OwnedFd,
+    realtime: bool,
+    /// What could not be had.
+    notes: Vec<String>,
+    /// When the counts began.
+    since_ns: i64,
+}
+
+fn start(links: &Links, asked: Asked) -> Result<(Forwarder, Pace, Ends, Engine<'_>), Failure> {
+    let failed = |error: io::Error| Failure::new("start the link engine", error);
+    let forwarder = Forwarder::open(links, asked.conditions()?)?;
+    let (orders, ordered) = mpsc::channel();
+    let (answer, answers) = mpsc::channel();
+    let (woken, wake) = pipe::pair().map_err(failed)?;
+    pipe::set_nonblocking(woken.as_fd()).map_err(failed)?;
+    pipe::set_nonblocking(wake.as_fd()).map_err(failed)?;
+    let (pace, refused) = Pace::new(links.realtime);
+    let mut notes: Vec<String> =
+        refused.map(|why| format!("not in real time: {why}")).into_iter().collect();
+    match Locked::as_used() {
+        // For as long as the process lives.
+        Ok(locked) => std::mem::forget(locked),
+        Err(error) => notes.push(format!("its memory may be paged out: {error}")),
+    }
+    let timeline = Timeline::new(&links.timeline, clock::monotonic_ns());
+    let (realtime, since_ns) = (pace.is_realtime(), clock::realtime_ns());
+    let engine = Engine { asked, timeline, orders, answers, wake, realtime, notes, since_ns };
+    Ok((forwarder, pace, Ends { orders: ordered, answers: answer, wake: woken }, engine))
+}
+
+impl Engine<'_> {
+    /// Answers requests and keeps the timeline.
+    fn serve(&mut self, control: &mut File) -> Result<(), Failure> {
+        let failed = |error: io::Error| Failure::new("take requests about links", error);
+        loop {
+            let now_ns = clock::monotonic_ns();
+            let left = self.timeline.next_ns().map(|at_ns| (at_ns - now_ns).max(0) as u64);
+            let ready =
+                poll::wait(&[(control.as_fd(), Want::Read)], left.map(Duration::from_nanos));
+            if ready.map_err(failed)?[0] {
+                let frame = read_frame(control)
+                    .map_err(|error| Failure::new("take requests about links", error))?;
+                let Some(frame) = frame else { return Ok(()) };
+                let reply = match self.answer(&frame.payload) {
+                    Ok(done) => Reply::Done(done),
+                    Err(failure) => Reply::Error(failure),
+                };
+                super::send(control, &reply)?;
+            }
+            while let Some(changes) = self.timeline.take(clock::monotonic_ns()) {
+                self.change(changes)?;
+            }
+        }
+    }
+
+    fn answer(&mut self, request: &[u8]) -> Result<Value, Failure> {
+        let request: Value = serde_json::from_slice(request)
+            .map_err(|error| Failure::new("read a request about links", error))?;
+        match Request::read(&request)? {
+            Request::Links { reset } => self.report(reset),
+            Request::LinkSet { changes } => {
+                self.change(&changes)?;
+                Ok(json!({"directions": self.directions(false)?}))
+            }
+            Request::LinkTimeline {} => {
+                self.timeline.restart(clock::monotonic_ns());
+                Ok(json!({}))
+            }
+            Request::LinkRestart {} => Ok(json!({})),
+        }
+    }
+
+    fn change(&mut self, changes: &[Change]) -> Result<(), Failure> {
+        for Changed { direction, conditions } in self.asked.change(changes)? {
+            self.order(Order::Change { direction, conditions: Box::new(conditions) })?;
+        }
+        Ok(())
+    }
+
+    fn report(&mut self, reset: bool) -> Result<Value, Failure> {
+        let directions = self.directions(reset)?;
+        self.order(Order::ReadWhole { reset })?;
+        let Answer::Whole(whole, memory) = self.answered()? else { return Err(out_of_step()) };
+        let since_ns = self.since_ns;
+        let now_ns = clock::realtime_ns();
+        if reset {
+            self.since_ns = now_ns;
+        }
+        Ok(json!({
+            "state": "running", "why": null, "pid": std::process::id(), "realtime": self.realtime,
+            "notes": self.notes, "since_ns": since_ns, "now_ns": now_ns,
+            "memory": {"used": memory.used, "bound": memory.bound, "peak": memory.peak,
+                       "warn": memory.warn},
+            "pauses": {"count": whole.pauses, "longest_ns": whole.longest_pause_ns},
+            "dropped_ring": whole.dropped_ring, "unknown_port": whole.unknown_port,
+            "directions": directions,
+        }))
+    }
+
+    fn directions(&self, reset: bool) -> Result<Vec<Value>, Failure> {
+        let asked = self.asked.directions();
+        for direction in 0..asked.len() {
+            self.order(Order::Read { direction, reset })?;
+        }
+        asked
+            .iter()
+            .map(|direction| match self.answered()? {
+                Answer::Direction(snapshot) => Ok(direction.report(&snapshot)),
+                Answer::Whole(..) => Err(out_of_step()),
+            })
+            .collect()
+    }
+
+    fn order(&self, order: Order) -> Result<(), Failure> {
+        self.orders.send(order).map_err(|_| out_of_step())?;
+        pipe::write_some(self.wake.as_fd(), &[0])
+            .map_err(|error| Failure::new("wake the link engine", error))?;
+        Ok(())
+    }
+
+    fn answered(&self) -> Result<Answer, Failure> {
+        self.answers.recv().map_err(|_| out_of_step())
+    }
+}
+
+fn out_of_step() -> Failure {
+    Failure::new("ask the link engine", "its loop has ended")
+}

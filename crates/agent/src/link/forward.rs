@@ -1,0 +1,272 @@
+//! The loop that forwards: frames come by a ring, wait until they are due, leave in batches.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::mpsc;
+
+use delaylab_link::{Conditions, Pipe};
+use delaylab_os::filter::Program;
+use delaylab_os::frame_batch::{self, FrameBatch};
+use delaylab_os::ring_frames::{FrameRing, Passing};
+use delaylab_os::{clock, namespace, pipe, ring, stamp};
+use delaylab_proto::Failure;
+
+use super::direction::Direction;
+use super::due::{Due, What};
+use super::orders::{Answer, Order, Whole};
+use super::outbox::Outbox;
+use super::pace::Pace;
+use super::plan::{HEADER, Links, TAG};
+use super::pool::Pool;
+use super::wire::Wire;
+
+/// Frames that may come while the engine does not run: 20 ms at 400 000 a second.
+const RING_FRAMES: usize = 8192;
+const RING_BYTES: usize = 64 << 20;
+/// Frames taken, or sent, before it is looked for the other.
+const TURN: usize = 32;
+/// What the interfaces' own queues may hold in all.
+const QUEUES: i32 = 256 << 20;
+/// Not running for longer than this while something was due is a pause.
+const PAUSE_NS: i64 = 2_000_000;
+const NO_DIRECTION: u32 = u32::MAX;
+
+/// All links of a host.
+pub struct Forwarder {
+    ring: FrameRing,
+    socket: OwnedFd,
+    outbox: Outbox,
+    pool: Pool,
+    due: Due,
+    directions: Vec<Direction>,
+    wires: Vec<Wire>,
+    /// By an interface's index.
+    direction_of: Vec<u32>,
+    whole: Whole,
+    awake_ns: i64,
+}
+
+/// What the loop is told, and how it answers.
+pub struct Ends {
+    pub orders: mpsc::Receiver<Order>,
+    pub answers: mpsc::Sender<Answer>,
+    /// Readable when there may be an order.
+    pub wake: OwnedFd,
+}
+
+impl Forwarder {
+    /// Opens what is needed in the network where the calling thread is.
+    pub fn open(links: &Links, conditions: Vec<Conditions>) -> Result<Self, Failure> {
+        let now_ns = clock::monotonic_ns();
+        let failed = |what: &str| {
+            let what = what.to_owned();
+            move |error: io::Error| Failure::new(what, error)
+        };
+        let longest = links.longest_frame();
+        let (pool, account) =
+            Pool::new(links.memory_bytes, longest, conditions.len()).ok_or_else(|| {
+                let bytes = links.memory_bytes;
+                let why = format!("{bytes} bytes are too few for frames of {longest}");
+                Failure::new("make the memory of links", why).fix("set a larger bound")
+            })?;
+        let (mut directions, mut wires) = (Vec::new(), Vec::new());
+        let mut conditions = conditions.into_iter();
+        for link in &links.links {
+            let first = directions.len() as u32;
+            let numbers = first..first + link.members.len() as u32;
+            for (number, member) in numbers.clone().zip(&link.members) {
+                let interface = namespace::interface_index(&member.port)
+                    .map_err(failed(&format!("find the port {}", member.port)))?;
+                let seed = links.seed.wrapping_add(u64::from(number));
+                let asked = conditions.next().unwrap_or_default();
+                let pipe = Pipe::new(asked, seed, now_ns);
+                let longest = link.mtu as usize + HEADER;
+                let wire = wires.len();
+                directions.push(Direction::new(number, interface, wire, longest, pipe, account));
+            }
+            let known = numbers
+                .clone()
+                .zip(&link.members)
+                .flat_map(|(number, member)| member.macs.iter().map(move |mac| (mac.0, number)));
+            wires.push(Wire::new(numbers, known));
+        }
+        let interfaces: Vec<u32> = directions.iter().map(|way| way.interface).collect();
+        let frames = RING_FRAMES.min(RING_BYTES / longest);
+        let ring = FrameRing::whole(&Program::interfaces(&interfaces), frames, longest)
+            .map_err(failed("open a packet ring"))
+            .map_err(|failure| failure.fix("links need CAP_NET_RAW in their host's network"))?;
+        let socket = ring::packet_socket().map_err(failed("open a packet socket"))?;
+        // With less, a queue at one interface could keep frames from all others.
+        let _ = frame_batch::widen(socket.as_fd(), QUEUES);
+        stamp::settle().map_err(failed("switch on receive stamps"))?;
+        Ok(Self {
+            ring,
+            socket,
+            outbox: Outbox::new(FrameBatch::new(TURN), TURN),
+            pool,
+            due: Due::default(),
+            direction_of: by_interface(&interfaces),
+            directions,
+            wires,
+            whole: Whole::default(),
+            awake_ns: now_ns,
+        })
+    }
+
+    /// Forwards for as long as somebody may give orders.
+    pub fn run(mut self, pace: &mut Pace, ends: &Ends) -> Result<(), Failure> {
+        loop {
+            let now_ns = clock::monotonic_ns();
+            pace.keep(now_ns);
+            let waited_ns = self.due.next_ns();
+            let (taken, first_ns) = self.receive(now_ns);
+            self.note_pause(now_ns, waited_ns.into_iter().chain(first_ns).min());
+            let sent = self.send();
+            match ends.orders.try_recv() {
+                Ok(order) => self.obey(order, ends),
+                Err(mpsc::TryRecvError::Disconnected) => return Ok(()),
+                Err(mpsc::TryRecvError::Empty) if taken + sent == 0 => self.wait(pace, ends)?,
+                Err(mpsc::TryRecvError::Empty) => self.awake_ns = now_ns,
+            }
+        }
+    }
+
+    fn wait(&mut self, pace: &mut Pace, ends: &Ends) -> Result<(), Failure> {
+        self.awake_ns = clock::monotonic_ns();
+        let failed = |error: io::Error| Failure::new("wait for frames", error);
+        let on = [self.ring.fd(), ends.wake.as_fd()];
+        if pace.wait(self.awake_ns, self.due.next_ns(), on).map_err(failed)? {
+            pipe::read_some(ends.wake.as_fd(), &mut [0; 64]).map_err(failed)?;
+        }
+        Ok(())
+    }
+
+    /// Takes frames that have come: how many, and when the first one came.
+    fn receive(&mut self, now_ns: i64) -> (usize, Option<i64>) {
+        // Stamps are of a clock that may be set while frames are under way.
+        let mut ahead_ns = None;
+        let mut first_ns = None;
+        let Self { ring, directions, wires, direction_of, pool, due, whole, .. } = self;
+        let taken = ring.drain_whole(TURN, |passing| {
+            let captured = passing.captured;
+            let ahead_ns =
+                *ahead_ns.get_or_insert_with(|| clock::realtime_ns() - clock::monotonic_ns());
+            let arrival_ns = (captured.time_ns - ahead_ns).min(now_ns);
+            first_ns.get_or_insert(arrival_ns);
+            let number = direction_of.get(captured.interface as usize).copied();
+            let Some(number) = number.filter(|&number| number != NO_DIRECTION) else {
+                whole.unknown_port += 1;
+                return;
+            };
+            let direction = &mut directions[number as usize];
+            let counts = &mut direction.counts;
+            counts.entered.add(length(&passing), captured.time_ns);
+            if !fits(&passing, direction.longest) {
+                counts.dropped.oversize += 1;
+                return;
+            }
+            wires[direction.wire].learn(captured.data, number);
+            match passing.vlan {
+                None => direction.enter(arrival_ns, &[captured.data], pool, due),
+                Some(tag) => {
+                    let (addresses, rest) = captured.data.split_at(HEADER - 2);
+                    direction.enter(arrival_ns, &[addresses, &tag, rest], pool, due);
+                }
+            }
+        });
+        (taken, first_ns)
+    }
+
+    /// Sends what is due, a batch at most; returns how much there was to do.
+    fn send(&mut self) -> usize {
+        let now_ns = clock::monotonic_ns();
+        let Self { directions, wires, pool, due, outbox, .. } = self;
+        let mut done = 0;
+        while done < TURN
+            && let Some((due_ns, what)) = due.pop(now_ns)
+        {
+            done += 1;
+            match what {
+                What::Advance { direction } => {
+                    directions[direction as usize].advance(due_ns, now_ns, pool, due);
+                }
+                What::Send { slot, direction, copies } => {
+                    let wire = &wires[directions[direction as usize].wire];
+                    for _ in 0..copies {
+                        let ports = wire.towards(pool.frame(slot), direction);
+                        let interfaces = ports.map(|port| directions[port as usize].interface);
+                        outbox.add(slot, direction, due_ns, interfaces);
+                    }
+                    outbox.release(slot, direction);
+                }
+            }
+        }
+        if done > 0 {
+            outbox.flush(self.socket.as_fd(), directions, pool);
+        }
+        done
+    }
+
+    fn note_pause(&mut self, now_ns: i64, waited_ns: Option<i64>) {
+        let Some(waited_ns) = waited_ns else { return };
+        let paused_ns = now_ns - waited_ns.max(self.awake_ns);
+        if paused_ns > PAUSE_NS {
+            self.whole.pauses += 1;
+            self.whole.longest_pause_ns = self.whole.longest_pause_ns.max(paused_ns);
+        }
+    }
+
+    fn obey(&mut self, order: Order, ends: &Ends) {
+        let answer = match order {
+            Order::Change { direction, conditions } => {
+                let now_ns = clock::monotonic_ns();
+                self.directions[direction].change(*conditions, now_ns, &mut self.due);
+                return;
+            }
+            Order::Read { direction, reset } => {
+                let direction = &mut self.directions[direction];
+                let snapshot = direction.snapshot();
+                if reset {
+                    direction.counts = super::counts::Counts::default();
+                }
+                Answer::Direction(Box::new(snapshot))
+            }
+            Order::ReadWhole { reset } => {
+                // Read, the kernel's counter begins anew.
+                self.whole.dropped_ring += u64::from(self.ring.dropped().unwrap_or(0));
+                let (whole, fullness) = (self.whole, self.pool.fullness());
+                if reset {
+                    self.whole = Whole::default();
+                    self.pool.reset();
+                }
+                Answer::Whole(whole, fullness)
+            }
+        };
+        // Who asked may have ended: then so does this loop, in a moment.
+        let _ = ends.answers.send(answer);
+    }
+}
+
+/// The frame's length as a cable would see it.
+fn length(passing: &Passing) -> usize {
+    passing.captured.original as usize + passing.vlan.map_or(0, |tag| tag.len())
+}
+
+/// Whether a cable carries the frame as it is.
+fn fits(passing: &Passing, longest: usize) -> bool {
+    let data = passing.captured.data;
+    let tagged = passing.vlan.is_some()
+        || matches!(data.get(HEADER - 2..HEADER), Some([0x81, 0x00] | [0x88, 0xa8]));
+    let longest = longest + if tagged { TAG } else { 0 };
+    let whole = passing.captured.original as usize == data.len();
+    whole && passing.finished && (HEADER..=longest).contains(&length(passing))
+}
+
+fn by_interface(interfaces: &[u32]) -> Vec<u32> {
+    let most = interfaces.iter().max().map_or(0, |&most| most as usize + 1);
+    let mut found = vec![NO_DIRECTION; most];
+    for (number, &interface) in (0..).zip(interfaces) {
+        found[interface as usize] = number;
+    }
+    found
+}

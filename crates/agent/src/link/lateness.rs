@@ -1,0 +1,124 @@
+//! How late frames were sent, as a histogram whose buckets are within 3 % of their values.
+
+/// Buckets for each doubling.
+const STEPS: usize = 32;
+const STEP_BITS: u32 = STEPS.trailing_zeros();
+/// Later than 2^36 ns, over a minute, is as late as that.
+const DOUBLINGS: usize = 37 - STEP_BITS as usize;
+
+/// Lateness of many frames, in ns.
+#[derive(Clone)]
+pub struct Lateness {
+    buckets: Box<[u32; STEPS * DOUBLINGS]>,
+    count: u64,
+    sum: i64,
+    min: i64,
+    max: i64,
+}
+
+/// What is reported of it; times are 0 where there was no frame.
+#[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize)]
+pub struct Summary {
+    pub count: u64,
+    pub mean_ns: i64,
+    pub min_ns: i64,
+    pub p50_ns: i64,
+    pub p99_ns: i64,
+    pub max_ns: i64,
+}
+
+impl Default for Lateness {
+    fn default() -> Self {
+        let buckets = Box::new([0; STEPS * DOUBLINGS]);
+        Self { buckets, count: 0, sum: 0, min: i64::MAX, max: i64::MIN }
+    }
+}
+
+impl Lateness {
+    pub fn record(&mut self, late_ns: i64) {
+        self.buckets[bucket(late_ns)] += 1;
+        self.count += 1;
+        self.sum += late_ns;
+        self.min = self.min.min(late_ns);
+        self.max = self.max.max(late_ns);
+    }
+
+    pub fn summary(&self) -> Summary {
+        if self.count == 0 {
+            return Summary::default();
+        }
+        Summary {
+            count: self.count,
+            mean_ns: self.sum / self.count.cast_signed(),
+            min_ns: self.min,
+            p50_ns: self.quantile(50),
+            p99_ns: self.quantile(99),
+            max_ns: self.max,
+        }
+    }
+
+    /// The middle of the bucket in which so many percent are reached.
+    fn quantile(&self, percent: u64) -> i64 {
+        let rank = (self.count * percent).div_ceil(100);
+        let mut seen = 0;
+        let found = self.buckets.iter().position(|&count| {
+            seen += u64::from(count);
+            seen >= rank
+        });
+        middle(found.unwrap_or(0)).clamp(self.min, self.max)
+    }
+}
+
+/// Values below `2 * STEPS` have a bucket each.
+fn bucket(late_ns: i64) -> usize {
+    let value = u64::try_from(late_ns).unwrap_or(0);
+    let shift = (u64::BITS - value.leading_zeros()).saturating_sub(STEP_BITS + 1);
+    let index = shift as usize * STEPS + (value >> shift) as usize;
+    index.min(STEPS * DOUBLINGS - 1)
+}
+
+fn middle(bucket: usize) -> i64 {
+    if bucket < 2 * STEPS {
+        return bucket as i64;
+    }
+    let shift = bucket / STEPS - 1;
+    let low = ((bucket - shift * STEPS) as i64) << shift;
+    low + (1 << shift) / 2
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_are_within_three_percent() {
+        let mut late = Lateness::default();
+        for value in 1..=100_000 {
+            late.record(value * 10);
+        }
+        let summary = late.summary();
+        assert_eq!((summary.count, summary.min_ns, summary.max_ns), (100_000, 10, 1_000_000));
+        assert_eq!(summary.mean_ns, 500_005);
+        for (found, exact) in [(summary.p50_ns, 500_000), (summary.p99_ns, 990_000)] {
+            assert!((found - exact).abs() * 100 <= exact * 3, "{found} for {exact}");
+        }
+    }
+
+    #[test]
+    fn every_value_lies_in_its_bucket() {
+        for value in (0..36).flat_map(|bits| [0, 1, 3].map(|more| (1_i64 << bits) + more)) {
+            let found = middle(bucket(value));
+            assert!((found - value).abs() * 32 <= value, "{found} for {value}");
+        }
+    }
+
+    #[test]
+    fn what_is_early_or_later_than_all_buckets_still_counts() {
+        let mut late = Lateness::default();
+        late.record(-5);
+        late.record(i64::MAX / 4);
+        let summary = late.summary();
+        assert_eq!((summary.min_ns, summary.max_ns), (-5, i64::MAX / 4));
+        assert_eq!(summary.p50_ns, 0);
+    }
+}

@@ -1,0 +1,73 @@
+//! The links of a host whose conditions this agent makes (docs/protocol.md, "Links").
+//!
+//! - [`supervisor`]: answers sessions; starts the engine, and takes the ports down when it has ended.
+//! - [`engine`]: the engine's process; takes orders and keeps the timeline beside the loop.
+//! - [`forward`]: the loop; [`direction`], [`wire`], [`pool`], [`due`], [`outbox`] are its parts.
+//! - [`pace`]: when the loop sleeps, when it spins.
+
+mod asked;
+mod counts;
+mod direction;
+mod due;
+mod engine;
+mod forward;
+mod lateness;
+mod orders;
+mod outbox;
+mod pace;
+mod plan;
+mod pool;
+mod request;
+mod supervisor;
+mod timeline;
+mod wire;
+
+use std::fs::File;
+
+use delaylab_os::links;
+use delaylab_proto::{Failure, Frame, Kind, Reply, read_frame, write_frame};
+use serde_json::Value;
+
+pub use plan::Links;
+pub use supervisor::Supervisor;
+
+use crate::session::Session;
+
+/// Serves a request about links in a session: hands it to the supervisor, and back what that says.
+pub fn serve(request: Value, session: &mut Session) -> Result<Value, Failure> {
+    let Some(supervisor) = session.supervisor() else {
+        return Err(Failure::new("ask about links", "this agent carries none")
+            .fix("ask the agent `link.HOST` of a host with links that have conditions"));
+    };
+    send(supervisor, &request)?;
+    receive(supervisor)
+}
+
+/// Sends one request or reply to another process of the agent.
+fn send(to: &mut File, message: &impl serde::Serialize) -> Result<(), Failure> {
+    let bytes = serde_json::to_vec(message).map_err(|error| Failure::new("ask", error))?;
+    write_frame(to, &Frame::new(Kind::Message, bytes)).map_err(|error| Failure::new("ask", error))
+}
+
+/// Waits for the reply to a request.
+fn receive(from: &mut File) -> Result<Value, Failure> {
+    let what = "wait for an answer about links";
+    let frame = read_frame(from).map_err(|error| Failure::new(what, error))?;
+    let frame = frame.ok_or_else(|| Failure::new(what, "the other process has ended"))?;
+    match serde_json::from_slice(&frame.payload).map_err(|error| Failure::new(what, error))? {
+        Reply::Done(value) | Reply::Event(value) => Ok(value),
+        Reply::Error(failure) => Err(failure),
+    }
+}
+
+/// Takes all ports up or down; goes on after an error and gives the first.
+fn set_ports(of: &Links, up: bool) -> Result<(), Failure> {
+    let word = if up { "bring up" } else { "take down" };
+    let mut result = Ok(());
+    for port in of.ports() {
+        let done = links::set_up(port, up)
+            .map_err(|error| Failure::new(format!("{word} the port {port}"), error));
+        result = result.and(done);
+    }
+    result
+}

@@ -1,0 +1,130 @@
+//! The links of a host, as the plan says them (docs/protocol.md, "Links").
+
+use std::collections::BTreeSet;
+
+use delaylab_proto::Failure;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::asked::Asked;
+use crate::mac::Mac;
+
+/// An Ethernet header, and the tag that a frame may carry beside it.
+pub const HEADER: usize = 14;
+pub const TAG: usize = 4;
+
+/// All links that one engine carries.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Links {
+    #[serde(default)]
+    pub seed: u64,
+    /// Whether to forward in real time, if this is allowed.
+    #[serde(default = "yes")]
+    pub realtime: bool,
+    /// The bound on the frames that are delayed at one time.
+    #[serde(default = "quarter_gigabyte")]
+    pub memory_bytes: u64,
+    pub links: Vec<Link>,
+    /// Changes over time, counted from the engine's start.
+    #[serde(default)]
+    pub timeline: Vec<Moment>,
+}
+
+/// One link: a cable between two ports, or what all of its ports share.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Link {
+    pub link: String,
+    #[serde(default = "ethernet_mtu")]
+    pub mtu: u32,
+    pub members: Vec<Member>,
+}
+
+/// One end of a link on this host.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Member {
+    /// The interface in this host's network.
+    pub port: String,
+    /// The node behind it; none behind an uplink.
+    #[serde(default)]
+    pub node: Option<String>,
+    /// Ethernet addresses that are known to be behind it.
+    #[serde(default)]
+    pub macs: Vec<Mac>,
+    /// What happens to the frames that come in by the port.
+    #[serde(default = "nothing")]
+    pub conditions: Value,
+}
+
+/// Changes at one moment of the timeline.
+#[derive(Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Moment {
+    pub at_ns: u64,
+    pub changes: Vec<Change>,
+}
+
+/// A change of the conditions of what one node sends on a link: what `set` names.
+#[derive(Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Change {
+    pub link: String,
+    pub node: String,
+    pub set: Value,
+}
+
+impl Links {
+    /// Whether all of this can be had; the kernel is not asked.
+    pub fn check(&self) -> Result<(), Failure> {
+        let mut ports = BTreeSet::new();
+        for link in &self.links {
+            let failed = |why: String| Failure::new(format!("make link {}", link.link), why);
+            if link.members.len() < 2 {
+                return Err(failed("it has fewer than two ports on its host".into()));
+            }
+            if !(68..=65_535).contains(&link.mtu) {
+                return Err(failed(format!("an MTU of {} bytes is not 68 to 65535", link.mtu)));
+            }
+            if let Some(twice) = link.members.iter().find(|member| !ports.insert(&member.port)) {
+                return Err(failed(format!("its port {} is another's, too", twice.port)));
+            }
+        }
+        if !self.timeline.is_sorted_by_key(|moment| moment.at_ns) {
+            return Err(Failure::new("read the timeline", "its moments are not in order"));
+        }
+        let mut asked = Asked::new(self)?;
+        for moment in &self.timeline {
+            asked.change(&moment.changes)?;
+        }
+        Ok(())
+    }
+
+    /// Every port's name, in the order of its direction.
+    pub fn ports(&self) -> impl Iterator<Item = &str> {
+        self.links.iter().flat_map(|link| &link.members).map(|member| member.port.as_str())
+    }
+
+    /// The longest frame that any of the links carries, from its Ethernet header on.
+    pub fn longest_frame(&self) -> usize {
+        let mtu = self.links.iter().map(|link| link.mtu).max().unwrap_or(0);
+        mtu as usize + HEADER + TAG
+    }
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn quarter_gigabyte() -> u64 {
+    256 << 20
+}
+
+fn ethernet_mtu() -> u32 {
+    1500
+}
+
+fn nothing() -> Value {
+    json!({})
+}

@@ -1,0 +1,98 @@
+//! To which of a link's ports a frame goes.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+/// Addresses that are learned on one link at most: a sender of made-up ones cannot fill the memory.
+const MOST_ADDRESSES: usize = 4096;
+
+/// An Ethernet address.
+type Address = [u8; 6];
+
+/// One link. Its ports are known by the numbers of their directions, which follow each other.
+pub struct Wire {
+    ports: Range<u32>,
+    known: HashMap<Address, u32>,
+}
+
+impl Wire {
+    /// With the addresses that are known to be behind ports.
+    pub fn new(ports: Range<u32>, known: impl Iterator<Item = (Address, u32)>) -> Self {
+        Self { ports, known: known.collect() }
+    }
+
+    fn is_cable(&self) -> bool {
+        self.ports.len() == 2
+    }
+
+    /// A frame came in by a port: who sent it is behind that port.
+    pub fn learn(&mut self, frame: &[u8], port: u32) {
+        if self.is_cable() {
+            return;
+        }
+        let Some(Ok(source)) = frame.get(6..12).map(Address::try_from) else { return };
+        let group = source[0] & 1 != 0;
+        if !group && (self.known.len() < MOST_ADDRESSES || self.known.contains_key(&source)) {
+            self.known.insert(source, port);
+        }
+    }
+
+    /// The ports that a frame leaves by which came in by `from`: of a cable the other end, else the
+    /// one with its destination behind it; all but `from` where that is not known, or a group.
+    pub fn towards(&self, frame: &[u8], from: u32) -> impl Iterator<Item = u32> + use<> {
+        let destination = frame.get(..6).and_then(|bytes| Address::try_from(bytes).ok());
+        let known = destination
+            .filter(|_| !self.is_cable())
+            .and_then(|destination| self.known.get(&destination).copied())
+            .filter(|&port| port != from);
+        let ports = known.map_or(self.ports.clone(), |port| port..port + 1);
+        ports.filter(move |&port| port != from)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frame(to: u8, from: u8) -> [u8; 14] {
+        let mut frame = [0; 14];
+        (frame[0], frame[5], frame[6], frame[11]) = (2, to, 2, from);
+        frame
+    }
+
+    fn towards(wire: &Wire, to: u8, from: u32) -> Vec<u32> {
+        wire.towards(&frame(to, 0), from).collect()
+    }
+
+    #[test]
+    fn a_cable_leads_to_its_other_end_whatever_the_address() {
+        let mut wire = Wire::new(4..6, [([2, 0, 0, 0, 0, 1], 4)].into_iter());
+        wire.learn(&frame(9, 2), 4);
+        assert_eq!((towards(&wire, 2, 4), towards(&wire, 1, 5)), (vec![5], vec![4]));
+    }
+
+    #[test]
+    fn a_shared_link_leads_to_who_is_known_and_else_to_all() {
+        let mut wire = Wire::new(0..3, [([2, 0, 0, 0, 0, 1], 1)].into_iter());
+        assert_eq!(towards(&wire, 1, 0), [1]);
+        assert_eq!(towards(&wire, 7, 0), [1, 2]);
+        wire.learn(&frame(1, 7), 2);
+        assert_eq!(towards(&wire, 7, 0), [2]);
+        wire.learn(&frame(1, 7), 1);
+        assert_eq!(towards(&wire, 7, 0), [1], "it has moved");
+        let mut group = frame(0, 0);
+        group[0] = 0xff;
+        assert_eq!(wire.towards(&group, 1).collect::<Vec<_>>(), [0, 2]);
+    }
+
+    #[test]
+    fn made_up_addresses_do_not_fill_the_memory() {
+        let mut wire = Wire::new(0..3, [].into_iter());
+        for number in 0..10_000_u32 {
+            let mut frame = frame(1, 0);
+            frame[8..12].copy_from_slice(&number.to_be_bytes());
+            wire.learn(&frame, 0);
+        }
+        assert_eq!(wire.known.len(), MOST_ADDRESSES);
+    }
+}

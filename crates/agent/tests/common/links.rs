@@ -1,0 +1,105 @@
+//! Plans of links with conditions, and what their engine says.
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use super::{Client, Process, assert_gone, build, connect, exec, fresh_dir};
+use std::os::unix::net::UnixStream;
+
+/// A lab of one host whose link `wan` joins nodes `n1`… with these conditions.
+pub struct Lab {
+    pub name: String,
+    pub dir: PathBuf,
+    pub fabric: Process,
+    /// What the keeper answered.
+    pub done: Value,
+}
+
+/// The plan of nodes on one link; each item is what its node's port says beside its name.
+pub fn plan(members: &[Value], more: &Value) -> Value {
+    let mut agents = vec![json!({"name": "host.h", "network": "new"})];
+    let mut operations = Vec::new();
+    let mut ports = Vec::new();
+    for (number, member) in (1..).zip(members) {
+        let (name, port) = (format!("node.n{number}"), format!("vif-n{number}"));
+        agents.push(json!({"name": name, "network": "new"}));
+        operations.push(json!({"do": "veth", "ends": [
+            {"in": "host.h", "name": port},
+            {"in": name, "name": "eth0", "mac": mac(number), "mtu": 1500}]}));
+        for address in [format!("10.9.0.{number}/24"), format!("fd09::{number}/64")] {
+            operations.push(json!({"do": "address", "in": name, "on": "eth0", "address": address}));
+        }
+        operations.push(json!({"do": "offloads", "in": name, "on": "eth0", "enabled": false}));
+        let mut entry = json!({"port": port, "node": format!("n{number}")});
+        merge(&mut entry, member);
+        ports.push(entry);
+    }
+    let mut links = json!({"seed": 1, "links": [{"link": "wan", "members": ports}]});
+    merge(&mut links, more);
+    agents.push(json!({"name": "link.h", "network": "host.h", "links": links}));
+    json!({"agents": agents, "operations": operations})
+}
+
+fn merge(into: &mut Value, more: &Value) {
+    for (key, value) in more.as_object().unwrap() {
+        into[key] = value.clone();
+    }
+}
+
+pub fn mac(number: usize) -> String {
+    format!("02:00:00:00:00:{number:02x}")
+}
+
+/// A member whose frames have these conditions.
+pub fn under(conditions: Value) -> Value {
+    json!({"conditions": conditions})
+}
+
+impl Lab {
+    pub fn up(name: &str, plan: &Value) -> Self {
+        let dir = fresh_dir();
+        let mut fabric = Process::start("fabric");
+        let end = fabric.client.call(&build(name, &dir, plan)).end;
+        assert!(end["error"].is_null(), "{end}");
+        Self { name: name.to_owned(), dir, fabric, done: end["done"].clone() }
+    }
+
+    pub fn client(&self, agent: &str) -> Client<UnixStream> {
+        connect(self.done["agents"][agent]["socket"].as_str().unwrap())
+    }
+
+    /// A request to the agent of the links: what it has done.
+    pub fn ask(&self, request: Value) -> Value {
+        let end = self.client("link.h").call(&request).end;
+        assert!(end["error"].is_null(), "{request}: {end}");
+        end["done"].clone()
+    }
+
+    pub fn links(&self) -> Value {
+        self.ask(json!({"op": "links"}))
+    }
+
+    /// Runs a command in a node; its output, all of it.
+    pub fn run(&self, node: &str, argv: &[&str]) -> String {
+        let answer = self.client(&format!("node.{node}")).call(&exec(argv));
+        answer.stdout()
+    }
+
+    /// Round trips in ms by ping(8), in the order of their replies.
+    pub fn ping(&self, node: &str, to: &str, count: usize, more: &[&str]) -> Vec<f64> {
+        let count = count.to_string();
+        let mut argv = vec!["ping", "-n", "-c", &count, "-i", "0.01", "-W", "1"];
+        argv.extend(more);
+        argv.push(to);
+        let said = self.run(node, &argv);
+        let times = said.lines().filter_map(|line| line.split_once("time=")?.1.split(' ').next());
+        times.map(|time| time.parse().unwrap()).collect()
+    }
+
+    /// Ends it; nothing of it is left.
+    pub fn down(self) {
+        assert_eq!(self.fabric.end(), Some(0));
+        assert_gone(&self.name, &self.dir);
+    }
+}

@@ -1,0 +1,176 @@
+//! Links with conditions in real namespaces: needs root, and ping(8).
+
+mod common;
+
+use std::time::{Duration, Instant};
+
+use common::links::{Lab, plan, under};
+use common::{Process, assert_gone, build, fresh_dir};
+use serde_json::{Value, json};
+
+#[test]
+fn each_direction_has_its_own_delay() {
+    let members = [under(json!({"delay_ns": 5_000_000})), under(json!({"delay_ns": 3_000_000}))];
+    let lab = Lab::up("cable", &plan(&members, &json!({})));
+    for (to, more) in [("10.9.0.2", [].as_slice()), ("fd09::2", &["-6"])] {
+        let times = lab.ping("n1", to, 20, more);
+        assert_eq!(times.len(), 20);
+        assert!(times.iter().all(|&time| time >= 8.0), "{times:?}");
+        assert!(times.iter().filter(|&&time| time < 8.5).count() > 10, "{times:?}");
+    }
+    let links = lab.links();
+    assert_eq!((&links["state"], &links["why"]), (&json!("running"), &json!(null)));
+    let [there, back] = links["directions"].as_array().unwrap().as_slice() else { panic!() };
+    assert_eq!((&there["node"], &there["asked"]), (&json!("n1"), &members[0]["conditions"]));
+    assert!(there["out"]["frames"].as_u64() >= Some(40), "{there}");
+    assert_eq!(there["in"], there["out"]);
+    assert_eq!(back["in"], back["out"]);
+    assert!(there["late"]["min_ns"].as_i64() >= Some(0), "{there}");
+    lab.down();
+}
+
+#[test]
+fn one_condition_is_changed_and_the_others_stay() {
+    let first =
+        under(json!({"delay_ns": 2_000_000, "loss": {"model": "independent", "share": 0.5}}));
+    let lab = Lab::up("change", &plan(&[first, json!({})], &json!({})));
+    let set = |changes: Value| json!({"op": "link-set", "changes": changes});
+    let done = lab.ask(set(json!([{"link": "wan", "node": "n1", "set": {"delay_ns": 9_000_000}}])));
+    let expected = json!({"delay_ns": 9_000_000, "loss": {"model": "independent", "share": 0.5}});
+    assert_eq!(done["directions"][0]["asked"], expected);
+    let times = lab.ping("n1", "10.9.0.2", 60, &[]);
+    assert!((10..50).contains(&times.len()), "{}", times.len());
+    assert!(times.iter().all(|&time| time >= 9.0), "{times:?}");
+    lab.ask(set(json!([{"link": "wan", "node": "n1", "set": {"loss": null}}])));
+    assert_eq!(lab.ping("n1", "10.9.0.2", 20, &[]).len(), 20);
+
+    let good = json!({"link": "wan", "node": "n2", "set": {"delay_ns": 1}});
+    for (wrong, why) in [
+        (json!({"link": "wan", "node": "n1", "set": {"delay_ns": -1}}), "delay_ns"),
+        (json!({"link": "wan", "node": "n7", "set": {}}), "no such node"),
+        (json!({"link": "lan", "node": "n1", "set": {}}), "no such link"),
+        (json!({"link": "wan", "node": "n1", "set": {"colour": 1}}), "colour"),
+    ] {
+        let end = lab.client("link.h").call(&set(json!([good, wrong]))).end;
+        assert!(end["error"]["why"].as_str().unwrap().contains(why), "{end}");
+        assert_eq!(lab.links()["directions"][1]["asked"], json!({}));
+    }
+    let end = lab.client("node.n1").call(&json!({"op": "links"})).end;
+    assert_eq!(end["error"]["why"], "this agent carries none");
+    lab.down();
+}
+
+#[test]
+fn counts_begin_anew_when_they_are_reset_and_account_for_every_frame() {
+    let first = under(json!({"delay_ns": 1_000_000, "duplicate": 1.0,
+        "loss": {"model": "pattern", "runs": [3, 1]}}));
+    let lab = Lab::up("counts", &plan(&[first, json!({})], &json!({})));
+    // Address resolution and the kernel's own multicast come first.
+    lab.ping("n1", "10.9.0.2", 5, &[]);
+    let before = lab.ask(json!({"op": "links", "reset": true}));
+    lab.ping("n1", "10.9.0.2", 100, &[]);
+    let after = lab.links();
+    let way = &after["directions"][0];
+    let number = |at: &str| way.pointer(at).and_then(Value::as_u64).unwrap();
+    let (entered, left, lost) =
+        (number("/in/frames"), number("/out/frames"), number("/dropped/loss"));
+    assert!((100..110).contains(&entered), "{way}");
+    assert!((25..29).contains(&lost), "{way}");
+    assert_eq!(left, 2 * (entered - lost), "{way}");
+    assert_eq!(number("/duplicated"), entered - lost);
+    assert_eq!((number("/late/count"), number("/held")), (left, 0));
+    assert!(number("/first_in_ns") < number("/last_in_ns"));
+    assert!(number("/first_out_ns") >= number("/first_in_ns") + 1_000_000);
+    assert!(after["since_ns"].as_u64() >= before["now_ns"].as_u64());
+    assert_eq!(after["memory"]["used"], 0);
+    assert!(after["memory"]["peak"].as_u64() > Some(0), "{}", after["memory"]);
+    lab.down();
+}
+
+#[test]
+fn a_shared_link_reaches_all_and_what_is_for_one_reaches_no_other() {
+    let members = [under(json!({"delay_ns": 1_000_000})), json!({}), json!({})];
+    let lab = Lab::up("shared", &plan(&members, &json!({})));
+    for (from, to) in [("n1", "10.9.0.2"), ("n1", "10.9.0.3"), ("n3", "10.9.0.2")] {
+        assert_eq!(lab.ping(from, to, 5, &[]).len(), 5, "{from} to {to}");
+    }
+    let replies = lab.run("n1", &["ping", "-n", "-c", "2", "-i", "0.2", "ff02::1%eth0"]);
+    for answer in ["fd09::2", "fd09::3"] {
+        assert!(replies.contains(answer), "every node answers: {replies}");
+    }
+    let received = |node: &str| {
+        let said = lab.client(&format!("node.{node}")).call(&json!({"op": "counters"})).end;
+        said["done"]["interfaces"]["eth0"]["rx_packets"].as_u64().unwrap()
+    };
+    let before = received("n3");
+    assert_eq!(lab.ping("n1", "10.9.0.2", 200, &[]).len(), 200);
+    assert!(received("n3") - before < 20, "only multicast reaches n3");
+    lab.down();
+}
+
+#[test]
+fn the_host_s_own_stack_answers_nobody() {
+    let mut plan = plan(&[under(json!({"delay_ns": 5_000_000})), json!({})], &json!({}));
+    let native = json!([
+        {"do": "veth", "ends": [{"in": "host.h", "name": "vif-n9", "mac": "02:00:00:00:01:09"},
+                                {"in": "host.h", "name": "n9", "mac": "02:00:00:00:00:09"}]},
+        {"do": "address", "in": "host.h", "on": "n9", "address": "10.9.0.9/24"},
+        {"do": "offloads", "in": "host.h", "on": "n9", "enabled": false}]);
+    plan["operations"].as_array_mut().unwrap().extend(native.as_array().unwrap().clone());
+    let links = &mut plan["agents"].as_array_mut().unwrap().last_mut().unwrap()["links"]["links"];
+    let member = json!({"port": "vif-n9", "node": "n9", "conditions": {"delay_ns": 4_000_000}});
+    links[0]["members"].as_array_mut().unwrap().push(member);
+    let lab = Lab::up("native", &plan);
+    let times = lab.ping("n1", "10.9.0.9", 10, &[]);
+    assert_eq!(times.len(), 10);
+    assert!(times.iter().all(|&time| time >= 9.0), "no answer past the link: {times:?}");
+    let neighbour = lab.run("n1", &["ip", "neigh", "show", "10.9.0.9"]);
+    assert!(neighbour.contains("02:00:00:00:00:09"), "{neighbour}");
+    assert_eq!(lab.links()["unknown_port"], 0);
+    lab.down();
+}
+
+#[test]
+fn a_timeline_changes_conditions_and_starts_anew_when_asked() {
+    let change = |ms: u64, delay_ms: u64| {
+        json!({"at_ns": ms * 1_000_000, "changes": [
+            {"link": "wan", "node": "n1", "set": {"delay_ns": delay_ms * 1_000_000}}]})
+    };
+    let more = json!({"timeline": [change(0, 4), change(400, 1)]});
+    let lab = Lab::up("timeline", &plan(&[json!({}), json!({})], &more));
+    let delay = || lab.links()["directions"][0]["asked"]["delay_ns"].as_u64();
+    let reaches = |wanted: u64| {
+        let deadline = Instant::now() + Duration::from_secs(5);
+        while delay() != Some(wanted) {
+            assert!(Instant::now() < deadline, "{:?} is not {wanted}", delay());
+        }
+    };
+    reaches(1_000_000);
+    lab.ask(json!({"op": "link-timeline"}));
+    reaches(4_000_000);
+    assert!(lab.ping("n1", "10.9.0.2", 5, &[]).iter().all(|&time| time >= 4.0));
+    reaches(1_000_000);
+    lab.down();
+}
+
+#[test]
+fn plans_that_cannot_be_are_refused_before_anything_is_made() {
+    let cases = [
+        (plan(&[under(json!({"delay_ns": -1})), json!({})], &json!({})), "set link wan of n1"),
+        (plan(&[json!({})], &json!({})), "make link wan"),
+        (plan(&[json!({"port": "vif-n2"}), json!({})], &json!({})), "make link wan"),
+        (
+            plan(&[json!({"port": "vif-n7"}), json!({})], &json!({})),
+            "use interface vif-n7 in link.h",
+        ),
+        (plan(&[json!({}), json!({})], &json!({"memory_bytes": 1000})), "make the memory of links"),
+    ];
+    for (plan, what) in cases {
+        let dir = fresh_dir();
+        let mut fabric = Process::start("fabric");
+        let end = fabric.client.call(&build("refused", &dir, &plan)).end;
+        assert_eq!(end["error"]["what"], what, "{end}");
+        assert_eq!(fabric.end(), Some(1));
+        assert_gone("refused", &dir);
+    }
+}

@@ -1,0 +1,168 @@
+//! What conditions may say.
+
+use crate::steps::Steps;
+use crate::{Conditions, Discipline, Distribution, Jitter, Loss, Queue, Rate, Reorder, Trace};
+
+/// The longest time a condition may name: an hour.
+const LONGEST_NS: i64 = 3_600_000_000_000;
+/// The longest trace: 31 days.
+const LONGEST_TRACE_NS: i64 = 31 * 24 * LONGEST_NS;
+/// The fastest link: 1 Tbit/s.
+const FASTEST_BPS: u64 = 1_000_000_000_000;
+/// The most framing a frame can have.
+const LARGEST_FRAMING: u32 = 65_536;
+/// How far from its mean a table may say a frame lies, in spreads.
+const FARTHEST: f64 = 1000.0;
+
+type Check = Result<(), String>;
+
+impl Conditions {
+    /// Whether these can be had. The error is one line that names the condition.
+    pub fn check(&self) -> Result<(), String> {
+        time("delay_ns", self.delay_ns)?;
+        share("duplicate", self.duplicate)?;
+        share("corrupt", self.corrupt)?;
+        self.jitter.as_ref().map_or(Ok(()), jitter)?;
+        self.loss.as_ref().map_or(Ok(()), loss)?;
+        self.reorder.as_ref().map_or(Ok(()), reorder)?;
+        self.rate.as_ref().map_or(Ok(()), rate)?;
+        self.queue.as_ref().map_or(Ok(()), queue)?;
+        self.trace.as_ref().map_or(Ok(()), trace)
+    }
+}
+
+fn jitter(jitter: &Jitter) -> Check {
+    time("jitter.spread_ns", jitter.spread_ns)?;
+    correlation("jitter.correlation", jitter.correlation)?;
+    let Distribution::Table(table) = &jitter.distribution else { return Ok(()) };
+    ensure(!table.is_empty(), || "jitter.distribution: the table is empty".into())?;
+    ensure(table.iter().all(|x| x.abs() <= FARTHEST), || {
+        format!("jitter.distribution: the table has a value beyond ±{FARTHEST} spreads")
+    })
+}
+
+fn loss(loss: &Loss) -> Check {
+    match loss {
+        Loss::Independent { share: lost, correlation: rho } => {
+            share("loss.share", *lost)?;
+            correlation("loss.correlation", *rho)
+        }
+        Loss::GilbertElliott { to_bad, to_good, lost_in_bad, lost_in_good } => {
+            share("loss.to_bad", *to_bad)?;
+            share("loss.to_good", *to_good)?;
+            share("loss.lost_in_bad", *lost_in_bad)?;
+            share("loss.lost_in_good", *lost_in_good)
+        }
+        Loss::Pattern { runs } => {
+            ensure(runs.len().is_multiple_of(2), || {
+                "loss.runs: needs pairs of counts, kept and lost".into()
+            })?;
+            ensure(runs.iter().any(|&run| run > 0), || "loss.runs: names no frame".into())
+        }
+    }
+}
+
+fn reorder(reorder: &Reorder) -> Check {
+    share("reorder.share", reorder.share)?;
+    correlation("reorder.correlation", reorder.correlation)?;
+    ensure(reorder.gap > 0, || "reorder.gap: 0 is no gap, 1 is the least".into())
+}
+
+fn rate(rate: &Rate) -> Check {
+    speed("rate.bps", rate.bps)?;
+    ensure(rate.bps > 0, || "rate.bps: nothing passes at a rate of 0".into())?;
+    ensure(rate.overhead_bytes.max(rate.minimum_bytes) <= LARGEST_FRAMING, || {
+        format!("rate: overhead_bytes and minimum_bytes are at most {LARGEST_FRAMING}")
+    })
+}
+
+fn queue(queue: &Queue) -> Check {
+    ensure(queue.packets.is_none() || queue.bytes.is_none(), || {
+        "queue: give packets or bytes, not both".into()
+    })?;
+    match queue.discipline {
+        Discipline::DropTail => Ok(()),
+        Discipline::Codel { target_ns, interval_ns } => {
+            positive("queue.discipline.target_ns", target_ns)?;
+            positive("queue.discipline.interval_ns", interval_ns)
+        }
+        Discipline::Red { min_bytes, max_bytes, probability, weight } => {
+            ensure(min_bytes < max_bytes, || {
+                "queue.discipline: min_bytes has to be less than max_bytes".into()
+            })?;
+            share("queue.discipline.probability", probability)?;
+            share("queue.discipline.weight", weight)
+        }
+    }
+}
+
+fn trace(trace: &Trace) -> Check {
+    match trace {
+        Trace::Rate { points, period_ns } => {
+            steps(points.iter().map(|p| p.0), *period_ns)?;
+            points.iter().try_for_each(|p| speed("trace.points", p.1))?;
+            let steps = Steps::new(0, points.clone(), *period_ns);
+            ensure(steps.mean_rate(steps.round().as_ref()) > 0, || {
+                "trace.points: in the long run nothing passes".into()
+            })
+        }
+        Trace::Delay { points, period_ns } => {
+            steps(points.iter().map(|p| p.0), *period_ns)?;
+            points.iter().try_for_each(|p| time("trace.points", p.1))
+        }
+        Trace::Opportunities { at_ns, period_ns, bytes } => {
+            ensure(*bytes > 0, || "trace.bytes: nothing passes".into())?;
+            positive("trace.period_ns", *period_ns)?;
+            length(*period_ns)?;
+            ensure(!at_ns.is_empty(), || "trace.at_ns: is empty".into())?;
+            ensure(at_ns.is_sorted(), || "trace.at_ns: goes back in time".into())?;
+            ensure(at_ns[0] >= 0 && at_ns[at_ns.len() - 1] <= *period_ns, || {
+                "trace.at_ns: has to lie between 0 and period_ns".into()
+            })
+        }
+    }
+}
+
+/// The times of a trace's points.
+fn steps(mut at_ns: impl Iterator<Item = i64>, period_ns: Option<i64>) -> Check {
+    ensure(at_ns.next() == Some(0), || "trace.points: the first has to be at 0".into())?;
+    let mut last = 0;
+    for at in at_ns {
+        ensure(at > last, || format!("trace.points: {at} ns does not follow {last} ns"))?;
+        last = at;
+    }
+    length(period_ns.unwrap_or(last))?;
+    ensure(period_ns.is_none_or(|period| period > last), || {
+        format!("trace.period_ns: has to be more than the last point's {last} ns")
+    })
+}
+
+fn length(ns: i64) -> Check {
+    ensure(ns <= LONGEST_TRACE_NS, || "trace: is longer than 31 days".into())
+}
+
+fn share(name: &str, value: f64) -> Check {
+    ensure((0.0..=1.0).contains(&value), || format!("{name}: {value} is not between 0 and 1"))
+}
+
+fn correlation(name: &str, value: f64) -> Check {
+    ensure((0.0..1.0).contains(&value), || {
+        format!("{name}: {value} is not between 0 and 1, 1 itself left out")
+    })
+}
+
+fn time(name: &str, ns: i64) -> Check {
+    ensure((0..=LONGEST_NS).contains(&ns), || format!("{name}: {ns} is not between 0 and an hour"))
+}
+
+fn positive(name: &str, ns: i64) -> Check {
+    ensure(ns > 0, || format!("{name}: {ns} is not more than 0"))
+}
+
+fn speed(name: &str, bps: u64) -> Check {
+    ensure(bps <= FASTEST_BPS, || format!("{name}: {bps} bit/s is more than 1 Tbit/s"))
+}
+
+fn ensure(holds: bool, otherwise: impl FnOnce() -> String) -> Check {
+    if holds { Ok(()) } else { Err(otherwise()) }
+}

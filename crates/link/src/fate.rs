@@ -1,0 +1,103 @@
+//! What chance decides about a frame. Everything is drawn when the frame arrives, whatever else
+//! becomes of it, so that the n-th frame draws the same under any other conditions.
+
+use crate::chance::{Chance, Stream};
+use crate::jitter::Jitters;
+use crate::loss::Losses;
+use crate::{Conditions, Reorder};
+
+/// What chance decided about one frame.
+#[derive(Clone, Copy)]
+pub(crate) struct Fate {
+    pub(crate) lost: bool,
+    pub(crate) copies: u8,
+    pub(crate) corrupt: Option<u64>,
+    pub(crate) reordered: bool,
+    pub(crate) jitter_ns: i64,
+}
+
+impl Fate {
+    /// A frame to which nothing happens.
+    pub(crate) const PLAIN: Fate =
+        Fate { lost: false, copies: 1, corrupt: None, reordered: false, jitter_ns: 0 };
+}
+
+/// The random conditions of one direction, each with its own stream.
+pub(crate) struct Fates {
+    losses: Losses,
+    duplicates: Chance,
+    corruptions: Chance,
+    overtaking: Chance,
+    /// Frames since one overtook.
+    in_order: u32,
+    jitters: Jitters,
+    plain: bool,
+}
+
+impl Fates {
+    pub(crate) fn new(mut stream: impl FnMut() -> Stream, conditions: &Conditions) -> Self {
+        let mut fates = Fates {
+            losses: Losses::new(stream()),
+            duplicates: Chance::new(stream()),
+            corruptions: Chance::new(stream()),
+            overtaking: Chance::new(stream()),
+            in_order: 0,
+            jitters: Jitters::new(stream()),
+            plain: true,
+        };
+        fates.set(conditions);
+        fates
+    }
+
+    /// From `before` to `after`: what is the same in both goes on undisturbed.
+    pub(crate) fn change(&mut self, before: &Conditions, after: &Conditions) {
+        if before.loss != after.loss {
+            self.losses.restart_pattern();
+        }
+        self.set(after);
+    }
+
+    fn set(&mut self, conditions: &Conditions) {
+        self.jitters.set(conditions.jitter.as_ref());
+        self.plain = conditions.jitter.is_none()
+            && conditions.loss.is_none()
+            && conditions.reorder.is_none()
+            && conditions.duplicate == 0.0
+            && conditions.corrupt == 0.0;
+    }
+
+    /// The fate of the frame that arrives next.
+    pub(crate) fn draw(&mut self, conditions: &Conditions) -> Fate {
+        if self.plain {
+            return Fate::PLAIN;
+        }
+        let twice = happens(&mut self.duplicates, conditions.duplicate);
+        Fate {
+            lost: conditions.loss.as_ref().is_some_and(|loss| self.losses.next(loss)),
+            copies: 1 + u8::from(twice),
+            corrupt: self.corrupts(conditions.corrupt),
+            reordered: conditions.reorder.as_ref().is_some_and(|reorder| self.overtakes(reorder)),
+            jitter_ns: self.jitters.next_ns(),
+        }
+    }
+
+    /// The bit is drawn of whole frames too, so that another share finds the stream alike.
+    fn corrupts(&mut self, share: f64) -> Option<u64> {
+        let corrupt = happens(&mut self.corruptions, share);
+        let bit = if share > 0.0 { self.corruptions.number() } else { 0 };
+        corrupt.then_some(bit)
+    }
+
+    fn overtakes(&mut self, reorder: &Reorder) -> bool {
+        let candidate = self.in_order >= reorder.gap - 1;
+        let overtakes =
+            candidate && self.overtaking.happens_again(reorder.share, reorder.correlation);
+        self.in_order = if overtakes { 0 } else { self.in_order.saturating_add(1) };
+        overtakes
+    }
+}
+
+/// Nothing is drawn for what is not asked.
+fn happens(chance: &mut Chance, share: f64) -> bool {
+    share > 0.0 && chance.happens(share)
+}

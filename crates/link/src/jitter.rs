@@ -1,0 +1,129 @@
+//! The random part of the delay.
+//!
+//! Each frame draws a normal score; scores of successive frames follow a first-order
+//! autoregression that keeps them standard normal, and the distribution's quantile function makes
+//! a value of the score. So the distribution is the same whatever the correlation.
+
+use std::f64::consts::{FRAC_1_SQRT_2, PI};
+
+use rand_distr::{Distribution as _, StandardNormal};
+
+use crate::chance::Stream;
+use crate::{Distribution, Jitter};
+
+/// Pareto's distribution with shape 3 and least value 1 is cut where netem's table ends.
+const CUT: f64 = 4.5;
+/// The mean of that: 3/2 less the integral of x⁻³ from the cut on.
+const PARETO_MEAN: f64 = 1.5 - 0.5 / (CUT * CUT);
+/// Its variance: the second moment is 3 less the integral of 2x⁻² from the cut on.
+const PARETO_VARIANCE: f64 = 3.0 - 2.0 / CUT - PARETO_MEAN * PARETO_MEAN;
+/// The standard deviation of a quarter of a score and three quarters of its Pareto value, found
+/// by numeric integration (`tests::scales`).
+const MIX_DEVIATION: f64 = 0.967_684;
+
+/// The jitter of one direction.
+pub(crate) struct Jitters {
+    stream: Stream,
+    score: Option<f64>,
+    asked: Option<Asked>,
+}
+
+/// Jitter with what is the same for every frame reckoned once.
+struct Asked {
+    jitter: Jitter,
+    /// How much of a score is the last one's, and how much is new.
+    kept: f64,
+    new: f64,
+    /// One over the standard deviation of what [`pareto`] gives.
+    pareto: f64,
+}
+
+impl Jitters {
+    pub(crate) fn new(stream: Stream) -> Self {
+        Jitters { stream, score: None, asked: None }
+    }
+
+    /// Other jitter from now on; the last score stays.
+    pub(crate) fn set(&mut self, jitter: Option<&Jitter>) {
+        self.asked = jitter.filter(|jitter| jitter.spread_ns > 0).map(|jitter| {
+            // Scores of this correlation have the rank correlation that is asked (Pearson 1907).
+            let kept = 2.0 * libm::sin(PI * jitter.correlation / 6.0);
+            Asked {
+                jitter: jitter.clone(),
+                kept,
+                new: libm::sqrt(1.0 - kept * kept),
+                pareto: 1.0 / libm::sqrt(PARETO_VARIANCE),
+            }
+        });
+    }
+
+    /// What the next frame waits beyond the delay, in nanoseconds; often negative.
+    pub(crate) fn next_ns(&mut self) -> i64 {
+        let Some(asked) = &self.asked else { return 0 };
+        let drawn: f64 = StandardNormal.sample(&mut self.stream);
+        let score = match self.score {
+            Some(last) => asked.kept * last + asked.new * drawn,
+            None => drawn,
+        };
+        self.score = Some(score);
+        (asked.jitter.spread_ns as f64 * asked.value(score)).round() as i64
+    }
+}
+
+impl Asked {
+    /// The value at a score, in spreads.
+    fn value(&self, score: f64) -> f64 {
+        match &self.jitter.distribution {
+            Distribution::Uniform => libm::erf(score * FRAC_1_SQRT_2),
+            Distribution::Normal => score,
+            Distribution::Pareto => pareto(score) * self.pareto,
+            Distribution::ParetoNormal => mix(score, self.pareto) / MIX_DEVIATION,
+            Distribution::Table(table) => {
+                let at = (1.0 - above(score)) * table.len() as f64;
+                table[(at as usize).min(table.len() - 1)]
+            }
+        }
+    }
+}
+
+/// The probability of a greater score.
+fn above(score: f64) -> f64 {
+    libm::erfc(score * FRAC_1_SQRT_2) / 2.0
+}
+
+/// The value of the cut Pareto distribution at a score, less its mean.
+fn pareto(score: f64) -> f64 {
+    (1.0 / libm::cbrt(above(score))).min(CUT) - PARETO_MEAN
+}
+
+fn mix(score: f64, pareto_scale: f64) -> f64 {
+    0.25 * score + 0.75 * pareto(score) * pareto_scale
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Mean and standard deviation of a function of the score.
+    fn moments(value: impl Fn(f64) -> f64) -> (f64, f64) {
+        const STEP: f64 = 1e-4;
+        let steps = (-120_000..=120_000).map(|i| f64::from(i) * STEP);
+        let (mut mean, mut square) = (0.0, 0.0);
+        for score in steps {
+            let weight = libm::exp(-score * score / 2.0) / libm::sqrt(2.0 * PI) * STEP;
+            mean += weight * value(score);
+            square += weight * value(score) * value(score);
+        }
+        (mean, libm::sqrt(square - mean * mean))
+    }
+
+    #[test]
+    fn scales() {
+        let scale = 1.0 / libm::sqrt(PARETO_VARIANCE);
+        let (mean, deviation) = moments(|score| pareto(score) * scale);
+        assert!(mean.abs() < 1e-6 && (deviation - 1.0).abs() < 1e-6, "{mean} {deviation}");
+        let (mean, deviation) = moments(|score| mix(score, scale));
+        assert!(mean.abs() < 1e-6, "{mean}");
+        assert!((deviation - MIX_DEVIATION).abs() < 1e-6, "{deviation}");
+    }
+}

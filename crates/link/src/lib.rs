@@ -1,0 +1,28 @@
+//! What a link does to its frames: a frame, a time and a seeded random stream in, deliveries
+//! and drops out. No I/O and no clock; a [`Pipe`] is one direction of a link.
+//!
+//! `docs/links.md` says how each condition is defined.
+
+mod chance;
+mod check;
+mod codel;
+mod conditions;
+mod fate;
+mod jitter;
+mod loss;
+mod merge;
+mod opportunities;
+mod pipe;
+mod queue;
+mod red;
+mod server;
+mod sink;
+mod steps;
+
+pub use conditions::{
+    Conditions, Discipline, Distribution, Jitter, Loss, Queue, Rate, Reorder, Trace,
+};
+pub use merge::merge;
+pub use pipe::Pipe;
+pub use queue::Limit;
+pub use sink::{Delivery, Reason, Sink};

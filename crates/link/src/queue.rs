@@ -1,0 +1,153 @@
+//! Frames that wait for the rate.
+
+use std::collections::VecDeque;
+
+use crate::chance::Stream;
+use crate::codel::{Codel, Target};
+use crate::fate::Fate;
+use crate::red::{Limits, Red};
+use crate::server::Server;
+use crate::{Conditions, Discipline, Reason, Sink, Trace};
+
+/// Without a queue of its own a rate has one for what arrives within the round trip, or this.
+const SHORTEST_ROUND_TRIP_NS: i64 = 10_000_000;
+/// And at least for these frames.
+const FEWEST_FRAMES: u64 = 10;
+const FULL_FRAME_BYTES: u64 = 1514;
+/// The same with Ethernet's framing, in bits: what RED reckons idle time in.
+const FULL_FRAME_BITS: f64 = 1538.0 * 8.0;
+
+/// How much may wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// So many frames.
+    Packets(u64),
+    /// So many bytes, counted from the Ethernet headers on.
+    Bytes(u64),
+}
+
+/// A frame that waits.
+#[derive(Clone, Copy)]
+pub(crate) struct Waiting<T> {
+    pub(crate) frame: T,
+    pub(crate) arrival_ns: i64,
+    pub(crate) bytes: u32,
+    pub(crate) fate: Fate,
+}
+
+/// The queue and what its disciplines remember.
+pub(crate) struct Backlog<T> {
+    frames: VecDeque<Waiting<T>>,
+    bytes: u64,
+    limit: Limit,
+    discipline: Discipline,
+    codel: Codel,
+    red: Red,
+}
+
+impl<T: Copy> Backlog<T> {
+    pub(crate) fn new(stream: Stream) -> Self {
+        Backlog {
+            frames: VecDeque::new(),
+            bytes: 0,
+            limit: Limit::Packets(0),
+            discipline: Discipline::DropTail,
+            codel: Codel::default(),
+            red: Red::new(stream),
+        }
+    }
+
+    /// Other limits from now on; what waits is kept, even beyond them.
+    pub(crate) fn set(&mut self, conditions: &Conditions, server: &Server) {
+        self.limit = limit(conditions, server.mean_bps().unwrap_or(0));
+        self.discipline =
+            conditions.queue.as_ref().map(|queue| queue.discipline.clone()).unwrap_or_default();
+    }
+
+    pub(crate) fn first(&self) -> Option<&Waiting<T>> {
+        self.frames.front()
+    }
+
+    /// Frames and bytes.
+    pub(crate) fn size(&self) -> (usize, u64) {
+        (self.frames.len(), self.bytes)
+    }
+
+    /// Lets a frame wait, or drops it.
+    pub(crate) fn enter(&mut self, frame: Waiting<T>, server: &Server, sink: &mut impl Sink<T>) {
+        if self.drops_early(frame.arrival_ns, server) {
+            return sink.drop(frame.frame, Reason::Early);
+        }
+        let waits = !self.frames.is_empty() || server.start_ns(frame.arrival_ns) > frame.arrival_ns;
+        if waits && !self.has_room(frame.bytes) {
+            return sink.drop(frame.frame, Reason::Queue);
+        }
+        self.bytes += u64::from(frame.bytes);
+        self.frames.push_back(frame);
+    }
+
+    /// The frame that begins to leave now.
+    pub(crate) fn leave(&mut self, now_ns: i64, sink: &mut impl Sink<T>) -> Option<Waiting<T>> {
+        let (frames, bytes) = (&mut self.frames, &mut self.bytes);
+        let mut take = || {
+            let frame = frames.pop_front()?;
+            *bytes -= u64::from(frame.bytes);
+            Some((frame, now_ns - frame.arrival_ns, *bytes))
+        };
+        match self.discipline {
+            Discipline::Codel { target_ns, interval_ns } => {
+                let target = Target { target_ns, interval_ns };
+                let drop = |dropped: Waiting<T>| sink.drop(dropped.frame, Reason::Early);
+                self.codel.next(target, now_ns, take, drop)
+            }
+            Discipline::DropTail | Discipline::Red { .. } => take().map(|taken| taken.0),
+        }
+    }
+
+    fn drops_early(&mut self, arrival_ns: i64, server: &Server) -> bool {
+        let Discipline::Red { min_bytes, max_bytes, probability, weight } = self.discipline else {
+            return false;
+        };
+        let bps = server.mean_bps().unwrap_or(0) as f64;
+        let could_have_left = server.idle_ns(arrival_ns) as f64 * bps / 1e9 / FULL_FRAME_BITS;
+        let limits = Limits { min_bytes, max_bytes, probability, weight };
+        self.red.drops(&limits, self.bytes, could_have_left)
+    }
+
+    fn has_room(&self, bytes: u32) -> bool {
+        match self.limit {
+            Limit::Packets(most) => (self.frames.len() as u64) < most,
+            Limit::Bytes(most) => self.bytes + u64::from(bytes) <= most,
+        }
+    }
+}
+
+/// What may wait under these conditions.
+fn limit(conditions: &Conditions, bps: u64) -> Limit {
+    let asked = conditions.queue.as_ref();
+    match (asked.and_then(|queue| queue.packets), asked.and_then(|queue| queue.bytes)) {
+        (Some(packets), _) => Limit::Packets(packets),
+        (_, Some(bytes)) => Limit::Bytes(bytes),
+        (None, None) => {
+            let round_trip = (2 * longest_delay(conditions)).max(SHORTEST_ROUND_TRIP_NS);
+            let bytes = u128::from(bps) * round_trip as u128 / 8_000_000_000;
+            Limit::Bytes((bytes as u64).max(FEWEST_FRAMES * FULL_FRAME_BYTES))
+        }
+    }
+}
+
+fn longest_delay(conditions: &Conditions) -> i64 {
+    match &conditions.trace {
+        Some(Trace::Delay { points, .. }) => points.iter().map(|point| point.1).max().unwrap_or(0),
+        _ => conditions.delay_ns,
+    }
+}
+
+impl Conditions {
+    /// How much may wait, asked or by default: for the rate (a trace's mean), what arrives within
+    /// twice the delay or 10 ms, whichever is longer, but at least ten full frames. `None`
+    /// without a rate: nothing waits.
+    pub fn queue_limit(&self) -> Option<Limit> {
+        Server::new(self, 0).mean_bps().map(|bps| limit(self, bps))
+    }
+}

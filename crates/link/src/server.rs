@@ -1,0 +1,158 @@
+//! How fast frames leave: not at all held up, at a rate, at a rate that changes, or at
+//! opportunities. A frame's departure is known when it begins to leave.
+
+use crate::opportunities::Opportunities;
+use crate::steps::{Round, Steps};
+use crate::{Conditions, Rate, Trace};
+
+/// A rate is work per nanosecond: bits per second are bits times this per nanosecond.
+const WORK_OF_A_BIT: u64 = 1_000_000_000;
+
+/// What serves the queue.
+pub(crate) struct Server {
+    kind: Kind,
+    framing: Rate,
+    /// When the last frame has left.
+    free_ns: i64,
+    /// Work that a last, unfinished nanosecond has left over.
+    owed: u64,
+}
+
+enum Kind {
+    Open,
+    Rate(u64),
+    Trace(Steps<u64>, Option<Round>),
+    Opportunities(Opportunities),
+}
+
+impl Server {
+    pub(crate) fn new(conditions: &Conditions, epoch_ns: i64) -> Self {
+        Server {
+            kind: Kind::of(conditions, epoch_ns),
+            framing: framing(conditions),
+            free_ns: i64::MIN,
+            owed: 0,
+        }
+    }
+
+    /// From `before` to `after`. The frame that is leaving leaves as it began.
+    pub(crate) fn change(&mut self, before: &Conditions, after: &Conditions, now_ns: i64) {
+        self.framing = framing(after);
+        if served_by(before) == served_by(after) {
+            return;
+        }
+        self.kind = Kind::of(after, now_ns);
+        self.owed = 0;
+        if self.is_open() {
+            // What waited for a rate that is no more goes now.
+            self.free_ns = self.free_ns.min(now_ns);
+        }
+    }
+
+    /// Whether frames never wait.
+    pub(crate) fn is_open(&self) -> bool {
+        matches!(self.kind, Kind::Open)
+    }
+
+    /// When a frame that arrives then, with none before it, begins to leave.
+    pub(crate) fn start_ns(&self, arrival_ns: i64) -> i64 {
+        let start = arrival_ns.max(self.free_ns);
+        match &self.kind {
+            Kind::Opportunities(opportunities) => opportunities.start_ns(start),
+            _ => start,
+        }
+    }
+
+    /// Lets a frame leave from [`Server::start_ns`] on; when it has left, its copy too.
+    pub(crate) fn serve(&mut self, start_ns: i64, frame_bytes: u32, copies: u8) -> i64 {
+        if start_ns > self.free_ns {
+            self.owed = 0;
+        }
+        let framed = frame_bytes.saturating_add(self.framing.overhead_bytes);
+        let bytes = framed.max(self.framing.minimum_bytes);
+        let work = u64::from(bytes) * 8 * WORK_OF_A_BIT * u64::from(copies) + self.owed;
+        self.free_ns = match &mut self.kind {
+            Kind::Open => start_ns,
+            Kind::Rate(bps) => {
+                self.owed = work % *bps;
+                start_ns + (work / *bps) as i64
+            }
+            Kind::Trace(steps, round) => {
+                let (end_ns, owed) = finish(steps, round.as_ref(), start_ns, work);
+                self.owed = owed;
+                end_ns
+            }
+            Kind::Opportunities(opportunities) => {
+                opportunities.serve(start_ns, frame_bytes, copies)
+            }
+        };
+        self.free_ns
+    }
+
+    /// How long the server has been idle when a frame arrives then.
+    pub(crate) fn idle_ns(&self, arrival_ns: i64) -> i64 {
+        arrival_ns.saturating_sub(self.free_ns).max(0)
+    }
+
+    /// Bits per second, in the mean of one round of a trace.
+    pub(crate) fn mean_bps(&self) -> Option<u64> {
+        match &self.kind {
+            Kind::Open => None,
+            Kind::Rate(bps) => Some(*bps),
+            Kind::Trace(steps, round) => Some(steps.mean_rate(round.as_ref())),
+            Kind::Opportunities(opportunities) => Some(opportunities.mean_bps()),
+        }
+    }
+}
+
+impl Kind {
+    fn of(conditions: &Conditions, epoch_ns: i64) -> Self {
+        match (&conditions.trace, &conditions.rate) {
+            (Some(Trace::Rate { points, period_ns }), _) => {
+                let steps = Steps::new(epoch_ns, points.clone(), *period_ns);
+                let round = steps.round();
+                Kind::Trace(steps, round)
+            }
+            (Some(Trace::Opportunities { at_ns, period_ns, bytes }), _) => {
+                Kind::Opportunities(Opportunities::new(epoch_ns, at_ns.clone(), *period_ns, *bytes))
+            }
+            (_, Some(rate)) => Kind::Rate(rate.bps),
+            (_, None) => Kind::Open,
+        }
+    }
+}
+
+/// What decides how fast frames leave, apart from their framing: a trace, or else a rate.
+fn served_by(conditions: &Conditions) -> (Option<&Trace>, Option<u64>) {
+    match &conditions.trace {
+        Some(trace @ (Trace::Rate { .. } | Trace::Opportunities { .. })) => (Some(trace), None),
+        _ => (None, conditions.rate.as_ref().map(|rate| rate.bps)),
+    }
+}
+
+/// The framing that is asked, Ethernet's by default.
+fn framing(conditions: &Conditions) -> Rate {
+    conditions.rate.clone().unwrap_or(Rate::ethernet(0))
+}
+
+/// When work that begins then is done, and what of it the last nanosecond did not do.
+fn finish(steps: &Steps<u64>, round: Option<&Round>, start_ns: i64, mut work: u64) -> (i64, u64) {
+    let mut now = start_ns;
+    if let Some(round) = round {
+        // Whole rounds at once: a trace may pass next to nothing in each.
+        let rounds = u128::from(work.saturating_sub(1)) / round.sum;
+        work -= (rounds * round.sum) as u64;
+        now += rounds as i64 * round.period_ns;
+    }
+    loop {
+        let step = steps.at(now);
+        let length = step.until_ns.map_or(i64::MAX, |until| until - now);
+        let passed = step.value.saturating_mul(length as u64);
+        if work <= passed {
+            let taken = work.checked_div(step.value).unwrap_or(0);
+            return (now + taken as i64, work - taken * step.value);
+        }
+        work -= passed;
+        now += length;
+    }
+}

@@ -1,0 +1,195 @@
+//! A change of one condition leaves the others as they were, and loses nothing that waits.
+
+mod common;
+
+use common::{Frame, Kept, MS, conditions, drain, offer_all, run};
+use delaylab_link::{Pipe, Reason, merge};
+use serde_json::{Value, json};
+
+/// Every condition with two values that draw alike, so that what follows a change can be told
+/// beforehand: all as if the second had been there from the start.
+fn each() -> Vec<(&'static str, Value, Value)> {
+    vec![
+        ("delay_ns", json!(3 * MS), json!(4 * MS)),
+        (
+            "jitter",
+            json!({"spread_ns": MS, "correlation": 0.5}),
+            json!({"spread_ns": MS / 2, "correlation": 0.5, "distribution": "pareto"}),
+        ),
+        (
+            "loss",
+            json!({"model": "gilbert-elliott", "to_bad": 0.2, "to_good": 0.3}),
+            json!({"model": "gilbert-elliott", "to_bad": 0.2, "to_good": 0.3, "lost_in_bad": 0.5}),
+        ),
+        ("duplicate", json!(0.2), json!(0.4)),
+        ("corrupt", json!(0.2), json!(0.4)),
+        ("reorder", json!({"share": 0.2}), json!({"share": 0.4})),
+        ("rate", json!({"bps": 50_000_000}), json!({"bps": 70_000_000, "overhead_bytes": 0})),
+        ("queue", json!({"packets": 1}), json!({"bytes": 2500})),
+        (
+            "trace",
+            json!({"kind": "delay", "points": [[0, MS], [PERIOD / 2, 2 * MS]], "period_ns": PERIOD}),
+            json!({"kind": "delay", "points": [[0, 2 * MS], [PERIOD / 4, 0]], "period_ns": PERIOD}),
+        ),
+    ]
+}
+
+/// Bursts are this far from each other, so that each finds the link at rest.
+const PERIOD: i64 = 20 * MS;
+const BURST: u64 = 3;
+const BURSTS: u64 = 200;
+/// The first frame after the change.
+const CHANGED: u64 = BURSTS / 2 * BURST;
+
+fn bursts() -> Vec<(i64, u32)> {
+    let frame = |number: u64| ((number / BURST) as i64 * PERIOD + number as i64, 1000);
+    (0..BURSTS * BURST).map(frame).collect()
+}
+
+/// A run with a change between two bursts.
+fn run_changed(before: &Value, change: &Value) -> Kept {
+    let arrivals = bursts();
+    let (first, second) = arrivals.split_at(CHANGED as usize);
+    let mut pipe = Pipe::new(conditions(before), 7, 0);
+    let mut kept = Kept::default();
+    offer_all(&mut pipe, 0, first, &mut kept);
+    let now_ns = (CHANGED / BURST) as i64 * PERIOD;
+    pipe.advance(now_ns, &mut kept);
+    pipe.change(conditions(&merge(before, change)), now_ns);
+    offer_all(&mut pipe, CHANGED, second, &mut kept);
+    drain(&mut pipe, &mut kept);
+    kept
+}
+
+/// The part of a run before the change, or from it on.
+fn part(kept: &Kept, is_in: impl Fn(Frame) -> bool) -> Kept {
+    let mut part = kept.clone();
+    part.delivered.retain(|delivery| is_in(delivery.frame));
+    part.dropped.retain(|dropped| is_in(dropped.0));
+    part
+}
+
+/// Whether a change does what it says, and nothing else, to a link with all of `asked`.
+fn assert_nothing_else_changed(asked: &Value, name: &str, after: &Value) {
+    let change = json!({name: after});
+    let changed = run_changed(asked, &change);
+    let old = run(asked, 7, &bursts());
+    let new = run(&merge(asked, &change), 7, &bursts());
+    let before = |frame| frame < CHANGED;
+    let later = |frame| frame >= CHANGED;
+    assert_eq!(part(&changed, before), part(&old, before), "{asked} before {change}");
+    assert_eq!(part(&changed, later), part(&new, later), "{asked} after {change}");
+}
+
+#[test]
+fn a_change_of_each_leaves_each_other() {
+    for (name, before, after) in each() {
+        for (other, value, _) in each().iter().filter(|(other, ..)| *other != name) {
+            let asked = json!({name: before, other.to_string(): value});
+            assert_nothing_else_changed(&asked, name, &after);
+        }
+    }
+}
+
+#[test]
+fn a_change_of_each_leaves_all_others_at_once() {
+    let all: Value =
+        each().into_iter().map(|(name, before, _)| (name.to_string(), before)).collect();
+    for (name, _, after) in each() {
+        assert_nothing_else_changed(&all, name, &after);
+        // The trace stands in for `delay_ns`; any other change can be seen.
+        let after = run(&merge(&all, &json!({name: after})), 7, &bursts());
+        assert_eq!(run(&all, 7, &bursts()) == after, name == "delay_ns", "{name}");
+    }
+}
+
+#[test]
+fn the_state_of_loss_stays_when_another_condition_changes() {
+    // Lost for ever once bad: a state that began anew would be good again.
+    let loss = json!({"model": "gilbert-elliott", "to_bad": 0.02, "to_good": 0.0});
+    let kept = run_changed(&json!({"loss": loss}), &json!({"delay_ns": 5}));
+    let last = kept.delivered.last().expect("the first frames find it good").frame;
+    assert!(last < CHANGED, "{last}");
+}
+
+#[test]
+fn a_pattern_goes_on_where_it_was() {
+    let asked = json!({"loss": {"model": "pattern", "runs": [6, 1]}});
+    let lost: Vec<_> =
+        run_changed(&asked, &json!({"duplicate": 0.5})).dropped.iter().map(|d| d.0).collect();
+    assert_eq!(lost, (6..BURSTS * BURST).step_by(7).collect::<Vec<_>>());
+}
+
+#[test]
+fn codel_goes_on_where_it_was() {
+    let asked = json!({"delay_ns": MS, "rate": {"bps": 10_000_000},
+                       "queue": {"packets": 1000, "discipline": {"kind": "codel"}}});
+    let arrivals: Vec<_> = (0..2000).map(|i| (i * MS, 1500)).collect();
+    let undisturbed = run(&asked, 1, &arrivals);
+    assert!(undisturbed.dropped_for(Reason::Early) > 20);
+    for change in
+        [json!({"delay_ns": 7 * MS}), json!({"corrupt": 0.5}), json!({"jitter": {"spread_ns": 9}})]
+    {
+        let mut pipe = Pipe::new(conditions(&asked), 1, 0);
+        let mut kept = Kept::default();
+        offer_all(&mut pipe, 0, &arrivals[..1000], &mut kept);
+        pipe.change(conditions(&merge(&asked, &change)), 999 * MS);
+        offer_all(&mut pipe, 1000, &arrivals[1000..], &mut kept);
+        drain(&mut pipe, &mut kept);
+        assert_eq!(kept.dropped, undisturbed.dropped, "{change}");
+    }
+}
+
+#[test]
+fn a_trace_goes_on_where_it_was() {
+    let trace =
+        json!({"kind": "opportunities", "at_ns": [3 * MS], "period_ns": 30 * MS, "bytes": 9000});
+    let asked = json!({"trace": trace});
+    for change in [json!({"delay_ns": MS}), json!({"rate": {"bps": 5, "overhead_bytes": 0}})] {
+        let delay = change["delay_ns"].as_i64().unwrap_or(0);
+        let kept = run_changed(&asked, &change);
+        for delivery in kept.delivered.iter().filter(|delivery| delivery.frame >= CHANGED) {
+            assert_eq!((delivery.due_ns - delay) % (30 * MS), 3 * MS, "{change}");
+        }
+    }
+}
+
+#[test]
+fn frames_that_wait_stay_whatever_changes() {
+    let slow = json!({"rate": {"bps": 1_000_000}, "queue": {"packets": 50}});
+    for change in [
+        json!({"rate": {"bps": 2_000_000}}),
+        json!({"rate": null}),
+        json!({"queue": {"packets": 1}}),
+        json!({"queue": null}),
+        json!({"trace": {"kind": "opportunities", "at_ns": [5], "period_ns": MS}}),
+        json!({"trace": {"kind": "rate", "points": [[0, 0], [MS, 1000]]}}),
+        json!({"loss": {"model": "independent", "share": 1.0}}),
+    ] {
+        let mut pipe = Pipe::new(conditions(&slow), 1, 0);
+        let mut kept = Kept::default();
+        offer_all(&mut pipe, 0, &[(0, 1000); 40], &mut kept);
+        pipe.advance(20 * MS, &mut kept);
+        let waiting = pipe.waiting();
+        let leaving = kept.delivered.len();
+        pipe.change(conditions(&merge(&slow, &change)), 20 * MS);
+        assert_eq!(pipe.waiting(), waiting, "{change}");
+        drain(&mut pipe, &mut kept);
+        assert_eq!((kept.delivered.len(), kept.dropped.len()), (40, 0), "{change}");
+        // The frame that was leaving still does, and the others come after it and after the change.
+        assert!(kept.delivered.is_sorted_by_key(|delivery| delivery.due_ns));
+        assert!(kept.delivered[leaving..].iter().all(|delivery| delivery.due_ns >= 20 * MS));
+    }
+}
+
+#[test]
+fn less_delay_does_not_turn_the_order_round() {
+    let mut pipe = Pipe::new(conditions(&json!({"delay_ns": 40 * MS})), 1, 0);
+    let mut kept = Kept::default();
+    pipe.offer(0, 100, 0, &mut kept);
+    pipe.change(conditions(&json!({"delay_ns": 10 * MS})), MS);
+    pipe.offer(2 * MS, 100, 1, &mut kept);
+    pipe.offer(35 * MS, 100, 2, &mut kept);
+    let due: Vec<_> = kept.delivered.iter().map(|delivery| delivery.due_ns).collect();
+    assert_eq!(due, [40 * MS, 40 * MS, 45 * MS]);
+}

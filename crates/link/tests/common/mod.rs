@@ -1,0 +1,81 @@
+//! What the tests of pipes share: conditions from JSON, a sink that keeps everything, a run in
+//! virtual time.
+#![allow(dead_code, reason = "each test file uses its part")]
+
+use delaylab_link::{Conditions, Delivery, Pipe, Reason, Sink};
+use serde_json::Value;
+
+/// Frames are numbered as they are offered.
+pub type Frame = u64;
+pub const MS: i64 = 1_000_000;
+pub const S: i64 = 1_000_000_000;
+
+/// Conditions that pass their check.
+pub fn conditions(json: &Value) -> Conditions {
+    let conditions: Conditions = serde_json::from_value(json.clone()).expect("readable");
+    conditions.check().expect("possible");
+    conditions
+}
+
+/// Keeps what a pipe decides, in its order.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Kept {
+    pub delivered: Vec<Delivery<Frame>>,
+    pub dropped: Vec<(Frame, Reason)>,
+}
+
+impl Sink<Frame> for Kept {
+    fn deliver(&mut self, delivery: Delivery<Frame>) {
+        self.delivered.push(delivery);
+    }
+
+    fn drop(&mut self, frame: Frame, why: Reason) {
+        self.dropped.push((frame, why));
+    }
+}
+
+impl Kept {
+    pub fn dropped_for(&self, why: Reason) -> usize {
+        self.dropped.iter().filter(|dropped| dropped.1 == why).count()
+    }
+
+    /// The delay of each frame that arrived, by the arrivals of all.
+    pub fn delays(&self, arrivals: &[(i64, u32)]) -> Vec<i64> {
+        self.delivered.iter().map(|d| d.due_ns - arrivals[d.frame as usize].0).collect()
+    }
+}
+
+/// Offers frames of `(arrival_ns, bytes)` and lets the queue run empty.
+pub fn run(asked: &Value, seed: u64, arrivals: &[(i64, u32)]) -> Kept {
+    let mut pipe = Pipe::new(conditions(asked), seed, 0);
+    let mut kept = Kept::default();
+    offer_all(&mut pipe, 0, arrivals, &mut kept);
+    drain(&mut pipe, &mut kept);
+    kept
+}
+
+/// Offers frames, numbered from `first` on.
+pub fn offer_all(pipe: &mut Pipe<Frame>, first: u64, arrivals: &[(i64, u32)], kept: &mut Kept) {
+    for (number, &(arrival_ns, bytes)) in (first..).zip(arrivals) {
+        pipe.offer(arrival_ns, bytes, number, kept);
+    }
+}
+
+/// Lets the queue run empty.
+pub fn drain(pipe: &mut Pipe<Frame>, kept: &mut Kept) {
+    while let Some(next_ns) = pipe.next_ns() {
+        pipe.advance(next_ns, kept);
+    }
+}
+
+/// Frames of one size at even intervals, from 0 on.
+pub fn evenly(count: usize, interval_ns: i64, bytes: u32) -> Vec<(i64, u32)> {
+    (0..count as i64).map(|i| (i * interval_ns, bytes)).collect()
+}
+
+/// Mean and standard deviation.
+pub fn moments(values: impl Iterator<Item = f64> + Clone) -> (f64, f64) {
+    let count = values.clone().count() as f64;
+    let mean = values.clone().sum::<f64>() / count;
+    (mean, (values.map(|x| (x - mean).powi(2)).sum::<f64>() / count).sqrt())
+}

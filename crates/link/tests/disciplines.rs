@@ -1,0 +1,155 @@
+//! Queues that drop before they are full.
+
+mod common;
+
+use common::{Kept, MS, S, evenly, run};
+use delaylab_link::{Delivery, Reason};
+use serde_json::{Value, json};
+
+const INTERVAL: i64 = 100 * MS;
+/// What a full frame takes at 10 Mbit/s.
+const FRAME: i64 = 1_230_400;
+
+/// A link of 10 Mbit/s with this discipline, and room for all.
+fn asked(discipline: Value) -> Value {
+    json!({"rate": {"bps": 10_000_000}, "queue": {"packets": 100_000, "discipline": discipline}})
+}
+
+/// When each dropped frame was: as the next one that passed began to leave.
+fn drop_times(kept: &Kept) -> Vec<i64> {
+    let passed_after =
+        |frame: u64| kept.delivered.iter().find(|d: &&Delivery<u64>| d.frame > frame);
+    kept.dropped.iter().map(|dropped| passed_after(dropped.0).unwrap().due_ns - FRAME).collect()
+}
+
+#[test]
+fn codel_leaves_a_short_queue_alone() {
+    // Bursts of ten wait for up to 11 ms, but not for a whole interval.
+    let arrivals: Vec<_> = (0..1000).map(|i| (i / 10 * 20 * MS, 1514)).collect();
+    let kept = run(&asked(json!({"kind": "codel"})), 1, &arrivals);
+    assert_eq!(kept.delivered.len(), 1000);
+}
+
+#[test]
+fn codel_drops_by_its_law() {
+    let kept = run(&asked(json!({"kind": "codel"})), 1, &evenly(3000, 0, 1514));
+    let times = drop_times(&kept);
+    // The first frame that waited 5 ms begins to leave after four others, at the latest five.
+    let first_above = 5 * FRAME;
+    assert!((times[0] - first_above - INTERVAL).abs() <= FRAME, "{}", times[0]);
+    // Then an interval over the root of the count passes from drop to drop.
+    let mut expected = times[0] as f64;
+    for (count, time) in (1..).zip(&times[1..20]) {
+        expected += INTERVAL as f64 / f64::from(count).sqrt();
+        assert!((*time as f64 - expected).abs() <= FRAME as f64, "{count}: {time} {expected}");
+    }
+    assert!(kept.dropped.iter().all(|dropped| dropped.1 == Reason::Early));
+    // A queue of a frame or less is never too long.
+    assert_eq!(kept.delivered.last().unwrap().frame, 2999);
+}
+
+#[test]
+fn codel_goes_on_at_its_pace_when_the_queue_soon_grows_again() {
+    // Two floods with a pause in which the queue empties.
+    let flood = |at: i64| (0..1500).map(move |_| (at, 1514));
+    let soon =
+        run(&asked(json!({"kind": "codel"})), 1, &flood(0).chain(flood(2 * S)).collect::<Vec<_>>());
+    let late = run(
+        &asked(json!({"kind": "codel"})),
+        1,
+        &flood(0).chain(flood(20 * S)).collect::<Vec<_>>(),
+    );
+    let second = |kept: &Kept| kept.dropped.iter().filter(|dropped| dropped.0 >= 1500).count();
+    let first = |kept: &Kept| kept.dropped.len() - second(kept);
+    assert_eq!(first(&soon), first(&late));
+    assert_eq!(second(&late), first(&late), "after long rest all is as at first");
+    assert!(second(&soon) > first(&soon) + 5, "{} {}", second(&soon), first(&soon));
+}
+
+#[test]
+fn codel_holds_an_elastic_load_near_its_target() {
+    // A window that grows by a frame a round trip and halves upon a drop: TCP in outline.
+    for (discipline, least, most) in
+        [(json!({"kind": "codel"}), MS, 15 * MS), (json!({"kind": "droptail"}), 100 * MS, S)]
+    {
+        let waited = mean_wait_of_a_window(&asked(discipline));
+        assert!((least..most).contains(&waited), "{waited}");
+    }
+}
+
+/// What a frame waits on average when one sender, 40 ms away, adapts its window.
+fn mean_wait_of_a_window(asked: &Value) -> i64 {
+    const FARTHEST: f64 = 500.0;
+    let mut pipe = delaylab_link::Pipe::new(common::conditions(asked), 1, 0);
+    let mut kept = Kept::default();
+    let mut arrivals = vec![];
+    let (mut window, mut acknowledged, mut recovered) = (10.0f64, 0, 0);
+    for now in (0..60 * S).step_by(MS as usize) {
+        pipe.advance(now, &mut kept);
+        let before = acknowledged;
+        acknowledged = kept.delivered.partition_point(|d| d.due_ns + 40 * MS <= now);
+        window = (window + (acknowledged - before) as f64 / window).min(FARTHEST);
+        if kept.dropped.last().is_some_and(|dropped| dropped.0 >= recovered) {
+            window = (window / 2.0).max(2.0);
+            recovered = arrivals.len() as u64;
+        }
+        while arrivals.len() < acknowledged + kept.dropped.len() + window as usize {
+            pipe.offer(now, 1514, arrivals.len() as u64, &mut kept);
+            arrivals.push((now, 1514));
+        }
+    }
+    let delays = kept.delays(&arrivals);
+    delays.iter().sum::<i64>() / delays.len() as i64 - FRAME
+}
+
+#[test]
+fn red_drops_nothing_from_a_short_queue_and_all_from_a_long_one() {
+    let red = json!({"kind": "red", "min_bytes": 15_140, "max_bytes": 45_420, "probability": 0.1,
+                     "weight": 1.0});
+    // With a weight of 1 the mean is the queue: 11 frames enter below the lower limit, the one
+    // that is leaving and ten that wait.
+    let kept = run(&asked(red.clone()), 1, &evenly(11, 0, 1514));
+    assert_eq!(kept.dropped.len(), 0);
+    // Beyond the upper limit, 30 that wait, none enters.
+    let kept = run(&asked(red), 1, &evenly(1000, 0, 1514));
+    assert_eq!(kept.delivered.len(), 31);
+    assert_eq!(kept.dropped_for(Reason::Early), 969);
+}
+
+#[test]
+fn red_spreads_its_drops_evenly() {
+    // A queue that stays as it is: one frame arrives as one leaves. Half way between its limits a
+    // share of 0.1 is dropped in the mean, and Floyd and Jacobson make the distance from drop to
+    // drop any of 1, …, 1 / 0.1 frames, all alike, of which the mean is 5.5.
+    let red = json!({"kind": "red", "min_bytes": 0, "max_bytes": 151_400, "probability": 0.2,
+                     "weight": 0.001});
+    let fill = evenly(51, 0, 1514);
+    let count = 200_000;
+    // As many more as are dropped keep it at its length.
+    let steady = (1..count).map(|i| (i * FRAME * 45 / 55, 1514));
+    let kept = run(&asked(red), 1, &fill.into_iter().chain(steady).collect::<Vec<_>>());
+    let late: Vec<_> =
+        kept.dropped.iter().map(|dropped| dropped.0).filter(|frame| *frame > 50_000).collect();
+    let gaps: Vec<_> = late.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    let mean = gaps.iter().sum::<u64>() as f64 / gaps.len() as f64;
+    assert!((mean - 5.5).abs() < 0.1, "{mean}");
+    assert!(*gaps.iter().max().unwrap() <= 12);
+}
+
+#[test]
+fn reds_mean_falls_while_the_link_is_idle() {
+    // The first flood has just left by then.
+    const SOON: i64 = 350 * MS;
+    let red = json!({"kind": "red", "min_bytes": 30_280, "max_bytes": 3_000_000, "probability": 1.0,
+                     "weight": 0.02});
+    let flood: Vec<_> = evenly(300, 0, 1514);
+    let again = |at: i64| flood.iter().map(move |frame| (frame.0 + at, frame.1));
+    let dropped = |at: i64| {
+        let arrivals: Vec<_> = flood.iter().copied().chain(again(at)).collect();
+        let kept = run(&asked(red.clone()), 1, &arrivals);
+        assert!(kept.delivered.iter().all(|d| d.frame >= 300 || d.due_ns < SOON));
+        kept.dropped.iter().filter(|dropped| dropped.0 >= 300).count()
+    };
+    let (soon, late) = (dropped(SOON), dropped(10 * SOON));
+    assert!(soon > late + 5, "{soon} {late}");
+}

@@ -1,0 +1,66 @@
+//! Many whole frames, each by an interface of its own, in one system call: `sendmmsg(2)` on a packet socket.
+
+use std::io;
+use std::mem::zeroed;
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+/// What one system call sends at most, made once.
+#[derive(Debug)]
+pub struct FrameBatch {
+    names: Box<[libc::sockaddr_ll]>,
+    vectors: Box<[libc::iovec]>,
+    // Points into the boxes above, which never move.
+    headers: Box<[libc::mmsghdr]>,
+}
+
+impl FrameBatch {
+    /// Room for so many frames.
+    #[must_use]
+    pub fn new(slots: usize) -> Self {
+        // SAFETY: all zeros is a valid sockaddr_ll, iovec and mmsghdr.
+        let (name, vector, header) = unsafe { (zeroed(), zeroed(), zeroed()) };
+        let mut names: Box<[libc::sockaddr_ll]> = vec![name; slots].into();
+        let mut vectors: Box<[libc::iovec]> = vec![vector; slots].into();
+        let mut headers: Box<[libc::mmsghdr]> = vec![header; slots].into();
+        for ((name, vector), header) in names.iter_mut().zip(&mut vectors).zip(&mut headers) {
+            name.sll_family = libc::AF_PACKET as u16;
+            header.msg_hdr.msg_name = std::ptr::from_mut(name).cast();
+            header.msg_hdr.msg_namelen = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
+            header.msg_hdr.msg_iov = vector;
+            header.msg_hdr.msg_iovlen = 1;
+        }
+        Self { names, vectors, headers }
+    }
+
+    /// Sends frames, each by the interface with its index; returns how many the kernel took before
+    /// the first that it refused. An error is about the first.
+    ///
+    /// # Panics
+    /// If there are more frames than there is room for.
+    pub fn send<'a>(
+        &mut self,
+        socket: BorrowedFd<'_>,
+        frames: impl Iterator<Item = (u32, &'a [u8])>,
+    ) -> io::Result<usize> {
+        let mut count = 0;
+        for (interface, frame) in frames {
+            self.names[count].sll_ifindex = interface.cast_signed();
+            let vector = &mut self.vectors[count];
+            (vector.iov_base, vector.iov_len) = (frame.as_ptr().cast_mut().cast(), frame.len());
+            count += 1;
+        }
+        let headers = &mut self.headers[..count];
+        // SAFETY: the headers point to names and vectors of this struct, these to frames that
+        // are borrowed until the call returns and that it only reads.
+        let sent =
+            unsafe { libc::sendmmsg(socket.as_raw_fd(), headers.as_mut_ptr(), count as u32, 0) };
+        usize::try_from(sent).map_err(|_| io::Error::last_os_error())
+    }
+}
+
+/// Lets a socket have so many bytes under way, if the system allows it: beyond its usual limit
+/// where this process may (socket(7), `SO_SNDBUFFORCE`).
+pub fn widen(socket: BorrowedFd<'_>, bytes: i32) -> io::Result<()> {
+    let set = |name| crate::option::set_option(socket.as_raw_fd(), libc::SOL_SOCKET, name, &bytes);
+    set(libc::SO_SNDBUFFORCE).or_else(|_| set(libc::SO_SNDBUF))
+}
