@@ -76,7 +76,7 @@ def search(asked: Duration, send: Callable[[int, Duration], Result]) -> Search:
 def _next(shorter: float, longer: float, tried: Try) -> float:
     if longer < math.inf:
         return math.sqrt(shorter * longer)
-    # The pace of the replies is a good guess where nothing is lost; twice as long is a step at least.
+    # The pace of the replies is a good guess where nothing is lost; at least twice as long.
     return max(tried.took_ns / max(tried.packets - tried.lost, 1), shorter * 2)
 
 
