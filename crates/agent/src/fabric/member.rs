@@ -75,9 +75,10 @@ impl Member<'_> {
         if self.agent.guest.is_none() {
             return Ok(());
         }
-        DirBuilder::new().mode(0o700).create(&self.folder).map_err(|error| {
-            Failure::new(format!("make {}", self.folder.display()), error)
-        })
+        DirBuilder::new()
+            .mode(0o700)
+            .create(&self.folder)
+            .map_err(|error| Failure::new(format!("make {}", self.folder.display()), error))
     }
 
     /// The life of an agent.
