@@ -12,6 +12,7 @@ ORDER = [
     "errors",
     "guests",
     "version",
+    "linkrecord",
     "units",
     "spec",
     "plan",
@@ -25,6 +26,7 @@ ORDER = [
     "given",
     "machine",
     "lab",
+    "engines",
     "loads",
     "readings",
     "instruments",
@@ -41,7 +43,7 @@ ORDER = [
     "cli",
 ]
 MEANING = {"analysis", "report"}
-MEANING_MAY_USE = {"errors", "units", "dataset", "analysis", "report", "version"}
+MEANING_MAY_USE = {"errors", "units", "linkrecord", "dataset", "analysis", "report", "version"}
 
 
 def imports() -> dict[str, set[str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +22,22 @@ def pages() -> dict[str, str]:
     assert isinstance(group, typer.core.TyperGroup)
     made = {}
     rows = []
-    for name, command in sorted(group.commands.items()):
-        made[f"{name}.md"] = _page(name, command)
+    for name, command in sorted(_commands(group)):
+        page = f"{name.replace(' ', '-')}.md"
+        made[page] = _page(name, command)
         first = (command.help or "").splitlines()[0]
-        rows.append(f"| [`delaylab {name}`]({name}.md) | {first} |")
+        rows.append(f"| [`delaylab {name}`]({page}) | {first} |")
     made["README.md"] = "# Command line\n\n| verb | |\n|---|---|\n" + "\n".join(rows) + "\n"
     return made
+
+
+def _commands(group: Any, before: str = "") -> Iterator[tuple[str, Any]]:
+    """All commands with their names; those of a group come in its stead."""
+    for name, command in group.commands.items():
+        if isinstance(command, typer.core.TyperGroup):
+            yield from _commands(command, f"{before}{name} ")
+        else:
+            yield f"{before}{name}", command
 
 
 def _page(name: str, command: Any) -> str:

@@ -22,6 +22,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+link = typer.Typer(help="Conditions of a running lab's links.", no_args_is_help=True)
+app.add_typer(link, name="link")
 # Into a pipe or a file, tables keep their width.
 console = Console(highlight=False, width=None if sys.stdout.isatty() else 120)
 INTERRUPTED = 130
@@ -191,32 +193,74 @@ def up(
     name: Annotated[str | None, typer.Option(help="Call the lab this.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Bring a lab up; it stays until `down`."""
-    from delaylab import lab, spec
+    """Bring a lab up; it stays until `down`. Of one that is up, restart links that are down."""
+    from delaylab import spec
+    from delaylab.verbs import labs
     from delaylab.verbs.images import bar
-    from delaylab.verbs.labs import print_labs
 
     with bar(Console(stderr=True)) as progress:
-        started = lab.start(spec.load_lab(lab_file), name=name, progress=progress)
+        started = labs.up(spec.load_lab(lab_file), name, progress)
     if as_json:
-        _print_json(started.describe())
+        _print_json(labs.described(started))
     else:
-        print_labs([started], console)
+        labs.print_labs([started], console)
         for warning in started.warnings:
             console.print(f"note: {warning}", style="yellow")
 
 
 @app.command()
 def ps(as_json: Json = False) -> None:
-    """List running labs: hosts, nodes, namespaces, processes, interfaces, addresses."""
+    """List running labs: nodes, processes, addresses, and whether links hold what is asked."""
     from delaylab import hosts, lab
-    from delaylab.verbs.labs import print_labs
+    from delaylab.verbs.labs import described, print_labs
 
     labs = [lab.attached(one) for one in hosts.running()]
     if as_json:
-        _print_json({"labs": [one.describe() for one in labs]})
+        _print_json({"labs": [described(one) for one in labs]})
     else:
         print_labs(labs, console)
+
+
+@link.command("show")
+def link_show(
+    lab_name: Annotated[str | None, typer.Argument(metavar="[LAB]", help="Which lab.")] = None,
+    name: Annotated[str | None, typer.Argument(metavar="[LINK]", help="Only this link.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Show what is asked of a running lab's links, what they did, and whether they held."""
+    from delaylab import lab
+    from delaylab.verbs import links
+
+    reports = links.shown(lab.attach(lab_name), name)
+    if as_json:
+        _print_json({"engines": links.as_json(reports)})
+    else:
+        links.print_links(reports, console)
+
+
+@link.command("set")
+def link_set(
+    lab_name: Annotated[str, typer.Argument(metavar="LAB", help="Which lab.")],
+    name: Annotated[str, typer.Argument(metavar="LINK", help="Which link.")],
+    conditions: Annotated[
+        list[str],
+        typer.Argument(metavar="CONDITION=VALUE …", help="As in a lab file; `none` takes away."),
+    ],
+    node: Annotated[
+        str | None, typer.Option(metavar="NODE", help="Only what this node sends.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Change what is named of a running link and nothing else, on all hosts or none."""
+    from delaylab import lab
+    from delaylab.verbs import links
+
+    given = links.words(conditions)
+    reports = links.change(lab.attach(lab_name), name, node, given)
+    if as_json:
+        _print_json({"engines": links.as_json(reports)})
+    else:
+        links.print_links(reports, console)
 
 
 @app.command("exec", context_settings={"ignore_unknown_options": True})

@@ -1,6 +1,6 @@
-"""Durations, rates and sizes: parsed exactly, kept as integers, printed as they were meant.
+"""Durations, rates, sizes and shares: parsed exactly, kept as integers, printed as they were meant.
 
-A quantity is an integer of its base unit (nanoseconds, bits per second, bytes), so sums and
+A quantity is an integer of its base unit (nanoseconds, bits per second, bytes, 10⁻⁹), so sums and
 comparisons are exact; text that is not a whole number of base units is refused, not rounded.
 """
 
@@ -9,13 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
-_TEXT = re.compile(r"\s*(?P<number>\d{1,24}(?:\.\d{1,18})?)\s*(?P<unit>[A-Za-zµμ]*)\s*")
+_TEXT = re.compile(r"\s*(?P<number>\d{1,24}(?:\.\d{1,18})?)\s*(?P<unit>[A-Za-zµμ%]*)\s*")
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -39,15 +40,18 @@ class Quantity:
         expected = f"expected a {_name(cls)} such as {cls.EXAMPLE}, got {text!r}"
         if isinstance(text, bool) or not isinstance(text, str | int | float):
             raise ValueError(expected)
-        match = _TEXT.fullmatch(str(text))
+        plain = format(Decimal(str(text)), "f") if isinstance(text, float) else str(text)
+        match = _TEXT.fullmatch(plain)
         if match is None:
+            if _TEXT.fullmatch(plain.lstrip().removeprefix("-")):
+                raise ValueError(f"a {_name(cls)} such as {cls.EXAMPLE} is not negative: {text!r}")
             raise ValueError(expected)
         number, unit = Fraction(match["number"]), match["unit"].replace("μ", "µ")
         unit = cls.ALIASES.get(unit, unit)
         if not unit and number == 0:
             return cls(0)
         if unit not in cls.UNITS:
-            raise ValueError(f"{expected}; units are {', '.join(cls.UNITS)}")
+            raise ValueError(f"{expected}; units are {', '.join(filter(None, cls.UNITS))}")
         exact = number * cls.UNITS[unit]
         if exact.denominator != 1:
             smallest = next(iter(cls.UNITS))
@@ -172,3 +176,24 @@ class Size(Quantity):
     def bytes(self) -> int:
         """Bytes."""
         return self.value
+
+
+class Share(Quantity):
+    """A share of a whole, at most 100 %, in whole 10⁻⁹: ``1%``, ``0.01``, ``50ppm``."""
+
+    NAME = "share"
+    EXAMPLE = "1%"
+    WHOLE: ClassVar[int] = 10**9
+    UNITS: ClassVar[dict[str, int]] = {"ppb": 1, "ppm": 10**3, "%": 10**7, "": 10**9}
+
+    def __post_init__(self) -> None:
+        Quantity.__post_init__(self)
+        if self.value > self.WHOLE:
+            raise ValueError(f"a share is at most 100%, not {self}")
+
+    def __str__(self) -> str:
+        """Always in per cent; parse() reads it back."""
+        return f"{next(_decimals(self.value, self.UNITS['%']))}%"
+
+    def __float__(self) -> float:
+        return self.value / self.WHOLE

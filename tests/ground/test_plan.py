@@ -36,6 +36,91 @@ def test_the_papers_environments_are_built_as_reviewed(environment: str) -> None
     assert text == golden.read_text(), f"if the change is meant, write it to {golden}"
 
 
+WAN = """
+lab: wan
+seed: 7
+engine: {memory: 64MiB}
+hosts: {left: {engine: {cpus: [1]}}, right: {}}
+nodes:
+  box: {kind: netns, host: left}
+  base: {kind: native, host: left}
+  vps: {kind: shared, host: left}
+  vm: {kind: qemu, host: right}
+  echo: {kind: native, host: right}
+links:
+  - join: [box, base, vps, vm, echo]
+    name: wan
+    delay: 5ms
+    loss: 1%
+    from: {vm: {loss: none, rate: 10Mbit}}
+  - between: [vm, echo]
+    name: side
+    profile: dsl
+  - between: [box, base]
+    name: plain
+timeline:
+  - {at: 2s, link: wan, node: vm, set: {rate: 1Mbit}}
+  - {at: 1s, link: wan, set: {delay: 40ms, loss: none}}
+"""
+
+
+def test_links_with_conditions_are_built_as_reviewed() -> None:
+    lab, made = planned(WAN)
+    probe = ProbeSpec.model_validate({"from": "base", "to": "vm"})
+    path = way(made, lab, probe)
+    text = json.dumps({"plan": made.message(), "way": vars(path)}, indent=1, default=vars) + "\n"
+    golden = GOLDEN / "wan.json"
+    assert text == golden.read_text(), f"if the change is meant, write it to {golden}"
+
+
+def test_a_link_on_one_host_has_two_ports_and_no_bridge() -> None:
+    text = "lab: x\nnodes: {a: {}, b: {}}\nlinks: [{between: [a, b], name: w, delay: 1ms}]\n"
+    lab, made = planned(text)
+    engine = made.agents[-1]
+    assert (engine.name, engine.network) == ("link.here", "host.here")
+    assert engine.links is not None
+    assert [port.port for port in engine.links.ports("w")] == ["vif-a", "vif-b"]
+    kinds = [op["do"] for op in made.message()["operations"]]
+    assert kinds == ["veth"] * 2 + ["address"] * 2 + ["offloads"] * 4
+    path = way(made, lab, ProbeSpec.model_validate({"from": "a", "to": "b"}))
+    assert [tap.point for tap in path.taps] == ["sender.vif", "responder.vif", "responder.stack"]
+
+
+def test_every_domain_has_a_port_of_its_own() -> None:
+    nodes = "nodes: {a: {kind: xen}, b: {kind: xen}}"
+    _, made = planned(f"lab: x\n{nodes}\nlinks: [{{between: [a, b], name: w, delay: 1ms}}]\n")
+    engine = made.agents[-1].links
+    assert engine is not None
+    assert [(p.port, p.node) for p in engine.ports("w")] == [("vif-xen", "a"), ("vif-xen.1", "b")]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "link", "says"),
+    [
+        ("a: {kind: native, host: h}, b: {kind: native, host: h}", "", "which are one stack"),
+        (
+            "a: {kind: native, host: h}, b: {kind: shared, host: h}, c: {host: h}",
+            ", from: {a: {loss: 1%}}",
+            "link w: a, b are one stack: what one of them sends cannot be told apart",
+        ),
+    ],
+)
+def test_what_the_engine_cannot_tell_apart_is_refused(nodes: str, link: str, says: str) -> None:
+    members = ", ".join(part.split(":")[0].strip() for part in nodes.split("},"))
+    links = f"links: [{{join: [{members}], name: w, delay: 1ms{link}}}]"
+    with pytest.raises(BadInput, match=says):
+        planned(f"lab: x\nhosts: {{h: {{}}}}\nnodes: {{{nodes}}}\n{links}\n")
+
+
+def test_two_hosts_draw_different_numbers() -> None:
+    _, made = planned(WAN)
+    seeds = [agent.links.seed for agent in made.agents if agent.links]
+    assert len(set(seeds)) == 2
+    assert {agent.links.memory_bytes for agent in made.agents if agent.links} == {64 << 20}
+    _, again = planned(WAN.replace("seed: 7", "seed: 8"))
+    assert [agent.links.seed for agent in again.agents if agent.links] != seeds
+
+
 def test_every_interface_name_is_new_in_its_network_and_fits() -> None:
     nodes = {f"a-rather-long-node-name-{n}": {"kind": "netns"} for n in range(40)}
     names = list(nodes)

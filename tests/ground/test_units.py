@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from delaylab.units import Duration, Quantity, Rate, Size
+from delaylab.units import Duration, Quantity, Rate, Share, Size
 
 KINDS = (Duration, Rate, Size)
 
@@ -46,9 +46,15 @@ def test_prints_as_it_was_meant(kind: type[Quantity], text: str) -> None:
         (Rate, "10Mbps", 10**7),
         (Size, "1KiB", 1024),
         (Size, "1kB", 1000),
+        (Share, "1%", 10**7),
+        (Share, "0.5%", 5 * 10**6),
+        (Share, 0.01, 10**7),
+        (Share, 1e-9, 1),
+        (Share, 1, 10**9),
+        (Share, "50ppm", 50_000),
     ],
 )
-def test_means(kind: type[Quantity], text: str, value: int) -> None:
+def test_means(kind: type[Quantity], text: str | float, value: int) -> None:
     assert kind.parse(text).value == value
 
 
@@ -56,6 +62,25 @@ def test_means(kind: type[Quantity], text: str, value: int) -> None:
 def test_what_is_no_duration_is_refused_with_an_example(text: str) -> None:
     with pytest.raises(ValueError, match=r"250ms|whole number of ns"):
         Duration.parse(text)
+
+
+@given(st.integers(0, Share.WHOLE))
+def test_a_share_reads_back_as_text_and_as_a_number(value: int) -> None:
+    share = Share(value)
+    assert str(share).endswith("%")
+    assert Share.parse(str(share)) == Share.parse(float(share)) == share
+
+
+@pytest.mark.parametrize("text", ["140%", 1.4, "101 %", 2])
+def test_no_share_is_more_than_all(text: str | float) -> None:
+    with pytest.raises(ValueError, match="a share is at most 100%, not"):
+        Share.parse(text)
+
+
+@pytest.mark.parametrize(("kind", "text"), [(Duration, "-5ms"), (Share, "-1%"), (Rate, "-1Mbit")])
+def test_what_is_negative_is_said_to_be(kind: type[Quantity], text: str) -> None:
+    with pytest.raises(ValueError, match=f"is not negative: '{text}'"):
+        kind.parse(text)
 
 
 @given(st.text(max_size=20))

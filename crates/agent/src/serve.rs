@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::fields::fields;
 use crate::session::Session;
-use crate::{counters, exec, fabric, link, probe, reflect, tap, watch};
+use crate::{counters, exec, fabric, generate, link, probe, reflect, tap, watch};
 
 type Operation = fn(Value, &mut Session) -> Result<Value, Failure>;
 
@@ -15,6 +15,7 @@ const OPERATIONS: &[(&str, Operation)] = &[
     ("hello", hello),
     ("exec", exec::serve),
     ("probe", probe::serve),
+    ("generate", generate::serve),
     ("reflect", reflect::serve),
     ("tap", tap::serve),
     ("watch", watch::serve),

@@ -1,20 +1,34 @@
 """lab -> agents and operations; pure and printable."""
 
 from delaylab.plan.build import build
+from delaylab.plan.carried import Carried, Port
+from delaylab.plan.carry import LinkPorts
 from delaylab.plan.kind import Kind, Rights
-from delaylab.plan.model import Agent, Interface, Plan, host_agent, node_agent, operation_message
+from delaylab.plan.model import (
+    Agent,
+    Interface,
+    Plan,
+    host_agent,
+    link_agent,
+    node_agent,
+    operation_message,
+)
 from delaylab.plan.points import Tap, Way, way
 
 __all__ = [
     "Agent",
+    "Carried",
     "Interface",
     "Kind",
+    "LinkPorts",
     "Plan",
+    "Port",
     "Rights",
     "Tap",
     "Way",
     "build",
     "host_agent",
+    "link_agent",
     "node_agent",
     "operation_message",
     "way",

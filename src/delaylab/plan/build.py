@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
 from delaylab.errors import NotHere
 from delaylab.plan.addresses import assign
+from delaylab.plan.carry import carry
 from delaylab.plan.kind import Kind, Node, Rights
 from delaylab.plan.model import (
     MACHINE,
@@ -21,6 +22,7 @@ from delaylab.plan.model import (
     Plan,
     Queue,
     host_agent,
+    link_agent,
     operation_message,
 )
 from delaylab.plan.network import Network
@@ -67,7 +69,8 @@ def build(
     agents, operations = _hand_over(agents, list(network.operations()))
     unstamped = {n: kinds[spec.kind].no_send_stamp(spec) for n, spec in lab.nodes.items()}
     no_send_stamp = {node: why for node, why in unstamped.items() if why is not None}
-    return Plan(name, tuple(agents), tuple(operations), interfaces, no_send_stamp)
+    laid = {link.name: link for link in network.laid}
+    return Plan(name, tuple(agents), tuple(operations), interfaces, no_send_stamp, laid)
 
 
 def _agents(name: str, lab: LabSpec, kinds: Mapping[str, Kind], network: Network) -> list[Agent]:
@@ -87,7 +90,17 @@ def _agents(name: str, lab: LabSpec, kinds: Mapping[str, Kind], network: Network
         agent = kind_of_node.agent(node)
         agents.append(replace(agent, sysctls=dict(sysctls)) if kind_of_node.own_stack else agent)
     wire = [Agent(WIRE, sysctls=dict(NO_IPV6))] if network.crosses else []
-    return [*hosts, *services, *agents, *wire]
+    return [*hosts, *services, *agents, *wire, *_engines(lab, network)]
+
+
+def _engines(lab: LabSpec, network: Network) -> Iterator[Agent]:
+    """For each host that a link with conditions touches what carries it."""
+    for host in list(lab.hosts) or [HERE]:
+        spec, engine = lab.hosts.get(host), lab.engine_on(host)
+        links = carry(lab, host, engine, network.laid)
+        if links is not None:
+            cpus = _cpus(engine.cpus or (spec.cpus if spec else None))
+            yield Agent(link_agent(host), host_agent(host), cpus=cpus, links=links)
 
 
 def _node(name: str, lab: LabSpec, node: str, kinds: Mapping[str, Kind], network: Network) -> Node:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from delaylab.plan.carried import Carried
+from delaylab.plan.carry import LinkPorts
+
 NEW = "new"
 MACHINE = "machine"
 GUEST = "guest"
@@ -19,6 +22,11 @@ def host_agent(host: str) -> str:
 def node_agent(node: str) -> str:
     """The name of a node's agent."""
     return f"node.{node}"
+
+
+def link_agent(host: str) -> str:
+    """The agent that carries a host's links with conditions, by the host's name or agent."""
+    return f"link.{host.removeprefix('host.')}"
 
 
 def machine_agent(host: str) -> str:
@@ -59,6 +67,7 @@ class Agent:
     cgroup: bool = False
     sysctls: dict[str, str] = field(default_factory=dict)
     guest: Guest | None = None
+    links: Carried | None = None
 
 
 @dataclass(frozen=True)
@@ -152,7 +161,8 @@ class Interface:
 class Plan:
     """Everything that `up` does, in order.
 
-    `no_send_stamp`: nodes whose card gives no stamp on sending, and why.
+    `no_send_stamp`: nodes whose card gives no stamp on sending, and why. `laid`: the links with
+    conditions, by their names.
     """
 
     lab: str
@@ -160,6 +170,7 @@ class Plan:
     operations: tuple[Operation, ...]
     interfaces: dict[str, tuple[Interface, ...]]
     no_send_stamp: dict[str, str] = field(default_factory=dict)
+    laid: dict[str, LinkPorts] = field(default_factory=dict)
 
     def message(self) -> dict[str, Any]:
         """The plan in the form that `delaylab-agent fabric` reads."""
@@ -204,4 +215,6 @@ def _agent(agent: Agent) -> dict[str, Any]:
     fields = {key: value for key, value in vars(agent).items() if value is not None}
     if agent.guest is not None:
         fields["guest"] = vars(agent.guest)
+    if agent.links is not None:
+        fields["links"] = agent.links.message()
     return fields

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 
 from delaylab.errors import BadInput
 from delaylab.plan.addresses import LinkAddresses, mac
+from delaylab.plan.carry import LinkPorts
 from delaylab.plan.kind import Kind
 from delaylab.plan.model import (
     WIRE,
@@ -25,7 +26,15 @@ from delaylab.plan.model import (
     machine_agent,
     node_agent,
 )
-from delaylab.spec import HERE, LabSpec, LinkSpec, UplinkSpec, host_of, link_name
+from delaylab.spec import (
+    HERE,
+    LabSpec,
+    LinkSpec,
+    UplinkSpec,
+    host_of,
+    is_conditioned,
+    link_name,
+)
 
 ETHERNET_HEADER = 14
 IFNAMSIZ = 15
@@ -49,6 +58,8 @@ class Network:
         self._machine = next((node_agent(n) for n in lab.nodes if self._on_machine(n)), None)
         self._networks = {node: self._find_network(node) for node in lab.nodes}
         self._slow = any(host.uplink for host in lab.hosts.values())
+        self.laid: list[LinkPorts] = []
+        self._exact: list[Veth | Tap] = []
 
     def operations(self) -> Iterator[Operation]:
         """All operations, in the order in which they can be carried out."""
@@ -57,8 +68,7 @@ class Network:
         yield from self._bridges
         yield from self._addresses
         yield from self._queues
-        if self._slow:
-            yield from self._offloads()
+        yield from self._offloads()
 
     def stack(self, node: str) -> str:
         """Nodes of one stack share its addresses: native nodes of a host do."""
@@ -68,7 +78,16 @@ class Network:
         """Add one link with the addresses of its members."""
         link, name = self.lab.links[index], link_name(self.lab, index)
         hosts = list(dict.fromkeys(host_of(self.lab, node) for node in link.members))
-        if len(hosts) == 1 and link.between and not any(map(self._is_machine, link.between)):
+        conditioned = is_conditioned(self.lab, link, name)
+        cables_before = len(self._cables)
+        if conditioned:
+            self.laid.append(LinkPorts(name, link))
+        if (
+            len(hosts) == 1
+            and link.between
+            and not conditioned
+            and not any(map(self._is_machine, link.between))
+        ):
             devices = self._cable(link, name, *link.between)
         else:
             devices, wire_ports = dict[str, tuple[str, str]](), list[str]()
@@ -77,10 +96,14 @@ class Network:
                 if len(hosts) > 1:
                     uplink, wire_port = self._uplink(link, host)
                     wire_ports.append(wire_port)
-                devices |= self._on_host(link, name, host, uplink)
+                part = self._on_engine if conditioned else self._on_host
+                devices |= part(link, name, host, uplink)
             if wire_ports:
                 self.crosses = True
                 self._add_bridge(WIRE, name, wire_ports)
+        if conditioned:
+            self.laid[-1].check()
+            self._exact += self._cables[cables_before:]
         for node, texts in addresses.items():
             agent, device = devices[node]
             self.interfaces[node].append(Interface(device, name, tuple(texts), agent))
@@ -170,29 +193,62 @@ class Network:
         ports, devices = list[str](), dict[str, tuple[str, str]]()
         for node in members:
             if self._has_cable(node):
-                network = self._networks[node]
-                if network == self._machine and network in dict(devices.values()):
-                    devices[node] = next(d for d in devices.values() if d[0] == network)
-                    continue
-                if self._is_nested(node):
-                    ports += self._around(host, link, name)
-                    devices[node] = self._inside(node, host, link, name)
-                    continue
-                device, vif = self._device(node, name), self._numbered(agent, f"vif-{node}")
-                card, end = self._end(network, device, link), self._end(agent, vif, link)
-                self._cables.append(Tap(end, card) if self._is_machine(node) else Veth((card, end)))
-                ports.append(vif)
-                devices[node] = (network, device)
+                vif, devices[node] = self._join(link, name, node, devices, name)
+                ports += [vif] if vif else []
         shared = uplink
         if ports or not shared:
             shared = self._add_bridge(agent, name, [*ports, uplink] if uplink else ports)
         in_stack = {node: (agent, shared) for node in members if node not in devices}
         return devices | in_stack
 
-    def _around(self, host: str, link: LinkSpec, name: str) -> list[str]:
+    def _on_engine(
+        self, link: LinkSpec, name: str, host: str, uplink: str | None
+    ) -> dict[str, tuple[str, str]]:
+        """One host's part of a link with conditions: a port for each stack and for the uplink."""
+        laid = self.laid[-1]
+        ports, devices = laid.ports.setdefault(host, {}), dict[str, tuple[str, str]]()
+        for node in (node for node in link.members if host_of(self.lab, node) == host):
+            # Domains of one machine meet in a bridge inside it, past the engine, if they share one.
+            vif, devices[node] = self._join(link, name, node, devices, f"{name}/{node}")
+            laid.macs[node] = mac(self.name, *devices[node])
+            if vif:
+                ports[vif] = [node]
+            else:
+                same = (nodes for nodes in ports.values() if devices[nodes[0]] == devices[node])
+                next(same).append(node)
+        if uplink:
+            laid.uplinks[host] = uplink
+        return devices
+
+    def _join(
+        self,
+        link: LinkSpec,
+        name: str,
+        node: str,
+        devices: dict[str, tuple[str, str]],
+        around: str,
+    ) -> tuple[str | None, tuple[str, str]]:
+        """A node's cable to its host: the port there, if it is a new one, and (agent, device).
+
+        `devices`: those of the link's other nodes on this host; what is in one stack has one.
+        `around`: whose nested nodes share the cable of the machine that they are in.
+        """
+        network, host = self._networks[node], host_of(self.lab, node)
+        for other in devices.values():
+            if other[0] == network:
+                return None, other
+        if self._is_nested(node):
+            return self._around(host, link, around), self._inside(node, host, link, name, around)
+        agent = host_agent(host)
+        device, vif = self._device(node, name), self._numbered(agent, f"vif-{node}")
+        card, end = self._end(network, device, link), self._end(agent, vif, link)
+        self._cables.append(Tap(end, card) if self._is_machine(node) else Veth((card, end)))
+        return vif, (network, device)
+
+    def _around(self, host: str, link: LinkSpec, name: str) -> str | None:
         """The TAP of the machine that a link's nested nodes on a host share; made for the first."""
         if (host, name) in self._shared:
-            return []
+            return None
         machine, agent = machine_agent(host), host_agent(host)
         device, vif = (
             self._numbered(machine, "eth", from_zero=True),
@@ -200,14 +256,16 @@ class Network:
         )
         self._shared[host, name] = f"br{device.removeprefix('eth')}"
         self._cables.append(Tap(self._end(agent, vif, link), self._end(machine, device, link)))
-        return [vif]
+        return vif
 
-    def _inside(self, node: str, host: str, link: LinkSpec, name: str) -> tuple[str, str]:
+    def _inside(
+        self, node: str, host: str, link: LinkSpec, name: str, around: str
+    ) -> tuple[str, str]:
         """A nested node's cable to the bridge in the machine around it."""
         machine, agent = machine_agent(host), node_agent(node)
         device, vif = self._device(node, name), self._numbered(machine, f"vif-{node}")
         card = self._end(agent, device, link)
-        self._inner.append(Inner(machine, self._shared[host, name], vif, card))
+        self._inner.append(Inner(machine, self._shared[host, around], vif, card))
         return agent, device
 
     def _add_bridge(self, agent: str, link: str, ports: list[str]) -> str:
@@ -226,11 +284,14 @@ class Network:
         return uplink, far
 
     def _offloads(self) -> Iterator[Operation]:
-        """Behind a rate, packets are what the link carries: no 64 KiB segments at any point."""
-        for cable in self._cables:
+        """Behind a rate, packets are what the link carries: no 64 KiB segments at any point.
+
+        The link engine takes no frame that is longer than the MTU.
+        """
+        for cable in self._cables if self._slow else self._exact:
             ends = (cable.card,) if isinstance(cable, Tap) else cable.ends
             for end in ends:
-                if end.agent != self._machine:
+                if end.agent != self._machine or cable in self._exact:
                     yield Offloads(end.agent, end.name, enabled=False)
 
 

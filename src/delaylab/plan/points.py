@@ -137,17 +137,21 @@ def _side(
     host = host_of(lab, node)
     interface = next(i for i in plan.interfaces[node] if i.link == link)
     device, place = interface.name, interface.agent
-    cable = place != host_agent(host)
     ports = _ports(plan, host_agent(host))
+    carried = plan.laid.get(link)
+    # On a link with conditions also a node in its host's own stack has a cable, to the engine.
+    cable = place != host_agent(host) or carried is not None
     inner = _inner(plan, place, device)
     around = (inner.machine, inner.bridge.replace("br", "eth")) if inner else (place, device)
     vif = _peer(plan, *around) if cable else None
     bridge = ports.get(vif) if vif else device
     uplink = None
-    if crosses:
+    if crosses and carried:
+        uplink = carried.uplinks[host]
+    elif crosses:
         uplinks = [port for port, master in ports.items() if port and master == bridge]
         uplink = next((name for name in uplinks if name.startswith("uplink")), device)
-    in_bridge = vif if vif in ports else None
+    in_bridge = vif if vif in ports or carried else None
     dom0 = Tap(inner.machine, inner.vif, f"{role}.dom0") if inner else None
     return _Side(role, node_agent(node), host, device, cable, in_bridge, uplink, dom0)
 

@@ -5,26 +5,37 @@ from __future__ import annotations
 from pathlib import Path
 
 from delaylab.spec.check import HERE, check_lab, host_of, link_name
+from delaylab.spec.check_conditions import check_profile, why_not
 from delaylab.spec.combine import Combination, StudyFile, combinations
+from delaylab.spec.conditions import ConditionsSpec
+from delaylab.spec.directions import asked, changes, is_conditioned, members_meant
 from delaylab.spec.expand import expand
+from delaylab.spec.files import with_files
 from delaylab.spec.lab import (
     CONTAINERS,
     MACHINES,
+    ChangeSpec,
+    EngineSpec,
     HostSpec,
     LabSpec,
     LinkSpec,
     NodeSpec,
     UplinkSpec,
 )
+from delaylab.spec.merge import merge
 from delaylab.spec.source import Document, Location, parse, read, validate
+from delaylab.spec.spoken import spoken
 from delaylab.spec.study import LoadSpec, ProbeSpec, StudySpec
 
 __all__ = [
     "CONTAINERS",
     "HERE",
     "MACHINES",
+    "ChangeSpec",
     "Combination",
+    "ConditionsSpec",
     "Document",
+    "EngineSpec",
     "HostSpec",
     "LabSpec",
     "LinkSpec",
@@ -34,14 +45,24 @@ __all__ = [
     "StudyFile",
     "StudySpec",
     "UplinkSpec",
+    "asked",
+    "changes",
+    "check_profile",
     "combinations",
     "host_of",
+    "is_conditioned",
     "lab_from",
     "link_name",
     "load_lab",
     "load_study",
+    "members_meant",
+    "merge",
     "parse",
+    "spoken",
     "study_from",
+    "validate",
+    "why_not",
+    "with_files",
 ]
 
 
@@ -52,6 +73,7 @@ def load_lab(path: Path) -> LabSpec:
 
 def lab_from(document: Document) -> LabSpec:
     """The checked lab of a document."""
+    document = with_files(document)
     lab = validate(LabSpec, document)
     check_lab(lab, document)
     return expand(lab)
@@ -64,6 +86,7 @@ def load_study(path: Path) -> StudyFile:
 
 def study_from(document: Document) -> StudyFile:
     """The study of a document; BadInput if its lab cannot be, before any factor changes it."""
+    document = with_files(document)
     if isinstance(document.data, dict) and isinstance(document.data.get("lab"), dict):
         check_lab(validate(LabSpec, document, ("lab",)), document, ("lab",))
     spec = validate(StudySpec, document)
@@ -80,4 +103,4 @@ def _lab_file(document: Document, name: str) -> Document:
     path = document.folder / name
     if not path.exists():
         raise document.refuse(f"no lab file {path}", ("lab",))
-    return read(path)
+    return with_files(read(path))

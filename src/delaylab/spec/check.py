@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 
 from delaylab.spec import expand
+from delaylab.spec.check_conditions import check_conditions
 from delaylab.spec.lab import LabSpec, LinkSpec
 from delaylab.spec.source import Document, Location
 
@@ -17,6 +18,8 @@ def check_lab(lab: LabSpec, document: Document, at: Location = ()) -> None:
     _check_hosts(lab, document, at)
     _check_links(lab, document, at)
     _check_addresses(lab, document, at)
+    names = [link_name(lab, index) for index in range(len(lab.links))]
+    check_conditions(lab, names, document, at)
 
 
 def host_of(lab: LabSpec, node: str) -> str:

@@ -16,7 +16,7 @@ from delaylab.spec.scale import scaled
 from delaylab.spec.source import Document, Location, validate
 from delaylab.spec.study import LoadSpec, ProbeSpec, StudySpec
 
-ROOTS = ("nodes", "hosts", "links", "ip", "probe")
+ROOTS = ("nodes", "hosts", "links", "ip", "timeline", "engine", "probe")
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ def _change(root: dict[str, Any], path: str, value: Any, document: Document, at:
     place: Any = root
     try:
         for step in steps:
-            place = place[int(step)] if isinstance(place, list) else place[step]
+            place = _item(place, step) if isinstance(place, list) else place[step]
         if steps and isinstance(place, dict):
             place[last] = value
             return
@@ -89,6 +89,13 @@ def _change(root: dict[str, Any], path: str, value: Any, document: Document, at:
         at,
         f"begin with {', '.join(r + '.' for r in ROOTS if r in root)}",
     )
+
+
+def _item(items: list[Any], step: str) -> Any:
+    """An item of a list by its number, or by its name."""
+    named = (item for item in items if isinstance(item, dict) and item.get("name") == step)
+    found = next(named, None)
+    return items[int(step)] if found is None else found
 
 
 def _checked(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from delaylab.spec.lab import LabSpec, LinkSpec
+from delaylab.spec.lab import ChangeSpec, LabSpec, LinkSpec
 from delaylab.spec.study import LoadSpec
 
 Names = dict[str, list[str]]
@@ -30,7 +30,8 @@ def expand(lab: LabSpec) -> LabSpec:
     }
     links = [_link(link, all_names) for link in lab.links]
     kept = [link for link in links if len(link.members) > 1]
-    return lab.model_copy(update={"nodes": nodes, "links": kept})
+    timeline = [each for change in lab.timeline for each in _changes(change, all_names)]
+    return lab.model_copy(update={"nodes": nodes, "links": kept, "timeline": timeline})
 
 
 def expand_loads(loads: Iterable[LoadSpec], all_names: Names) -> tuple[LoadSpec, ...]:
@@ -44,4 +45,11 @@ def _link(link: LinkSpec, all_names: Names) -> LinkSpec:
     if link.join is None:
         return link
     members = [each for name in link.join for each in all_names[name]]
-    return link.model_copy(update={"join": members})
+    sent = {each: said for name, said in link.sent_from.items() for each in all_names[name]}
+    return link.model_copy(update={"join": members, "sent_from": sent})
+
+
+def _changes(change: ChangeSpec, all_names: Names) -> list[ChangeSpec]:
+    if change.node is None:
+        return [change]
+    return [change.model_copy(update={"node": each}) for each in all_names[change.node]]

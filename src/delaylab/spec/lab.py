@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import Field, model_validator
 
-from delaylab.units import Rate, Size
+from delaylab.spec.base import Name, Short, Spec
+from delaylab.spec.conditions import ConditionsSpec
+from delaylab.units import Duration, Rate, Size
 
-Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]{0,30}$")]
-"""Names end up in interface names, file names and cgroups: lower case, digits, hyphens."""
 NodeKind = Literal["native", "shared", "netns", "lxc", "docker", "qemu", "uml", "xen"]
 IpVersion = Literal[4, 6]
 Accel = Literal["auto", "kvm", "tcg"]
 Nic = Literal["virtio", "vmxnet3", "e1000", "e1000e", "rtl8139"]
 MachineType = Literal["pc", "microvm"]
-
-
-class Spec(BaseModel):
-    """The base of everything a file may say: unknown fields are refused, nothing changes."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
 
 class UplinkSpec(Spec):
@@ -31,10 +25,23 @@ class UplinkSpec(Spec):
     burst: Size = Field(Size(16 * 1024), description="bytes that may leave at once")
 
 
+class EngineSpec(Short):
+    """What carries links with conditions on a host."""
+
+    MAIN: ClassVar[str] = "kind"
+    kind: Literal["auto", "own", "kernel"] = Field(
+        "auto", description="own: delaylab's; kernel: netem and its like"
+    )
+    memory: Size = Field(Size(256 << 20), description="bytes of packets that may wait at once")
+    realtime: bool = Field(True, description="real-time scheduling, where the machine allows it")
+    cpus: list[int] | None = Field(None, description="CPUs for it alone are best")
+
+
 class HostSpec(Spec):
     """A machine that carries nodes: here, a network namespace that stands for one."""
 
     uplink: UplinkSpec | None = None
+    engine: EngineSpec | None = Field(None, description="what differs from the lab's")
     cpus: list[int] | None = Field(None, description="CPUs that the host and its nodes may use")
 
 
@@ -102,8 +109,8 @@ class NodeSpec(Spec):
         return self
 
 
-class LinkSpec(Spec):
-    """Joins two nodes (`between`) or many (`join`)."""
+class LinkSpec(ConditionsSpec):
+    """Joins two nodes (`between`) or many (`join`); its conditions hold in each direction."""
 
     join: list[Name] | None = Field(None, min_length=2, description="broadcast: its members")
     between: tuple[Name, Name] | None = Field(None, description="point-to-point: its two ends")
@@ -111,6 +118,9 @@ class LinkSpec(Spec):
     mtu: int = Field(1500, ge=1280, le=65535)
     addresses: dict[Name, str] = Field(
         default_factory=dict, description="node -> address with prefix, e.g. 10.1.0.1/24"
+    )
+    sent_from: dict[Name, ConditionsSpec] = Field(
+        default_factory=dict, alias="from", description="node -> what holds for what it sends"
     )
 
     @model_validator(mode="after")
@@ -125,6 +135,15 @@ class LinkSpec(Spec):
         return list(self.join or self.between or ())
 
 
+class ChangeSpec(Spec):
+    """A change of a link's conditions while the lab runs; what it does not name stays."""
+
+    at: Duration = Field(description="from the lab's start; in a trial from the load's")
+    link: Name
+    node: Name | None = Field(None, description="only what this member sends")
+    conditions: ConditionsSpec = Field(alias="set")
+
+
 class LabSpec(Spec):
     """Hosts, nodes and links."""
 
@@ -135,3 +154,14 @@ class LabSpec(Spec):
     nodes: dict[Name, NodeSpec] = Field(min_length=1)
     links: list[LinkSpec] = Field(default_factory=list)
     ip: list[IpVersion] = Field(default=[4], min_length=1, description="address families")
+    engine: EngineSpec = EngineSpec.model_validate("auto")
+    timeline: list[ChangeSpec] = Field(default_factory=list)
+    seed: int = Field(1, ge=0, lt=2**63, description="of what links draw: loss, jitter, …")
+
+    def engine_on(self, host: str) -> EngineSpec:
+        """The engine of a host: what the lab says, and what the host says anew."""
+        own = self.hosts[host].engine if host in self.hosts else None
+        if own is None:
+            return self.engine
+        said = {**self.engine.model_dump(mode="json"), **own.model_dump(mode="json")}
+        return EngineSpec.model_validate(said)

@@ -6,7 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints, model_validator
 
-from delaylab.spec.lab import IpVersion, LabSpec, Name, Spec
+from delaylab.spec.base import Name, Spec
+from delaylab.spec.lab import IpVersion, LabSpec
 from delaylab.units import Duration
 
 Protocol = Literal["icmp", "udp"]

@@ -8,8 +8,11 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from delaylab import hosts, lab
+from delaylab import engines, hosts, lab
+from delaylab.images.progress import Progress
 from delaylab.plan import Plan, operation_message
+from delaylab.spec import LabSpec
+from delaylab.verbs.links import state_line, states
 
 
 def print_plan(plan: Plan, console: Console) -> None:
@@ -40,8 +43,23 @@ def _words(message: dict[str, Any]) -> str:
     return " ".join([place, *(f"{key}={json.dumps(value)}" for key, value in message.items())])
 
 
+def up(spec: LabSpec, name: str | None, progress: Progress) -> lab.Lab:
+    """Bring a lab up; of one that is up with links down, bring these up again."""
+    running = {one.name: one for one in hosts.running()}.get(name or spec.lab)
+    if running is not None:
+        attached = lab.attached(running)
+        if engines.revive(attached):
+            return attached
+    return lab.start(spec, name=name, progress=progress)
+
+
+def described(one: lab.Lab) -> dict[str, Any]:
+    """What `ps --json` prints of a lab."""
+    return {**one.describe(), "engines": states(one)}
+
+
 def print_labs(labs: list[lab.Lab], console: Console) -> None:
-    """Running labs and their nodes."""
+    """Running labs, their nodes, and how their links fare."""
     if not labs:
         console.print("no lab is up")
         return
@@ -49,16 +67,19 @@ def print_labs(labs: list[lab.Lab], console: Console) -> None:
     for title in ("LAB", "NODE", "KIND", "HOST", "PID", "INTERFACES"):
         table.add_column(title, overflow="fold")
     for one in labs:
-        described = one.describe()
-        for number, node in enumerate(described["nodes"]):
+        known = one.describe()
+        for number, node in enumerate(known["nodes"]):
             interfaces = ", ".join(
                 f"{i['name']} {' '.join(i['addresses'])}" for i in node["interfaces"]
             )
-            name = described["lab"] if number == 0 else ""
+            name = known["lab"] if number == 0 else ""
             table.add_row(
                 name, node["name"], node["kind"], node["host"], str(node["pid"]), interfaces
             )
     console.print(table)
+    for one in labs:
+        for state in states(one):
+            console.print(f"{one.name}: {state_line(state)}", markup=False, soft_wrap=True)
 
 
 def down(name: str | None, *, everything: bool) -> list[str]:

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::lateness::Lateness;
+use crate::lateness::Lateness;
 
 /// Frames and their bytes, from the Ethernet header on; and when they came or went, in ns since the epoch.
 #[derive(Clone, Copy, Default, Serialize)]

@@ -17,10 +17,10 @@ use serde_json::{Value, json};
 use super::asked::{Asked, Changed};
 use super::forward::{Ends, Forwarder};
 use super::orders::{Answer, Order};
-use super::pace::Pace;
 use super::plan::{Change, Links};
 use super::request::Request;
 use super::timeline::Timeline;
+use crate::pace::Pace;
 
 /// The life of the engine, from its first message (`{}`, or why it could not start) until the
 /// supervisor's end of `control` closes. Then it takes the ports down: without a supervisor nobody

@@ -15,10 +15,10 @@ use super::direction::Direction;
 use super::due::{Due, What};
 use super::orders::{Answer, Order, Whole};
 use super::outbox::Outbox;
-use super::pace::Pace;
 use super::plan::{HEADER, Links, TAG};
 use super::pool::Pool;
 use super::wire::Wire;
+use crate::pace::Pace;
 
 /// Frames that may come while the engine does not run: 20 ms at 400 000 a second.
 const RING_FRAMES: usize = 8192;
@@ -115,9 +115,10 @@ impl Forwarder {
 
     /// Forwards for as long as somebody may give orders.
     pub fn run(mut self, pace: &mut Pace, ends: &Ends) -> Result<(), Failure> {
+        let failed = |error: io::Error| Failure::new("rest", error);
         loop {
             let now_ns = clock::monotonic_ns();
-            pace.keep(now_ns);
+            pace.keep(now_ns).map_err(failed)?;
             let waited_ns = self.due.next_ns();
             let (taken, first_ns) = self.receive(now_ns);
             self.note_pause(now_ns, waited_ns.into_iter().chain(first_ns).min());

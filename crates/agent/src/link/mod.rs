@@ -3,7 +3,7 @@
 //! - [`supervisor`]: answers sessions; starts the engine, and takes the ports down when it has ended.
 //! - [`engine`]: the engine's process; takes orders and keeps the timeline beside the loop.
 //! - [`forward`]: the loop; [`direction`], [`wire`], [`pool`], [`due`], [`outbox`] are its parts.
-//! - [`pace`]: when the loop sleeps, when it spins.
+//! - `crate::pace`: when the loop sleeps, when it spins.
 
 mod asked;
 mod counts;
@@ -11,10 +11,8 @@ mod direction;
 mod due;
 mod engine;
 mod forward;
-mod lateness;
 mod orders;
 mod outbox;
-mod pace;
 mod plan;
 mod pool;
 mod request;

@@ -1,0 +1,150 @@
+//! What a link engine does to many frames, large frames, and frames of machines. Needs root, ping(8),
+//! bash and python3.
+
+mod common;
+
+use common::links::{Lab, mac, plan, under};
+use serde_json::{Value, json};
+
+/// Answers echo requests that come by a TAP as a virtual machine would: says that it is attached, then
+/// answers until it is ended.
+const MACHINE: &str = r#"
+import fcntl, os, struct, sys
+tap = os.open("/dev/net/tun", os.O_RDWR)
+fcntl.ioctl(tap, 0x400454ca, struct.pack("16sH22x", sys.argv[1].encode(), 0x1002))
+print("attached", flush=True)
+while True:
+    frame = bytearray(os.read(tap, 2048))
+    if frame[12:14] == b"\x08\x00" and frame[23] == 1 and frame[34] == 8:
+        frame[0:6], frame[6:12] = frame[6:12], frame[0:6]
+        frame[26:30], frame[30:34] = frame[30:34], frame[26:30]
+        frame[34] = 0
+        total = frame[36] * 256 + frame[37] + 0x0800
+        total = (total & 0xffff) + (total >> 16)
+        frame[36:38] = struct.pack(">H", total)
+        os.write(tap, frame)
+"#;
+
+/// Frames from `n1` to `n2`, as fast as they go if `interval_ns` is 0.
+fn generate(count: u32, interval_ns: u32, size: usize) -> Value {
+    json!({"op": "generate", "probe": 1, "count": count, "interval_ns": interval_ns, "size": size,
+        "port": 9, "flows": [{"interface": "eth0", "to_mac": mac(2),
+                              "from": "10.9.0.1", "to": "10.9.0.2"}]})
+}
+
+fn number(way: &Value, at: &str) -> u64 {
+    way.pointer(at).and_then(Value::as_u64).unwrap_or_else(|| panic!("{at} of {way}"))
+}
+
+#[test]
+fn a_backlog_takes_no_other_link_s_memory() {
+    let member = |number: usize, delay_ns: u64| {
+        json!({"port": format!("vif-n{number}"), "node": format!("n{number}"),
+               "conditions": {"delay_ns": delay_ns}})
+    };
+    let more = json!({"memory_bytes": 2 << 20, "links": [
+        {"link": "slow", "members": [member(1, 60_000_000_000), member(2, 0)]},
+        {"link": "fast", "members": [member(3, 2_000_000), member(4, 0)]}]});
+    let nothing = json!({});
+    let lab = Lab::up(
+        "backlog",
+        &plan(&[nothing.clone(), nothing.clone(), nothing.clone(), nothing], &more),
+    );
+    assert_eq!(lab.links()["memory"]["warn"], false);
+    let end = lab.client("node.n1").call(&generate(20_000, 5_000, 1000)).end;
+    assert_eq!(end["done"]["sent"], 20_000, "{end}");
+    assert_eq!(lab.ping("n3", "10.9.0.4", 50, &[]).len(), 50);
+    let links = lab.links();
+    let memory = &links["memory"];
+    assert_eq!(memory["warn"], true, "{memory}");
+    assert!(number(memory, "/used") <= number(memory, "/bound"), "{memory}");
+    let [slow, _, fast, _] = links["directions"].as_array().unwrap().as_slice() else { panic!() };
+    assert!(number(slow, "/dropped/memory") > 15_000, "{slow}");
+    assert_eq!(number(slow, "/in/frames"), number(slow, "/dropped/memory") + number(slow, "/held"));
+    assert_eq!(number(fast, "/dropped/memory"), 0);
+    lab.down();
+}
+
+#[test]
+fn frames_that_no_cable_carries_are_refused_and_counted() {
+    let more = json!({"links": [{"link": "wan", "mtu": 1000, "members": [
+        {"port": "vif-n1", "node": "n1"}, {"port": "vif-n2", "node": "n2"}]}]});
+    let mut plan = plan(&[json!({}), json!({})], &more);
+    let on = json!({"do": "offloads", "in": "node.n1", "on": "eth0", "enabled": true});
+    plan["operations"].as_array_mut().unwrap().push(on);
+    let lab = Lab::up("oversize", &plan);
+    let refused = || number(&lab.links(), "/directions/0/dropped/oversize");
+    assert_eq!(lab.ping("n1", "10.9.0.2", 3, &["-s", "972"]).len(), 3, "1000 bytes with headers");
+    assert_eq!(refused(), 0);
+    assert_eq!(lab.ping("n1", "10.9.0.2", 3, &["-s", "973"]).len(), 0);
+    assert_eq!(refused(), 3);
+    // Its checksum is left to an interface that it never leaves by.
+    lab.run("n1", &["bash", "-c", "echo > /dev/udp/10.9.0.2/9"]);
+    assert_eq!(refused(), 4);
+    lab.down();
+}
+
+#[test]
+fn a_machine_s_cable_is_behind_the_same_engine() {
+    let member = json!({"port": "vif-vm", "node": "vm", "conditions": {"delay_ns": 3_000_000}});
+    let more = json!({"links": [{"link": "wan", "members": [
+        {"port": "vif-n1", "node": "n1", "conditions": {"delay_ns": 4_000_000}}, member]}]});
+    let mut plan = plan(&[json!({})], &more);
+    let tap = json!({"do": "tap", "in": "host.h", "name": "vif-vm", "mac": "02:00:00:00:02:01"});
+    plan["operations"].as_array_mut().unwrap().push(tap);
+    let lab = Lab::up("tap", &plan);
+    let mut machine = lab.client("host.h");
+    machine.send(&common::exec(&["python3", "-c", MACHINE, "vif-vm"]));
+    machine.event();
+    let said = machine.frame().unwrap();
+    assert!(said.payload.starts_with(b"attached"));
+    let neighbour =
+        ["ip", "neigh", "add", "10.9.0.9", "lladdr", "02:00:00:00:00:09", "dev", "eth0"];
+    lab.run("n1", &neighbour);
+    let times = lab.ping("n1", "10.9.0.9", 20, &[]);
+    assert_eq!(times.len(), 20);
+    assert!(times.iter().all(|&time| time >= 7.0), "{times:?}");
+    let there = &lab.links()["directions"][0];
+    assert_eq!(there["in"], there["out"]);
+    lab.down();
+}
+
+#[test]
+fn taps_at_its_ports_see_every_frame_though_the_host_s_stack_does_not() {
+    let lab =
+        Lab::up("taps", &plan(&[under(json!({"delay_ns": 1_000_000})), json!({})], &json!({})));
+    for tcx in [true, false] {
+        let mut tap = lab.client("host.h");
+        tap.send(&json!({"op": "tap", "tcx": tcx, "pcap": null,
+            "interfaces": [{"name": "vif-n1", "point": "in"}, {"name": "vif-n2", "point": "out"}],
+            "filter": {"probe": 1, "protocol": "udp", "ident": 0, "ip": 4, "port": 9}}));
+        assert_eq!(tap.event(), json!({"ready": true}));
+        let end = lab.client("node.n1").call(&generate(1000, 100_000, 100)).end;
+        assert_eq!(end["done"]["sent"], 1000, "{end}");
+        while number(&lab.links(), "/directions/0/held") > 0 {}
+        tap.send(&json!({"stop": true}));
+        let end = tap.finish().end;
+        for interface in end["done"]["interfaces"].as_array().unwrap() {
+            assert_eq!(interface["packets"], 1000, "{end}");
+            assert_eq!(interface["by"], if tcx { "tcx" } else { "ring" });
+        }
+    }
+    lab.down();
+}
+
+#[test]
+fn one_bit_of_a_corrupt_frame_is_wrong_behind_its_header() {
+    let lab = Lab::up("corrupt", &plan(&[under(json!({"corrupt": 1.0})), json!({})], &json!({})));
+    let udp = || {
+        let end = lab.client("node.n2").call(&json!({"op": "counters"})).end;
+        end["done"]["interfaces"]["eth0"]["rx_packets"].as_u64().unwrap()
+    };
+    let before = udp();
+    let end = lab.client("node.n1").call(&generate(500, 20_000, 400)).end;
+    assert_eq!(end["done"]["sent"], 500, "{end}");
+    while number(&lab.links(), "/directions/0/held") > 0 {}
+    assert!(udp() - before >= 500, "every one arrives: its header is whole");
+    assert!(number(&lab.links(), "/directions/0/corrupted") >= 500);
+    assert_eq!(lab.ping("n1", "10.9.0.2", 20, &[]).len(), 0, "no checksum is right");
+    lab.down();
+}

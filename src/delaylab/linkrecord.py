@@ -1,0 +1,103 @@
+"""What a link engine reports, as a trial's record keeps it: where doing and meaning meet."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
+
+
+class Tally(_Record):
+    """Frames and their bytes, from the Ethernet header on."""
+
+    frames: int = 0
+    bytes: int = 0
+
+
+class Dropped(_Record):
+    """Frames that were not sent, by the reason."""
+
+    loss: int = 0
+    queue: int = 0
+    early: int = 0
+    memory: int = 0
+    oversize: int = 0
+    interface: int = 0
+    down: int = 0
+
+
+class Late(_Record):
+    """By how much the engine sent frames after they were due, in ns."""
+
+    count: int = 0
+    mean_ns: float | None = None
+    min_ns: float | None = None
+    p50_ns: float | None = None
+    p99_ns: float | None = None
+    max_ns: float | None = None
+
+
+class Direction(_Record):
+    """What one member sent on a link, or what came by an uplink (`node` is None then).
+
+    `asked`: conditions in the engine's form; `asked_first`: those at the beginning, if they were
+    others. `nodes`: all behind the port; more than one if they are one stack.
+    """
+
+    link: str
+    node: str | None
+    port: str
+    nodes: list[str] = []
+    asked: dict[str, Any] = {}
+    asked_first: dict[str, Any] | None = None
+    entered: Tally = Field(Tally(), alias="in")
+    left: Tally = Field(Tally(), alias="out")
+    dropped: Dropped = Dropped()
+    duplicated: int = 0
+    corrupted: int = 0
+    reordered: int = 0
+    waiting: Tally = Tally()
+    late: Late = Late()
+    first_out_ns: int | None = None
+    last_out_ns: int | None = None
+
+    @property
+    def steady(self) -> bool:
+        """Whether the same was asked all the time."""
+        return self.asked_first is None
+
+
+class Memory(_Record):
+    """Bytes of frames that wait; `warn`: so many that it may soon be all."""
+
+    used: int = 0
+    bound: int = 0
+    peak: int = 0
+    warn: bool = False
+
+
+class Pauses(_Record):
+    """How often, and for how long at most, the engine stood still while a frame was due."""
+
+    count: int = 0
+    longest_ns: int = 0
+
+
+class Engine(_Record):
+    """A host's link engine and all directions that it carries."""
+
+    host: str
+    state: str
+    why: str | None = None
+    realtime: bool = False
+    notes: list[str] = []
+    since_ns: int | None = None
+    now_ns: int | None = None
+    memory: Memory = Memory()
+    pauses: Pauses = Pauses()
+    dropped_ring: int = 0
+    directions: list[Direction] = []

@@ -1,0 +1,117 @@
+"""Links with conditions -> what each host's link engine carries. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from delaylab.errors import BadInput
+from delaylab.plan.carried import Carried, CarriedLink, Change, Moment, Port
+from delaylab.spec import (
+    ChangeSpec,
+    EngineSpec,
+    LabSpec,
+    LinkSpec,
+    asked,
+    changes,
+    members_meant,
+    merge,
+)
+
+
+@dataclass
+class LinkPorts:
+    """A link with conditions, as it was laid: all by host, node or both.
+
+    `ports`: host -> its ports and the nodes behind them, more than one if they are one stack.
+    """
+
+    name: str
+    link: LinkSpec
+    ports: dict[str, dict[str, list[str]]] = field(default_factory=dict)
+    uplinks: dict[str, str] = field(default_factory=dict)
+    macs: dict[str, str] = field(default_factory=dict)
+
+    def senders(self, host: str) -> dict[str, str]:
+        """The nodes of a host, each with the one of its stack that the engine knows."""
+        return {node: nodes[0] for nodes in self.ports[host].values() for node in nodes}
+
+    def check(self) -> None:
+        """Raise BadInput if the engine would have nothing to forward, or cannot tell senders."""
+        for host, ports in self.ports.items():
+            if len(ports) + (host in self.uplinks) < 2:
+                all_here = ", ".join(self.senders(host))
+                raise BadInput(f"link {self.name!r} joins {all_here}, which are one stack")
+            for mates in ports.values():
+                if any(asked(self.link, node) != asked(self.link, mates[0]) for node in mates):
+                    raise self._one_stack(mates)
+
+    def meant(self, node: str | None) -> set[str]:
+        """The senders that a change is for, as the engine knows them; BadInput if for a part."""
+        wanted = set(members_meant(self.link, node))
+        found = set()
+        for ports in self.ports.values():
+            for nodes in ports.values():
+                if wanted & set(nodes) and not wanted >= set(nodes):
+                    raise self._one_stack(nodes)
+                if wanted & set(nodes):
+                    found.add(nodes[0])
+        return found
+
+    def _one_stack(self, nodes: list[str]) -> BadInput:
+        what = f"{', '.join(nodes)} are one stack: what one of them sends cannot be told apart"
+        return BadInput(what, f"link {self.name}", "give them the same conditions")
+
+
+def carry(lab: LabSpec, host: str, engine: EngineSpec, laid: Iterable[LinkPorts]) -> Carried | None:
+    """What the engine of a host carries; None if no link with conditions touches it."""
+    here = [link for link in laid if host in link.ports]
+    if not here:
+        return None
+    return Carried(
+        seed=_seed(lab.seed, host),
+        realtime=engine.realtime,
+        memory_bytes=engine.memory.bytes,
+        links=tuple(_carried(link, host) for link in here),
+        timeline=tuple(_timeline(lab.timeline, host, here)),
+    )
+
+
+def _carried(link: LinkPorts, host: str) -> CarriedLink:
+    members = [
+        Port(port, nodes[0], (link.macs[nodes[0]],), asked(link.link, nodes[0]))
+        for port, nodes in link.ports[host].items()
+    ]
+    if host in link.uplinks:
+        far = [node for node in link.link.members if node not in link.senders(host)]
+        macs = tuple(dict.fromkeys(link.macs[node] for node in far))
+        members.append(Port(link.uplinks[host], None, macs, {}))
+    return CarriedLink(link.name, link.link.mtu, tuple(members))
+
+
+def _timeline(timeline: list[ChangeSpec], host: str, links: list[LinkPorts]) -> Iterator[Moment]:
+    """The changes of what nodes of this host send, each seen against those before it."""
+    by_name = {link.name: link for link in links}
+    now = {
+        (link.name, node): asked(link.link, node)
+        for link in links
+        for node in link.senders(host).values()
+    }
+    moments: dict[int, list[Change]] = defaultdict(list)
+    for given in sorted(timeline, key=lambda change: change.at):
+        link = by_name.get(given.link)
+        meant = link.meant(given.node) if link else set()
+        for key in (key for key in now if key[0] == given.link and key[1] in meant):
+            assert link is not None
+            change = changes(given.conditions, link.link, key[1], now[key])
+            now[key] = merge(now[key], change)
+            moments[given.at.ns].append(Change(*key, change))
+    return (Moment(at_ns, tuple(made)) for at_ns, made in moments.items())
+
+
+def _seed(seed: int, host: str) -> int:
+    """One for each host: else the same positions on two hosts would draw the same numbers."""
+    digest = hashlib.blake2b(f"{seed}/{host}".encode(), digest_size=8).digest()
+    return int.from_bytes(digest) >> 1

@@ -1,0 +1,97 @@
+"""What the shape of conditions cannot say: that names meet, and that they make sense together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from delaylab.spec.conditions import ConditionsSpec
+from delaylab.spec.directions import asked, members_meant, way_of
+from delaylab.spec.lab import EngineSpec, LabSpec, LinkSpec
+from delaylab.spec.profiles import contents
+from delaylab.spec.source import Document, Location
+
+
+def check_conditions(lab: LabSpec, names: list[str], document: Document, at: Location) -> None:
+    """Raise BadInput, with the line, for the first thing in a lab's conditions that cannot be.
+
+    `names`: of the links, in their order.
+    """
+    _check_engine(lab.engine, document, (*at, "engine"))
+    for host, spec in lab.hosts.items():
+        if spec.engine is not None:
+            _check_engine(spec.engine, document, (*at, "hosts", host, "engine"))
+    for index, link in enumerate(lab.links):
+        _check_link(link, document, (*at, "links", index))
+    _check_timeline(lab, names, document, at)
+
+
+def check_profile(given: ConditionsSpec, link: LinkSpec, node: str | None) -> None:
+    """Raise ValueError for a profile whose direction on this link nobody knows."""
+    if given.profile is None:
+        return
+    for member in members_meant(link, node):
+        if contents(given.profile, way_of(link, member)) is None:
+            name = given.profile
+            raise ValueError(
+                f"profile {name!r} differs up and down, and this link has more than two ends: "
+                f"say {name}/up or {name}/down for what a member sends"
+            )
+
+
+def why_not(conditions: dict[str, Any]) -> str | None:
+    """None, or what does not make sense about the conditions of one direction."""
+    trace = conditions.get("trace") or {"kind": ""}
+    limited = "rate" in conditions or trace["kind"] in ("rate", "opportunities")
+    if "queue" in conditions and not limited:
+        return "nothing waits in `queue` without a `rate` or a trace of one"
+    delayed = conditions.get("delay_ns") or trace["kind"] == "delay"
+    if "reorder" in conditions and not delayed:
+        return "`reorder` lets packets go without the delay: it needs a `delay`"
+    return None
+
+
+def _check_engine(engine: EngineSpec, document: Document, at: Location) -> None:
+    if engine.kind == "kernel":
+        raise document.refuse("the kernel engine is not there yet", at, "say `engine: own`")
+
+
+def _check_link(link: LinkSpec, document: Document, at: Location) -> None:
+    for node, given in link.sent_from.items():
+        where = (*at, "from", node)
+        if node not in link.members:
+            fix = f"members: {', '.join(link.members)}"
+            raise document.refuse(f"{node!r} is not on this link", where, fix)
+        _with_line(given, link, node, document, where)
+    _with_line(link, link, None, document, at)
+    for node in link.members:
+        reason = why_not(asked(link, node))
+        if reason:
+            raise document.refuse(f"what {node!r} sends: {reason}", at)
+
+
+def _check_timeline(lab: LabSpec, names: list[str], document: Document, at: Location) -> None:
+    links = dict(zip(names, lab.links, strict=True))
+    for index, change in enumerate(lab.timeline):
+        where = (*at, "timeline", index)
+        link = links.get(change.link)
+        if link is None:
+            fix = f"links: {', '.join(names) or 'none'}"
+            raise document.refuse(f"no link {change.link!r}", (*where, "link"), fix)
+        if change.node is not None and change.node not in link.members:
+            raise document.refuse(
+                f"{change.node!r} is not on link {change.link!r}",
+                (*where, "node"),
+                f"members: {', '.join(link.members)}",
+            )
+        if not change.conditions.model_fields_set:
+            raise document.refuse("the change names no condition", (*where, "set"))
+        _with_line(change.conditions, link, change.node, document, (*where, "set"))
+
+
+def _with_line(
+    given: ConditionsSpec, link: LinkSpec, node: str | None, document: Document, at: Location
+) -> None:
+    try:
+        check_profile(given, link, node)
+    except ValueError as error:
+        raise document.refuse(str(error), (*at, "profile")) from None

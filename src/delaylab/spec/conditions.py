@@ -1,0 +1,298 @@
+"""What a link does to what one of its members sends, as a file says it. All of it is one way.
+
+`message()` gives what was said in the form that the link engine reads (docs/protocol.md): what was
+left out has the engine's defaults, or stays as it is when conditions are changed.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+from pydantic import AfterValidator, Field, model_validator
+
+from delaylab.spec.base import FromFile, Partial, Removable, Short, Spec
+from delaylab.spec.profiles import check_name
+from delaylab.spec.trace import TraceSpec
+from delaylab.units import Duration, Quantity, Rate, Share, Size
+
+Message = dict[str, Any]
+Shape = Literal["uniform", "normal", "pareto", "paretonormal"]
+Discipline = Literal["droptail", "codel", "red"]
+FIELDS_OF_DISCIPLINES = {
+    "target": "codel",
+    "interval": "codel",
+    "min": "red",
+    "max": "red",
+    "probability": "red",
+}
+LONGEST = Duration(3_600_000_000_000)
+FASTEST = Rate(10**12)
+LARGEST_FRAMING = Size(65_536)
+FARTHEST = 1000.0
+"""How far from its mean a table may say a packet lies, in spreads."""
+
+
+def _at_most(most: Quantity) -> AfterValidator:
+    def check(value: Quantity) -> Quantity:
+        if value > most:
+            raise ValueError(f"{value} is more than {most}")
+        return value
+
+    return AfterValidator(check)
+
+
+def _less_than_all(share: Share) -> Share:
+    if share.value == Share.WHOLE:
+        raise ValueError("a correlation of 100% would repeat the first packet's fate for ever")
+    return share
+
+
+Time = Annotated[Duration, _at_most(LONGEST)]
+Framing = Annotated[Size, _at_most(LARGEST_FRAMING)]
+Correlation = Annotated[Share, AfterValidator(_less_than_all)]
+Value = Annotated[float, Field(ge=-FARTHEST, le=FARTHEST)]
+
+
+class DistributionSpec(Short):
+    """How delays spread: a shape, or a file's values in spreads, each as likely as the others."""
+
+    MAIN: ClassVar[str] = "shape"
+    shape: Shape | None = None
+    table: Annotated[list[Value] | None, Field(min_length=1, max_length=100_000), FromFile] = None
+
+    @model_validator(mode="after")
+    def _one_of_two(self) -> Self:
+        if (self.shape is None) == (self.table is None):
+            raise ValueError("a distribution is a name or a `table`")
+        return self
+
+
+class JitterSpec(Short):
+    """By how much delays differ."""
+
+    MAIN: ClassVar[str] = "spread"
+    spread: Time = Field(description="of `uniform` the bound, of others the standard deviation")
+    distribution: DistributionSpec = DistributionSpec.model_validate("uniform")
+    correlation: Correlation = Share(0)
+
+    def message(self) -> Message:
+        """In the form that the link engine reads."""
+        shape = self.distribution.shape or {"table": self.distribution.table}
+        return _said(
+            self,
+            spread=("spread_ns", self.spread.ns),
+            distribution=("distribution", shape),
+            correlation=("correlation", float(self.correlation)),
+        )
+
+
+class GilbertElliottSpec(Partial):
+    """Two states with a loss of their own, and the shares of packets that change them."""
+
+    to_bad: Share
+    to_good: Share
+    lost_in_bad: Share = Share(Share.WHOLE)
+    lost_in_good: Share = Share(0)
+
+
+class PatternSpec(Spec):
+    """How many packets are kept, lost, kept, lost …; then from the start again."""
+
+    runs: list[Annotated[int, Field(ge=0, lt=2**32)]] = Field(min_length=2, max_length=1_000_000)
+
+    @model_validator(mode="after")
+    def _can_be_repeated(self) -> Self:
+        if len(self.runs) % 2 or not any(self.runs):
+            raise ValueError("`runs` are pairs of counts, kept and lost, and not all 0")
+        return self
+
+
+class LossSpec(Short):
+    """Which packets are lost: a share of them, bursts of two states, or a file's pattern."""
+
+    MAIN: ClassVar[str] = "share"
+    share: Share | None = None
+    correlation: Correlation = Share(0)
+    gilbert_elliott: GilbertElliottSpec | None = Field(None, alias="gilbert-elliott")
+    pattern: Annotated[PatternSpec | None, FromFile] = None
+
+    @model_validator(mode="after")
+    def _one_model(self) -> Self:
+        models = (self.share, self.gilbert_elliott, self.pattern)
+        if sum(model is not None for model in models) != 1:
+            raise ValueError("a loss is one of `share`, `gilbert-elliott` and `pattern`")
+        if self.correlation.value and self.share is None:
+            raise ValueError("`correlation` is for a loss by `share`")
+        return self
+
+    def message(self) -> Message:
+        """In the form that the link engine reads."""
+        if self.gilbert_elliott is not None:
+            states = self.gilbert_elliott
+            shares = {name: (name, float(share)) for name, share in states}
+            return {"model": "gilbert-elliott", **_said(states, **shares)}
+        if self.pattern is not None:
+            return {"model": "pattern", "runs": self.pattern.runs}
+        correlation = _said(self, correlation=("correlation", float(self.correlation)))
+        return {"model": "independent", "share": float(self.share or Share(0)), **correlation}
+
+
+class ReorderSpec(Short):
+    """Which packets go without the delay, past those that wait."""
+
+    MAIN: ClassVar[str] = "share"
+    share: Share
+    correlation: Correlation = Share(0)
+    gap: int = Field(1, ge=1, lt=2**32, description="so many after one that did are candidates")
+
+    def message(self) -> Message:
+        """In the form that the link engine reads."""
+        return _said(
+            self,
+            share=("share", float(self.share)),
+            correlation=("correlation", float(self.correlation)),
+            gap=("gap", self.gap),
+        )
+
+
+class RateSpec(Short):
+    """Bits per second, with what the link's framing adds to each frame."""
+
+    MAIN: ClassVar[str] = "limit"
+    limit: Annotated[Rate, _at_most(FASTEST)]
+    overhead: Framing = Field(
+        Size(24), description="added to each frame; Ethernet: preamble 8, check 4, gap 12"
+    )
+    minimum: Framing = Field(Size(84), description="the least that a frame takes with it")
+
+    @model_validator(mode="after")
+    def _more_than_nothing(self) -> Self:
+        if self.limit.bps == 0:
+            raise ValueError("a rate of 0 lets nothing pass; `loss: 100%` does the same")
+        return self
+
+    def message(self) -> Message:
+        """In the form that the link engine reads."""
+        return _said(
+            self,
+            limit=("bps", self.limit.bps),
+            overhead=("overhead_bytes", self.overhead.bytes),
+            minimum=("minimum_bytes", self.minimum.bytes),
+        )
+
+
+class QueueSpec(Short):
+    """What may wait for the rate, in packets or in bytes, and who is dropped."""
+
+    MAIN: ClassVar[str] = "bytes"
+    packets: int | None = Field(None, ge=1, le=10_000_000)
+    bytes: Size | None = None
+    discipline: Discipline = "droptail"
+    target: Time | None = Field(None, description="CoDel: the wait that is aimed at; 5ms")
+    interval: Time | None = Field(None, description="CoDel: for how long more is accepted; 100ms")
+    min: Size | None = Field(None, description="RED: the mean queue where dropping begins")
+    max: Size | None = Field(None, description="RED: the mean queue where all is dropped")
+    probability: Share = Field(Share(Share.WHOLE // 10), description="RED: of a drop below `max`")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_main(cls, value: Any) -> Any:
+        if isinstance(value, dict | cls):
+            return value
+        return {"packets" if isinstance(value, int) else cls.MAIN: value}
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        if self.packets is not None and self.bytes is not None:
+            raise ValueError("a queue is limited in `packets` or in `bytes`")
+        if 0 in (value.value for value in (self.bytes, self.target, self.interval) if value):
+            raise ValueError("a queue's bytes, its target and its interval are more than 0")
+        for field, discipline in FIELDS_OF_DISCIPLINES.items():
+            if field in self.model_fields_set and self.discipline != discipline:
+                raise ValueError(f"`{field}` means nothing to {self.discipline!r}")
+        if self.discipline == "red" and (self.min is None or self.max is None):
+            raise ValueError("`red` needs `min` and `max`")
+        if self.min is not None and self.max is not None and self.min >= self.max:
+            raise ValueError(f"`min` {self.min} is not below `max` {self.max}")
+        return self
+
+    def message(self) -> Message:
+        """In the form that the link engine reads."""
+        return _said(
+            self,
+            packets=("packets", self.packets),
+            bytes=("bytes", self.bytes and self.bytes.bytes),
+            discipline=("discipline", self._discipline()),
+        )
+
+    def _discipline(self) -> Message:
+        parts = _said(
+            self,
+            target=("target_ns", self.target and self.target.ns),
+            interval=("interval_ns", self.interval and self.interval.ns),
+            min=("min_bytes", self.min and self.min.bytes),
+            max=("max_bytes", self.max and self.max.bytes),
+        )
+        red = {"probability": float(self.probability)} if self.discipline == "red" else {}
+        return {"kind": self.discipline, **parts, **red}
+
+
+def _known(profile: str | None) -> str | None:
+    if profile is not None:
+        check_name(profile)
+    return profile
+
+
+class ConditionsSpec(Partial):
+    """Conditions; those that are not named stay as they are elsewhere."""
+
+    profile: Annotated[str | None, Removable, AfterValidator(_known)] = Field(
+        None, description="conditions by name; what is named beside it counts more"
+    )
+    delay: Annotated[Time | None, Removable] = Field(None, description="one way")
+    jitter: Annotated[JitterSpec | None, Removable] = None
+    loss: Annotated[LossSpec | None, Removable] = None
+    duplicate: Annotated[Share | None, Removable] = None
+    corrupt: Annotated[Share | None, Removable] = Field(None, description="one bit flipped")
+    reorder: Annotated[ReorderSpec | None, Removable] = None
+    rate: Annotated[RateSpec | None, Removable] = None
+    queue: Annotated[QueueSpec | None, Removable] = None
+    trace: Annotated[TraceSpec | None, FromFile, Removable] = None
+
+    @model_validator(mode="after")
+    def _one_word_for_one_thing(self) -> Self:
+        if self.trace is not None:
+            same = self.trace.replaces
+            if getattr(self, same) is not None:
+                raise ValueError(f"`{same}` and a trace of it: leave one out")
+        return self
+
+    def named(self) -> Message:
+        """What is named, in the form that the link engine reads; None: to be taken away."""
+        return {
+            key: value
+            for field, key in KEYS.items()
+            if field in self.model_fields_set
+            for value in [_message(getattr(self, field))]
+        }
+
+
+KEYS = {
+    "delay": "delay_ns",
+    **{name: name for name in ("jitter", "loss", "duplicate", "corrupt", "reorder")},
+    **{name: name for name in ("rate", "queue", "trace")},
+}
+"""Fields of a file and their names in the link engine's form."""
+
+
+def _message(value: Any) -> Any:
+    if value is None:
+        return None
+    if isinstance(value, Duration):
+        return value.ns
+    return float(value) if isinstance(value, Share) else value.message()
+
+
+def _said(model: Partial, **parts: tuple[str, Any]) -> Message:
+    """Of these fields those that were said, each as its key and value."""
+    return dict(part for name, part in parts.items() if name in model.model_fields_set)

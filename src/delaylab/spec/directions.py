@@ -1,0 +1,88 @@
+"""Links as a file gives them -> what is asked of each direction, as the link engine reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from delaylab.spec.conditions import ConditionsSpec
+from delaylab.spec.lab import LabSpec, LinkSpec
+from delaylab.spec.merge import merge
+from delaylab.spec.profiles import Way, contents
+
+Asked = dict[str, Any]
+"""Conditions of one direction, in the link engine's form."""
+
+
+def asked(link: LinkSpec, node: str) -> Asked:
+    """What is asked of what a member sends: its own words before the link's.
+
+    Within each, what is named counts more than the profile; `none` takes away.
+    """
+    own = link.sent_from.get(node)
+    levels: list[Asked] = []
+    if own is None or "profile" not in own.model_fields_set:
+        levels.append(_profile(link, link, node))
+    levels.append(link.named())
+    if own is not None:
+        levels += [_profile(own, link, node), own.named()]
+    return _merged(levels)
+
+
+def changes(given: ConditionsSpec, link: LinkSpec, node: str, now: Asked) -> Asked:
+    """What a change names for one member of whom `now` is asked; None takes a condition away."""
+    named = merge_changes(_profile(given, link, node), given.named())
+    return _in_place_of_a_trace(now, named)
+
+
+def is_conditioned(lab: LabSpec, link: LinkSpec, name: str) -> bool:
+    """Whether a link has conditions, at once or by the lab's timeline."""
+    now = link.named() or link.profile or link.sent_from
+    return bool(now) or any(change.link == name for change in lab.timeline)
+
+
+def way_of(link: LinkSpec, node: str) -> Way | None:
+    """On a link of two the first is the user of a profile, whose way is up."""
+    if link.between is None:
+        return None
+    return "up" if node == link.between[0] else "down"
+
+
+def members_meant(link: LinkSpec, node: str | None) -> list[str]:
+    """The members that a change is for: the one it names, else all."""
+    return [node] if node is not None else link.members
+
+
+def _profile(given: ConditionsSpec, link: LinkSpec, node: str) -> Asked:
+    if given.profile is None:
+        return {}
+    found = contents(given.profile, way_of(link, node))
+    return ConditionsSpec.model_validate(found or {}).named()
+
+
+def _merged(levels: Iterable[Asked]) -> Asked:
+    """What later levels name counts more."""
+    whole: Asked = {}
+    for level in levels:
+        whole = merge(whole, _in_place_of_a_trace(whole, level))
+        if whole.get("trace"):
+            whole.pop(_replaced_by(whole["trace"]), None)
+    return whole
+
+
+def merge_changes(first: Asked, second: Asked) -> Asked:
+    """Two changes as one: what the second takes away stays taken away."""
+    removed = {key: None for key, value in second.items() if value is None}
+    return merge(first, second) | removed
+
+
+def _in_place_of_a_trace(now: Asked, named: Asked) -> Asked:
+    """A rate or delay that is named takes away the trace of it, which would stand in for it."""
+    trace = now.get("trace")
+    if trace and "trace" not in named and named.get(_replaced_by(trace)) is not None:
+        return {**named, "trace": None}
+    return named
+
+
+def _replaced_by(trace: Asked) -> str:
+    return "delay_ns" if trace["kind"] == "delay" else "rate"

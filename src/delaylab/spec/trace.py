@@ -1,0 +1,188 @@
+"""A rate or a delay over time: mahimahi's files and CSV, read into points."""
+
+from __future__ import annotations
+
+import csv
+from itertools import pairwise
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, ValidationError, model_validator
+
+from delaylab.errors import BadInput
+from delaylab.spec.base import Spec
+from delaylab.units import Duration, Rate
+
+MILLISECOND = 1_000_000
+OPPORTUNITY_BYTES = 1504
+"""What mahimahi lets pass at one opportunity: a packet of 1500 bytes, and 4 of its TUN device."""
+MOST_POINTS = 1_000_000
+LONGEST_NS = 31 * 86_400 * 10**9
+HEADS = {
+    "rate": ("rate", Rate, ""),
+    "bps": ("rate", Rate, "bit"),
+    "delay": ("delay", Duration, ""),
+    "ms": ("delay", Duration, "ms"),
+}
+"""Second column of a CSV file: what it is of, how it is read, the unit of its numbers."""
+
+Whole = Annotated[int, Field(ge=0)]
+
+
+class TraceSpec(Spec):
+    """A trace that has been read, in the form that the link engine reads."""
+
+    kind: Literal["rate", "delay", "opportunities"]
+    points: list[tuple[Whole, Whole]] = Field(default_factory=list, max_length=MOST_POINTS)
+    at_ns: list[Whole] = Field(default_factory=list, max_length=MOST_POINTS)
+    period_ns: int | None = Field(None, gt=0)
+    bytes: int = Field(OPPORTUNITY_BYTES, gt=0)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _was_read(cls, value: Any) -> Any:
+        if isinstance(value, str):
+            raise ValueError(f"the trace {value!r} was not read: load the lab from its file")
+        return value
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        if self.kind == "opportunities":
+            _check_opportunities(self.at_ns, self.period_ns)
+        else:
+            _check_points(self.points, self.period_ns)
+            if self.kind == "rate":
+                _check_rates(self.points, self.period_ns)
+        return self
+
+    @property
+    def replaces(self) -> str:
+        """The condition that it is in place of."""
+        return "delay" if self.kind == "delay" else "rate"
+
+    def message(self) -> dict[str, Any]:
+        """In the form that the link engine reads."""
+        if self.kind == "opportunities":
+            given = {"at_ns": self.at_ns, "bytes": self.bytes}
+        else:
+            given = {"points": [list(point) for point in self.points]}
+        return {"kind": self.kind, **given, "period_ns": self.period_ns}
+
+
+def _check_opportunities(at_ns: list[int], period_ns: int | None) -> None:
+    if not at_ns:
+        raise ValueError("the trace is empty")
+    if any(later < earlier for earlier, later in pairwise(at_ns)):
+        raise ValueError("the trace goes back in time")
+    if period_ns is None or not 0 < period_ns <= LONGEST_NS or period_ns < at_ns[-1]:
+        raise ValueError("opportunities repeat after their last, within 31 days: see `period_ns`")
+
+
+def _check_points(points: list[tuple[int, int]], period_ns: int | None) -> None:
+    if not points:
+        raise ValueError("the trace is empty")
+    if points[0][0] != 0:
+        raise ValueError("the trace has to begin at 0 seconds")
+    if any(later[0] <= earlier[0] for earlier, later in pairwise(points)):
+        raise ValueError("the trace has two lines of one time, or goes back")
+    last = points[-1][0]
+    if max(last, period_ns or 0) > LONGEST_NS:
+        raise ValueError("the trace is longer than 31 days")
+    if period_ns is not None and period_ns <= last:
+        raise ValueError("the trace repeats before it ends")
+
+
+def _check_rates(points: list[tuple[int, int]], period_ns: int | None) -> None:
+    if not (points[-1][1] or (period_ns and any(bps for _, bps in points))):
+        raise ValueError("the trace ends at a rate of 0 for ever")
+
+
+def read_trace(path: Path, repeat: Duration | None = None) -> dict[str, Any]:
+    """Read a trace; BadInput names the file and the line.
+
+    A file of whole numbers is mahimahi's: milliseconds at which one packet may pass, repeated after
+    the last. Else it is CSV with the header `seconds,rate` (with units), `seconds,bps`,
+    `seconds,delay` (with units) or `seconds,ms`; its last value stays unless `repeat` is given.
+    """
+    text = read_text(path)
+    lines = [
+        (number, line.strip())
+        for number, line in enumerate(text.splitlines(), start=1)
+        if line.strip() and not line.lstrip().startswith("#")
+    ]
+    if not lines:
+        raise BadInput("the trace is empty", str(path))
+    if len(lines) > MOST_POINTS:
+        raise BadInput(f"the trace has more than {MOST_POINTS} lines", str(path))
+    read = _csv if "," in lines[0][1] else _mahimahi
+    found = read(path, lines, repeat)
+    try:
+        TraceSpec.model_validate(found)
+    except ValidationError as error:
+        why = error.errors()[0]["msg"].removeprefix("Value error, ")
+        raise BadInput(why, str(path)) from None
+    return found
+
+
+def read_text(path: Path) -> str:
+    """Read a file that a lab file names; BadInput if it cannot be."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise BadInput("no such file", str(path)) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInput(f"cannot be read: {error}", str(path)) from None
+
+
+def _mahimahi(path: Path, lines: list[tuple[int, str]], repeat: Duration | None) -> dict[str, Any]:
+    times: list[int] = []
+    for number, line in lines:
+        if not line.isdecimal() or not line.isascii():
+            expected = "expected milliseconds such as 17, or a CSV header such as seconds,rate"
+            raise BadInput(f"{expected}; got {line[:40]!r}", f"{path}:{number}")
+        times.append(int(line) * MILLISECOND)
+        if len(times) > 1 and times[-1] < times[-2]:
+            raise BadInput("this line is earlier than the one before it", f"{path}:{number}")
+    if times[-1] == 0:
+        raise BadInput("the trace lasts no time: its last millisecond is 0", str(path))
+    period = _period(repeat, times[-1], path) or times[-1]
+    return {
+        "kind": "opportunities",
+        "at_ns": times,
+        "period_ns": period,
+        "bytes": OPPORTUNITY_BYTES,
+    }
+
+
+def _csv(path: Path, lines: list[tuple[int, str]], repeat: Duration | None) -> dict[str, Any]:
+    head = [cell.strip().lower() for cell in lines[0][1].split(",")]
+    if len(head) != 2 or head[0] != "seconds" or head[1] not in HEADS:
+        known = ", ".join(f"seconds,{name}" for name in HEADS)
+        raise BadInput(f"expected a header: {known}", f"{path}:{lines[0][0]}")
+    kind, quantity, unit = HEADS[head[1]]
+    points: list[list[int]] = []
+    for number, line in lines[1:]:
+        (cells,) = csv.reader([line])
+        try:
+            seconds, value = (cell.strip() for cell in cells)
+            points.append([Duration.parse(f"{seconds}s").ns, quantity.parse(value + unit).value])
+        except ValueError as error:
+            got = f"expected {lines[0][1]}; got {line[:60]!r}"
+            why = f"{error}" if len(cells) == 2 else got
+            raise BadInput(why, f"{path}:{number}") from None
+        if len(points) == 1 and points[0][0] != 0:
+            raise BadInput("the first line has to be at 0 seconds", f"{path}:{number}")
+        if len(points) > 1 and points[-1][0] <= points[-2][0]:
+            raise BadInput("this line is not later than the one before it", f"{path}:{number}")
+    if not points:
+        raise BadInput("the trace has a header and no lines", str(path))
+    period = _period(repeat, points[-1][0], path)
+    return {"kind": kind, "points": points, "period_ns": period}
+
+
+def _period(repeat: Duration | None, last_ns: int, path: Path) -> int | None:
+    if repeat is None:
+        return None
+    if repeat.ns <= last_ns:
+        raise BadInput(f"`repeat: {repeat}` is not after its last line", str(path))
+    return repeat.ns

@@ -1,0 +1,169 @@
+"""`delaylab link` and what `ps` says of links."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from delaylab import engines
+from delaylab.analysis.fidelity import Verdict, judge
+from delaylab.errors import BadInput
+from delaylab.lab import Lab
+from delaylab.linkrecord import Engine
+from delaylab.spec import ConditionsSpec, Document, parse, spoken, validate, with_files
+
+FORM = "delay=20ms loss=1% queue=100; CONDITION=none takes it away"
+
+
+def words(given: list[str]) -> ConditionsSpec:
+    """Conditions from the command line: `delay=20ms`; BadInput for what is none.
+
+    A value may be all that a lab file may say, files included, in YAML on one line.
+    """
+    data: dict[str, Any] = {}
+    for word in given:
+        name, equals, text = word.partition("=")
+        if not equals or not text.strip():
+            raise BadInput(f"{word!r} is not a condition", fix=f"write {FORM}")
+        if name in data:
+            raise BadInput(f"{name!r} is there twice", fix="say it once")
+        data[name] = parse(text, word).data
+    document = Document("link set", data, {}, Path.cwd())
+    return validate(ConditionsSpec, with_files(document))
+
+
+def change(lab: Lab, link: str, node: str | None, given: ConditionsSpec) -> list[engines.Report]:
+    """Change a link; what its engines say afterwards, of this link."""
+    return _of_link(engines.change(lab, link, node, given), link)
+
+
+def shown(lab: Lab, link: str | None) -> list[engines.Report]:
+    """What the engines of a lab say of its links, or of one."""
+    if link is not None and link not in lab.plan.laid:
+        known = ", ".join(lab.plan.laid) or "none"
+        raise BadInput(f"lab {lab.name!r} has no link {link!r} with conditions: {known}")
+    return _of_link(engines.reports(lab), link)
+
+
+def as_json(reports: list[engines.Report]) -> list[dict[str, Any]]:
+    """The reports, with a verdict for each direction that a node sends in."""
+    verdicts = {(v.host, v.direction.port): v for v in _verdicts(reports)}
+    return [
+        {
+            **report,
+            "directions": [
+                {**direction, **_verdict(verdicts.get((report["host"], direction["port"])))}
+                for direction in report["directions"]
+            ],
+        }
+        for report in reports
+    ]
+
+
+def print_links(reports: list[engines.Report], console: Console) -> None:
+    """A line for each direction: asked, passed, dropped, late, and whether it held."""
+    verdicts = _verdicts(reports)
+    if not verdicts:
+        console.print("no link has conditions")
+        return
+    table = Table(box=None, pad_edge=False)
+    for title in ("LINK", "FROM", "ASKED (one way)"):
+        table.add_column(title, overflow="fold")
+    for title in ("IN", "OUT", "DROPPED", "LATE p50/p99"):
+        table.add_column(title, justify="right")
+    for verdict in verdicts:
+        direction = verdict.direction
+        table.add_row(
+            direction.link,
+            ", ".join(direction.nodes) or direction.node,
+            escape(asked_text(direction.asked)) or "nothing",
+            str(direction.entered.frames),
+            str(direction.left.frames),
+            _dropped_text(verdict),
+            _late_text(verdict),
+        )
+    console.print(table)
+    for line in dict.fromkeys(_lines(reports)):
+        console.print(line, markup=False, soft_wrap=True)
+
+
+def states(lab: Lab) -> list[dict[str, Any]]:
+    """The engines of a lab for `ps`: are they up, and do their links hold?"""
+    return [
+        {
+            "host": report["host"],
+            "engine": "own",
+            "state": report["state"],
+            "why": report["why"],
+            "pid": report.get("pid"),
+            "realtime": report.get("realtime", False),
+            "links": _held([report]),
+        }
+        for report in engines.reports(lab)
+    ]
+
+
+def asked_text(asked: dict[str, Any]) -> str:
+    """Conditions as `link set` takes them."""
+    return " ".join(f"{name}={word}" for name, word in spoken(asked).items())
+
+
+def state_line(state: dict[str, Any]) -> str:
+    """One engine in words."""
+    if state["state"] != "running":
+        return f"links of {state['host']} are down: {state['why']}"
+    how = "in real time" if state["realtime"] else "without real-time scheduling"
+    bad = [f"{link}: {why}" for link, why in state["links"].items() if why != "held"]
+    held = "; ".join(bad) or "all hold"
+    return f"links of {state['host']}: own engine, {how}; {held}"
+
+
+def _held(reports: list[engines.Report]) -> dict[str, str]:
+    """Link -> `held`, or why one of its directions was not."""
+    found: dict[str, str] = {}
+    for verdict in _verdicts(reports):
+        before = found.get(verdict.direction.link, "held")
+        found[verdict.direction.link] = before if verdict.held else verdict.text
+    return found
+
+
+def _verdicts(reports: list[engines.Report]) -> list[Verdict]:
+    return judge(Engine.model_validate(report) for report in reports)
+
+
+def _verdict(verdict: Verdict | None) -> dict[str, Any]:
+    return {} if verdict is None else {"held": verdict.held, "why_not": list(verdict.why)}
+
+
+def _lines(reports: list[engines.Report]) -> Iterator[str]:
+    for report in reports:
+        yield from (f"note, {report['host']}: {note}" for note in report.get("notes", []))
+    for verdict in _verdicts(reports):
+        if not verdict.held:
+            yield f"{verdict.direction.link} from {verdict.direction.node}: {verdict.text}"
+
+
+def _dropped_text(verdict: Verdict) -> str:
+    counts = verdict.direction.dropped.model_dump()
+    return ", ".join(f"{count} {name}" for name, count in counts.items() if count) or "0"
+
+
+def _late_text(verdict: Verdict) -> str:
+    late = verdict.direction.late
+    if not late.count or late.p50_ns is None or late.p99_ns is None:
+        return "–"
+    return f"{late.p50_ns / 1000:.1f} / {late.p99_ns / 1000:.1f} µs"
+
+
+def _of_link(reports: list[engines.Report], link: str | None) -> list[engines.Report]:
+    if link is None:
+        return reports
+    return [
+        {**report, "directions": [d for d in report["directions"] if d["link"] == link]}
+        for report in reports
+    ]

@@ -1,0 +1,364 @@
+"""Conditions of links: what a file says is asked as meant; what cannot be is one line."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from delaylab.errors import BadInput
+from delaylab.spec import ConditionsSpec, LabSpec, asked, lab_from, parse, spoken
+from delaylab.spec.merge import merge
+from delaylab.spec.profiles import profiles
+from delaylab.units import Duration, Rate, Share, Size
+from delaylab.verbs.schema import schema
+
+VALIDATOR = jsonschema.Draft202012Validator(schema("lab"))
+LAB = """\
+lab: wan
+nodes: {a: {}, b: {}}
+links:
+  - between: [a, b]
+    name: wan
+"""
+
+
+def direction(more: str, node: str = "a") -> dict[str, Any]:
+    """What is asked of what a node sends on a link with these lines."""
+    lab = lab_from(parse(LAB + "".join(f"    {line}\n" for line in more.splitlines()), "lab.yaml"))
+    return asked(lab.links[0], node)
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        ("delay: 20ms", {"delay_ns": 20_000_000}),
+        ("delay: 0", {"delay_ns": 0}),
+        (
+            "jitter: 2ms",
+            {"jitter": {"spread_ns": 2_000_000}},
+        ),
+        (
+            "jitter: {spread: 2ms, distribution: pareto, correlation: 25%}",
+            {"jitter": {"spread_ns": 2_000_000, "distribution": "pareto", "correlation": 0.25}},
+        ),
+        ("loss: 1%", {"loss": {"model": "independent", "share": 0.01}}),
+        ("loss: 0.01", {"loss": {"model": "independent", "share": 0.01}}),
+        (
+            "loss: {gilbert-elliott: {to_bad: 1%, to_good: 20%}}",
+            {
+                "loss": {
+                    "model": "gilbert-elliott",
+                    "to_bad": 0.01,
+                    "to_good": 0.2,
+                }
+            },
+        ),
+        ("duplicate: 1%\ncorrupt: 0.1%", {"duplicate": 0.01, "corrupt": 0.001}),
+        (
+            "reorder: 10%\ndelay: 1ms",
+            {"delay_ns": 1_000_000, "reorder": {"share": 0.1}},
+        ),
+        ("rate: 10Mbit", {"rate": {"bps": 10**7}}),
+        (
+            "rate: {limit: 10Mbit, overhead: 0, minimum: 0}",
+            {"rate": {"bps": 10**7, "overhead_bytes": 0, "minimum_bytes": 0}},
+        ),
+    ],
+)
+def test_is_asked_as_meant(said: str, meant: dict[str, Any]) -> None:
+    assert direction(said) == meant == direction(said, "b")
+
+
+@pytest.mark.parametrize(
+    ("queue", "meant"),
+    [
+        ("100", {"packets": 100}),
+        ("150kB", {"bytes": 150_000}),
+        (
+            "{packets: 9, discipline: codel, target: 1ms}",
+            {"packets": 9, "discipline": {"kind": "codel", "target_ns": 1_000_000}},
+        ),
+        (
+            "{bytes: 90kB, discipline: red, min: 30kB, max: 60kB}",
+            {
+                "bytes": 90_000,
+                "discipline": {
+                    "kind": "red",
+                    "min_bytes": 30_000,
+                    "max_bytes": 60_000,
+                    "probability": 0.1,
+                },
+            },
+        ),
+    ],
+)
+def test_a_queue_is_asked_as_meant(queue: str, meant: dict[str, Any]) -> None:
+    assert direction(f"rate: 1Mbit\nqueue: {queue}")["queue"] == meant
+
+
+@pytest.mark.parametrize(
+    ("said", "line", "says"),
+    [
+        ("delay: -5ms", 6, "is not negative: '-5ms'"),
+        ("loss: 140%", 6, "a share is at most 100%, not 140%"),
+        ("loss: {share: 1%, pattern: {runs: [1, 1]}}", 6, "a loss is one of"),
+        ("rate: 0", 6, "a rate of 0 lets nothing pass"),
+        ("rate: 10MB", 6, "expected a rate such as 100Mbit, got '10MB'"),
+        ("profile: ltte", 6, "no profile 'ltte'; did you mean 'lte'?"),
+        ("profile: lte/sideways", 6, "/up or /down, not /sideways"),
+        ("profile: transatlantic/up", 6, "alike both ways"),
+        ("dealy: 5ms", 6, "unknown field 'dealy'; did you mean 'delay'?"),
+        ("jitter: {spread: 1ms, distribution: gauss}", 6, "'normal', 'pareto' or"),
+        ("jitter: {spred: 1ms}", 6, "unknown field 'spred'; did you mean 'spread'?"),
+        ("from: {c: {delay: 1ms}}", 6, "'c' is not on this link (members: a, b)"),
+        ("from:\n  a: {loss: 2}", 7, "a share is at most 100%, not 200%"),
+        ("queue: 100", 4, "without a `rate`"),
+        ("reorder: 1%", 4, "needs a `delay`"),
+        ("rate: 1Mbit\nqueue: 0", 7, "packets"),
+        ("rate: 1Mbit\nqueue: {packets: 1, bytes: 1kB}", 7, "`packets` or in `bytes`"),
+        ("rate: 1Mbit\nqueue: {packets: 1, target: 5ms}", 7, "means nothing to 'droptail'"),
+        ("rate: 1Mbit\nqueue: {discipline: red, min: 3kB, max: 2kB}", 7, "not below"),
+        ("trace: gone.csv", 6, "no such file: 'gone.csv'"),
+        ("trace: {kind: rate, points: []}", 6, "the trace is empty"),
+        ("trace: {kind: rate, points: [[0, 5], [1, 0]]}", 6, "ends at a rate of 0"),
+        ("delay: 2h", 6, "2h is more than 1h"),
+        ("rate: 2Tbit", 6, "2Tbit is more than 1Tbit"),
+        ("loss: {share: 1%, correlation: 100%}", 6, "a correlation of 100%"),
+        ("loss: {pattern: {runs: [1, 2, 3]}}", 6, "pairs of counts"),
+    ],
+)
+def test_what_cannot_be_is_refused_with_its_line(said: str, line: int, says: str) -> None:
+    with pytest.raises(BadInput) as caught:
+        direction(said)
+    assert str(caught.value).startswith(f"lab.yaml:{line}: ")
+    assert says in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("rest", "line", "says"),
+    [
+        ("timeline: [{at: 1s, link: wam, set: {delay: 1ms}}]", 6, "no link 'wam' (links: wan)"),
+        ("timeline: [{at: 1s, link: wan, node: c, set: {delay: 1ms}}]", 6, "'c' is not on link"),
+        ("timeline: [{at: 1s, link: wan, set: {}}]", 6, "names no condition"),
+        ("timeline: [{at: -1s, link: wan, set: {delay: 1ms}}]", 6, "is not negative"),
+        ("engine: kernel", 6, "the kernel engine is not there yet"),
+        ("engine: warp", 6, "'auto', 'own' or 'kernel'"),
+        ("hosts: {h: {engine: kernel}}", 6, "the kernel engine is not there yet"),
+    ],
+)
+def test_what_a_lab_cannot_ask_is_refused_with_its_line(rest: str, line: int, says: str) -> None:
+    with pytest.raises(BadInput) as caught:
+        lab_from(parse(LAB + rest + "\n", "lab.yaml"))
+    assert str(caught.value).startswith(f"lab.yaml:{line}: ")
+    assert says in str(caught.value)
+
+
+def test_what_one_member_sends_counts_more_than_the_link() -> None:
+    said = "delay: 20ms\nloss: 1%\nfrom: {b: {loss: none, delay: 5ms, corrupt: 1%}}"
+    assert direction(said, "a").keys() == {"delay_ns", "loss"}
+    assert direction(said, "b") == {"delay_ns": 5_000_000, "corrupt": 0.01}
+
+
+def test_the_first_node_is_the_user_of_a_profile() -> None:
+    assert direction("profile: dsl", "a")["rate"]["bps"] == 384_000
+    assert direction("profile: dsl", "b")["rate"]["bps"] == 1_500_000
+    assert direction("profile: dsl/down", "a")["rate"]["bps"] == 1_500_000
+    both = direction("profile: dsl\nrate: 3Mbit\nfrom: {b: {rate: none}}", "b")
+    assert both == {"delay_ns": 25_000_000}
+    assert "rate" not in direction("profile: dsl\nfrom: {a: {profile: transatlantic}}")
+
+
+def test_a_profile_on_a_broadcast_link_says_its_way() -> None:
+    text = "lab: x\nnodes: {a: {}, b: {}, c: {}}\nlinks:\n  - join: [a, b, c]\n    "
+    with pytest.raises(BadInput, match="say dsl/up or dsl/down"):
+        lab_from(parse(text + "profile: dsl\n", "lab.yaml"))
+    lab = lab_from(parse(text + "from: {a: {profile: dsl/up}}\n", "lab.yaml"))
+    assert asked(lab.links[0], "a")["rate"]["bps"] == 384_000
+    assert asked(lab.links[0], "b") == {}
+
+
+@pytest.mark.parametrize("name", profiles())
+def test_every_profile_says_what_can_be_and_where_from(name: str) -> None:
+    profile = profiles()[name]
+    assert len(profile.source) > 20
+    for node in "ab":
+        assert direction(f"profile: {name}", node)["delay_ns"] > 0
+    assert (profile.both is None) == (profile.up is not None) == (profile.down is not None)
+
+
+def test_a_trace_is_in_place_of_what_it_is_of() -> None:
+    trace = "trace: {kind: rate, points: [[0, 1000000]]}"
+    assert "rate" not in direction(f"profile: dsl\n{trace}")
+    assert "trace" not in direction(f"{trace}\nfrom: {{a: {{rate: 1Mbit}}}}")
+    assert "trace" in direction(f"{trace}\nfrom: {{a: {{delay: 1ms}}}}")
+    with pytest.raises(BadInput, match="`rate` and a trace of it"):
+        direction(f"rate: 1Mbit\n{trace}")
+
+
+def test_a_node_that_stands_for_many_is_written_out() -> None:
+    lab = lab_from(
+        parse(
+            "lab: x\nnodes: {box: {count: 2}, hub: {}}\n"
+            "links: [{join: [box, hub], name: lan, from: {box: {delay: 1ms}}}]\n"
+            "timeline: [{at: 1s, link: lan, node: box, set: {delay: 2ms}}]\n",
+            "lab.yaml",
+        )
+    )
+    assert asked(lab.links[0], "box-2") == {"delay_ns": 1_000_000}
+    assert [change.node for change in lab.timeline] == ["box-1", "box-2"]
+
+
+shares = st.integers(0, Share.WHOLE).map(Share).map(str)
+positive = st.integers(1, 10**12)
+durations = st.integers(0, 36 * 10**11).map(Duration).map(str)
+correlations = st.integers(0, Share.WHOLE - 1).map(Share).map(str)
+sizes = positive.map(Size).map(str)
+jitters = durations | st.fixed_dictionaries(
+    {"spread": durations},
+    optional={
+        "distribution": st.sampled_from(["uniform", "normal", "pareto", "paretonormal"])
+        | st.fixed_dictionaries({"table": st.lists(st.floats(-9, 9), min_size=2, max_size=9)}),
+        "correlation": correlations,
+    },
+)
+losses = st.one_of(
+    shares,
+    st.fixed_dictionaries({"share": shares, "correlation": correlations}),
+    st.fixed_dictionaries(
+        {"gilbert-elliott": st.fixed_dictionaries({"to_bad": shares, "to_good": shares})}
+    ),
+    st.fixed_dictionaries(
+        {
+            "pattern": st.fixed_dictionaries(
+                {"runs": st.lists(st.integers(1, 99), min_size=1, max_size=5).map(lambda x: x * 2)}
+            )
+        }
+    ),
+)
+queues = st.one_of(
+    st.integers(1, 10**6),
+    sizes,
+    st.fixed_dictionaries({"packets": st.integers(1, 99), "discipline": st.just("codel")}),
+)
+CONDITIONS: dict[str, st.SearchStrategy[Any]] = {
+    "delay": durations,
+    "jitter": jitters,
+    "loss": losses,
+    "duplicate": shares,
+    "corrupt": shares,
+    "reorder": shares | st.fixed_dictionaries({"share": shares, "gap": st.integers(1, 9)}),
+    "rate": positive.map(Rate).map(str),
+    "queue": queues,
+}
+conditions = st.fixed_dictionaries(
+    {}, optional={name: st.just("none") | values for name, values in CONDITIONS.items()}
+)
+
+
+@given(conditions)
+def test_conditions_round_trip(said: dict[str, Any]) -> None:
+    """As YAML -> conditions -> the record that a running lab keeps -> the same conditions."""
+    text = yaml.safe_dump(said)
+    read = ConditionsSpec.model_validate(yaml.safe_load(text))
+    again = ConditionsSpec.model_validate(json.loads(json.dumps(read.model_dump(mode="json"))))
+    assert again == read
+    assert again.named() == read.named()
+    assert {key for key, value in read.named().items() if value is None} == {
+        "delay_ns" if name == "delay" else name for name in said if said[name] == "none"
+    }
+
+
+@given(conditions, conditions)
+def test_what_one_side_names_is_all_that_differs(
+    link: dict[str, Any], side: dict[str, Any]
+) -> None:
+    lab = LabSpec.model_validate(
+        {
+            "lab": "x",
+            "nodes": {"a": {}, "b": {}},
+            "links": [{"between": ["a", "b"], **link, "from": {"b": side}}],
+        }
+    )
+    named = lab.links[0].sent_from["b"].named()
+    a, b = (asked(lab.links[0], node) for node in "ab")
+    for key, value in named.items():
+        assert b.get(key) == (merge({key: a.get(key)}, {key: value}).get(key))
+        parts = value if isinstance(value, dict) else {}
+        assert {part: b[key][part] for part in parts} == parts
+    assert {k: v for k, v in b.items() if k not in named} == {
+        k: v for k, v in a.items() if k not in named
+    }
+
+
+@given(st.dictionaries(st.sampled_from([*CONDITIONS, "trace", "profile"]), st.text(max_size=12)))
+def test_any_text_as_a_condition_is_one_or_one_line(said: dict[str, str]) -> None:
+    text = yaml.safe_dump(
+        {"lab": "x", "nodes": {"a": {}, "b": {}}, "links": [{"between": ["a", "b"], **said}]}
+    )
+    answer = "lab.yaml: it is one"
+    try:
+        lab_from(parse(text, "lab.yaml"))
+    except BadInput as error:
+        answer = str(error)
+    assert answer.startswith("lab.yaml:")
+    assert "\n" not in answer
+
+
+@given(conditions)
+def test_the_schema_for_editors_knows_every_form(said: dict[str, Any]) -> None:
+    link = {"between": ["a", "b"], **said, "from": {"a": said}}
+    lab = {"lab": "x", "nodes": {"a": {}, "b": {}}, "links": [link]}
+    VALIDATOR.validate(json.loads(json.dumps(lab)))
+
+
+@pytest.mark.parametrize(
+    ("before", "change", "after"),
+    [
+        ({"a": 1, "b": 2}, {"a": 3}, {"a": 3, "b": 2}),
+        ({"a": 1, "b": 2}, {"a": None}, {"b": 2}),
+        (
+            {"rate": {"bps": 1, "overhead_bytes": 0}},
+            {"rate": {"bps": 2}},
+            {"rate": {"bps": 2, "overhead_bytes": 0}},
+        ),
+        (
+            {"loss": {"model": "pattern", "runs": [1]}},
+            {"loss": {"model": "independent"}},
+            {"loss": {"model": "independent"}},
+        ),
+        (
+            {"queue": {"packets": 1, "discipline": {"kind": "codel"}}},
+            {"queue": {"bytes": 2}},
+            {"queue": {"bytes": 2, "discipline": {"kind": "codel"}}},
+        ),
+        (
+            {"trace": {"kind": "rate", "period_ns": 5}},
+            {"trace": {"kind": "rate"}},
+            {"trace": {"kind": "rate"}},
+        ),
+    ],
+)
+def test_changes_are_as_the_engine_makes_them(
+    before: dict[str, Any], change: dict[str, Any], after: dict[str, Any]
+) -> None:
+    assert merge(before, change) == after
+
+
+@given(conditions)
+def test_what_is_asked_is_told_in_the_words_that_ask_it(said: dict[str, Any]) -> None:
+    named = ConditionsSpec.model_validate(said).named()
+    from_files = ("pattern", "table")
+    plain = {
+        key: value
+        for key, value in named.items()
+        if value is not None and not any(word in json.dumps(value) for word in from_files)
+    }
+    words = {field: yaml.safe_load(text) for field, text in spoken(plain).items()}
+    assert ConditionsSpec.model_validate(words).named() == plain
