@@ -18,7 +18,7 @@ use delaylab_os::sched::{self, RealTime};
 /// Above probes (10): who sends at the right time is of no use while nobody forwards.
 const PRIORITY: i32 = 20;
 /// What is left to others of the real time that the kernel allows, in percent.
-const SPARE: i64 = 10;
+const SPARE: i64 = 15;
 /// How far the thread may be awake ahead of its rests; half of it may be made up at leisure.
 const DEBT_NS: i64 = 10_000_000;
 /// A rest that cannot wait for a gap.

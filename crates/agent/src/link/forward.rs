@@ -117,8 +117,8 @@ impl Forwarder {
     pub fn run(mut self, pace: &mut Pace, ends: &Ends) -> Result<(), Failure> {
         let failed = |error: io::Error| Failure::new("rest", error);
         loop {
+            pace.keep(clock::monotonic_ns()).map_err(failed)?;
             let now_ns = clock::monotonic_ns();
-            pace.keep(now_ns).map_err(failed)?;
             let waited_ns = self.due.next_ns();
             let (taken, first_ns) = self.receive(now_ns);
             self.note_pause(now_ns, waited_ns.into_iter().chain(first_ns).min());
