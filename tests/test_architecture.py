@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -96,3 +97,13 @@ def test_no_source_file_is_too_long_to_read() -> None:
     lengths = sorted((len(path.read_text().splitlines()), str(path)) for path in files)
     assert lengths[-1][0] <= 500, lengths[-1]
     assert lengths[len(lengths) // 2][0] <= 200
+
+
+def test_the_link_crate_stands_alone() -> None:
+    crate = SOURCE.parents[1] / "crates" / "link"
+    needed = tomllib.loads((crate / "Cargo.toml").read_text())["dependencies"]
+    assert not [name for name in needed if name.startswith("delaylab")]
+    sources = {path.name: path.read_text() for path in (crate / "src").glob("*.rs")}
+    assert "pipe.rs" in sources
+    for word in ("unsafe", "std::time", "std::fs", "std::net", "std::io", "std::thread"):
+        assert not [name for name, text in sources.items() if word in text], word

@@ -25,15 +25,15 @@ impl Opportunities {
         self.time_ns(self.usable(arrival_ns))
     }
 
-    /// Lets bytes leave that arrived then; when the last of them does.
-    pub(crate) fn serve(&mut self, arrival_ns: i64, frame_bytes: u32, copies: u8) -> i64 {
+    /// Lets so many times a frame leave that arrived then; when the last byte does.
+    pub(crate) fn serve(&mut self, arrival_ns: i64, frame_bytes: u32, times: f64) -> i64 {
         let opportunity = self.usable(arrival_ns);
         if opportunity != self.current {
             self.current = opportunity;
             self.left = self.bytes;
         }
         let packet = frame_bytes.saturating_sub(HEADER_BYTES) + TUNNEL_BYTES;
-        let mut needed = u64::from(packet) * u64::from(copies);
+        let mut needed = (f64::from(packet) * times).ceil() as u64;
         while needed > u64::from(self.left) {
             needed -= u64::from(self.left);
             self.current += 1;

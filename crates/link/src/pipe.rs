@@ -7,6 +7,19 @@ use crate::server::Server;
 use crate::steps::Steps;
 use crate::{Conditions, Delivery, Reason, Sink, Trace};
 
+/// A frame that takes longer than this to leave is held back until it has left, so that a change
+/// can still reach it. Others are delivered as they begin to leave, which saves a visit.
+const HELD_NS: i64 = 1_000_000;
+
+/// A frame that is leaving.
+struct Leaving<T> {
+    start_ns: i64,
+    end_ns: i64,
+    /// The share of it that was left at the start.
+    part: f64,
+    frame: Waiting<T>,
+}
+
 /// One direction of a link. `T` is the caller's handle of a frame. Times are nanoseconds of one
 /// clock, which the caller reads; frames are offered in the order of their arrival.
 pub struct Pipe<T> {
@@ -14,6 +27,7 @@ pub struct Pipe<T> {
     fates: Fates,
     backlog: Backlog<T>,
     server: Server,
+    leaving: Option<Leaving<T>>,
     delays: Option<Steps<i64>>,
     last_due_ns: i64,
 }
@@ -30,6 +44,7 @@ impl<T: Copy> Pipe<T> {
             fates: Fates::new(stream, &conditions),
             backlog,
             server,
+            leaving: None,
             delays: delays(&conditions, start_ns),
             conditions,
             last_due_ns: i64::MIN,
@@ -46,8 +61,11 @@ impl<T: Copy> Pipe<T> {
         if before.trace != after.trace {
             self.delays = delays(after, now_ns);
         }
-        self.server.change(&before, after, now_ns);
+        let other_server = self.server.change(&before, after, now_ns);
         self.backlog.set(after, &self.server);
+        if let Some(leaving) = self.leaving.as_mut().filter(|_| other_server) {
+            leaving.go_on(&mut self.server, now_ns);
+        }
     }
 
     /// A frame of `bytes` from its Ethernet header on, without check sequence, enters.
@@ -56,7 +74,7 @@ impl<T: Copy> Pipe<T> {
         if fate.lost {
             return sink.drop(frame, Reason::Loss);
         }
-        if self.server.is_open() && self.backlog.first().is_none() {
+        if self.server.is_open() && self.next_ns().is_none() {
             return self.depart(arrival_ns, frame, &fate, sink);
         }
         self.advance(arrival_ns, sink);
@@ -64,24 +82,42 @@ impl<T: Copy> Pipe<T> {
         self.advance(arrival_ns, sink);
     }
 
-    /// Does what the queue does until now, at its exact times.
+    /// Does what the queue does until now, at its exact times. Offer what arrived until then first.
     pub fn advance(&mut self, now_ns: i64, sink: &mut impl Sink<T>) {
-        while let Some(start_ns) = self.next_ns().filter(|start| *start <= now_ns) {
-            if let Some(first) = self.backlog.leave(start_ns, sink) {
-                let left_ns = self.server.serve(start_ns, first.bytes, first.fate.copies);
-                self.depart(left_ns, first.frame, &first.fate, sink);
+        while let Some(next_ns) = self.next_ns().filter(|next| *next <= now_ns) {
+            if let Some(Leaving { frame, .. }) = self.leaving.take() {
+                self.depart(next_ns, frame.frame, &frame.fate, sink);
+            } else if let Some(frame) = self.backlog.leave(next_ns, sink) {
+                self.begin(next_ns, frame, sink);
             }
         }
     }
 
     /// When [`Pipe::advance`] next has something to do.
     pub fn next_ns(&self) -> Option<i64> {
-        self.backlog.first().map(|first| self.server.start_ns(first.arrival_ns))
+        match &self.leaving {
+            Some(leaving) => Some(leaving.end_ns),
+            None => self.backlog.first().map(|first| self.server.start_ns(first.arrival_ns)),
+        }
     }
 
-    /// How many frames and bytes wait for the rate; the one that is leaving is not among them.
+    /// How many frames and bytes were offered and neither delivered nor dropped yet.
     pub fn waiting(&self) -> (usize, u64) {
-        self.backlog.size()
+        let (frames, bytes) = self.backlog.size();
+        match &self.leaving {
+            Some(leaving) => (frames + 1, bytes + u64::from(leaving.frame.bytes)),
+            None => (frames, bytes),
+        }
+    }
+
+    /// The frame begins to leave.
+    fn begin(&mut self, start_ns: i64, frame: Waiting<T>, sink: &mut impl Sink<T>) {
+        let end_ns = self.server.serve(start_ns, frame.bytes, frame.fate.copies);
+        if end_ns - start_ns > HELD_NS {
+            self.leaving = Some(Leaving { start_ns, end_ns, part: 1.0, frame });
+        } else {
+            self.depart(end_ns, frame.frame, &frame.fate, sink);
+        }
     }
 
     /// The frame enters the delay.
@@ -100,6 +136,19 @@ impl<T: Copy> Pipe<T> {
     fn in_order(&mut self, due_ns: i64) -> i64 {
         self.last_due_ns = self.last_due_ns.max(due_ns);
         self.last_due_ns
+    }
+}
+
+impl<T> Leaving<T> {
+    /// Another server takes over what is left: as much of the frame as of its time.
+    fn go_on(&mut self, server: &mut Server, now_ns: i64) {
+        let whole = (self.end_ns - self.start_ns).max(1) as f64;
+        let left = (self.end_ns - now_ns.clamp(self.start_ns, self.end_ns)) as f64;
+        let Waiting { bytes, fate, .. } = &self.frame;
+        self.part *= left / whole;
+        self.start_ns = now_ns;
+        server.stop(now_ns);
+        self.end_ns = server.serve_part(now_ns, *bytes, fate.copies, self.part);
     }
 }
 

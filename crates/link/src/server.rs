@@ -35,18 +35,20 @@ impl Server {
         }
     }
 
-    /// From `before` to `after`. The frame that is leaving leaves as it began.
-    pub(crate) fn change(&mut self, before: &Conditions, after: &Conditions, now_ns: i64) {
+    /// From `before` to `after`; whether frames leave by another rate or trace.
+    pub(crate) fn change(&mut self, before: &Conditions, after: &Conditions, now_ns: i64) -> bool {
         self.framing = framing(after);
-        if served_by(before) == served_by(after) {
-            return;
+        let other = served_by(before) != served_by(after);
+        if other {
+            self.kind = Kind::of(after, now_ns);
+            self.owed = 0;
         }
-        self.kind = Kind::of(after, now_ns);
-        self.owed = 0;
-        if self.is_open() {
-            // What waited for a rate that is no more goes now.
-            self.free_ns = self.free_ns.min(now_ns);
-        }
+        other
+    }
+
+    /// Forgets the frame that is leaving.
+    pub(crate) fn stop(&mut self, now_ns: i64) {
+        self.free_ns = now_ns;
     }
 
     /// Whether frames never wait.
@@ -65,25 +67,29 @@ impl Server {
 
     /// Lets a frame leave from [`Server::start_ns`] on; when it has left, its copy too.
     pub(crate) fn serve(&mut self, start_ns: i64, frame_bytes: u32, copies: u8) -> i64 {
-        if start_ns > self.free_ns {
+        self.serve_part(start_ns, frame_bytes, copies, 1.0)
+    }
+
+    /// Lets what is left of a frame leave, a share of it.
+    pub(crate) fn serve_part(&mut self, now_ns: i64, bytes: u32, copies: u8, share: f64) -> i64 {
+        if now_ns > self.free_ns {
             self.owed = 0;
         }
-        let framed = frame_bytes.saturating_add(self.framing.overhead_bytes);
-        let bytes = framed.max(self.framing.minimum_bytes);
-        let work = u64::from(bytes) * 8 * WORK_OF_A_BIT * u64::from(copies) + self.owed;
         self.free_ns = match &mut self.kind {
-            Kind::Open => start_ns,
+            Kind::Open => now_ns,
             Kind::Rate(bps) => {
+                let work = work(&self.framing, bytes, copies, share) + self.owed;
                 self.owed = work % *bps;
-                start_ns + (work / *bps) as i64
+                now_ns + (work / *bps) as i64
             }
             Kind::Trace(steps, round) => {
-                let (end_ns, owed) = finish(steps, round.as_ref(), start_ns, work);
+                let work = work(&self.framing, bytes, copies, share) + self.owed;
+                let (end_ns, owed) = finish(steps, round.as_ref(), now_ns, work);
                 self.owed = owed;
                 end_ns
             }
             Kind::Opportunities(opportunities) => {
-                opportunities.serve(start_ns, frame_bytes, copies)
+                opportunities.serve(now_ns, bytes, f64::from(copies) * share)
             }
         };
         self.free_ns
@@ -133,6 +139,13 @@ fn served_by(conditions: &Conditions) -> (Option<&Trace>, Option<u64>) {
 /// The framing that is asked, Ethernet's by default.
 fn framing(conditions: &Conditions) -> Rate {
     conditions.rate.clone().unwrap_or(Rate::ethernet(0))
+}
+
+/// The work that a share of a frame and its copies makes. Whole frames' is exact: less than 2⁵³.
+fn work(framing: &Rate, frame_bytes: u32, copies: u8, share: f64) -> u64 {
+    let framed = frame_bytes.saturating_add(framing.overhead_bytes).max(framing.minimum_bytes);
+    let work = u64::from(framed) * 8 * WORK_OF_A_BIT * u64::from(copies);
+    (work as f64 * share) as u64
 }
 
 /// When work that begins then is done, and what of it the last nanosecond did not do.

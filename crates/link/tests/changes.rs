@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Frame, Kept, MS, conditions, drain, offer_all, run};
+use common::{Frame, Kept, MS, S, conditions, drain, offer_all, run};
 use delaylab_link::{Pipe, Reason, merge};
 use serde_json::{Value, json};
 
@@ -121,6 +121,15 @@ fn a_pattern_goes_on_where_it_was() {
 }
 
 #[test]
+fn another_pattern_begins_anew() {
+    let asked = json!({"loss": {"model": "pattern", "runs": [3, 1, 5, 7]}});
+    let change = json!({"loss": {"runs": [9, 1]}});
+    let kept = run_changed(&asked, &change);
+    let lost = kept.dropped.iter().map(|dropped| dropped.0).filter(|frame| *frame >= CHANGED);
+    assert!(lost.eq((CHANGED + 9..BURSTS * BURST).step_by(10)));
+}
+
+#[test]
 fn codel_goes_on_where_it_was() {
     let asked = json!({"delay_ns": MS, "rate": {"bps": 10_000_000},
                        "queue": {"packets": 1000, "discipline": {"kind": "codel"}}});
@@ -176,10 +185,48 @@ fn frames_that_wait_stay_whatever_changes() {
         assert_eq!(pipe.waiting(), waiting, "{change}");
         drain(&mut pipe, &mut kept);
         assert_eq!((kept.delivered.len(), kept.dropped.len()), (40, 0), "{change}");
-        // The frame that was leaving still does, and the others come after it and after the change.
+        // Those that wait leave in their order, and not before the change.
         assert!(kept.delivered.is_sorted_by_key(|delivery| delivery.due_ns));
         assert!(kept.delivered[leaving..].iter().all(|delivery| delivery.due_ns >= 20 * MS));
     }
+}
+
+#[test]
+fn a_frame_that_is_leaving_goes_on_under_the_new_rate() {
+    // 12 304 bits: 12.304 s in all, of which 3.076 s are over when the change comes.
+    let slow = json!({"rate": {"bps": 1000}});
+    let outage = json!({"trace": {"kind": "rate", "points": [[0, 0], [3600 * S, 1_000_000]]}});
+    let at = 3_076 * MS;
+    for (asked, change, ends) in [
+        (&slow, json!({"rate": {"bps": 2000}}), [7_690 * MS, 13_842 * MS]),
+        (&slow, json!({"rate": null}), [at, at]),
+        (&outage, json!({"trace": null}), [at, at]),
+        (&slow, json!({"delay_ns": 1}), [12_304 * MS + 1, 24_608 * MS + 1]),
+    ] {
+        let mut pipe = Pipe::new(conditions(asked), 1, 0);
+        let mut kept = Kept::default();
+        offer_all(&mut pipe, 0, &[(0, 1514); 2], &mut kept);
+        pipe.advance(at, &mut kept);
+        assert_eq!(pipe.waiting(), (2, 3028));
+        pipe.change(conditions(&merge(asked, &change)), at);
+        drain(&mut pipe, &mut kept);
+        for (delivery, end) in kept.delivered.iter().zip(ends) {
+            assert_eq!(delivery.due_ns, end, "{change}");
+        }
+    }
+}
+
+#[test]
+fn a_frame_that_is_leaving_meets_every_change() {
+    let rate = |bps: u64| conditions(&json!({"rate": {"bps": bps}}));
+    let mut pipe = Pipe::new(rate(1000), 1, 0);
+    let mut kept = Kept::default();
+    pipe.offer(0, 1514, 0, &mut kept);
+    // 3076 bits of 12 304 leave until the first change, 4614 until the second, 4614 after it.
+    pipe.change(rate(2000), 3_076 * MS);
+    pipe.change(rate(1000), 5_383 * MS);
+    drain(&mut pipe, &mut kept);
+    assert_eq!(kept.delivered[0].due_ns, 9_997 * MS);
 }
 
 #[test]

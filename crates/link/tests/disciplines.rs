@@ -50,20 +50,27 @@ fn codel_drops_by_its_law() {
 
 #[test]
 fn codel_goes_on_at_its_pace_when_the_queue_soon_grows_again() {
-    // Two floods with a pause in which the queue empties.
-    let flood = |at: i64| (0..1500).map(move |_| (at, 1514));
-    let soon =
-        run(&asked(json!({"kind": "codel"})), 1, &flood(0).chain(flood(2 * S)).collect::<Vec<_>>());
-    let late = run(
-        &asked(json!({"kind": "codel"})),
-        1,
-        &flood(0).chain(flood(20 * S)).collect::<Vec<_>>(),
-    );
-    let second = |kept: &Kept| kept.dropped.iter().filter(|dropped| dropped.0 >= 1500).count();
-    let first = |kept: &Kept| kept.dropped.len() - second(kept);
-    assert_eq!(first(&soon), first(&late));
-    assert_eq!(second(&late), first(&late), "after long rest all is as at first");
-    assert!(second(&soon) > first(&soon) + 5, "{} {}", second(&soon), first(&soon));
+    // Floods, with a pause between in which the queue empties.
+    const FLOOD: i64 = 1500;
+    let drops = |pause: i64| {
+        let arrivals: Vec<_> = (0..3 * FLOOD).map(|i| (i / FLOOD * pause, 1514)).collect();
+        let kept = run(&asked(json!({"kind": "codel"})), 1, &arrivals);
+        let mut drops = [vec![], vec![], vec![]];
+        for (dropped, time) in kept.dropped.iter().zip(drop_times(&kept)) {
+            drops[(dropped.0 / FLOOD as u64) as usize].push(time);
+        }
+        drops
+    };
+    let late = drops(20 * S);
+    assert_eq!(late[1].len(), late[0].len(), "after long rest all is as at first");
+
+    let soon = drops(2 * S);
+    for (before, after) in [(&soon[0], &soon[1]), (&soon[1], &soon[2])] {
+        let reached = before.len() - 1;
+        let expected: f64 = (0..20).map(|k| INTERVAL as f64 / ((reached + k) as f64).sqrt()).sum();
+        let found = (after[20] - after[0]) as f64;
+        assert!((found - expected).abs() <= FRAME as f64, "{found} {expected}");
+    }
 }
 
 #[test]
