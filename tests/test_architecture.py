@@ -15,6 +15,7 @@ ORDER = [
     "version",
     "linkrecord",
     "units",
+    "spoken",
     "spec",
     "plan",
     "kinds",
@@ -44,7 +45,9 @@ ORDER = [
     "cli",
 ]
 MEANING = {"analysis", "report"}
-MEANING_MAY_USE = {"errors", "units", "linkrecord", "dataset", "analysis", "report", "version"}
+MEANING_MAY_USE = {
+    *("errors", "units", "spoken", "linkrecord", "dataset", "analysis", "report", "version"),
+}
 
 
 def imports() -> dict[str, set[str]]:

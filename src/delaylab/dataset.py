@@ -23,6 +23,7 @@ import polars as pl
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from delaylab.errors import BadInput, DelaylabError
+from delaylab.linkrecord import Engine
 
 FORMAT = 1
 
@@ -183,6 +184,8 @@ class TrialRecord(_Record):
     taps: list[Tap] = []
     responder_icmp: dict[str, int] = {}
     clock_readings: list[ClockReading] = []
+    link: str | None = None
+    links: list[Engine] = []
 
 
 @dataclass(frozen=True, slots=True)

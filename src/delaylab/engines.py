@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
+from pathlib import Path
 from typing import Any
 
 from delaylab.errors import BadInput, DelaylabError
@@ -29,6 +31,20 @@ def reports(lab: Lab, *, reset: bool = False) -> list[Report]:
     One that cannot be asked is `down`, with the reason; nothing passes its links then.
     """
     return [_report(lab, agent, reset=reset) for agent in agents(lab)]
+
+
+def since(lab: Lab, first: list[Report]) -> list[Report]:
+    """What every engine says now; with what was asked at first, where that was something else."""
+    before = {
+        (report["host"], way["port"]): way["asked"] for report in first for way in _of_nodes(report)
+    }
+    found = reports(lab)
+    for report in found:
+        for way in _of_nodes(report):
+            asked_first = before.get((report["host"], way["port"]), way["asked"])
+            if asked_first != way["asked"]:
+                way["asked_first"] = asked_first
+    return found
 
 
 def revive(lab: Lab) -> list[str]:
@@ -142,6 +158,7 @@ def _report(lab: Lab, agent: str, *, reset: bool) -> Report:
     host = agent.removeprefix("link.")
     try:
         answer = _call(lab, agent, "links", reset=reset)
+        answer["pid"] = _pid_out_here(lab.pid(agent), answer.get("pid"))
         for direction in answer["directions"]:
             direction["nodes"] = _behind(lab, host, direction)
     except AgentError as error:
@@ -152,6 +169,22 @@ def _report(lab: Lab, agent: str, *, reset: bool) -> Report:
 def _behind(lab: Lab, host: str, direction: Report) -> list[str]:
     """All nodes behind a port: the engine knows the first of those that are one stack."""
     return lab.plan.laid[direction["link"]].ports[host].get(direction["port"], [])
+
+
+def _pid_out_here(parent: int, inside: int | None) -> int | None:
+    """The pid by which this process knows a child that the lab's own PID namespace calls `inside`.
+
+    Inside numbers are small, and out here those of other processes.
+    """
+    try:
+        children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
+        for child in children:
+            numbers = re.search(r"^NSpid:(.*)$", Path(f"/proc/{child}/status").read_text(), re.M)
+            if numbers and int(numbers[1].split()[-1]) == inside:
+                return int(child)
+    except OSError:
+        pass
+    return None
 
 
 def _call(lab: Lab, agent: str, op: str, **fields: Any) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from delaylab import loads, rate_search, readings
+from delaylab import engines, loads, rate_search, readings
 from delaylab.instruments import Instruments, listening, stop, tap
 from delaylab.lab import Lab, temporary
 from delaylab.plan import host_agent, node_agent, way
@@ -67,7 +67,10 @@ def measure(
         found = rate_search.search(probe.interval, sender.burst) if probe.held else None
         interval = Duration(found.interval_ns) if found else probe.interval
         with loads.running(lab, combination.loads) as load:
+            engines.start_timeline(lab)
+            first = engines.reports(lab, reset=True)
             sender.run("load", probe.count, interval, load.sessions)
+            links = engines.since(lab, first)
         sender.run("after", *at_rest)
         taps, reflected, watched = stop(instruments)
     clock_readings += readings.read(lab, ends, here)
@@ -93,6 +96,8 @@ def measure(
         ],
         "loads": [achieved.record() for achieved in load.achieved],
         "taps": tap_records,
+        "link": path.link,
+        "links": links,
         "responder_icmp": {name: icmp_after[name] - icmp_before[name] for name in icmp_after},
     }
     return Recording(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import signal
@@ -68,9 +67,14 @@ def asked(delaylab: Run, name: str) -> dict[str, dict[str, Any]]:
     return {way["node"]: way["asked"] for way in ways}
 
 
-def engine_pid(name: str, agent: str) -> int:
-    (report,) = (r for r in engines.reports(lab.attach(name)) if r["agent"] == agent)
-    return int(report["pid"])
+def kill_engine(name: str, agent: str) -> None:
+    """Kill a lab's engine, having made sure that it is one."""
+    attached = lab.attach(name)
+    (report,) = (r for r in engines.reports(attached) if r["agent"] == agent)
+    process = os.pidfd_open(report["pid"])
+    assert f"{agent} engine" in Path(f"/proc/{report['pid']}/cmdline").read_text()
+    signal.pidfd_send_signal(process, signal.SIGKILL)
+    os.close(process)
 
 
 def until(what: Callable[[], bool]) -> None:
@@ -96,12 +100,132 @@ def test_a_shared_link_over_two_hosts(delaylab: Run, up: Up) -> None:
 
 def test_a_change_is_of_what_it_names_only(delaylab: Run, up: Up) -> None:
     name = up(TWO_HOSTS)
-    delaylab("link", "set", name, "wan", "loss=0.5%", "rate=10Mbit", "queue=50")
+    delaylab("link", "set", name, "wan", "loss=0.5%", "rate={limit: 10Mbit, overhead: 0}")
     before = asked(delaylab, name)
-    assert before["a"].keys() == {"delay_ns", "loss", "rate", "queue"}
-    delaylab("link", "set", name, "wan", "delay=20ms", "loss=none", "--node", "a")
+    assert all(way.keys() == {"delay_ns", "loss", "rate"} for way in before.values())
+    delaylab("link", "set", name, "wan", "delay=20ms", "loss=none", "rate=5Mbit", "--node", "a")
     after = asked(delaylab, name)
-    assert after.pop("a") == {**before.pop("a"), "delay_ns": 20_000_000, "loss": ...} | {
-        "loss": after.get("loss")
-    } or True
-    assert after == before
+    changed = {"delay_ns": 20_000_000, "rate": {"bps": 5_000_000, "overhead_bytes": 0}}
+    assert after.pop("a") == changed
+    assert after == {node: way for node, way in before.items() if node != "a"}
+    assert 21 <= rtt_ms(delaylab, "a", "198.18.0.3") < 24
+
+
+@pytest.mark.parametrize(
+    ("argv", "says"),
+    [
+        (("short", "wan", "delay=-5ms"), "is not negative: '-5ms'"),
+        (("short", "wan", "loss=140%"), "a share is at most 100%, not 140%"),
+        (("short", "wan", "rate=0"), "a rate of 0 lets nothing pass"),
+        (("short", "wan", "profile=dsll"), "no profile 'dsll'; did you mean 'dsl'?"),
+        (("short", "wan", "dealy=5ms"), "unknown field 'dealy'; did you mean 'delay'?"),
+        (("short", "wan", "delay"), "'delay' is not a condition"),
+        (("short", "wan", "delay=1ms", "delay=2ms"), "'delay' is there twice"),
+        (("short", "wan", "trace=gone.csv"), "no such file"),
+        (("short", "wan", "trace=bad.csv"), "bad.csv:3: expected a rate such as 100Mbit"),
+        (("short", "wan", "queue=10"), "without a `rate`"),
+        (("short", "wan", "delay=1ms", "--node", "c"), "'c' is not on link 'wan' (members: a, b)"),
+        (("short", "lan", "delay=1ms"), "link 'lan' has no conditions: the kernel carries it"),
+        (("short", "man", "delay=1ms"), "no link 'man' (with conditions: wan)"),
+        (("long", "wan", "delay=1ms"), "no lab 'long' is up"),
+    ],
+)
+def test_a_change_that_cannot_be_is_one_line_and_none(
+    delaylab: Run, up: Up, tmp_path: Path, argv: tuple[str, ...], says: str
+) -> None:
+    (tmp_path / "bad.csv").write_text("seconds,rate\n0,1Mbit\n1,fast\n")
+    up(ONE_HOST)
+    before = asked(delaylab, "short")
+    said = delaylab("link", "set", *argv, code=BAD_INPUT).stderr.strip()
+    assert says in said
+    assert "\n" not in said
+    assert asked(delaylab, "short") == before
+
+
+def test_a_trace_comes_from_a_file_and_a_rate_ends_it(
+    delaylab: Run, up: Up, tmp_path: Path
+) -> None:
+    (tmp_path / "steps.csv").write_text("seconds,rate\n0,1Mbit\n1,2Mbit\n")
+    name = up(ONE_HOST)
+    delaylab("link", "set", name, "wan", "trace=steps.csv", "--node", "a")
+    assert asked(delaylab, name)["a"]["trace"]["points"] == [[0, 10**6], [10**9, 2 * 10**6]]
+    delaylab("link", "set", name, "wan", "rate=3Mbit")
+    assert asked(delaylab, name)["a"] == {"delay_ns": 5_000_000, "rate": {"bps": 3_000_000}}
+
+
+def test_an_engine_that_is_killed_takes_its_links_down_and_up_brings_them_back(
+    delaylab: Run, up: Up
+) -> None:
+    name = up(TWO_HOSTS)
+    carrier = ("exec", "a", "--", "cat", "/sys/class/net/eth0/carrier")
+    assert delaylab(*carrier).stdout == "1\n"
+    kill_engine(name, "link.left")
+    until(lambda: delaylab(*carrier).stdout == "0\n")
+    (known,) = as_json(delaylab("ps", "--json"))["labs"]
+    states = {each["host"]: each["state"] for each in known["engines"]}
+    assert states == {"left": "down", "right": "running"}
+    assert "links of left are down: its engine was killed by signal 9" in delaylab("ps").stdout
+    delaylab("up", "lab.yaml")
+    assert delaylab(*carrier).stdout == "1\n"
+    assert 6 <= rtt_ms(delaylab, "a", "198.18.0.3") < 8
+    assert "is up already" in delaylab("up", "lab.yaml", code=FAILED).stderr
+
+
+def test_all_hosts_change_or_none(delaylab: Run, up: Up) -> None:
+    name = up(TWO_HOSTS)
+    before = asked(delaylab, name)
+    kill_engine(name, "link.right")
+    until(lambda: engine_state(name, "link.right") == "down")
+    said = delaylab("link", "set", name, "wan", "delay=9ms", code=FAILED).stderr
+    assert "the link engine of host 'right' is down" in said
+    assert asked(delaylab, name) == before
+
+
+def test_a_host_that_refuses_undoes_what_others_did(up: Up, delaylab: Run) -> None:
+    """What this side lets pass and one of the engines refuses."""
+    name = up(TWO_HOSTS)
+    before = asked(delaylab, name)
+    attached = lab.attach(name)
+    there = {
+        "link.left": [{"link": "wan", "node": "a", "set": {"delay_ns": 9}}],
+        "link.right": [{"link": "wan", "node": "b", "set": {"delay_ns": -9}}],
+    }
+    back = {"link.left": [{"link": "wan", "node": "a", "set": {"delay_ns": 5_000_000}}]}
+    with pytest.raises(DelaylabError, match="nothing is changed"):
+        engines._send(attached, there, back)
+    assert asked(delaylab, name) == before
+
+
+def test_a_timeline_changes_links_as_it_says(delaylab: Run, up: Up) -> None:
+    timeline = "timeline: [{at: 100ms, link: wan, node: a, set: {delay: 30ms}}]\n"
+    name = up(ONE_HOST + timeline)
+    until(lambda: asked(delaylab, name)["a"]["delay_ns"] == 30_000_000)
+    assert asked(delaylab, name)["b"]["delay_ns"] == 5_000_000
+
+
+def engine_state(name: str, agent: str) -> str:
+    (report,) = (r for r in engines.reports(lab.attach(name)) if r["agent"] == agent)
+    return str(report["state"])
+
+
+def test_what_show_prints(delaylab: Run, up: Up) -> None:
+    name = up(ONE_HOST)
+    rtt_ms(delaylab, "a", "198.18.0.1")
+    (engine,) = as_json(delaylab("link", "show", name, "--json"))["engines"]
+    ways = {way["node"]: way for way in engine["directions"]}
+    assert ways["a"]["in"]["frames"] >= 8
+    assert ways["a"]["in"]["frames"] == ways["a"]["out"]["frames"]
+    text = delaylab("link", "show").stdout
+    assert "delay=5ms loss=1%" in text
+    assert "lan" not in text
+    assert "no link 'lan'" in delaylab("link", "show", name, "lan", code=BAD_INPUT).stderr
+
+
+def test_nothing_is_left_of_a_lab_with_engines(delaylab: Run, up: Up, run_directory: Path) -> None:
+    name = up(TWO_HOSTS)
+    pids = [report["pid"] for report in engines.reports(lab.attach(name))]
+    assert all(Path(f"/proc/{pid}").exists() for pid in pids)
+    delaylab("down", name)
+    assert not any(Path(f"/proc/{pid}").exists() for pid in pids)
+    assert hosts.running() == []
+    assert list(run_directory.iterdir()) == []

@@ -12,9 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from delaylab.errors import BadInput
-from delaylab.spec import ConditionsSpec, LabSpec, asked, lab_from, parse, spoken
+from delaylab.spec import ConditionsSpec, LabSpec, asked, lab_from, parse
 from delaylab.spec.merge import merge
 from delaylab.spec.profiles import profiles
+from delaylab.spoken import spoken
 from delaylab.units import Duration, Rate, Share, Size
 from delaylab.verbs.schema import schema
 

@@ -23,6 +23,7 @@ class Kind(StrEnum):
     NOT_AT_REST = "not-at-rest"
     STARVED_WATCHER = "starved-watcher"
     INTERFACE_DROPS = "interface-drops"
+    LINK_NOT_HELD = "link-not-held"
 
 
 @dataclass(frozen=True, slots=True)

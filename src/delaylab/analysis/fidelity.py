@@ -10,13 +10,19 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import polars as pl
+
 from delaylab.analysis.chances import ShareCheck, check_share, expected_loss
+from delaylab.analysis.doubt import Doubt, Kind
+from delaylab.analysis.fidelity_probe import Measured, measured
+from delaylab.dataset import TrialRecord
 from delaylab.linkrecord import Direction, Engine
 
 MEDIAN_LATE_NS, MEDIAN_OF = 100_000, 20
 P99_LATE_NS, P99_OF = 1_000_000, 100
 """A link holds its delay if the engine is no later than this, and of how many frames on that is
 asked (docs/links.md)."""
+REMEDY = "give the engine a CPU of its own (`engine: {cpus: [1]}`); see docs/links.md on verdicts"
 RATE_OFF = 0.01
 RATED_FRAMES, RATED_NS = 50, 1_000_000_000
 """A rate is judged where so many frames passed over so long a time."""
@@ -48,7 +54,13 @@ class Verdict:
     direction: Direction
     shares: dict[str, ShareCheck]
     rate: RateCheck | None
-    why: tuple[str, ...]
+    of_engine: tuple[str, ...]
+    own: tuple[str, ...]
+
+    @property
+    def why(self) -> tuple[str, ...]:
+        """All that speaks against it: what befell the engine, and what this direction alone."""
+        return (*self.of_engine, *self.own)
 
     @property
     def held(self) -> bool:
@@ -61,11 +73,48 @@ class Verdict:
         return self.direction.entered.frames > 0
 
     @property
+    def name(self) -> str:
+        """The link and who sends."""
+        nodes = ", ".join(self.direction.nodes) or self.direction.node
+        return f"link {self.direction.link} from {nodes}"
+
+    @property
     def text(self) -> str:
         """The verdict in words."""
         if self.why:
             return f"not held, because {'; '.join(self.why)}"
         return "held" if self.used else "unused"
+
+
+@dataclass(frozen=True, slots=True)
+class TrialLink:
+    """A direction in one trial: the verdict, and what the probe's packets saw."""
+
+    trial: str
+    verdict: Verdict
+    measured: Measured | None
+
+
+def trial_links(trial: TrialRecord, table: pl.DataFrame) -> list[TrialLink]:
+    """Return how true a trial's links were; `table`: its packets under load (`segments`)."""
+    return [
+        TrialLink(trial.id, verdict, measured(trial, table, verdict.direction))
+        for verdict in judge(trial.links)
+    ]
+
+
+def link_doubts(links: Iterable[TrialLink]) -> list[Doubt]:
+    """Return a doubt for each reason why a link did not hold."""
+    messages = [
+        f"{link.trial}: {prefix}{why}"
+        for link in links
+        for prefix, reasons in (
+            ("", link.verdict.of_engine),
+            (f"{link.verdict.name}: ", link.verdict.own),
+        )
+        for why in reasons
+    ]
+    return [Doubt(Kind.LINK_NOT_HELD, message, REMEDY) for message in dict.fromkeys(messages)]
 
 
 def judge(engines: Iterable[Engine]) -> list[Verdict]:
@@ -94,11 +143,11 @@ def engine_reasons(engine: Engine) -> Iterator[str]:
 def _judge(engine: Engine, direction: Direction, of_engine: tuple[str, ...]) -> Verdict:
     shares = dict(_shares(direction))
     rate = _rate(direction)
-    why = [*of_engine, *_dropped(direction), *_late(direction)]
+    why = [*_dropped(direction), *_late(direction)]
     why += [check.text(name) for name, check in shares.items() if not check.agrees]
     if rate is not None and rate.exceeded:
         why.append(f"{rate.achieved / 1e6:.3f} Mbit/s passed of {rate.asked / 1e6:.3f} asked")
-    return Verdict(engine.host, direction, shares, rate, tuple(why))
+    return Verdict(engine.host, direction, shares, rate, of_engine, tuple(why))
 
 
 def _dropped(direction: Direction) -> Iterator[str]:
@@ -128,7 +177,9 @@ def _shares(direction: Direction) -> Iterator[tuple[str, ShareCheck]]:
         return
     if "loss" in asked:
         yield "loss", expected_loss(asked["loss"]).check(direction.dropped.loss, frames)
-    passed = frames - direction.dropped.loss
+    # What is lost or finds the queue full is neither duplicated nor corrupted.
+    dropped = direction.dropped
+    passed = frames - dropped.loss - dropped.queue - dropped.early
     for name, count in (("duplicate", direction.duplicated), ("corrupt", direction.corrupted)):
         if name in asked and passed:
             yield name, check_share(asked[name], count, passed)

@@ -12,6 +12,7 @@ from delaylab.analysis.accounting import Account
 from delaylab.analysis.clock_state import TrialClocks, by_machine, clock_doubts, trial_clocks
 from delaylab.analysis.doubt import Doubt
 from delaylab.analysis.doubts import doubts
+from delaylab.analysis.fidelity import TrialLink, link_doubts, trial_links
 from delaylab.analysis.instrument import UNTAPPED, AtRest, at_rest
 from delaylab.analysis.layers import SLIP
 from delaylab.analysis.machine_doubts import machine_doubts
@@ -56,6 +57,7 @@ class Group:
     `outliers` counts flagged user RTTs, of which none is dropped. `at_rest` are the user RTTs
     with taps on and off, of which nothing else here knows. `bounds` is how far the one-way delays
     can be off in µs, `clocks` how that came about, for each trial with more than one clock.
+    `links` are those with conditions, each direction in each trial.
     """
 
     trials: list[TrialRecord]
@@ -71,6 +73,7 @@ class Group:
     at_rest: AtRest
     bounds: dict[str, float]
     clocks: list[TrialClocks]
+    links: list[TrialLink]
 
     @property
     def factors(self) -> dict[str, str]:
@@ -121,6 +124,11 @@ def analyse(study: Study, trials: list[TrialRecord]) -> Group:
         for trial, (_, alignment) in zip(trials, both, strict=True)
         if alignment.hops
     ]
+    links = [
+        link
+        for trial, (table, _) in zip(trials, both, strict=True)
+        for link in trial_links(trial, table.filter(pl.col("phase") == MEASURED))
+    ]
     packets = scheduled.filter(pl.col("phase") != UNTAPPED)
     measured = packets.filter(pl.col("phase") == MEASURED)
     answered = segments.complete(measured, path) if path.reply else measured.clear()
@@ -149,12 +157,14 @@ def analyse(study: Study, trials: list[TrialRecord]) -> Group:
             *doubts(trials, measured, account, user),
             *machine_doubts(state, account, load_name(trials[0]) == REST),
             *clock_doubts(clocks, _refused(parts)),
+            *link_doubts(links),
         ],
         samples=_thinned(trips),
         machine=state,
         at_rest=at_rest(scheduled),
         bounds=bounds,
         clocks=clocks,
+        links=links,
     )
 
 

@@ -26,7 +26,10 @@ class Tap:
 
 @dataclass(frozen=True)
 class Way:
-    """A probe's way: addresses, taps, the points of each leg in order, absent ones with reasons."""
+    """A probe's way: addresses, taps, the points of each leg in order, absent ones with reasons.
+
+    `link`: the one that it takes.
+    """
 
     source: str
     target: str
@@ -34,6 +37,7 @@ class Way:
     request: tuple[str, ...]
     reply: tuple[str, ...]
     absent: dict[str, str]
+    link: str
 
 
 @dataclass(frozen=True)
@@ -123,6 +127,7 @@ def way(plan: Plan, lab: LabSpec, probe: ProbeSpec) -> Way:
         request=(*sender.outward(sending), *wire, *responder.inward(sockets)),
         reply=(*responder.outward(answering), *wire, *sender.inward(SOCKET_POINTS)),
         absent=absent,
+        link=link,
     )
 
 

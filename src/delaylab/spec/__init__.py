@@ -24,7 +24,6 @@ from delaylab.spec.lab import (
 )
 from delaylab.spec.merge import merge
 from delaylab.spec.source import Document, Location, parse, read, validate
-from delaylab.spec.spoken import spoken
 from delaylab.spec.study import CHECK_SEQUENCE, LoadSpec, ProbeSpec, StudySpec
 
 __all__ = [
@@ -59,7 +58,6 @@ __all__ = [
     "members_meant",
     "merge",
     "parse",
-    "spoken",
     "study_from",
     "validate",
     "why_not",

@@ -15,7 +15,8 @@ from delaylab.analysis.fidelity import Verdict, judge
 from delaylab.errors import BadInput
 from delaylab.lab import Lab
 from delaylab.linkrecord import Engine
-from delaylab.spec import ConditionsSpec, Document, parse, spoken, validate, with_files
+from delaylab.spec import ConditionsSpec, Document, parse, validate, with_files
+from delaylab.spoken import asked_text
 
 FORM = "delay=20ms loss=1% queue=100; CONDITION=none takes it away"
 
@@ -106,11 +107,6 @@ def states(lab: Lab) -> list[dict[str, Any]]:
         }
         for report in engines.reports(lab)
     ]
-
-
-def asked_text(asked: dict[str, Any]) -> str:
-    """Conditions as `link set` takes them."""
-    return " ".join(f"{name}={word}" for name, word in spoken(asked).items())
 
 
 def state_line(state: dict[str, Any]) -> str:

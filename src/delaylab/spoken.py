@@ -38,6 +38,11 @@ def spoken(asked: dict[str, Any]) -> dict[str, str]:
     return {key.removesuffix("_ns"): _word(key, value) for key, value in asked.items()}
 
 
+def asked_text(asked: dict[str, Any]) -> str:
+    """Conditions on one line."""
+    return " ".join(f"{name}={word}" for name, word in spoken(asked).items())
+
+
 def _word(key: str, value: Any) -> str:
     if key == "delay_ns":
         return str(Duration(value))

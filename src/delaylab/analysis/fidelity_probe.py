@@ -1,0 +1,79 @@
+"""What the probe's own packets say of a link: stamps at the ports before and behind its engine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from delaylab.analysis.segments import column
+from delaylab.dataset import TrialRecord
+from delaylab.linkrecord import Direction
+
+VARIES = ("jitter", "reorder", "rate", "trace")
+"""Conditions that let the delay differ by right: there is no one error to tell."""
+LEGS = (("request", "sender", "responder"), ("reply", "responder", "sender"))
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One-way delays through an engine in µs, of n packets, and by how much they miss the asked.
+
+    `error` is None where the delay is to vary.
+    """
+
+    n: int
+    median: float
+    p99: float
+    error: Error | None
+
+
+@dataclass(frozen=True, slots=True)
+class Error:
+    """Delay measured less delay asked, in µs; the first and second moment and order statistics."""
+
+    mean: float
+    deviation: float
+    least: float
+    median: float
+    p99: float
+    largest: float
+
+
+def measured(trial: TrialRecord, table: pl.DataFrame, direction: Direction) -> Measured | None:
+    """Return what a trial's packets saw of a direction; None if none passed both its ports.
+
+    `table` has a row for each packet under load, with a column for each point (`segments`).
+    """
+    for leg, near, far in LEGS:
+        end = trial.sender if near == "sender" else trial.responder
+        if end is None or direction.link != trial.link or end.node not in direction.nodes:
+            continue
+        before = column(leg, f"{near}.vif")
+        # On one host the engine hands a frame on to the far port itself.
+        behind = (column(leg, f"{near}.uplink"), column(leg, f"{far}.vif"))
+        after = next((name for name in behind if name in table.columns), None)
+        if before not in table.columns or after is None:
+            return None
+        delay = (table[after] - table[before]).drop_nulls().to_numpy() / 1000
+        return _measured(delay, direction) if len(delay) else None
+    return None
+
+
+def _measured(delay_us: NDArray[Any], direction: Direction) -> Measured:
+    error = None
+    if direction.steady and not any(name in direction.asked for name in VARIES):
+        off = delay_us - direction.asked.get("delay_ns", 0) / 1000
+        error = Error(
+            mean=float(off.mean()),
+            deviation=float(off.std()),
+            least=float(off.min()),
+            median=float(np.median(off)),
+            p99=float(np.quantile(off, 0.99)),
+            largest=float(off.max()),
+        )
+    median, p99 = np.quantile(delay_us, (0.5, 0.99))
+    return Measured(len(delay_us), float(median), float(p99), error)
