@@ -33,6 +33,7 @@ ORDER = [
     "readings",
     "instruments",
     "sender",
+    "rate_search",
     "trial",
     "dataset",
     "study",

@@ -11,7 +11,10 @@ from delaylab.lab import Lab
 from delaylab.plan import Way
 from delaylab.spec import ProbeSpec
 from delaylab.units import Duration
-from delaylab.wireline import Session, wait_watching
+from delaylab.wireline import Result, Session, wait_watching
+
+ASIDE = 1 << 31
+"""Tells probes that only try something from those of a trial, which are numbered from 1."""
 
 
 class Sender:
@@ -35,9 +38,26 @@ class Sender:
         """Send `count` packets; a failure of what listens or loads ends it at once."""
         if count == 0:
             return
+        result = self._send(self._id, self._next, count, interval, watched)
+        self._next += count
+        self.clock = result.done["clock"]
+        known = {warning["message"] for warning in self.warnings}
+        self.warnings += [
+            w for w in map(_warning, result.done["warnings"]) if w["message"] not in known
+        ]
+        self.stamps.append(result.table("stamps"))
+        self.packets.append(_of_phase(phase, result.table("packets")))
+
+    def burst(self, count: int, interval: Duration) -> Result:
+        """Send packets that are not of the trial: of another probe, so that taps pass them by."""
+        return self._send(self._id | ASIDE, 0, count, interval, ())
+
+    def _send(
+        self, probe: int, first: int, count: int, interval: Duration, watched: Sequence[Session]
+    ) -> Result:
         self._session.start(
             "probe",
-            probe=self._id,
+            probe=probe,
             protocol=self._probe.protocol,
             to=self._path.target,
             source=self._path.source,
@@ -46,35 +66,28 @@ class Sender:
             count=count,
             interval_ns=interval.ns,
             size=self._probe.size,
-            first_seq=self._next,
+            first_seq=first,
             linger_ns=self._probe.late.ns,
             late_ns=self._probe.late.ns,
             stamps=["app", "qdisc", "stack"],
             realtime=self._probe.realtime,
         )
         self._session.event(READY_S)
-        result = wait_watching(self._session, [*self._instruments.all(), *watched])
-        self._next += count
-        self.clock = result.done["clock"]
-        known = {warning["message"] for warning in self.warnings}
-        self.warnings += [
-            w for w in map(_warning, result.done["warnings"]) if w["message"] not in known
-        ]
-        self.stamps.append(result.table("stamps"))
-        packets = result.table("packets")
-        self.packets.append(
-            packets.select(
-                "probe",
-                "seq",
-                pl.lit(phase).alias("phase"),
-                "intended_ns",
-                "sent_ns",
-                (pl.col("sent_ns") - pl.col("intended_ns")).alias("slip_ns"),
-                "outcome",
-                "duplicates",
-                "reordered",
-            )
-        )
+        return wait_watching(self._session, [*self._instruments.all(), *watched])
+
+
+def _of_phase(phase: str, packets: pl.DataFrame) -> pl.DataFrame:
+    return packets.select(
+        "probe",
+        "seq",
+        pl.lit(phase).alias("phase"),
+        "intended_ns",
+        "sent_ns",
+        (pl.col("sent_ns") - pl.col("intended_ns")).alias("slip_ns"),
+        "outcome",
+        "duplicates",
+        "reordered",
+    )
 
 
 def _warning(text: str | dict[str, str]) -> dict[str, str]:

@@ -9,12 +9,13 @@ from typing import Any
 
 import polars as pl
 
-from delaylab import engines, loads, readings
+from delaylab import engines, loads, rate_search, readings
 from delaylab.instruments import Instruments, listening, stop, tap
 from delaylab.lab import Lab, temporary
 from delaylab.plan import host_agent, node_agent, way
 from delaylab.sender import Sender
 from delaylab.spec import Combination, host_of
+from delaylab.units import Duration
 from delaylab.wireline import Result
 
 LEGS = ("request", "reply")
@@ -63,10 +64,12 @@ def measure(
         sender.run("untapped", *at_rest)
         tap(instruments, lab, path, probe, probe_id, pcap)
         sender.run("before", *at_rest)
+        found = rate_search.search(probe.interval, sender.burst) if probe.held else None
+        interval = Duration(found.interval_ns) if found else probe.interval
         with loads.running(lab, combination.loads) as load:
             engines.start_timeline(lab)
             first = engines.reports(lab, reset=True)
-            sender.run("load", probe.count, probe.interval, load.sessions)
+            sender.run("load", probe.count, interval, load.sessions)
             links = engines.since(lab, first)
         sender.run("after", *at_rest)
         taps, reflected, watched = stop(instruments)
@@ -79,7 +82,8 @@ def measure(
         "responder": _node(combination, probe.to),
         "protocol": probe.protocol,
         "size_bytes": probe.size,
-        "interval_ns": probe.interval.ns,
+        "interval_ns": interval.ns,
+        "rate_search": found.record() if found else None,
         "path": {"request": list(path.request), "reply": list(path.reply)},
         "absent": path.absent,
         "clock": sender.clock,

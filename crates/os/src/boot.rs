@@ -28,7 +28,7 @@ pub fn load_module(file: &File) -> io::Result<()> {
 /// Waits until `find` finds something, asked again whenever something appears in `folder`.
 pub fn wait_in<T>(folder: &Path, mut find: impl FnMut() -> Option<T>) -> io::Result<T> {
     let watch = Inotify::init(InitFlags::IN_CLOEXEC)?;
-    watch.add_watch(folder, AddWatchFlags::IN_CREATE)?;
+    watch.add_watch(folder, AddWatchFlags::IN_CREATE | AddWatchFlags::IN_MOVED_TO)?;
     loop {
         if let Some(found) = find() {
             return Ok(found);

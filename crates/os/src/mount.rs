@@ -3,6 +3,7 @@
 use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::path::Path;
 use std::ptr::null;
 
 use nix::mount::{MsFlags, mount};
@@ -48,6 +49,23 @@ fn descriptor(result: libc::c_long) -> io::Result<OwnedFd> {
     let fd = i32::try_from(result).expect("a descriptor fits i32");
     // SAFETY: the callers pass the result of a call that makes a descriptor, which is nobody else's.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// Mounts a disk's file system.
+pub fn disk(device: &Path, kind: &str, folder: &Path) -> io::Result<()> {
+    Ok(mount(Some(device), folder, Some(kind), MsFlags::empty(), NONE)?)
+}
+
+/// Moves a mount, with those in it, to another folder.
+pub fn relocate(from: &Path, to: &Path) -> io::Result<()> {
+    Ok(mount(Some(from), to, NONE, MsFlags::MS_MOVE, NONE)?)
+}
+
+/// Makes the mount that the process is in the root of everything (switch_root(8)).
+pub fn become_root() -> io::Result<()> {
+    relocate(Path::new("."), Path::new("/"))?;
+    nix::unistd::chroot(".")?;
+    Ok(nix::unistd::chdir("/")?)
 }
 
 /// Mounts a file system of the kernel's own, such as `sysfs` or `tmpfs`.

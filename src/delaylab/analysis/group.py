@@ -14,7 +14,7 @@ from delaylab.analysis.doubt import Doubt
 from delaylab.analysis.doubts import doubts
 from delaylab.analysis.fidelity import TrialLink, link_doubts, trial_links
 from delaylab.analysis.instrument import UNTAPPED, AtRest, at_rest
-from delaylab.analysis.layers import SLIP
+from delaylab.analysis.layers import SLIP, by_engine
 from delaylab.analysis.machine_doubts import machine_doubts
 from delaylab.analysis.machine_state import MachineState, machine_state
 from delaylab.analysis.outliers import outliers
@@ -173,8 +173,10 @@ def _refused(parts: list[SegmentSummary]) -> list[tuple[str, float]]:
 
 
 def _own_stack(trial: TrialRecord) -> list[str]:
+    """The sides whose node is in its host's own stack, without a cable of its own to an engine."""
     ends = {"sender": trial.sender, "responder": trial.responder}
-    return [side for side, end in ends.items() if end and end.kind in OWN_STACK]
+    without_cable = [side for side in ends if f"{side}.vif" not in trial.path.request]
+    return [side for side in without_cable if (end := ends[side]) and end.kind in OWN_STACK]
 
 
 def _order(study: Study, levels: tuple[str, ...]) -> list[int]:
@@ -201,6 +203,7 @@ def _segments(
     found = [SegmentSummary("request", "intended", "sent", SLIP, "sending", False, slip)]
     for part in segments.segments(answered, trial.path, _own_stack(trial)):
         off = part.bound_ns / 1000
-        ends = part.leg, part.start, part.end, part.layer, part.direction, part.merged
+        layer = by_engine(part.layer, part.start, part.end) if trial.links else part.layer
+        ends = part.leg, part.start, part.end, layer, part.direction, part.merged
         found.append(SegmentSummary(*ends, refused(summarise(part.delay_ns), off), off))
     return found

@@ -40,6 +40,10 @@ _IN = {
     "own": ("wire", "wire", "uplink", "driver", "stack", "kernel to user space", "app"),
 }
 
+WITH_CONDITIONS = "link with conditions"
+# An engine conditions what its own host's nodes send, and hands on what comes from elsewhere.
+BY_ENGINE = {"bridge and uplink queue": WITH_CONDITIONS, "bridge": "link engine"}
+
 
 def direction(leg: str, start: str, end: str) -> Direction:
     """Return `sending` (sender to wire), `receiving` (wire to sender) or `remote`.
@@ -66,6 +70,13 @@ def layer(leg: str, start: str, end: str, own_stack: Collection[str] = ()) -> st
     if (leg == "request") == (_side(outward) == "sender"):
         return _joined(_out(start, own_stack, end))
     return _joined(_in(end, own_stack, start))
+
+
+def by_engine(name: str, start: str, end: str) -> str:
+    """Return a layer's name on a link with conditions: its engine is in place of bridges."""
+    if _bare(start) == _bare(end) == "vif":
+        return WITH_CONDITIONS
+    return _joined([BY_ENGINE.get(part, part) for part in name.split(" + ")])
 
 
 def _out(start: str, own_stack: Collection[str], end: str = "wire") -> list[str]:

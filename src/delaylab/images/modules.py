@@ -26,6 +26,9 @@ WANTED = (
     "sch_netem",
     "sch_tbf",
     "xen_netfront",
+    "virtio_blk",
+    "crc32c_generic",
+    "ext4",
 )
 # What a Xen driver domain needs beside them.
 DRIVER_DOMAIN = (

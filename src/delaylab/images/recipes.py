@@ -154,7 +154,7 @@ RECIPES: dict[str, Recipe] = {
         _guest("uml", "kernel-uml"),
         FromPackages(
             "xen-tools",
-            [1, xen_tools.PROGRAMS, xen_tools.scripts()],
+            [1, xen_tools.PROGRAMS, xen_tools.TOOLS, xen_tools.scripts()],
             xen_tools.packages,
             xen_tools.make,
         ),

@@ -12,7 +12,7 @@ from delaylab.images.programs import copy_programs, make_root
 from delaylab.images.progress import Progress
 
 PROGRAMS = ("xl", "xenstored", "xenconsoled", "xen-init-dom0", "libxl-save-helper")
-STORE = ("usr/bin/xenstore-read", "usr/bin/xenstore-write")
+TOOLS = ("usr/bin/xenstore-read", "usr/bin/xenstore-write", "usr/bin/flock")
 # Loaded only when a thread is cancelled, hence named by no program.
 HIDDEN = ("lib/x86_64-linux-gnu/libgcc_s.so.1",)
 SCRIPTS = {"dom0": "lib/delaylab/dom0", "domu": "lib/delaylab/domu", "vif": "etc/xen/scripts/vif"}
@@ -22,7 +22,7 @@ def packages() -> list[str]:
     """The hypervisor and its tools, of the version that the distribution has."""
     hypervisor = apt.depends("xen-system-amd64", "xen-hypervisor-4")
     utils = apt.depends("xen-system-amd64", "xen-utils-4")
-    return sorted({hypervisor, *apt.closure([utils, "xenstore-utils"])})
+    return sorted({hypervisor, *apt.closure([utils, "xenstore-utils", "util-linux"])})
 
 
 def make(unpacked: Path, out: Path, progress: Progress) -> None:
@@ -38,8 +38,8 @@ def make(unpacked: Path, out: Path, progress: Progress) -> None:
     root, folder = out / "root", folders[-1].relative_to(unpacked)
     make_root(root)
     programs = [f"{folder}/{name}" for name in PROGRAMS]
-    # Where xenstore's tools are differs from release to release.
-    tools = [place for place in STORE if (unpacked / place).is_file()]
+    # Where tools are differs from release to release.
+    tools = [place for place in TOOLS if (unpacked / place).is_file()]
     copy_programs(unpacked, root, [*programs, *tools, *HIDDEN])
     for name, text in scripts().items():
         target = root / SCRIPTS[name]

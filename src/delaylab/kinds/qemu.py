@@ -22,6 +22,8 @@ EARLY = "earlyprintk=ttyS0,115200"
 """Else a kernel that panics before it has a console says nothing of why."""
 NO_SEND_STAMP = frozenset({"vmxnet3", "rtl8139"})
 """Cards whose drivers take no software stamp on sending (no skb_tx_timestamp())."""
+DISK, DISK_DRIVERS = "/dev/vda", ["virtio_blk", "crc32c_generic", "ext4"]
+"""ext4 asks for its checksum by a name that only modprobe knows."""
 IN_CLOUD_KERNEL = frozenset({"virtio", "vmxnet3"})
 
 
@@ -52,13 +54,15 @@ class Qemu(guests.Machine):
         words += ["-initrd", guests.initrd(spec, image)]
         words += [
             "-append",
-            f"console=ttyS0 {EARLY} quiet panic=-1 {CLOCK} -- {_init(nic, microvm)}",
+            f"console=ttyS0 {EARLY} quiet panic=-1 {CLOCK} -- "
+            + _init(nic, microvm, disk=spec.image is not None),
         ]
         words += ["-qmp", "unix:{folder}/qmp.sock,server=on,wait=off"]
         bus = "device" if microvm else "pci"
         words += ["-device", f"virtio-serial-{bus}"]
         words += ["-chardev", "socket,id=agent,fd={stream}"]
         words += ["-device", f"virtserialport,chardev=agent,name={PORT}"]
+        words += _disk(spec.image, bus) if spec.image else []
         for number, card in enumerate(node.cards):
             tap = f"tap,id=n{number},ifname={card.host.name},script=no,downscript=no"
             # The kernel's own half of a virtio card, where there is one; it wants KVM.
@@ -82,6 +86,13 @@ def _card(nic: str, microvm: bool, number: int, mac: str) -> str:
     return f"{DEVICES.get(nic, nic)},netdev=n{number},mac={mac},romfile="
 
 
-def _init(nic: str, microvm: bool) -> str:
-    buses = ["virtio_mmio"] if microvm else ["virtio_pci"]
-    return guests.init(f"virtio:{PORT}", [*buses, "virtio_console", DRIVERS.get(nic, nic)])
+def _disk(image: str, bus: str) -> list[str]:
+    """What the guest writes is kept in the lab's folder, and gone with it."""
+    drive = f"file={image.replace(',', ',,')},if=none,id=root,snapshot=on"
+    return ["-drive", drive, "-device", f"virtio-blk-{bus},drive=root"]
+
+
+def _init(nic: str, microvm: bool, *, disk: bool) -> str:
+    modules = ["virtio_mmio" if microvm else "virtio_pci", "virtio_console", DRIVERS.get(nic, nic)]
+    words = guests.init(f"virtio:{PORT}", modules + (DISK_DRIVERS if disk else []))
+    return f"{words} --root {DISK}" if disk else words

@@ -11,6 +11,8 @@ from delaylab.plan.kind import Node
 from delaylab.plan.model import Agent, Guest, machine_agent
 
 DOM0_MIB = 400
+DOM0_FOR_EACH_DOMAIN_MIB = 24
+"""Its backends, and the tools that watch over it."""
 HYPERVISOR_MIB = 80
 FOR_EACH_DOMAIN_MIB = 16
 EMULATOR_MIB = 300
@@ -56,7 +58,8 @@ def _machine(host: str, nodes: list[Node]) -> Agent:
     domains = sum(
         guests.mebibytes(node.spec, KIND.memory_mib) + FOR_EACH_DOMAIN_MIB for node in nodes
     )
-    memory = DOM0_MIB + HYPERVISOR_MIB + domains
+    dom0_mib = DOM0_MIB + len(nodes) * DOM0_FOR_EACH_DOMAIN_MIB
+    memory = dom0_mib + HYPERVISOR_MIB + domains
     taps = nodes[0].cards
     # In QEMU's list of boot modules a comma ends one; doubled, it is part of it.
     dom0 = f"console=hvc0 quiet panic=-1 -- {guests.init(f'virtio:{PORT}', [*MODULES])}"
@@ -64,7 +67,7 @@ def _machine(host: str, nodes: list[Node]) -> Agent:
     words = [PROGRAM, "-machine", "pc", "-accel", "tcg,thread=multi", "-cpu", "qemu64,+npt"]
     words += ["-smp", "2", "-m", str(memory), "-nodefaults", "-no-user-config", "-display", "none"]
     words += ["-no-reboot", "-serial", "stdio", "-kernel", "{image:xen/hypervisor}"]
-    words += ["-append", f"console=com1 com1=115200,8n1 dom0_mem={DOM0_MIB}M,max:{DOM0_MIB}M"]
+    words += ["-append", f"console=com1 com1=115200,8n1 dom0_mem={dom0_mib}M,max:{dom0_mib}M"]
     words[-1] += " dom0_max_vcpus=1 noreboot loglvl=error guest_loglvl=error"
     words += ["-initrd", "{image:xen/kernel} " + dom0.replace(",", ",,") + ",{image:xen/initrd}"]
     words += ["-device", "virtio-serial-pci", "-chardev", "socket,id=agent,fd={stream}"]

@@ -172,6 +172,14 @@ class Plan:
     no_send_stamp: dict[str, str] = field(default_factory=dict)
     laid: dict[str, LinkPorts] = field(default_factory=dict)
 
+    def mac(self, agent: str, interface: str) -> str:
+        """The Ethernet address of an interface that the plan makes; LookupError if it does not."""
+        for operation in self.operations:
+            for end in ends(operation):
+                if (end.agent, end.name) == (agent, interface):
+                    return end.mac
+        raise LookupError(f"the plan makes no {interface} in {agent}")
+
     def message(self) -> dict[str, Any]:
         """The plan in the form that `delaylab-agent fabric` reads."""
         return {
@@ -183,6 +191,17 @@ class Plan:
                 if not isinstance(operation, Inner)
             ],
         }
+
+
+def ends(operation: Operation) -> tuple[End | Bridge, ...]:
+    """The interfaces that an operation makes; a bridge's has the bridge's name."""
+    if isinstance(operation, Veth):
+        return operation.ends
+    if isinstance(operation, Tap):
+        return operation.host, operation.card
+    if isinstance(operation, Inner):
+        return (operation.card,)
+    return (operation,) if isinstance(operation, Bridge) else ()
 
 
 def operation_message(operation: Operation) -> dict[str, Any]:

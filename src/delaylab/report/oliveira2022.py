@@ -14,7 +14,7 @@ from delaylab.analysis.group import Group
 from delaylab.analysis.oliveira2022 import CONTAINERS, KVM
 from delaylab.analysis.oliveira2022_table import AFFINITY, OUTLIERS
 from delaylab.analysis.outliers import MAD, shares
-from delaylab.report import words
+from delaylab.report import held_rates, words
 from delaylab.report.boxes import Rows, filled, grid, lines
 from delaylab.report.tables import Table
 from delaylab.report.vega import Chart, inline, render
@@ -26,8 +26,8 @@ SCENARIOS = ("load", "place")
 
 
 def tables(groups: list[Group]) -> list[Table]:
-    """Return RTT and overhead by scenario, Table 3, and Tables 4 to 6."""
-    found = [_overhead(groups), _affinity(groups)]
+    """Return RTT and overhead by scenario, the rates held, Table 3, and Tables 4 to 6."""
+    found = [_overhead(groups), held_rates.table(groups), _affinity(groups)]
     found += [_outliers(_of(groups, name), name) for name in TECHNOLOGIES]
     return [table for table in found if table.rows]
 

@@ -24,9 +24,10 @@ from delaylab.spec.lab import (
 )
 from delaylab.spec.merge import merge
 from delaylab.spec.source import Document, Location, parse, read, validate
-from delaylab.spec.study import LoadSpec, ProbeSpec, StudySpec
+from delaylab.spec.study import CHECK_SEQUENCE, LoadSpec, ProbeSpec, StudySpec
 
 __all__ = [
+    "CHECK_SEQUENCE",
     "CONTAINERS",
     "HERE",
     "MACHINES",

@@ -52,7 +52,7 @@ OWN_KERNEL = frozenset({"qemu", "uml"})
 FIELDS_OF_KINDS = {
     "memory": CONTAINERS | MACHINES,
     "cpu_weight": frozenset({"lxc", "docker"}),
-    "image": CONTAINERS,
+    "image": CONTAINERS | {"qemu"},
     "kernel": OWN_KERNEL,
     "initrd": OWN_KERNEL,
     "vcpus": frozenset({"qemu", "xen"}),
@@ -79,7 +79,9 @@ class NodeSpec(Spec):
         None, ge=1, le=10_000, description="a container's share of contended CPUs; 100 is usual"
     )
     image: str | None = Field(
-        None, description="a container's root file system (lxc: folder, docker: image name)"
+        None,
+        description="its root file system (lxc: folder; docker: image name, or a tar; qemu: disk "
+        "image with ext4, never written to)",
     )
     kernel: str | None = Field(None, description="a virtual machine's kernel file")
     initrd: str | None = Field(

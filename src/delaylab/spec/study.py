@@ -14,37 +14,50 @@ Protocol = Literal["icmp", "udp"]
 Direction = Literal["both-ways", "send", "receive"]
 LevelName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,40}$")]
 STRESSORS = ("cpu", "io", "disk", "memory")
+ON_THE_NETWORK = ("network", "frames")
+LOADS = (*STRESSORS, *ON_THE_NETWORK)
+CHECK_SEQUENCE = 4
+"""Bytes behind every frame that no program gets to see; sizes in RFC 2544 count them."""
+SMALLEST_FRAME, LARGEST_FRAME = 64, 9018
 
 
 class LoadSpec(Spec):
-    """Competing work on one node: workers of a stressor, or bulk TCP."""
+    """Competing work on one node: workers of a stressor, bulk TCP, or frames at a rate."""
 
     cpu: int | None = Field(None, gt=0, description="workers that compute")
     io: int | None = Field(None, gt=0, description="workers that call sync()")
     disk: int | None = Field(None, gt=0, description="workers that write and unlink a file")
     memory: int | None = Field(None, gt=0, description="workers that map and unmap memory")
     network: Direction | None = Field(None, description="bulk TCP flows, as seen from `on`")
+    frames: Annotated[float, Field(gt=0, le=20e6)] | Literal["max"] | None = Field(
+        None, description="UDP frames a second, one way, that nobody answers; or max"
+    )
+    size: int = Field(
+        64,
+        ge=SMALLEST_FRAME,
+        le=LARGEST_FRAME,
+        description="bytes of such a frame, Ethernet's header and check sequence counted",
+    )
     on: Name
-    to: Name | None = Field(None, description="the other end of a network load")
+    to: Name | None = Field(None, description="the other end of a load on the network")
 
     @model_validator(mode="after")
     def _one_load(self) -> LoadSpec:
-        given = [name for name in (*STRESSORS, "network") if getattr(self, name) is not None]
+        given = [name for name in LOADS if getattr(self, name) is not None]
         if len(given) != 1:
-            names = ", ".join((*STRESSORS, "network"))
-            raise ValueError(f"a load is exactly one of {names}")
-        if (self.network is None) != (self.to is None):
-            raise ValueError("a network load needs `to`, and only a network load has it")
+            raise ValueError(f"a load is exactly one of {', '.join(LOADS)}")
+        if (given[0] in ON_THE_NETWORK) != (self.to is not None):
+            raise ValueError("a load of network or frames needs `to`, and no other has it")
         return self
 
     @property
     def what(self) -> str:
-        """`cpu`, `io`, `disk`, `memory` or `network`."""
-        return next(n for n in (*STRESSORS, "network") if getattr(self, n) is not None)
+        """One of LOADS."""
+        return next(name for name in LOADS if getattr(self, name) is not None)
 
     @property
     def workers(self) -> int:
-        """How many workers of a stressor; 0 for a network load."""
+        """How many workers of a stressor; 0 for a load on the network."""
         return getattr(self, self.what) if self.what in STRESSORS else 0
 
 
@@ -57,6 +70,9 @@ class ProbeSpec(Spec):
     ip: IpVersion = 4
     count: int = Field(200, gt=0, le=100_000_000, description="packets under load")
     interval: Duration = Field(Duration(5_000_000), description="between intended send times")
+    held: bool = Field(
+        False, description="if `interval` is not held: the shortest that is, found before the load"
+    )
     size: int = Field(100, ge=24, le=65000, description="bytes behind the ICMP or UDP header")
     at_rest: int = Field(20, ge=0, description="packets at rest, before and after the load each")
     at_rest_interval: Duration | None = Field(None, description="left out: as `interval`")

@@ -65,6 +65,8 @@ fn start(lab: Lab, keeper: &Sender) -> Result<Children, Failure> {
     mount::make_private().map_err(failed("separate the mounts"))?;
     // Refused where the system's /proc is covered in part (some containers): ours shows outer pids then.
     let _ = mount::proc();
+    // Before any monitor: what serves other guests may ask for theirs at once.
+    lab.members.iter().try_for_each(Member::make_folder)?;
     let (roster, writer) = roster::pair(lab.members.len()).map_err(failed("make a pipe"))?;
     let (built, building) = pipe::pair().map_err(failed("make a pipe"))?;
     let builder = match process::fork().map_err(failed("start the builder"))? {

@@ -1,8 +1,9 @@
 //! An agent of a lab: a process that holds namespaces and serves a socket in them.
 
-use std::fs;
+use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
@@ -32,7 +33,7 @@ pub struct Member<'a> {
     pub index: usize,
     pub agent: &'a Agent,
     pub socket: PathBuf,
-    /// What its guest may use of the run directory; made if there is a guest.
+    /// What its guest may use of the run directory.
     pub folder: PathBuf,
     /// The control groups to join, as folders.
     pub cgroups: Vec<PathBuf>,
@@ -67,6 +68,17 @@ impl Member<'_> {
         let mounts = has(agent, Isolate::Mount) || has(agent, Isolate::Pid);
         flags.set(Namespaces::CLONE_NEWNS, mounts);
         flags
+    }
+
+    /// Makes the folder that its guest may use, if it has one.
+    pub fn make_folder(&self) -> Result<(), Failure> {
+        if self.agent.guest.is_none() {
+            return Ok(());
+        }
+        DirBuilder::new()
+            .mode(0o700)
+            .create(&self.folder)
+            .map_err(|error| Failure::new(format!("make {}", self.folder.display()), error))
     }
 
     /// The life of an agent.

@@ -1,10 +1,9 @@
 //! An agent whose node is a container or a virtual machine: starts it, waits until the agent inside
 //! answers, and from then on stands for it.
 
-use std::fs::{self, DirBuilder, File};
+use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -69,9 +68,6 @@ struct Monitor<'a> {
 
 impl Monitor<'_> {
     fn start(&mut self, lent: &mut Lent) -> Result<Held, Failure> {
-        DirBuilder::new().mode(0o700).create(&self.member.folder).map_err(|error| {
-            Failure::new(format!("make {}", self.member.folder.display()), error)
-        })?;
         self.member.prepare()?;
         // Before the network is built: other guests may be reached through this one.
         let listener = match self.guest.reach {
@@ -142,9 +138,20 @@ impl Monitor<'_> {
         }
     }
 
+    /// Listens in the guest's folder. The socket gets its name once it listens: an engine may have
+    /// started the container already, which waits for that.
+    fn listen_for_leash(&self) -> Result<UnixListener, Failure> {
+        let folder = &self.member.folder;
+        let unnamed = folder.join("leash.new");
+        let listener = listen_on(&unnamed)?;
+        fs::rename(unnamed, folder.join(container::LEASH))
+            .map_err(|error| self.failure(error.to_string()))?;
+        Ok(listener)
+    }
+
     fn by_folder(&self, lent: &mut Lent) -> Result<Held, Failure> {
         let failed = |error: io::Error| self.failure(error.to_string());
-        let listener = listen_on(&self.member.folder.join(container::LEASH))?;
+        let listener = self.listen_for_leash()?;
         let running = self.run(None)?;
         let mut on = vec![(listener.as_fd(), Want::Read)];
         on.extend(running.as_ref().map(|running| (running.as_fd(), Want::Read)));

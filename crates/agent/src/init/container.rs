@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 
-use delaylab_os::{pipe, process};
+use delaylab_os::{boot, pipe, process};
 use delaylab_proto::Failure;
 
 use crate::listen;
@@ -23,7 +23,8 @@ pub fn live(folder: &Path) -> Result<(), Failure> {
     // What others leave behind here becomes this process's children.
     process::reap_by_kernel().map_err(failed)?;
     let listener = UnixListener::bind(folder.join(SESSIONS)).map_err(failed)?;
-    let leash: OwnedFd = UnixStream::connect(folder.join(LEASH)).map_err(failed)?.into();
+    let leash = boot::wait_in(folder, || UnixStream::connect(folder.join(LEASH)).ok());
+    let leash = OwnedFd::from(leash.map_err(failed)?);
     let network = File::open("/proc/self/ns/net").map_err(failed)?;
     // Says at the same time that sessions are served from now on.
     pipe::send_descriptor(leash.as_fd(), network.as_fd()).map_err(failed)?;

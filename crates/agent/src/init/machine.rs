@@ -11,7 +11,7 @@ use delaylab_os::{boot, mount, pipe, process};
 use delaylab_proto::{Failure, Frame, Kind, Reply};
 use serde_json::json;
 
-use super::{ALONE, modules};
+use super::{ALONE, modules, root};
 use crate::line::Line;
 use crate::listen;
 use crate::mux::Mux;
@@ -19,7 +19,7 @@ use crate::mux::Mux;
 const VIRTIO: &str = "virtio:";
 /// A hypervisor's console, to which what comes is escaped.
 const CONSOLE: &str = "/dev/hvc";
-const FILE_SYSTEMS: [(&str, &str); 6] = [
+pub const FILE_SYSTEMS: [(&str, &str); 6] = [
     ("proc", "/proc"),
     ("sysfs", "/sys"),
     ("devtmpfs", "/dev"),
@@ -36,9 +36,19 @@ const LINKS: [(&str, &str); 4] = [
     ("/dev/stderr", "/proc/self/fd/2"),
 ];
 
+/// What to do before any session is served, in this order.
+pub struct Start<'a> {
+    /// Kernel modules to load.
+    pub modules: &'a [String],
+    /// A disk whose file system becomes the root.
+    pub root: Option<&'a Path>,
+    /// A program to run to its end.
+    pub before: Option<&'a Path>,
+}
+
 /// Serves sessions until the stream ends, then switches the machine off.
-pub fn live(stream: &str, wanted: &[String], before: Option<&Path>) -> Result<(), Failure> {
-    let served = serve(stream, wanted, before);
+pub fn live(stream: &str, start: &Start) -> Result<(), Failure> {
+    let served = serve(stream, start);
     if let Err(failure) = &served {
         // On the console, which is where a user looks when a machine does not answer.
         eprintln!("delaylab-agent: {failure}");
@@ -47,10 +57,11 @@ pub fn live(stream: &str, wanted: &[String], before: Option<&Path>) -> Result<()
     served
 }
 
-fn serve(stream: &str, wanted: &[String], before: Option<&Path>) -> Result<(), Failure> {
+fn serve(stream: &str, start: &Start) -> Result<(), Failure> {
     prepare()?;
-    modules::load(wanted)?;
-    before.map_or(Ok(()), run)?;
+    modules::load(start.modules)?;
+    start.root.map_or(Ok(()), root::enter)?;
+    start.before.map_or(Ok(()), run)?;
     process::reap_by_kernel().map_err(|error| Failure::new("prepare the process", error))?;
     let failed = |error: io::Error| Failure::new(format!("open {stream}"), error);
     let device = match stream.strip_prefix(VIRTIO) {

@@ -3,6 +3,7 @@
 pub mod container;
 mod machine;
 mod modules;
+mod root;
 
 use std::path::PathBuf;
 
@@ -32,6 +33,9 @@ pub struct Init {
     /// In a virtual machine: a program to run before any session is served.
     #[arg(long, value_name = "PROGRAM")]
     before: Option<PathBuf>,
+    /// In a virtual machine: a disk whose file system, or that of its first partition, becomes the root.
+    #[arg(long, value_name = "DEVICE")]
+    root: Option<PathBuf>,
     /// What User-Mode Linux adds to the end of its command line.
     #[arg(hide = true)]
     _added: Vec<String>,
@@ -49,7 +53,10 @@ pub fn is_alone() -> bool {
 pub fn live(init: &Init) -> Result<(), Failure> {
     match (&init.reached.folder, &init.reached.stream) {
         (Some(folder), _) => container::live(folder),
-        (None, Some(stream)) => machine::live(stream, &init.modules, init.before.as_deref()),
+        (None, Some(stream)) => {
+            let (before, root) = (init.before.as_deref(), init.root.as_deref());
+            machine::live(stream, &machine::Start { modules: &init.modules, before, root })
+        }
         (None, None) => Err(Failure::new("start", "neither --folder nor --stream is given")),
     }
 }

@@ -1,0 +1,55 @@
+//! A disk of the user's own as the root of a virtual machine: its programs and files, with the agent
+//! as its init. What the disk itself would start is not started.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use delaylab_os::{boot, mount};
+use delaylab_proto::Failure;
+
+use super::machine::FILE_SYSTEMS;
+
+const HERE: &str = "/root-of-disk";
+const KIND: &str = "ext4";
+/// What is already mounted below another, and moves with it.
+const INSIDE_ANOTHER: &str = "/dev/pts";
+
+/// Makes the file system of a disk, or of its first partition that has one, the root.
+pub fn enter(disk: &Path) -> Result<(), Failure> {
+    let what = || format!("make {} the root", disk.display());
+    let failed = |error: io::Error| Failure::new(what(), error);
+    let appeared = || disk.exists().then_some(());
+    boot::wait_in(Path::new("/dev"), appeared).map_err(failed)?;
+    fs::create_dir_all(HERE).map_err(failed)?;
+    let mounted =
+        candidates(disk).iter().any(|device| mount::disk(device, KIND, Path::new(HERE)).is_ok());
+    if !mounted {
+        let why = format!("neither it nor a partition of it has a file system of type {KIND}");
+        return Err(Failure::new(what(), why));
+    }
+    for (_, folder) in FILE_SYSTEMS {
+        if folder == INSIDE_ANOTHER {
+            continue;
+        }
+        let to = PathBuf::from(format!("{HERE}{folder}"));
+        fs::create_dir_all(&to).map_err(failed)?;
+        mount::relocate(Path::new(folder), &to).map_err(failed)?;
+    }
+    std::env::set_current_dir(HERE).map_err(failed)?;
+    mount::become_root().map_err(failed)?;
+    std::env::set_current_dir("/tmp").map_err(failed)
+}
+
+/// The disk itself, then its partitions in order.
+fn candidates(disk: &Path) -> Vec<PathBuf> {
+    let name = disk.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let inside = fs::read_dir(Path::new("/sys/block").join(&name)).into_iter().flatten().flatten();
+    let mut partitions: Vec<PathBuf> = inside
+        .filter(|entry| entry.path().join("partition").exists())
+        .map(|entry| Path::new("/dev").join(entry.file_name()))
+        .collect();
+    partitions.sort();
+    partitions.insert(0, disk.to_path_buf());
+    partitions
+}

@@ -1,0 +1,45 @@
+"""iperf3's bulk TCP."""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from delaylab.lab import Lab
+from delaylab.loads.meter import Meter, address_of, rates, shared_link
+from delaylab.loads.programs import end, start
+from delaylab.loads.state import Achieved, Running
+from delaylab.spec import LoadSpec
+
+_LISTENING = re.compile(rb"Server listening")
+_FLOWS = (re.compile(rb"\[TX-C\].*sec"), re.compile(rb"\[RX-C\].*sec"))
+_ONE_FLOW = (re.compile(rb"\[ *\d+\].*sec"),)
+
+
+@contextmanager
+def network(lab: Lab, load: LoadSpec, state: Running) -> Iterator[None]:
+    """Bulk TCP between two nodes for the length of a block."""
+    assert load.to is not None
+    link = shared_link(lab, load)
+    address = {node: address_of(lab, node, link) for node in (load.on, load.to)}
+    port = str(20_000 + zlib.crc32(f"{lab.name}/{load.on}".encode()) % 20_000)
+    server, client = lab.node_session(load.to), lab.node_session(load.on)
+    listen = ["iperf3", "--server", "--bind", address[load.to], "--port", port, "--forceflush"]
+    start(server, listen, (_LISTENING,))
+    direction = {"both-ways": ["--bidir"], "send": [], "receive": ["--reverse"]}[str(load.network)]
+    argv = ["iperf3", "--client", address[load.to], "--bind", address[load.on], "--port", port]
+    argv += ["--time", "86400", "--interval", "0.5", "--forceflush", *direction]
+    start(client, argv, _FLOWS if load.network == "both-ways" else _ONE_FLOW)
+    state.sessions += [client, server]
+    meter = Meter(lab, load.on, link)
+    before = meter.read()
+    yield
+    after = meter.read()
+    state.achieved.append(Achieved(load, rates(before, after)))
+    for session in (client, server):
+        state.sessions.remove(session)
+        end(session)
+        session.close()
+    meter.wait_quiet()

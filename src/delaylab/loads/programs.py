@@ -1,0 +1,51 @@
+"""Programs that loads run in nodes, through the nodes' agents."""
+
+from __future__ import annotations
+
+import re
+import signal
+import time
+from dataclasses import dataclass, field
+
+from delaylab.errors import DelaylabError
+from delaylab.wireline import AgentError, Frame, FrameKind, Session
+
+START_DEADLINE_S = 20
+STOP_DEADLINE_S = 20
+
+
+@dataclass
+class Output:
+    """What a load's program has said so far."""
+
+    text: bytearray = field(default_factory=bytearray)
+    stdout: bytearray = field(default_factory=bytearray)
+
+    def add(self, frame: Frame) -> None:
+        """Take one frame of output."""
+        self.text.extend(frame.payload)
+        if frame.kind == FrameKind.STDOUT:
+            self.stdout.extend(frame.payload)
+
+
+def start(session: Session, argv: list[str], ready: tuple[re.Pattern[bytes], ...]) -> Output:
+    """Run a program until its output shows that it is at work; returns its growing output."""
+    output = Output()
+    session.on_output = output.add
+    session.start("exec", argv=argv)
+    session.event(START_DEADLINE_S)
+    deadline = time.monotonic() + START_DEADLINE_S
+    while not all(pattern.search(output.text) for pattern in ready):
+        try:
+            session.read_output(deadline - time.monotonic())
+        except AgentError as error:
+            said = output.text.decode(errors="replace").strip().splitlines()
+            last = said[-1] if said else error.what
+            raise DelaylabError(f"{argv[0]} did not start: {last}", session.label) from None
+    return output
+
+
+def end(session: Session) -> None:
+    """Interrupt a program and wait until it has ended."""
+    session.signal(signal.SIGINT)
+    session.finish(STOP_DEADLINE_S)

@@ -1,0 +1,68 @@
+"""stress-ng's stressors."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import yaml
+
+from delaylab.lab import Lab
+from delaylab.loads.programs import end, start
+from delaylab.loads.state import Achieved, Running
+from delaylab.spec import CONTAINERS, MACHINES, LoadSpec
+
+_STRESSORS = {
+    "cpu": ("--cpu", "{n}", "--cpu-method", "sqrt"),
+    "io": ("--io", "{n}"),
+    "disk": ("--hdd", "{n}", "--hdd-bytes", "64m", "--temp-path", "/var/tmp"),
+    "memory": ("--vm", "{n}", "--vm-bytes", "256m"),
+}
+_IN_A_MACHINE = {"--vm-bytes": "40%", "--hdd-bytes": "16m", "--temp-path": "/tmp"}
+"""A virtual machine has little memory, and its disk is a part of it."""
+_IN_A_CONTAINER = {"--temp-path": "/tmp"}
+_DISPATCHED = re.compile(rb"dispatching hogs")
+
+
+@contextmanager
+def stressor(lab: Lab, load: LoadSpec, state: Running) -> Iterator[None]:
+    """Workers of one stressor for the length of a block."""
+    session = lab.node_session(load.on)
+    argv = ["stress-ng", *_options(lab, load), "--metrics", "--yaml", "/dev/stdout"]
+    output = start(session, argv, (_DISPATCHED,))
+    state.sessions.append(session)
+    yield
+    state.sessions.remove(session)
+    end(session)
+    state.achieved.append(Achieved(load, _metrics(bytes(output.stdout))))
+    session.close()
+
+
+def _options(lab: Lab, load: LoadSpec) -> list[str]:
+    """A stressor's options, within what its node has."""
+    options = [part.format(n=load.workers) for part in _STRESSORS[load.what]]
+    kind = lab.spec.nodes[load.on].kind
+    own = _IN_A_MACHINE if kind in MACHINES else _IN_A_CONTAINER if kind in CONTAINERS else {}
+    for position, option in enumerate(options[:-1]):
+        options[position + 1] = own.get(option, options[position + 1])
+    return options
+
+
+def _metrics(output: bytes) -> dict[str, float]:
+    """Operations and CPU use from the YAML that stress-ng ends with."""
+    start = output.find(b"metrics:")
+    if start < 0:
+        return {}
+    try:
+        document = yaml.safe_load(output[start:].split(b"\n...")[0].decode(errors="replace"))
+    except yaml.YAMLError:
+        return {}
+    metrics = (document or {}).get("metrics") or [{}]
+    wanted = {
+        "bogo-ops": "operations",
+        "bogo-ops-per-second-real-time": "operations_per_s",
+        "cpu-usage-per-instance": "cpu_percent_per_worker",
+    }
+    found = metrics[0]
+    return {ours: float(found[theirs]) for theirs, ours in wanted.items() if theirs in found}

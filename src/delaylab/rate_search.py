@@ -1,0 +1,96 @@
+"""The highest rate of sending that a lab holds, found by trying.
+
+A rate is held if a burst at it is sent within 5 % of its time, and answered whole and in step:
+RFC 2544's throughput (section 26.1) of a round trip, without loss.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import polars as pl
+
+from delaylab.units import Duration
+from delaylab.wireline import Result
+
+BURST_NS = 250_000_000
+AT_LEAST, AT_MOST = 100, 20_000
+"""Packets in a burst."""
+IN_STEP = 1.05
+CLOSE_ENOUGH = 1.1
+"""Between the shortest interval that was held and the longest that was not."""
+TRIES = 14
+
+
+@dataclass(frozen=True)
+class Try:
+    """One burst: how it was meant, and what came of it (times in ns, `took` to the last reply)."""
+
+    interval_ns: int
+    packets: int
+    lost: int
+    sent_in_ns: int
+    took_ns: int
+    held: bool
+
+
+@dataclass(frozen=True)
+class Search:
+    """The shortest interval that was held, and how it was found."""
+
+    asked_interval_ns: int
+    interval_ns: int
+    tries: tuple[Try, ...]
+
+    def record(self) -> dict[str, Any]:
+        """As a trial's record has it."""
+        return asdict(self)
+
+
+def search(asked: Duration, send: Callable[[int, Duration], Result]) -> Search:
+    """Find the shortest interval from `asked` on that is held; `send` sends a burst.
+
+    Where none of the tries was held the longest interval is given: the slip will tell.
+    """
+    tries: list[Try] = []
+    shorter, longer = 0.0, math.inf
+    interval = float(asked.ns)
+    while len(tries) < TRIES:
+        packets = max(AT_LEAST, min(AT_MOST, int(BURST_NS / interval)))
+        tried = judge(round(interval), send(packets, Duration(round(interval))))
+        tries.append(tried)
+        if tried.held:
+            longer = interval
+            if len(tries) == 1 or longer / shorter < CLOSE_ENOUGH:
+                break
+        else:
+            shorter = interval
+        interval = _next(shorter, longer, tried)
+    found = longer if longer < math.inf else interval
+    return Search(asked.ns, round(found), tuple(tries))
+
+
+def _next(shorter: float, longer: float, tried: Try) -> float:
+    if longer < math.inf:
+        return math.sqrt(shorter * longer)
+    # The pace of the replies is a good guess where nothing is lost; at least twice as long.
+    return max(tried.took_ns / max(tried.packets - tried.lost, 1), shorter * 2)
+
+
+def judge(interval_ns: int, result: Result) -> Try:
+    """Whether a burst was held."""
+    packets = result.table("packets")
+    is_reply = (pl.col("leg") == 1) & (pl.col("point").cast(pl.String) == "app")
+    replies = result.table("stamps").filter(is_reply)["time_ns"].to_numpy()
+    sent = packets["sent_ns"].drop_nulls().to_numpy()
+    lost = int((packets["outcome"] != "replied").sum())
+    if len(sent) == 0 or len(replies) == 0:
+        return Try(interval_ns, len(packets), lost, 0, BURST_NS, held=False)
+    start = int(packets["intended_ns"][0])
+    sent_in, took = int(sent.max()) - start, int(replies.max()) - start
+    in_step = IN_STEP * interval_ns * len(packets) + 2 * max(int(replies.min()) - start, 0)
+    held = lost == 0 and sent_in <= in_step and took <= in_step
+    return Try(interval_ns, len(packets), lost, sent_in, took, held)

@@ -1,0 +1,85 @@
+"""A disk image of the user's own as a virtual machine's root."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from delaylab import images
+from delaylab.kinds import KINDS, Rights
+from tests.doing.conftest import Run
+from tests.doing.test_bad_input import BAD_INPUT, FAILED
+from tests.doing.test_machines import refused
+
+pytestmark = pytest.mark.root
+MIB = 1 << 20
+PARTITION_AT = MIB
+
+
+@pytest.fixture(autouse=True)
+def need_qemu() -> None:
+    reason = KINDS["qemu"].can_run(Rights.mine(), False)
+    if reason or not shutil.which("mke2fs"):
+        pytest.skip(reason or "mke2fs is not installed; apt-get install e2fsprogs")
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Path:
+    """A file system with a shell, and a file by which it is known."""
+    root, image = tmp_path / "root", tmp_path / "disk.img"
+    shutil.copytree(images.require("container")["rootfs"], root, symlinks=True)
+    (root / "etc/whose").write_text("mine\n")
+    argv = ["mke2fs", "-q", "-t", "ext4", "-d", str(root), str(image), "96M"]
+    subprocess.run(argv, check=True)
+    return image
+
+
+def partitioned(image: Path) -> Path:
+    """The same file system as the first partition of a disk (an MBR with one entry)."""
+    content = image.read_bytes()
+    first, sectors = PARTITION_AT // 512, len(content) // 512
+    entry = bytes([0, 0, 0, 0, 0x83, 0, 0, 0]) + first.to_bytes(4, "little")
+    entry += sectors.to_bytes(4, "little")
+    header = bytes(446) + entry + bytes(48) + b"\x55\xaa"
+    disk = image.with_name("partitioned.img")
+    disk.write_bytes(header.ljust(PARTITION_AT, b"\0") + content)
+    return disk
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_its_programs_run_and_it_is_not_written_to(
+    delaylab: Run, tmp_path: Path, disk: Path, whole: bool
+) -> None:
+    image = disk if whole else partitioned(disk)
+    before = image.read_bytes()
+    node = f"{{kind: qemu, accel: tcg, image: {image}}}"
+    nodes = f"nodes:\n  one: {node}\n  two: {{kind: netns}}\n"
+    (tmp_path / "lab.yaml").write_text(f"lab: disk\n{nodes}links:\n  - join: [one, two]\n")
+    delaylab("up", "lab.yaml")
+    try:
+        assert delaylab("exec", "one", "--", "cat", "/etc/whose").stdout == "mine\n"
+        mounts = delaylab("exec", "one", "--", "cat", "/proc/mounts").stdout
+        assert "ext4" in next(line for line in mounts.splitlines() if line.split()[1] == "/")
+        delaylab("exec", "one", "--", "sh", "-c", "echo other > /etc/whose; sync")
+        assert delaylab("exec", "one", "--", "cat", "/etc/whose").stdout == "other\n"
+        delaylab("exec", "two", "--", "ping", "-c", "1", "198.18.0.1")
+    finally:
+        delaylab("down", "disk")
+    assert image.read_bytes() == before
+
+
+def test_a_disk_without_a_file_system(delaylab: Run, tmp_path: Path, run_directory: Path) -> None:
+    empty = tmp_path / "empty.img"
+    empty.write_bytes(bytes(MIB))
+    node = f"kind: qemu, accel: tcg, image: {empty}"
+    said = refused(delaylab, tmp_path, run_directory, node, FAILED)
+    assert "neither it nor a partition of it has a file system of type ext4" in said
+
+
+def test_a_disk_that_is_not_there(delaylab: Run, tmp_path: Path, run_directory: Path) -> None:
+    node = f"kind: qemu, accel: tcg, image: {tmp_path}/none.img"
+    said = refused(delaylab, tmp_path, run_directory, node, BAD_INPUT)
+    assert f"there is no file {tmp_path}/none.img" in said

@@ -1,0 +1,95 @@
+"""The search for the highest rate that is held, on a lab whose limit is known."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+
+import polars as pl
+import pytest
+
+from delaylab.rate_search import CLOSE_ENOUGH, TRIES, search
+from delaylab.units import Duration
+from delaylab.wireline import Result
+
+RTT_NS = 50_000
+Send = Callable[[int, Duration], Result]
+
+
+def result(packets: pl.DataFrame, stamps: pl.DataFrame) -> Result:
+    """As an agent sends it: each table an Arrow stream."""
+    parts = {}
+    for name, frame in (("packets", packets), ("stamps", stamps)):
+        stream = io.BytesIO()
+        frame.write_ipc_stream(stream)
+        parts[name] = [stream.getvalue()]
+    return Result({}, parts)
+
+
+def lab(limit_ns: int, *, loses: bool = False, late_ns: int = 0) -> Send:
+    """A lab that takes `limit_ns` for each packet: the rest waits, or is lost.
+
+    `late_ns`: it answers, but in these steps for each packet, when sent faster.
+    """
+
+    def send(count: int, interval: Duration) -> Result:
+        step = interval.ns if loses else max(interval.ns, limit_ns)
+        sent = [step * seq for seq in range(count)]
+        answered = [
+            t + RTT_NS + (late_ns if interval.ns < limit_ns else 0) * i for i, t in enumerate(sent)
+        ]
+        kept = [seq for seq in range(count) if not loses or interval.ns >= limit_ns or seq % 10]
+        answering = set(kept)
+        packets = pl.DataFrame(
+            {
+                "intended_ns": [interval.ns * seq for seq in range(count)],
+                "sent_ns": sent,
+                "outcome": ["replied" if seq in answering else "lost" for seq in range(count)],
+            }
+        )
+        stamps = pl.DataFrame(
+            {
+                "leg": [1] * len(kept),
+                "point": ["app"] * len(kept),
+                "time_ns": [answered[seq] for seq in kept],
+            }
+        )
+        return result(packets, stamps)
+
+    return send
+
+
+@pytest.mark.parametrize("limit_ns", [2_000, 21_000, 333_000])
+@pytest.mark.parametrize("how", [{}, {"loses": True}])
+def test_the_limit_is_found(limit_ns: int, how: dict[str, bool]) -> None:
+    found = search(Duration(1_000), lab(limit_ns, **how))
+    # A burst may be 5 % late and still be held.
+    assert limit_ns / 1.06 <= found.interval_ns <= limit_ns * CLOSE_ENOUGH
+    assert {t.held for t in found.tries if t.interval_ns == found.interval_ns} == {True}
+
+
+def test_answers_that_fall_behind_are_not_held() -> None:
+    found = search(Duration(1_000), lab(50_000, loses=False, late_ns=60_000))
+    assert found.interval_ns >= 50_000 / 1.06
+
+
+def test_a_rate_that_is_held_is_asked_for_once() -> None:
+    found = search(Duration(50_000), lab(2_000))
+    assert (found.interval_ns, len(found.tries)) == (50_000, 1)
+
+
+def test_a_lab_that_never_answers_ends_the_search() -> None:
+    def send(count: int, interval: Duration) -> Result:
+        packets = pl.DataFrame(
+            {
+                "intended_ns": [0] * count,
+                "sent_ns": [0] * count,
+                "outcome": ["lost"] * count,
+            }
+        )
+        empty = pl.DataFrame(schema={"leg": pl.Int64, "point": pl.String, "time_ns": pl.Int64})
+        return result(packets, empty)
+
+    found = search(Duration(1_000), send)
+    assert len(found.tries) == TRIES
+    assert not any(tried.held for tried in found.tries)
