@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from delaylab.analysis import accounting, rtt, segments
+from delaylab.analysis import accounting, layers, rtt, segments
 from delaylab.analysis.accounting import Account
 from delaylab.analysis.clock_state import TrialClocks, by_machine, clock_doubts, trial_clocks
 from delaylab.analysis.doubt import Doubt
@@ -199,8 +199,11 @@ def _segments(
 ) -> list[SegmentSummary]:
     slip = summarise(measured["slip_ns"].drop_nulls().to_numpy())
     found = [SegmentSummary("request", "intended", "sent", SLIP, "sending", False, slip)]
+    by_link = any(d.link == trial.link for engine in trial.links for d in engine.directions)
+    one_host = bool(trial.sender and trial.responder and trial.sender.host == trial.responder.host)
     for part in segments.segments(answered, trial.path, _own_stack(trial)):
+        layer = layers.carried(part.layer, by_link=by_link, one_host=one_host)
         off = part.bound_ns / 1000
-        ends = part.leg, part.start, part.end, part.layer, part.direction, part.merged
+        ends = part.leg, part.start, part.end, layer, part.direction, part.merged
         found.append(SegmentSummary(*ends, refused(summarise(part.delay_ns), off), off))
     return found

@@ -9,6 +9,7 @@ Direction = Literal["sending", "receiving", "remote"]
 
 SLIP = "send slip"
 RESPONDER = "responder"
+TO_UPLINK, BRIDGE, WIRE, LINK = "bridge and uplink queue", "bridge", "wire", "link"
 
 # Points and, between them, the layers that a packet passes: out of a node to the wire, and from
 # the wire into one. In the host's own stack the uplink's tap sees an outgoing packet before the
@@ -17,11 +18,11 @@ RESPONDER = "responder"
 _OUT = {
     "virtual": (
         *("app", "user space to kernel", "qdisc", "queue", "stack", "virtual interface", "vif"),
-        *("bridge and uplink queue", "uplink", "wire", "wire"),
+        *(TO_UPLINK, "uplink", WIRE, "wire"),
     ),
     "domain": (
         *("app", "user space to kernel", "qdisc", "queue", "stack", "virtual interface", "dom0"),
-        *("driver domain", "vif", "bridge and uplink queue", "uplink", "wire", "wire"),
+        *("driver domain", "vif", TO_UPLINK, "uplink", WIRE, "wire"),
     ),
     "own": (
         *("app", "user space to kernel", "qdisc", "uplink queue", "uplink", "driver", "stack"),
@@ -66,6 +67,16 @@ def layer(leg: str, start: str, end: str, own_stack: Collection[str] = ()) -> st
     if (leg == "request") == (_side(outward) == "sender"):
         return _joined(_out(start, own_stack, end))
     return _joined(_in(end, own_stack, start))
+
+
+def carried(name: str, *, by_link: bool, one_host: bool) -> str:
+    """Return a layer's name where a link engine is in the bridge's place, or no wire is between."""
+    parts = name.split(" + ")
+    if one_host:
+        parts = [BRIDGE if part in (TO_UPLINK, WIRE) else part for part in parts]
+    if by_link:
+        parts = [LINK if part in (TO_UPLINK, BRIDGE) else part for part in parts]
+    return _joined(parts)
 
 
 def _out(start: str, own_stack: Collection[str], end: str = "wire") -> list[str]:
