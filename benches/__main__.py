@@ -9,7 +9,18 @@ from collections.abc import Callable
 from datetime import date
 from pathlib import Path
 
-from benches import containers, guests, labs, measuring, rates, report_size, rtt, schedule, taps
+from benches import (
+    containers,
+    guests,
+    labs,
+    links,
+    measuring,
+    rates,
+    report_size,
+    rtt,
+    schedule,
+    taps,
+)
 from benches.section import Section
 from delaylab.errors import DelaylabError
 from delaylab.machine import cpu_name
@@ -20,6 +31,7 @@ ALL: dict[str, Callable[..., Section]] = {
     "taps": taps.run,
     "rtt": rtt.run,
     "schedule": schedule.run,
+    "links": links.run,
     "labs": labs.run,
     "guests": guests.run,
     "containers": containers.run,

@@ -2,11 +2,17 @@
 
 mod common;
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use common::links::{Lab, plan, under};
-use common::{Process, assert_gone, build, fresh_dir};
+use common::{AGENT, Process, assert_gone, build, fresh_dir};
 use serde_json::{Value, json};
+
+const NOBODY: u32 = 65534;
 
 #[test]
 fn each_direction_has_its_own_delay() {
@@ -173,4 +179,48 @@ fn plans_that_cannot_be_are_refused_before_anything_is_made() {
         assert_eq!(fabric.end(), Some(1));
         assert_gone("refused", &dir);
     }
+}
+
+#[test]
+fn an_ordinary_user_has_links_with_conditions_too() {
+    let home = fresh_dir();
+    fs::create_dir(&home).unwrap();
+    fs::set_permissions(&home, fs::Permissions::from_mode(0o777)).unwrap();
+    let agent = home.join("agent");
+    fs::copy(AGENT, &agent).unwrap();
+    let mut fabric = Process::spawn(Command::new(&agent).arg("fabric").uid(NOBODY).gid(NOBODY));
+    let plan = plan(&[under(json!({"delay_ns": 5_000_000})), json!({})], &json!({}));
+    let mut request = build("user", &home.join("lab"), &plan);
+    request["rootless"] = true.into();
+    let end = fabric.client.call(&request).end;
+    assert!(end["error"].is_null(), "{end}");
+    let lab = Lab { name: "user".into(), dir: home.join("lab"), fabric, done: end["done"].clone() };
+    let times = lab.ping("n1", "10.9.0.2", 20, &[]);
+    assert!(times.len() == 20 && times.iter().all(|&time| time >= 5.0), "{times:?}");
+    let links = lab.links();
+    assert_eq!(links["realtime"], false);
+    assert!(links["notes"][0].as_str().unwrap().starts_with("not in real time: "), "{links}");
+    lab.down();
+    fs::remove_dir_all(home).unwrap();
+}
+
+#[test]
+fn only_the_thread_that_forwards_is_bound_to_the_engine_s_cpus() {
+    let mut plan = plan(&[json!({}), json!({})], &json!({}));
+    plan["agents"].as_array_mut().unwrap().last_mut().unwrap()["cpus"] = json!([0]);
+    let lab = Lab::up("bound", &plan);
+    let supervisor = lab.done["agents"]["link.h"]["pid"].to_string();
+    let children = |pid: &str| fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
+    let engine = children(&supervisor).unwrap().split_whitespace().next().unwrap().to_owned();
+    let allowed = |status: String| {
+        let status = fs::read_to_string(status).unwrap();
+        let line = status.lines().find(|line| line.starts_with("Cpus_allowed_list")).unwrap();
+        line.split_once('\t').unwrap().1.to_owned()
+    };
+    let tasks = fs::read_dir(format!("/proc/{engine}/task")).unwrap().flatten();
+    let of_tasks = tasks.map(|task| task.path().join("status").display().to_string());
+    let mut found: Vec<String> = of_tasks.map(allowed).collect();
+    found.sort();
+    assert_eq!(found, ["0".to_owned(), allowed("/proc/self/status".into())]);
+    lab.down();
 }

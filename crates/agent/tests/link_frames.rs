@@ -106,6 +106,15 @@ fn a_machine_s_cable_is_behind_the_same_engine() {
     assert!(times.iter().all(|&time| time >= 7.0), "{times:?}");
     let there = &lab.links()["directions"][0];
     assert_eq!(there["in"], there["out"]);
+    machine.send(&json!({"signal": 19}));
+    let end = lab.client("node.n1").call(&generate(20_000, 2_000, 60)).end;
+    assert_eq!(end["done"]["sent"], 20_000, "{end}");
+    while number(&lab.links(), "/directions/0/held") > 0 {}
+    let links = lab.links();
+    assert!(
+        number(&links, "/directions/1/port_dropped") > 0,
+        "a machine that stands still: {links}"
+    );
     lab.down();
 }
 

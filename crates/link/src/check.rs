@@ -1,5 +1,6 @@
 //! What conditions may say.
 
+use crate::opportunities::Opportunities;
 use crate::steps::Steps;
 use crate::{Conditions, Discipline, Distribution, Jitter, Loss, Queue, Rate, Reorder, Trace};
 
@@ -118,7 +119,10 @@ fn trace(trace: &Trace) -> Check {
             ensure(at_ns.is_sorted(), || "trace.at_ns: goes back in time".into())?;
             ensure(at_ns[0] >= 0 && at_ns[at_ns.len() - 1] <= *period_ns, || {
                 "trace.at_ns: has to lie between 0 and period_ns".into()
-            })
+            })?;
+            let mean = Opportunities::new(0, at_ns.clone(), *period_ns, *bytes).mean_bps();
+            speed("trace.bytes", mean)?;
+            ensure(mean > 0, || "trace: passes less than a bit per second".into())
         }
     }
 }

@@ -46,7 +46,7 @@ impl Opportunities {
     /// Bits per second in the mean.
     pub(crate) fn mean_bps(&self) -> u64 {
         let bits = self.at_ns.len() as u128 * u128::from(self.bytes) * 8;
-        (bits * 1_000_000_000 / self.period_ns as u128) as u64
+        u64::try_from(bits * 1_000_000_000 / self.period_ns as u128).unwrap_or(u64::MAX)
     }
 
     /// The first opportunity that is not used up and not before `at_ns`.

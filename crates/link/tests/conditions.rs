@@ -43,7 +43,7 @@ fn every_part_has_its_defaults() {
         "reorder": {"share": 0.1},
         "rate": {"bps": 1000},
         "queue": {"discipline": {"kind": "codel"}},
-        "trace": {"kind": "opportunities", "at_ns": [1, 1, 4], "period_ns": 4},
+        "trace": {"kind": "opportunities", "at_ns": [1, 1, 4000], "period_ns": 4000},
     });
     let full = json!({
         "jitter": {"spread_ns": 5, "distribution": {"table": [-1.0, 0.5]}, "correlation": 0.0},
@@ -53,7 +53,7 @@ fn every_part_has_its_defaults() {
         "rate": {"bps": 1000, "overhead_bytes": 24, "minimum_bytes": 84},
         "queue": {"discipline":
                   {"kind": "codel", "target_ns": 5_000_000, "interval_ns": 100_000_000}},
-        "trace": {"kind": "opportunities", "at_ns": [1, 1, 4], "period_ns": 4, "bytes": 1504},
+        "trace": {"kind": "opportunities", "at_ns": [1, 1, 4000], "period_ns": 4000, "bytes": 1504},
     });
     assert_eq!(serde_json::to_value(read(&asked).unwrap()).unwrap(), full);
 }
@@ -95,6 +95,10 @@ fn what_cannot_be_had_is_refused_in_one_line() {
         (
             json!({"trace": {"kind": "opportunities", "at_ns": [4, 1], "period_ns": 4}}),
             "goes back in time",
+        ),
+        (
+            json!({"trace": {"kind": "opportunities", "at_ns": [4], "period_ns": 1i64 << 50, "bytes": 1}}),
+            "passes less than a bit per second",
         ),
     ];
     for (asked, why) in cases {

@@ -4,7 +4,7 @@ mod common;
 
 use std::collections::HashSet;
 
-use common::{Frame, Kept, MS, conditions, drain, offer_all, run};
+use common::{Frame, Kept, MS, S, conditions, drain, offer_all, run};
 use delaylab_link::Pipe;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -83,6 +83,42 @@ fn any_conditions() -> impl Strategy<Value = Value> {
     )
 }
 
+/// Conditions at their bounds.
+fn extremes() -> impl Strategy<Value = Value> {
+    const HOUR: i64 = 3_600 * S;
+    const MONTH: i64 = 31 * 24 * HOUR;
+    let time = || prop::sample::select(vec![0, 1, HOUR]);
+    let jitter = (time(), prop::sample::select(vec![json!("pareto"), json!({"table": [-1e3, 1e3]})]))
+        .prop_map(|(spread, shape)| json!({"spread_ns": spread, "distribution": shape, "correlation": 0.999}));
+    let rate = (
+        prop::sample::select(vec![1, 1_000_000_000_000u64]),
+        prop::sample::select(vec![0, 65_536]),
+    )
+        .prop_map(
+            |(bps, bytes)| json!({"bps": bps, "overhead_bytes": bytes, "minimum_bytes": bytes}),
+        );
+    let traces = one_of(vec![
+        json!({"kind": "rate", "points": [[0, 1_000_000_000_000u64], [3000 * S, 0]], "period_ns": MONTH}),
+        json!({"kind": "rate", "points": [[0, 0], [MONTH, 1]]}),
+        json!({"kind": "rate", "points": [[0, 1_000_000_000], [1, 0]], "period_ns": S}),
+        json!({"kind": "delay", "points": [[0, HOUR]], "period_ns": 1}),
+        json!({"kind": "opportunities", "at_ns": [0], "period_ns": S, "bytes": 1}),
+        json!({"kind": "opportunities", "at_ns": [0, MONTH], "period_ns": MONTH, "bytes": u32::MAX}),
+    ]);
+    let queues = one_of(vec![
+        json!({"packets": u64::MAX, "discipline": {"kind": "codel", "target_ns": 1, "interval_ns": 1}}),
+        json!({"bytes": u64::MAX / 2, "discipline":
+               {"kind": "red", "min_bytes": 0, "max_bytes": u64::MAX, "probability": 1.0, "weight": 1.0}}),
+    ]);
+    (time(), jitter, prop::option::of(rate), traces, queues).prop_map(
+        |(delay, jitter, rate, trace, queue)| {
+            let asked = json!({"delay_ns": delay, "jitter": jitter, "rate": rate, "trace": trace,
+                               "queue": queue, "duplicate": 1.0, "corrupt": 1.0});
+            delaylab_link::merge(&json!({}), &asked)
+        },
+    )
+}
+
 /// Frames of any sizes, in bursts and with pauses.
 fn any_arrivals() -> impl Strategy<Value = Vec<(i64, u32)>> {
     let gap = prop_oneof![Just(0), 0..50_000i64, 0..3 * MS];
@@ -144,6 +180,27 @@ proptest! {
             prop_assert!(delay >= 0, "{delay}");
         }
         prop_assert!(kept.delivered.iter().all(|delivery| matches!(delivery.copies, 1 | 2)));
+    }
+
+    /// Nothing overflows, also at the time that a clock shows now.
+    #[test]
+    fn conditions_at_their_bounds_are_met(
+        asked in extremes(), change in extremes(), seed: u64, arrivals in any_arrivals()
+    ) {
+        const NOW: i64 = 1_800_000_000 * S;
+        let mut pipe: Pipe<Frame> = Pipe::new(conditions(&asked), seed, NOW);
+        let mut kept = Kept::default();
+        let count = arrivals.len().min(30) as u64;
+        for (number, (at, _)) in (0..count).zip(&arrivals) {
+            pipe.offer(NOW + at, 65_549, number, &mut kept);
+            if number == count / 2 {
+                pipe.advance(NOW + at, &mut kept);
+                pipe.change(conditions(&change), NOW + at);
+            }
+        }
+        drain(&mut pipe, &mut kept);
+        prop_assert_eq!((kept.delivered.len() + kept.dropped.len()) as u64, count);
+        prop_assert!(kept.delivered.iter().all(|delivery| delivery.due_ns >= NOW));
     }
 
     #[test]

@@ -11,6 +11,7 @@ use delaylab_os::tcx_drop::TcxDrop;
 use delaylab_proto::Failure;
 
 use super::member::{Lent, Member};
+use super::plan::Agent;
 use super::report::{Report, tell};
 use crate::link::{Links, Supervisor};
 
@@ -49,5 +50,6 @@ fn start<'a>(
     process::reap_by_wait().map_err(failed)?;
     // Without it the host's own stack looks at every frame before it drops it (fabric/local.rs).
     let drop = TcxDrop::open(links.ports()).ok();
-    Ok((Supervisor::start(&member.agent.name, links)?, listener, drop))
+    let Agent { name, cpus, .. } = member.agent;
+    Ok((Supervisor::start(name, links, cpus.as_deref())?, listener, drop))
 }

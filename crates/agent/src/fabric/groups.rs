@@ -64,7 +64,7 @@ impl Groups {
             if !agent.cgroup {
                 continue;
             }
-            match hierarchies.create(&self.folders[index], agent.cpus.as_deref()) {
+            match hierarchies.create(&self.folders[index], agent.bound_to()) {
                 Ok(given) => self.has_cpus[index] = given,
                 Err(error) => {
                     let name = &agent.name;

@@ -276,7 +276,7 @@ fn members<'a>(
             socket: directory.socket(&agent.name),
             folder: directory.folder(&agent.name),
             cgroups: folders.values().cloned().collect::<Vec<PathBuf>>(),
-            affinity: agent.cpus.clone().filter(|_| !groups.has_cpus[index]),
+            affinity: agent.bound_to().filter(|_| !groups.has_cpus[index]).map(<[_]>::to_vec),
             network: None,
             has_bridges: agent.network == "new" && network.has_bridges(Space::Of(index)),
         })

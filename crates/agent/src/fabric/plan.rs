@@ -68,6 +68,14 @@ pub struct Agent {
     pub links: Option<Links>,
 }
 
+impl Agent {
+    /// The CPUs that all of its processes are bound to. What carries links binds only the thread that
+    /// forwards: in real time that leaves its CPU to nobody, not even to who answers for it.
+    pub fn bound_to(&self) -> Option<&[usize]> {
+        self.cpus.as_deref().filter(|_| self.links.is_none())
+    }
+}
+
 /// A container or a virtual machine: a command of the lab in which a second agent answers for the
 /// first, its monitor.
 #[derive(Deserialize)]

@@ -23,8 +23,9 @@ pub struct Direction {
 }
 
 impl Direction {
-    /// What was asked of it and what was done, as `links` reports it.
-    pub fn report(&self, done: &Snapshot) -> Value {
+    /// What was asked of it and what was done, as `links` reports it; and how many frames that were
+    /// sent by its port got no further.
+    pub fn report(&self, done: &Snapshot, port_dropped: u64) -> Value {
         let Self { link, node, port, asked } = self;
         let mut fields = Map::new();
         fields.insert("link".into(), json!(link));
@@ -32,6 +33,7 @@ impl Direction {
         fields.insert("port".into(), json!(port));
         fields.insert("asked".into(), asked.clone());
         fields.extend(done.fields());
+        fields.insert("port_dropped".into(), json!(port_dropped));
         Value::Object(fields)
     }
 }

@@ -10,43 +10,59 @@ use std::time::Duration;
 
 use delaylab_os::poll::{self, Want};
 use delaylab_os::sched::Locked;
-use delaylab_os::{clock, pipe};
+use delaylab_os::{clock, pipe, process};
 use delaylab_proto::{Failure, Reply, read_frame};
 use serde_json::{Value, json};
 
-use super::asked::{Asked, Changed};
+use super::asked::{Asked, Changed, Direction};
 use super::forward::{Ends, Forwarder};
 use super::orders::{Answer, Order};
 use super::plan::{Change, Links};
+use super::port_drops::PortDrops;
 use super::request::Request;
 use super::timeline::Timeline;
 use crate::pace::Pace;
 
 /// The life of the engine, from its first message (`{}`, or why it could not start) until the
 /// supervisor's end of `control` closes. Then it takes the ports down: without a supervisor nobody
-/// else would, should it end as well.
-pub fn live(links: &Links, asked: Asked, control: OwnedFd) -> Result<(), Failure> {
+/// else would, should it end as well. Forwards on these CPUs, if any are named.
+pub fn live(
+    links: &Links,
+    asked: Asked,
+    cpus: Option<&[usize]>,
+    control: OwnedFd,
+) -> Result<(), Failure> {
     let mut control = File::from(control);
-    let (forwarder, mut pace, ends, mut engine) = match start(links, asked) {
+    let started = start(links, asked).and_then(|started| {
+        let requests = control.try_clone();
+        Ok((started, requests.map_err(|error| Failure::new("start the link engine", error))?))
+    });
+    let ((forwarder, mut pace, ends, mut engine), mut requests) = match started {
         Ok(started) => started,
         Err(failure) => return super::send(&mut control, &Reply::Error(failure)),
     };
-    super::send(&mut control, &Reply::Done(json!({})))?;
-    let mut last_words =
-        control.try_clone().map_err(|error| Failure::new("start the link engine", error))?;
     thread::scope(|scope| {
         scope.spawn(move || {
-            let served = engine.serve(&mut control);
+            let served = engine.serve(&mut requests);
             let lowered = super::set_ports(links, false);
             std::process::exit(i32::from(served.and(lowered).is_err()));
         });
-        let ended = forwarder.run(&mut pace, &ends);
+        let ended = bind(cpus).and_then(|()| {
+            super::send(&mut control, &Reply::Done(json!({})))?;
+            forwarder.run(&mut pace, &ends)
+        });
         if let Err(failure) = &ended {
             // The supervisor asks why, once this process has ended.
-            let _ = super::send(&mut last_words, &Reply::Error(failure.clone()));
+            let _ = super::send(&mut control, &Reply::Error(failure.clone()));
         }
         std::process::exit(i32::from(ended.is_err()))
     })
+}
+
+/// Only the calling thread: the other one could starve beside it.
+fn bind(cpus: Option<&[usize]>) -> Result<(), Failure> {
+    cpus.map_or(Ok(()), process::set_affinity)
+        .map_err(|error| Failure::new("bind the link engine to its CPUs", error))
 }
 
 /// What answers for the loop.
@@ -61,6 +77,7 @@ struct Engine<'a> {
     notes: Vec<String>,
     /// When the counts began.
     since_ns: i64,
+    port_drops: PortDrops,
 }
 
 fn start(links: &Links, asked: Asked) -> Result<(Forwarder, Pace, Ends, Engine<'_>), Failure> {
@@ -81,7 +98,9 @@ fn start(links: &Links, asked: Asked) -> Result<(Forwarder, Pace, Ends, Engine<'
     }
     let timeline = Timeline::new(&links.timeline, clock::monotonic_ns());
     let (realtime, since_ns) = (pace.is_realtime(), clock::realtime_ns());
-    let engine = Engine { asked, timeline, orders, answers, wake, realtime, notes, since_ns };
+    let port_drops = PortDrops::read()?;
+    let engine =
+        Engine { asked, timeline, orders, answers, wake, realtime, notes, since_ns, port_drops };
     Ok((forwarder, pace, Ends { orders: ordered, answers: answer, wake: woken }, engine))
 }
 
@@ -154,18 +173,21 @@ impl Engine<'_> {
         }))
     }
 
-    fn directions(&self, reset: bool) -> Result<Vec<Value>, Failure> {
-        let asked = self.asked.directions();
-        for direction in 0..asked.len() {
+    fn directions(&mut self, reset: bool) -> Result<Vec<Value>, Failure> {
+        for direction in 0..self.asked.directions().len() {
             self.order(Order::Read { direction, reset })?;
         }
-        asked
-            .iter()
-            .map(|direction| match self.answered()? {
-                Answer::Direction(snapshot) => Ok(direction.report(&snapshot)),
-                Answer::Whole(..) => Err(out_of_step()),
-            })
-            .collect()
+        let now = PortDrops::read()?;
+        let report = |direction: &Direction| {
+            let Answer::Direction(snapshot) = self.answered()? else { return Err(out_of_step()) };
+            let port_dropped = now.since(&self.port_drops, &direction.port);
+            Ok(direction.report(&snapshot, port_dropped))
+        };
+        let reports = self.asked.directions().iter().map(report).collect();
+        if reset {
+            self.port_drops = now;
+        }
+        reports
     }
 
     fn order(&self, order: Order) -> Result<(), Failure> {

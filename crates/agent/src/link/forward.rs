@@ -4,15 +4,16 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::mpsc;
 
-use delaylab_link::{Conditions, Pipe};
+use delaylab_link::Conditions;
 use delaylab_os::filter::Program;
 use delaylab_os::frame_batch::{self, FrameBatch};
 use delaylab_os::ring_frames::{FrameRing, Passing};
-use delaylab_os::{clock, namespace, pipe, ring, stamp};
+use delaylab_os::{clock, pipe, ring, stamp};
 use delaylab_proto::Failure;
 
 use super::direction::Direction;
 use super::due::{Due, What};
+use super::laid::Laid;
 use super::orders::{Answer, Order, Whole};
 use super::outbox::Outbox;
 use super::plan::{HEADER, Links, TAG};
@@ -62,35 +63,10 @@ impl Forwarder {
             let what = what.to_owned();
             move |error: io::Error| Failure::new(what, error)
         };
+        let laid = Laid::new(links, conditions, now_ns)?;
+        let interfaces = laid.interfaces();
+        let Laid { directions, wires, pool } = laid;
         let longest = links.longest_frame();
-        let (pool, account) =
-            Pool::new(links.memory_bytes, longest, conditions.len()).ok_or_else(|| {
-                let bytes = links.memory_bytes;
-                let why = format!("{bytes} bytes are too few for frames of {longest}");
-                Failure::new("make the memory of links", why).fix("set a larger bound")
-            })?;
-        let (mut directions, mut wires) = (Vec::new(), Vec::new());
-        let mut conditions = conditions.into_iter();
-        for link in &links.links {
-            let first = directions.len() as u32;
-            let numbers = first..first + link.members.len() as u32;
-            for (number, member) in numbers.clone().zip(&link.members) {
-                let interface = namespace::interface_index(&member.port)
-                    .map_err(failed(&format!("find the port {}", member.port)))?;
-                let seed = links.seed.wrapping_add(u64::from(number));
-                let asked = conditions.next().unwrap_or_default();
-                let pipe = Pipe::new(asked, seed, now_ns);
-                let longest = link.mtu as usize + HEADER;
-                let wire = wires.len();
-                directions.push(Direction::new(number, interface, wire, longest, pipe, account));
-            }
-            let known = numbers
-                .clone()
-                .zip(&link.members)
-                .flat_map(|(number, member)| member.macs.iter().map(move |mac| (mac.0, number)));
-            wires.push(Wire::new(numbers, known));
-        }
-        let interfaces: Vec<u32> = directions.iter().map(|way| way.interface).collect();
         let frames = RING_FRAMES.min(RING_BYTES / longest);
         let ring = FrameRing::whole(&Program::interfaces(&interfaces), frames, longest)
             .map_err(failed("open a packet ring"))

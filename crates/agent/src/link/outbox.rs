@@ -65,8 +65,10 @@ impl Outbox {
             let taken = match self.batch.send(socket, frames) {
                 Ok(sent) => {
                     let each_ns = (clock::monotonic_ns() - began_ns) / sent.max(1) as i64;
-                    for (frame, number) in now[..sent].iter().zip(1..) {
-                        let sent_ns = began_ns + each_ns * number;
+                    for (frame, number) in now[..sent].iter().zip(0..) {
+                        // On average in the middle of the kernel's work on it, the later part of
+                        // which is the receiver's.
+                        let sent_ns = began_ns + each_ns * number + each_ns / 2;
                         let counts = &mut directions[frame.direction as usize].counts;
                         counts.late.record(sent_ns - frame.due_ns);
                         if frame.counted {

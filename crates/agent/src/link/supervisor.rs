@@ -20,17 +20,27 @@ use super::plan::Links;
 use super::request::Request;
 use crate::listen;
 
+const SIGKILL: i32 = 9;
 /// An engine that has not answered for so long is not going to.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The agent, and its engine.
 pub struct Supervisor<'a> {
-    name: &'a str,
-    links: &'a Links,
+    work: Work<'a>,
     /// What is asked, as far as it came by requests: what a new engine begins with.
     asked: Asked,
     engine: Result<Engine, String>,
     sessions: Vec<Session>,
+}
+
+/// What an engine is to do.
+#[derive(Clone, Copy)]
+struct Work<'a> {
+    /// The agent's name.
+    name: &'a str,
+    links: &'a Links,
+    /// The CPUs of the thread that forwards; `None` for any.
+    cpus: Option<&'a [usize]>,
 }
 
 /// The engine's process.
@@ -47,16 +57,21 @@ struct Session {
 }
 
 impl<'a> Supervisor<'a> {
-    /// Starts the engine of these links in the network where this process is; it forwards from now on.
-    pub fn start(name: &'a str, links: &'a Links) -> Result<Self, Failure> {
-        let asked = Asked::new(links)?;
-        let engine = Ok(Engine::start(name, links, &asked)?);
-        Ok(Self { name, links, asked, engine, sessions: Vec::new() })
+    /// Starts the engine of these links in the network where this process is; it forwards from now on,
+    /// on these CPUs.
+    pub fn start(
+        name: &'a str,
+        links: &'a Links,
+        cpus: Option<&'a [usize]>,
+    ) -> Result<Self, Failure> {
+        let (asked, work) = (Asked::new(links)?, Work { name, links, cpus });
+        let engine = Ok(Engine::start(work, &asked)?);
+        Ok(Self { work, asked, engine, sessions: Vec::new() })
     }
 
     /// Serves everyone who connects, for ever.
     pub fn serve(mut self, listener: &UnixListener) -> Result<(), Failure> {
-        let name = self.name;
+        let name = self.work.name;
         let failed = |error: io::Error| Failure::new(format!("serve {name}"), error);
         loop {
             let mut on = vec![(listener.as_fd(), Want::Read)];
@@ -64,7 +79,7 @@ impl<'a> Supervisor<'a> {
             on.extend(self.engine.iter().map(|engine| (engine.running.as_fd(), Want::Read)));
             let ready = poll::wait(&on, None).map_err(failed)?;
             if ready.get(self.sessions.len() + 1) == Some(&true) {
-                self.note_death()?;
+                self.note_death();
             }
             if ready[0] {
                 self.admit(listener).map_err(failed)?;
@@ -111,8 +126,8 @@ impl<'a> Supervisor<'a> {
             .map_err(|error| Failure::new("read a request about links", error))?;
         let request = Request::read(&value)?;
         if let (Err(_), Request::LinkRestart {}) = (&self.engine, &request) {
-            self.engine = Ok(Engine::start(self.name, self.links, &self.asked)?);
-            super::set_ports(self.links, true)?;
+            self.engine = Ok(Engine::start(self.work, &self.asked)?);
+            super::set_ports(self.work.links, true)?;
             return Ok(json!({}));
         }
         let asked = match &mut self.engine {
@@ -134,7 +149,7 @@ impl<'a> Supervisor<'a> {
                 .fix("bring the lab up again, which starts it anew"));
         };
         let nothing = Snapshot::default();
-        let directions = self.asked.directions().iter().map(|way| way.report(&nothing));
+        let directions = self.asked.directions().iter().map(|way| way.report(&nothing, 0));
         let now_ns = clock::realtime_ns();
         Ok(json!({
             "state": "down", "why": why, "pid": null, "realtime": false, "notes": [],
@@ -145,17 +160,20 @@ impl<'a> Supervisor<'a> {
         }))
     }
 
-    /// The engine has ended.
-    fn note_death(&mut self) -> Result<(), Failure> {
-        let lowered = super::set_ports(self.links, false);
-        let Ok(engine) = &mut self.engine else { return lowered };
-        self.engine = Err(engine.why_it_ended());
-        lowered
+    /// The engine has ended: so do its links.
+    fn note_death(&mut self) {
+        let Ok(engine) = &mut self.engine else { return };
+        let mut why = engine.why_it_ended();
+        if let Err(failure) = super::set_ports(self.work.links, false) {
+            why = format!("{why}; {failure}");
+        }
+        self.engine = Err(why);
     }
 }
 
 impl Engine {
-    fn start(name: &str, links: &Links, asked: &Asked) -> Result<Self, Failure> {
+    fn start(work: Work, asked: &Asked) -> Result<Self, Failure> {
+        let Work { name, links, cpus } = work;
         let failed = |error: io::Error| Failure::new("start the link engine", error);
         let (ours, theirs) = pipe::stream().map_err(failed)?;
         let pid = match process::fork().map_err(failed)? {
@@ -165,7 +183,7 @@ impl Engine {
                 drop(ours);
                 let title = format!("delaylab-agent {name} engine");
                 let _ = title::set(&title, &format!("{name} engine"));
-                let lived = engine::live(links, asked.clone(), theirs);
+                let lived = engine::live(links, asked.clone(), cpus, theirs);
                 std::process::exit(i32::from(lived.is_err()));
             }
         };
@@ -181,7 +199,9 @@ impl Engine {
         super::send(&mut self.control, request)?;
         let ready = poll::wait(&[(self.control.as_fd(), Want::Read)], Some(PATIENCE));
         if !ready.map_err(failed)?[0] {
-            let why = format!("it has not answered for {} s", PATIENCE.as_secs());
+            // An answer that came now would be taken for that to another question.
+            self.running.signal(SIGKILL).map_err(failed)?;
+            let why = format!("it has not answered for {} s and was ended", PATIENCE.as_secs());
             return Err(Failure::new("ask the link engine", why));
         }
         super::receive(&mut self.control)
