@@ -106,6 +106,7 @@ class Condition:
     factors: dict[str, str] = field(default_factory=dict)
     skipped: str | None = None
     warnings: list[dict[str, str]] = field(default_factory=list)
+    links: list[dict[str, Any]] = field(default_factory=list)
 
     def clock(self, point: str) -> Clock:
         """The clock of a point, by its name or by the node's part of it; left out: the true one."""
@@ -210,6 +211,8 @@ def trial(condition: Condition, index: int) -> dict[str, Any]:
             for load in loads
         ],
         "taps": [{"point": "wire", "packets": 2 * condition.packets, "dropped": 0}],
+        "link": "lan",
+        "links": condition.links,
         "responder_icmp": {"OutErrors": 0},
     }
 

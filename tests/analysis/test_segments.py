@@ -159,11 +159,11 @@ def test_layers_of_a_sender_in_the_hosts_own_stack(
 @pytest.mark.parametrize(
     ("name", "by_link", "one_host", "carried"),
     [
-        ("bridge and uplink queue + wire + bridge", True, True, "link"),
+        ("bridge and uplink queue + wire + bridge", True, True, "link with conditions"),
         ("bridge and uplink queue + wire + bridge", False, True, "bridge"),
-        ("bridge and uplink queue", True, False, "link"),
-        ("wire + bridge", True, False, "wire + link"),
-        ("bridge + virtual interface", True, False, "link + virtual interface"),
+        ("bridge and uplink queue", True, False, "link with conditions"),
+        ("wire + bridge", True, False, "wire + link engine"),
+        ("bridge + virtual interface", True, False, "link engine + virtual interface"),
         ("virtual interface", True, True, "virtual interface"),
     ],
 )

@@ -173,8 +173,10 @@ def _refused(parts: list[SegmentSummary]) -> list[tuple[str, float]]:
 
 
 def _own_stack(trial: TrialRecord) -> list[str]:
+    """The sides whose node is in its host's own stack, without a cable of its own to an engine."""
     ends = {"sender": trial.sender, "responder": trial.responder}
-    return [side for side, end in ends.items() if end and end.kind in OWN_STACK]
+    without_cable = [side for side in ends if f"{side}.vif" not in trial.path.request]
+    return [side for side in without_cable if (end := ends[side]) and end.kind in OWN_STACK]
 
 
 def _order(study: Study, levels: tuple[str, ...]) -> list[int]:

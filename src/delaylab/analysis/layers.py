@@ -9,7 +9,7 @@ Direction = Literal["sending", "receiving", "remote"]
 
 SLIP = "send slip"
 RESPONDER = "responder"
-TO_UPLINK, BRIDGE, WIRE, LINK = "bridge and uplink queue", "bridge", "wire", "link"
+TO_UPLINK, BRIDGE, WIRE = "bridge and uplink queue", "bridge", "wire"
 
 # Points and, between them, the layers that a packet passes: out of a node to the wire, and from
 # the wire into one. In the host's own stack the uplink's tap sees an outgoing packet before the
@@ -41,6 +41,10 @@ _IN = {
     "own": ("wire", "wire", "uplink", "driver", "stack", "kernel to user space", "app"),
 }
 
+WITH_CONDITIONS = "link with conditions"
+# An engine conditions what its own host's nodes send, and hands on what comes from elsewhere.
+BY_ENGINE = {TO_UPLINK: WITH_CONDITIONS, BRIDGE: "link engine"}
+
 
 def direction(leg: str, start: str, end: str) -> Direction:
     """Return `sending` (sender to wire), `receiving` (wire to sender) or `remote`.
@@ -70,13 +74,12 @@ def layer(leg: str, start: str, end: str, own_stack: Collection[str] = ()) -> st
 
 
 def carried(name: str, *, by_link: bool, one_host: bool) -> str:
-    """Return a layer's name where a link engine is in the bridge's place, or no wire is between."""
+    """Return a layer's name where an engine is in place of bridges, or both nodes on one host."""
     parts = name.split(" + ")
     if one_host:
-        parts = [BRIDGE if part in (TO_UPLINK, WIRE) else part for part in parts]
-    if by_link:
-        parts = [LINK if part in (TO_UPLINK, BRIDGE) else part for part in parts]
-    return _joined(parts)
+        whole = WITH_CONDITIONS if by_link else BRIDGE
+        parts = [whole if part in (TO_UPLINK, WIRE, BRIDGE) else part for part in parts]
+    return _joined([BY_ENGINE.get(part, part) if by_link else part for part in parts])
 
 
 def _out(start: str, own_stack: Collection[str], end: str = "wire") -> list[str]:

@@ -10,6 +10,7 @@ from delaylab.analysis.group import groups
 from delaylab.dataset import read_study
 from delaylab.errors import DelaylabError
 from delaylab.report import words
+from delaylab.report.links import NOTE
 from delaylab.report.page import Page, gather
 from delaylab.report.vega import to_png
 
@@ -51,7 +52,7 @@ def render(page: Page) -> str:
         "system": words.system,
     }
     style = (TEMPLATES / "report.css").read_text(encoding="utf-8")
-    return environment.get_template("report.html.j2").render(page=page, style=style)
+    return environment.get_template("report.html.j2").render(page=page, style=style, link_note=NOTE)
 
 
 def _write_charts(place: Path, page: Page) -> None:

@@ -12,6 +12,7 @@ from delaylab.dataset import Study, TrialRecord
 from delaylab.report import words
 from delaylab.report.arrange import DoubtsOfAKind, Panel, cost_by_kind, doubts_by_kind, panels
 from delaylab.report.clocks import Clocks, clocks
+from delaylab.report.links import Links, links
 from delaylab.report.papers import paper
 from delaylab.report.table1 import Part
 from delaylab.report.tables import Table
@@ -75,6 +76,7 @@ class Page:
     tables: list[Table]
     cost: dict[str, Cost]
     clocks: Clocks | None
+    links: Links | None
     doubts: list[DoubtsOfAKind]
     unfinished: list[TrialRecord]
     missing: list[str]
@@ -96,6 +98,7 @@ def gather(study: Study, groups: list[Group]) -> Page:
         tables=shown.tables(groups),
         cost=cost_by_kind(groups),
         clocks=clocks(groups),
+        links=links(groups),
         doubts=doubts_by_kind(groups),
         unfinished=[trial for trial in study.trials if trial.status != "ok"],
         missing=[t for t in study.record.planned if t not in {x.id for x in study.trials}],

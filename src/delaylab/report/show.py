@@ -10,6 +10,7 @@ from delaylab.analysis.claims import Finding
 from delaylab.analysis.clock_state import TrialClocks
 from delaylab.analysis.clocks.align import Hop
 from delaylab.analysis.clocks.fit import Part
+from delaylab.analysis.fidelity import TrialLink
 from delaylab.analysis.findings import findings
 from delaylab.analysis.group import Group, SegmentSummary, analyse, groups
 from delaylab.analysis.instrument import Cost
@@ -54,6 +55,7 @@ def _trial(study: Study, trial: TrialRecord, alone: dict[str, Group]) -> dict[st
             "warnings": warnings,
             "rtt": {},
             "segments": [],
+            "links": [],
             "machine_state": None,
             "clocks": [],
         }
@@ -66,8 +68,29 @@ def _trial(study: Study, trial: TrialRecord, alone: dict[str, Group]) -> dict[st
         ],
         "rtt": {name: _summary(summary) for name, summary in group.rtt.items()},
         "segments": [_segment(segment) for segment in group.segments],
+        "links": [_link(link) for link in group.links if link.trial == trial.id],
         "machine_state": asdict(group.machine),
         "clocks": [_clock(trial, hop) for trial in group.clocks for hop in trial.alignment.hops],
+    }
+
+
+def _link(link: TrialLink) -> dict[str, Any]:
+    verdict, direction = link.verdict, link.verdict.direction
+    return {
+        "link": direction.link,
+        "from": direction.nodes or [direction.node],
+        "host": verdict.host,
+        "held": verdict.held,
+        "why_not": list(verdict.why),
+        "asked": direction.asked,
+        "asked_first": direction.asked_first,
+        "frames_in": direction.entered.frames,
+        "frames_out": direction.left.frames,
+        "dropped": direction.dropped.model_dump(),
+        "late_ns": direction.late.model_dump(),
+        "probe_us": asdict(link.measured) if link.measured else None,
+        "shares": {name: asdict(check) for name, check in verdict.shares.items()},
+        "rate_bps": asdict(verdict.rate) if verdict.rate else None,
     }
 
 

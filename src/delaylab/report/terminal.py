@@ -17,6 +17,7 @@ from delaylab.analysis.statistics import Summary
 from delaylab.dataset import Study, read_study
 from delaylab.report import words
 from delaylab.report.arrange import Panel, cost_by_kind, doubts_by_kind, panels, usual
+from delaylab.report.links import Links, links
 
 COLOURS = {"reproduced": "green", "not reproduced": "red", "not testable here": "yellow"}
 # Groups beside each other in a terminal of 100 columns.
@@ -25,6 +26,8 @@ COLUMNS = 3
 LAYERED = 12
 TRIPS = (("app", "user RTT"), ("stack", "kernel RTT"), ("wire", "wire RTT"))
 CLOCKS = " ±: what aligning two clocks leaves open."
+# Directions of links that are shown.
+LINKS = 12
 # Doubts of one kind that are printed in full.
 SHOWN = 2
 ARROWS = {"sending": "→", "receiving": "←", "remote": "↻"}
@@ -47,6 +50,9 @@ def print_study(console: Console, directory: Path) -> None:
             console.print(table)
     if study.record.claims:
         console.print(claims_table(findings(study, found)))
+    carried = links(found)
+    if carried is not None:
+        console.print(links_table(carried))
     _print_cost(console, found)
     _print_doubts(console, found)
     _print_unfinished(console, study)
@@ -96,6 +102,28 @@ def _layer_table(title: str, chosen: list[Group], labels: list[str]) -> Table:
     table.add_section()
     for name, text in TRIPS:
         table.add_row(text, *(_cell(group.rtt.get(name)) for group in chosen), style="bold")
+    return table
+
+
+def links_table(found: Links) -> Table:
+    """Return what links were asked and what they did; those that did not hold come first."""
+    more = len(found.rows) - LINKS
+    table = Table(
+        title="Links with conditions: one way, what one node sends",
+        caption=f"{found.summary}" + (f" {more} more rows are in the report." if more > 0 else ""),
+        title_justify="left",
+        caption_justify="left",
+    )
+    table.add_column("link, trials, asked", ratio=1)
+    table.add_column("late, p50 / p99", justify="right")
+    table.add_column("probe, p50 / p99", justify="right")
+    table.add_column("verdict", ratio=1)
+    for row in found.rows[:LINKS]:
+        head = Text.assemble((row.link, "bold"), f" {row.trials}\n{row.asked}")
+        verdict = Text(row.verdict, "green" if row.held else "yellow")
+        achieved = [part for part in (row.chances, row.rate) if part != "–"]
+        verdict.append("".join(f"\n{part}" for part in achieved), "default")
+        table.add_row(head, row.late, row.probe, verdict)
     return table
 
 

@@ -1,0 +1,126 @@
+"""How true links with conditions were, as words: what was asked beside what was done."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from delaylab.analysis.chances import ShareCheck
+from delaylab.analysis.fidelity import TrialLink
+from delaylab.analysis.group import Group
+from delaylab.report import words
+from delaylab.spoken import asked_text
+
+# Rows that the page shows without being asked.
+SHOWN = 24
+NOTE = (
+    "One way, what one node sends. Late: the engine's own record of all frames, sent − due. Probe: "
+    "delay between the ports before and behind the engine − delay asked, or the delay itself where "
+    "it varies by right. Shares with their 95 % interval (Wilson)."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One direction of a link in one trial."""
+
+    trials: str
+    link: str
+    asked: str
+    frames: str
+    late: str
+    probe: str
+    chances: str
+    rate: str
+    verdict: str
+    held: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """The section: one line on all trials, then row by row."""
+
+    summary: str
+    rows: list[Row]
+
+    @property
+    def many(self) -> bool:
+        """Whether the rows are too many to show at once."""
+        return len(self.rows) > SHOWN
+
+
+def links(groups: list[Group]) -> Links | None:
+    """Return what is to be said of links with conditions that were used, None if there are none.
+
+    Those that did not hold come first.
+    """
+    rows = [
+        _row(group.label, link)
+        for group in groups
+        for link in group.links
+        if link.verdict.used or link.verdict.own
+    ]
+    if not rows:
+        return None
+    held = sum(row.held for row in rows)
+    summary = f"{held} of {len(rows)} directions held what was asked of them."
+    return Links(summary, sorted(rows, key=lambda row: row.held))
+
+
+def _row(label: str, link: TrialLink) -> Row:
+    verdict = link.verdict
+    direction = verdict.direction
+    return Row(
+        trials=label,
+        link=verdict.name.removeprefix("link "),
+        asked=asked_text(direction.asked) or "nothing",
+        frames=f"{direction.entered.frames} → {direction.left.frames}",
+        late=_late(link),
+        probe=_probe(link),
+        chances=", ".join(_chances(link)) or "–",
+        rate=_rate(link),
+        verdict=verdict.text,
+        held=verdict.held,
+    )
+
+
+def _late(link: TrialLink) -> str:
+    late = link.verdict.direction.late
+    if not late.count or late.p50_ns is None or late.p99_ns is None:
+        return "–"
+    return f"{words.delay(late.p50_ns / 1000)} / {words.delay(late.p99_ns / 1000)}"
+
+
+def _probe(link: TrialLink) -> str:
+    found = link.measured
+    if found is None:
+        return "–"
+    if found.error is None:
+        return f"{words.delay(found.median)} / {words.delay(found.p99)} in all"
+    return f"{words.signed(found.error.median)} / {words.signed(found.error.p99)}"
+
+
+def _chances(link: TrialLink) -> Iterator[str]:
+    for name, check in link.verdict.shares.items():
+        yield f"{name} {_share(check)}"
+    dropped = link.verdict.direction.dropped
+    for name, count in (("queue", dropped.queue), (_discipline(link), dropped.early)):
+        if count:
+            yield f"{count} dropped by {name}"
+
+
+def _discipline(link: TrialLink) -> str:
+    queue = link.verdict.direction.asked.get("queue", {})
+    return str(queue.get("discipline", {}).get("kind", "discipline"))
+
+
+def _share(check: ShareCheck) -> str:
+    low, high = check.interval
+    return f"{100 * check.achieved:.3g} % [{100 * low:.3g}, {100 * high:.3g}]"
+
+
+def _rate(link: TrialLink) -> str:
+    rate = link.verdict.rate
+    if rate is None:
+        return "–"
+    return f"{rate.achieved / 1e6:.3f} of {rate.asked / 1e6:g} Mbit/s"

@@ -1,0 +1,201 @@
+"""A link's verdict names what was not as asked, and nothing that was."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from delaylab.analysis.chances import check_share, expected_loss, wilson
+from delaylab.analysis.fidelity import Verdict, judge, link_doubts, trial_links
+from delaylab.dataset import TrialRecord
+from delaylab.linkrecord import Engine
+
+SECOND = 10**9
+
+
+def direction(**changes: Any) -> dict[str, Any]:
+    frames = {"frames": 10_000, "bytes": 15_140_000}
+    return {
+        "link": "wan",
+        "node": "a",
+        "port": "vif-a",
+        "nodes": ["a"],
+        "asked": {"delay_ns": 5_000_000},
+        "in": frames,
+        "out": frames,
+        "dropped": {},
+        "late": {"count": 10_000, "p50_ns": 3_000, "p99_ns": 20_000, "max_ns": 90_000},
+        "first_out_ns": 0 + SECOND,
+        "last_out_ns": 13 * SECOND,
+        **changes,
+    }
+
+
+def engine(**changes: Any) -> dict[str, Any]:
+    far = direction(node=None, port="uplink", nodes=[], asked={})
+    running = {"host": "left", "state": "running", "realtime": True}
+    return {**running, "directions": [direction(), far], **changes}
+
+
+def verdict(**changes: Any) -> Verdict:
+    (only,) = judge([Engine.model_validate(engine(directions=[direction(**changes)]))])
+    return only
+
+
+def test_a_link_that_did_as_asked_held() -> None:
+    (only,) = judge([Engine.model_validate(engine())])
+    assert only.held
+    assert only.text == "held"
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"dropped": {"oversize": 3}}, "3 frames were longer than the MTU (an offload is on)"),
+        ({"dropped": {"memory": 3}}, "3 frames found no memory left"),
+        ({"dropped": {"interface": 3}}, "3 frames were refused by the interface behind"),
+        ({"dropped": {"down": 3}}, "3 frames met an interface that was down"),
+        ({"late": {"count": 30, "p50_ns": 200_000, "p99_ns": 1}}, "half of its frames were more"),
+        ({"late": {"count": 300, "p50_ns": 1, "p99_ns": 2e6}}, "one frame in 100 was more than"),
+        (
+            {"asked": {"loss": {"model": "independent", "share": 0.01}}, "dropped": {"loss": 300}},
+            "loss was 3 % [2.68, 3.35] where 1 % is asked",
+        ),
+        ({"asked": {"duplicate": 0.01}}, "duplicate was 0 %"),
+        ({"asked": {"rate": {"bps": 10**7}}}, "10.252 Mbit/s passed of 10.000 asked"),
+    ],
+)
+def test_what_was_not_as_asked_is_said(changes: dict[str, Any], says: str) -> None:
+    found = verdict(**changes)
+    assert says in found.text
+    assert found.text.startswith("not held, because ")
+    assert len(found.why) == 1
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"dropped": {"queue": 500}, "asked": {"rate": {"bps": 11_000_000}}},
+        {"dropped": {"early": 500}},
+        {"late": {"count": 5, "p50_ns": 200_000, "p99_ns": 5_000_000}},
+        {"asked": {"loss": {"model": "independent", "share": 0.01}}, "dropped": {"loss": 110}},
+        # Bursts of 5 on average: 1 % of 10 000 frames are 20 bursts, give or take 9.
+        {
+            "asked": {"loss": {"model": "gilbert-elliott", "to_bad": 0.002, "to_good": 0.198}},
+            "dropped": {"loss": 145},
+        },
+        {"asked": {"loss": {"model": "pattern", "runs": [99, 1]}}, "dropped": {"loss": 100}},
+        {"asked": {"duplicate": 0.01}, "duplicated": 95},
+        # What was asked for a part of the time cannot be held against the whole.
+        {"asked": {"duplicate": 0.01}, "asked_first": {}},
+        {"asked": {"rate": {"bps": 10_300_000}}},
+        {"asked": {"rate": {"bps": 10_000_000, "overhead_bytes": 0, "minimum_bytes": 0}}}
+        | {"last_out_ns": 14 * SECOND},
+    ],
+)
+def test_what_chance_or_a_queue_may_do_is_no_failure(changes: dict[str, Any]) -> None:
+    assert verdict(**changes).held, verdict(**changes).text
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"state": "down", "why": "killed"}, "the engine of left is down: killed"),
+        ({"pauses": {"count": 2, "longest_ns": 50_000_000}}, "stood still 2 times, for 50.0 ms"),
+        ({"dropped_ring": 7}, "missed 7 frames"),
+    ],
+)
+def test_what_befalls_an_engine_befalls_its_links_and_is_doubted_once(
+    changes: dict[str, Any], says: str
+) -> None:
+    two = [direction(), direction(node="c", port="vif-c", nodes=["c"])]
+    record = trial(links=[engine(directions=two, **changes)])
+    found = trial_links(record, pl.DataFrame())
+    assert [link.verdict.held for link in found] == [False, False]
+    (doubt,) = link_doubts(found)
+    assert says in doubt.message
+    assert doubt.kind == "link-not-held"
+
+
+def trial(**changes: Any) -> TrialRecord:
+    ends = {
+        "sender": {"node": "a", "host": "left", "kind": "netns"},
+        "responder": {"node": "b", "host": "right", "kind": "netns"},
+    }
+    head = {"id": "t", "index": 0, "factors": {}, "repeat": 1, "status": "ok", "link": "wan"}
+    return TrialRecord.model_validate({**head, **ends, **changes})
+
+
+@pytest.mark.parametrize("behind", ["request sender.uplink", "request responder.vif"])
+def test_the_probes_packets_are_the_second_witness(behind: str) -> None:
+    before = np.arange(200, dtype=np.int64) * 1_000_000
+    after = before + 5_000_000 + np.arange(200) * 100
+    table = pl.DataFrame({"request sender.vif": before, behind: after})
+    (link, far) = trial_links(
+        trial(links=[engine(directions=[direction(), direction(node="b", nodes=["b"])])]), table
+    )
+    assert far.measured is None
+    assert link.measured is not None
+    assert link.measured.n == 200
+    assert link.measured.error is not None
+    assert link.measured.error.least == 0
+    assert link.measured.error.median == pytest.approx(9.95)
+    assert link.measured.error.largest == pytest.approx(19.9)
+
+
+@pytest.mark.parametrize(
+    "varies", [{"jitter": {"spread_ns": 1}}, {"rate": {"bps": 10**9}}, {"trace": {}}]
+)
+def test_a_delay_that_may_vary_has_no_error(varies: dict[str, Any]) -> None:
+    asked = {"delay_ns": 5_000_000, **varies}
+    table = pl.DataFrame({"request sender.vif": [0, 1], "request sender.uplink": [7, 9]})
+    record = trial(links=[engine(directions=[direction(asked=asked)])])
+    (link,) = trial_links(record, table)
+    assert link.measured is not None
+    assert link.measured.error is None
+    assert link.measured.median == pytest.approx(0.0075)
+
+
+@given(st.integers(1, 10_000), st.floats(0, 1))
+def test_wilsons_interval_holds_the_share_seen(n: int, share: float) -> None:
+    count = round(share * n)
+    low, high = wilson(count / n, n)
+    assert 0 <= low <= count / n + 1e-12
+    assert count / n - 1e-12 <= high <= 1
+
+
+def test_wilsons_interval_is_that_of_its_paper() -> None:
+    """The classical example: 81 of 263, 95 %; Newcombe 1998, table I, method 3."""
+    low, high = wilson(81 / 263, 263)
+    assert (low, high) == pytest.approx((0.2553, 0.3662), abs=5e-5)
+    low, high = wilson(0, 20)
+    assert (low, high) == pytest.approx((0.0, 0.1611), abs=5e-5)
+
+
+def test_a_share_as_asked_is_rarely_doubted() -> None:
+    random = np.random.default_rng(1)
+    counts = random.binomial(10_000, 0.01, 5_000)
+    wrong = sum(not check_share(0.01, int(count), 10_000).agrees for count in counts)
+    assert wrong <= 15, "1 in 1000"
+
+
+def test_bursts_as_asked_are_rarely_doubted() -> None:
+    """Gilbert and Elliott's states, drawn here: fates that hang together are worth fewer."""
+    random = np.random.default_rng(2)
+    loss = {"model": "gilbert-elliott", "to_bad": 0.01, "to_good": 0.2, "lost_in_good": 0.001}
+    expected = expected_loss(loss)
+    assert expected.share == pytest.approx(0.01 / 0.21 + 0.2 / 0.21 * 0.001)
+    wrong = 0
+    for _ in range(200):
+        bad, lost = False, 0
+        turns, chances = random.random((2, 5_000))
+        for turn, chance in zip(turns, chances, strict=True):
+            bad = turn >= 0.2 if bad else turn < 0.01
+            lost += bad or chance < 0.001
+        wrong += not expected.check(lost, 5_000).agrees
+    assert wrong <= 3

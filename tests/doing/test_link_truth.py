@@ -1,0 +1,131 @@
+"""What a link is asked is found in its own segment, in its own direction, and nowhere else."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+from delaylab.analysis.fidelity import TrialLink, trial_links
+from delaylab.analysis.segments import complete, packets, segments
+from delaylab.dataset import TrialRecord, Way
+from delaylab.lab import temporary
+from delaylab.spec import Combination, LabSpec, LoadSpec, ProbeSpec
+from delaylab.trial import Recording, measure
+
+pytestmark = pytest.mark.root
+TOLERANCE_NS = 100_000
+PROBE = {"from": "a", "to": "b", "count": 200, "interval": "2ms", "at_rest": 5, "late": "1s"}
+REQUEST, REPLY = 5_000_000, 2_000_000
+ASKED = {"delay": "5ms", "from": {"b": {"delay": "2ms"}}}
+
+
+def lab(kind: str, hosts: int, **link: object) -> LabSpec:
+    names = ["left", "right"][:hosts]
+    return LabSpec.model_validate(
+        {
+            "lab": "truth",
+            "hosts": {name: {} for name in names},
+            "nodes": {"a": {"kind": kind, "host": "left"}, "b": {"kind": kind, "host": names[-1]}},
+            "links": [{"between": ["a", "b"], "name": "wan", **link}],
+        }
+    )
+
+
+def trial(spec: LabSpec, *loads: LoadSpec, **probe: object) -> Recording:
+    probed = ProbeSpec.model_validate({**PROBE, **probe})
+    with temporary(spec, accounting=False) as running:
+        return measure(running, Combination({}, spec, loads, probed), probe_id=7)
+
+
+def measured(recording: Recording) -> pl.DataFrame:
+    path = Way.model_validate(recording.record["path"])
+    table = packets(recording.stamps, recording.probes, path)
+    return table.filter(pl.col("phase") == "load")
+
+
+def links(recording: Recording) -> dict[str, TrialLink]:
+    """By who sends."""
+    head = {"id": "x", "index": 0, "factors": {}, "repeat": 1, "status": "ok"}
+    record = TrialRecord.model_validate({**head, **recording.record})
+    found = trial_links(record, measured(recording))
+    return {str(link.verdict.direction.node): link for link in found}
+
+
+@pytest.mark.parametrize("hosts", [1, 2])
+@pytest.mark.parametrize("kind", ["netns", "native"])
+def test_a_delay_is_found_where_it_was_asked(kind: str, hosts: int) -> None:
+    if hosts == 1 and kind == "native":
+        pytest.skip("two native nodes of one host are one stack")
+    recording = trial(lab(kind, hosts, **ASKED))
+    path = Way.model_validate(recording.record["path"])
+    whole = complete(measured(recording), path)
+    found = {
+        (s.leg, s.start, s.end): float(np.median(s.delay_ns))
+        for s in segments(whole, path)
+        if not s.merged
+    }
+    near, far = ("uplink", "uplink") if hosts == 2 else ("vif", "vif")
+    there = ("request", "sender.vif", f"{'sender' if hosts == 2 else 'responder'}.{near}")
+    back = ("reply", "responder.vif", f"{'responder' if hosts == 2 else 'sender'}.{far}")
+    assert abs(found.pop(there) - REQUEST) < TOLERANCE_NS
+    assert abs(found.pop(back) - REPLY) < TOLERANCE_NS
+    elsewhere = {where: ns for where, ns in found.items() if "sender.app" not in where}
+    assert max(elsewhere.values()) < TOLERANCE_NS, found
+
+
+def test_both_witnesses_agree_and_the_verdict_names_what_was_asked() -> None:
+    found = links(trial(lab("netns", 2, **ASKED)))
+    for node, delay in (("a", REQUEST), ("b", REPLY)):
+        link = found[node]
+        assert link.verdict.direction.asked == {"delay_ns": delay}
+        assert link.verdict.direction.entered.frames >= 200
+        assert link.measured is not None
+        assert link.measured.error is not None
+        late = link.verdict.direction.late
+        assert late.p50_ns is not None
+        # The engine notes the time once the kernel has taken the frame, past the port's tap.
+        assert -5 < late.p50_ns / 1000 - link.measured.error.median < 100
+        assert link.verdict.held or "stood still" in link.verdict.text, link.verdict.text
+
+
+def test_loss_and_duplicates_are_those_asked() -> None:
+    spec = lab("netns", 1, delay="0s", **{"from": {"a": {"loss": "5%", "duplicate": "10%"}}})
+    recording = trial(spec, count=4000, interval="500us", late="200ms")
+    link = links(recording)["a"]
+    assert link.verdict.shares.keys() == {"loss", "duplicate"}
+    for name, check in link.verdict.shares.items():
+        assert check.agrees, check.text(name)
+    lost = measured(recording).filter(pl.col("outcome") == "lost").height
+    assert lost == link.verdict.direction.dropped.loss
+    assert links(recording)["b"].verdict.direction.dropped.loss == 0
+
+
+def test_a_queue_at_a_rate_fills_and_its_rate_is_not_exceeded() -> None:
+    load = LoadSpec.model_validate({"network": "send", "on": "a", "to": "b"})
+    spec = lab("netns", 1, delay="1ms", rate="10Mbit", queue=10)
+    recording = trial(spec, load, count=300, interval="10ms", late="1s")
+    link = links(recording)["a"]
+    assert link.verdict.rate is not None
+    assert 0.98 < link.verdict.rate.achieved / link.verdict.rate.asked < 1.01
+    assert link.verdict.direction.dropped.queue > 0
+    assert link.verdict.held or "stood still" in link.verdict.text, link.verdict.text
+    assert link.measured is not None
+    assert link.measured.error is None, "behind a rate the delay varies by right"
+    # 10 full frames at 10 Mbit/s are 12 ms.
+    assert 6_000 < link.measured.p99 < 20_000
+
+
+def test_a_timeline_begins_with_the_load_and_is_seen_in_the_record() -> None:
+    spec = lab("netns", 1, delay="1ms").model_dump(mode="json", by_alias=True)
+    change = {"at": "200ms", "link": "wan", "node": "a", "set": {"delay": "9ms"}}
+    spec = {**spec, "timeline": [change]}
+    recording = trial(LabSpec.model_validate(spec), count=200, interval="2ms")
+    table = measured(recording)
+    delay = (table["request responder.vif"] - table["request sender.vif"]).to_numpy() / 1e6
+    assert abs(np.median(delay[:50]) - 1) < 0.2
+    assert abs(np.median(delay[-50:]) - 9) < 0.2
+    direction = links(recording)["a"].verdict.direction
+    assert direction.asked_first == {"delay_ns": 1_000_000}
+    assert direction.asked == {"delay_ns": 9_000_000}
+    assert links(recording)["b"].verdict.direction.steady

@@ -1,0 +1,85 @@
+"""What links did is in every form of the report; of links that there are not, none speaks."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from delaylab.report.html import write_report
+from delaylab.report.show import as_json
+from delaylab.report.terminal import print_study
+from tests import synthetic
+from tests.synthetic import Condition, constant
+
+DELAY_US = 5_000
+
+
+def engine(host: str, node: str, **changes: Any) -> dict[str, Any]:
+    direction = {
+        **{"link": "lan", "node": node, "nodes": [node], "port": f"vif-{node}"},
+        "asked": {"delay_ns": DELAY_US * 1000, "loss": {"model": "independent", "share": 0.01}},
+        **{"in": {"frames": 900, "bytes": 90_000}, "out": {"frames": 890, "bytes": 89_000}},
+        **{"dropped": {"loss": 10}, "late": {"count": 890, "p50_ns": 3e3, "p99_ns": 2e4}},
+    }
+    return {
+        "host": host,
+        "state": "running",
+        "realtime": True,
+        "directions": [direction],
+        **changes,
+    }
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    delays = {("request", "sender.uplink"): constant(DELAY_US + 4)}
+    still = {"pauses": {"count": 3, "longest_ns": 20_000_000}}
+    conditions = [
+        Condition("netns", "rest", delays=delays, links=[engine("sut", "probe")]),
+        Condition("netns", "cpu", delays=delays, links=[engine("sut", "probe", **still)], seed=1),
+    ]
+    return synthetic.write(tmp_path_factory.mktemp("run"), conditions, [])
+
+
+def printed(place: Path) -> str:
+    console = Console(file=io.StringIO(), width=120)
+    print_study(console, place)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def test_the_terminal_shows_links_with_their_verdicts(place: Path) -> None:
+    text = printed(place)
+    assert "delay=5ms loss=1%" in text
+    assert "1 of 2 directions held what was asked of them." in text
+    assert "3.00 µs / 20.0 µs" in text
+    assert "+4.00 µs" in text
+    assert "loss 1.11 % [0.605, 2.03]" in text
+    assert "link-not-held" in text
+    assert "→ link with conditions" in text
+
+
+def test_the_page_shows_links_with_their_verdicts(place: Path) -> None:
+    page = write_report(place).read_text(encoding="utf-8")
+    assert "<h2>Links: what was asked and what was done</h2>" in page
+    assert "the engine of sut stood still 3 times, for 20.0 ms at most" in page
+
+
+def test_json_holds_both_witnesses(place: Path) -> None:
+    (link,) = as_json(place)["trials"][0]["links"]
+    assert link["held"]
+    assert link["from"] == ["probe"]
+    assert link["probe_us"]["error"]["median"] == pytest.approx(4, abs=0.01)
+    assert link["late_ns"]["p99_ns"] == 20_000
+    assert link["shares"]["loss"]["asked"] == 0.01
+
+
+def test_a_study_without_conditions_speaks_of_none(tmp_path: Path) -> None:
+    plain = synthetic.write(tmp_path, [Condition("netns", "rest")], [])
+    assert "Links with conditions" not in printed(plain)
+    assert 'id="links"' not in write_report(plain).read_text(encoding="utf-8")
+    assert as_json(plain)["trials"][0]["links"] == []
