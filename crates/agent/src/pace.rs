@@ -6,9 +6,10 @@
 //! are any; else as an ordinary thread, which costs nothing on a CPU that nobody else wants;
 //! and where somebody does, in short sleeps.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::os::fd::BorrowedFd;
+use std::os::unix::fs::FileExt;
 use std::time::Duration;
 
 use delaylab_os::clock::monotonic_ns;
@@ -17,7 +18,8 @@ use delaylab_os::sched::{self, RealTime};
 
 /// Above probes (10): who sends at the right time is of no use while nobody forwards.
 const PRIORITY: i32 = 20;
-/// What is left to others of the real time that the kernel allows, in percent.
+/// What is left to others of the real time that the kernel allows, in percent. Of short rests
+/// they can use only a part, and the kernel sees to it that they have 5 % of a second (sched-deadline.rst, fair servers).
 const SPARE: i64 = 15;
 /// How far the thread may be awake ahead of its rests; half of it may be made up at leisure.
 const DEBT_NS: i64 = 10_000_000;
@@ -52,6 +54,9 @@ struct Rests {
     eased: bool,
     wary_ns: i64,
     wary_until_ns: i64,
+    /// Tells how many threads would run now, on how many CPUs.
+    load: Option<File>,
+    cpus: usize,
 }
 
 impl Pace {
@@ -71,6 +76,8 @@ impl Pace {
             eased: false,
             wary_ns: *WARY_NS.start(),
             wary_until_ns: 0,
+            load: File::open("/proc/loadavg").ok(),
+            cpus: std::thread::available_parallelism().map_or(1, usize::from),
         };
         let (spin_ns, usual_ns) = (LONGEST_SPIN_NS / 2, LONGEST_SPIN_NS / 4);
         (Self { realtime, rests, spin_ns, usual_ns, seen_ns: monotonic_ns() }, why)
@@ -94,8 +101,8 @@ impl Pace {
             if rests.debt_ns < DEBT_NS {
                 return Ok(());
             }
-            if now_ns < rests.wary_until_ns {
-                return self.rest(now_ns);
+            if now_ns < rests.wary_until_ns || rests.is_crowded() {
+                return self.sleep(now_ns, REST_NS);
             }
             rests.eased = realtime.suspend().is_ok();
             return Ok(());
@@ -144,11 +151,6 @@ impl Pace {
         Ok(ready[1])
     }
 
-    /// What cannot be put off any longer.
-    fn rest(&mut self, now_ns: i64) -> io::Result<()> {
-        self.sleep(now_ns, REST_NS)
-    }
-
     /// Sleeps whatever comes meanwhile.
     fn sleep(&mut self, now_ns: i64, for_ns: i64) -> io::Result<()> {
         poll::wait_exactly([], Some(Duration::from_nanos(for_ns as u64)))?;
@@ -175,6 +177,23 @@ impl Pace {
     }
 }
 
+impl Rests {
+    /// Whether more threads want to run than there are CPUs: then an ordinary one would lose its own.
+    fn is_crowded(&self) -> bool {
+        let runnable = || -> Option<usize> {
+            let mut text = [0; 64];
+            let length = self.load.as_ref()?.read_at(&mut text, 0).ok()?;
+            runnable(std::str::from_utf8(text.get(..length)?).ok()?)
+        };
+        runnable().is_none_or(|runnable| runnable > self.cpus)
+    }
+}
+
+/// The number of threads that run or would, of proc_loadavg(5): `0.20 0.18 0.12 1/80 11206`.
+fn runnable(load: &str) -> Option<usize> {
+    load.split(' ').nth(3)?.split_once('/')?.0.parse().ok()
+}
+
 /// From what the kernel leaves to real time, less what is spared.
 fn awake_per_100() -> Option<i64> {
     let read = |name: &str| -> Option<i64> {
@@ -188,4 +207,37 @@ fn awake_per_100() -> Option<i64> {
     };
     let share = share.clamp(1, 99);
     Some(share * 100 / (100 - share))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_would_run_is_read_of_this_machine() {
+        assert_eq!(runnable("0.20 0.18 0.12 3/80 11206\n"), Some(3));
+        let here = fs::read_to_string("/proc/loadavg").unwrap();
+        assert!(runnable(&here).unwrap() >= 1, "{here}");
+    }
+
+    #[test]
+    fn a_thread_that_is_always_awake_rests() {
+        // Without real time there is nothing to keep to; with it, this is refused to ordinary users.
+        let (mut pace, refused) = Pace::new(true);
+        if refused.is_some() || pace.rests.awake_per_100.is_none() {
+            return;
+        }
+        // As where others want the CPU.
+        pace.rests.wary_until_ns = i64::MAX;
+        let (began_ns, mut rested_ns) = (monotonic_ns(), 0);
+        while monotonic_ns() - began_ns < 300_000_000 {
+            let before_ns = monotonic_ns();
+            pace.keep(before_ns).unwrap();
+            let passed_ns = monotonic_ns() - before_ns;
+            // A rest is longer than a call that does nothing.
+            rested_ns += if passed_ns >= REST_NS { passed_ns } else { 0 };
+        }
+        let wanted_ns = 300_000_000 * 100 / (100 + pace.rests.awake_per_100.unwrap());
+        assert!(rested_ns > wanted_ns * 3 / 4, "{rested_ns} ns of {wanted_ns}");
+    }
 }

@@ -58,6 +58,10 @@ impl<'a> Network<'a> {
         }
         for agent in &plan.agents {
             let Some(links) = &agent.links else { continue };
+            if agent.guest.is_some() {
+                let what = format!("start agent {}", agent.name);
+                return Err(Failure::new(what, "one with a guest carries no links"));
+            }
             links.check()?;
             for port in links.ports() {
                 let space = network.made(&agent.name, port)?;

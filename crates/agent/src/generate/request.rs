@@ -67,3 +67,29 @@ pub const PAYLOAD: usize = ETHERNET_HEADER + IPV4_HEADER + UDP_HEADER;
 fn sixty_four() -> usize {
     64
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn what_cannot_be_sent_is_refused() {
+        let flow = json!({"interface": "eth0", "to_mac": "02:0:0:0:0:1", "from": "10.0.0.1", "to": "10.0.0.2"});
+        let good = json!({"flows": [flow], "probe": 1, "count": 1, "interval_ns": 0, "size": 60, "port": 9});
+        let check = |field: &str, value: serde_json::Value| {
+            let mut request = good.clone();
+            request[field] = value;
+            serde_json::from_value::<Request>(request).unwrap().check().map_err(|error| error.why)
+        };
+        assert_eq!(check("size", json!(9014)), Ok(()));
+        for (field, value, why) in [
+            ("flows", json!([]), "no flow is given"),
+            ("size", json!(59), "59 bytes are not 60 to 9014"),
+            ("size", json!(9015), "9015 bytes are not 60 to 9014"),
+            ("batch", json!(0), "a batch of 0 is not 1 to 1024"),
+        ] {
+            assert_eq!(check(field, value), Err(why.to_owned()));
+        }
+    }
+}
