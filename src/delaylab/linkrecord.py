@@ -45,7 +45,8 @@ class Direction(_Record):
     """What one member sent on a link, or what came by an uplink (`node` is None then).
 
     `asked`: conditions in the engine's form; `asked_first`: those at the beginning, if they were
-    others. `nodes`: all behind the port; more than one if they are one stack.
+    others. `nodes`: all behind the port; more than one if they are one stack. `port_dropped`: what
+    the port's own queue had no room for, on its way to the node.
     """
 
     link: str
@@ -62,6 +63,7 @@ class Direction(_Record):
     reordered: int = 0
     waiting: Tally = Tally()
     late: Late = Late()
+    port_dropped: int = 0
     first_out_ns: int | None = None
     last_out_ns: int | None = None
 

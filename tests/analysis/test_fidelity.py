@@ -59,6 +59,7 @@ def test_a_link_that_did_as_asked_held() -> None:
         ({"dropped": {"oversize": 3}}, "3 frames were longer than the MTU (an offload is on)"),
         ({"dropped": {"memory": 3}}, "3 frames found no memory left"),
         ({"dropped": {"interface": 3}}, "3 frames were refused by the interface behind"),
+        ({"port_dropped": 3}, "3 frames found the queue of vif-a full"),
         ({"dropped": {"down": 3}}, "3 frames met an interface that was down"),
         ({"late": {"count": 30, "p50_ns": 200_000, "p99_ns": 1}}, "half of its frames were more"),
         ({"late": {"count": 300, "p50_ns": 1, "p99_ns": 2e6}}, "one frame in 100 was more than"),

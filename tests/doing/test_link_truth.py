@@ -9,6 +9,7 @@ import pytest
 from delaylab.analysis.fidelity import TrialLink, trial_links
 from delaylab.analysis.segments import complete, packets, segments
 from delaylab.dataset import TrialRecord, Way
+from delaylab.kinds import KINDS, Rights
 from delaylab.lab import temporary
 from delaylab.spec import Combination, LabSpec, LoadSpec, ProbeSpec
 from delaylab.trial import Recording, measure
@@ -129,3 +130,15 @@ def test_a_timeline_begins_with_the_load_and_is_seen_in_the_record() -> None:
     assert direction.asked_first == {"delay_ns": 1_000_000}
     assert direction.asked == {"delay_ns": 9_000_000}
     assert links(recording)["b"].verdict.direction.steady
+
+
+def test_a_guest_that_leaves_checksums_to_its_card_is_heard() -> None:
+    """User-Mode Linux cannot do otherwise; the engine completes them."""
+    reason = KINDS["uml"].can_run(Rights.mine(), False)
+    if reason:
+        pytest.skip(reason)
+    spec = lab("netns", 1, delay="3ms").model_dump(mode="json", by_alias=True)
+    spec["nodes"]["a"]["kind"] = "uml"
+    recording = trial(LabSpec.model_validate(spec), protocol="udp", count=50, interval="20ms")
+    assert set(measured(recording)["outcome"]) == {"replied"}
+    assert links(recording)["a"].verdict.direction.dropped.oversize == 0

@@ -158,6 +158,8 @@ def _dropped(direction: Direction) -> Iterator[str]:
         yield f"{dropped.memory} frames found no memory left"
     if dropped.interface:
         yield f"{dropped.interface} frames were refused by the interface behind"
+    if direction.port_dropped:
+        yield f"{direction.port_dropped} frames found the queue of {direction.port} full"
     if dropped.down:
         yield f"{dropped.down} frames met an interface that was down"
 

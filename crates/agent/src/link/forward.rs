@@ -11,6 +11,7 @@ use delaylab_os::ring_frames::{FrameRing, Passing};
 use delaylab_os::{clock, pipe, ring, stamp};
 use delaylab_proto::Failure;
 
+use super::checksum;
 use super::direction::Direction;
 use super::due::{Due, What};
 use super::laid::Laid;
@@ -142,11 +143,18 @@ impl Forwarder {
                 counts.dropped.oversize += 1;
                 return;
             }
-            wires[direction.wire].learn(captured.data, number);
+            let completed =
+                if passing.finished { None } else { checksum::completed(captured.data) };
+            if !passing.finished && completed.is_none() {
+                counts.dropped.oversize += 1;
+                return;
+            }
+            let data = completed.as_deref().unwrap_or(captured.data);
+            wires[direction.wire].learn(data, number);
             match passing.vlan {
-                None => direction.enter(arrival_ns, &[captured.data], pool, due),
+                None => direction.enter(arrival_ns, &[data], pool, due),
                 Some(tag) => {
-                    let (addresses, rest) = captured.data.split_at(HEADER - 2);
+                    let (addresses, rest) = data.split_at(HEADER - 2);
                     direction.enter(arrival_ns, &[addresses, &tag, rest], pool, due);
                 }
             }
@@ -229,14 +237,14 @@ fn length(passing: &Passing) -> usize {
     passing.captured.original as usize + passing.vlan.map_or(0, |tag| tag.len())
 }
 
-/// Whether a cable carries the frame as it is.
+/// Whether a cable carries so long a frame.
 fn fits(passing: &Passing, longest: usize) -> bool {
     let data = passing.captured.data;
     let tagged = passing.vlan.is_some()
         || matches!(data.get(HEADER - 2..HEADER), Some([0x81, 0x00] | [0x88, 0xa8]));
     let longest = longest + if tagged { TAG } else { 0 };
     let whole = passing.captured.original as usize == data.len();
-    whole && passing.finished && (HEADER..=longest).contains(&length(passing))
+    whole && (HEADER..=longest).contains(&length(passing))
 }
 
 fn by_interface(interfaces: &[u32]) -> Vec<u32> {

@@ -6,6 +6,7 @@
 //! - `crate::pace`: when the loop sleeps, when it spins.
 
 mod asked;
+mod checksum;
 mod counts;
 mod direction;
 mod due;
