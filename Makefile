@@ -58,6 +58,7 @@ bench: kinds
 
 docs: setup
 	$(VENV)/python -m tools.cli_pages
+	$(VENV)/python -m tools.profile_table
 
 wheel: setup
 	$(VENV)/python -m build --wheel --no-isolation --outdir dist

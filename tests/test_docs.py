@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 import yaml
 from tools.cli_pages import FOLDER, pages
+from tools.profile_table import PAGE, table
 
 from delaylab.cli import app
 from delaylab.kinds import KINDS
+from delaylab.spec import ConditionsSpec, asked, lab_from, parse
 from delaylab.spec.lab import FIELDS_OF_KINDS, NodeSpec
 
 ROOT = Path(__file__).parent.parent
@@ -32,6 +34,22 @@ def test_every_verb_says_what_it_does() -> None:
     for command in app.registered_commands:
         assert command.callback is not None
         assert command.callback.__doc__
+
+
+def test_the_table_of_profiles_is_current() -> None:
+    assert table() in PAGE.read_text(), "run `make docs`"
+
+
+def test_the_example_of_conditions_is_one() -> None:
+    text = PAGE.read_text().split("```yaml\n")[1].split("```")[0]
+    lab = lab_from(parse(text, "docs/links.md"))
+    assert asked(lab.links[0], "shop")["rate"] == {"bps": 8_000_000}
+
+
+def test_every_condition_is_in_the_table_of_fields() -> None:
+    rows = [line.split("|")[1] for line in PAGE.read_text().splitlines() if line.startswith("| `")]
+    named = set(re.findall(r"`(\w+)`", " ".join(rows)))
+    assert named >= ConditionsSpec.model_fields.keys()
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))

@@ -61,6 +61,7 @@ def measure(
     at_rest = (probe.at_rest, probe.at_rest_interval or probe.interval)
     with listening(lab, probe, probe_id) as instruments:
         sender = Sender(lab, path, probe, probe_id, instruments)
+        engines.start_timeline(lab)
         sender.run("untapped", *at_rest)
         tap(instruments, lab, path, probe, probe_id, pcap)
         sender.run("before", *at_rest)

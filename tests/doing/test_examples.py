@@ -16,7 +16,7 @@ EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 pytestmark = pytest.mark.root
 
 
-@pytest.mark.parametrize("name", ["testbed", "triangle", "guests"])
+@pytest.mark.parametrize("name", ["testbed", "triangle", "guests", "wan"])
 def test_every_pair_of_neighbours_can_ping(delaylab: Run, name: str) -> None:
     lab = yaml.safe_load((EXAMPLES / f"{name}.yaml").read_text())
     for kind in {node.get("kind", "netns") for node in lab["nodes"].values()}:
@@ -43,3 +43,13 @@ def test_udp_rates(delaylab: Run, tmp_path: Path) -> None:
     assert [trial.status for trial in study.trials] == ["ok"] * 3
     for trial in study.trials:
         assert "responder.app" in trial.path.reply
+
+
+def test_wan_delays(delaylab: Run) -> None:
+    delaylab("run", str(EXAMPLES / "wan-delays.yaml"), "--out", "out", "--only", "load=rest")
+    shown = as_json(delaylab("show", "out", "--json"))
+    asked = {"none": (0, 0), "short": (1e3, 1e3), "long": (10e3, 30e3)}
+    for trial in shown["trials"]:
+        ways = {way["from"][0]: way for way in trial["links"]}
+        for node, delay_us in zip(("probe", "echo"), asked[trial["factors"]["delay"]], strict=True):
+            assert abs(ways[node]["probe_us"]["median"] - delay_us) < 200

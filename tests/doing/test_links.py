@@ -12,9 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from delaylab import engines, hosts, lab
 from delaylab.errors import DelaylabError
+from delaylab.spec import asked as asked_of
+from delaylab.spec import lab_from, parse
+from delaylab.spec.profiles import profiles
 from tests.doing.conftest import Run, as_json
 
 pytestmark = pytest.mark.root
@@ -229,3 +233,47 @@ def test_nothing_is_left_of_a_lab_with_engines(delaylab: Run, up: Up, run_direct
     assert not any(Path(f"/proc/{pid}").exists() for pid in pids)
     assert hosts.running() == []
     assert list(run_directory.iterdir()) == []
+
+
+FORMS = """\
+delay: 0s
+delay: 1h
+jitter: {spread: 1ms, distribution: paretonormal, correlation: 99.9%}
+jitter: {spread: 1ms, distribution: {table: [-1, 0.5]}}
+loss: {share: 0.0000001%, correlation: 25%}
+loss: {gilbert-elliott: {to_bad: 1%, to_good: 20%, lost_in_bad: 50%, lost_in_good: 0.1%}}
+loss: {pattern: {runs: [95, 5, 0, 1]}}
+{duplicate: 1%, corrupt: 100%}
+{delay: 1ms, reorder: {share: 10%, correlation: 5%, gap: 3}}
+rate: 1bit
+rate: {limit: 1Tbit, overhead: 65536B, minimum: 0}
+{rate: 1Mbit, queue: 1}
+{rate: 1Mbit, queue: 150kB}
+{rate: 1Mbit, queue: {discipline: codel, target: 1ms, interval: 20ms}}
+{rate: 1Mbit, queue: {bytes: 90kB, discipline: red, min: 30kB, max: 60kB, probability: 2%}}
+trace: {kind: rate, points: [[0, 0], [1000, 1000000]], period_ns: 2000}
+trace: {kind: delay, points: [[0, 5]]}
+trace: {kind: opportunities, at_ns: [0, 0, 7], period_ns: 7}
+"""
+
+
+def test_the_engine_takes_every_form_that_a_file_may_have(delaylab: Run, up: Up) -> None:
+    forms = [*(yaml.safe_load(line) for line in FORMS.splitlines())]
+    forms += [{"profile": name} for name in profiles()]
+    links = [{"between": ["a", "b"], "name": f"l{i}", **form} for i, form in enumerate(forms)]
+    text = yaml.safe_dump({"lab": "all", "nodes": {"a": {}, "b": {}}, "links": links})
+    up(text)
+    (engine,) = as_json(delaylab("link", "show", "all", "--json"))["engines"]
+    there = {(way["link"], way["node"]): way["asked"] for way in engine["directions"]}
+    for link in lab_from(parse(text, "lab.yaml")).links:
+        for node in "ab":
+            assert there[link.name or "", node] == asked_of(link, node)
+    assert "not held" not in delaylab("link", "show", "all").stdout
+
+
+def test_an_ordinary_user_has_links_with_conditions(nobody: Run, tmp_path: Path) -> None:
+    (tmp_path / "lab.yaml").write_text(ONE_HOST)
+    nobody("up", str(tmp_path / "lab.yaml"))
+    nobody("link", "set", "short", "wan", "delay=7ms")
+    assert 14 <= rtt_ms(nobody, "a", "198.18.0.1") < 20
+    nobody("down", "short")

@@ -45,8 +45,9 @@ def local_session() -> Session:
 
     def close() -> None:
         stdin.close()
-        process.wait()
+        # First: an agent that still has much to say would else wait for us to read it.
         stdout.close()
+        process.wait()
 
     return Session(NAME, stdout.fileno(), stdin.fileno(), close)
 

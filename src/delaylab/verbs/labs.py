@@ -22,6 +22,8 @@ def print_plan(plan: Plan, console: Console) -> None:
         network = {"new": "a new network", "machine": "this machine's network"}
         extras = [f"isolated: {' '.join(agent.isolate)}"] if agent.isolate else []
         extras += [f"CPUs {','.join(map(str, agent.cpus))}"] if agent.cpus else []
+        if agent.links is not None:
+            extras.append(f"carries {', '.join(link.link for link in agent.links.links)}")
         place = network.get(agent.network, f"the network of {agent.network}")
         console.print(
             f"  agent    {agent.name} in {'; '.join([place, *extras])}",

@@ -1,0 +1,37 @@
+"""Writes the table of link profiles into docs/links.md, from the profiles themselves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from delaylab.spec import ConditionsSpec
+from delaylab.spec.profiles import contents, profiles
+from delaylab.spoken import asked_text
+
+PAGE = Path(__file__).parent.parent / "docs" / "links.md"
+BEGIN, END = "| profile | up | down | source |\n", "\n\n"
+
+
+def table() -> str:
+    """The table's lines."""
+    rows = ["|---|---|---|---|"]
+    for name, profile in profiles().items():
+        up, down = (_text(contents(name, way)) for way in ("up", "down"))
+        both = [up, "the same"] if profile.symmetric else [up, down]
+        rows.append(f"| `{name}` | {' | '.join(both)} | {profile.source} |")
+    return BEGIN + "\n".join(rows)
+
+
+def _text(said: dict[str, object] | None) -> str:
+    return asked_text(ConditionsSpec.model_validate(said).named())
+
+
+def main() -> None:
+    """Replace the table in the page."""
+    text = PAGE.read_text()
+    start = text.index(BEGIN)
+    PAGE.write_text(text[:start] + table() + text[text.index(END, start) :])
+
+
+if __name__ == "__main__":
+    main()
