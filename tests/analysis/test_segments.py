@@ -154,3 +154,20 @@ def test_layers_of_a_sender_in_the_hosts_own_stack(
     leg: str, start: str, end: str, layer: str
 ) -> None:
     assert layers.layer(leg, start, end, ["sender"]) == layer
+
+
+@pytest.mark.parametrize(
+    ("name", "by_link", "one_host", "carried"),
+    [
+        ("bridge and uplink queue + wire + bridge", True, True, "link with conditions"),
+        ("bridge and uplink queue + wire + bridge", False, True, "bridge"),
+        ("bridge and uplink queue", True, False, "link with conditions"),
+        ("wire + bridge", True, False, "wire + link engine"),
+        ("bridge + virtual interface", True, False, "link engine + virtual interface"),
+        ("virtual interface", True, True, "virtual interface"),
+    ],
+)
+def test_layers_where_a_link_engine_or_no_wire_is_between(
+    name: str, by_link: bool, one_host: bool, carried: str
+) -> None:
+    assert layers.carried(name, by_link=by_link, one_host=one_host) == carried

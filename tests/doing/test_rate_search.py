@@ -91,5 +91,18 @@ def test_a_lab_that_never_answers_ends_the_search() -> None:
         return result(packets, empty)
 
     found = search(Duration(1_000), send)
-    assert len(found.tries) == TRIES
+    assert len(found.tries) == TRIES  # lost packets are no reason to try again
     assert not any(tried.held for tried in found.tries)
+
+
+def test_one_stall_of_the_machine_does_not_end_the_search() -> None:
+    held, stalled = lab(20_000), [False]
+
+    def send(count: int, interval: Duration) -> Result:
+        once = interval.ns >= 20_000 and not stalled[0]
+        stalled[0] |= once
+        return lab(interval.ns * 2)(count, interval) if once else held(count, interval)
+
+    found = search(Duration(1_000), send)
+    assert stalled[0]
+    assert 20_000 / 1.06 <= found.interval_ns <= 20_000 * CLOSE_ENOUGH

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import replace
 from textwrap import shorten
 
-from delaylab.analysis import dantas2015, oliveira2022, whiteaker2011
+from delaylab.analysis import dantas2015, oliveira2022, vem2006, whiteaker2011
 from delaylab.analysis.claims import Claim, Finding, judge
 from delaylab.analysis.group import Group
 from delaylab.dataset import Study
@@ -20,6 +20,7 @@ CLAIMS: dict[str, Claim] = {
     **whiteaker2011.CLAIMS,
     **dantas2015.CLAIMS,
     **oliveira2022.CLAIMS,
+    **vem2006.CLAIMS,
 }
 
 

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from delaylab.analysis import accounting, rtt, segments
+from delaylab.analysis import accounting, layers, rtt, segments
 from delaylab.analysis.accounting import Account
 from delaylab.analysis.clock_state import TrialClocks, by_machine, clock_doubts, trial_clocks
 from delaylab.analysis.doubt import Doubt
 from delaylab.analysis.doubts import doubts
 from delaylab.analysis.fidelity import TrialLink, link_doubts, trial_links
 from delaylab.analysis.instrument import UNTAPPED, AtRest, at_rest
-from delaylab.analysis.layers import SLIP, by_engine
+from delaylab.analysis.layers import SLIP
 from delaylab.analysis.machine_doubts import machine_doubts
 from delaylab.analysis.machine_state import MachineState, machine_state
 from delaylab.analysis.outliers import outliers
@@ -201,9 +201,11 @@ def _segments(
 ) -> list[SegmentSummary]:
     slip = summarise(measured["slip_ns"].drop_nulls().to_numpy())
     found = [SegmentSummary("request", "intended", "sent", SLIP, "sending", False, slip)]
+    by_link = any(d.link == trial.link for engine in trial.links for d in engine.directions)
+    one_host = bool(trial.sender and trial.responder and trial.sender.host == trial.responder.host)
     for part in segments.segments(answered, trial.path, _own_stack(trial)):
+        layer = layers.carried(part.layer, by_link=by_link, one_host=one_host)
         off = part.bound_ns / 1000
-        layer = by_engine(part.layer, part.start, part.end) if trial.links else part.layer
         ends = part.leg, part.start, part.end, layer, part.direction, part.merged
         found.append(SegmentSummary(*ends, refused(summarise(part.delay_ns), off), off))
     return found

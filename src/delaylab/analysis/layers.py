@@ -9,6 +9,7 @@ Direction = Literal["sending", "receiving", "remote"]
 
 SLIP = "send slip"
 RESPONDER = "responder"
+TO_UPLINK, BRIDGE, WIRE = "bridge and uplink queue", "bridge", "wire"
 
 # Points and, between them, the layers that a packet passes: out of a node to the wire, and from
 # the wire into one. In the host's own stack the uplink's tap sees an outgoing packet before the
@@ -17,11 +18,11 @@ RESPONDER = "responder"
 _OUT = {
     "virtual": (
         *("app", "user space to kernel", "qdisc", "queue", "stack", "virtual interface", "vif"),
-        *("bridge and uplink queue", "uplink", "wire", "wire"),
+        *(TO_UPLINK, "uplink", WIRE, "wire"),
     ),
     "domain": (
         *("app", "user space to kernel", "qdisc", "queue", "stack", "virtual interface", "dom0"),
-        *("driver domain", "vif", "bridge and uplink queue", "uplink", "wire", "wire"),
+        *("driver domain", "vif", TO_UPLINK, "uplink", WIRE, "wire"),
     ),
     "own": (
         *("app", "user space to kernel", "qdisc", "uplink queue", "uplink", "driver", "stack"),
@@ -42,7 +43,7 @@ _IN = {
 
 WITH_CONDITIONS = "link with conditions"
 # An engine conditions what its own host's nodes send, and hands on what comes from elsewhere.
-BY_ENGINE = {"bridge and uplink queue": WITH_CONDITIONS, "bridge": "link engine"}
+BY_ENGINE = {TO_UPLINK: WITH_CONDITIONS, BRIDGE: "link engine"}
 
 
 def direction(leg: str, start: str, end: str) -> Direction:
@@ -72,11 +73,13 @@ def layer(leg: str, start: str, end: str, own_stack: Collection[str] = ()) -> st
     return _joined(_in(end, own_stack, start))
 
 
-def by_engine(name: str, start: str, end: str) -> str:
-    """Return a layer's name on a link with conditions: its engine is in place of bridges."""
-    if _bare(start) == _bare(end) == "vif":
-        return WITH_CONDITIONS
-    return _joined([BY_ENGINE.get(part, part) for part in name.split(" + ")])
+def carried(name: str, *, by_link: bool, one_host: bool) -> str:
+    """Return a layer's name where an engine is in place of bridges, or both nodes on one host."""
+    parts = name.split(" + ")
+    if one_host:
+        whole = WITH_CONDITIONS if by_link else BRIDGE
+        parts = [whole if part in (TO_UPLINK, WIRE, BRIDGE) else part for part in parts]
+    return _joined([BY_ENGINE.get(part, part) if by_link else part for part in parts])
 
 
 def _out(start: str, own_stack: Collection[str], end: str = "wire") -> list[str]:

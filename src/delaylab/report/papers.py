@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from delaylab.analysis.group import Group
 from delaylab.dataset import StudyRecord
-from delaylab.report import charts, dantas2015, oliveira2022
+from delaylab.report import charts, dantas2015, oliveira2022, vem2006
 from delaylab.report.table1 import Part, table1
 from delaylab.report.tables import Table
 from delaylab.report.vega import Chart
@@ -27,6 +27,7 @@ USUAL = Paper(charts.all_charts, lambda groups: [], table1)
 PAPERS = {
     "dantas2015": Paper(dantas2015.charts, dantas2015.tables, lambda groups: []),
     "oliveira2022": Paper(oliveira2022.charts, oliveira2022.tables, lambda groups: []),
+    "vem2006": Paper(lambda groups: [], vem2006.tables, lambda groups: []),
 }
 
 

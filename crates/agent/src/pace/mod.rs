@@ -1,0 +1,169 @@
+//! When a thread that must be on time sleeps and when it spins, and how much real time it takes.
+//!
+//! A sleep ends some microseconds late; the last of them before something is due are therefore spent
+//! awake. But the kernel stops a thread in real time for tens of milliseconds once it has been awake
+//! for 95 % of a second (sched(7), `sched_rt_runtime_us`). Short of that this one rests: in gaps, if there
+//! are any; else as an ordinary thread, which costs nothing on a CPU that nobody else wants;
+//! and where somebody does, in short sleeps.
+
+mod rests;
+
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::time::Duration;
+
+use delaylab_os::clock::monotonic_ns;
+use delaylab_os::poll;
+use delaylab_os::sched::{self, RealTime};
+
+use rests::Rests;
+
+/// Above probes (10): who sends at the right time is of no use while nobody forwards.
+const PRIORITY: i32 = 20;
+/// A rest that cannot wait for a gap.
+const REST_NS: i64 = 40_000;
+const SHORTEST_SPIN_NS: i64 = 8_000;
+const LONGEST_SPIN_NS: i64 = 100_000;
+/// A sleep shorter than this is not worth its system call.
+const SHORTEST_GAP_NS: i64 = 1_000;
+/// How fast the usual oversleeping is learnt: so much less after each sleep that was not as bad, 19 times
+/// as much more after one that was worse, which settles where one of 20 is.
+const STEP_NS: i64 = 50;
+/// What a sleep that ended late is expected to be worse than, next time.
+const MARGIN_NS: i64 = 2_000;
+/// An ordinary thread that has not run for so long has lost its CPU to another one.
+const DISTURBED_NS: i64 = 300_000;
+
+/// How one thread waits.
+pub struct Pace {
+    realtime: Option<RealTime>,
+    rests: Rests,
+    /// What sleeps have overslept lately: at worst, and 19 of 20 of them.
+    spin_ns: i64,
+    usual_ns: i64,
+    /// When the thread was last known to run.
+    seen_ns: i64,
+}
+
+impl Pace {
+    /// For the calling thread; with the reason if real time was wanted and cannot be had.
+    pub fn new(realtime: bool) -> (Self, Option<String>) {
+        // Both are worth having and can be done without.
+        let _ = sched::no_timer_slack();
+        let _ = sched::prefer();
+        let (realtime, why) = match realtime.then(|| RealTime::fifo(PRIORITY)) {
+            Some(Ok(realtime)) => (Some(realtime), None),
+            Some(Err(error)) => (None, Some(error.to_string())),
+            None => (None, None),
+        };
+        let rests = Rests::new(realtime.is_some());
+        let (spin_ns, usual_ns) = (LONGEST_SPIN_NS / 2, LONGEST_SPIN_NS / 5);
+        (Self { realtime, rests, spin_ns, usual_ns, seen_ns: monotonic_ns() }, why)
+    }
+
+    pub fn is_realtime(&self) -> bool {
+        self.realtime.is_some()
+    }
+
+    /// To be called often while there is something to do: keeps to the limit.
+    pub fn keep(&mut self, now_ns: i64) -> io::Result<()> {
+        let passed_ns = now_ns - self.seen_ns;
+        self.seen_ns = now_ns;
+        let Some(realtime) = &self.realtime else { return Ok(()) };
+        let rests = &mut self.rests;
+        if rests.is_eased() {
+            let disturbed = passed_ns > DISTURBED_NS;
+            if disturbed {
+                rests.be_wary(now_ns);
+            }
+            if (disturbed || rests.owes_nothing_at(now_ns)) && realtime.resume(PRIORITY).is_ok() {
+                rests.end_ease(now_ns);
+            }
+        } else if rests.are_due_at(now_ns) {
+            if rests.may_ease(now_ns) && realtime.suspend().is_ok() {
+                rests.begin_ease();
+            } else {
+                self.sleep(now_ns, REST_NS)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Nothing is to be done before `next_ns`, `None` for ever: sleeps, unless that is so soon that it
+    /// is better awaited awake. Ends when one of the descriptors is ready; says whether the second is.
+    pub fn wait(
+        &mut self,
+        now_ns: i64,
+        next_ns: Option<i64>,
+        on: [BorrowedFd<'_>; 2],
+    ) -> io::Result<bool> {
+        let Some(next_ns) = next_ns else {
+            let ready = poll::wait_exactly(on, None)?;
+            self.seen_ns = monotonic_ns();
+            self.rests.settle(self.seen_ns);
+            return Ok(ready[1]);
+        };
+        let wake_ns = next_ns - self.spin_ns;
+        if wake_ns <= now_ns {
+            let gap_ns = next_ns - self.usual_ns - now_ns;
+            if self.rests.are_welcome() && gap_ns > SHORTEST_GAP_NS {
+                self.sleep(now_ns, gap_ns.min(REST_NS))?;
+            }
+            return Ok(false);
+        }
+        let timeout = Duration::from_nanos((wake_ns - now_ns) as u64);
+        let ready = poll::wait_exactly(on, Some(timeout))?;
+        let woken_ns = monotonic_ns();
+        self.seen_ns = woken_ns;
+        self.rests.settle(woken_ns);
+        if ready == [false, false] {
+            self.learn(woken_ns - wake_ns);
+        }
+        Ok(ready[1])
+    }
+
+    /// Sleeps whatever comes meanwhile.
+    fn sleep(&mut self, now_ns: i64, for_ns: i64) -> io::Result<()> {
+        poll::wait_exactly([], Some(Duration::from_nanos(for_ns as u64)))?;
+        let woken_ns = monotonic_ns();
+        self.seen_ns = woken_ns;
+        self.rests.settle(woken_ns);
+        self.learn(woken_ns - now_ns - for_ns);
+        Ok(())
+    }
+
+    /// A sleep ended so much too late: what is spun from now on covers it, and forgets it slowly.
+    fn learn(&mut self, over_ns: i64) {
+        let forgotten_ns = self.spin_ns - self.spin_ns / 1024;
+        let spin_ns = (over_ns + MARGIN_NS).max(forgotten_ns);
+        self.spin_ns = spin_ns.clamp(SHORTEST_SPIN_NS, LONGEST_SPIN_NS);
+        let step_ns = if over_ns > self.usual_ns { 19 * STEP_NS } else { -STEP_NS };
+        self.usual_ns = (self.usual_ns + step_ns).clamp(MARGIN_NS, LONGEST_SPIN_NS);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_that_is_always_awake_rests() {
+        // Without real time there is nothing to keep to; with it, this is refused to ordinary users.
+        let (mut pace, refused) = Pace::new(true);
+        if refused.is_some() || pace.rests.awake_per_100().is_none() {
+            return;
+        }
+        // As where others want the CPU.
+        pace.rests.be_wary(i64::MAX / 2);
+        let (began_ns, mut rested_ns) = (monotonic_ns(), 0);
+        while monotonic_ns() - began_ns < 300_000_000 {
+            let before_ns = monotonic_ns();
+            pace.keep(before_ns).unwrap();
+            let passed_ns = monotonic_ns() - before_ns;
+            // A rest is longer than a call that does nothing.
+            rested_ns += if passed_ns >= REST_NS { passed_ns } else { 0 };
+        }
+        let wanted_ns = 300_000_000 * 100 / (100 + pace.rests.awake_per_100().unwrap());
+        assert!(rested_ns > wanted_ns * 3 / 4, "{rested_ns} ns of {wanted_ns}");
+    }
+}

@@ -1,0 +1,155 @@
+//! How much a thread in real time must rest, and how it has.
+
+use std::fs::{self, File};
+use std::ops::RangeInclusive;
+use std::os::unix::fs::FileExt;
+
+use delaylab_os::clock::{monotonic_ns, thread_cpu_ns};
+
+/// What is left to others of the real time that the kernel allows, in percent. Of short rests
+/// they can use only a part, and the kernel sees to it that they have 5 % of a second (sched-deadline.rst, fair servers).
+const SPARE: i64 = 5;
+/// How far the thread may be awake ahead of its rests; half of it may be made up at leisure.
+const DEBT_NS: i64 = 10_000_000;
+/// For how long a thread that lost its CPU as an ordinary one does not try to be one again: at first,
+/// and at most; each time twice as long.
+const WARY_NS: RangeInclusive<i64> = 1_000_000_000..=64_000_000_000;
+
+/// What is known of the rests that the kernel wants.
+pub struct Rests {
+    /// So many ns awake are made up for by 100 asleep; `None` if there is no limit.
+    awake_per_100: Option<i64>,
+    /// As of `settled_ns`, when the thread had had a CPU for `cpu_ns`.
+    debt_ns: i64,
+    settled_ns: i64,
+    cpu_ns: i64,
+    /// An ordinary thread for now.
+    eased: bool,
+    wary_ns: i64,
+    wary_until_ns: i64,
+    /// Tells how many threads would run now, on how many CPUs.
+    load: Option<File>,
+    cpus: usize,
+}
+
+impl Rests {
+    /// For the calling thread; without real time it needs none.
+    pub fn new(realtime: bool) -> Self {
+        Self {
+            awake_per_100: realtime.then(awake_per_100).flatten(),
+            debt_ns: 0,
+            settled_ns: monotonic_ns(),
+            cpu_ns: thread_cpu_ns(),
+            eased: false,
+            wary_ns: *WARY_NS.start(),
+            wary_until_ns: 0,
+            load: File::open("/proc/loadavg").ok(),
+            cpus: std::thread::available_parallelism().map_or(1, usize::from),
+        }
+    }
+
+    /// How many ns awake are made up for by 100 asleep; `None` if there is no limit.
+    #[cfg(test)]
+    pub fn awake_per_100(&self) -> Option<i64> {
+        self.awake_per_100
+    }
+
+    /// Takes in the time since the last look. What counts is not for how long a sleep was but for how
+    /// long others had the CPU: of a short one, much is the kernel's work for this thread.
+    pub fn settle(&mut self, now_ns: i64) {
+        let Some(awake_per_100) = self.awake_per_100.filter(|_| !self.eased) else { return };
+        let cpu_ns = thread_cpu_ns();
+        let awake_ns = cpu_ns - self.cpu_ns;
+        let asleep_ns = now_ns - self.settled_ns - awake_ns;
+        self.debt_ns = (self.debt_ns + awake_ns - asleep_ns * awake_per_100 / 100).max(0);
+        (self.settled_ns, self.cpu_ns) = (now_ns, cpu_ns);
+    }
+
+    /// Whether one cannot be put off any longer.
+    pub fn are_due_at(&mut self, now_ns: i64) -> bool {
+        if self.awake_per_100.is_some() && self.debt_ns + now_ns - self.settled_ns >= DEBT_NS {
+            self.settle(now_ns);
+        }
+        self.debt_ns >= DEBT_NS
+    }
+
+    /// Whether it is time to use gaps.
+    pub fn are_welcome(&self) -> bool {
+        self.debt_ns > DEBT_NS / 2 && !self.eased
+    }
+
+    /// Whether the thread has been an ordinary one for long enough.
+    pub fn owes_nothing_at(&self, now_ns: i64) -> bool {
+        let awake_per_100 = self.awake_per_100.unwrap_or(0);
+        (now_ns - self.settled_ns) * awake_per_100 / 100 >= self.debt_ns
+    }
+
+    pub fn is_eased(&self) -> bool {
+        self.eased
+    }
+
+    /// Whether the thread may be an ordinary one: nobody else seems to want its CPU.
+    pub fn may_ease(&self, now_ns: i64) -> bool {
+        now_ns >= self.wary_until_ns && !self.is_crowded()
+    }
+
+    /// The thread has become an ordinary one.
+    pub fn begin_ease(&mut self) {
+        self.eased = true;
+    }
+
+    /// As an ordinary one it lost its CPU.
+    pub fn be_wary(&mut self, now_ns: i64) {
+        self.wary_until_ns = now_ns + self.wary_ns;
+        self.wary_ns = (self.wary_ns * 2).min(*WARY_NS.end());
+    }
+
+    /// The thread is in real time again.
+    pub fn end_ease(&mut self, now_ns: i64) {
+        let awake_per_100 = self.awake_per_100.unwrap_or(0);
+        self.debt_ns = (self.debt_ns - (now_ns - self.settled_ns) * awake_per_100 / 100).max(0);
+        (self.settled_ns, self.cpu_ns, self.eased) = (now_ns, thread_cpu_ns(), false);
+    }
+
+    /// Whether more threads want to run than there are CPUs: then an ordinary one would lose its own.
+    fn is_crowded(&self) -> bool {
+        let runnable = || -> Option<usize> {
+            let mut text = [0; 64];
+            let length = self.load.as_ref()?.read_at(&mut text, 0).ok()?;
+            runnable(std::str::from_utf8(text.get(..length)?).ok()?)
+        };
+        runnable().is_none_or(|runnable| runnable > self.cpus)
+    }
+}
+
+/// The number of threads that run or would, of proc_loadavg(5): `0.20 0.18 0.12 1/80 11206`.
+fn runnable(load: &str) -> Option<usize> {
+    load.split(' ').nth(3)?.split_once('/')?.0.parse().ok()
+}
+
+/// From what the kernel leaves to real time, less what is spared.
+fn awake_per_100() -> Option<i64> {
+    let read = |name: &str| -> Option<i64> {
+        fs::read_to_string(format!("/proc/sys/kernel/{name}")).ok()?.trim().parse().ok()
+    };
+    let share = match (read("sched_rt_runtime_us"), read("sched_rt_period_us")) {
+        (Some(-1), _) => return None,
+        (Some(runtime), Some(period)) if period > 0 => runtime * 100 / period - SPARE,
+        // The kernel's default is 95 %.
+        _ => 95 - SPARE,
+    };
+    let share = share.clamp(1, 99);
+    Some(share * 100 / (100 - share))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_would_run_is_read_of_this_machine() {
+        assert_eq!(runnable("0.20 0.18 0.12 3/80 11206\n"), Some(3));
+        let here = fs::read_to_string("/proc/loadavg").unwrap();
+        assert!(runnable(&here).unwrap() >= 1, "{here}");
+    }
+}

@@ -1,0 +1,51 @@
+"""Figures 16 to 19 of vem2006: delays in ms, rates in Mbit/s."""
+
+from __future__ import annotations
+
+# By frame size, then by the delay asked: least, mean, standard deviation.
+Delays = dict[str, dict[str, tuple[float, float, float]]]
+UNDER_LOAD: Delays = {
+    "64": {
+        "0": (0.250, 0.425, 0.065),
+        "100us": (0.418, 0.640, 0.092),
+        "1ms": (1.2, 1.5, 0.100),
+        "10ms": (9.8, 10.3, 0.183),
+        "100ms": (97.8, 99, 0.595),
+    },
+    "1450": {
+        "0": (0.360, 0.560, 0.070),
+        "100us": (0.520, 0.780, 0.085),
+        "1ms": (1.2, 1.5, 0.100),
+        "10ms": (10.0, 10.5, 0.201),
+        "100ms": (98.6, 99, 0.570),
+    },
+}
+AT_REST: Delays = {
+    "64": {
+        "0": (0.070, 0.080, 0.012),
+        "100us": (0.2, 0.260, 0.041),
+        "1ms": (1.057, 1.116, 0.042),
+        "10ms": (10.087, 10.170, 0.100),
+        "100ms": (100, 100.1, 0.220),
+    },
+    "1450": {
+        "0": (0.143, 0.155, 0.014),
+        "100us": (0.270, 0.330, 0.040),
+        "1ms": (1.126, 1.193, 0.050),
+        "10ms": (10.150, 10.220, 0.120),
+        "100ms": (100, 100.170, 0.320),
+    },
+}
+# By frame size, then by the rate asked.
+RATES: dict[str, dict[str, float]] = {
+    "64": {"1Mbit": 1.5, "10Mbit": 10.6, "100Mbit": 12.9},
+    "1450": {"1Mbit": 1.1, "10Mbit": 9.83, "100Mbit": 98},
+}
+# By the delay asked, then by the rate asked; frames of 1450 bytes.
+RATES_UNDER_DELAY: dict[str, dict[str, float]] = {
+    "100us": {"1Mbit": 1.1, "10Mbit": 10, "100Mbit": 98.5},
+    "1ms": {"1Mbit": 1.1, "10Mbit": 10, "100Mbit": 98.3},
+    "10ms": {"1Mbit": 1.1, "10Mbit": 10, "100Mbit": 98.4},
+    "100ms": {"1Mbit": 1.1, "10Mbit": 9.9, "100Mbit": 97},
+}
+DELAY_MS = {"0": 0.0, "100us": 0.1, "1ms": 1.0, "10ms": 10.0, "100ms": 100.0}
