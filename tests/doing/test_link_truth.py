@@ -110,7 +110,7 @@ def test_loss_and_duplicates_are_those_asked() -> None:
 
 def test_a_queue_at_a_rate_fills_and_its_rate_is_not_exceeded() -> None:
     load = LoadSpec.model_validate({"network": "send", "on": "a", "to": "b"})
-    spec = lab("netns", 1, delay="1ms", rate="10Mbit", queue=10)
+    spec = lab("netns", 1, delay="1ms", rate="10Mbit", queue=5)
     recording = trial(spec, load, count=300, interval="10ms", late="1s")
     link = links(recording)["a"]
     assert link.verdict.rate is not None
@@ -119,8 +119,8 @@ def test_a_queue_at_a_rate_fills_and_its_rate_is_not_exceeded() -> None:
     assert nothing_but_a_busy_machine(link)
     assert link.measured is not None
     assert link.measured.error is None, "behind a rate the delay varies by right"
-    # 10 full frames at 10 Mbit/s are 12 ms.
-    assert 6_000 < link.measured.p99 < 30_000
+    # 5 full frames at 10 Mbit/s are 6 ms.
+    assert 4_000 < link.measured.p99 < 30_000
 
 
 def test_a_timeline_begins_with_the_load_and_is_seen_in_the_record() -> None:
