@@ -1,14 +1,20 @@
 //! Xen domains on a machine that is a dom0: no process is theirs, so that none ends with the lab.
 
 use std::collections::BTreeSet;
-use std::fs;
-use std::io;
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Read};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// How the file is named that holds a domain's UUID; written before the domain is made.
 const MARK: &str = "domain";
 const XL: &str = "xl";
+/// How long who starts a domain may take to end, once it was killed.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How often it is looked whether it has.
+const LOOK: Duration = Duration::from_millis(10);
 
 /// Destroys the domains whose marks are in a run directory, once its lab's processes have ended.
 pub fn destroy(directory: &Path) -> io::Result<()> {
@@ -32,14 +38,32 @@ fn marked(directory: &Path) -> io::Result<BTreeSet<String>> {
     for entry in fs::read_dir(directory)? {
         let path = entry?.path();
         if path.extension().is_some_and(|extension| extension == MARK) {
-            let uuid = fs::read_to_string(path)?.trim().to_owned();
-            // Of a command killed before it had written it; it had made no domain either.
-            if !uuid.is_empty() {
-                uuids.insert(uuid);
+            let mut uuid = String::new();
+            once_released(&path)?.read_to_string(&mut uuid)?;
+            // Empty: of a command killed before it had written it; it had made no domain either.
+            if !uuid.trim().is_empty() {
+                uuids.insert(uuid.trim().to_owned());
             }
         }
     }
     Ok(uuids)
+}
+
+/// A mark that nobody holds the lock of any more: who does could still make its domain.
+fn once_released(mark: &Path) -> io::Result<File> {
+    let file = File::open(mark)?;
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::Error(error)) => return Err(error),
+            Err(TryLockError::WouldBlock) if Instant::now() < deadline => thread::sleep(LOOK),
+            Err(TryLockError::WouldBlock) => {
+                let what = format!("{} is still locked by who starts a domain", mark.display());
+                return Err(io::Error::new(io::ErrorKind::TimedOut, what));
+            }
+        }
+    }
 }
 
 /// The numbers of these domains in `xl vm-list`: a line for each, UUID, number, name. By UUID, since
@@ -53,7 +77,8 @@ fn ids(listed: &str, uuids: &BTreeSet<String>) -> Vec<String> {
 }
 
 fn call(words: &[&str]) -> io::Result<String> {
-    let done = Command::new(XL).args(words).stdin(Stdio::null()).output()?;
+    let done = Command::new(XL).args(words).stdin(Stdio::null()).output();
+    let done = done.map_err(|error| io::Error::new(error.kind(), format!("run {XL}: {error}")))?;
     if done.status.success() {
         return Ok(String::from_utf8_lossy(&done.stdout).into_owned());
     }
@@ -64,6 +89,29 @@ fn call(words: &[&str]) -> io::Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_mark_counts_once_its_lock_is_free() -> io::Result<()> {
+        let folder = std::env::temp_dir().join(format!("dl-domains-{}", std::process::id()));
+        fs::create_dir(&folder)?;
+        let mark = folder.join("dom.domain");
+        fs::write(&mark, "some-uuid\n")?;
+        fs::write(folder.join("other.sock"), "not-one\n")?;
+        let held = File::open(&mark)?;
+        held.try_lock()?;
+        let releasing = thread::spawn(move || {
+            thread::sleep(5 * LOOK);
+            let still_there = Instant::now();
+            drop(held);
+            still_there
+        });
+        let found = marked(&folder)?;
+        let (seen, released) = (Instant::now(), releasing.join().expect("it cannot panic"));
+        fs::remove_dir_all(&folder)?;
+        assert_eq!(found, BTreeSet::from(["some-uuid".to_owned()]));
+        assert!(seen >= released);
+        Ok(())
+    }
 
     #[test]
     fn only_marked_domains_are_found() {
