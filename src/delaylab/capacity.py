@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from delaylab.errors import DoesNotFit
-from delaylab.kinds import KINDS
+from delaylab.kinds import KINDS, Rights
 from delaylab.spec import LabSpec
 
 MEBIBYTE = 1 << 20
@@ -13,9 +13,9 @@ LEFT_FOR_OTHERS = 512 * MEBIBYTE
 """Bytes that stay free: a machine that swaps measures its disk."""
 
 
-def check(lab: LabSpec) -> None:
+def check(lab: LabSpec, rights: Rights) -> None:
     """Raise DoesNotFit if the lab's nodes need more memory than is available."""
-    needed = sum(KINDS[spec.kind].memory(spec) for spec in lab.nodes.values())
+    needed = sum(KINDS[spec.kind].here(rights).memory(spec) for spec in lab.nodes.values())
     available = available_bytes() - LEFT_FOR_OTHERS
     if needed > available:
         raise DoesNotFit(

@@ -153,7 +153,7 @@ def _build(
     rights = Rights.mine()
     plan = build(spec, KINDS, rights, name=name, accounting=accounting)
     given.check(spec)
-    capacity.check(spec)
+    capacity.check(spec, rights)
     plan, notes = readying.ready(plan, progress)
     record = {"spec": spec.model_dump(mode="json", by_alias=True), "created": time.time()}
     folder = hosts.prepare(name)

@@ -73,6 +73,42 @@ def test_links_with_conditions_are_built_as_reviewed() -> None:
     assert text == golden.read_text(), f"if the change is meant, write it to {golden}"
 
 
+ON_DOM0 = """
+lab: dom0
+hosts: {sut: {uplink: {rate: 100Mbit}}, target: {}}
+nodes:
+  pv: {kind: xen, host: sut, cpus: [1]}
+  pvh: {kind: xen, host: sut, guest: pvh, memory: 200MiB}
+  echo: {kind: netns, host: target}
+links:
+  - {join: [pv, pvh, echo], name: lan}
+  - {between: [pv, pvh], name: wan, delay: 5ms}
+"""
+
+
+def test_domains_beside_a_dom0_are_built_as_reviewed() -> None:
+    lab, made = planned(ON_DOM0, Rights(root=True, dom0=True))
+    probe = ProbeSpec.model_validate({"from": "pv", "to": "echo"})
+    path = way(made, lab, probe)
+    text = json.dumps({"plan": made.message(), "way": vars(path)}, indent=1, default=vars) + "\n"
+    golden = GOLDEN / "dom0.json"
+    assert text == golden.read_text(), f"if the change is meant, write it to {golden}"
+
+
+def test_a_domains_backend_is_its_vif_beside_a_dom0_also_behind_the_engine() -> None:
+    lab, made = planned(ON_DOM0, Rights(root=True, dom0=True))
+    path = way(made, lab, ProbeSpec.model_validate({"from": "pv", "to": "echo"}))
+    assert path.request[2:5] == ("sender.stack", "sender.vif", "sender.uplink")
+    assert path.taps[0].interface == "vif-pv"
+    between = ProbeSpec.model_validate({"from": "pv", "to": "pvh"})
+    lone, made = planned(ON_DOM0.replace("[pv, pvh, echo]", "[pv, echo]"), Rights(True, dom0=True))
+    taps = way(made, lone, between).taps
+    assert [(tap.interface, tap.point) for tap in taps[:2]] == [
+        ("vif-pv.1", "sender.vif"),
+        ("vif-pvh", "responder.vif"),
+    ]
+
+
 def test_a_link_on_one_host_has_two_ports_and_no_bridge() -> None:
     text = "lab: x\nnodes: {a: {}, b: {}}\nlinks: [{between: [a, b], name: w, delay: 1ms}]\n"
     lab, made = planned(text)

@@ -55,6 +55,7 @@ pub fn run(call: &Call) -> Result<u8, Failure> {
                 }
                 Kind::Message => {
                     if let Some(code) = ended_with(&frame.payload)? {
+                        drain(&stream, &mut unsent).map_err(failed)?;
                         return Ok(code);
                     }
                 }
@@ -81,6 +82,19 @@ fn wait(agent: &Line, stream: &OwnedFd, unsent: bool) -> io::Result<()> {
         on.push((stream.as_fd(), Want::Write));
     }
     poll::wait(&on, None).map(|_| ())
+}
+
+/// Writes what the command said last; to nobody, if the stream's other end has gone.
+fn drain(stream: &OwnedFd, unsent: &mut Vec<u8>) -> io::Result<()> {
+    while !unsent.is_empty() {
+        poll::wait(&[(stream.as_fd(), Want::Write)], None)?;
+        match pipe::write_some(stream.as_fd(), unsent) {
+            Ok(count) => drop(unsent.drain(..count.unwrap_or(0))),
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => break,
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }
 
 /// Carries what has come by the stream to the command.

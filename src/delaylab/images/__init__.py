@@ -46,6 +46,12 @@ IMAGES: dict[str, dict[str, tuple[str, str]]] = {
         "kernel": ("kernel-full", "vmlinuz"),
         "initrd": ("xen", "initrd"),
     },
+    "domain": {
+        "kernel": ("kernel-cloud", "vmlinuz"),
+        "initrd": ("cloud", "initrd"),
+        "start": ("domain", "start"),
+        "vif": ("domain", "vif"),
+    },
     "uml": {"linux": ("kernel-uml", "linux"), "initrd": ("uml", "initrd")},
 }
 WITH_AGENT = "with-agent"

@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
+from importlib import resources
 from pathlib import Path
 
 from delaylab import hosts
@@ -17,6 +18,7 @@ from delaylab.images.progress import Progress
 AGENT_NAME = "delaylab-agent"
 AGENT_PLACE = f"sbin/{AGENT_NAME}"
 DOMAIN_KERNEL, DOMAIN_INITRD = "lib/delaylab/domu-kernel", "lib/delaylab/domu-initrd"
+DOMAIN_SCRIPTS = ("start", "vif")
 Parts = Mapping[str, Path]
 
 
@@ -122,6 +124,18 @@ def _dom0(parts: Parts, out: Path, progress: Progress) -> None:
         inside.close()
 
 
+def _domain(parts: Parts, out: Path, progress: Progress) -> None:
+    """Write `start` and `vif`, for a machine that is a Xen dom0 itself."""
+    for name, text in zip(DOMAIN_SCRIPTS, _domain_scripts(), strict=True):
+        (out / name).write_text(text)
+        (out / name).chmod(0o755)
+
+
+def _domain_scripts() -> list[str]:
+    folder = resources.files("delaylab.images").joinpath("domain")
+    return [folder.joinpath(name).read_text() for name in DOMAIN_SCRIPTS]
+
+
 def _kernel(name: str, flavour: str) -> FromPackages:
     form = [2, flavour, modules.WANTED, modules.DRIVER_DOMAIN]
     return FromPackages(name, form, lambda: kernel.package(flavour), kernel.make)
@@ -164,5 +178,6 @@ RECIPES: dict[str, Recipe] = {
             ("tools", "kernel-full", "agent", "xen-tools", "kernel-cloud", "cloud"),
             _dom0,
         ),
+        Assembled("domain", [1, _domain_scripts()], (), _domain),
     )
 }

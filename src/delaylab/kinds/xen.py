@@ -1,13 +1,15 @@
-"""A Xen domain. Xen and its driver domain run in a virtual machine of their own, one for each host.
+"""A Xen domain. Where this machine is no dom0 (`delaylab.kinds.domain`), Xen and its driver domain
+run in a virtual machine of their own, one for each host.
 
 Where packets go: domain, driver domain (point `dom0`), the machine's TAP (`vif`), the host.
 """
 
 from __future__ import annotations
 
-from delaylab.kinds import guests
+from delaylab.kinds import domain, guests
+from delaylab.kinds.domain import BOOT_DEADLINE_MS
 from delaylab.kinds.qemu import PORT, PROGRAM
-from delaylab.plan.kind import Node
+from delaylab.plan.kind import Kind, Node, Rights
 from delaylab.plan.model import Agent, Guest, machine_agent
 
 DOM0_MIB = 400
@@ -16,7 +18,6 @@ DOM0_FOR_EACH_DOMAIN_MIB = 24
 HYPERVISOR_MIB = 80
 FOR_EACH_DOMAIN_MIB = 16
 EMULATOR_MIB = 300
-BOOT_DEADLINE_MS = 240_000
 MODULES = (
     *("virtio_pci", "virtio_net", "virtio_console", "xen_privcmd", "xenfs", "xen_evtchn"),
     *("xen_gntdev", "xen_gntalloc", "xen_netback", "bridge"),
@@ -33,6 +34,10 @@ class Xen(guests.Machine):
     # The machine around it is counted with each, since one may be alone.
     overhead_mib = DOM0_MIB + HYPERVISOR_MIB + EMULATOR_MIB
     deadline_ms = BOOT_DEADLINE_MS
+
+    def here(self, rights: Rights) -> Kind:
+        """No machine is needed around domains where Xen runs this one."""
+        return domain.KIND if rights.dom0 else self
 
     def command(self, node: Node) -> list[str]:
         """Its stream is the domain's console, by way of the driver domain."""

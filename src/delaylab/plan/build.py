@@ -51,6 +51,7 @@ def build(
     CPU time can be told apart by node (costs time in large labs; control groups need root).
     """
     name = name or lab.lab
+    kinds = {known: kind.here(rights) for known, kind in kinds.items()}
     for node, spec in lab.nodes.items():
         reason = kinds[spec.kind].can_run(rights, host_of(lab, node) == HERE)
         if reason:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from dataclasses import dataclass
+from pathlib import Path
 
 from delaylab.plan.model import Agent, Inner, Tap
 from delaylab.spec import NodeSpec
@@ -17,6 +18,8 @@ PACKAGES = {
 }
 """Programs that kinds need, and the Debian packages that have them."""
 TUN = "/dev/net/tun"
+CAPABILITIES = Path("/proc/xen/capabilities")
+"""What Xen lets this domain do: `control_d` in a dom0."""
 
 
 @dataclass(frozen=True)
@@ -25,6 +28,8 @@ class Rights:
 
     root: bool
     lacking: frozenset[str] = frozenset()
+    dom0: bool = False
+    """Xen runs this machine and lets this user make domains beside it."""
 
     @classmethod
     def mine(cls) -> Rights:
@@ -32,7 +37,8 @@ class Rights:
         lacking = {name for name in PACKAGES if shutil.which(name) is None}
         if not os.access(TUN, os.R_OK | os.W_OK):
             lacking.add(TUN)
-        return cls(os.geteuid() == 0, frozenset(lacking))
+        root = os.geteuid() == 0
+        return cls(root, frozenset(lacking), root and _is_dom0())
 
     def why_not(self, *needs: str) -> str | None:
         """None, or which of these programs and devices is missing and what to do."""
@@ -44,13 +50,21 @@ class Rights:
         return None
 
 
+def _is_dom0() -> bool:
+    try:
+        may = CAPABILITIES.read_text()
+    except OSError:
+        return False
+    return "control_d" in may and shutil.which("xl") is not None
+
+
 @dataclass(frozen=True)
 class Node:
     """A node as its kind gets to know it.
 
     `network`: the agent in whose network its host's stack is. `cards`: for virtual machines, its
-    cables; `inner`: those of a machine in a machine,
-    whose cards are then that one's. `lab`: the name of this running lab.
+    cables; `inner`: a Xen domain's, whose cards are those of the machine that it is in, if it is in
+    one. `lab`: the name of this running lab.
     """
 
     name: str
@@ -65,17 +79,24 @@ class Node:
 class Kind:
     """A technology that a node can be made of.
 
-    `own_stack`: the node has a network stack of its own, hence a virtual interface; else it lives
-    in its host's. `own_kernel`: that stack is in another kernel, with a clock of its own, and its
-    cable is a TAP. `nested`: it shares a machine, and the machine's TAP, with the others of its
-    host. `boot_s`: a guess at how long one takes to start, for estimates only.
+    `own_stack`: the node has a network stack of its own, hence a virtual interface; else it
+    lives in its host's. `own_kernel`: that stack is in another kernel, with a clock of its own,
+    and its cable is a TAP. `nested`: it shares a machine, and the machine's TAP, with the
+    others of its host. `backed`: its hypervisor makes the host's end of its cable, and puts it
+    into a bridge, only when it starts. `boot_s`: a guess at how long one takes to start, for
+    estimates only.
     """
 
     name: str
     own_stack = True
     own_kernel = False
     nested = False
+    backed = False
     boot_s = 0.0
+
+    def here(self, rights: Rights) -> Kind:
+        """The kind as it is on a machine with these rights."""
+        return self
 
     def can_run(self, rights: Rights, on_machine: bool) -> str | None:
         """None, or why not and what to do; `on_machine`: its host is this machine itself."""

@@ -97,7 +97,10 @@ class Tap:
 
 @dataclass(frozen=True)
 class Inner:
-    """The cable of a machine inside a machine, made there: `vif` on `bridge` in `machine`."""
+    """A Xen domain's cable, made as it starts: `vif` on `bridge` in the network of agent `machine`.
+
+    That is the machine that the domain is in, or on a machine that is a dom0 the domain's host.
+    """
 
     machine: str
     bridge: str

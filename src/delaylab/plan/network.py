@@ -120,8 +120,11 @@ class Network:
         """Whether a node has a kernel of its own: its cable ends in a TAP, which wants a bridge."""
         return self.kinds[self.lab.nodes[node].kind].own_kernel
 
+    def _is_backed(self, node: str) -> bool:
+        return self.kinds[self.lab.nodes[node].kind].backed
+
     def inner(self, node: str) -> tuple[Inner, ...]:
-        """The cables of a node that is a machine in a machine."""
+        """The cables of a node that is a Xen domain."""
         return tuple(i for i in self._inner if i.card.agent == node_agent(node))
 
     def cards(self, node: str) -> tuple[Tap, ...]:
@@ -192,11 +195,13 @@ class Network:
         members = [node for node in link.members if host_of(self.lab, node) == host]
         ports, devices = list[str](), dict[str, tuple[str, str]]()
         for node in members:
-            if self._has_cable(node):
+            if self._is_backed(node):
+                devices[node] = self._back(link, name, node, _short(f"br-{name}"))
+            elif self._has_cable(node):
                 vif, devices[node] = self._join(link, name, node, devices, name)
                 ports += [vif] if vif else []
         shared = uplink
-        if ports or not shared:
+        if ports or not shared or any(map(self._is_backed, members)):
             shared = self._add_bridge(agent, name, [*ports, uplink] if uplink else ports)
         in_stack = {node: (agent, shared) for node in members if node not in devices}
         return devices | in_stack
@@ -209,7 +214,11 @@ class Network:
         ports, devices = laid.ports.setdefault(host, {}), dict[str, tuple[str, str]]()
         for node in (node for node in link.members if host_of(self.lab, node) == host):
             # Domains of one machine meet in a bridge inside it, past the engine, if they share one.
-            vif, devices[node] = self._join(link, name, node, devices, f"{name}/{node}")
+            vif, devices[node] = (
+                self._back_by_bridge(link, name, node)
+                if self._is_backed(node)
+                else self._join(link, name, node, devices, f"{name}/{node}")
+            )
             laid.macs[node] = mac(self.name, *devices[node])
             if vif:
                 ports[vif] = [node]
@@ -268,6 +277,24 @@ class Network:
         self._inner.append(Inner(machine, self._shared[host, around], vif, card))
         return agent, device
 
+    def _back(self, link: LinkSpec, name: str, node: str, bridge: str) -> tuple[str, str]:
+        """The cable that a hypervisor makes to a bridge; its (agent, device) in the node."""
+        agent, host = node_agent(node), host_agent(host_of(self.lab, node))
+        device, vif = self._device(node, name), self._numbered(host, f"vif-{node}")
+        self._inner.append(Inner(host, bridge, vif, self._end(agent, device, link)))
+        return agent, device
+
+    def _back_by_bridge(self, link: LinkSpec, name: str, node: str) -> tuple[str, tuple[str, str]]:
+        """The same on a link with conditions: its engine wants a port before the node starts.
+
+        So the node has a bridge of its own, and from there a cable to the engine.
+        """
+        host = host_agent(host_of(self.lab, node))
+        near, port = self._numbered(host, f"to-{node}"), self._numbered(host, f"port-{node}")
+        self._cables.append(Veth((self._end(host, near, link), self._end(host, port, link))))
+        bridge = self._add_bridge(host, near, [near])
+        return port, self._back(link, name, node, bridge)
+
     def _add_bridge(self, agent: str, link: str, ports: list[str]) -> str:
         bridge = _short(f"br-{link}")
         self._bridges.append(Bridge(agent, bridge, mac(self.name, agent, bridge), tuple(ports)))
@@ -293,6 +320,9 @@ class Network:
             for end in ends:
                 if end.agent != self._machine or cable in self._exact:
                     yield Offloads(end.agent, end.name, enabled=False)
+        for inner in self._inner:
+            if self._slow and self._is_backed(inner.card.agent.removeprefix("node.")):
+                yield Offloads(inner.card.agent, inner.card.name, enabled=False)
 
 
 def _queue(agent: str, uplink: str, spec: UplinkSpec, mtu: int) -> Queue:

@@ -147,8 +147,9 @@ def _side(
     # On a link with conditions also a node in its host's own stack has a cable, to the engine.
     cable = place != host_agent(host) or carried is not None
     inner = _inner(plan, place, device)
-    around = (inner.machine, inner.bridge.replace("br", "eth")) if inner else (place, device)
-    vif = _peer(plan, *around) if cable else None
+    nested = inner if inner and inner.machine != host_agent(host) else None
+    around = (nested.machine, nested.bridge.replace("br", "eth")) if nested else (place, device)
+    vif = inner.vif if inner and not nested else _peer(plan, *around) if cable else None
     bridge = ports.get(vif) if vif else device
     uplink = None
     if crosses and carried:
@@ -157,12 +158,12 @@ def _side(
         uplinks = [port for port, master in ports.items() if port and master == bridge]
         uplink = next((name for name in uplinks if name.startswith("uplink")), device)
     in_bridge = vif if vif in ports or carried else None
-    dom0 = Tap(inner.machine, inner.vif, f"{role}.dom0") if inner else None
+    dom0 = Tap(nested.machine, nested.vif, f"{role}.dom0") if nested else None
     return _Side(role, node_agent(node), host, device, cable, in_bridge, uplink, dom0)
 
 
 def _inner(plan: Plan, agent: str, device: str) -> model.Inner | None:
-    """The cable of a machine in a machine; None for any other interface."""
+    """The cable of a Xen domain; None for any other interface."""
     for operation in plan.operations:
         if isinstance(operation, model.Inner):
             card = operation.card
@@ -174,7 +175,9 @@ def _inner(plan: Plan, agent: str, device: str) -> model.Inner | None:
 def _ports(plan: Plan, agent: str) -> dict[str | None, str]:
     """Bridge port -> bridge, in one host."""
     bridges = [op for op in plan.operations if isinstance(op, Bridge) and op.agent == agent]
-    return {port: bridge.name for bridge in bridges for port in bridge.ports}
+    backed = [op for op in plan.operations if isinstance(op, model.Inner) and op.machine == agent]
+    ports: dict[str | None, str] = {port: one.name for one in bridges for port in one.ports}
+    return ports | {inner.vif: inner.bridge for inner in backed}
 
 
 def _peer(plan: Plan, agent: str, device: str | None) -> str:

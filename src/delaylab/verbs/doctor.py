@@ -91,7 +91,7 @@ def _kind(one: trying.Tried, rights: Rights) -> Check:
     if one.rtt_us is not None:
         figures.append(f"its user sees an RTT of {one.rtt_us:.0f} µs at rest")
     detail = ", ".join(figures)
-    reason = KINDS[one.kind].can_run(rights, True)
+    reason = KINDS[one.kind].here(rights).can_run(rights, True)
     if reason:
         detail += f"; on this machine's own interfaces: no, {reason}"
     detail += "".join(f"; {note}" for note in one.notes)

@@ -46,7 +46,7 @@ class Tried:
 
 def kind(name: str, rights: Rights, progress: Progress, protocol: str = "icmp") -> Tried:
     """Bring one up, probe it, take it down."""
-    reason = KINDS[name].can_run(rights, False)
+    reason = KINDS[name].here(rights).can_run(rights, False)
     if reason:
         why, _, fix = reason.partition("; ")
         return Tried(name, False, why, fix)

@@ -6,12 +6,14 @@
 //! - [`member`]: an agent of the lab; holds a network namespace and serves a socket.
 //! - [`monitor`]: an agent whose node is a container or a virtual machine.
 //! - [`carrier`]: an agent that carries links with conditions.
+//! - [`domains`]: Xen's, which the kernel does not end with the lab's processes.
 //! - [`network`]: the plan's operations as netlink requests, one batch per namespace.
 
 mod batch;
 mod carrier;
 mod cgroups;
 mod console;
+mod domains;
 mod groups;
 mod init;
 mod keeper;

@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use delaylab_proto::Failure;
 use serde::Serialize;
 
+use super::domains;
+
 const LOCK: &str = "lock";
 /// How the name of a guest's folder ends.
 const GUEST: &str = ".guest";
@@ -117,8 +119,9 @@ impl RunDir {
         fs::remove_dir(&self.path)
     }
 
-    /// Removes all of the lab's but the lock.
+    /// Removes all of the lab's but the lock, and the domains that its files name.
     fn empty(&self) -> io::Result<()> {
+        domains::destroy(&self.path)?;
         for entry in fs::read_dir(&self.path)? {
             let entry = entry?;
             let (path, name) = (entry.path(), entry.file_name());

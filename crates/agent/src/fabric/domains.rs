@@ -1,0 +1,127 @@
+//! Xen domains on a machine that is a dom0: no process is theirs, so that none ends with the lab.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Read};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How the file is named that holds a domain's UUID; written before the domain is made.
+const MARK: &str = "domain";
+const XL: &str = "xl";
+/// How long who starts a domain may take to end, once it was killed.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How often it is looked whether it has.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// Destroys the domains whose marks are in a run directory, once its lab's processes have ended.
+pub fn destroy(directory: &Path) -> io::Result<()> {
+    let ours = marked(directory)?;
+    if ours.is_empty() {
+        return Ok(());
+    }
+    for id in ids(&call(&["vm-list"])?, &ours) {
+        if let Err(error) = call(&["destroy", &id])
+            // One that was about to end by itself is as good as destroyed.
+            && ids(&call(&["vm-list"])?, &ours).contains(&id)
+        {
+            return Err(error);
+        }
+    }
+    Ok(())
+}
+
+fn marked(directory: &Path) -> io::Result<BTreeSet<String>> {
+    let mut uuids = BTreeSet::new();
+    for entry in fs::read_dir(directory)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == MARK) {
+            let mut uuid = String::new();
+            once_released(&path)?.read_to_string(&mut uuid)?;
+            // Empty: of a command killed before it had written it; it had made no domain either.
+            if !uuid.trim().is_empty() {
+                uuids.insert(uuid.trim().to_owned());
+            }
+        }
+    }
+    Ok(uuids)
+}
+
+/// A mark that nobody holds the lock of any more: who does could still make its domain.
+fn once_released(mark: &Path) -> io::Result<File> {
+    let file = File::open(mark)?;
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::Error(error)) => return Err(error),
+            Err(TryLockError::WouldBlock) if Instant::now() < deadline => thread::sleep(LOOK),
+            Err(TryLockError::WouldBlock) => {
+                let what = format!("{} is still locked by who starts a domain", mark.display());
+                return Err(io::Error::new(io::ErrorKind::TimedOut, what));
+            }
+        }
+    }
+}
+
+/// The numbers of these domains in `xl vm-list`: a line for each, UUID, number, name. By UUID, since
+/// one whose making was cut short has no name yet.
+fn ids(listed: &str, uuids: &BTreeSet<String>) -> Vec<String> {
+    let lines = listed.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+    lines
+        .filter(|words| words.len() > 1 && uuids.contains(words[0]))
+        .map(|words| words[1].to_owned())
+        .collect()
+}
+
+fn call(words: &[&str]) -> io::Result<String> {
+    let done = Command::new(XL).args(words).stdin(Stdio::null()).output();
+    let done = done.map_err(|error| io::Error::new(error.kind(), format!("run {XL}: {error}")))?;
+    if done.status.success() {
+        return Ok(String::from_utf8_lossy(&done.stdout).into_owned());
+    }
+    let said = String::from_utf8_lossy(&done.stderr);
+    Err(io::Error::other(format!("{XL} {}: {}", words.join(" "), said.trim())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_counts_once_its_lock_is_free() -> io::Result<()> {
+        let folder = std::env::temp_dir().join(format!("dl-domains-{}", std::process::id()));
+        fs::create_dir(&folder)?;
+        let mark = folder.join("dom.domain");
+        fs::write(&mark, "some-uuid\n")?;
+        fs::write(folder.join("other.sock"), "not-one\n")?;
+        let held = File::open(&mark)?;
+        held.try_lock()?;
+        let releasing = thread::spawn(move || {
+            thread::sleep(5 * LOOK);
+            let still_there = Instant::now();
+            drop(held);
+            still_there
+        });
+        let found = marked(&folder)?;
+        let (seen, released) = (Instant::now(), releasing.join().expect("it cannot panic"));
+        fs::remove_dir_all(&folder)?;
+        assert_eq!(found, BTreeSet::from(["some-uuid".to_owned()]));
+        assert!(seen >= released);
+        Ok(())
+    }
+
+    #[test]
+    fn only_marked_domains_are_found() {
+        let listed = "UUID                                  ID    name\n\
+                      00000000-0000-0000-0000-000000000000  0    Domain-0\n\
+                      5a5e9b1c-0c39-4c1f-9d2a-0d6f5b7b2f10  4    delaylab.a.one\n\
+                      7b1c2d3e-0c39-4c1f-9d2a-0d6f5b7b2f10  5    somebody's\n\
+                      9c1c2d3e-0c39-4c1f-9d2a-0d6f5b7b2f10  6\n";
+        let ours = ["5a5e9b1c-0c39-4c1f-9d2a-0d6f5b7b2f10", "9c1c2d3e-0c39-4c1f-9d2a-0d6f5b7b2f10"];
+        assert_eq!(ids(listed, &ours.map(str::to_owned).into()), ["4", "6"]);
+        assert!(ids(listed, &BTreeSet::new()).is_empty());
+    }
+}

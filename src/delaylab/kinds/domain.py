@@ -1,0 +1,59 @@
+"""A Xen domain on a machine that is a dom0 itself: `xl` directly, no machine around it.
+
+Where packets go: domain, its backend's interface on the host (point `vif`), the host.
+"""
+
+from __future__ import annotations
+
+from delaylab.kinds import guests
+from delaylab.plan.kind import Node, Rights
+from delaylab.spec import NodeSpec
+
+BOOT_DEADLINE_MS = 240_000
+
+
+class Domain(guests.Machine):
+    """What `delaylab.kinds.xen` is where Xen runs this machine.
+
+    Its memory is the hypervisor's to give; counted here is what its backends take of this machine.
+    """
+
+    name = "xen"
+    backed = True
+    memory_mib = 160
+    overhead_mib = 24
+    deadline_ms = BOOT_DEADLINE_MS
+
+    def can_run(self, rights: Rights, on_machine: bool) -> str | None:
+        """Wherever there is one, domains can be made."""
+        return None
+
+    def command(self, node: Node) -> list[str]:
+        """A script with `xl`, and what it wants to know in its environment."""
+        spec = node.spec
+        known = {
+            "AGENT": "{image:agent/program}",
+            "KERNEL": "{image:domain/kernel}",
+            "INITRD": "{image:domain/initrd}",
+            "HOTPLUG": "{image:domain/vif}",
+            "MARK": "{lab}/" + f"{node.name}.domain",
+            "LAB": node.lab,
+            "NODE": node.name,
+            "TYPE": spec.guest or "pv",
+            "MEMORY": str(guests.mebibytes(spec, self.memory_mib)),
+            "VCPUS": str(spec.vcpus or 1),
+            "CPUS": ",".join(map(str, node.cpus or ())),
+            "CARDS": " ".join(
+                f"{cable.bridge},{cable.vif},{cable.card.mac},{cable.card.mtu}"
+                for cable in node.inner
+            ),
+        }
+        words = [f"{name}={value}" for name, value in known.items()]
+        return ["env", *words, "{image:domain/start}"]
+
+    def memory(self, spec: NodeSpec) -> int:
+        """Its backends'."""
+        return self.overhead_mib * guests.MEBIBYTE
+
+
+KIND = Domain()
