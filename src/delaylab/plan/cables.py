@@ -1,0 +1,148 @@
+"""Cables: from stack to stack, from a node to its host, from a host to the wire."""
+
+from __future__ import annotations
+
+from delaylab.errors import BadInput
+from delaylab.plan.ground import Device, Ground, short
+from delaylab.plan.model import (
+    WIRE,
+    Bridge,
+    Inner,
+    Queue,
+    Tap,
+    Veth,
+    host_agent,
+    machine_agent,
+    node_agent,
+)
+from delaylab.spec import LinkSpec, UplinkSpec, host_of
+
+ETHERNET_HEADER = 14
+
+
+class Cables:
+    """All that is laid, in order: `laid`, and what guests bring (`inner`), bridges, queues."""
+
+    def __init__(self, ground: Ground) -> None:
+        self._ground = ground
+        self.laid: list[Veth | Tap] = []
+        self.inner: list[Inner] = []
+        self.bridges: list[Bridge] = []
+        self.queues: list[Queue] = []
+        self._shared: dict[tuple[str, str], str] = {}
+
+    def between(self, link: LinkSpec, name: str, one: str, two: str) -> dict[str, Device]:
+        """A point-to-point link on one host: a cable from stack to stack."""
+        if self._ground.networks[one] == self._ground.networks[two]:
+            raise BadInput(f"link {name!r} joins {one!r} and {two!r}, which are one stack")
+        ends, devices = [], {}
+        for node, peer in ((one, two), (two, one)):
+            agent = self._ground.networks[node]
+            device = (
+                self._ground.device(node, name)
+                if self._ground.has_cable(node)
+                else self._ground.numbered(agent, f"vif-{peer}")
+            )
+            ends.append(self._ground.end(agent, device, link))
+            devices[node] = (agent, device)
+        self.laid.append(Veth((ends[0], ends[1])))
+        return devices
+
+    def join(
+        self,
+        link: LinkSpec,
+        name: str,
+        node: str,
+        devices: dict[str, Device],
+        around: str,
+    ) -> tuple[str | None, Device]:
+        """A node's cable to its host: the port there, if it is a new one, and (agent, device).
+
+        `devices`: those of the link's other nodes on this host; what is in one stack has one.
+        `around`: whose nested nodes share the cable of the machine that they are in.
+        """
+        network, host = self._ground.networks[node], host_of(self._ground.lab, node)
+        for other in devices.values():
+            if other[0] == network:
+                return None, other
+        if self._ground.kind(node).nested:
+            return self._around(host, link, around), self._inside(node, host, link, name, around)
+        agent = host_agent(host)
+        device, vif = self._ground.device(node, name), self._ground.numbered(agent, f"vif-{node}")
+        card, end = self._ground.end(network, device, link), self._ground.end(agent, vif, link)
+        self.laid.append(
+            Tap(end, card) if self._ground.kind(node).own_kernel else Veth((card, end))
+        )
+        return vif, (network, device)
+
+    def _around(self, host: str, link: LinkSpec, name: str) -> str | None:
+        """The TAP of the machine that a link's nested nodes on a host share; made for the first."""
+        if (host, name) in self._shared:
+            return None
+        machine, agent = machine_agent(host), host_agent(host)
+        device, vif = (
+            self._ground.numbered(machine, "eth", from_zero=True),
+            self._ground.numbered(agent, "vif-xen"),
+        )
+        self._shared[host, name] = f"br{device.removeprefix('eth')}"
+        self.laid.append(
+            Tap(self._ground.end(agent, vif, link), self._ground.end(machine, device, link))
+        )
+        return vif
+
+    def _inside(self, node: str, host: str, link: LinkSpec, name: str, around: str) -> Device:
+        """A nested node's cable to the bridge in the machine around it."""
+        machine, agent = machine_agent(host), node_agent(node)
+        device, vif = self._ground.device(node, name), self._ground.numbered(machine, f"vif-{node}")
+        card = self._ground.end(agent, device, link)
+        self.inner.append(Inner(machine, self._shared[host, around], vif, card))
+        return agent, device
+
+    def back(self, link: LinkSpec, name: str, node: str, bridge: str) -> Device:
+        """The cable that a hypervisor makes to a bridge; its (agent, device) in the node."""
+        agent, host = node_agent(node), self._ground.host(node)
+        device, vif = self._ground.device(node, name), self._ground.numbered(host, f"vif-{node}")
+        self.inner.append(Inner(host, bridge, vif, self._ground.end(agent, device, link)))
+        return agent, device
+
+    def back_by_bridge(self, link: LinkSpec, name: str, node: str) -> tuple[str, Device]:
+        """The same on a link with conditions: its engine wants a port before the node starts.
+
+        So the node has a bridge of its own, and from there a cable to the engine.
+        """
+        host = self._ground.host(node)
+        near, port = (
+            self._ground.numbered(host, f"to-{node}"),
+            self._ground.numbered(host, f"port-{node}"),
+        )
+        self.laid.append(
+            Veth((self._ground.end(host, near, link), self._ground.end(host, port, link)))
+        )
+        bridge = self.bridge(host, near, [near])
+        return port, self.back(link, name, node, bridge)
+
+    def bridge(self, agent: str, link: str, ports: list[str]) -> str:
+        """A bridge with these ports, named after a link; its name."""
+        bridge = short(f"br-{link}")
+        self.bridges.append(Bridge(agent, bridge, self._ground.mac(agent, bridge), tuple(ports)))
+        return bridge
+
+    def uplink(self, link: LinkSpec, host: str) -> tuple[str, str]:
+        """The cable from a host to the wire for one link: (name on the host, name in the wire)."""
+        agent = host_agent(host)
+        uplink, far = (
+            self._ground.numbered(agent, "uplink"),
+            self._ground.numbered(WIRE, f"to-{host}"),
+        )
+        self.laid.append(
+            Veth((self._ground.end(agent, uplink, link), self._ground.end(WIRE, far, link)))
+        )
+        spec = self._ground.lab.hosts[host].uplink
+        if spec:
+            self.queues.append(_queue(agent, uplink, spec, link.mtu))
+        return uplink, far
+
+
+def _queue(agent: str, uplink: str, spec: UplinkSpec, mtu: int) -> Queue:
+    limit = spec.queue * (mtu + ETHERNET_HEADER)
+    return Queue(agent, uplink, spec.rate.bps, spec.burst.bytes, limit)
