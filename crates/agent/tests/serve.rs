@@ -4,6 +4,7 @@ mod common;
 
 use common::{Process, exec};
 use serde_json::json;
+use std::process::Command;
 
 #[test]
 fn requests_are_served_in_turn_and_unknown_ones_refused() {
@@ -70,6 +71,15 @@ fn a_terminal_has_its_size_and_its_control_characters() {
     }
     assert_eq!(output, "40 132\r\nxterm\r\n");
     agent.client.stdin(b"\x03");
+    assert_eq!(agent.client.finish().end, json!({"done": {"killed": 2}}));
+    assert_eq!(agent.end(), Some(0));
+}
+
+#[test]
+fn signals_do_to_commands_what_they_usually_do() {
+    let script = "trap '' INT QUIT HUP; exec \"$0\" serve";
+    let mut agent = Process::spawn(Command::new("sh").args(["-c", script, common::AGENT]));
+    agent.client.send(&exec(&["sh", "-c", "kill -INT $$; echo survived"]));
     assert_eq!(agent.client.finish().end, json!({"done": {"killed": 2}}));
     assert_eq!(agent.end(), Some(0));
 }

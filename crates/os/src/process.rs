@@ -161,13 +161,18 @@ pub fn set_affinity(cpus: &[usize]) -> io::Result<()> {
 }
 
 /// Makes the command's process the leader of a session of its own that dies with this process;
-/// with `terminal`, its standard input becomes the session's controlling terminal.
+/// with `terminal`, its standard input becomes the session's controlling terminal. Signals do to it
+/// what they usually do: a shell in the background starts what it starts with SIGINT ignored.
 pub fn new_session(command: &mut Command, terminal: bool) {
     let parent = nix::unistd::getpid();
     let prepare = move || {
         die_with_parent()?;
         if nix::unistd::getppid() != parent {
             return Err(io::Error::from_raw_os_error(libc::ESRCH));
+        }
+        for signal in [Signal::SIGINT, Signal::SIGQUIT, Signal::SIGTERM, Signal::SIGHUP] {
+            // SAFETY: the default is no handler.
+            unsafe { nix::sys::signal::signal(signal, SigHandler::SigDfl) }?;
         }
         nix::unistd::setsid()?;
         // SAFETY: TIOCSCTTY takes an integer; descriptor 0 is open.
