@@ -23,6 +23,7 @@ mod message;
 mod monitor;
 mod network;
 mod plan;
+mod qmp;
 mod report;
 mod roster;
 mod rundir;

@@ -18,6 +18,7 @@ use delaylab_proto::{Failure, Frame, Kind, Reply, write_frame};
 use super::console;
 use super::member::{Lent, Member, listen_on};
 use super::plan::{Guest, Reach};
+use super::qmp::Qmp;
 use super::report::{Report, tell};
 use crate::init::container;
 use crate::mux::Mux;
@@ -111,7 +112,7 @@ impl Monitor<'_> {
                 Reply::Done(_) | Reply::Event(_) => {}
             }
         }
-        self.pin(&running).map_err(failed)?;
+        self.pin().map_err(failed)?;
         Ok(Held::Stream(mux, listener, running))
     }
 
@@ -212,18 +213,13 @@ impl Monitor<'_> {
             .replace("{cgroup}", &cgroup)
     }
 
-    /// Binds virtual CPUs, which are threads of the command, to CPUs.
-    fn pin(&self, running: &PidFd) -> io::Result<()> {
+    /// Binds virtual CPUs, which are threads of QEMU, to CPUs.
+    fn pin(&self) -> io::Result<()> {
         if self.guest.pin.is_empty() {
             return Ok(());
         }
-        for entry in fs::read_dir(format!("/proc/{}/task", running.pid()))? {
-            let task = entry?.path();
-            let name = fs::read_to_string(task.join("comm"))?;
-            let number = name.strip_prefix("CPU ").and_then(|rest| rest.split('/').next());
-            let cpu = number.and_then(|number| self.guest.pin.get(number.parse::<usize>().ok()?));
-            let thread = task.file_name().and_then(|name| name.to_str()?.parse().ok());
-            if let (Some(&cpu), Some(thread)) = (cpu, thread) {
+        for (number, thread) in Qmp::connect(&self.member.folder)?.cpu_threads()? {
+            if let Some(&cpu) = self.guest.pin.get(number) {
                 process::set_thread_affinity(thread, &[cpu])?;
             }
         }
@@ -259,7 +255,9 @@ impl Monitor<'_> {
         let left = self.deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
             let seconds = self.guest.deadline_ms / 1000;
-            return Err(self.failure(format!("its agent did not answer within {seconds} s")));
+            let state = Qmp::connect(&self.member.folder).and_then(|mut qmp| qmp.status());
+            let state = state.map_or(String::new(), |state| format!(" (QEMU: {state})"));
+            return Err(self.failure(format!("its agent did not answer within {seconds} s{state}")));
         }
         Ok(left)
     }

@@ -92,7 +92,7 @@ pub struct Guest {
     /// The request `setup` for the agent inside.
     #[serde(default)]
     pub setup: Option<Box<RawValue>>,
-    /// A CPU for each thread whose name begins with `CPU N/`, as QEMU names its virtual CPUs.
+    /// A CPU for each virtual CPU of a QEMU.
     #[serde(default)]
     pub pin: Vec<usize>,
 }
