@@ -99,13 +99,20 @@ def running_engine(folder: Path) -> Iterator[docker.DockerClient]:
     place = folder / "system" / "engine"
     place.mkdir(parents=True)
     client, process = engine.start(place, hide_cpu_groups=True)
-    os.environ["DOCKER_HOST"] = f"unix://{place}/docker.sock"
+    # A system's engine sees where labs are; this one has a /run of its own.
+    here = {"DOCKER_HOST": f"unix://{place}/docker.sock", "DELAYLAB_RUN": str(folder / "run")}
+    before = {name: os.environ.get(name) for name in here}
+    os.environ.update(here)
     try:
         tar = str(images.require("container")["tar"])
         client.api.import_image_from_file(tar, repository=IMAGE)
         yield client
     finally:
-        del os.environ["DOCKER_HOST"]
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
         client.close()
         process.terminate()
         process.wait()

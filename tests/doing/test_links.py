@@ -253,7 +253,7 @@ rate: {limit: 1Tbit, overhead: 65536B, minimum: 0}
 {rate: 1Mbit, queue: {bytes: 90kB, discipline: red, min: 30kB, max: 60kB, probability: 2%}}
 trace: {kind: rate, points: [[0, 0], [1000, 1000000]], period_ns: 2000}
 trace: {kind: delay, points: [[0, 5]]}
-trace: {kind: opportunities, at_ns: [0, 0, 7], period_ns: 7}
+trace: {kind: opportunities, at_ns: [0, 0, 70], period_ns: 70}
 """
 
 

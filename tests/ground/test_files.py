@@ -191,3 +191,16 @@ def test_a_study_changes_conditions_by_the_links_name(tmp_path: Path) -> None:
     assert long == {"delay_ns": 9_000_000}
     assert slow["trace"]["at_ns"] == [3_000_000]
     assert slow["delay_ns"] == 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("trace", "says"),
+    [
+        ({"kind": "opportunities", "at_ns": [0, 7], "period_ns": 7}, "between 1 bit/s and 1 Tbit"),
+        ({"kind": "rate", "points": [[0, 10**12 + 1]]}, "a rate of more than 1 Tbit/s"),
+        ({"kind": "delay", "points": [[0, 3601 * 10**9]]}, "a delay of more than an hour"),
+    ],
+)
+def test_a_trace_beyond_what_the_engine_takes(trace: dict[str, object], says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        TraceSpec.model_validate(trace)

@@ -14,6 +14,7 @@ from delaylab.spec.base import Spec
 from delaylab.units import Duration, Rate
 
 MILLISECOND = 1_000_000
+FASTEST_BPS, HOUR_NS = 10**12, 3600 * 10**9
 OPPORTUNITY_BYTES = 1504
 """What mahimahi lets pass at one opportunity: a packet of 1500 bytes, and 4 of its TUN device."""
 MOST_POINTS = 1_000_000
@@ -48,11 +49,13 @@ class TraceSpec(Spec):
     @model_validator(mode="after")
     def _in_order(self) -> Self:
         if self.kind == "opportunities":
-            _check_opportunities(self.at_ns, self.period_ns)
+            _check_opportunities(self.at_ns, self.period_ns, self.bytes)
         else:
             _check_points(self.points, self.period_ns)
             if self.kind == "rate":
                 _check_rates(self.points, self.period_ns)
+            elif any(delay_ns > HOUR_NS for _, delay_ns in self.points):
+                raise ValueError("the trace has a delay of more than an hour")
         return self
 
     @property
@@ -69,13 +72,15 @@ class TraceSpec(Spec):
         return {"kind": self.kind, **given, "period_ns": self.period_ns}
 
 
-def _check_opportunities(at_ns: list[int], period_ns: int | None) -> None:
+def _check_opportunities(at_ns: list[int], period_ns: int | None, size: int) -> None:
     if not at_ns:
         raise ValueError("the trace is empty")
     if any(later < earlier for earlier, later in pairwise(at_ns)):
         raise ValueError("the trace goes back in time")
     if period_ns is None or not 0 < period_ns <= LONGEST_NS or period_ns < at_ns[-1]:
         raise ValueError("opportunities repeat after their last, within 31 days: see `period_ns`")
+    if not 1 <= len(at_ns) * size * 8 * 10**9 // period_ns <= FASTEST_BPS:
+        raise ValueError("the trace's mean rate is not between 1 bit/s and 1 Tbit/s")
 
 
 def _check_points(points: list[tuple[int, int]], period_ns: int | None) -> None:
@@ -95,6 +100,8 @@ def _check_points(points: list[tuple[int, int]], period_ns: int | None) -> None:
 def _check_rates(points: list[tuple[int, int]], period_ns: int | None) -> None:
     if not (points[-1][1] or (period_ns and any(bps for _, bps in points))):
         raise ValueError("the trace ends at a rate of 0 for ever")
+    if any(bps > FASTEST_BPS for _, bps in points):
+        raise ValueError("the trace has a rate of more than 1 Tbit/s")
 
 
 def read_trace(path: Path, repeat: Duration | None = None) -> dict[str, Any]:
