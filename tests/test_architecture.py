@@ -14,6 +14,7 @@ ORDER = [
     "guests",
     "version",
     "linkrecord",
+    "raterecord",
     "units",
     "spoken",
     "spec",
@@ -46,7 +47,17 @@ ORDER = [
 ]
 MEANING = {"analysis", "report"}
 MEANING_MAY_USE = {
-    *("errors", "units", "spoken", "linkrecord", "dataset", "analysis", "report", "version"),
+    *(
+        "errors",
+        "units",
+        "spoken",
+        "linkrecord",
+        "raterecord",
+        "dataset",
+        "analysis",
+        "report",
+        "version",
+    ),
 }
 
 

@@ -24,6 +24,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from delaylab.errors import BadInput, DelaylabError
 from delaylab.linkrecord import Engine
+from delaylab.raterecord import Search
 
 FORMAT = 1
 
@@ -140,25 +141,6 @@ class Way(_Record):
     reply: list[str] = []
 
 
-class RateTry(_Record):
-    """One burst of a search for the highest rate that is held; times in ns."""
-
-    interval_ns: int
-    packets: int
-    lost: int
-    sent_in_ns: int
-    took_ns: int
-    held: bool
-
-
-class RateSearch(_Record):
-    """How a trial's rate was found: the shortest interval between packets that was held."""
-
-    asked_interval_ns: int
-    interval_ns: int
-    tries: list[RateTry]
-
-
 class TrialRecord(_Record):
     """`trial.json`: one lab, one load, one probe run."""
 
@@ -175,7 +157,7 @@ class TrialRecord(_Record):
     protocol: str | None = None
     size_bytes: int | None = None
     interval_ns: int | None = None
-    rate_search: RateSearch | None = None
+    rate_search: Search | None = None
     path: Way = Way()
     absent: dict[str, str] = {}
     clock: str | None = None

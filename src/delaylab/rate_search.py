@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from typing import Any
 
 import polars as pl
 
+from delaylab.raterecord import Search, Try
 from delaylab.units import Duration
 from delaylab.wireline import Result
 
@@ -23,31 +22,6 @@ IN_STEP = 1.05
 CLOSE_ENOUGH = 1.1
 """Between the shortest interval that was held and the longest that was not."""
 TRIES = 20
-
-
-@dataclass(frozen=True)
-class Try:
-    """One burst: how it was meant, and what came of it (times in ns, `took` to the last reply)."""
-
-    interval_ns: int
-    packets: int
-    lost: int
-    sent_in_ns: int
-    took_ns: int
-    held: bool
-
-
-@dataclass(frozen=True)
-class Search:
-    """The shortest interval that was held, and how it was found."""
-
-    asked_interval_ns: int
-    interval_ns: int
-    tries: tuple[Try, ...]
-
-    def record(self) -> dict[str, Any]:
-        """As a trial's record has it."""
-        return asdict(self)
 
 
 def search(asked: Duration, send: Callable[[int, Duration], Result]) -> Search:
@@ -69,7 +43,7 @@ def search(asked: Duration, send: Callable[[int, Duration], Result]) -> Search:
             shorter = interval
         interval = _next(shorter, longer, tried)
     found = longer if longer < math.inf else interval
-    return Search(asked.ns, round(found), tuple(tries))
+    return Search(asked_interval_ns=asked.ns, interval_ns=round(found), tries=tuple(tries))
 
 
 def _burst(interval: float, send: Callable[[int, Duration], Result]) -> list[Try]:
@@ -95,10 +69,17 @@ def judge(interval_ns: int, result: Result) -> Try:
     replies = result.table("stamps").filter(is_reply)["time_ns"].to_numpy()
     sent = packets["sent_ns"].drop_nulls().to_numpy()
     lost = int((packets["outcome"] != "replied").sum())
-    if len(sent) == 0 or len(replies) == 0:
-        return Try(interval_ns, len(packets), lost, 0, BURST_NS, held=False)
-    start = int(packets["intended_ns"][0])
-    sent_in, took = int(sent.max()) - start, int(replies.max()) - start
-    in_step = IN_STEP * interval_ns * len(packets) + 2 * max(int(replies.min()) - start, 0)
-    held = lost == 0 and sent_in <= in_step and took <= in_step
-    return Try(interval_ns, len(packets), lost, sent_in, took, held)
+    sent_in, took, held = 0, BURST_NS, False
+    if len(sent) and len(replies):
+        start = int(packets["intended_ns"][0])
+        sent_in, took = int(sent.max()) - start, int(replies.max()) - start
+        in_step = IN_STEP * interval_ns * len(packets) + 2 * max(int(replies.min()) - start, 0)
+        held = lost == 0 and sent_in <= in_step and took <= in_step
+    return Try(
+        interval_ns=interval_ns,
+        packets=len(packets),
+        lost=lost,
+        sent_in_ns=sent_in,
+        took_ns=took,
+        held=held,
+    )

@@ -84,7 +84,7 @@ def measure(
         "protocol": probe.protocol,
         "size_bytes": probe.size,
         "interval_ns": interval.ns,
-        "rate_search": found.record() if found else None,
+        "rate_search": found.model_dump() if found else None,
         "path": {"request": list(path.request), "reply": list(path.reply)},
         "absent": path.absent,
         "clock": sender.clock,

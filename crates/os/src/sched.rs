@@ -1,5 +1,6 @@
 //! How the kernel schedules the calling thread.
 
+use std::fs;
 use std::io;
 
 fn check(result: libc::c_int) -> io::Result<()> {
@@ -55,6 +56,20 @@ fn set_policy(policy: i32, priority: i32) -> io::Result<()> {
     let parameter = libc::sched_param { sched_priority: priority };
     // SAFETY: `parameter` lives through the call; 0 is the calling thread.
     check(unsafe { libc::sched_setscheduler(0, policy, &raw const parameter) })
+}
+
+/// How much of a CPU the kernel leaves to real time, in percent; `None` without a limit (sched(7),
+/// `sched_rt_runtime_us`). Where it does not say, the kernel's default.
+#[must_use]
+pub fn realtime_percent() -> Option<i64> {
+    let read = |name: &str| -> Option<i64> {
+        fs::read_to_string(format!("/proc/sys/kernel/{name}")).ok()?.trim().parse().ok()
+    };
+    match (read("sched_rt_runtime_us"), read("sched_rt_period_us")) {
+        (Some(-1), _) => None,
+        (Some(runtime), Some(period)) if period > 0 => Some(runtime * 100 / period),
+        _ => Some(95),
+    }
 }
 
 /// The process's memory kept from being paged out, until dropped.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -71,7 +70,7 @@ def carry(lab: LabSpec, host: str, engine: EngineSpec, laid: Iterable[LinkPorts]
     if not here:
         return None
     return Carried(
-        seed=_seed(lab.seed, host),
+        seed=lab.seed,
         realtime=engine.realtime,
         memory_bytes=engine.memory.bytes,
         links=tuple(_carried(link, host) for link in here),
@@ -109,9 +108,3 @@ def _timeline(timeline: list[ChangeSpec], host: str, links: list[LinkPorts]) -> 
             now[key] = merge(now[key], change)
             moments[given.at.ns].append(Change(*key, change))
     return (Moment(at_ns, tuple(made)) for at_ns, made in moments.items())
-
-
-def _seed(seed: int, host: str) -> int:
-    """One for each host: else the same positions on two hosts would draw the same numbers."""
-    digest = hashlib.blake2b(f"{seed}/{host}".encode(), digest_size=8).digest()
-    return int.from_bytes(digest) >> 1

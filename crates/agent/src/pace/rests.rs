@@ -1,10 +1,11 @@
 //! How much a thread in real time must rest, and how it has.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::ops::RangeInclusive;
 use std::os::unix::fs::FileExt;
 
 use delaylab_os::clock::{monotonic_ns, thread_cpu_ns};
+use delaylab_os::sched;
 
 /// What is left to others of the real time that the kernel allows, in percent. Of short rests
 /// they can use only a part, and the kernel sees to it that they have 5 % of a second (sched-deadline.rst, fair servers).
@@ -129,16 +130,7 @@ fn runnable(load: &str) -> Option<usize> {
 
 /// From what the kernel leaves to real time, less what is spared.
 fn awake_per_100() -> Option<i64> {
-    let read = |name: &str| -> Option<i64> {
-        fs::read_to_string(format!("/proc/sys/kernel/{name}")).ok()?.trim().parse().ok()
-    };
-    let share = match (read("sched_rt_runtime_us"), read("sched_rt_period_us")) {
-        (Some(-1), _) => return None,
-        (Some(runtime), Some(period)) if period > 0 => runtime * 100 / period - SPARE,
-        // The kernel's default is 95 %.
-        _ => 95 - SPARE,
-    };
-    let share = share.clamp(1, 99);
+    let share = (sched::realtime_percent()? - SPARE).clamp(1, 99);
     Some(share * 100 / (100 - share))
 }
 
@@ -149,7 +141,7 @@ mod tests {
     #[test]
     fn what_would_run_is_read_of_this_machine() {
         assert_eq!(runnable("0.20 0.18 0.12 3/80 11206\n"), Some(3));
-        let here = fs::read_to_string("/proc/loadavg").unwrap();
+        let here = std::fs::read_to_string("/proc/loadavg").unwrap();
         assert!(runnable(&here).unwrap() >= 1, "{here}");
     }
 }

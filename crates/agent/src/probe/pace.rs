@@ -1,6 +1,7 @@
 //! Waiting: asleep when there is time, awake when a packet is due or a reply is near.
 
 use delaylab_os::clock::realtime_ns;
+use delaylab_os::sched;
 use delaylab_proto::Failure;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
@@ -39,7 +40,7 @@ pub struct Pace {
 impl Pace {
     pub fn new(realtime: bool, now: i64) -> Self {
         Self {
-            rests: realtime && throttled(),
+            rests: realtime && sched::realtime_percent().is_some(),
             reply_until: 0,
             looked: now,
             margin: 100_000,
@@ -102,10 +103,4 @@ impl Pace {
         let margin = (self.margin - self.margin / 16).max(late + late / 4);
         self.margin = margin.clamp(*MARGIN_NS.start(), *MARGIN_NS.end());
     }
-}
-
-/// Whether the kernel limits real-time threads; if it does not say so, it does.
-fn throttled() -> bool {
-    let limit = std::fs::read_to_string("/proc/sys/kernel/sched_rt_runtime_us");
-    limit.map_or(true, |limit| limit.trim() != "-1")
 }
