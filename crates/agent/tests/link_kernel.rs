@@ -133,6 +133,30 @@ fn what_the_kernel_cannot_do_is_refused_before_anything_is_made() {
 }
 
 #[test]
+fn a_timeline_is_tried_beforehand_and_kept() {
+    let asked = json!({"rate": {"bps": 4_000_000}, "queue": {"packets": 100_000}});
+    let to = |set: Value| {
+        let change = json!({"link": "wan", "node": "n1", "set": set});
+        let mut links = kernel();
+        links["timeline"] = json!([{"at_ns": 1_000_000, "changes": [change]}]);
+        plan(&[under(asked.clone()), json!({})], &links)
+    };
+    let dir = common::fresh_dir();
+    let mut fabric = common::Process::start("fabric");
+    let refused = to(json!({"queue": {"bytes": 9000}}));
+    let end = fabric.client.call(&common::build("refused", &dir, &refused)).end;
+    assert_eq!(end["error"]["what"], "change link wan 1000000 ns on", "{end}");
+    assert_eq!(fabric.end(), Some(1));
+
+    let lab = Lab::up("kerneltime", &to(json!({"rate": {"bps": 8_000_000}})));
+    let asked = || lab.links()["directions"][0]["asked"]["rate"]["bps"].clone();
+    std::iter::repeat_with(asked).find(|bps| *bps == 8_000_000).unwrap();
+    lab.ping("n1", "10.9.0.2", 3, &[]);
+    assert!((7.92e6..8.08e6).contains(&carried_bps(&lab, 2000, 1514)));
+    lab.down();
+}
+
+#[test]
 fn an_ordinary_user_has_links_in_the_kernel_too() {
     let home = common::fresh_dir();
     fs::create_dir(&home).unwrap();

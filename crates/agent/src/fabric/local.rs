@@ -25,6 +25,8 @@ pub struct Local<'a> {
     pub bridges: Vec<&'a Bridge>,
     pub taps: Vec<&'a End>,
     pub settings: Vec<&'a Operation>,
+    /// Whether links will have bridges here that the plan does not name.
+    pub bridged: bool,
     /// Interfaces whose frames a link engine takes: the kernel is to answer none of them.
     pub ports: Vec<&'a str>,
 }

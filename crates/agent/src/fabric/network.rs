@@ -68,9 +68,11 @@ impl<'a> Network<'a> {
             links.check()?;
             if links.engine == Carrier::Kernel {
                 link::kernel::check(links)?;
-                if network.space(&agent.name)? == Space::Machine {
+                let space = network.space(&agent.name)?;
+                if space == Space::Machine {
                     return Err(outlives("bridge~0"));
                 }
+                network.local(space).bridged = true;
             }
             for port in links.ports() {
                 let space = network.made(&agent.name, port)?;
@@ -135,9 +137,10 @@ impl<'a> Network<'a> {
         self.locals.get_mut(&space).expect("every space is an agent's")
     }
 
-    /// Whether the plan makes a bridge there.
+    /// Whether there will be a bridge there.
     pub fn has_bridges(&self, space: Space) -> bool {
-        self.locals.get(&space).is_some_and(|local| !local.bridges.is_empty())
+        let has = |local: &Local| local.bridged || !local.bridges.is_empty();
+        self.locals.get(&space).is_some_and(has)
     }
 
     fn space(&self, agent: &str) -> Result<Space, Failure> {

@@ -46,10 +46,18 @@ pub fn tell() -> Result<(), Failure> {
 pub fn check(links: &Links) -> Result<(), Failure> {
     let can = probe()?;
     let mut asked = Asked::new(links)?;
-    wants(links, &asked, &can)?;
+    let mut before = wants(links, &asked, &can)?;
     for moment in &links.timeline {
         asked.change(&moment.changes)?;
-        wants(links, &asked, &can)?;
+        let after = wants(links, &asked, &can)?;
+        for (number, after) in after.into_iter().enumerate() {
+            let after = after.keeping(&before[number]);
+            qdisc::steps(&qdisc::of(&before[number]), &qdisc::of(&after)).map_err(|why| {
+                let link = &asked.directions()[number].link;
+                Failure::new(format!("change link {link} {} ns on", moment.at_ns), why)
+            })?;
+            before[number] = after;
+        }
     }
     Ok(())
 }
