@@ -22,6 +22,7 @@ mod serve;
 mod session;
 mod table;
 mod tap;
+mod tbf;
 mod watch;
 
 use std::path::PathBuf;

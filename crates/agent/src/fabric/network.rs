@@ -63,6 +63,9 @@ impl<'a> Network<'a> {
                 return Err(Failure::new(what, "one with a guest carries no links"));
             }
             links.check()?;
+            for card in links.members().filter_map(|(_, member)| member.card.as_ref()) {
+                network.made(&card.r#in, &card.on)?;
+            }
             for port in links.ports() {
                 let space = network.made(&agent.name, port)?;
                 network.local(space).ports.push(port);

@@ -3,6 +3,7 @@
 //! - [`supervisor`]: answers sessions; starts the engine, and takes the ports down when it has ended.
 //! - [`engine`]: the engine's process; takes orders and keeps the timeline beside the loop.
 //! - [`forward`]: the loop; [`intake`], [`direction`], [`wire`], [`pool`], [`due`], [`outbox`] are its parts.
+//! - [`gates`]: senders that are held at their own interfaces, each by a [`gate`].
 //! - `crate::pace`: when the loop sleeps, when it spins.
 
 mod asked;
@@ -12,6 +13,8 @@ mod direction;
 mod due;
 mod engine;
 mod forward;
+mod gate;
+mod gates;
 mod intake;
 mod laid;
 mod orders;
@@ -30,8 +33,9 @@ use delaylab_os::links;
 use delaylab_proto::{Failure, Frame, Kind, Reply, read_frame, write_frame};
 use serde_json::Value;
 
+pub use gates::Agents;
 pub use plan::Links;
-pub use supervisor::Supervisor;
+pub use supervisor::{Supervisor, Work};
 
 use crate::session::Session;
 
