@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -97,7 +97,7 @@ def measure(
         ],
         "loads": [achieved.record() for achieved in load.achieved],
         "taps": tap_records,
-        "link": path.link,
+        "hops": [asdict(hop) for hop in path.hops],
         "links": links,
         "responder_icmp": {name: icmp_after[name] - icmp_before[name] for name in icmp_after},
     }
