@@ -17,3 +17,4 @@ compile() {
 
 compile tcx match.h
 compile drop
+compile share

@@ -2,7 +2,7 @@
 //!
 //! - [`supervisor`]: answers sessions; starts the engine, and takes the ports down when it has ended.
 //! - [`engine`]: the engine's process; takes orders and keeps the timeline beside the loop.
-//! - [`forward`]: the loop; [`direction`], [`wire`], [`pool`], [`due`], [`outbox`] are its parts.
+//! - [`forward`]: the loop; [`intake`], [`direction`], [`wire`], [`pool`], [`due`], [`outbox`] are its parts.
 //! - `crate::pace`: when the loop sleeps, when it spins.
 
 mod asked;
@@ -12,6 +12,7 @@ mod direction;
 mod due;
 mod engine;
 mod forward;
+mod intake;
 mod laid;
 mod orders;
 mod outbox;
