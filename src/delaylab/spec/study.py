@@ -8,7 +8,7 @@ from pydantic import Field, StringConstraints, model_validator
 
 from delaylab.spec.base import Name, Spec
 from delaylab.spec.lab import IpVersion, LabSpec
-from delaylab.units import Duration
+from delaylab.units import Duration, Multiple, Share
 
 Protocol = Literal["icmp", "udp"]
 Direction = Literal["both-ways", "send", "receive"]
@@ -29,8 +29,16 @@ class LoadSpec(Spec):
     disk: int | None = Field(None, gt=0, description="workers that write and unlink a file")
     memory: int | None = Field(None, gt=0, description="workers that map and unmap memory")
     network: Direction | None = Field(None, description="bulk TCP flows, as seen from `on`")
-    frames: Annotated[float, Field(gt=0, le=20e6)] | Literal["max"] | None = Field(
-        None, description="UDP frames a second, one way, that nobody answers; or max"
+    frames: Annotated[float, Field(gt=0, le=20e6)] | Literal["max", "held"] | None = Field(
+        None,
+        description="UDP frames a second, one way, that nobody answers; max: as fast as can be; "
+        "held: the highest rate that arrives, found before the load",
+    )
+    lost: Share = Field(
+        Share(500_000), description="of `frames: held`: a rate is held if no more than this is lost"
+    )
+    at: Multiple = Field(
+        Multiple(Share.WHOLE), description="of `frames: held`: so much of that rate is sent"
     )
     size: int = Field(
         64,
@@ -48,6 +56,10 @@ class LoadSpec(Spec):
             raise ValueError(f"a load is exactly one of {', '.join(LOADS)}")
         if (given[0] in ON_THE_NETWORK) != (self.to is not None):
             raise ValueError("a load of network or frames needs `to`, and no other has it")
+        if self.frames != "held" and self.model_fields_set & {"lost", "at"}:
+            raise ValueError("only a load of `frames: held` has `lost` and `at`")
+        if self.at.value == 0:
+            raise ValueError("`at` is more than 0%")
         return self
 
     @property
