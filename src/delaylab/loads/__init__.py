@@ -47,7 +47,8 @@ def running(lab: Lab, loads: tuple[LoadSpec, ...], probed: str | None = None) ->
     Rates that are to be searched for are found before, one by one, while nothing else is at work.
     `probed`: the link by which a probe's packets arrive, which are not counted as a load's.
     """
-    state = Running({load: find_rate(lab, load) for load in loads if load.frames == "held"}, probed)
+    rates = [(load, find_rate(lab, load)) for load in loads if load.frames == "held"]
+    state = Running(rates, probed)
     with ExitStack() as stack:
         starts = [KINDS.get(load.what, stressor)(lab, load, state) for load in loads]
         # Side by side: in an emulated machine each takes seconds.

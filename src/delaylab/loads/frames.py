@@ -47,7 +47,7 @@ def find_rate(lab: Lab, load: LoadSpec) -> HeldRate:
 def frames(lab: Lab, load: LoadSpec, state: Running) -> Iterator[None]:
     """Frames for the length of a block."""
     flows: list[Stream] = streams(lab, load)
-    found = state.rates.get(load)
+    found = state.rate_of(load)
     sink, generator = Sink(lab, str(load.to), flows), Generator(lab, load, flows)
     before = sink.read()
     generator.begin(_rate(load, found))

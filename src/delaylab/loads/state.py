@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,7 +45,11 @@ class Running:
     `rates`: those that were found by search. `probed`: the link by which a probe's packets arrive.
     """
 
-    def __init__(self, rates: Mapping[LoadSpec, HeldRate], probed: str | None) -> None:
+    def __init__(self, rates: Sequence[tuple[LoadSpec, HeldRate]], probed: str | None) -> None:
         self.rates, self.probed = rates, probed
         self.sessions: list[Session] = []
         self.achieved: list[Achieved] = []
+
+    def rate_of(self, load: LoadSpec) -> HeldRate | None:
+        """The rate that was found for a load, if it was searched for."""
+        return next((rate for each, rate in self.rates if each is load), None)
