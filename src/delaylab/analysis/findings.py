@@ -10,6 +10,7 @@ from delaylab.analysis import (
     dantas2015,
     oliveira2022,
     vem2006,
+    vem2006_isolation,
     vem2006_latency,
     vem2006_routers,
     whiteaker2011,
@@ -30,6 +31,7 @@ CLAIMS: dict[str, Claim] = {
     **vem2006.CLAIMS,
     **vem2006_routers.CLAIMS,
     **vem2006_latency.CLAIMS,
+    **vem2006_isolation.CLAIMS,
 }
 
 

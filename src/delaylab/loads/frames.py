@@ -50,7 +50,8 @@ def frames(lab: Lab, load: LoadSpec, state: Running) -> Iterator[None]:
     found = state.rate_of(load)
     sink, generator = Sink(lab, str(load.to), flows), Generator(lab, load, flows)
     before = sink.read()
-    generator.begin(_rate(load, found))
+    rate = _rate(load, found)
+    generator.begin(rate)
     state.sessions.append(generator.session)
     yield
     state.sessions.remove(generator.session)
@@ -67,6 +68,8 @@ def frames(lab: Lab, load: LoadSpec, state: Running) -> Iterator[None]:
         "received_per_s": received / sent.seconds,
         "slip_p99_us": sent.slip_p99_us,
     }
+    if rate is not None:
+        achieved["asked_per_s"] = rate
     state.achieved.append(Achieved(load, achieved, arrived, found))
 
 
