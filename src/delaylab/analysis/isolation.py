@@ -22,6 +22,8 @@ SHAPED_MS = {"out-1ms": 1, "out-5ms": 5, "out-10ms": 10, "out-50ms": 50, "out-10
 """The links that are shaped in half of the trials, and their delays."""
 RATE_BPS = 100e6
 HOG = "out-hog"
+Where = tuple[str, str]
+"""A kind of router and a frame size, as the levels have them."""
 NOTHING, HALF = "none", "half"
 QUIET, BUSY = "forwarding", "hog"
 FRAMING = 20
@@ -42,11 +44,12 @@ class Block:
         return float(np.mean(others))
 
 
-def blocks(groups: list[Group], size: str, shaping: str, load: str) -> dict[int, Block]:
+def blocks(groups: list[Group], where: Where, shaping: str, load: str) -> dict[int, Block]:
     """Return the trials of one combination of levels, by their block."""
+    kind, size = where
     return {
         trial.repeat: found
-        for group in pick(groups, size=size, shaping=shaping, load=load)
+        for group in pick(groups, kind=kind, size=size, shaping=shaping, load=load)
         for trial in group.trials
         if (found := _block(trial)) is not None
     }
@@ -73,25 +76,28 @@ def _asked(load: Load, seconds: float) -> float:
     return load.achieved["asked_per_s"] * seconds / len(load.flows)
 
 
-def sizes(groups: list[Group]) -> list[str]:
-    """Return the frame sizes of an isolation study; none for any other."""
-    return list(dict.fromkeys(g.factors["size"] for g in groups if "shaping" in g.factors))
+def settings(groups: list[Group]) -> list[Where]:
+    """Return the kinds and sizes of an isolation study; none for any other."""
+    of_it = [
+        group.factors for group in groups if {"shaping", "kind", "size"} <= group.factors.keys()
+    ]
+    return list(dict.fromkeys((levels["kind"], levels["size"]) for levels in of_it))
 
 
-def unshaped_rates(groups: list[Group], size: str) -> Effect | None:
+def unshaped_rates(groups: list[Group], where: Where) -> Effect | None:
     """Return by how much shaping others changes what unshaped flows receive; None: too few."""
-    before = blocks(groups, size, NOTHING, QUIET)
-    after = blocks(groups, size, HALF, QUIET)
+    before = blocks(groups, where, NOTHING, QUIET)
+    after = blocks(groups, where, HALF, QUIET)
     return _paired(before, after, lambda a, b: b.unshaped(b.per_s) / a.unshaped(a.per_s) - 1)
 
 
-def hog_takes(groups: list[Group], size: str, shaping: str) -> Effect | None:
+def hog_takes(groups: list[Group], where: Where, shaping: str) -> Effect | None:
     """Return by how much a hog changes the share that arrives of what unshaped flows send.
 
     Of what was asked in the same trial: its rate was found while the hog was not at work.
     """
-    before = blocks(groups, size, shaping, QUIET)
-    after = blocks(groups, size, shaping, BUSY)
+    before = blocks(groups, where, shaping, QUIET)
+    after = blocks(groups, where, shaping, BUSY)
     return _paired(before, after, lambda a, b: b.unshaped(b.share) - a.unshaped(a.share))
 
 

@@ -13,8 +13,8 @@ from delaylab.analysis.isolation import (
     HALF,
     NOTHING,
     hog_takes,
+    settings,
     shaped,
-    sizes,
     unshaped_rates,
 )
 
@@ -43,15 +43,18 @@ def shaped_as_asked(groups: list[Group]) -> Result:
 
 def unshaped_keep(groups: list[Group]) -> Result:
     """Test whether flows that are not shaped receive what they do where none is."""
-    effects = {f"{size} bytes": unshaped_rates(groups, size) for size in sizes(groups)}
+    effects = {
+        f"{kind}, {size} bytes": unshaped_rates(groups, (kind, size))
+        for kind, size in settings(groups)
+    }
     return _nothing_lost(effects, "shaping half of the flows")
 
 
 def hog_harmless(groups: list[Group]) -> Result:
     """Test whether a node that burns CPU takes nothing from the others' flows."""
     effects = {
-        f"{size} bytes, shaped: {shaping}": hog_takes(groups, size, shaping)
-        for size in sizes(groups)
+        f"{kind}, {size} bytes, shaped: {shaping}": hog_takes(groups, (kind, size), shaping)
+        for kind, size in settings(groups)
         for shaping in (NOTHING, HALF)
     }
     return _nothing_lost(effects, "the hog")

@@ -23,6 +23,7 @@ from delaylab.spec.lab import (
     UplinkSpec,
 )
 from delaylab.spec.merge import merge
+from delaylab.spec.scale import repeats
 from delaylab.spec.source import Document, Location, parse, read, validate
 from delaylab.spec.study import CHECK_SEQUENCE, LoadSpec, ProbeSpec, StudySpec
 
@@ -58,6 +59,7 @@ __all__ = [
     "members_meant",
     "merge",
     "parse",
+    "repeats",
     "study_from",
     "validate",
     "why_not",

@@ -111,7 +111,8 @@ class StudySpec(Spec):
     scales: dict[Name, Change] = Field(
         default_factory=dict,
         description="scale -> changes such as probe.count: 200, factors.FACTOR.LEVEL: the level "
-        "said anew, design: blocks {factor: [levels]} to run instead of every combination",
+        "said anew, repeat: N, design: blocks {factor: [levels]} to run instead of every "
+        "combination",
     )
     repeat: int = Field(1, gt=0, description="trials of each combination, one per block")
     seed: int = 1
