@@ -109,7 +109,7 @@ def _fair(groups: list[Group], enough: float, what: str, *, overloaded: bool) ->
         f"{worst}, Jain's index {effect.value:.4f}, routers lost {min(shares):.2%} to "
         f"{max(shares):.2%}"
     )
-    return Result(effect.interval[0] >= enough, why, effect)
+    return Result(effect.interval[0] >= enough, why, effect, "index")
 
 
 def engine_costs_little(groups: list[Group]) -> Result:
