@@ -147,7 +147,7 @@ def _order(group: Group) -> tuple[bool, str, int, str, int]:
 
 def _through(group: Group) -> str:
     """The one-way delay through the first router on the way there, if both its ends were seen."""
-    ends = ("hop1.in", "hop1.out")
+    ends = ("hop1.near", "hop1.far")
     found = [p for p in group.segments if (p.start, p.end) == ends and p.leg == "request"]
     return words.quantile(found[0].delay.median) if found else "–"
 
