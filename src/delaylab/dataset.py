@@ -146,6 +146,16 @@ class Way(_Record):
     reply: list[str] = []
 
 
+class Hop(_Record):
+    """A link on the way from node `start` to node `end`, and the points before and behind it."""
+
+    link: str
+    start: str
+    end: str
+    near: str = "sender.vif"
+    far: str = "responder.vif"
+
+
 class TrialRecord(_Record):
     """`trial.json`: one lab, one load, one probe run."""
 
@@ -172,7 +182,15 @@ class TrialRecord(_Record):
     responder_icmp: dict[str, int] = {}
     clock_readings: list[ClockReading] = []
     link: str | None = None
+    hops: list[Hop] = []
     links: list[Engine] = []
+
+    @property
+    def crossed(self) -> list[Hop]:
+        """The links on a request's way. Before there were routers a trial had one, `link`."""
+        if self.hops or not (self.link and self.sender and self.responder):
+            return self.hops
+        return [Hop(link=self.link, start=self.sender.node, end=self.responder.node)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -134,7 +134,7 @@ def test_the_effect_is_what_was_taken() -> None:
 
 
 def test_every_flow_is_in_the_tables() -> None:
-    tables = {table.title: table for table in shown.tables(groups(World()))}
+    tables = {table.title: table for table in shown.tables(groups(World(noise=0)))}
     received = tables["Isolation: what flows receive"]
     assert len(received.rows) == 2 * (2 + len(SHAPED_MS))
     large = next(row for row in received.rows if row[1:3] == ["1450", "shaped, 5 ms"])

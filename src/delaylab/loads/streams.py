@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from delaylab.lab import Lab
-from delaylab.loads.meter import address_of, shared_link
+from delaylab.loads.meter import address_of
 from delaylab.loads.programs import STOP_DEADLINE_S
+from delaylab.plan import Interface, Path, path
 from delaylab.raterecord import Flow
 from delaylab.spec import LoadSpec, asked
 
@@ -42,19 +43,25 @@ class Stream:
 def streams(lab: Lab, load: LoadSpec) -> list[Stream]:
     """The flows of a load of frames, in the order in which they take turns."""
     assert load.to is not None
-    link = shared_link(lab, load)
-    near, far = (
-        next(i for i in lab.plan.interfaces[node] if i.link == link) for node in (load.on, load.to)
+    arrivals: list[str | None] = [*load.over] if load.over else [None]
+    return [_stream(lab, path(lab.plan, lab.spec, load.on, load.to, over)) for over in arrivals]
+
+
+def _stream(lab: Lab, way: Path) -> Stream:
+    """The frames of one way: addressed to the first router's card."""
+    near, far = (_card(lab, node, way.links[0]) for node in way.nodes[:2])
+    return Stream(
+        link=way.links[-1],
+        interface=near.name,
+        to_mac=lab.plan.mac(far.agent, far.name),
+        source=address_of(lab, way.nodes[0], way.links[0]),
+        target=address_of(lab, way.nodes[-1], way.links[-1]),
+        limited=limited(lab, zip(way.links, way.nodes, strict=False)),
     )
-    stream = Stream(
-        link,
-        near.name,
-        lab.plan.mac(far.agent, far.name),
-        address_of(lab, load.on, link),
-        address_of(lab, load.to, link),
-        limited(lab, [(link, load.on)]),
-    )
-    return [stream]
+
+
+def _card(lab: Lab, node: str, link: str) -> Interface:
+    return next(i for i in lab.plan.interfaces[node] if i.link == link)
 
 
 def limited(lab: Lab, hops: Iterable[tuple[str, str]]) -> bool:

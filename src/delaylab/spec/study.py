@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, StringConstraints, model_validator
+from pydantic import BeforeValidator, Field, StringConstraints, model_validator
 
 from delaylab.spec.base import Name, Spec
 from delaylab.spec.lab import IpVersion, LabSpec
@@ -19,6 +19,10 @@ LOADS = (*STRESSORS, *ON_THE_NETWORK)
 CHECK_SEQUENCE = 4
 """Bytes behind every frame that no program gets to see; sizes in RFC 2544 count them."""
 SMALLEST_FRAME, LARGEST_FRAME = 64, 9018
+
+
+def _listed(given: object) -> object:
+    return [given] if isinstance(given, str) else given
 
 
 class LoadSpec(Spec):
@@ -48,6 +52,9 @@ class LoadSpec(Spec):
     )
     on: Name
     to: Name | None = Field(None, description="the other end of a load on the network")
+    over: Annotated[list[Name], BeforeValidator(_listed)] | None = Field(
+        None, description="the link by which frames reach `to`; of several, each in turn"
+    )
 
     @model_validator(mode="after")
     def _one_load(self) -> LoadSpec:
@@ -56,6 +63,8 @@ class LoadSpec(Spec):
             raise ValueError(f"a load is exactly one of {', '.join(LOADS)}")
         if (given[0] in ON_THE_NETWORK) != (self.to is not None):
             raise ValueError("a load of network or frames needs `to`, and no other has it")
+        if self.over is not None and self.frames is None:
+            raise ValueError("only a load of frames has `over`")
         if self.frames != "held" and self.model_fields_set & {"lost", "at"}:
             raise ValueError("only a load of `frames: held` has `lost` and `at`")
         if self.at.value == 0:
@@ -78,6 +87,7 @@ class ProbeSpec(Spec):
 
     sender: Name = Field(alias="from")
     to: Name
+    over: Name | None = Field(None, description="the link by which packets reach `to`")
     protocol: Protocol = "icmp"
     ip: IpVersion = 4
     count: int = Field(200, gt=0, le=100_000_000, description="packets under load")
