@@ -14,11 +14,8 @@ from delaylab.raterecord import Burst, HeldRate
 from delaylab.spec import LoadSpec
 
 BURST_S = 0.5
-FIRST_BURST = 200_000
-"""Frames sent as fast as can be: about half a second's."""
-WARMING = 20
-"""Frames of each flow before the first try: on the way neighbours are asked for, buffers made."""
-WARMING_PER_S = 1000
+WARMING_PER_S, WARMING_S = 1000, 0.2
+"""What is sent before the first try: on the way neighbours are asked for, and buffers made."""
 
 
 def find_rate(lab: Lab, load: LoadSpec) -> HeldRate:
@@ -29,13 +26,12 @@ def find_rate(lab: Lab, load: LoadSpec) -> HeldRate:
 
     def offer(per_s: float | None) -> Burst:
         before = sink.read()
-        count = FIRST_BURST if per_s is None else max(1, round(per_s * BURST_S))
-        sent = generator.burst(per_s, count)
+        sent = generator.burst(per_s, BURST_S)
         found = counted(flows, sent.frames, before, sink.settled(), None)
         return held.judge(per_s, sent.seconds, found, counting, tolerance)
 
     try:
-        generator.burst(WARMING_PER_S, WARMING * len(flows))
+        generator.burst(WARMING_PER_S, WARMING_S)
         sink.settled()
         return held.search(tolerance, counting, offer)
     finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,13 +43,13 @@ class Generator:
         self.session: Session = lab.node_session(load.on)
         self._load, self._flows = load, flows
 
-    def begin(self, per_s: float | None, count: int = WITHOUT_END) -> None:
+    def begin(self, per_s: float | None) -> None:
         """Send at a rate in frames/s, None: as fast as can be."""
         self.session.start(
             "generate",
             flows=[flow.request() for flow in self._flows],
             probe=AS_A_PROBE,
-            count=count,
+            count=WITHOUT_END,
             interval_ns=0 if per_s is None else round(1e9 / per_s),
             size=self._load.size - CHECK_SEQUENCE,
             port=DISCARD,
@@ -60,7 +61,8 @@ class Generator:
         self.session.stop()
         return Sent.of(self.session.finish(STOP_DEADLINE_S).done)
 
-    def burst(self, per_s: float | None, count: int) -> Sent:
-        """Send so many frames, and no more."""
-        self.begin(per_s, count)
-        return Sent.of(self.session.finish().done)
+    def burst(self, per_s: float | None, seconds: float) -> Sent:
+        """Send for so long, or until something fails."""
+        self.begin(per_s)
+        select.select([self.session], [], [], seconds)
+        return self.end()
