@@ -99,6 +99,13 @@ def test_a_rate_that_the_generator_does_not_keep_does_not_count() -> None:
     assert (tried.lost, tried.paced, tried.held) == (0, False, False)
 
 
+@pytest.mark.parametrize(("more", "held"), [(3, True), (500, False)])
+def test_what_an_earlier_burst_left_behind_is_not_held(more: int, held: bool) -> None:
+    flows = [Flow(link="out-1", sent=1000, received=1000 + more)]
+    tried = judge(1000, 1.0, flows, ["out-1"], TOLERANCE)
+    assert (tried.lost, tried.held) == (0, held)
+
+
 @pytest.mark.parametrize("lost", [1.0, 0.1])
 def test_where_everything_loses_no_rate_is_found(lost: float) -> None:
     def offer(per_s: float | None) -> Burst:

@@ -27,12 +27,12 @@ def find_rate(lab: Lab, load: LoadSpec) -> HeldRate:
     def offer(per_s: float | None) -> Burst:
         before = sink.read()
         sent = generator.burst(per_s, BURST_S)
-        found = counted(flows, sent.frames, before, sink.settled(), None)
+        found = counted(flows, sent.frames, before, sink.settled(before, sent.frames), None)
         return held.judge(per_s, sent.seconds, found, counting, tolerance)
 
     try:
-        generator.burst(WARMING_PER_S, WARMING_S)
-        sink.settled()
+        before = sink.read()
+        sink.settled(before, generator.burst(WARMING_PER_S, WARMING_S).frames)
         return held.search(tolerance, counting, offer)
     finally:
         sink.close()
@@ -53,7 +53,8 @@ def frames(lab: Lab, load: LoadSpec, state: Running) -> Iterator[None]:
     state.sessions.remove(generator.session)
     sent = generator.end()
     generator.session.close()
-    arrived = counted(flows, sent.frames, before, sink.settled(), state.probed)
+    after = sink.settled(before, sent.frames)
+    arrived = counted(flows, sent.frames, before, after, state.probed)
     sink.close()
     received = sum(flow.received for flow in arrived)
     achieved = {

@@ -25,6 +25,8 @@ FIRST_STEP = 1.03
 DOWN = 0.8
 """Where nothing was held yet, the next try is at this share of the last one, or lower."""
 LOWEST_PER_S = 50.0
+STRANGERS = 10
+"""Frames of others that may be counted in a burst: neighbours asking for each other."""
 TRIES = 30
 
 Offer = Callable[[float | None], Burst]
@@ -92,8 +94,10 @@ def judge(
     """Whether a burst of this length was held; the flows `judged` decide, by their links."""
     counted = [flow for flow in flows if flow.link in judged]
     sent = sum(flow.sent for flow in counted)
-    # Now and then a frame of someone else's is counted: more than all cannot arrive.
-    lost = max(0.0, 1 - sum(flow.received for flow in counted) / sent) if sent else 1.0
+    missing = 1 - sum(flow.received for flow in counted) / sent if sent else 1.0
+    lost = max(0.0, missing)
+    # Now and then a frame of someone else's is counted. Many are what an earlier burst left behind.
+    whole = -missing * sent <= max(STRANGERS, tolerance * sent)
     sent_per_s = sum(flow.sent for flow in flows) / max(seconds, 1e-9)
     paced = asked_per_s is None or sent_per_s >= IN_PACE * asked_per_s
     return Burst(
@@ -101,6 +105,6 @@ def judge(
         sent_per_s=sent_per_s,
         lost=lost,
         paced=paced,
-        held=paced and lost <= tolerance,
+        held=paced and whole and lost <= tolerance,
         flows=tuple(flows),
     )

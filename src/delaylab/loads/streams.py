@@ -13,7 +13,10 @@ from delaylab.plan import Interface, Path, path
 from delaylab.raterecord import Flow
 from delaylab.spec import LoadSpec, asked
 
-POLL_S = 0.05
+POLL_S = 0.02
+QUIET_S = 0.5
+"""Where frames are missing, so long nothing may arrive before they are given up: a virtual machine
+that is waiting for a CPU has them in its queues."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +87,11 @@ class Arrived:
     frames: dict[str, int]
     probes: int
 
+    @property
+    def total(self) -> int:
+        """Frames of all links, without a probe's."""
+        return sum(self.frames.values()) - self.probes
+
 
 class Sink:
     """Counts what arrives at a node by some of its links."""
@@ -103,14 +111,16 @@ class Sink:
         snmp = done["snmp"]
         return Arrived(frames, int(snmp["Icmp"]["InEchos"]) + int(snmp["Udp"]["InDatagrams"]))
 
-    def settled(self) -> Arrived:
-        """The counters, once nothing more arrives: queues on the way have drained."""
+    def settled(self, before: Arrived, sent: int) -> Arrived:
+        """The counters once all that was sent has arrived, or nothing more does."""
         deadline = time.monotonic() + STOP_DEADLINE_S
-        last = self.read()
-        while time.monotonic() < deadline:
+        last, since = self.read(), time.monotonic()
+        while last.total - before.total < sent and since < deadline:
             time.sleep(POLL_S)  # there is no event for "nothing came"
             now = self.read()
-            if now.frames == last.frames:
+            if now.total != last.total:
+                since = time.monotonic()
+            elif time.monotonic() - since > QUIET_S:
                 break
             last = now
         return last
