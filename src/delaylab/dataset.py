@@ -24,7 +24,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from delaylab.errors import BadInput, DelaylabError
 from delaylab.linkrecord import Engine
-from delaylab.raterecord import Search
+from delaylab.raterecord import Flow, HeldRate, Search
 
 FORMAT = 1
 
@@ -105,13 +105,18 @@ class TrialWarning(_Record):
 
 
 class Load(_Record):
-    """Competing work: what was asked and what it achieved."""
+    """Competing work: what was asked and what it achieved, of frames also by flow.
+
+    `rate` is how the rate of frames was found, if it was by search.
+    """
 
     load: str
     on: str
     to: str | None = None
     asked: object = None
     achieved: dict[str, float] = {}
+    flows: list[Flow] = []
+    rate: HeldRate | None = None
 
 
 class Tap(_Record):

@@ -67,7 +67,7 @@ def measure(
         sender.run("before", *at_rest)
         found = rate_search.search(probe.interval, sender.burst) if probe.held else None
         interval = Duration(found.interval_ns) if found else probe.interval
-        with loads.running(lab, combination.loads) as load:
+        with loads.running(lab, combination.loads, path.hops[-1].link) as load:
             engines.start_timeline(lab)
             first = engines.reports(lab, reset=True)
             sender.run("load", probe.count, interval, load.sessions)

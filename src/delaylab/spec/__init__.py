@@ -24,6 +24,7 @@ from delaylab.spec.lab import (
 )
 from delaylab.spec.merge import merge
 from delaylab.spec.names import link_name
+from delaylab.spec.scale import repeats
 from delaylab.spec.source import Document, Location, parse, read, validate
 from delaylab.spec.study import CHECK_SEQUENCE, LoadSpec, ProbeSpec, StudySpec
 
@@ -59,6 +60,7 @@ __all__ = [
     "members_meant",
     "merge",
     "parse",
+    "repeats",
     "study_from",
     "validate",
     "why_not",

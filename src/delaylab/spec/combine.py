@@ -8,6 +8,7 @@ from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any
 
+from delaylab.spec.changed_loads import LOADS_ROOT, LoadChange, changed, load_change
 from delaylab.spec.check import check_lab
 from delaylab.spec.expand import expand, expand_loads
 from delaylab.spec.lab import LabSpec
@@ -64,13 +65,19 @@ def combinations(study: StudyFile, scale: str) -> Iterator[Combination]:
             continue
         lab, probe = deepcopy(study.lab_data), deepcopy(this.probe)
         loads: list[LoadSpec] = []
+        of_loads: list[LoadChange] = []
         for factor, level in levels.items():
             content = this.factors[factor][level]
             if isinstance(content, list):
                 loads += content
                 continue
             for path, value in content.items():
-                change({**lab, "probe": probe}, path, value, ("factors", factor, level, path))
+                at = ("factors", factor, level, path)
+                if path.startswith(f"{LOADS_ROOT}."):
+                    of_loads.append(load_change(path, value, study.document, at))
+                else:
+                    change({**lab, "probe": probe}, path, value, at)
+        loads = changed(loads, of_loads, study.document)
         yield _checked(study, levels, lab, probe, tuple(loads))
 
 
