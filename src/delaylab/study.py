@@ -14,7 +14,7 @@ from delaylab import dataset, loads
 from delaylab.errors import BadInput
 from delaylab.kinds import KINDS
 from delaylab.machine import describe
-from delaylab.spec import Combination, LoadSpec, StudyFile, combinations
+from delaylab.spec import Combination, LoadSpec, StudyFile, combinations, repeats
 
 LAB_S, LOAD_S, PHASE_S = 0.5, 2.5, 1.2
 CORES = os.cpu_count() or 1
@@ -75,7 +75,7 @@ def plan_trials(study: StudyFile, scale: str, only: dict[str, set[str]]) -> list
     ]
     order = random.Random(study.spec.seed)
     planned: list[Planned] = []
-    for repeat in range(1, study.spec.repeat + 1):
+    for repeat in range(1, repeats(study.spec, study.document, scale) + 1):
         for combination in _shuffled(chosen, order):
             levels = [f"{factor}={level}" for factor, level in combination.levels.items()]
             name = ",".join([*levels, f"repeat={repeat}"])

@@ -21,6 +21,7 @@ KEY = ["seq", "leg"]
         ("tcx.o", ("match.h", "tcx.c")),
         ("drop.o", ("drop.c",)),
         ("share.o", ("share.c",)),
+        ("loss.o", ("loss.c",)),
     ],
 )
 def test_the_object_is_of_these_sources(built: str, made_of: tuple[str, ...]) -> None:

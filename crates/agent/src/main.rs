@@ -1,5 +1,6 @@
 //! `delaylab-agent`: the one binary that runs on hosts, in containers and in virtual machines.
 
+mod batch;
 mod call;
 mod counters;
 mod escape;
@@ -16,6 +17,7 @@ mod mac;
 mod mux;
 mod pace;
 mod probe;
+mod quiet;
 mod reflect;
 mod relay;
 mod serve;

@@ -18,3 +18,4 @@ compile() {
 compile tcx match.h
 compile drop
 compile share
+compile loss

@@ -60,6 +60,11 @@ pub struct Snapshot {
 }
 
 impl Tally {
+    /// What somebody else has counted, who knows no times.
+    pub fn of(frames: u64, bytes: u64) -> Self {
+        Self { frames, bytes, ..Self::default() }
+    }
+
     pub fn add(&mut self, bytes: usize, time_ns: i64) {
         self.frames += 1;
         self.bytes += bytes as u64;

@@ -4,6 +4,7 @@
 //! - [`engine`]: the engine's process; takes orders and keeps the timeline beside the loop.
 //! - [`forward`]: the loop; [`intake`], [`direction`], [`wire`], [`pool`], [`due`], [`outbox`] are its parts.
 //! - [`gates`]: senders that are held at their own interfaces, each by a [`gate`].
+//! - [`kernel`]: instead of these, the kernel's bridges and queues.
 //! - `crate::pace`: when the loop sleeps, when it spins.
 
 mod asked;
@@ -16,6 +17,7 @@ mod forward;
 mod gate;
 mod gates;
 mod intake;
+pub mod kernel;
 mod laid;
 mod orders;
 mod outbox;
@@ -34,7 +36,7 @@ use delaylab_proto::{Failure, Frame, Kind, Reply, read_frame, write_frame};
 use serde_json::Value;
 
 pub use gates::Agents;
-pub use plan::Links;
+pub use plan::{Carrier, Links};
 pub use supervisor::{Supervisor, Work};
 
 use crate::session::Session;

@@ -17,7 +17,8 @@ use super::asked::Asked;
 use super::counts::Snapshot;
 use super::engine;
 use super::gates::Agents;
-use super::plan::Links;
+use super::kernel;
+use super::plan::{Carrier, Links};
 use super::request::Request;
 use crate::listen;
 
@@ -181,7 +182,11 @@ impl Engine {
                 let name = work.name;
                 let title = format!("delaylab-agent {name} engine");
                 let _ = title::set(&title, &format!("{name} engine"));
-                let lived = engine::live(work, asked.clone(), again, theirs);
+                let asked = asked.clone();
+                let lived = match work.links.engine {
+                    Carrier::Own => engine::live(work, asked, again, theirs),
+                    Carrier::Kernel => kernel::live(work.links, asked, theirs),
+                };
                 std::process::exit(i32::from(lived.is_err()));
             }
         };

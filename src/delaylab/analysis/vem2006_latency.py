@@ -1,0 +1,99 @@
+"""The claims of vem2006, section IV B, on the latency of virtual routers: the probe's user RTTs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from delaylab.analysis.campaign import in_words, pick
+from delaylab.analysis.claims import ENOUGH, Claim, NotTestable, Result, samples
+from delaylab.analysis.effects import estimate
+from delaylab.analysis.forwarding import (
+    HOST,
+    PLAIN,
+    Setting,
+    first_and_most,
+    least,
+    median,
+    setting,
+)
+from delaylab.analysis.group import Group
+from delaylab.analysis.statistics import Floats
+
+B = "section IV B"
+HARDLY = 0.25
+"""What the paper calls more or less constant: a quarter of the latency of one router."""
+REST, HIGHEST = "rest", "90pct"
+
+
+def delays(groups: list[Group], load: str, engine: str = PLAIN) -> dict[Setting, Floats]:
+    """Return user RTTs in µs by setting, under one load and over one sort of link."""
+    found: dict[Setting, Floats] = {}
+    for group in pick(groups, engine=engine, load=load):
+        here, values = setting(group), samples(group, "app")
+        if here is not None and values is not None:
+            found[here] = values
+    return found
+
+
+def flat_at_rest(groups: list[Group]) -> Result:
+    """Test whether at rest the RTT over one of many routers is that over the only one."""
+    rtts = delays(groups, REST)
+    found = {
+        f"{most.kind}, {one.size} bytes, {most.routers} routers": estimate(
+            [rtts[one], rtts[most]], lambda s: median(s[1]) / median(s[0]) - 1
+        )
+        for one, most in first_and_most(rtts)
+    }
+    if not found:
+        raise NotTestable(f"needs RTTs of {ENOUGH} packets at rest, one router and several")
+    worst = max(found, key=lambda name: found[name].interval[1])
+    effect = found[worst]
+    why = f"{len(found)} settings; most: {worst}, median RTT {effect.value:+.1%}"
+    return Result(effect.interval[1] <= HARDLY, why, effect, "share")
+
+
+def first_adds(groups: list[Group]) -> Result:
+    """Test whether under load the first router adds more latency than each further one."""
+    rtts = delays(groups, HIGHEST)
+    found = {
+        f"{most.kind}, {one.size} bytes": estimate(
+            [rtts[none], rtts[one], rtts[most]], _excess(most.routers - 1)
+        )
+        for one, most in first_and_most(rtts)
+        if (none := replace(one, routers=0, kind=HOST)) in rtts
+    }
+    worst, effect = least(found, "RTTs at 90 % of the rate held over no, one and several routers")
+    why = f"{len(found)} settings; least: {worst}, the first adds {in_words(effect.value)} more"
+    return Result(effect.interval[0] > 0, f"{why} than each further one", effect, "µs")
+
+
+def _excess(more: int) -> Callable[[list[Floats]], Floats]:
+    """What the first router adds to the median, less what each of `more` routers does."""
+
+    def of(series: list[Floats]) -> Floats:
+        none, one, most = (median(rtts) for rtts in series)
+        return np.asarray((one - none) - (most - one) / more)
+
+    return of
+
+
+CLAIMS = {
+    claim.id: claim
+    for claim in (
+        Claim(
+            "latency-flat-at-rest",
+            "At rest latency is more or less constant as routers are added (figure 9).",
+            B,
+            flat_at_rest,
+        ),
+        Claim(
+            "first-router-adds-latency",
+            "Under load the first router adds latency, more routers less so (figure 10).",
+            B,
+            first_adds,
+        ),
+    )
+}
