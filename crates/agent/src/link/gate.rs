@@ -20,8 +20,8 @@ use crate::tbf::Bucket;
 
 /// The filter's name on its interface, by which it is told from a queue that somebody else has set there.
 const HANDLE: TcHandle = TcHandle { major: 0xd1a7, minor: 0 };
-/// What may leave at once after a pause, in time: a timer of the kernel is not later than this, mostly.
-const BURSTS_PER_SECOND: u64 = 1000;
+/// What may leave at once after a pause, in time: a timer of the kernel is seldom later than 2 ms.
+const BURSTS_PER_SECOND: u64 = 500;
 /// And in full frames, where that is more.
 const BURST_FRAMES: u64 = 4;
 /// How many full frames may wait: as many as an interface's usual queue has.
