@@ -178,16 +178,16 @@ def _beside_a_flood(delay: str) -> str:
         flood.start("generate", flows=flows, **fields)
         while not engine_report(lab)["directions"][0]["in"]["frames"]:
             pass
-        sent = generate(lab, [f"{LINK}1"], QUIET, QUIET_NS, SHORT)["sent"]
+        sent = generate(lab, [f"{LINK}1"], QUIET, QUIET_NS, SHORT)
         way = next(w for w in engine_report(lab)["directions"] if w["link"] == f"{LINK}1")
-        flood.finish(120)
+        assert flood.finish(120).done["ended_ns"] > sent["ended_ns"], "a flood all the time"
         flood.close()
         flooded = settled(lab)["directions"][0]
     late = way["late"]
     return (
         f"Beside a flood of frames of 64 bytes ({flooded['dropped']['ring']:,} refused at the "
         f"ring), a link of {delay} with 1,000 frames/s lost {sum(way['dropped'].values())} of "
-        f"{sent:,}; late {late['p50_ns'] / 1e3:.0f} / {late['p99_ns'] / 1e3:.0f} µs (p50 / p99)."
+        f"{sent['sent']:,}; late {late['p50_ns'] / 1e3:.0f} / {late['p99_ns'] / 1e3:.0f} µs (p50 / p99)."
     )
 
 
