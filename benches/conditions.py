@@ -187,7 +187,8 @@ def _beside_a_flood(delay: str) -> str:
     return (
         f"Beside a flood of frames of 64 bytes ({flooded['dropped']['ring']:,} refused at the "
         f"ring), a link of {delay} with 1,000 frames/s lost {sum(way['dropped'].values())} of "
-        f"{sent['sent']:,}; late {late['p50_ns'] / 1e3:.0f} / {late['p99_ns'] / 1e3:.0f} µs (p50 / p99)."
+        f"{sent['sent']:,}; late {late['p50_ns'] / 1e3:.0f} / {late['p99_ns'] / 1e3:.0f} µs "
+        "(p50 / p99)."
     )
 
 
