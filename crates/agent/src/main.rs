@@ -1,5 +1,6 @@
 //! `delaylab-agent`: the one binary that runs on hosts, in containers and in virtual machines.
 
+mod batch;
 mod call;
 mod counters;
 mod escape;
@@ -16,12 +17,14 @@ mod mac;
 mod mux;
 mod pace;
 mod probe;
+mod quiet;
 mod reflect;
 mod relay;
 mod serve;
 mod session;
 mod table;
 mod tap;
+mod tbf;
 mod watch;
 
 use std::path::PathBuf;

@@ -45,16 +45,7 @@ impl Jitters {
 
     /// Other jitter from now on; the last score stays.
     pub(crate) fn set(&mut self, jitter: Option<&Jitter>) {
-        self.asked = jitter.filter(|jitter| jitter.spread_ns > 0).map(|jitter| {
-            // Scores of this correlation have the rank correlation that is asked (Pearson 1907).
-            let kept = 2.0 * libm::sin(PI * jitter.correlation / 6.0);
-            Asked {
-                jitter: jitter.clone(),
-                kept,
-                new: libm::sqrt(1.0 - kept * kept),
-                pareto: 1.0 / libm::sqrt(PARETO_VARIANCE),
-            }
-        });
+        self.asked = jitter.filter(|jitter| jitter.spread_ns > 0).map(Asked::new);
     }
 
     /// What the next frame waits beyond the delay, in nanoseconds; often negative.
@@ -71,6 +62,17 @@ impl Jitters {
 }
 
 impl Asked {
+    fn new(jitter: &Jitter) -> Self {
+        // Scores of this correlation have the rank correlation that is asked (Pearson 1907).
+        let kept = 2.0 * libm::sin(PI * jitter.correlation / 6.0);
+        Asked {
+            jitter: jitter.clone(),
+            kept,
+            new: libm::sqrt(1.0 - kept * kept),
+            pareto: 1.0 / libm::sqrt(PARETO_VARIANCE),
+        }
+    }
+
     /// The value at a score, in spreads.
     fn value(&self, score: f64) -> f64 {
         match &self.jitter.distribution {
@@ -84,6 +86,21 @@ impl Asked {
             }
         }
     }
+}
+
+/// What the share `share` (more than 0, less than 1) of all frames' jitter is below, in spreads.
+pub fn jitter_quantile(jitter: &Jitter, share: f64) -> f64 {
+    Asked::new(jitter).value(score(share))
+}
+
+/// The score that a share of all is below, by halving: within 1e-10.
+fn score(share: f64) -> f64 {
+    let (mut low, mut high) = (-10.0, 10.0);
+    for _ in 0..38 {
+        let middle = (low + high) / 2.0;
+        if 1.0 - above(middle) < share { low = middle } else { high = middle }
+    }
+    (low + high) / 2.0
 }
 
 /// The probability of a greater score.

@@ -22,6 +22,7 @@ mod steps;
 pub use conditions::{
     Conditions, Discipline, Distribution, Jitter, Loss, Queue, Rate, Reorder, Trace,
 };
+pub use jitter::jitter_quantile;
 pub use merge::merge;
 pub use pipe::Pipe;
 pub use queue::Limit;

@@ -1,6 +1,7 @@
 //! Linux: sockets, stamps, rings, namespaces, processes, netlink; the only crate with `unsafe`.
 #![allow(unsafe_code)]
 
+pub mod announced;
 pub mod boot;
 pub mod clock;
 pub mod control;
@@ -12,15 +13,18 @@ pub mod memory;
 pub mod mount;
 pub mod namespace;
 pub mod netlink;
+mod netlink_dump;
 mod option;
 pub mod pipe;
 pub mod poll;
 pub mod process;
 pub mod query;
+pub mod queues;
 pub mod report;
 pub mod ring;
 pub mod ring_blocks;
 pub mod ring_frames;
+pub mod ring_shares;
 pub mod sched;
 pub mod signals;
 pub mod socket;
@@ -32,6 +36,7 @@ pub mod sysctl;
 pub mod tap;
 pub mod tcx;
 pub mod tcx_drop;
+pub mod tcx_loss;
 pub mod tcx_sender;
 mod tcx_shared;
 pub mod tcx_tap;

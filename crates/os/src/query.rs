@@ -16,12 +16,28 @@ const IFLA_QDISC: u16 = 6;
 /// Whether an interface has a queueing discipline other than `noqueue`: whether packets wait before
 /// its driver takes them.
 pub fn has_queue(interface: u32) -> io::Result<bool> {
+    let name = of_interface(interface, IFLA_QDISC)?;
+    name.map(|name| name != b"noqueue\0")
+        .ok_or_else(|| io::Error::other("the kernel does not name the interface's queue"))
+}
+
+/// The alias of an interface; empty if it has none.
+pub fn alias(interface: u32) -> io::Result<String> {
+    let alias = of_interface(interface, libc::IFLA_IFALIAS)?.unwrap_or_default();
+    Ok(String::from_utf8_lossy(&alias).trim_end_matches('\0').to_owned())
+}
+
+/// The bridge that an interface is a port of.
+pub fn master(interface: u32) -> io::Result<Option<u32>> {
+    let master = of_interface(interface, libc::IFLA_MASTER)?;
+    Ok(master.and_then(|index| index.try_into().ok()).map(u32::from_ne_bytes))
+}
+
+fn of_interface(interface: u32, wanted: u16) -> io::Result<Option<Vec<u8>>> {
     let mut message = [0; IFINFO];
     message[4..8].copy_from_slice(&interface.to_ne_bytes());
     let answer = ask(libc::RTM_GETLINK, libc::RTM_NEWLINK, &message)?;
-    let name = attribute(&answer[IFINFO..], IFLA_QDISC);
-    name.map(|name| name != b"noqueue\0")
-        .ok_or_else(|| io::Error::other("the kernel does not name the interface's queue"))
+    Ok(attribute(&answer[IFINFO..], wanted).map(<[u8]>::to_vec))
 }
 
 /// The interface by which packets leave for an address.
@@ -65,7 +81,7 @@ fn ask(question: u16, expected: u16, message: &[u8]) -> io::Result<Vec<u8>> {
 }
 
 /// The value of the first attribute of a kind.
-fn attribute(mut bytes: &[u8], wanted: u16) -> Option<&[u8]> {
+pub(crate) fn attribute(mut bytes: &[u8], wanted: u16) -> Option<&[u8]> {
     loop {
         let field = |at: usize| Some(u16::from_ne_bytes([*bytes.get(at)?, *bytes.get(at + 1)?]));
         let (length, kind) = (usize::from(field(0)?), field(2)?);

@@ -13,7 +13,7 @@ use delaylab_proto::Failure;
 use super::member::{Lent, Member};
 use super::plan::Agent;
 use super::report::{Report, tell};
-use crate::link::{Links, Supervisor};
+use crate::link::{Carrier, Links, Supervisor};
 
 /// The life of such an agent. It is ready once frames are forwarded.
 pub fn live(
@@ -48,8 +48,12 @@ fn start<'a>(
     }
     // Its children are waited for: how the engine ended is worth knowing.
     process::reap_by_wait().map_err(failed)?;
-    // Without it the host's own stack looks at every frame before it drops it (fabric/local.rs).
-    let drop = TcxDrop::open(links.ports()).ok();
+    // Without it the host's own stack looks at every frame before it drops it (crate::quiet).
+    let drop = match links.engine {
+        Carrier::Own => TcxDrop::open(links.ports()).ok(),
+        // The bridge behind the ports takes all frames.
+        Carrier::Kernel => None,
+    };
     let Agent { name, cpus, .. } = member.agent;
     Ok((Supervisor::start(name, links, cpus.as_deref())?, listener, drop))
 }

@@ -1,15 +1,15 @@
 //! What is in one namespace of a lab's network: built with one batch.
 
 use std::collections::{BTreeMap, HashMap};
-use std::io;
 
 use delaylab_os::netlink::Route as Socket;
-use delaylab_os::{ethtool, namespace, sysctl, tap};
+use delaylab_os::{ethtool, namespace, tap};
 use delaylab_proto::Failure;
 
-use super::batch::{Batch, Verb};
 use super::message;
 use super::plan::{Bridge, End, Operation};
+use crate::batch::{Batch, Verb};
+use crate::quiet;
 
 /// The index of `lo` in every namespace.
 pub const LOOPBACK: u32 = 1;
@@ -28,10 +28,6 @@ pub struct Local<'a> {
     /// Interfaces whose frames a link engine takes: the kernel is to answer none of them.
     pub ports: Vec<&'a str>,
 }
-
-/// What keeps an interface's own stack quiet: no IPv6 there, and no ARP for the addresses of others.
-const QUIET: [(&str, &str); 2] =
-    [("net/ipv6/conf/{}/disable_ipv6", "1"), ("net/ipv4/conf/{}/arp_ignore", "8")];
 
 impl Local<'_> {
     /// Builds what is in the namespace where this process is: the machine's, or one of the lab's.
@@ -56,7 +52,8 @@ impl Local<'_> {
             })?;
             batch.push(what, Verb::Change, message::tap(end, index))?;
         }
-        self.quieten()?;
+        // Before they come up: then the kernel would begin to speak at once.
+        quiet::quieten(self.ports.iter().copied())?;
         for bridge in &self.bridges {
             let what = format!("make bridge {} in {agent}", bridge.name);
             let index = self.made[bridge.name.as_str()];
@@ -67,25 +64,6 @@ impl Local<'_> {
         self.route(&mut batch)?;
         batch.finish()?;
         self.set_offloads()
-    }
-
-    /// Before they come up: then the kernel would begin to speak at once.
-    fn quieten(&self) -> Result<(), Failure> {
-        if self.ports.is_empty() {
-            return Ok(());
-        }
-        let failed = |what: String| move |error: io::Error| Failure::new(what, error);
-        let sysctls = sysctl::OfNetwork::current(None).map_err(failed("find sysctls".into()))?;
-        for (port, (name, value)) in self.ports.iter().flat_map(|port| QUIET.map(|set| (port, set)))
-        {
-            let name = name.replace("{}", port);
-            match sysctls.set(&name, value) {
-                // A kernel without IPv6 is quiet as it is.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                result => result.map_err(failed(format!("set {name}")))?,
-            }
-        }
-        Ok(())
     }
 
     fn configure(&self, batch: &mut Batch) -> Result<(), Failure> {

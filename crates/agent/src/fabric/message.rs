@@ -17,11 +17,7 @@ use netlink_packet_route::tc::{TcAttribute, TcHandle, TcMessage, TcOption};
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 
 use super::plan::{Bridge, End, Mac, Prefix, Queue, Route};
-
-const TCA_TBF_PARMS: u16 = 1;
-const TCA_TBF_RATE64: u16 = 4;
-const TCA_TBF_BURST: u16 = 6;
-const TC_LINKLAYER_ETHERNET: u8 = 1;
+use crate::tbf::Bucket;
 
 /// Packets that wait for a virtual machine; the kernel's default of 1000 loses bursts while its
 /// virtual CPU is not scheduled.
@@ -146,30 +142,22 @@ pub fn route(route: &Route, index: Option<u32>) -> RouteNetlinkMessage {
     RouteNetlinkMessage::NewRoute(message)
 }
 
-/// A token bucket filter as the interface's root queue (linux/pkt_sched.h, `tc_tbf_qopt`).
+/// A token bucket filter as the interface's root queue.
 pub fn queue(queue: &Queue, index: u32) -> RouteNetlinkMessage {
-    let bytes_per_second = queue.rate_bps / 8;
-    // struct tc_ratespec: cell_log, linklayer, overhead, cell_align, mpu, rate. With a link layer
-    // that is known, the kernel computes times itself and wants no rate table.
-    let rate32 = u32::try_from(bytes_per_second).unwrap_or(u32::MAX);
-    let mut rate = vec![0, TC_LINKLAYER_ETHERNET, 0, 0, 0, 0, 0, 0];
-    rate.extend(rate32.to_ne_bytes());
-    // rate, peakrate (none), limit, buffer and mtu (given as TCA_TBF_BURST instead).
-    let mut parameters = rate;
-    parameters.extend([0; 12]);
-    parameters.extend(queue.limit_bytes.to_ne_bytes());
-    parameters.extend([0; 8]);
-    let option = |kind, value: Vec<u8>| TcOption::Other(DefaultNla::new(kind, value));
+    let bucket = Bucket {
+        bytes_per_second: queue.rate_bps / 8,
+        overhead: 0,
+        minimum: 0,
+        burst_bytes: queue.burst_bytes,
+        limit_bytes: queue.limit_bytes,
+    };
+    let option = |(kind, value)| TcOption::Other(DefaultNla::new(kind, value));
     let mut message = TcMessage::default();
     message.header.index = index as i32;
     message.header.parent = TcHandle::ROOT;
     message.attributes = vec![
         TcAttribute::Kind("tbf".into()),
-        TcAttribute::Options(vec![
-            option(TCA_TBF_PARMS, parameters),
-            option(TCA_TBF_RATE64, bytes_per_second.to_ne_bytes().into()),
-            option(TCA_TBF_BURST, queue.burst_bytes.to_ne_bytes().into()),
-        ]),
+        TcAttribute::Options(bucket.options().map(option).into()),
     ];
     RouteNetlinkMessage::NewQueueDiscipline(message)
 }

@@ -9,7 +9,6 @@
 //! - [`domains`]: Xen's, which the kernel does not end with the lab's processes.
 //! - [`network`]: the plan's operations as netlink requests, one batch per namespace.
 
-mod batch;
 mod carrier;
 mod cgroups;
 mod console;

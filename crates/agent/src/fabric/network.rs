@@ -8,11 +8,12 @@ use delaylab_os::namespace;
 use delaylab_os::process::PidFd;
 use delaylab_proto::Failure;
 
-use super::batch::{Batch, Verb};
 use super::local::{self, Local};
 use super::message::{self, Place};
 use super::plan::{End, Operation, Plan, Space};
 use super::roster::Roster;
+use crate::batch::{Batch, Verb};
+use crate::link::{self, Carrier};
 
 /// IFNAMSIZ without the final zero.
 const NAME_LENGTH: usize = 15;
@@ -63,6 +64,12 @@ impl<'a> Network<'a> {
                 return Err(Failure::new(what, "one with a guest carries no links"));
             }
             links.check()?;
+            if links.engine == Carrier::Kernel {
+                link::kernel::check(links)?;
+                if network.space(&agent.name)? == Space::Machine {
+                    return Err(outlives("bridge~0"));
+                }
+            }
             for port in links.ports() {
                 let space = network.made(&agent.name, port)?;
                 network.local(space).ports.push(port);

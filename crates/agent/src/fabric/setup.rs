@@ -10,10 +10,10 @@ use delaylab_proto::Failure;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::batch::{Batch, Verb};
 use super::local::{self, Local};
 use super::message;
 use super::plan::{Mac, Operation};
+use crate::batch::{Batch, Verb};
 use crate::fields::fields;
 use crate::session::Session;
 

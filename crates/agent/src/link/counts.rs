@@ -19,6 +19,8 @@ pub struct Tally {
 /// Frames that were not sent, by the reason.
 #[derive(Clone, Copy, Default, Serialize)]
 pub struct Dropped {
+    /// More came at once than the port's share of the ring: these have not entered.
+    pub ring: u64,
     /// The loss that is asked.
     pub loss: u64,
     /// The queue was full.
@@ -58,6 +60,11 @@ pub struct Snapshot {
 }
 
 impl Tally {
+    /// What somebody else has counted, who knows no times.
+    pub fn of(frames: u64, bytes: u64) -> Self {
+        Self { frames, bytes, ..Self::default() }
+    }
+
     pub fn add(&mut self, bytes: usize, time_ns: i64) {
         self.frames += 1;
         self.bytes += bytes as u64;

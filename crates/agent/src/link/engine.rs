@@ -96,6 +96,9 @@ fn start(links: &Links, asked: Asked) -> Result<(Forwarder, Pace, Ends, Engine<'
         Ok(locked) => std::mem::forget(locked),
         Err(error) => notes.push(format!("its memory may be paged out: {error}")),
     }
+    if let Some(why) = forwarder.why_undivided() {
+        notes.push(format!("a flood on one link may keep out frames of the others: {why}"));
+    }
     let timeline = Timeline::new(&links.timeline, clock::monotonic_ns());
     let (realtime, since_ns) = (pace.is_realtime(), clock::realtime_ns());
     let port_drops = PortDrops::read()?;

@@ -2,7 +2,8 @@
 //!
 //! - [`supervisor`]: answers sessions; starts the engine, and takes the ports down when it has ended.
 //! - [`engine`]: the engine's process; takes orders and keeps the timeline beside the loop.
-//! - [`forward`]: the loop; [`direction`], [`wire`], [`pool`], [`due`], [`outbox`] are its parts.
+//! - [`forward`]: the loop; [`intake`], [`direction`], [`wire`], [`pool`], [`due`], [`outbox`] are its parts.
+//! - [`kernel`]: instead of these, the kernel's bridges and queues.
 //! - `crate::pace`: when the loop sleeps, when it spins.
 
 mod asked;
@@ -12,6 +13,8 @@ mod direction;
 mod due;
 mod engine;
 mod forward;
+mod intake;
+pub mod kernel;
 mod laid;
 mod orders;
 mod outbox;
@@ -29,7 +32,7 @@ use delaylab_os::links;
 use delaylab_proto::{Failure, Frame, Kind, Reply, read_frame, write_frame};
 use serde_json::Value;
 
-pub use plan::Links;
+pub use plan::{Carrier, Links};
 pub use supervisor::Supervisor;
 
 use crate::session::Session;

@@ -17,6 +17,9 @@ pub const TAG: usize = 4;
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Links {
+    /// What carries them.
+    #[serde(default)]
+    pub engine: Carrier,
     #[serde(default)]
     pub seed: u64,
     /// Whether to forward in real time, if this is allowed.
@@ -29,6 +32,17 @@ pub struct Links {
     /// Changes over time, counted from the engine's start.
     #[serde(default)]
     pub timeline: Vec<Moment>,
+}
+
+/// What carries links.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Carrier {
+    /// A process that takes each frame and sends it when it is due.
+    #[default]
+    Own,
+    /// The kernel's bridges and queues.
+    Kernel,
 }
 
 /// One link: a cable between two ports, or what all of its ports share.

@@ -16,7 +16,8 @@ use serde_json::{Value, json};
 use super::asked::Asked;
 use super::counts::Snapshot;
 use super::engine;
-use super::plan::Links;
+use super::kernel;
+use super::plan::{Carrier, Links};
 use super::request::Request;
 use crate::listen;
 
@@ -183,7 +184,11 @@ impl Engine {
                 drop(ours);
                 let title = format!("delaylab-agent {name} engine");
                 let _ = title::set(&title, &format!("{name} engine"));
-                let lived = engine::live(links, asked.clone(), cpus, theirs);
+                let asked = asked.clone();
+                let lived = match links.engine {
+                    Carrier::Own => engine::live(links, asked, cpus, theirs),
+                    Carrier::Kernel => kernel::live(links, asked, theirs),
+                };
                 std::process::exit(i32::from(lived.is_err()));
             }
         };

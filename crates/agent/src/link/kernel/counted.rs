@@ -1,0 +1,122 @@
+//! What the kernel has counted of each direction, and whether all that was laid is still there.
+
+use std::path::Path;
+
+use delaylab_os::queues::Queue;
+use delaylab_os::{query, queues};
+use delaylab_proto::Failure;
+
+use super::lay::{Laid, Way};
+use super::qdisc;
+use crate::counters::{self, Counters};
+use crate::link::counts::{Counts, Dropped, Snapshot, Tally};
+
+/// All counters at one moment.
+pub struct Moment {
+    interfaces: std::collections::BTreeMap<String, Counters>,
+    queues: Vec<Queue>,
+    /// What programs saw and lost, in the order of the directions.
+    lost: Vec<u64>,
+}
+
+impl Moment {
+    pub fn read(laid: &Laid) -> Result<Self, Failure> {
+        Ok(Self {
+            interfaces: counters::interfaces(Path::new("/proc/thread-self/net"))?,
+            queues: read_queues()?,
+            lost: laid.ways.iter().map(lost).collect(),
+        })
+    }
+
+    /// What happened in one direction from another moment to this one.
+    pub fn since(&self, before: &Self, number: usize, way: &Way) -> Snapshot {
+        let entered = Tally::of(
+            self.interface(before, &way.port, "rx_packets"),
+            self.interface(before, &way.port, "rx_bytes"),
+        );
+        let lost = self.lost[number].wrapping_sub(before.lost.get(number).copied().unwrap_or(0));
+        let queues = qdisc::of(&way.want);
+        let drops = |kind: &str| {
+            let queue = queues.iter().find(|queue| queue.kind == kind)?;
+            let now = self.queue(way, queue.handle)?;
+            let then = before.queue(way, queue.handle).map_or(0, |queue| queue.drops);
+            Some(u64::from(now.drops.wrapping_sub(then)))
+        };
+        let shaped = drops("tbf").unwrap_or(0);
+        let early = drops("codel").unwrap_or(0);
+        // netem counts what the queue in it did not take as its own.
+        let netem = drops("netem").unwrap_or(0).saturating_sub(shaped);
+        let loses = way.want.netem.as_ref().is_some_and(|netem| netem.loss.is_some());
+        let (loss, memory) = if loses { (lost + netem, 0) } else { (lost, netem) };
+        let root = queues.first().and_then(|root| self.queue(way, root.handle));
+        let left = match (root, queues.first()) {
+            (Some(now), Some(root)) => {
+                let then = before.queue(way, root.handle);
+                let (frames, bytes) = then.map_or((0, 0), |then| (then.packets, then.bytes));
+                Tally::of(now.packets.saturating_sub(frames), now.bytes.saturating_sub(bytes))
+            }
+            _ => Tally::of(entered.frames.saturating_sub(lost), entered.bytes),
+        };
+        let inner = queues.iter().find(|queue| queue.kind == "tbf");
+        let inner = inner.and_then(|tbf| self.queue(way, tbf.handle));
+        let waiting = inner.map_or((0, 0), |tbf| (tbf.waiting_packets, tbf.waiting_bytes));
+        let dropped = Dropped { loss, queue: shaped, early, memory, ..Dropped::default() };
+        Snapshot {
+            counts: Counts { entered, left, dropped, ..Counts::default() },
+            waiting: (waiting.0 as usize, waiting.1.into()),
+            held: root.map_or(0, |root| root.waiting_packets),
+        }
+    }
+
+    fn interface(&self, before: &Self, name: &str, counter: &str) -> u64 {
+        let of = |moment: &Self| moment.interfaces.get(name)?.get(counter).copied();
+        of(self).unwrap_or(0).saturating_sub(of(before).unwrap_or(0))
+    }
+
+    fn queue(&self, way: &Way, handle: u32) -> Option<&Queue> {
+        let ifb = way.ifb?;
+        self.queues.iter().find(|queue| queue.interface == ifb && queue.handle == handle)
+    }
+}
+
+/// Whether all that was laid is there; else what is not.
+pub fn vanished(laid: &Laid) -> Result<Option<String>, Failure> {
+    let there = read_queues()?;
+    for way in &laid.ways {
+        let Some(ifb) = way.ifb else { continue };
+        for queue in qdisc::of(&way.want) {
+            let is = |other: &Queue| {
+                (other.interface, other.handle, other.kind.as_str())
+                    == (ifb, queue.handle, queue.kind)
+            };
+            if !there.iter().any(is) {
+                return Ok(Some(format!("the {} queue of {} has vanished", queue.kind, way.port)));
+            }
+        }
+        // An interface that has vanished has no filters either.
+        if !queues::has_ingress_filter(way.index).unwrap_or(false) {
+            return Ok(Some(format!("the filter of {} has vanished", way.port)));
+        }
+    }
+    for (&bridge, ports) in &laid.bridges {
+        for &port in ports {
+            if query::master(port).ok().flatten() != Some(bridge) {
+                return Ok(Some(format!("{} has left its bridge", name(laid, port))));
+            }
+        }
+    }
+    Ok(None)
+}
+
+fn name(laid: &Laid, port: u32) -> &str {
+    let way = laid.ways.iter().find(|way| way.index == port);
+    way.map_or("a port", |way| way.port.as_str())
+}
+
+fn lost(way: &Way) -> u64 {
+    way.loss.as_ref().map_or(0, |program| program.counted().1)
+}
+
+fn read_queues() -> Result<Vec<Queue>, Failure> {
+    queues::read().map_err(|error| Failure::new("read the queues", error))
+}

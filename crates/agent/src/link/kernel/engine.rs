@@ -1,0 +1,163 @@
+//! The process that stands for links in the kernel: lays them, changes them, counts, and ends when a
+//! part of them has vanished, so that its supervisor takes the ports down.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::Duration;
+
+use delaylab_os::announced::Announced;
+use delaylab_os::clock;
+use delaylab_os::poll::{self, Want as Waits};
+use delaylab_proto::{Failure, Reply, read_frame};
+use serde_json::{Value, json};
+
+use super::can::Can;
+use super::counted::{self, Moment};
+use super::lay::Laid;
+use super::probe;
+use crate::link::asked::{Asked, Changed};
+use crate::link::plan::{Change, Links};
+use crate::link::port_drops::PortDrops;
+use crate::link::request::Request;
+use crate::link::timeline::Timeline;
+
+/// The life of this process, from its first message (`{}`, or why links could not be laid) until
+/// the supervisor's end of `control` closes. Then it takes the ports down: without a supervisor nobody
+/// else would, should a part of the links vanish.
+pub fn live(links: &Links, asked: Asked, control: OwnedFd) -> Result<(), Failure> {
+    let mut control = File::from(control);
+    let mut engine = match Engine::start(links, asked) {
+        Ok(engine) => engine,
+        Err(failure) => return super::super::send(&mut control, &Reply::Error(failure)),
+    };
+    super::super::send(&mut control, &Reply::Done(json!({})))?;
+    let served = engine.serve(&mut control);
+    if let Err(failure) = &served {
+        // The supervisor asks why, once this process has ended.
+        let _ = super::super::send(&mut control, &Reply::Error(failure.clone()));
+    }
+    served.and(super::super::set_ports(links, false))
+}
+
+struct Engine<'a> {
+    links: &'a Links,
+    asked: Asked,
+    can: Can,
+    laid: Laid,
+    announced: Announced,
+    timeline: Timeline<'a>,
+    /// When the counts began, and what they were.
+    since_ns: i64,
+    before: Moment,
+    port_drops: PortDrops,
+}
+
+impl<'a> Engine<'a> {
+    fn start(links: &'a Links, asked: Asked) -> Result<Self, Failure> {
+        let can = probe()?;
+        let laid = Laid::new(links, super::wants(links, &asked, &can)?)?;
+        let announced = Announced::open()
+            .map_err(|error| Failure::new("watch the links in the kernel", error))?;
+        let timeline = Timeline::new(&links.timeline, clock::monotonic_ns());
+        let (since_ns, before) = (clock::realtime_ns(), Moment::read(&laid)?);
+        let port_drops = PortDrops::read()?;
+        Ok(Self { links, asked, can, laid, announced, timeline, since_ns, before, port_drops })
+    }
+
+    /// Answers requests and keeps the timeline, while all that was laid is there.
+    fn serve(&mut self, control: &mut File) -> Result<(), Failure> {
+        let failed = |error: io::Error| Failure::new("take requests about links", error);
+        loop {
+            if let Some(what) = counted::vanished(&self.laid)? {
+                return Err(Failure::new("carry links by the kernel", what));
+            }
+            let now_ns = clock::monotonic_ns();
+            let left = self.timeline.next_ns().map(|at_ns| (at_ns - now_ns).max(0) as u64);
+            let on = [(control.as_fd(), Waits::Read), (self.announced.as_fd(), Waits::Read)];
+            let ready = poll::wait(&on, left.map(Duration::from_nanos)).map_err(failed)?;
+            if ready[1] {
+                self.announced.clear().map_err(failed)?;
+            }
+            if ready[0] {
+                let frame = read_frame(control)
+                    .map_err(|error| Failure::new("take requests about links", error))?;
+                let Some(frame) = frame else { return Ok(()) };
+                let reply = match self.answer(&frame.payload) {
+                    Ok(done) => Reply::Done(done),
+                    Err(failure) => Reply::Error(failure),
+                };
+                super::super::send(control, &reply)?;
+            }
+            while let Some(changes) = self.timeline.take(clock::monotonic_ns()) {
+                self.change(changes)?;
+            }
+        }
+    }
+
+    fn answer(&mut self, request: &[u8]) -> Result<Value, Failure> {
+        let request: Value = serde_json::from_slice(request)
+            .map_err(|error| Failure::new("read a request about links", error))?;
+        match Request::read(&request)? {
+            Request::Links { reset } => self.report(reset),
+            Request::LinkSet { changes } => {
+                self.change(&changes)?;
+                Ok(json!({"directions": self.directions(&Moment::read(&self.laid)?)?}))
+            }
+            Request::LinkTimeline {} => {
+                self.timeline.restart(clock::monotonic_ns());
+                Ok(json!({}))
+            }
+            Request::LinkRestart {} => Ok(json!({})),
+        }
+    }
+
+    /// All changes, or none if one of them cannot be made.
+    fn change(&mut self, changes: &[Change]) -> Result<(), Failure> {
+        let mut asked = self.asked.clone();
+        let mut wanted = Vec::new();
+        for Changed { direction, conditions } in asked.change(changes)? {
+            let want = super::want(self.links, &asked, &self.can, direction, &conditions)?;
+            let want = want.keeping(&self.laid.ways[direction].want);
+            self.laid.check(direction, &want)?;
+            wanted.push((direction, want));
+        }
+        for (direction, want) in wanted {
+            self.laid.change(direction, want)?;
+        }
+        self.asked = asked;
+        Ok(())
+    }
+
+    fn report(&mut self, reset: bool) -> Result<Value, Failure> {
+        let now = Moment::read(&self.laid)?;
+        let directions = self.directions(&now)?;
+        let (since_ns, now_ns) = (self.since_ns, clock::realtime_ns());
+        if reset {
+            (self.since_ns, self.before, self.port_drops) = (now_ns, now, PortDrops::read()?);
+        }
+        Ok(json!({
+            "state": "running", "why": null, "pid": std::process::id(), "realtime": false,
+            "notes": self.laid.notes(), "since_ns": since_ns, "now_ns": now_ns,
+            "memory": {"used": 0, "bound": self.links.memory_bytes, "peak": 0, "warn": false},
+            "pauses": {"count": 0, "longest_ns": 0}, "dropped_ring": 0, "unknown_port": 0,
+            "directions": directions,
+        }))
+    }
+
+    fn directions(&self, now: &Moment) -> Result<Vec<Value>, Failure> {
+        let drops = PortDrops::read()?;
+        let numbered = self.asked.directions().iter().zip(&self.laid.ways).enumerate();
+        let reports = numbered.map(|(number, (direction, way))| {
+            let done = now.since(&self.before, number, way);
+            let port_dropped = drops.since(&self.port_drops, &direction.port);
+            let mut report = direction.report(&done, port_dropped);
+            // Nobody counts these.
+            for what in ["duplicated", "corrupted", "reordered"] {
+                report[what] = Value::Null;
+            }
+            report
+        });
+        Ok(reports.collect())
+    }
+}

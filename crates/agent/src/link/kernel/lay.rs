@@ -1,0 +1,218 @@
+//! Lays links in the kernel, in the network where the process is: per link a bridge of its ports, and
+//! per direction that wants one an interface whose queues its frames pass before the bridge.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use delaylab_os::netlink::Route;
+use delaylab_os::tcx_loss::TcxLoss;
+use delaylab_os::{namespace, query, queues};
+use delaylab_proto::Failure;
+use netlink_packet_route::RouteNetlinkMessage;
+
+use super::message;
+use super::qdisc::{self, Qdisc, Step};
+use super::want::Want;
+use crate::batch::{Batch, Verb};
+use crate::link::plan::{Link, Links};
+use crate::quiet;
+
+/// What the kernel has of one direction.
+pub struct Way {
+    pub port: String,
+    pub index: u32,
+    mtu: u32,
+    /// The name of its interface with queues, and its index once there is one.
+    name: String,
+    pub ifb: Option<u32>,
+    pub want: Want,
+    pub loss: Option<TcxLoss>,
+}
+
+/// Links in the kernel.
+pub struct Laid {
+    socket: Route,
+    alias: String,
+    /// Each bridge with the ports that it has, by index.
+    pub bridges: BTreeMap<u32, Vec<u32>>,
+    pub ways: Vec<Way>,
+}
+
+impl Laid {
+    /// All links, over whatever an engine before this one left.
+    pub fn new(links: &Links, wants: Vec<Want>) -> Result<Self, Failure> {
+        let socket = Route::open().map_err(|error| Failure::new("open a netlink socket", error))?;
+        let alias = links.ports().next().map(alias).transpose()?.unwrap_or_default();
+        let mut laid = Self { socket, alias, bridges: BTreeMap::new(), ways: Vec::new() };
+        laid.clear(links)?;
+        let mut wants = wants.into_iter();
+        for (number, link) in links.links.iter().enumerate() {
+            let first = laid.ways.len();
+            for member in &link.members {
+                laid.ways.push(Way {
+                    port: member.port.clone(),
+                    index: index(&member.port)?,
+                    mtu: link.mtu,
+                    name: ifb_name(laid.ways.len()),
+                    ifb: None,
+                    want: Want::default(),
+                    loss: None,
+                });
+            }
+            // Conditions before the bridge: no frame is to find a perfect wire.
+            for way in first..laid.ways.len() {
+                laid.change(way, wants.next().unwrap_or_default())?;
+            }
+            laid.join(number, link, first)?;
+        }
+        Ok(laid)
+    }
+
+    /// Other conditions of one direction; what waits there stays.
+    pub fn change(&mut self, number: usize, want: Want) -> Result<(), Failure> {
+        let way = &self.ways[number];
+        let what = format!("set the queues of {}", way.port);
+        let (before, after) = (qdisc::of(&way.want), qdisc::of(&want));
+        let steps = qdisc::steps(&before, &after).map_err(|why| Failure::new(&what, why))?;
+        let ifb = match (way.ifb, steps.is_empty()) {
+            (None, false) => Some(self.make_ifb(number)?),
+            (ifb, _) => ifb,
+        };
+        let mut batch = Batch::new(&self.socket);
+        for step in &steps {
+            let (verb, queue): (_, &Qdisc) = match step {
+                Step::Make(queue) => (Verb::Create, queue),
+                Step::Change(queue) => (Verb::Change, queue),
+            };
+            let index = ifb.expect("steps want an interface");
+            batch.push(what.clone(), verb, message::queue(index, queue))?;
+        }
+        if let (None, Some(ifb)) = (self.ways[number].ifb, ifb) {
+            let port = self.ways[number].index;
+            batch.push(what.clone(), Verb::Create, message::ingress(port))?;
+            batch.push(what, Verb::Create, message::redirect(port, ifb))?;
+        }
+        batch.finish()?;
+        let way = &mut self.ways[number];
+        way.ifb = ifb;
+        way.lose(&want)?;
+        way.want = want;
+        Ok(())
+    }
+
+    /// Whether [`Laid::change`] can do this.
+    pub fn check(&self, number: usize, want: &Want) -> Result<(), Failure> {
+        let way = &self.ways[number];
+        let steps = qdisc::steps(&qdisc::of(&way.want), &qdisc::of(want));
+        let what = || format!("change the queues of {}", way.port);
+        steps.map(drop).map_err(|why| Failure::new(what(), why))
+    }
+
+    /// What of the conditions the kernel has in its own way.
+    pub fn notes(&self) -> Vec<String> {
+        let jitters = |way: &&Way| way.want.netem.as_ref().is_some_and(|it| it.jitter.is_some());
+        let note =
+            |way: &Way| format!("{}: with netem's jitter frames overtake each other", way.port);
+        self.ways.iter().filter(jitters).map(note).collect()
+    }
+
+    fn make_ifb(&self, number: usize) -> Result<u32, Failure> {
+        let way = &self.ways[number];
+        self.make(&way.name, message::ifb(&way.name, way.mtu))
+    }
+
+    fn join(&mut self, number: usize, link: &Link, first: usize) -> Result<(), Failure> {
+        let name = bridge_name(number);
+        let bridge = self.make(&name, message::bridge(&name, link.mtu))?;
+        let ports: Vec<u32> = self.ways[first..].iter().map(|way| way.index).collect();
+        let mut batch = Batch::new(&self.socket);
+        for &port in &ports {
+            let what = format!("make the ports of link {} those of a bridge", link.link);
+            batch.push(what.clone(), Verb::Change, message::join(port, bridge))?;
+            if ports.len() == 2 {
+                batch.push(what, Verb::Change, message::like_a_cable(port))?;
+            }
+        }
+        batch.finish()?;
+        self.bridges.insert(bridge, ports);
+        Ok(())
+    }
+
+    /// Makes an interface and brings it up; its index.
+    fn make(&self, name: &str, message: RouteNetlinkMessage) -> Result<u32, Failure> {
+        let what = format!("make interface {name}");
+        request(&self.socket, &what, Verb::Create, message)?;
+        let made = index(name)?;
+        quiet::quieten([name].into_iter())?;
+        request(&self.socket, &what, Verb::Change, message::raise(made, &self.alias))?;
+        Ok(made)
+    }
+
+    /// Removes what an engine that died left.
+    fn clear(&self, links: &Links) -> Result<(), Failure> {
+        let bridges = (0..links.links.len()).map(bridge_name);
+        let count = links.ports().count();
+        for name in bridges.chain((0..count).map(ifb_name)) {
+            if let Ok(left) = namespace::interface_index(&name) {
+                let what = format!("remove interface {name}");
+                request(&self.socket, &what, Verb::Change, message::remove(left))?;
+            }
+        }
+        let left = queues::read().map_err(|error| Failure::new("read the queues", error))?;
+        for port in links.ports() {
+            let index = index(port)?;
+            if left.iter().any(|queue| queue.interface == index && queue.kind == "clsact") {
+                let what = format!("remove the filters of {port}");
+                let gone = message::remove_queue(index, 0xffff_0000, 0xffff_fff1);
+                request(&self.socket, &what, Verb::Change, gone)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Way {
+    fn lose(&mut self, want: &Want) -> Result<(), Failure> {
+        match (&self.loss, &want.loss) {
+            (Some(program), Some(chances)) => program.set(chances),
+            (None, Some(chances)) => {
+                let what = format!("lose frames of {}", self.port);
+                let program = TcxLoss::open(&self.port, chances);
+                self.loss = Some(program.map_err(|error| Failure::new(what, error))?);
+            }
+            (_, None) => {}
+        }
+        Ok(())
+    }
+}
+
+fn request(
+    socket: &Route,
+    what: &str,
+    verb: Verb,
+    message: RouteNetlinkMessage,
+) -> Result<(), Failure> {
+    let mut batch = Batch::new(socket);
+    batch.push(what.to_owned(), verb, message)?;
+    batch.finish()
+}
+
+/// Names that no lab file can give: `~` is not in them.
+fn bridge_name(link: usize) -> String {
+    format!("bridge~{link}")
+}
+
+fn ifb_name(direction: usize) -> String {
+    format!("ifb~{direction}")
+}
+
+fn index(name: &str) -> Result<u32, Failure> {
+    namespace::interface_index(name)
+        .map_err(|error: io::Error| Failure::new(format!("find interface {name}"), error))
+}
+
+/// The mark of the lab, as its ports carry it.
+fn alias(port: &str) -> Result<String, Failure> {
+    query::alias(index(port)?)
+        .map_err(|error| Failure::new(format!("read the mark of {port}"), error))
+}

@@ -1,0 +1,258 @@
+//! What the kernel is to do to the frames of one direction, as its queues can do it.
+
+use delaylab_link::{Conditions, Discipline, Jitter, Limit, Loss, Rate, Reorder};
+use delaylab_os::tcx_loss::Chances;
+
+use super::can::{Can, Part};
+use super::table;
+
+/// What a frame without rate limit follows another at the earliest: 64 bytes on gigabit Ethernet.
+const FASTEST_FRAMES_PER_SECOND: f64 = 1_488_095.0;
+/// What one frame takes of the kernel's memory, beside its bytes rounded up to a page's half.
+const FRAME_MEMORY: u64 = 2304;
+/// By how many standard deviations jitter may be late before the queue is too short.
+const SPREADS: i64 = 5;
+/// What the token bucket may save up beside two frames, since its timer is late: what the rate
+/// carries in 1 ms.
+const SAVED: u64 = 1000;
+/// As `qdisc_watchdog` and `tc_ratespec` have it.
+const LARGEST_JITTER_NS: i64 = i32::MAX as i64;
+
+/// What one direction is to have.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Want {
+    pub netem: Option<Netem>,
+    pub shape: Option<Shape>,
+    /// Loss by a program at the port's ingress, where netem does not do it.
+    pub loss: Option<Chances>,
+}
+
+/// netem's part.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Netem {
+    pub delay_ns: i64,
+    pub jitter: Option<table::Table>,
+    /// How many frames may be in it, those waiting for the rate included.
+    pub limit: u32,
+    pub loss: Option<Chances>,
+    pub duplicate: f64,
+    pub corrupt: f64,
+    /// The share and the gap.
+    pub reorder: Option<(f64, u32)>,
+}
+
+/// The token bucket's part.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Shape {
+    pub bytes_per_second: u64,
+    pub overhead: u16,
+    pub minimum: u16,
+    pub burst: u32,
+    pub room: Room,
+}
+
+/// Where frames wait for the rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Room {
+    Bytes(u32),
+    Packets(u32),
+    Codel { target_us: u32, interval_us: u32, limit: u32 },
+}
+
+/// What holds for all frames of a direction besides.
+#[derive(Clone, Copy, Debug)]
+pub struct Bounds {
+    /// The longest frame, with its header.
+    pub longest: u32,
+    /// The memory that waiting frames of one direction may take.
+    pub memory_bytes: u64,
+}
+
+impl Want {
+    /// How this kernel can do what is asked; or what of it cannot be had, in one line.
+    pub fn new(asked: &Conditions, can: &Can, bounds: Bounds) -> Result<Self, String> {
+        refuse_what_no_kernel_does(asked)?;
+        let shape = asked.rate.as_ref().map(|rate| shape(asked, rate, can, bounds)).transpose()?;
+        let chances = asked.loss.as_ref().map(chances).filter(|chances| *chances != NEVER);
+        let only_netem = [
+            ("delay_ns", asked.delay_ns > 0),
+            ("jitter", asked.jitter.is_some()),
+            ("duplicate", asked.duplicate > 0.0),
+            ("corrupt", asked.corrupt > 0.0),
+            ("reorder", asked.reorder.is_some()),
+        ];
+        if let Some((condition, _)) = only_netem.iter().find(|(_, asked)| *asked) {
+            can.require(Part::Netem, condition)?;
+        }
+        let queued = shape.is_some() || only_netem.iter().any(|(_, asked)| *asked);
+        if queued {
+            can.require_way_round()?;
+        }
+        if !can.has(Part::Netem) {
+            if chances.is_some() {
+                can.require(Part::Tcx, "loss")?;
+            }
+            return Ok(Self { netem: None, shape, loss: chances });
+        }
+        if !queued && chances.is_none() {
+            return Ok(Self::default());
+        }
+        can.require_way_round()?;
+        let netem = netem(asked, chances, shape.as_ref(), bounds);
+        Ok(Self { netem: Some(netem), shape, loss: None })
+    }
+
+    /// The same after `before`, whose parts stay though nothing is asked of them any more: with
+    /// them would go what waits there.
+    pub fn keeping(mut self, before: &Self) -> Self {
+        if let (None, Some(shape)) = (&self.shape, &before.shape) {
+            self.shape = Some(Shape::without_limit(shape));
+        }
+        if let (None, Some(netem)) = (&self.netem, &before.netem) {
+            self.netem = Some(Netem { limit: netem.limit, ..Netem::default() });
+        }
+        if let (None, Some(_)) = (self.loss, before.loss) {
+            self.loss = Some(NEVER);
+        }
+        self
+    }
+}
+
+impl Shape {
+    /// One that holds nothing back.
+    fn without_limit(before: &Self) -> Self {
+        let bytes_per_second = 1 << 37;
+        let room = match before.room {
+            Room::Bytes(_) => Room::Bytes(u32::MAX),
+            Room::Packets(_) => Room::Packets(u32::MAX),
+            codel @ Room::Codel { .. } => codel,
+        };
+        Self { bytes_per_second, overhead: 0, minimum: 0, burst: 1 << 20, room }
+    }
+}
+
+const NEVER: Chances = Chances { to_bad: 0.0, to_good: 1.0, lost_in_bad: 0.0, lost_in_good: 0.0 };
+
+fn refuse_what_no_kernel_does(asked: &Conditions) -> Result<(), String> {
+    let refuse = |what: &str| Err(format!("the kernel engine has no {what}"));
+    if asked.trace.is_some() {
+        return refuse("`trace`");
+    }
+    if matches!(asked.loss, Some(Loss::Pattern { .. })) {
+        return refuse("`loss` by a pattern");
+    }
+    let discipline = asked.queue.as_ref().map(|queue| &queue.discipline);
+    if matches!(discipline, Some(Discipline::Red { .. })) {
+        return refuse("`red` queues");
+    }
+    if let Some(Jitter { correlation, spread_ns, .. }) = &asked.jitter {
+        if *correlation > 0.0 {
+            // Its uniform draws are correlated, but the table is entered by their lowest bits
+            // (net/sched/sch_netem.c, `tabledist`).
+            return refuse("correlation of `jitter`: netem's has no effect");
+        }
+        if *spread_ns > LARGEST_JITTER_NS {
+            return Err(format!("netem's jitter ends at a spread of {LARGEST_JITTER_NS} ns"));
+        }
+    }
+    if matches!(asked.reorder, Some(Reorder { correlation, .. }) if correlation > 0.0) {
+        return refuse("correlation of `reorder`: netem's changes the share");
+    }
+    Ok(())
+}
+
+/// Correlated loss is a chain of two states in which the bad one loses all.
+fn chances(loss: &Loss) -> Chances {
+    match *loss {
+        Loss::Independent { share, correlation: 0.0 } => Chances { lost_in_good: share, ..NEVER },
+        Loss::Independent { share, correlation } => Chances {
+            to_bad: share * (1.0 - correlation),
+            to_good: (1.0 - share) * (1.0 - correlation),
+            lost_in_bad: 1.0,
+            lost_in_good: 0.0,
+        },
+        Loss::GilbertElliott { to_bad, to_good, lost_in_bad, lost_in_good } => {
+            Chances { to_bad, to_good, lost_in_bad, lost_in_good }
+        }
+        Loss::Pattern { .. } => NEVER,
+    }
+}
+
+fn shape(asked: &Conditions, rate: &Rate, can: &Can, bounds: Bounds) -> Result<Shape, String> {
+    can.require(Part::Tbf, "rate")?;
+    let bytes_per_second = rate.bps / 8;
+    if bytes_per_second == 0 {
+        return Err(format!("the kernel engine has no rate of {} bit/s: 8 is its least", rate.bps));
+    }
+    let framing = |bytes: u32| {
+        let why = || format!("the kernel engine counts framing up to {} bytes", u16::MAX);
+        u16::try_from(bytes).map_err(|_| why())
+    };
+    let burst = 2 * u64::from(bounds.longest) + bytes_per_second / SAVED;
+    Ok(Shape {
+        bytes_per_second,
+        overhead: framing(rate.overhead_bytes)?,
+        minimum: framing(rate.minimum_bytes)?,
+        burst: saturated(burst),
+        room: room(asked, can)?,
+    })
+}
+
+fn room(asked: &Conditions, can: &Can) -> Result<Room, String> {
+    let limit = asked.queue_limit().unwrap_or(Limit::Packets(u64::MAX));
+    let discipline = asked.queue.as_ref().map(|queue| &queue.discipline);
+    if let Some(&Discipline::Codel { target_ns, interval_ns }) = discipline {
+        can.require(Part::Codel, "queue with codel")?;
+        let limit = match limit {
+            Limit::Packets(packets) => packets,
+            Limit::Bytes(bytes) => bytes / 1514,
+        };
+        let micros = |ns: i64| saturated((ns as u64).div_ceil(1000));
+        let (target_us, interval_us) = (micros(target_ns), micros(interval_ns));
+        return Ok(Room::Codel { target_us, interval_us, limit: saturated(limit.max(1)) });
+    }
+    Ok(match limit {
+        Limit::Packets(packets) => Room::Packets(saturated(packets)),
+        Limit::Bytes(bytes) => Room::Bytes(saturated(bytes)),
+    })
+}
+
+fn netem(
+    asked: &Conditions,
+    loss: Option<Chances>,
+    shape: Option<&Shape>,
+    bounds: Bounds,
+) -> Netem {
+    Netem {
+        delay_ns: asked.delay_ns,
+        jitter: asked.jitter.as_ref().map(table::of),
+        limit: limit(asked, shape, bounds),
+        loss,
+        duplicate: asked.duplicate,
+        corrupt: asked.corrupt,
+        reorder: asked.reorder.as_ref().map(|reorder| (reorder.share, reorder.gap)),
+    }
+}
+
+/// What can be under way: what arrives at most while a frame is delayed, and what waits; but no more than the
+/// memory is for.
+fn limit(asked: &Conditions, shape: Option<&Shape>, bounds: Bounds) -> u32 {
+    let per_second = shape.map_or(FASTEST_FRAMES_PER_SECOND, |shape| {
+        shape.bytes_per_second as f64 / f64::from(shape.minimum.max(60))
+    });
+    let spread_ns = asked.jitter.as_ref().map_or(0, |jitter| jitter.spread_ns);
+    let longest_ns = asked.delay_ns.saturating_add(spread_ns.saturating_mul(SPREADS));
+    let under_way = (longest_ns as f64 / 1e9 * per_second.min(FASTEST_FRAMES_PER_SECOND)) as u64;
+    let waiting = match shape.map(|shape| shape.room) {
+        None => 0,
+        Some(Room::Bytes(bytes)) => u64::from(bytes) / 60,
+        Some(Room::Packets(packets)) => packets.into(),
+        Some(Room::Codel { limit, .. }) => limit.into(),
+    };
+    let memory = bounds.memory_bytes / FRAME_MEMORY;
+    saturated((1000 + under_way + waiting).min(memory).max(1))
+}
+
+fn saturated(value: u64) -> u32 {
+    u32::try_from(value).unwrap_or(u32::MAX)
+}

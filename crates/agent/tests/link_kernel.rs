@@ -1,0 +1,126 @@
+//! Links that the kernel carries, in real namespaces: needs root, ping(8), and a kernel with ifb, TBF
+//! and programs at interfaces. What needs netem is tested in a guest (tests/doing/test_netem.py).
+
+mod common;
+
+use common::links::{Lab, mac, plan, under};
+use serde_json::{Value, json};
+
+fn kernel() -> Value {
+    json!({"engine": "kernel"})
+}
+
+fn number(direction: &Value, at: &str) -> u64 {
+    direction.pointer(at).and_then(Value::as_u64).unwrap_or_else(|| panic!("{at}: {direction}"))
+}
+
+#[test]
+fn a_cable_of_the_kernel_carries_all_and_loses_what_is_asked() {
+    let loss = json!({"model": "independent", "share": 0.25});
+    let lab = Lab::up("kernel", &plan(&[json!({}), json!({})], &kernel()));
+    assert_eq!(lab.ping("n1", "10.9.0.2", 20, &[]).len(), 20);
+    assert_eq!(lab.ping("n1", "fd09::2", 20, &["-6"]).len(), 20);
+    let change = json!([{"link": "wan", "node": "n1", "set": {"loss": loss}}]);
+    lab.ask(json!({"op": "link-set", "changes": change}));
+    lab.ask(json!({"op": "links", "reset": true}));
+    let arrived = lab.ping("n1", "10.9.0.2", 400, &[]).len();
+    let links = lab.links();
+    let there = &links["directions"][0];
+    assert_eq!((&links["state"], &there["asked"]["loss"]), (&json!("running"), &loss));
+    let (entered, lost) = (number(there, "/in/frames"), number(there, "/dropped/loss"));
+    assert!((400..420).contains(&entered), "{there}");
+    // Four standard deviations of chance.
+    assert!((65..135).contains(&lost), "{there}");
+    assert_eq!(number(there, "/out/frames"), entered - lost);
+    assert_eq!(number(&links["directions"][1], "/dropped/loss"), 0);
+    assert!((400 - lost as usize..=404 - lost as usize).contains(&arrived), "{arrived} {there}");
+    lab.down();
+}
+
+/// Sends frames from `n1` faster than the link carries them; bits per second on the link while they leave
+/// it, with Ethernet's framing.
+fn carried_bps(lab: &Lab, count: u64, size: u64) -> f64 {
+    lab.ask(json!({"op": "links", "reset": true}));
+    let flow = json!({"interface": "eth0", "to_mac": mac(2), "from": "10.9.0.1", "to": "10.9.0.2"});
+    let mut sender = lab.client("node.n1");
+    sender.send(&json!({"op": "generate", "flows": [flow], "probe": 1, "count": count,
+        "interval_ns": 20_000, "size": size, "port": 7}));
+    let moment = || {
+        let links = lab.links();
+        let left = number(&links["directions"][0], "/out/frames");
+        (links["now_ns"].as_f64().unwrap(), left as f64)
+    };
+    let waits = |left: f64| (1.0..count as f64).contains(&left);
+    let first = std::iter::repeat_with(moment).find(|moment| waits(moment.1)).unwrap();
+    let last = std::iter::repeat_with(moment).take_while(|moment| waits(moment.1)).last().unwrap();
+    sender.finish();
+    let bits = (last.1 - first.1) * ((size + 24).max(84) * 8) as f64;
+    bits / (last.0 - first.0) * 1e9
+}
+
+#[test]
+fn a_rate_counts_ethernet_s_framing_and_changes_without_loss() {
+    let asked = json!({"rate": {"bps": 4_000_000}, "queue": {"packets": 100_000}});
+    let lab = Lab::up("kernelrate", &plan(&[under(asked), json!({})], &kernel()));
+    lab.ping("n1", "10.9.0.2", 3, &[]);
+    for (count, size) in [(1000, 1514), (12_000, 60)] {
+        let bps = carried_bps(&lab, count, size);
+        assert!((3.96e6..4.04e6).contains(&bps), "{size} bytes: {bps}");
+    }
+    let change = json!([{"link": "wan", "node": "n1", "set": {"rate": {"bps": 8_000_000}}}]);
+    lab.ask(json!({"op": "link-set", "changes": change}));
+    let bps = carried_bps(&lab, 2000, 1514);
+    assert!((7.92e6..8.08e6).contains(&bps), "{bps}");
+    let none = json!([{"link": "wan", "node": "n1", "set": {"rate": null, "queue": null}}]);
+    lab.ask(json!({"op": "link-set", "changes": none}));
+    let links = lab.links();
+    let there = &links["directions"][0];
+    assert_eq!(number(there, "/dropped/queue"), 0, "{there}");
+    assert_eq!(lab.ping("n1", "10.9.0.2", 20, &["-f"]).len(), 0, "-f prints no times");
+    lab.down();
+}
+
+#[test]
+fn a_queue_that_vanishes_takes_the_link_down_and_it_can_be_laid_again() {
+    let asked = json!({"rate": {"bps": 4_000_000}});
+    let lab = Lab::up("kernelgone", &plan(&[under(asked), json!({})], &kernel()));
+    assert_eq!(lab.ping("n1", "10.9.0.2", 3, &[]).len(), 3);
+    let gone = |argv: &[&str]| lab.client("host.h").call(&common::exec(argv)).end;
+    for (argv, why) in [
+        (&["tc", "qdisc", "del", "dev", "ifb~0", "root"][..], "the tbf queue of vif-n1"),
+        (&["tc", "filter", "del", "dev", "vif-n1", "ingress"][..], "the filter of vif-n1"),
+        (&["ip", "link", "del", "bridge~0"][..], "vif-n1 has left its bridge"),
+    ] {
+        let answer = gone(argv);
+        assert_eq!(answer["done"]["exit"], 0, "{answer}");
+        // Who asks at the very moment of the end gets an error.
+        let ask = || lab.client("link.h").call(&json!({"op": "links"})).end["done"].clone();
+        let down = std::iter::repeat_with(ask).find(|links| links["state"] == "down").unwrap();
+        let said = down["why"].to_string();
+        assert!(said.contains(why), "{said}");
+        assert!(lab.run("n1", &["ip", "link", "show", "eth0"]).contains("NO-CARRIER"));
+        lab.ask(json!({"op": "link-restart"}));
+        assert_eq!(lab.links()["state"], "running");
+        assert_eq!(lab.ping("n1", "10.9.0.2", 3, &[]).len(), 3);
+    }
+    lab.down();
+}
+
+#[test]
+fn what_the_kernel_cannot_do_is_refused_before_anything_is_made() {
+    let trace = json!({"kind": "rate", "points": [[0, 1_000_000]]});
+    for (asked, why) in [
+        (json!({"trace": trace}), "has no `trace`"),
+        (json!({"loss": {"model": "pattern", "runs": [9, 1]}}), "has no `loss` by a pattern"),
+        (json!({"rate": {"bps": 7}}), "8 is its least"),
+    ] {
+        let dir = common::fresh_dir();
+        let mut fabric = common::Process::start("fabric");
+        let plan = plan(&[under(asked), json!({})], &kernel());
+        let end = fabric.client.call(&common::build("refused", &dir, &plan)).end;
+        assert_eq!(end["error"]["what"], "make the conditions of link wan of n1", "{end}");
+        assert!(end["error"]["why"].as_str().unwrap().contains(why), "{end}");
+        assert_eq!(fabric.end(), Some(1));
+        common::assert_gone("refused", &dir);
+    }
+}

@@ -1,0 +1,80 @@
+//! A program at an interface that takes away a share of what comes in by it (`bpf/loss.c`).
+
+use aya::maps::{Array, IterableMap};
+use aya::programs::links::FdLink;
+use aya::programs::tc::TcAttachOptions;
+use aya::programs::{LinkOrder, SchedClassifier, TcAttachType};
+use aya::{Ebpf, EbpfLoader};
+use std::io;
+use std::os::fd::AsFd;
+
+use crate::tcx::refused;
+use crate::tcx_shared::Shared;
+
+/// `bpf/loss.c`, compiled; aligned as the loader wants it.
+static OBJECT: &[u8] = aya::include_bytes_aligned!("../bpf/loss.o");
+
+/// How many words `struct loss` has, and where its counts are.
+const WORDS: usize = 7;
+const SEEN: u32 = 5;
+const LOST: u32 = 6;
+
+/// The program at work, until dropped.
+#[derive(Debug)]
+pub struct TcxLoss {
+    _program: Ebpf,
+    _link: FdLink,
+    shared: Shared,
+}
+
+/// The probabilities of two states, as Gilbert and Elliott have them. Each frame may turn the state, and
+/// then may be lost.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Chances {
+    /// That the state turns bad.
+    pub to_bad: f64,
+    /// That it turns good.
+    pub to_good: f64,
+    /// That a frame is lost while it is bad.
+    pub lost_in_bad: f64,
+    /// That a frame is lost while it is good.
+    pub lost_in_good: f64,
+}
+
+impl TcxLoss {
+    /// Takes frames away behind packet sockets and the programs of taps. Needs `CAP_BPF` and
+    /// `CAP_NET_ADMIN` outside of user namespaces, and Linux 6.6.
+    pub fn open(interface: &str, chances: &Chances) -> io::Result<Self> {
+        let mut object = EbpfLoader::new().btf(None).load(OBJECT).map_err(refused)?;
+        let map = object.map("LOSS").expect("the object has this map");
+        let map: Array<_, [u64; WORDS]> = map.try_into().map_err(refused)?;
+        let shared = Shared::map(map.map().fd().as_fd(), WORDS)?;
+        let program = object.program_mut("lose").expect("the object has this program");
+        let program: &mut SchedClassifier = program.try_into().map_err(refused)?;
+        program.load().map_err(refused)?;
+        set(&shared, chances);
+        let options = TcAttachOptions::TcxOrder(LinkOrder::last());
+        let id = program
+            .attach_with_options(interface, TcAttachType::Ingress, options)
+            .map_err(refused)?;
+        let link = program.take_link(id).map_err(refused)?.try_into().map_err(refused)?;
+        Ok(Self { _program: object, _link: link, shared })
+    }
+
+    /// Other chances from now on; the state stays.
+    pub fn set(&self, chances: &Chances) {
+        set(&self.shared, chances);
+    }
+
+    /// Frames that came, and those of them that were taken away.
+    pub fn counted(&self) -> (u64, u64) {
+        (self.shared.get(SEEN), self.shared.get(LOST))
+    }
+}
+
+fn set(shared: &Shared, chances: &Chances) {
+    let Chances { to_bad, to_good, lost_in_bad, lost_in_good } = *chances;
+    for (place, chance) in (0..).zip([to_bad, to_good, lost_in_bad, lost_in_good]) {
+        shared.set(place, (chance * (1u64 << 32) as f64).round() as u64);
+    }
+}
