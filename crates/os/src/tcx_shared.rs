@@ -28,7 +28,7 @@ impl Shared {
     }
 
     /// Maps the array of `length` elements that `fd` stands for.
-    fn map(fd: BorrowedFd<'_>, length: usize) -> io::Result<Self> {
+    pub(crate) fn map(fd: BorrowedFd<'_>, length: usize) -> io::Result<Self> {
         let (size, shared) = (length * size_of::<u64>(), libc::MAP_SHARED);
         let access = libc::PROT_READ | libc::PROT_WRITE;
         let nowhere = std::ptr::null_mut();
