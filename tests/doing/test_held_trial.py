@@ -45,12 +45,12 @@ def forwarding(out: dict[str, Any], **load: Any) -> Load:
 
 
 def test_the_rate_found_is_the_bottlenecks() -> None:
-    load = forwarding({"rate": "5Mbit", "queue": 50}, at="50%", lost="0.1%")
+    load = forwarding({"rate": "5Mbit", "queue": 100}, at="50%", lost="0.1%", realtime=True)
     assert load.rate is not None
     assert load.rate.bound == "loss"
     most = BOTTLENECK_BPS / 8 / ON_THE_WIRE
     # Within the last step of the search; the queues hold some more for the length of a burst.
-    assert most * 0.96 < load.rate.frames_per_s < most * 1.03
+    assert most * 0.96 < load.rate.frames_per_s < most * 1.06
     # Half of it is sent then, and arrives: what the probe sends over one router is not counted.
     assert load.achieved["sent_per_s"] == pytest.approx(load.rate.frames_per_s / 2, rel=0.05)
     for flow in load.flows:
@@ -58,9 +58,10 @@ def test_the_rate_found_is_the_bottlenecks() -> None:
 
 
 def test_more_than_is_held_is_lost_by_both_routers_alike() -> None:
-    load = forwarding({"rate": "5Mbit", "queue": 50}, at="150%")
+    load = forwarding({"rate": "5Mbit", "queue": 100}, at="150%", realtime=True)
     shares = [flow.received / flow.sent for flow in load.flows]
-    assert shares == pytest.approx([1 / 1.5, 1 / 1.5], abs=0.05)
+    assert max(shares) - min(shares) < 0.02
+    assert shares[0] == pytest.approx(1 / 1.5, abs=0.08)
 
 
 def test_without_a_bottleneck_the_bound_is_said() -> None:
