@@ -22,8 +22,9 @@ CLOSE_ENOUGH = 1.02
 NEARLY = 10
 """A try that loses less than so many times the tolerance is repeated once."""
 FIRST_STEP = 1.03
-DOWN = 0.8
-"""Where nothing was held yet, the next try is at this share of the last one, or lower."""
+DOWN, A_LITTLE_DOWN = 0.8, 0.95
+"""Where nothing was held yet, the next try is at most at this share of the last one: of one that
+lost frames, and of one that only the generator did not keep."""
 LOWEST_PER_S = 50.0
 STRANGERS = 10
 """Frames of others that may be counted in a burst: neighbours asking for each other."""
@@ -80,7 +81,8 @@ def _burst(rate: float | None, tolerance: float, offer: Offer) -> list[Burst]:
 def _next(low: float, high: float, step: float, last: Burst) -> float:
     if not low:
         arrived = last.sent_per_s * (1 - last.lost)
-        return arrived if last.asked_per_s is None else min(arrived, DOWN * high)
+        down = DOWN if last.lost else A_LITTLE_DOWN
+        return arrived if last.asked_per_s is None else min(arrived, down * high)
     return min(low * step, math.sqrt(low * high))
 
 
