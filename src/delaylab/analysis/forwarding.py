@@ -23,7 +23,7 @@ from delaylab.raterecord import Burst, Flow, HeldRate
 HOST = "host"
 """The level of factor `kind` at which the host's own stack forwards, without any router."""
 PLAIN, CARRIED, DELAYED = "plain", "carried", "500us"
-"""Levels of factor `engine`: links without conditions; by the engine, with nothing asked; 0.5 ms."""
+"""Levels of factor `engine`: links without conditions; by the engine, asked for nothing; 0.5 ms."""
 KINDS, LINKS = (HOST, "netns", "lxc", "qemu"), (PLAIN, CARRIED, DELAYED)
 """In the order in which they are shown."""
 SEARCHES = 3
