@@ -107,7 +107,13 @@ def burst(offered: float, forwarded: float, routers: int, greedy: float, *, held
     lost = 1 - int(received.sum()) / (sent * routers)
     asked = offered if held else None
     return Burst(
-        asked_per_s=asked, sent_per_s=offered, lost=lost, paced=True, held=held, flows=tuple(flows)
+        asked_per_s=asked,
+        seconds=BURST_S,
+        sent_per_s=offered,
+        lost=lost,
+        paced=True,
+        held=held,
+        flows=tuple(flows),
     )
 
 
