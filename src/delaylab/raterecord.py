@@ -43,11 +43,13 @@ class Flow(_Record):
 class Burst(_Record):
     """Frames one way at a rate: what was asked (None: as fast as can be), and what came of it.
 
+    `seconds`: how long the generator was at work.
     `lost` is the share that did not arrive, of the flows that count; `paced`: the generator kept
     the rate; `held`: it did, and no more than tolerated was lost.
     """
 
     asked_per_s: float | None
+    seconds: float
     sent_per_s: float
     lost: float
     paced: bool

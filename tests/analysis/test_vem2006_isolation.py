@@ -24,7 +24,7 @@ from delaylab.studies import FOLDER
 
 UNSHAPED = [f"out-{number}" for number in range(1, 5)]
 LINKS = [*UNSHAPED, HOG, *SHAPED_MS]
-SECONDS, BLOCKS = 5.0, 5
+SECONDS, BLOCKS = 5.0, 3
 Levels = dict[str, str]
 
 

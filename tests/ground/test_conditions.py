@@ -154,15 +154,33 @@ def test_what_cannot_be_is_refused_with_its_line(said: str, line: int, says: str
         ("timeline: [{at: 1s, link: wan, node: c, set: {delay: 1ms}}]", 6, "'c' is not on link"),
         ("timeline: [{at: 1s, link: wan, set: {}}]", 6, "names no condition"),
         ("timeline: [{at: -1s, link: wan, set: {delay: 1ms}}]", 6, "is not negative"),
-        ("engine: kernel", 6, "the kernel engine is not there yet"),
         ("engine: warp", 6, "'auto', 'own' or 'kernel'"),
-        ("hosts: {h: {engine: kernel}}", 6, "the kernel engine is not there yet"),
     ],
 )
 def test_what_a_lab_cannot_ask_is_refused_with_its_line(rest: str, line: int, says: str) -> None:
     with pytest.raises(BadInput) as caught:
         lab_from(parse(LAB + rest + "\n", "lab.yaml"))
     assert str(caught.value).startswith(f"lab.yaml:{line}: ")
+    assert says in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("said", "says"),
+    [
+        ("jitter: {spread: 1ms, correlation: 25%}", "no correlation of `jitter`"),
+        ("delay: 1ms\n    reorder: {share: 1%, correlation: 1%}", "no correlation of `reorder`"),
+        ("rate: 1Mbit\n    queue: {discipline: red, min: 1kB, max: 9kB}", "no `red` queues"),
+    ],
+)
+@pytest.mark.parametrize("engine", ["engine: kernel", "hosts: {h: {engine: kernel}}"])
+def test_what_no_kernel_s_queues_do_is_refused_with_its_line(
+    engine: str, said: str, says: str
+) -> None:
+    text = f"{LAB}    {said}\n"
+    lab_from(parse(f"{text}engine: own\n", "lab.yaml"))
+    with pytest.raises(BadInput) as caught:
+        lab_from(parse(f"{text}{engine}\n", "lab.yaml"))
+    assert str(caught.value).startswith("lab.yaml:4: ")
     assert says in str(caught.value)
 
 

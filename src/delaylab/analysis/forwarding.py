@@ -22,7 +22,10 @@ from delaylab.raterecord import Burst, Flow, HeldRate
 
 HOST = "host"
 """The level of factor `kind` at which the host's own stack forwards, without any router."""
-PLAIN = "plain"
+PLAIN, CARRIED, DELAYED = "plain", "carried", "500us"
+"""Levels of factor `engine`: links without conditions; by the engine, asked for nothing; 0.5 ms."""
+KINDS, LINKS = (HOST, "netns", "lxc", "qemu"), (PLAIN, CARRIED, DELAYED)
+"""In the order in which they are shown."""
 SEARCHES = 3
 """So many searches of one setting are needed to speak of its throughput with an interval."""
 OVERLOADED = 0.01
@@ -68,11 +71,16 @@ def searches(groups: Iterable[Group]) -> dict[Setting, list[HeldRate]]:
             rates = [load.rate for load in frames_loads(trial) if load.rate is not None]
             if here is not None and rates:
                 found.setdefault(here, []).extend(rates)
-    return dict(sorted(found.items(), key=lambda item: _order(item[0])))
+    return dict(sorted(found.items(), key=lambda item: rank(item[0])))
 
 
-def _order(one: Setting) -> tuple[bool, str, int, str, int]:
-    return one.engine != PLAIN, one.engine, one.size, one.kind, one.routers
+def rank(one: Setting) -> tuple[int, int, int, int]:
+    """Return where a setting stands among others: by links, kind, size, and number of routers."""
+    links, kind = (
+        shown.index(name) if name in shown else len(shown)
+        for shown, name in ((LINKS, one.engine), (KINDS, one.kind))
+    )
+    return links, kind, one.size, one.routers
 
 
 def throughput(found: Sequence[HeldRate]) -> Floats:

@@ -11,6 +11,8 @@ from delaylab.analysis.campaign import pick
 from delaylab.analysis.claims import Claim, Result
 from delaylab.analysis.effects import Effect, estimate
 from delaylab.analysis.forwarding import (
+    CARRIED,
+    DELAYED,
     HOST,
     OVERLOADED,
     PLAIN,
@@ -34,7 +36,6 @@ B, C = "section IV B", "section IV C"
 EQUAL, NEARLY_EQUAL = 0.99, 0.95
 """Jain's index of what is shared equally, and of what is almost."""
 ABOUT_A_TENTH = 0.15
-CARRIED, DELAYED = "carried", "500us"
 SMALLEST, LARGEST = 64, 1450
 OFTEN = f"in {SEARCHES} searches or more"
 

@@ -50,8 +50,13 @@ def running(lab: Lab, loads: tuple[LoadSpec, ...], probed: str | None = None) ->
     rates = [(load, find_rate(lab, load)) for load in loads if load.frames == "held"]
     state = Running(rates, probed)
     with ExitStack() as stack:
-        starts = [KINDS.get(load.what, stressor)(lab, load, state) for load in loads]
-        # Side by side: in an emulated machine each takes seconds.
-        with ThreadPoolExecutor(max(len(starts), 1)) as pool:
-            list(pool.map(stack.enter_context, starts))
+        # Frames come last and end first: what is counted of them, others were at work all the time.
+        for together in (
+            [load for load in loads if load.frames is None],
+            [load for load in loads if load.frames is not None],
+        ):
+            starts = [KINDS.get(load.what, stressor)(lab, load, state) for load in together]
+            # Side by side: in an emulated machine each takes seconds.
+            with ThreadPoolExecutor(max(len(starts), 1)) as pool:
+                list(pool.map(stack.enter_context, starts))
         yield state

@@ -13,7 +13,6 @@ from delaylab.loads.streams import Sink, Stream, counted, judged, streams
 from delaylab.raterecord import Burst, HeldRate
 from delaylab.spec import LoadSpec
 
-BURST_S = 0.5
 WARMING_PER_S, WARMING_S = 1000, 0.2
 """What is sent before the first try: on the way neighbours are asked for, and buffers made."""
 
@@ -24,9 +23,9 @@ def find_rate(lab: Lab, load: LoadSpec) -> HeldRate:
     sink, generator = Sink(lab, str(load.to), flows), Generator(lab, load, flows)
     tolerance, counting = float(load.lost), judged(flows)
 
-    def offer(per_s: float | None) -> Burst:
+    def offer(per_s: float | None, seconds: float) -> Burst:
         before = sink.read()
-        sent = generator.burst(per_s, BURST_S)
+        sent = generator.burst(per_s, seconds)
         found = counted(flows, sent.frames, before, sink.settled(before, sent.frames), None)
         return held.judge(per_s, sent.seconds, found, counting, tolerance)
 

@@ -53,6 +53,7 @@ class Generator:
             interval_ns=0 if per_s is None else round(1e9 / per_s),
             size=self._load.size - CHECK_SEQUENCE,
             port=DISCARD,
+            realtime=self._load.realtime,
         )
         self.session.event(START_DEADLINE_S)
 

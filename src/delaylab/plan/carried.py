@@ -59,8 +59,12 @@ class Moment:
 
 @dataclass(frozen=True)
 class Carried:
-    """All links of one host that have conditions, and what becomes of them."""
+    """All links of one host that have conditions, and what becomes of them.
 
+    `engine`: `own` or `kernel`.
+    """
+
+    engine: str
     seed: int
     realtime: bool
     memory_bytes: int

@@ -80,6 +80,7 @@ def carry(lab: LabSpec, host: str, engine: EngineSpec, laid: Iterable[LinkPorts]
     if not here:
         return None
     return Carried(
+        engine="kernel" if engine.kind == "kernel" else "own",
         seed=lab.seed,
         realtime=engine.realtime,
         memory_bytes=engine.memory.bytes,

@@ -8,11 +8,11 @@ import altair as alt
 import numpy as np
 
 from delaylab.analysis.claims import samples
-from delaylab.analysis.forwarding import HOST, Setting, bursts, searches, setting, throughput
+from delaylab.analysis.forwarding import HOST, Setting, bursts, rank, searches, setting, throughput
 from delaylab.analysis.group import Group
 from delaylab.raterecord import HeldRate
-from delaylab.report.boxes import COLOURS, Rows, coloured, filled, grid, lines
-from delaylab.report.vega import Chart, inline, render
+from delaylab.report.boxes import COLOURS, Rows, coloured
+from delaylab.report.vega import Chart, delay_scale, delay_ticks, inline, render
 
 Panel = tuple[str, int, str]
 """A kind of router, a frame size, and a sort of links."""
@@ -34,7 +34,7 @@ def _panels(every: Iterable[Setting]) -> dict[Setting, list[Panel]]:
     """
     settings = list(every)
     own = [s for s in settings if s.kind != HOST]
-    panels = {one: [(one.kind, one.size, one.engine)] for one in own}
+    panels = {one: [(one.kind, one.size, one.engine)] for one in sorted(own, key=rank)}
     for none in (s for s in settings if s.kind == HOST):
         beside = (s for s in own if (s.size, s.engine) == (none.size, none.engine))
         panels[none] = list(dict.fromkeys(panel for s in beside for panel in panels[s]))
@@ -44,7 +44,16 @@ def _panels(every: Iterable[Setting]) -> dict[Setting, list[Panel]]:
 
 def _place(panel: Panel) -> dict[str, str]:
     kind, size, engine = panel
-    return {"column": f"{size} bytes", "row": f"{kind}, links {engine}"}
+    return {"panel": f"{kind}, links {engine}, {size} bytes"}
+
+
+def _wrapped(chart: alt.Chart, rows: Rows) -> alt.FacetChart:
+    """Return the chart once for every panel that there is."""
+    panels = list(dict.fromkeys(row["panel"] for row in rows))
+    head = alt.Header(title=None, labelFontSize=12, labelFontWeight=600)
+    return chart.properties(width=250, height=170).facet(
+        alt.Facet("panel:N", header=head, sort=panels), columns=3
+    )
 
 
 def _by_routers(found: dict[Setting, list[HeldRate]]) -> Chart | None:
@@ -60,7 +69,7 @@ def _by_routers(found: dict[Setting, list[HeldRate]]) -> Chart | None:
     routers = list(range(1, MOST + 1))
     colours = alt.Scale(domain=routers, range=[*COLOURS, "#44AA99", "#888888"])
     bars = (
-        alt.Chart(inline(filled(rows, "column", "row")))
+        alt.Chart(inline(rows))
         .mark_bar(stroke="white", strokeWidth=0.5)
         .encode(
             x=alt.X("routers:N", title="virtual routers", sort=numbers),
@@ -74,7 +83,7 @@ def _by_routers(found: dict[Setting, list[HeldRate]]) -> Chart | None:
         "Throughput, and how it is split among the routers",
         "Highest rate that is held (median of the searches), stacked by what arrived over each "
         "router (figures 8, 11 and 12 of the paper). 0: the host's own stack forwards.",
-        grid(bars, rows, "column", "row"),
+        _wrapped(bars, rows),
     )
 
 
@@ -101,7 +110,9 @@ def _by_size(found: dict[Setting, list[HeldRate]]) -> Chart | None:
         if one.routers == 1
     ]
     sizes = sorted({row["bytes"] for row in rows})
-    if len(sizes) < 2:
+    lines = [row["links"] for row in rows]
+    rows = [row for row in rows if lines.count(row["links"]) > 1]
+    if not rows:
         return None
     chart = (
         alt.Chart(inline(rows))
@@ -136,11 +147,20 @@ def _latency(groups: list[Group]) -> Chart | None:
     if not rows:
         return None
     numbers = sorted({row["routers"] for row in rows})
-    drawn = lines(filled(rows, "column", "row"), "routers", "virtual routers", numbers, "load")
+    ticks = [step * 10.0**decade for decade in range(6) for step in (1, 2, 5)]
+    drawn = (
+        alt.Chart(inline(rows))
+        .mark_line(point=True, strokeWidth=2)
+        .encode(
+            x=alt.X("routers:N", title="virtual routers", sort=numbers),
+            y=alt.Y("us:Q", title="RTT (log)", scale=delay_scale(), axis=delay_ticks(ticks)),
+            color=coloured(rows, "load"),
+        )
+    )
     return render(
         "latency-by-routers",
         "Latency over one of the routers",
         "Median RTT in user space at rest, and under shares of the rate held, which differs from "
         "number to number (figures 9, 10, 14 and 15 of the paper). 0: the host's own stack.",
-        grid(drawn, rows, "column", "row"),
+        _wrapped(drawn, rows),
     )

@@ -8,6 +8,8 @@ import numpy as np
 
 from delaylab.analysis.claims import samples
 from delaylab.analysis.forwarding import (
+    CARRIED,
+    DELAYED,
     HOST,
     PLAIN,
     SEARCHES,
@@ -16,13 +18,13 @@ from delaylab.analysis.forwarding import (
     fairness,
     known,
     lost_shares,
+    rank,
     ratio,
     searches,
     setting,
     throughput,
 )
 from delaylab.analysis.group import Group
-from delaylab.analysis.vem2006_routers import CARRIED, DELAYED
 from delaylab.analysis.vem2006_table import FORWARDED
 from delaylab.raterecord import HeldRate
 from delaylab.report import words
@@ -120,10 +122,11 @@ def _engine(found: dict[Setting, list[HeldRate]]) -> Table:
 
 
 def _latency(groups: list[Group]) -> Table:
+    of_setting = [(here, group) for group in groups if (here := setting(group)) is not None]
     rows = []
-    for group in sorted(groups, key=_order):
-        here, rtts = setting(group), samples(group, "app")
-        if here is None or rtts is None:
+    for here, group in sorted(of_setting, key=lambda pair: rank(pair[0])):
+        rtts = samples(group, "app")
+        if rtts is None:
             continue
         delays = (rtts.min(), rtts.mean(), np.median(rtts), np.quantile(rtts, 0.99))
         cells = [words.delay(float(delay)) for delay in delays]
@@ -136,13 +139,6 @@ def _latency(groups: list[Group]) -> Table:
         rows,
         texts=len(SETTING) + 1,
     )
-
-
-def _order(group: Group) -> tuple[bool, str, int, str, int]:
-    here = setting(group)
-    if here is None:
-        return False, "", 0, "", 0
-    return here.engine != PLAIN, here.engine, here.size, here.kind, here.routers
 
 
 def _through(group: Group) -> str:

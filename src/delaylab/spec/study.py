@@ -50,6 +50,9 @@ class LoadSpec(Spec):
         le=LARGEST_FRAME,
         description="bytes of such a frame, Ethernet's header and check sequence counted",
     )
+    realtime: bool = Field(
+        False, description="frames are sent in real time, as by a machine of its own, where allowed"
+    )
     on: Name
     to: Name | None = Field(None, description="the other end of a load on the network")
     over: Annotated[list[Name], BeforeValidator(_listed)] | None = Field(
@@ -63,8 +66,8 @@ class LoadSpec(Spec):
             raise ValueError(f"a load is exactly one of {', '.join(LOADS)}")
         if (given[0] in ON_THE_NETWORK) != (self.to is not None):
             raise ValueError("a load of network or frames needs `to`, and no other has it")
-        if self.over is not None and self.frames is None:
-            raise ValueError("only a load of frames has `over`")
+        if self.frames is None and (self.over is not None or self.realtime):
+            raise ValueError("only a load of frames has `over` and `realtime`")
         if self.frames != "held" and self.model_fields_set & {"lost", "at"}:
             raise ValueError("only a load of `frames: held` has `lost` and `at`")
         if self.at.value == 0:

@@ -142,12 +142,8 @@ pub fn route(route: &Route, index: Option<u32>) -> RouteNetlinkMessage {
 
 /// A token bucket filter as the interface's root queue.
 pub fn queue(queue: &Queue, index: u32) -> RouteNetlinkMessage {
-    let bucket = Bucket {
-        bytes_per_second: queue.rate_bps / 8,
-        burst_bytes: queue.burst_bytes,
-        limit_bytes: queue.limit_bytes,
-        ..Bucket::default()
-    };
+    let Queue { rate_bps, burst_bytes, limit_bytes, .. } = *queue;
+    let bucket = Bucket { rate_bps, burst_bytes, limit_bytes, ..Bucket::default() };
     RouteNetlinkMessage::NewQueueDiscipline(bucket.of_interface(index))
 }
 

@@ -26,8 +26,8 @@ const BURSTS_PER_SECOND: u64 = 500;
 const BURST_FRAMES: u64 = 4;
 /// How many full frames may wait: as many as an interface's usual queue has.
 const LIMIT_FRAMES: u32 = 1000;
-/// What no link is faster than: 1 Tbit/s.
-const FASTEST_BYTES_PER_SECOND: u64 = 125_000_000_000;
+/// What no link is faster than, in bits per second.
+const FASTEST_BPS: u64 = 1_000_000_000_000;
 
 /// A node's interface, from outside of its network.
 pub struct Gate {
@@ -43,11 +43,11 @@ pub fn bucket(conditions: &Conditions, mtu: u32) -> Option<Bucket> {
     let full = mtu + HEADER as u32;
     let framed = u64::from(full + rate.overhead_bytes);
     let burst = (rate.bps / 8 / BURSTS_PER_SECOND).max(BURST_FRAMES * framed);
-    // A filter has whole bytes and less room for framing; what it lets through too fast waits in the link.
+    // A filter counts in fewer bits; what it lets through too fast waits in the link.
     Some(Bucket {
-        bytes_per_second: rate.bps.div_ceil(8),
-        overhead: u16::try_from(rate.overhead_bytes).unwrap_or(u16::MAX),
-        minimum: u16::try_from(rate.minimum_bytes).unwrap_or(u16::MAX),
+        rate_bps: rate.bps,
+        overhead_bytes: u16::try_from(rate.overhead_bytes).unwrap_or(u16::MAX),
+        minimum_bytes: u16::try_from(rate.minimum_bytes).unwrap_or(u16::MAX),
         burst_bytes: u32::try_from(burst).unwrap_or(u32::MAX),
         limit_bytes: full.saturating_mul(LIMIT_FRAMES),
     })
@@ -89,12 +89,7 @@ impl Gate {
     pub fn release(&self) -> Result<(), Failure> {
         let limit_bytes = u32::MAX;
         let burst_bytes = u32::MAX;
-        let open = Bucket {
-            bytes_per_second: FASTEST_BYTES_PER_SECOND,
-            burst_bytes,
-            limit_bytes,
-            ..Bucket::default()
-        };
+        let open = Bucket { rate_bps: FASTEST_BPS, burst_bytes, limit_bytes, ..Bucket::default() };
         self.waiting().map_or(Ok(()), |_| self.set(&open))
     }
 

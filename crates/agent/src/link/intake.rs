@@ -7,7 +7,7 @@ use delaylab_os::filter::Program;
 use delaylab_os::ring_frames::{FrameRing, Passing};
 use delaylab_os::ring_shares::RingShares;
 
-/// Frames that may come while the engine does not run. By one port a fifth of them: 30 ms at 100 000 a second.
+/// Frames that may come while the engine does not run; of one port a fifth: 30 ms at 100 000 a second.
 const RING_FRAMES: usize = 16384;
 const RING_BYTES: usize = 64 << 20;
 

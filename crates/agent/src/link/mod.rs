@@ -3,8 +3,8 @@
 //! - [`supervisor`]: answers sessions; starts the engine, and takes the ports down when it has ended.
 //! - [`engine`]: the engine's process; takes orders and keeps the timeline beside the loop.
 //! - [`forward`]: the loop; [`intake`], [`direction`], [`wire`], [`pool`], [`due`], [`outbox`] are its parts.
-//! - [`gates`]: senders that are held at their own interfaces, each by a [`gate`].
 //! - [`kernel`]: instead of these, the kernel's bridges and queues.
+//! - [`gates`]: senders that are held at their own interfaces, each by a [`gate`].
 //! - `crate::pace`: when the loop sleeps, when it spins.
 
 mod asked;
