@@ -7,14 +7,14 @@ import select
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Protocol
 
 from delaylab.kinds import KINDS, Rights
 from delaylab.lab import Lab, temporary
 from delaylab.plan import Plan, build
 from delaylab.spec import LabSpec
-from delaylab.wireline import Frame, FrameKind, Session
+from delaylab.wireline import AgentError, Frame, FrameKind, Session
 
 RUN = "/run/labs"
 VM = "vm"
@@ -120,7 +120,8 @@ def _carry(outer: Session, stream: socket.socket) -> None:
     poll = select.poll()
     for fd in (outer.fileno(), stream.fileno()):
         poll.register(fd, select.POLLIN)
-    with stream:
+    # Whoever reads the stream sees its end, however this ends: machine gone, or reader gone.
+    with stream, suppress(AgentError, OSError):
         while True:
             ready = {fd for fd, _ in poll.poll()}
             if outer.fileno() in ready and outer.poll_done() is not None:

@@ -3,8 +3,15 @@
 
 mod common;
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
 use common::links::{Lab, mac, plan, under};
 use serde_json::{Value, json};
+
+const NOBODY: u32 = 65534;
 
 fn kernel() -> Value {
     json!({"engine": "kernel"})
@@ -123,4 +130,26 @@ fn what_the_kernel_cannot_do_is_refused_before_anything_is_made() {
         assert_eq!(fabric.end(), Some(1));
         common::assert_gone("refused", &dir);
     }
+}
+
+#[test]
+fn an_ordinary_user_has_links_in_the_kernel_too() {
+    let home = common::fresh_dir();
+    fs::create_dir(&home).unwrap();
+    fs::set_permissions(&home, fs::Permissions::from_mode(0o777)).unwrap();
+    let agent = home.join("agent");
+    fs::copy(common::AGENT, &agent).unwrap();
+    let mut command = Command::new(&agent);
+    let mut fabric = common::Process::spawn(command.arg("fabric").uid(NOBODY).gid(NOBODY));
+    let plan = plan(&[under(json!({"rate": {"bps": 4_000_000}})), json!({})], &kernel());
+    let mut request = common::build("kerneluser", &home.join("lab"), &plan);
+    request["rootless"] = true.into();
+    let end = fabric.client.call(&request).end;
+    assert!(end["error"].is_null(), "{end}");
+    let (name, dir, done) = ("kerneluser".into(), home.join("lab"), end["done"].clone());
+    let lab = Lab { name, dir, fabric, done };
+    assert_eq!(lab.ping("n1", "10.9.0.2", 20, &[]).len(), 20);
+    assert_eq!(lab.links()["state"], "running");
+    lab.down();
+    fs::remove_dir_all(home).unwrap();
 }

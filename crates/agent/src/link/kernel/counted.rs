@@ -1,5 +1,6 @@
 //! What the kernel has counted of each direction, and whether all that was laid is still there.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use delaylab_os::queues::Queue;
@@ -13,7 +14,7 @@ use crate::link::counts::{Counts, Dropped, Snapshot, Tally};
 
 /// All counters at one moment.
 pub struct Moment {
-    interfaces: std::collections::BTreeMap<String, Counters>,
+    interfaces: BTreeMap<String, Counters>,
     queues: Vec<Queue>,
     /// What programs saw and lost, in the order of the directions.
     lost: Vec<u64>,
@@ -35,32 +36,19 @@ impl Moment {
             self.interface(before, &way.port, "rx_bytes"),
         );
         let lost = self.lost[number].wrapping_sub(before.lost.get(number).copied().unwrap_or(0));
-        let queues = qdisc::of(&way.want);
-        let drops = |kind: &str| {
-            let queue = queues.iter().find(|queue| queue.kind == kind)?;
-            let now = self.queue(way, queue.handle)?;
-            let then = before.queue(way, queue.handle).map_or(0, |queue| queue.drops);
-            Some(u64::from(now.drops.wrapping_sub(then)))
-        };
-        let shaped = drops("tbf").unwrap_or(0);
-        let early = drops("codel").unwrap_or(0);
-        // netem counts what the queue in it did not take as its own.
-        let netem = drops("netem").unwrap_or(0).saturating_sub(shaped);
-        let loses = way.want.netem.as_ref().is_some_and(|netem| netem.loss.is_some());
-        let (loss, memory) = if loses { (lost + netem, 0) } else { (lost, netem) };
-        let root = queues.first().and_then(|root| self.queue(way, root.handle));
-        let left = match (root, queues.first()) {
-            (Some(now), Some(root)) => {
-                let then = before.queue(way, root.handle);
+        let tbf = self.queue_of(way, "tbf");
+        let waiting = tbf.map_or((0, 0), |tbf| (tbf.waiting_packets, tbf.waiting_bytes));
+        let root = qdisc::of(&way.want).first().and_then(|root| self.queue_of(way, root.kind));
+        let left = match root {
+            Some(now) => {
+                let then = before.queue_of(way, &now.kind);
                 let (frames, bytes) = then.map_or((0, 0), |then| (then.packets, then.bytes));
                 Tally::of(now.packets.saturating_sub(frames), now.bytes.saturating_sub(bytes))
             }
-            _ => Tally::of(entered.frames.saturating_sub(lost), entered.bytes),
+            // Nobody counts the bytes of what a program took.
+            None => Tally::of(entered.frames.saturating_sub(lost), entered.bytes),
         };
-        let inner = queues.iter().find(|queue| queue.kind == "tbf");
-        let inner = inner.and_then(|tbf| self.queue(way, tbf.handle));
-        let waiting = inner.map_or((0, 0), |tbf| (tbf.waiting_packets, tbf.waiting_bytes));
-        let dropped = Dropped { loss, queue: shaped, early, memory, ..Dropped::default() };
+        let dropped = self.dropped(before, way, lost);
         Snapshot {
             counts: Counts { entered, left, dropped, ..Counts::default() },
             waiting: (waiting.0 as usize, waiting.1.into()),
@@ -68,14 +56,32 @@ impl Moment {
         }
     }
 
+    /// By which queue frames were dropped, or by the program, which took `lost`.
+    fn dropped(&self, before: &Self, way: &Way, lost: u64) -> Dropped {
+        let drops = |kind: &str| {
+            let now = self.queue_of(way, kind)?.drops;
+            let then = before.queue_of(way, kind).map_or(0, |queue| queue.drops);
+            Some(u64::from(now.wrapping_sub(then)))
+        };
+        let queue = drops("tbf").unwrap_or(0);
+        // CoDel counts as its own what finds it full, which the token bucket counts, too.
+        let early = drops("codel").unwrap_or(0).saturating_sub(queue);
+        // netem counts what the queue in it did not take as its own.
+        let netem = drops("netem").unwrap_or(0).saturating_sub(queue);
+        let loses = way.want.netem.as_ref().is_some_and(|netem| netem.loss.is_some());
+        let (loss, memory) = if loses { (lost + netem, 0) } else { (lost, netem) };
+        Dropped { loss, queue, early, memory, ..Dropped::default() }
+    }
+
     fn interface(&self, before: &Self, name: &str, counter: &str) -> u64 {
         let of = |moment: &Self| moment.interfaces.get(name)?.get(counter).copied();
         of(self).unwrap_or(0).saturating_sub(of(before).unwrap_or(0))
     }
 
-    fn queue(&self, way: &Way, handle: u32) -> Option<&Queue> {
+    /// The queue of a kind that a direction has; it has one of each.
+    fn queue_of(&self, way: &Way, kind: &str) -> Option<&Queue> {
         let ifb = way.ifb?;
-        self.queues.iter().find(|queue| queue.interface == ifb && queue.handle == handle)
+        self.queues.iter().find(|queue| queue.interface == ifb && queue.kind == kind)
     }
 }
 

@@ -17,6 +17,7 @@ use super::can::Can;
 use super::counted::{self, Moment};
 use super::lay::Laid;
 use super::probe;
+use crate::link;
 use crate::link::asked::{Asked, Changed};
 use crate::link::plan::{Change, Links};
 use crate::link::port_drops::PortDrops;
@@ -30,15 +31,15 @@ pub fn live(links: &Links, asked: Asked, control: OwnedFd) -> Result<(), Failure
     let mut control = File::from(control);
     let mut engine = match Engine::start(links, asked) {
         Ok(engine) => engine,
-        Err(failure) => return super::super::send(&mut control, &Reply::Error(failure)),
+        Err(failure) => return link::send(&mut control, &Reply::Error(failure)),
     };
-    super::super::send(&mut control, &Reply::Done(json!({})))?;
+    link::send(&mut control, &Reply::Done(json!({})))?;
     let served = engine.serve(&mut control);
     if let Err(failure) = &served {
         // The supervisor asks why, once this process has ended.
-        let _ = super::super::send(&mut control, &Reply::Error(failure.clone()));
+        let _ = link::send(&mut control, &Reply::Error(failure.clone()));
     }
-    served.and(super::super::set_ports(links, false))
+    served.and(link::set_ports(links, false))
 }
 
 struct Engine<'a> {
@@ -88,7 +89,7 @@ impl<'a> Engine<'a> {
                     Ok(done) => Reply::Done(done),
                     Err(failure) => Reply::Error(failure),
                 };
-                super::super::send(control, &reply)?;
+                link::send(control, &reply)?;
             }
             while let Some(changes) = self.timeline.take(clock::monotonic_ns()) {
                 self.change(changes)?;

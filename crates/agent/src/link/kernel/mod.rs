@@ -3,7 +3,7 @@
 //!
 //! - [`engine`]: the process that lays them, answers for them, and ends when a part has vanished.
 //! - [`want`]: conditions as what the kernel has for them, or why not; pure, and so are [`qdisc`], the
-//!   options of queues, and [`table`], jitter as values.
+//!   options of queues, [`limits`], how much may wait, and [`table`], jitter as values.
 //! - [`lay`] makes all of it by the netlink messages of [`message`]; [`counted`] reads what came of it.
 //! - [`probe`]: what of this the kernel can do at all ([`can`]).
 
@@ -11,6 +11,7 @@ mod can;
 mod counted;
 mod engine;
 mod lay;
+mod limits;
 mod message;
 mod probe;
 mod qdisc;

@@ -16,6 +16,13 @@ pub struct Table {
     pub values: Vec<i16>,
 }
 
+impl Table {
+    /// The largest value that a table can have.
+    pub fn longest_ns(&self) -> i64 {
+        4 * i64::from(self.unit_ns)
+    }
+}
+
 /// The table of some jitter. Its unit is the spread, unless values of more than 3.99 spreads want a
 /// larger one.
 pub fn of(jitter: &Jitter) -> Table {

@@ -1,21 +1,11 @@
 //! What the kernel is to do to the frames of one direction, as its queues can do it.
 
-use delaylab_link::{Conditions, Discipline, Jitter, Limit, Loss, Rate, Reorder};
+use delaylab_link::{Conditions, Discipline, Jitter, Loss, Rate, Reorder};
 use delaylab_os::tcx_loss::Chances;
 
 use super::can::{Can, Part};
-use super::table;
+use super::{limits, table};
 
-/// What a frame without rate limit follows another at the earliest: 64 bytes on gigabit Ethernet.
-const FASTEST_FRAMES_PER_SECOND: f64 = 1_488_095.0;
-/// What one frame takes of the kernel's memory, beside its bytes rounded up to a page's half.
-const FRAME_MEMORY: u64 = 2304;
-/// By how many standard deviations jitter may be late before the queue is too short.
-const SPREADS: i64 = 5;
-/// What the token bucket may save up beside two frames, since its timer is late: what the rate carries
-/// in 10 ms, but no more than these bytes. What it cannot save up is lost to the rate.
-const SAVED_PER_SECOND: u64 = 100;
-const MOST_SAVED: u64 = 128 << 10;
 /// netem keeps it as a signed word.
 const LARGEST_JITTER_NS: i64 = i32::MAX as i64;
 
@@ -192,33 +182,12 @@ fn shape(asked: &Conditions, rate: &Rate, can: &Can, bounds: Bounds) -> Result<S
         let why = || format!("the kernel engine counts framing up to {} bytes", u16::MAX);
         u16::try_from(bytes).map_err(|_| why())
     };
-    let saved = (bytes_per_second / SAVED_PER_SECOND).min(MOST_SAVED);
-    let burst = 2 * u64::from(bounds.longest) + saved;
     Ok(Shape {
         bytes_per_second,
         overhead: framing(rate.overhead_bytes)?,
         minimum: framing(rate.minimum_bytes)?,
-        burst: saturated(burst),
-        room: room(asked, can)?,
-    })
-}
-
-fn room(asked: &Conditions, can: &Can) -> Result<Room, String> {
-    let limit = asked.queue_limit().unwrap_or(Limit::Packets(u64::MAX));
-    let discipline = asked.queue.as_ref().map(|queue| &queue.discipline);
-    if let Some(&Discipline::Codel { target_ns, interval_ns }) = discipline {
-        can.require(Part::Codel, "queue with codel")?;
-        let limit = match limit {
-            Limit::Packets(packets) => packets,
-            Limit::Bytes(bytes) => bytes / 1514,
-        };
-        let micros = |ns: i64| saturated((ns as u64).div_ceil(1000));
-        let (target_us, interval_us) = (micros(target_ns), micros(interval_ns));
-        return Ok(Room::Codel { target_us, interval_us, limit: saturated(limit.max(1)) });
-    }
-    Ok(match limit {
-        Limit::Packets(packets) => Room::Packets(saturated(packets)),
-        Limit::Bytes(bytes) => Room::Bytes(saturated(bytes)),
+        burst: limits::burst(bytes_per_second, bounds),
+        room: limits::room(asked, can)?,
     })
 }
 
@@ -228,36 +197,14 @@ fn netem(
     shape: Option<&Shape>,
     bounds: Bounds,
 ) -> Netem {
+    let jitter = asked.jitter.as_ref().map(table::of);
     Netem {
         delay_ns: asked.delay_ns,
-        jitter: asked.jitter.as_ref().map(table::of),
-        limit: limit(asked, shape, bounds),
+        limit: limits::frames(asked.delay_ns, jitter.as_ref(), shape, bounds),
+        jitter,
         loss,
         duplicate: asked.duplicate,
         corrupt: asked.corrupt,
         reorder: asked.reorder.as_ref().map(|reorder| (reorder.share, reorder.gap)),
     }
-}
-
-/// What can be under way: what arrives at most while a frame is delayed, and what waits; but no more than the
-/// memory is for.
-fn limit(asked: &Conditions, shape: Option<&Shape>, bounds: Bounds) -> u32 {
-    let per_second = shape.map_or(FASTEST_FRAMES_PER_SECOND, |shape| {
-        shape.bytes_per_second as f64 / f64::from(shape.minimum.max(60))
-    });
-    let spread_ns = asked.jitter.as_ref().map_or(0, |jitter| jitter.spread_ns);
-    let longest_ns = asked.delay_ns.saturating_add(spread_ns.saturating_mul(SPREADS));
-    let under_way = (longest_ns as f64 / 1e9 * per_second.min(FASTEST_FRAMES_PER_SECOND)) as u64;
-    let waiting = match shape.map(|shape| shape.room) {
-        None => 0,
-        Some(Room::Bytes(bytes)) => u64::from(bytes) / 60,
-        Some(Room::Packets(packets)) => packets.into(),
-        Some(Room::Codel { limit, .. }) => limit.into(),
-    };
-    let memory = bounds.memory_bytes / FRAME_MEMORY;
-    saturated((1000 + under_way + waiting).min(memory).max(1))
-}
-
-fn saturated(value: u64) -> u32 {
-    u32::try_from(value).unwrap_or(u32::MAX)
 }
