@@ -16,6 +16,7 @@ from delaylab.analysis.forwarding import (
     Setting,
     first_and_most,
     least,
+    listed,
     median,
     setting,
 )
@@ -51,7 +52,7 @@ def flat_at_rest(groups: list[Group]) -> Result:
         raise NotTestable(f"needs RTTs of {ENOUGH} packets at rest, one router and several")
     worst = max(found, key=lambda name: found[name].interval[1])
     effect = found[worst]
-    why = f"{len(found)} settings; most: {worst}, median RTT {effect.value:+.1%}"
+    why = f"median RTT over that of one router: {listed(found, lambda share: f'{share:+.1%}')}"
     return Result(effect.interval[1] <= HARDLY, why, effect, "share")
 
 
@@ -65,9 +66,9 @@ def first_adds(groups: list[Group]) -> Result:
         for one, most in first_and_most(rtts)
         if (none := replace(one, routers=0, kind=HOST)) in rtts
     }
-    worst, effect = least(found, "RTTs at 90 % of the rate held over no, one and several routers")
-    why = f"{len(found)} settings; least: {worst}, the first adds {in_words(effect.value)} more"
-    return Result(effect.interval[0] > 0, f"{why} than each further one", effect, "µs")
+    _, effect = least(found, "RTTs at 90 % of the rate held over no, one and several routers")
+    why = f"the first router adds more than each further one by: {listed(found, in_words)}"
+    return Result(effect.interval[0] > 0, why, effect, "µs")
 
 
 def _excess(more: int) -> Callable[[list[Floats]], Floats]:
