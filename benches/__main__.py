@@ -10,11 +10,13 @@ from datetime import date
 from pathlib import Path
 
 from benches import (
+    conditions,
     containers,
     guests,
     labs,
     links,
     measuring,
+    netem,
     rates,
     report_size,
     rtt,
@@ -32,6 +34,8 @@ ALL: dict[str, Callable[..., Section]] = {
     "rtt": rtt.run,
     "schedule": schedule.run,
     "links": links.run,
+    "conditions": conditions.run,
+    "netem": netem.run,
     "labs": labs.run,
     "guests": guests.run,
     "containers": containers.run,

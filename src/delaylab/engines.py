@@ -10,11 +10,19 @@ from typing import Any
 from delaylab.errors import BadInput, DelaylabError
 from delaylab.lab import Lab
 from delaylab.plan import LinkPorts
-from delaylab.spec import ConditionsSpec, asked, changes, check_profile, merge, why_not
+from delaylab.spec import (
+    ConditionsSpec,
+    asked,
+    changes,
+    check_profile,
+    merge,
+    why_not,
+    why_not_in_kernel,
+)
 from delaylab.wireline import AgentError
 
 Report = dict[str, Any]
-"""An engine's answer to `links` (docs/protocol.md), with its `host`."""
+"""An engine's answer to `links` (docs/protocol.md), with its `host` and its kind, `engine`."""
 Asked = dict[str, Any]
 Sent = dict[str, list[dict[str, Any]]]
 """Agent -> changes of what its nodes send."""
@@ -93,7 +101,7 @@ def change(lab: Lab, link: str, node: str | None, given: ConditionsSpec) -> list
             _require_running(report, lab)
             named = changes(given, laid.link, direction["node"], direction["asked"])
             wanted = merge(direction["asked"], named)
-            _require_sense(direction, wanted)
+            _require_sense(direction, wanted, report["engine"])
             there[report["agent"]].append(_change(direction, named))
             back[report["agent"]] += _replacing(direction, wanted, direction["asked"])
     _send(lab, there, back)
@@ -148,14 +156,16 @@ def _require_running(report: Report, lab: Lab) -> None:
         raise DelaylabError(why, fix=f"delaylab up, with the file of {lab.name!r}, restarts it")
 
 
-def _require_sense(direction: Report, wanted: Asked) -> None:
-    reason = why_not(wanted)
+def _require_sense(direction: Report, wanted: Asked, engine: str) -> None:
+    reason = why_not(wanted) or (why_not_in_kernel(wanted) if engine == "kernel" else None)
     if reason:
         raise BadInput(reason, f"link {direction['link']}, from {direction['node']}")
 
 
 def _report(lab: Lab, agent: str, *, reset: bool) -> Report:
     host = agent.removeprefix("link.")
+    carried = next(one.links for one in lab.plan.agents if one.name == agent)
+    engine = carried.engine if carried else "own"
     try:
         answer = _call(lab, agent, "links", reset=reset)
         answer["pid"] = _pid_out_here(lab.pid(agent), answer.get("pid"))
@@ -163,7 +173,7 @@ def _report(lab: Lab, agent: str, *, reset: bool) -> Report:
             direction["nodes"] = _behind(lab, host, direction)
     except AgentError as error:
         answer = {"state": "down", "why": str(error), "directions": []}
-    return {"host": host, "agent": agent, **answer}
+    return {"host": host, "agent": agent, "engine": engine, **answer}
 
 
 def _behind(lab: Lab, host: str, direction: Report) -> list[str]:

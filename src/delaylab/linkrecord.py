@@ -48,6 +48,7 @@ class Late(_Record):
 class Direction(_Record):
     """What one member sent on a link, or what came by an uplink (`node` is None then).
 
+    `duplicated`, `corrupted`, `reordered`: None where nobody counts them, as in the kernel.
     `asked`: conditions in the engine's form; `asked_first`: those at the beginning, if they were
     others. `nodes`: all behind the port; more than one if they are one stack. `port_dropped`: what
     the port's own queue had no room for, on its way to the node.
@@ -62,9 +63,9 @@ class Direction(_Record):
     entered: Tally = Field(Tally(), alias="in")
     left: Tally = Field(Tally(), alias="out")
     dropped: Dropped = Dropped()
-    duplicated: int = 0
-    corrupted: int = 0
-    reordered: int = 0
+    duplicated: int | None = 0
+    corrupted: int | None = 0
+    reordered: int | None = 0
     waiting: Tally = Tally()
     late: Late = Late()
     port_dropped: int = 0
@@ -94,9 +95,10 @@ class Pauses(_Record):
 
 
 class Engine(_Record):
-    """A host's link engine and all directions that it carries."""
+    """A host's link engine and all directions that it carries; `engine`: `own` or `kernel`."""
 
     host: str
+    engine: str = "own"
     state: str
     why: str | None = None
     realtime: bool = False

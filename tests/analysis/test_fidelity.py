@@ -154,6 +154,28 @@ def test_the_probes_packets_are_the_second_witness(behind: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("off_us", "says"),
+    [
+        (5, None),
+        (150, "half of the probe's packets missed the delay by more than 150 µs"),
+        (-150, "half of the probe's packets missed the delay by more than 150 µs"),
+    ],
+)
+def test_where_the_engine_does_not_say_how_late_it_was_the_probe_does(
+    off_us: int, says: str | None
+) -> None:
+    before = np.arange(200, dtype=np.int64) * 1_000_000
+    table = pl.DataFrame(
+        {"request sender.vif": before, "request responder.vif": before + 5_000_000 + off_us * 1000}
+    )
+    kernel = direction(late={"count": 0}, duplicated=None, first_out_ns=None, last_out_ns=None)
+    kernel["asked"] = {"delay_ns": 5_000_000, "duplicate": 0.5}
+    for ways, expected in (([kernel], says), ([direction()], None)):
+        (link,) = trial_links(trial(links=[engine(directions=ways)]), table)
+        assert link.verdict.text == (f"not held, because {expected}" if expected else "held")
+
+
+@pytest.mark.parametrize(
     "varies", [{"jitter": {"spread_ns": 1}}, {"rate": {"bps": 10**9}}, {"trace": {}}]
 )
 def test_a_delay_that_may_vary_has_no_error(varies: dict[str, Any]) -> None:

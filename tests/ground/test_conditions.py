@@ -81,6 +81,8 @@ def test_is_asked_as_meant(said: str, meant: dict[str, Any]) -> None:
     [
         ("100", {"packets": 100}),
         ("150kB", {"bytes": 150_000}),
+        ("sender", {"held": "sender"}),
+        ("{held: sender}", {"held": "sender"}),
         (
             "{packets: 9, discipline: codel, target: 1ms}",
             {"packets": 9, "discipline": {"kind": "codel", "target_ns": 1_000_000}},
@@ -123,6 +125,9 @@ def test_a_queue_is_asked_as_meant(queue: str, meant: dict[str, Any]) -> None:
         ("reorder: 1%", 4, "needs a `delay`"),
         ("rate: 1Mbit\nqueue: 0", 7, "packets"),
         ("rate: 1Mbit\nqueue: {packets: 1, bytes: 1kB}", 7, "`packets` or in `bytes`"),
+        ("rate: 1Mbit\nqueue: {held: sender, packets: 1}", 7, "say no more of it"),
+        ("queue: sender", 4, "without a `rate`"),
+        ("trace: {kind: rate, points: [[0, 5]]}\nqueue: sender", 4, "a trace of rates cannot"),
         ("rate: 1Mbit\nqueue: {packets: 1, target: 5ms}", 7, "means nothing to 'droptail'"),
         ("rate: 1Mbit\nqueue: {discipline: red, min: 3kB, max: 2kB}", 7, "not below"),
         ("trace: gone.csv", 6, "no such file: 'gone.csv'"),
@@ -149,15 +154,33 @@ def test_what_cannot_be_is_refused_with_its_line(said: str, line: int, says: str
         ("timeline: [{at: 1s, link: wan, node: c, set: {delay: 1ms}}]", 6, "'c' is not on link"),
         ("timeline: [{at: 1s, link: wan, set: {}}]", 6, "names no condition"),
         ("timeline: [{at: -1s, link: wan, set: {delay: 1ms}}]", 6, "is not negative"),
-        ("engine: kernel", 6, "the kernel engine is not there yet"),
         ("engine: warp", 6, "'auto', 'own' or 'kernel'"),
-        ("hosts: {h: {engine: kernel}}", 6, "the kernel engine is not there yet"),
     ],
 )
 def test_what_a_lab_cannot_ask_is_refused_with_its_line(rest: str, line: int, says: str) -> None:
     with pytest.raises(BadInput) as caught:
         lab_from(parse(LAB + rest + "\n", "lab.yaml"))
     assert str(caught.value).startswith(f"lab.yaml:{line}: ")
+    assert says in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("said", "says"),
+    [
+        ("jitter: {spread: 1ms, correlation: 25%}", "no correlation of `jitter`"),
+        ("delay: 1ms\n    reorder: {share: 1%, correlation: 1%}", "no correlation of `reorder`"),
+        ("rate: 1Mbit\n    queue: {discipline: red, min: 1kB, max: 9kB}", "no `red` queues"),
+    ],
+)
+@pytest.mark.parametrize("engine", ["engine: kernel", "hosts: {h: {engine: kernel}}"])
+def test_what_no_kernel_s_queues_do_is_refused_with_its_line(
+    engine: str, said: str, says: str
+) -> None:
+    text = f"{LAB}    {said}\n"
+    lab_from(parse(f"{text}engine: own\n", "lab.yaml"))
+    with pytest.raises(BadInput) as caught:
+        lab_from(parse(f"{text}{engine}\n", "lab.yaml"))
+    assert str(caught.value).startswith("lab.yaml:4: ")
     assert says in str(caught.value)
 
 
@@ -246,6 +269,7 @@ losses = st.one_of(
 queues = st.one_of(
     st.integers(1, 10**6),
     sizes,
+    st.just("sender"),
     st.fixed_dictionaries({"packets": st.integers(1, 99), "discipline": st.just("codel")}),
 )
 CONDITIONS: dict[str, st.SearchStrategy[Any]] = {
@@ -339,6 +363,12 @@ def test_the_schema_for_editors_knows_every_form(said: dict[str, Any]) -> None:
             {"queue": {"bytes": 2}},
             {"queue": {"bytes": 2, "discipline": {"kind": "codel"}}},
         ),
+        (
+            {"queue": {"packets": 1, "discipline": {"kind": "codel"}}},
+            {"queue": {"held": "sender"}},
+            {"queue": {"held": "sender"}},
+        ),
+        ({"queue": {"held": "sender"}}, {"queue": {"bytes": 2}}, {"queue": {"bytes": 2}}),
         (
             {"trace": {"kind": "rate", "period_ns": 5}},
             {"trace": {"kind": "rate"}},

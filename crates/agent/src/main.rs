@@ -9,6 +9,7 @@ mod fabric;
 mod fields;
 mod generate;
 mod init;
+mod join;
 mod lateness;
 mod line;
 mod link;
@@ -57,6 +58,13 @@ enum Verb {
     Init(init::Init),
     /// Run a command by another agent, its input and output one stream.
     Call(call::Call),
+    /// Join standard input and output to the socket of another agent: a session with it.
+    Join {
+        /// Where the agent listens.
+        socket: PathBuf,
+    },
+    /// Say as JSON what the kernel here can do for links: tried, in a network namespace of its own.
+    Kernel,
     /// Join standard input and output to the console of a machine whose agent serves on it.
     Relay {
         /// The console's terminal.
@@ -76,6 +84,8 @@ fn main() -> ExitCode {
     let result = match CommandLine::parse().verb {
         Verb::Serve => serve_stdio(),
         Verb::Init(init) => init::live(&init),
+        Verb::Join { socket } => join::run(&socket),
+        Verb::Kernel => link::kernel::tell(),
         Verb::Relay { device } => relay::run(&device),
         Verb::Call(call) => match call::run(&call) {
             Ok(code) => return ExitCode::from(code),

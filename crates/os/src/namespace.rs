@@ -44,3 +44,9 @@ pub fn user() -> (u32, u32) {
 pub fn interface_index(name: &str) -> io::Result<u32> {
     Ok(nix::net::if_::if_nametoindex(name)?)
 }
+
+/// The highest index that an interface of the current network namespace has.
+pub fn highest_index() -> io::Result<u32> {
+    let interfaces = nix::net::if_::if_nameindex()?;
+    Ok(interfaces.iter().map(nix::net::if_::Interface::index).max().unwrap_or(0))
+}

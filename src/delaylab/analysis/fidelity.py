@@ -7,7 +7,7 @@ ports before and behind the engine, for its packets.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import polars as pl
@@ -97,10 +97,14 @@ class TrialLink:
 
 def trial_links(trial: TrialRecord, table: pl.DataFrame) -> list[TrialLink]:
     """Return how true a trial's links were; `table`: its packets under load (`segments`)."""
-    return [
-        TrialLink(trial.id, verdict, measured(trial, table, verdict.direction))
-        for verdict in judge(trial.links)
-    ]
+    found = []
+    for verdict in judge(trial.links):
+        seen = measured(trial, table, verdict.direction)
+        # The kernel does not say how late it was: its witness is the probe alone.
+        more = () if verdict.direction.late.count else tuple(_missed(seen))
+        whole = replace(verdict, own=(*verdict.own, *more))
+        found.append(TrialLink(trial.id, whole, seen))
+    return found
 
 
 def link_doubts(links: Iterable[TrialLink]) -> list[Doubt]:
@@ -174,6 +178,17 @@ def _late(direction: Direction) -> Iterator[str]:
         yield f"one frame in 100 was more than {late.p99_ns / 1000:.0f} µs late"
 
 
+def _missed(seen: Measured | None) -> Iterator[str]:
+    """Yield by how much the probe's packets missed the delay, where an engine's word is missing."""
+    if seen is None or seen.error is None:
+        return
+    median, p99 = abs(seen.error.median), seen.error.p99
+    if seen.n >= MEDIAN_OF and median * 1000 > MEDIAN_LATE_NS:
+        yield f"half of the probe's packets missed the delay by more than {median:.0f} µs"
+    elif seen.n >= P99_OF and p99 * 1000 > P99_LATE_NS:
+        yield f"one of the probe's packets in 100 was more than {p99:.0f} µs late"
+
+
 def _shares(direction: Direction) -> Iterator[tuple[str, ShareCheck]]:
     """Yield each chance that was asked beside what came of it; only where it was the same."""
     frames, asked = direction.entered.frames, direction.asked
@@ -185,7 +200,7 @@ def _shares(direction: Direction) -> Iterator[tuple[str, ShareCheck]]:
     dropped = direction.dropped
     passed = frames - dropped.loss - dropped.queue - dropped.early
     for name, count in (("duplicate", direction.duplicated), ("corrupt", direction.corrupted)):
-        if name in asked and passed:
+        if name in asked and passed and count is not None:
             yield name, check_share(asked[name], count, passed)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import socket
@@ -9,7 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from delaylab.errors import NotHere
+from delaylab.errors import DelaylabError, NotHere
 from delaylab.wireline import AgentGone, Session
 
 NAME = "delaylab-agent"
@@ -29,6 +30,18 @@ def agent_path() -> Path:
     if found is None:
         raise NotHere(f"{NAME} is not installed", fix="run `make setup` in the checkout")
     return Path(found)
+
+
+def kernel_parts() -> dict[str, str | None]:
+    """What links can have of the kernel here: each part with None, or why it cannot be had.
+
+    Tried by the agent, in a network namespace of its own.
+    """
+    tried = subprocess.run([agent_path(), "kernel"], capture_output=True, text=True, check=False)
+    if tried.returncode != 0:
+        raise DelaylabError(tried.stderr.strip().removeprefix(f"{NAME}: "))
+    parts: dict[str, str | None] = json.loads(tried.stdout)
+    return parts
 
 
 def local_session() -> Session:

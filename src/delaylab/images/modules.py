@@ -25,6 +25,15 @@ WANTED = (
     "af_packet",
     "sch_netem",
     "sch_tbf",
+    "sch_htb",
+    "sch_codel",
+    # What a lab in the guest takes whose links the kernel carries.
+    "sch_ingress",
+    "cls_u32",
+    "act_mirred",
+    "ifb",
+    "bridge",
+    "veth",
     "xen_netfront",
     "virtio_blk",
     "crc32c_generic",
@@ -37,10 +46,7 @@ DRIVER_DOMAIN = (
     "xen_evtchn",
     "xen_gntdev",
     "xen_gntalloc",
-    "bridge",
     "xen_netback",
-    # A lab inside it: so the tests try labs on a driver domain.
-    "veth",
 )
 
 

@@ -141,6 +141,8 @@ class Network:
                 else self._cables.join(link, name, node, devices, f"{name}/{node}")
             )
             laid.macs[node] = self._ground.mac(*devices[node])
+            if not self._ground.in_machine(node):
+                laid.cards[node] = devices[node]
             if vif:
                 ports[vif] = [node]
             else:

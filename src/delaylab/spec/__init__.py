@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from delaylab.spec.check import HERE, check_lab, host_of
-from delaylab.spec.check_conditions import check_profile, why_not
+from delaylab.spec.check_conditions import check_profile, why_not, why_not_in_kernel
 from delaylab.spec.combine import Combination, StudyFile, combinations
 from delaylab.spec.conditions import ConditionsSpec
 from delaylab.spec.directions import asked, changes, is_conditioned, members_meant
@@ -64,6 +64,7 @@ __all__ = [
     "study_from",
     "validate",
     "why_not",
+    "why_not_in_kernel",
     "with_files",
 ]
 

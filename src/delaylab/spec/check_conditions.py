@@ -6,7 +6,7 @@ from typing import Any
 
 from delaylab.spec.conditions import ConditionsSpec
 from delaylab.spec.directions import asked, members_meant, way_of
-from delaylab.spec.lab import EngineSpec, LabSpec, LinkSpec
+from delaylab.spec.lab import LabSpec, LinkSpec
 from delaylab.spec.profiles import contents
 from delaylab.spec.source import Document, Location
 
@@ -16,12 +16,9 @@ def check_conditions(lab: LabSpec, names: list[str], document: Document, at: Loc
 
     `names`: of the links, in their order.
     """
-    _check_engine(lab.engine, document, (*at, "engine"))
-    for host, spec in lab.hosts.items():
-        if spec.engine is not None:
-            _check_engine(spec.engine, document, (*at, "hosts", host, "engine"))
     for index, link in enumerate(lab.links):
         _check_link(link, document, (*at, "links", index))
+        _check_engine(lab, link, document, (*at, "links", index))
     _check_timeline(lab, names, document, at)
 
 
@@ -44,15 +41,44 @@ def why_not(conditions: dict[str, Any]) -> str | None:
     limited = "rate" in conditions or trace["kind"] in ("rate", "opportunities")
     if "queue" in conditions and not limited:
         return "nothing waits in `queue` without a `rate` or a trace of one"
+    held = conditions.get("queue", {}).get("held") == "sender"
+    if held and "rate" not in conditions:
+        return "`queue: sender` holds the sender to a `rate`; a trace of rates cannot be held so"
     delayed = conditions.get("delay_ns") or trace["kind"] == "delay"
     if "reorder" in conditions and not delayed:
         return "`reorder` lets packets go without the delay: it needs a `delay`"
     return None
 
 
-def _check_engine(engine: EngineSpec, document: Document, at: Location) -> None:
-    if engine.kind == "kernel":
-        raise document.refuse("the kernel engine is not there yet", at, "say `engine: own`")
+def why_not_in_kernel(conditions: dict[str, Any]) -> str | None:
+    """None, or what of one direction's conditions no kernel's queues can do.
+
+    What they can do, but the kernel at hand lacks, its agent says before it builds anything.
+    """
+    queue = conditions.get("queue") or {}
+    correlated = [
+        name for name in ("jitter", "reorder") if (conditions.get(name) or {}).get("correlation")
+    ]
+    if "trace" in conditions:
+        return "the kernel engine has no `trace`"
+    if (conditions.get("loss") or {}).get("model") == "pattern":
+        return "the kernel engine has no `loss` by a pattern"
+    if (queue.get("discipline") or {}).get("kind") == "red":
+        return "the kernel engine has no `red` queues"
+    if correlated:
+        return f"the kernel engine has no correlation of `{correlated[0]}`"
+    return None
+
+
+def _check_engine(lab: LabSpec, link: LinkSpec, document: Document, at: Location) -> None:
+    for node in link.members:
+        host = lab.nodes[node].host or next(iter(lab.hosts), "")
+        if lab.engine_on(host).kind != "kernel":
+            continue
+        reason = why_not_in_kernel(asked(link, node))
+        if reason:
+            fix = "say `engine: own`"
+            raise document.refuse(f"what {node!r} sends: {reason}", at, fix)
 
 
 def _check_link(link: LinkSpec, document: Document, at: Location) -> None:

@@ -37,6 +37,19 @@ TOOLS = {
 }
 
 
+PARTS = {
+    "netem": "links by the kernel: delay, jitter, duplicate, corrupt, reorder, loss",
+    "tbf": "links by the kernel: rates",
+    "htb": "another queue for rates; no engine needs it",
+    "codel": "links by the kernel: queues with codel",
+    "ifb": "links by the kernel: where frames wait before their bridge",
+    "clsact": "links by the kernel: where frames are caught",
+    "mirred": "links by the kernel: what leads frames there (u32 and mirred)",
+    "bridge": "links without conditions, and by the kernel",
+    "tcx": "taps by programs; links by the kernel: loss where netem is not there",
+}
+
+
 @dataclass(frozen=True)
 class Check:
     """One thing that a lab can need."""
@@ -57,7 +70,7 @@ def examine(kinds: list[str] | None = None, progress: Progress = silent) -> list
         raise BadInput(f"no kind {unknown[0]!r}", "--kind", f"one of {', '.join(KINDS)}")
     rights = Rights.mine()
     tried = _kinds_and_points(rights, kinds or list(KINDS), progress)
-    return [*_agent(), *tried, *_rights(rights), *_tools()]
+    return [*_agent(), *tried, *_rights(rights), *_kernel(), *_tools()]
 
 
 def _agent() -> list[Check]:
@@ -145,6 +158,20 @@ def _ping_sockets(rights: Rights) -> Check:
         return Check("right", "ICMP sockets", True, detail)
     fix = "as root: sysctl net.ipv4.ping_group_range='0 2147483647'"
     return Check("right", "ICMP sockets", False, detail, "net.ipv4.ping_group_range", fix)
+
+
+def _kernel() -> list[Check]:
+    """What the kernel has for links (`engine: kernel`)."""
+    try:
+        parts = hosts.kernel_parts()
+    except (DelaylabError, OSError) as error:
+        return [Check("kernel", "queues", False, why_not=str(error))]
+    fix = "a kernel with it; `engine: own` needs none of these"
+    return [
+        Check("kernel", name, parts[name] is None, meaning, parts[name] or "", fix)
+        for name, meaning in PARTS.items()
+        if name in parts
+    ]
 
 
 def _tools() -> list[Check]:

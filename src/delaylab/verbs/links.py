@@ -98,7 +98,7 @@ def states(lab: Lab) -> list[dict[str, Any]]:
     return [
         {
             "host": report["host"],
-            "engine": "own",
+            "engine": report["engine"],
             "state": report["state"],
             "why": report["why"],
             "pid": report.get("pid"),
@@ -113,10 +113,11 @@ def state_line(state: dict[str, Any]) -> str:
     """One engine in words."""
     if state["state"] != "running":
         return f"links of {state['host']} are down: {state['why']}"
-    how = "in real time" if state["realtime"] else "without real-time scheduling"
+    how = ", in real time" if state["realtime"] else ", without real-time scheduling"
+    how = how if state["engine"] == "own" else ""
     bad = [f"{link}: {why}" for link, why in state["links"].items() if why != "held"]
     held = "; ".join(bad) or "all hold"
-    return f"links of {state['host']}: own engine, {how}; {held}"
+    return f"links of {state['host']}: {state['engine']} engine{how}; {held}"
 
 
 def _held(reports: list[engines.Report]) -> dict[str, str]:

@@ -27,7 +27,9 @@ pub struct Network<'a> {
     spaces: HashMap<&'a str, Space>,
     /// Indices are new in the whole lab: where both ends of a veth have the same, the kernel takes it
     /// for an interface without a peer and tells the bridge of its carrier up to a second late
-    /// (net/core/link_watch.c, `linkwatch_urgent_event`).
+    /// (net/core/link_watch.c, `linkwatch_urgent_event`). They are not the machine's either: before Linux
+    /// 6.14 an index that somebody has where the request comes from cannot be given to a new interface
+    /// in another namespace (net/core/rtnetlink.c, `rtnl_newlink`).
     last_index: u32,
 }
 
@@ -46,7 +48,7 @@ impl<'a> Network<'a> {
             veths: Vec::new(),
             locals: BTreeMap::new(),
             spaces: names.clone().zip(spaces.iter().copied()).collect(),
-            last_index: local::LOOPBACK,
+            last_index: first_free()?,
         };
         for (name, &space) in names.zip(spaces) {
             network
@@ -69,6 +71,9 @@ impl<'a> Network<'a> {
                 if network.space(&agent.name)? == Space::Machine {
                     return Err(outlives("bridge~0"));
                 }
+            }
+            for card in links.members().filter_map(|(_, member)| member.card.as_ref()) {
+                network.made(&card.r#in, &card.on)?;
             }
             for port in links.ports() {
                 let space = network.made(&agent.name, port)?;
@@ -245,6 +250,15 @@ fn outlives(name: &str) -> Failure {
         "it would outlive a lab that is killed",
     )
     .fix("give the host a network namespace of its own, with a veth to the machine")
+}
+
+/// An index above all of the namespace where this process is, and of what may be made there meanwhile.
+fn first_free() -> Result<u32, Failure> {
+    const MEANWHILE: u32 = 1000;
+    let highest = namespace::highest_index();
+    highest
+        .map(|highest| highest + MEANWHILE)
+        .map_err(|error| Failure::new("list the machine's interfaces", error))
 }
 
 /// The agent that holds a namespace of the lab.

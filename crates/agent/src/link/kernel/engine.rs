@@ -1,6 +1,7 @@
 //! The process that stands for links in the kernel: lays them, changes them, counts, and ends when a
 //! part of them has vanished, so that its supervisor takes the ports down.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -115,8 +116,14 @@ impl<'a> Engine<'a> {
     /// All changes, or none if one of them cannot be made.
     fn change(&mut self, changes: &[Change]) -> Result<(), Failure> {
         let mut asked = self.asked.clone();
+        let changed = asked.change(changes)?;
+        // Of several changes of one direction what they come to counts.
+        let last: BTreeMap<_, _> = changed
+            .into_iter()
+            .map(|Changed { direction, conditions }| (direction, conditions))
+            .collect();
         let mut wanted = Vec::new();
-        for Changed { direction, conditions } in asked.change(changes)? {
+        for (direction, conditions) in last {
             let want = super::want(self.links, &asked, &self.can, direction, &conditions)?;
             let want = want.keeping(&self.laid.ways[direction].want);
             self.laid.check(direction, &want)?;

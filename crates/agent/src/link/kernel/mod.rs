@@ -15,7 +15,11 @@ mod message;
 mod probe;
 mod qdisc;
 mod table;
+#[cfg(test)]
+mod tests;
 mod want;
+
+use std::io::{self, Write};
 
 use delaylab_link::Conditions;
 use delaylab_proto::Failure;
@@ -26,7 +30,15 @@ use can::Can;
 use want::{Bounds, Want};
 
 pub use engine::live;
-pub use probe::probe;
+use probe::probe;
+
+/// Writes as JSON what the kernel can do: each part with null, or the reason why it cannot be had.
+pub fn tell() -> Result<(), Failure> {
+    let failed =
+        |error: &dyn ToString| Failure::new("say what the kernel can do", error.to_string());
+    let text = serde_json::to_string(&probe()?).map_err(|error| failed(&error))?;
+    writeln!(io::stdout(), "{text}").map_err(|error| failed(&error))
+}
 
 /// Whether this kernel can carry these links, at first and by their timeline: tried, before anything is
 /// made. The caller has one thread.

@@ -12,10 +12,11 @@ const FASTEST_FRAMES_PER_SECOND: f64 = 1_488_095.0;
 const FRAME_MEMORY: u64 = 2304;
 /// By how many standard deviations jitter may be late before the queue is too short.
 const SPREADS: i64 = 5;
-/// What the token bucket may save up beside two frames, since its timer is late: what the rate
-/// carries in 1 ms.
-const SAVED: u64 = 1000;
-/// As `qdisc_watchdog` and `tc_ratespec` have it.
+/// What the token bucket may save up beside two frames, since its timer is late: what the rate carries
+/// in 10 ms, but no more than these bytes. What it cannot save up is lost to the rate.
+const SAVED_PER_SECOND: u64 = 100;
+const MOST_SAVED: u64 = 128 << 10;
+/// netem keeps it as a signed word.
 const LARGEST_JITTER_NS: i64 = i32::MAX as i64;
 
 /// What one direction is to have.
@@ -188,7 +189,8 @@ fn shape(asked: &Conditions, rate: &Rate, can: &Can, bounds: Bounds) -> Result<S
         let why = || format!("the kernel engine counts framing up to {} bytes", u16::MAX);
         u16::try_from(bytes).map_err(|_| why())
     };
-    let burst = 2 * u64::from(bounds.longest) + bytes_per_second / SAVED;
+    let saved = (bytes_per_second / SAVED_PER_SECOND).min(MOST_SAVED);
+    let burst = 2 * u64::from(bounds.longest) + saved;
     Ok(Shape {
         bytes_per_second,
         overhead: framing(rate.overhead_bytes)?,

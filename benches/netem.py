@@ -1,0 +1,266 @@
+"""Links by delaylab's own engine and by the kernel's queues, in turn on one kernel."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from statistics import fmean, pstdev
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from benches.inside import Bed, Machine, lab_in, machine
+from benches.section import Section
+from delaylab.hosts import kernel_parts
+from delaylab.lab import temporary
+from delaylab.spec import LabSpec
+
+NEAR, FAR, LINK = "near", "far", "wan"
+ENGINES = ("own", "kernel")
+MODULES = (
+    "veth",
+    "bridge",
+    "ifb",
+    "act_mirred",
+    "cls_u32",
+    "sch_ingress",
+    "sch_tbf",
+    "sch_htb",
+    "sch_codel",
+    "sch_netem",
+)
+PORT = 9
+SHORT, FULL = 60, 1514
+"""Bytes of frames without their check sequence: 64 and 1518 on the wire."""
+FRAMING, SHORTEST = 24, 84
+RATES_BPS = {FULL: 10_000_000, SHORT: 2_000_000}
+"""What an emulated machine can send more than."""
+RATED_S = 6
+LOST_OF = 20_000
+TAIL_S = 2.0
+
+
+@dataclass(frozen=True)
+class Paced:
+    """Frames of 100 bytes at a fixed rate over a link with a delay."""
+
+    delay_ms: int
+    per_second: int
+    jitter_ms: float = 0
+
+    @property
+    def title(self) -> str:
+        """The row's first cell."""
+        jitter = f" ± {self.jitter_ms:g} ms (normal)" if self.jitter_ms else ""
+        return f"{self.delay_ms} ms{jitter}, {self.per_second:,}/s"
+
+    @property
+    def conditions(self) -> dict[str, Any]:
+        """As a lab file says them."""
+        jitter = {"spread": f"{self.jitter_ms}ms", "distribution": "normal"}
+        return {"delay": f"{self.delay_ms}ms", **({"jitter": jitter} if self.jitter_ms else {})}
+
+
+PACED = (Paced(1, 100), Paced(1, 1000), Paced(10, 100), Paced(10, 1000), Paced(10, 1000, 1))
+SECONDS = 10
+
+
+def run() -> Section:
+    """Delay, jitter, rate and loss by both engines: here, or in a guest if netem is only there."""
+    section = Section(
+        "netem",
+        "The own engine and netem",
+        "Both engines on the same kernel, with the same conditions, in turn. Stamps are those of "
+        f"taps at both ports. Delays over {SECONDS} s: the error is the delay seen less the delay "
+        f"asked, p50 / p99. Rates over {RATED_S} s, as frames hold the medium. Loss of "
+        f"{LOST_OF:,} frames at 2,000/s. `nearer`: to what was asked, of delays by the median.",
+        ("what", "asked", "own engine", "kernel", "nearer"),
+    )
+    with _place() as place:
+        for case in PACED:
+            section.rows.append(_paced(place, case))
+        for size in (FULL, SHORT):
+            section.rows.append(_rated(place, size))
+        section.rows.append(_lossy(place))
+        section.notes.append(f"On {place.name}.")
+    return section
+
+
+class Place:
+    """Where labs are built: on this machine, or in a guest of it."""
+
+    def __init__(self, inside: Machine | None) -> None:
+        self.inside = inside
+        if inside is None:
+            self.name = "this machine's kernel"
+        else:
+            release = inside.run("uname", "-r").strip()
+            self.name = (
+                f"Linux {release} in a virtual machine of two CPUs; the one here lacks netem"
+            )
+
+    @contextmanager
+    def lab(self, engine: str, conditions: dict[str, Any]) -> Iterator[Bed]:
+        """Two nodes on a link."""
+        link = {"between": [NEAR, FAR], "name": LINK, **conditions}
+        lab = {"lab": "netem", "nodes": {NEAR: {}, FAR: {}}, "links": [link], "engine": engine}
+        spec = LabSpec.model_validate(lab)
+        where = lab_in(self.inside, spec) if self.inside else temporary(spec, accounting=False)
+        with where as bed:
+            yield bed
+
+
+@contextmanager
+def _place() -> Iterator[Place]:
+    with ExitStack() as stack:
+        missing = kernel_parts()["netem"] is not None
+        yield Place(stack.enter_context(machine(MODULES)) if missing else None)
+
+
+def _paced(place: Place, case: Paced) -> tuple[str, ...]:
+    count = case.per_second * SECONDS
+    errors: dict[str, list[float]] = {}
+    for engine in ENGINES:
+        with place.lab(engine, case.conditions) as bed:
+            stamps = tapped(bed, count, 1_000_000_000 // case.per_second, 100)
+        seen = stamps.drop_nulls()
+        errors[engine] = ((seen["out"] - seen["in"] - case.delay_ms * 1_000_000) / 1000).to_list()
+    if case.jitter_ms:
+        off = {engine: abs(pstdev(e) / 1000 - case.jitter_ms) for engine, e in errors.items()}
+        cells = [_spread_text(errors[engine]) for engine in ENGINES]
+        return (case.title, f"mean 0, sd {case.jitter_ms:.2f} ms", *cells, _nearer(off))
+    off = {engine: abs(_quantile(e, 0.5)) for engine, e in errors.items()}
+    return (case.title, "0", *(_error_text(errors[engine]) for engine in ENGINES), _nearer(off))
+
+
+def _rated(place: Place, size: int) -> tuple[str, ...]:
+    held = max(size + FRAMING, SHORTEST) * 8
+    asked = RATES_BPS[size]
+    interval_ns = round(held / asked * 1e9 / 1.2)
+    achieved = {}
+    for engine in ENGINES:
+        with place.lab(engine, {"rate": f"{asked}bit", "queue": 200}) as bed:
+            achieved[engine] = held * frames_per_second(bed, interval_ns, size)
+    off = {engine: abs(bps / asked - 1) for engine, bps in achieved.items()}
+    cells = [f"{bps / 1e6:.3f} ({bps / asked - 1:+.2%})" for bps in achieved.values()]
+    return (f"rate, frames of {size + 4} bytes", f"{asked / 1e6:.3f} Mbit/s", *cells, _nearer(off))
+
+
+def _lossy(place: Place) -> tuple[str, ...]:
+    lost = {}
+    for engine in ENGINES:
+        with place.lab(engine, {"loss": "1%"}) as bed:
+            stamps = tapped(bed, LOST_OF, 500_000, 100)
+            lost[engine] = stamps["out"].null_count() / stamps["in"].count()
+    # The standard deviation of chance is 0.07 % here: what lies within it tells nothing.
+    cells = [f"{share:.2%}" for share in lost.values()]
+    return (f"loss, {LOST_OF:,} frames", "1.00%", *cells, "chance decides")
+
+
+def tapped(bed: Bed, count: int, interval_ns: int, size: int) -> pl.DataFrame:
+    """Frames sent from near to far; a row for each that a tap saw, with `in` and `out` in ns."""
+    tap = bed.session("host.here")
+    ports = {f"vif-{NEAR}": "in", f"vif-{FAR}": "out"}
+    tap.start(
+        "tap",
+        interfaces=[{"name": name, "point": point} for name, point in ports.items()],
+        filter={"probe": 1, "protocol": "udp", "ident": 0, "ip": 4, "port": PORT},
+        pcap=None,
+    )
+    tap.event(30)
+    generate(bed, count, interval_ns, size)
+    settled(bed)
+    tap.stop()
+    stamps = tap.finish(120).table("stamps")
+    tap.close()
+    table = stamps.with_columns(pl.col("point").cast(pl.String))
+    return table.pivot(on="point", index="seq", values="time_ns")
+
+
+def frames_per_second(bed: Bed, interval_ns: int, size: int) -> float:
+    """At what rate frames leave a link into which more go than it carries."""
+    session = bed.session(f"node.{NEAR}")
+    count = int((RATED_S + TAIL_S) * 1e9 / interval_ns)
+    _start(session, bed, count, interval_ns, size)
+    times, counts = zip(*_while_rated(_left(bed)), strict=True)
+    session.finish(120)
+    session.close()
+    # A line through all of them: each may have been read late.
+    return float(np.polyfit(np.array(times) - times[0], counts, 1)[0]) * 1e9
+
+
+def _while_rated(moments: Iterator[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """From when frames leave on, for as long as a rate is measured."""
+    first_ns = None
+    for now_ns, left in moments:
+        if left == 0:
+            continue
+        first_ns = first_ns or now_ns
+        if now_ns - first_ns > RATED_S * 1e9:
+            return
+        yield now_ns, left
+
+
+def _left(bed: Bed) -> Iterator[tuple[int, int]]:
+    """When (ns) how many frames had left the link, again and again."""
+    session = bed.session("link.here")
+    try:
+        while True:
+            report = session.call("links").done
+            yield report["now_ns"], _way(report)["out"]["frames"]
+            time.sleep(0.2)
+    finally:
+        session.close()
+
+
+def generate(bed: Bed, count: int, interval_ns: int, size: int) -> None:
+    """Send frames from near to far, one way, to the end."""
+    session = bed.session(f"node.{NEAR}")
+    _start(session, bed, count, interval_ns, size)
+    session.finish(300)
+    session.close()
+
+
+def _start(session: Any, bed: Bed, count: int, interval_ns: int, size: int) -> None:
+    (interface,) = bed.plan.interfaces[NEAR]
+    flow = {"interface": interface.name, "to_mac": bed.plan.laid[LINK].macs[FAR]}
+    flow |= {"from": "192.0.2.1", "to": "192.0.2.2"}
+    fields = {"count": count, "interval_ns": interval_ns, "size": size}
+    session.start("generate", flows=[flow], probe=1, port=PORT, realtime=True, **fields)
+
+
+def settled(bed: Bed) -> dict[str, Any]:
+    """What the link says of near's frames once none is under way."""
+    session = bed.session("link.here")
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        way = _way(session.call("links").done)
+        if not way["held"]:
+            session.close()
+            return way
+    raise AssertionError("frames stay under way")
+
+
+def _way(report: dict[str, Any]) -> dict[str, Any]:
+    return next(dict(way) for way in report["directions"] if way["node"] == NEAR)
+
+
+def _quantile(values: list[float], share: float) -> float:
+    found = pl.Series(values).quantile(share)
+    assert found is not None
+    return found
+
+
+def _error_text(errors: list[float]) -> str:
+    return f"{_quantile(errors, 0.5):.0f} / {_quantile(errors, 0.99):.0f} µs"
+
+
+def _spread_text(errors: list[float]) -> str:
+    return f"mean {fmean(errors) / 1000:+.3f}, sd {pstdev(errors) / 1000:.3f} ms"
+
+
+def _nearer(off: dict[str, float]) -> str:
+    return min(off, key=off.__getitem__)

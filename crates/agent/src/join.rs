@@ -1,0 +1,44 @@
+//! `delaylab-agent join`: standard input and output joined to the socket of another agent, so that a
+//! command in a machine is a session with an agent in there.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::net::Shutdown;
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+
+use delaylab_os::pipe;
+use delaylab_os::poll::{self, Want};
+use delaylab_proto::Failure;
+
+const PIECE: usize = 64 << 10;
+
+/// Carries bytes both ways until the agent's end closes, after everything that it said.
+pub fn run(socket: &Path) -> Result<(), Failure> {
+    let failed = |error: io::Error| Failure::new(format!("join {}", socket.display()), error);
+    let mut agent = UnixStream::connect(socket).map_err(failed)?;
+    let (input, output) = crate::session::stdio()?;
+    let (mut open, mut output) = (Some(input), File::from(output));
+    let mut piece = vec![0; PIECE];
+    loop {
+        let mut on = vec![(agent.as_fd(), Want::Read)];
+        on.extend(open.as_ref().map(|input| (input.as_fd(), Want::Read)));
+        let ready = poll::wait(&on, None).map_err(failed)?;
+        if ready[0] {
+            match pipe::read_some(agent.as_fd(), &mut piece).map_err(failed)? {
+                Some(0) => return Ok(()),
+                count => output.write_all(&piece[..count.unwrap_or(0)]).map_err(failed)?,
+            }
+        }
+        if let (Some(input), Some(true)) = (&open, ready.get(1)) {
+            match pipe::read_some(input.as_fd(), &mut piece).map_err(failed)? {
+                Some(0) => {
+                    open = None;
+                    agent.shutdown(Shutdown::Write).map_err(failed)?;
+                }
+                count => agent.write_all(&piece[..count.unwrap_or(0)]).map_err(failed)?,
+            }
+        }
+    }
+}

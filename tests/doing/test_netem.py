@@ -1,0 +1,81 @@
+"""`engine: kernel` with netem, on real packets in a guest whose kernel has it.
+
+Bounds are those of an emulated machine, whose CPUs stand still for milliseconds at a time; what an
+idle machine reaches is in docs/benchmarks.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from benches.inside import Machine, lab_in, machine
+from benches.netem import FULL, MODULES, frames_per_second, settled, tapped
+
+from delaylab.kinds import KINDS, Rights
+from delaylab.spec import LabSpec
+
+pytestmark = [pytest.mark.root, pytest.mark.slow, pytest.mark.timeout(600)]
+MS = 1_000_000
+
+
+@pytest.fixture(scope="module")
+def guest(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
+    reason = KINDS["qemu"].can_run(Rights.mine(), False)
+    if reason:
+        pytest.skip(reason)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DELAYLAB_RUN", str(tmp_path_factory.mktemp("run")))
+        with machine(MODULES) as inside:
+            yield inside
+
+
+def spec(**conditions: object) -> LabSpec:
+    link = {"between": ["near", "far"], "name": "wan", **conditions}
+    nodes: dict[str, object] = {"near": {}, "far": {}}
+    lab = {"lab": "netem", "nodes": nodes, "links": [link], "engine": "kernel"}
+    return LabSpec.model_validate(lab)
+
+
+def test_no_frame_is_early_and_half_are_less_than_2_ms_late(guest: Machine) -> None:
+    with lab_in(guest, spec(delay="10ms")) as lab:
+        stamps = tapped(lab, 2000, 5 * MS, 100)
+    delay = (stamps["out"] - stamps["in"]).drop_nulls()
+    assert len(delay) == 2000
+    # netem looks at the clock after the tap did.
+    assert delay.min() > 10 * MS
+    assert delay.quantile(0.5) < 12 * MS
+
+
+def test_jitter_is_as_wide_as_asked_and_around_the_delay(guest: Machine) -> None:
+    jitter = {"spread": "20ms", "distribution": "normal"}
+    with lab_in(guest, spec(delay="100ms", jitter=jitter)) as lab:
+        stamps = tapped(lab, 2000, 5 * MS, 100)
+    delay = (stamps["out"] - stamps["in"]).drop_nulls() / MS
+    assert len(delay) == 2000
+    assert delay.median() == pytest.approx(100, abs=5)
+    assert delay.std() == pytest.approx(20, abs=3)
+
+
+def test_loss_is_within_what_chance_allows(guest: Machine) -> None:
+    with lab_in(guest, spec(loss="5%")) as lab:
+        stamps = tapped(lab, 20_000, MS // 2, 100)
+        way = settled(lab)
+    lost = stamps["out"].null_count()
+    # Five standard deviations.
+    assert lost == pytest.approx(1000, abs=155)
+    assert way["dropped"]["loss"] == lost
+
+
+def test_a_rate_is_held_and_a_change_of_it_loses_nothing(guest: Machine) -> None:
+    with lab_in(guest, spec(rate="4Mbit", queue=20_000, delay="1ms")) as lab:
+        held = (FULL + 24) * 8
+        achieved = held * frames_per_second(lab, round(held / 4e6 * 1e9 / 1.1), FULL)
+        assert achieved == pytest.approx(4e6, rel=0.02)
+        session = lab.session("link.here")
+        change = {"link": "wan", "node": "near", "set": {"rate": {"bps": 100_000_000}}}
+        session.call("link-set", changes=[change])
+        session.close()
+        way = settled(lab)
+    assert way["out"]["frames"] == way["in"]["frames"]
+    assert not any(way["dropped"].values())
