@@ -76,8 +76,8 @@ def group(world: World, levels: Levels, random: np.random.Generator) -> Group:
     found = SimpleNamespace(
         factors=levels,
         trials=[SimpleNamespace(id="t", repeat=1, loads=loads)],
-        samples=pl.DataFrame({"app": (rtt_us * 1000).astype(np.int64)}),
-        rtt={"app": summarise(rtt_us * 1000)},
+        samples=pl.DataFrame({"stack": (rtt_us * 1000).astype(np.int64)}),
+        rtt={"stack": summarise(rtt_us * 1000)},
         segments=[],
     )
     return cast(Group, found)

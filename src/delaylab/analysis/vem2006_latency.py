@@ -1,4 +1,9 @@
-"""The claims of vem2006, section IV B, on the latency of virtual routers: the probe's user RTTs."""
+"""The claims of vem2006, section IV B, on the latency of virtual routers.
+
+Round trips from the kernel's stamp on sending to that on receipt: the probe shares a CPU with the
+generator, and what it waits there has nothing to do with routers. (The paper stamps in the
+application that sends, and by tcpdump on receipt.)
+"""
 
 from __future__ import annotations
 
@@ -27,13 +32,14 @@ B = "section IV B"
 HARDLY = 0.25
 """What the paper calls more or less constant: a quarter of the latency of one router."""
 REST, HIGHEST = "rest", "90pct"
+RTT = "stack"
 
 
 def delays(groups: list[Group], load: str, engine: str = PLAIN) -> dict[Setting, Floats]:
-    """Return user RTTs in µs by setting, under one load and over one sort of link."""
+    """Return kernel RTTs in µs by setting, under one load and over one sort of link."""
     found: dict[Setting, Floats] = {}
     for group in pick(groups, engine=engine, load=load):
-        here, values = setting(group), samples(group, "app")
+        here, values = setting(group), samples(group, RTT)
         if here is not None and values is not None:
             found[here] = values
     return found
