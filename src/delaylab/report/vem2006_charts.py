@@ -161,7 +161,8 @@ def _latency(groups: list[Group]) -> Chart | None:
     return render(
         "latency-by-routers",
         "Latency over one of the routers",
-        "Median RTT of the kernel's stamps at rest, and under shares of the rate held, which differs from "
-        "number to number (figures 9, 10, 14 and 15 of the paper). 0: the host's own stack.",
+        "Median RTT of the kernel's stamps at rest, and under shares of the rate held, which "
+        "differs from number to number (figures 9, 10, 14 and 15 of the paper). 0: the host's own "
+        "stack.",
         _wrapped(drawn, rows),
     )
