@@ -14,8 +14,9 @@ import numpy as np
 
 from delaylab.analysis.campaign import in_words, pick
 from delaylab.analysis.claims import ENOUGH, Claim, NotTestable, Result, samples
-from delaylab.analysis.effects import estimate
+from delaylab.analysis.effects import Effect, estimate
 from delaylab.analysis.forwarding import (
+    DELAYED,
     HOST,
     PLAIN,
     Setting,
@@ -33,6 +34,8 @@ HARDLY = 0.25
 """What the paper calls more or less constant: a quarter of the latency of one router."""
 REST, HIGHEST = "rest", "90pct"
 RTT = "stack"
+ASKED_US, STAMPS_US = 1000.0, 1.0
+"""0.5 ms there and 0.5 ms back; what two stamps leave open."""
 
 
 def delays(groups: list[Group], load: str, engine: str = PLAIN) -> dict[Setting, Floats]:
@@ -77,6 +80,26 @@ def first_adds(groups: list[Group]) -> Result:
     return Result(effect.interval[0] > 0, why, effect, "µs")
 
 
+def delayed_over_routers(groups: list[Group]) -> Result:
+    """Test whether every probe was delayed as asked on both ways, whatever the load."""
+    loads = dict.fromkeys(group.factors.get("load", "") for group in groups)
+    rtts = {
+        f"{one.label}, {load}": values
+        for load in loads
+        for one, values in delays(groups, load, DELAYED).items()
+    }
+    if not rtts:
+        raise NotTestable(f"needs RTTs of {ENOUGH} packets over links that delay them")
+    worst = min(rtts, key=lambda where: rtts[where].min())
+    least_us = float(rtts[worst].min()) - ASKED_US
+    why = (
+        f"of {sum(map(len, rtts.values()))} round trips the shortest took {in_words(least_us)} more"
+        f" than the {in_words(ASKED_US)} asked ({worst})"
+    )
+    interval = (least_us - STAMPS_US, least_us + STAMPS_US)
+    return Result(least_us >= -STAMPS_US, why, Effect(least_us, interval), "µs")
+
+
 def _excess(more: int) -> Callable[[list[Floats]], Floats]:
     """What the first router adds to the median, less what each of `more` routers does."""
 
@@ -101,6 +124,12 @@ CLAIMS = {
             "Under load the first router adds latency, more routers less so (figure 10).",
             B,
             first_adds,
+        ),
+        Claim(
+            "delayed-over-routers",
+            "All probes are delayed for at least as long as asked, also under load (figures 14, 15).",
+            "section IV C",
+            delayed_over_routers,
         ),
     )
 }
