@@ -127,7 +127,7 @@ CLAIMS = {
         ),
         Claim(
             "delayed-over-routers",
-            "All probes are delayed for at least as long as asked, also under load (figures 14, 15).",
+            "All probes are delayed for at least as long as asked (figures 14, 15).",
             "section IV C",
             delayed_over_routers,
         ),
