@@ -19,23 +19,29 @@ from delaylab.dataset import Load
 from delaylab.linkrecord import Engine
 from delaylab.raterecord import Flow, HeldRate
 from delaylab.report import vem2006_isolation as shown
-from delaylab.spec import combinations, load_study
+from delaylab.spec import CHECK_SEQUENCE, combinations, load_study
 from delaylab.studies import FOLDER
 
 UNSHAPED = [f"out-{number}" for number in range(1, 5)]
 LINKS = [*UNSHAPED, HOG, *SHAPED_MS]
 SECONDS, BLOCKS = 5.0, 3
+SECOND = 10**9
 Levels = dict[str, str]
 
 
 @dataclass
 class World:
-    """What flows get: frames/s in all, and the shares that shaping and the hog take of others."""
+    """What flows get: frames/s in all, and the shares that shaping and the hog take of others.
+
+    `shaper`: the rate over the one asked; `queued`: seconds of it that arrive after the load.
+    """
 
     per_s: float = 150_000.0
     shaping_takes: float = 0.0
     hog_takes: float = 0.0
     shaper: float = 1.0
+    shaped_loses: float = 0.0
+    queued: float = 0.2
     late_us: float = 8.0
     noise: float = 0.003
 
@@ -57,15 +63,19 @@ def group(world: World, levels: Levels, random: np.random.Generator) -> Group:
             {
                 "host": "here",
                 "state": "running",
-                "directions": [direction(link, world) for link in SHAPED_MS],
+                "directions": [direction(link, world, levels) for link in SHAPED_MS],
             }
         )
         links = [TrialLink(trial.id, each, None) for trial in trials for each in verdicts([engine])]
     return cast(Group, SimpleNamespace(factors=levels, trials=trials, links=links))
 
 
-def direction(link: str, world: World) -> dict[str, Any]:
+def direction(link: str, world: World, levels: Levels) -> dict[str, Any]:
     late_ns = world.late_us * 1000
+    size = int(levels["size"])
+    per_s = min(world.per_s / len(LINKS), world.shaper * RATE_BPS / 8 / (size + FRAMING))
+    frames = round(per_s * SECONDS)
+    passed = {"frames": frames, "bytes": frames * (size - CHECK_SEQUENCE)}
     return {
         "link": link,
         "node": "r",
@@ -73,6 +83,10 @@ def direction(link: str, world: World) -> dict[str, Any]:
         "nodes": ["r"],
         "asked": {"rate": {"bps": RATE_BPS}},
         "late": {"count": 1000, "p50_ns": late_ns, "p99_ns": 3 * late_ns},
+        "in": passed,
+        "out": passed,
+        "first_out_ns": SECOND,
+        "last_out_ns": SECOND + round(SECONDS * SECOND),
     }
 
 
@@ -81,7 +95,9 @@ def load(world: World, levels: Levels, random: np.random.Generator) -> Load:
     rate = world.per_s * random.normal(1, world.noise) * (1 - world.shaping_takes * shaped)
     each = round(rate * SECONDS / len(LINKS))
     arrives = round(each * (1 - world.hog_takes * (levels["load"] == "hog")))
-    most = round(world.shaper * RATE_BPS * SECONDS / 8 / (int(levels["size"]) + FRAMING))
+    seconds = SECONDS + world.queued
+    most = round(world.shaper * RATE_BPS * seconds / 8 / (int(levels["size"]) + FRAMING))
+    most = min(most, round(each * (1 - world.shaped_loses)))
     flows = [
         Flow(link=link, sent=each, received=min(each, most) if shaped else each)
         if link in SHAPED_MS
@@ -113,6 +129,7 @@ def test_a_claim_is_reproduced_where_it_holds(claim: str) -> None:
         ("isolated-shaped-as-asked", World(shaper=1.05)),
         ("isolated-shaped-as-asked", World(shaper=0.9)),
         ("isolated-shaped-as-asked", World(late_us=400)),
+        ("isolated-shaped-as-asked", World(shaped_loses=0.05)),
         ("isolated-unshaped-unmoved", World(shaping_takes=0.05)),
         ("isolated-unshaped-unmoved", World(noise=0.2)),
         ("isolated-from-hog", World(hog_takes=0.1)),
@@ -134,11 +151,17 @@ def test_the_effect_is_what_was_taken() -> None:
 
 
 def test_every_flow_is_in_the_tables() -> None:
-    tables = {table.title: table for table in shown.tables(groups(World(noise=0)))}
+    tables = {table.title: table for table in shown.tables(groups(World(noise=0, queued=0)))}
     received = tables["Isolation: what flows receive"]
     assert len(received.rows) == 2 * (2 + len(SHAPED_MS))
     large = next(row for row in received.rows if row[1:3] == ["1450", "shaped, 5 ms"])
     assert large[3] == "15 000"
     # 100 Mbit/s of frames of 1450 bytes, framing counted.
     assert large[4] == f"{RATE_BPS / 8 / 1470:,.0f}".replace(",", " ")
+    (shaped,) = (
+        row
+        for row in tables["Isolation: what shaped flows get"].rows
+        if row[:2] == ["1450", "5 ms"]
+    )
+    assert shaped[3] in ("+0.00%", "-0.00%")
     assert [chart.name for chart in shown.charts(groups(World()))] == ["isolation"]

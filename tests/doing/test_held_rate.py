@@ -19,6 +19,7 @@ from delaylab.loads.held import (
     judge,
     search,
 )
+from delaylab.loads.streams import Stream, judged
 from delaylab.raterecord import Burst, Flow
 
 TOLERANCE = 0.0005
@@ -106,6 +107,15 @@ def test_a_rate_that_only_short_bursts_hold_is_lowered_until_long_ones_do() -> N
     assert 70_000 <= found.frames_per_s <= 80_000 * (1 + TOLERANCE)
     assert found.tries[-1].held
     assert found.tries[-1].seconds == LONG_S
+
+
+def test_flows_over_links_that_limit_them_are_not_judged_unless_all_are() -> None:
+    def stream(link: str, *, limited: bool) -> Stream:
+        return Stream(link, "eth0", "02:00:00:00:00:01", "10.0.0.1", "10.0.1.1", limited)
+
+    free, shaped = stream("out-1", limited=False), stream("out-2", limited=True)
+    assert judged([free, shaped]) == ["out-1"]
+    assert judged([shaped]) == ["out-2"]
 
 
 def test_flows_that_are_not_judged_may_lose() -> None:

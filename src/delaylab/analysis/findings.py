@@ -21,7 +21,7 @@ from delaylab.dataset import Study
 
 # What a trial's warning says where QEMU had no KVM, and papers of machines that had it.
 EMULATION = "(TCG)"
-ON_HARDWARE = ("whiteaker2011", "dantas2015", "oliveira2022")
+ON_HARDWARE = ("whiteaker2011", "dantas2015", "oliveira2022", "vem2006")
 # Characters of a reason that are repeated with a claim.
 REASON = 90
 CLAIMS: dict[str, Claim] = {

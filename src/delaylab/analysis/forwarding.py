@@ -8,7 +8,7 @@ got all.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -146,3 +146,8 @@ def least(found: dict[str, Effect], needs: str) -> tuple[str, Effect]:
 def median(values: Floats) -> Floats:
     """Return the median of each row of redraws."""
     return np.asarray(np.median(values, axis=-1))
+
+
+def listed(found: dict[str, Effect], write: Callable[[float], str]) -> str:
+    """Return all effects of a claim in words, each with where it was found."""
+    return "; ".join(f"{where} {write(effect.value)}" for where, effect in found.items())

@@ -16,7 +16,6 @@ from delaylab.analysis.effects import Effect, estimate
 from delaylab.analysis.forwarding import SEARCHES, frames_loads
 from delaylab.analysis.group import Group
 from delaylab.dataset import Load, TrialRecord
-from delaylab.raterecord import Flow
 
 SHAPED_MS = {"out-1ms": 1, "out-5ms": 5, "out-10ms": 10, "out-50ms": 50, "out-100ms": 100}
 """The links that are shaped in half of the trials, and their delays."""
@@ -113,7 +112,7 @@ def _paired(
 
 @dataclass(frozen=True, slots=True)
 class Shaped:
-    """One shaped flow of one trial: bit/s received over those due, and how late it was sent on."""
+    """One shaped flow of one trial: what it got over what is due, and how late it was sent on."""
 
     link: str
     size: str
@@ -122,26 +121,30 @@ class Shaped:
 
 
 def shaped(groups: list[Group]) -> list[Shaped]:
-    """Return every shaped flow of every trial. Due is what was sent, but no more than the rate."""
+    """Return every shaped flow of every trial.
+
+    Due is the rate to a flow that sends more, as the engine counts what leaves it; to one that
+    sends less, all that it sent. So what waits in a queue when the load ends does not count.
+    """
     return [each for group in pick(groups, shaping=HALF) for each in _shaped(group)]
 
 
 def _shaped(group: Group) -> Iterator[Shaped]:
-    late = {
-        (link.trial, link.verdict.direction.link): link.verdict.direction.late.p50_ns
+    links = {
+        (link.trial, link.verdict.direction.link): link.verdict
         for link in group.links
-        if link.verdict.direction.asked.get("rate")
+        if "rate" in link.verdict.direction.asked
     }
+    size = group.factors["size"]
     for trial in group.trials:
         for load in frames_loads(trial):
             for flow in load.flows:
-                if flow.link in SHAPED_MS:
-                    late_ns = late.get((trial.id, flow.link))
-                    late_us = None if late_ns is None else late_ns / 1000
-                    ratio = _over_due(flow, int(group.factors["size"]), _seconds(load))
-                    yield Shaped(flow.link, group.factors["size"], ratio, late_us)
-
-
-def _over_due(flow: Flow, size: int, seconds: float) -> float:
-    due = min(flow.sent, RATE_BPS * seconds / (8 * (size + FRAMING)))
-    return flow.received / due if due else 0.0
+                verdict = links.get((trial.id, flow.link))
+                if flow.link not in SHAPED_MS or verdict is None:
+                    continue
+                offered = flow.sent * 8 * (int(size) + FRAMING) / _seconds(load)
+                ratio = flow.received / flow.sent if flow.sent else 0.0
+                if offered > RATE_BPS and verdict.rate is not None:
+                    ratio = verdict.rate.achieved / RATE_BPS
+                late_ns = verdict.direction.late.p50_ns
+                yield Shaped(flow.link, size, ratio, None if late_ns is None else late_ns / 1000)

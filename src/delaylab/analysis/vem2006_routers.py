@@ -23,6 +23,7 @@ from delaylab.analysis.forwarding import (
     first_and_most,
     known,
     least,
+    listed,
     lost_shares,
     median,
     ratio,
@@ -50,9 +51,9 @@ def falls(groups: list[Group]) -> Result:
         for one, most in first_and_most(rates)
         if (none := replace(one, routers=0, kind=HOST)) in rates
     }
-    worst, effect = least(found, f"throughput of no, one and several routers, {OFTEN}")
-    why = f"{len(found)} settings; least: {worst}, the first router takes {effect.value:+.1%} more"
-    return Result(effect.interval[0] > 0, f"{why} than each further one", effect, "share")
+    _, effect = least(found, f"throughput of no, one and several routers, {OFTEN}")
+    why = f"the first router takes more than each further one by: {listed(found, _percent)}"
+    return Result(effect.interval[0] > 0, why, effect, "share")
 
 
 def _excess(more: int) -> Callable[[list[Floats]], Floats]:
@@ -77,8 +78,8 @@ def small_cost_more(groups: list[Group]) -> Result:
         ]
         if all(each in rates for each in needed):
             found[kind] = estimate([rates[each] for each in needed], _takes_more_of_small)
-    worst, effect = least(found, f"throughput of no and one router, 64 and 1450 bytes, {OFTEN}")
-    why = f"the first router takes {effect.value:+.1%} more of 64 than of 1450 bytes ({worst})"
+    _, effect = least(found, f"throughput of no and one router, 64 and 1450 bytes, {OFTEN}")
+    why = f"the first router takes more of 64 than of 1450 bytes by: {listed(found, _percent)}"
     return Result(effect.interval[0] > 0, why, effect, "share")
 
 
@@ -130,10 +131,14 @@ def _costs(groups: list[Group], without: str, asked: str) -> Result:
         for one in rates
         if one.engine == without and (other := replace(one, engine=asked)) in rates
     }
-    worst, effect = least(found, f"throughput over links {without} and {asked}, {OFTEN}")
+    _, effect = least(found, f"throughput over links {without} and {asked}, {OFTEN}")
     change = Effect(effect.value - 1, (effect.interval[0] - 1, effect.interval[1] - 1))
-    why = f"{len(found)} settings; most costly: {worst}, {change.value:+.1%} of the throughput"
+    why = f"change of the throughput: {listed(found, lambda times: _percent(times - 1))}"
     return Result(change.interval[0] >= -ABOUT_A_TENTH, why, change, "share")
+
+
+def _percent(share: float) -> str:
+    return f"{share:+.1%}"
 
 
 CLAIMS = {

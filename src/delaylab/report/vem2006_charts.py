@@ -10,6 +10,7 @@ import numpy as np
 from delaylab.analysis.claims import samples
 from delaylab.analysis.forwarding import HOST, Setting, bursts, rank, searches, setting, throughput
 from delaylab.analysis.group import Group
+from delaylab.analysis.vem2006_latency import RTT
 from delaylab.raterecord import HeldRate
 from delaylab.report.boxes import COLOURS, Rows, coloured
 from delaylab.report.vega import Chart, delay_scale, delay_ticks, inline, render
@@ -135,14 +136,14 @@ def _latency(groups: list[Group]) -> Chart | None:
     by_setting: dict[Setting, list[Group]] = {}
     for group in groups:
         here = setting(group)
-        if here is not None and samples(group, "app") is not None:
+        if here is not None and samples(group, RTT) is not None:
             by_setting.setdefault(here, []).append(group)
     rows: Rows = [
         {**_place(panel), "us": median, "routers": one.routers, "load": group.factors["load"]}
         for one, panels in _panels(by_setting).items()
         for panel in panels
         for group in by_setting[one]
-        if (median := group.rtt["app"].median.value) is not None
+        if (median := group.rtt[RTT].median.value) is not None
     ]
     if not rows:
         return None
@@ -160,7 +161,8 @@ def _latency(groups: list[Group]) -> Chart | None:
     return render(
         "latency-by-routers",
         "Latency over one of the routers",
-        "Median RTT in user space at rest, and under shares of the rate held, which differs from "
-        "number to number (figures 9, 10, 14 and 15 of the paper). 0: the host's own stack.",
+        "Median RTT of the kernel's stamps at rest, and under shares of the rate held, which "
+        "differs from number to number (figures 9, 10, 14 and 15 of the paper). 0: the host's own "
+        "stack.",
         _wrapped(drawn, rows),
     )

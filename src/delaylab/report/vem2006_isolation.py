@@ -149,9 +149,9 @@ def _shaped(groups: list[Group]) -> Table:
             rows.append([size, f"{delay_ms} ms", str(len(alike)), f"{off:+.2%}", late])
     return Table(
         "Isolation: what shaped flows get",
-        f"Of what is due, which is what was sent but no more than {RATE_BPS / 1e6:.0f} Mbit/s with "
-        "framing: the trial furthest off. Late: by how much half of the frames left after they "
-        "were due, in the trial where that was most.",
+        f"Off what is due: {RATE_BPS / 1e6:.0f} Mbit/s with framing of a flow that sends more, "
+        "else all that it sent; the trial furthest off. Late: by how much half of the frames left "
+        "after they were due, in the trial where that was most.",
         ["bytes", "delay", "trials", "rate off by", "late"],
         rows,
         texts=2,

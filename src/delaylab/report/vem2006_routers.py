@@ -25,6 +25,7 @@ from delaylab.analysis.forwarding import (
     throughput,
 )
 from delaylab.analysis.group import Group
+from delaylab.analysis.vem2006_latency import RTT
 from delaylab.analysis.vem2006_table import FORWARDED
 from delaylab.raterecord import HeldRate
 from delaylab.report import words
@@ -125,7 +126,7 @@ def _latency(groups: list[Group]) -> Table:
     of_setting = [(here, group) for group in groups if (here := setting(group)) is not None]
     rows = []
     for here, group in sorted(of_setting, key=lambda pair: rank(pair[0])):
-        rtts = samples(group, "app")
+        rtts = samples(group, RTT)
         if rtts is None:
             continue
         delays = (rtts.min(), rtts.mean(), np.median(rtts), np.quantile(rtts, 0.99))
@@ -133,8 +134,9 @@ def _latency(groups: list[Group]) -> Table:
         rows.append([*_named(here), group.factors["load"], str(len(rtts)), *cells, _through(group)])
     return Table(
         "Figures 9, 10, 14 and 15: latency",
-        "Round trips in user space over the first router, at rest and under a share of the rate "
-        "held. Through: from the router's one interface on its host to the other, one way, median.",
+        "Round trips over the first router, from the kernel's stamp on sending to that on receipt, "
+        "at rest and under a share of the rate held. Through: from the router's one interface on "
+        "its host to the other, one way, median.",
         [*SETTING, "load", "n", "least", "mean", "median", "p99", "through"],
         rows,
         texts=len(SETTING) + 1,
