@@ -10,6 +10,7 @@ from datetime import date
 from pathlib import Path
 
 from benches import (
+    conditions,
     containers,
     guests,
     labs,
@@ -33,6 +34,7 @@ ALL: dict[str, Callable[..., Section]] = {
     "rtt": rtt.run,
     "schedule": schedule.run,
     "links": links.run,
+    "conditions": conditions.run,
     "netem": netem.run,
     "labs": labs.run,
     "guests": guests.run,

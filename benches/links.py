@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 import statistics
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
+from benches.frames import PORT, SHORT, engine_report, generate, settled
 from benches.pair import FAR, NEAR, need, run_in, start_in
 from benches.section import Section
 from delaylab import engines
@@ -22,12 +21,9 @@ from delaylab.spec import LabSpec
 NODES_CPU, ENGINE_CPU = 0, 1
 ROUNDS = 7
 SECONDS = 3
-PORT = 9
 TAPPED = 10
 """So many links have taps at both of their ports: what the engine says of itself is checked."""
 SIDES = ("in", "out")
-SHORT = 60
-"""Bytes of a frame of 64 on the wire, which has its check sequence behind them."""
 FLOOD = 1_000_000
 LIMIT = Path("/proc/sys/kernel/sched_rt_runtime_us")
 
@@ -102,11 +98,15 @@ def _limit() -> str:
     return "all" if share < 0 else f"{share / 1e6:.0%}"
 
 
+def _names(links: int) -> list[str]:
+    return [f"w{number}" for number in range(links)]
+
+
 @contextmanager
 def _lab(delays_ns: list[int], cpus: list[int] | None) -> Iterator[Lab]:
     links = [
-        {"between": [NEAR, FAR], "name": f"w{number}", "delay": f"{delay_ns}ns"}
-        for number, delay_ns in enumerate(delays_ns)
+        {"between": [NEAR, FAR], "name": name, "delay": f"{delay_ns}ns"}
+        for name, delay_ns in zip(_names(len(delays_ns)), delays_ns, strict=True)
     ]
     spec = LabSpec.model_validate(
         {
@@ -135,7 +135,7 @@ def _delays(case: Case) -> Measured:
 def _round(lab: Lab, case: Case, delays_ns: list[int], measured: Measured) -> None:
     ports = _ports(lab)
     tap = lab.session("host.here")
-    names = [(f"w{number}", side) for number in range(min(TAPPED, case.links)) for side in (0, 1)]
+    names = [(name, side) for name in _names(min(TAPPED, case.links)) for side in (0, 1)]
     tap.start(
         "tap",
         interfaces=[
@@ -147,8 +147,8 @@ def _round(lab: Lab, case: Case, delays_ns: list[int], measured: Measured) -> No
     tap.event(10)
     engines.reports(lab, reset=True)
     count = case.per_second * SECONDS
-    sent = _generate(lab, case.links, count, 1_000_000_000 // case.per_second, 100)
-    report = _settled(lab)
+    sent = generate(lab, _names(case.links), count, 1_000_000_000 // case.per_second, 100)
+    report = settled(lab)
     tap.stop()
     stamps = tap.finish(60).table("stamps")
     tap.close()
@@ -168,7 +168,7 @@ def _errors(stamps: pl.DataFrame, delays_ns: list[int]) -> tuple[float, float]:
     """Median and 99th percentile of what taps saw beyond the delay that was asked, in µs."""
     parts = pl.col("point").cast(pl.String).str.split(" ")
     asked = pl.DataFrame(
-        {"link": [f"w{n}" for n in range(len(delays_ns))], "delay_ns": delays_ns},
+        {"link": _names(len(delays_ns)), "delay_ns": delays_ns},
         schema={"link": pl.String, "delay_ns": pl.Int64},
     )
     errors = (
@@ -186,50 +186,8 @@ def _errors(stamps: pl.DataFrame, delays_ns: list[int]) -> tuple[float, float]:
 
 def _ports(lab: Lab) -> dict[str, tuple[str, str]]:
     """Link -> its ports on the host: of what sends, of what receives."""
-    ways = {(way["link"], way["node"]): way["port"] for way in _report(lab)["directions"]}
+    ways = {(way["link"], way["node"]): way["port"] for way in engine_report(lab)["directions"]}
     return {link: (ways[link, NEAR], ways[link, FAR]) for link in lab.plan.laid}
-
-
-def _generate(lab: Lab, links: int, count: int, interval_ns: int, size: int) -> dict[str, Any]:
-    interfaces = {interface.link: interface.name for interface in lab.plan.interfaces[NEAR]}
-    flows = [
-        {
-            "interface": interfaces[f"w{number}"],
-            "to_mac": lab.plan.laid[f"w{number}"].macs[FAR],
-            "from": "192.0.2.1",
-            "to": "192.0.2.2",
-        }
-        for number in range(links)
-    ]
-    session = lab.node_session(NEAR)
-    done = session.call(
-        "generate",
-        timeout=120,
-        flows=flows,
-        probe=1,
-        count=count,
-        interval_ns=interval_ns,
-        size=size,
-        port=PORT,
-        realtime=True,
-    ).done
-    session.close()
-    return done
-
-
-def _report(lab: Lab) -> dict[str, Any]:
-    (report,) = engines.reports(lab)
-    return report
-
-
-def _settled(lab: Lab) -> dict[str, Any]:
-    """What the engine says once no frame is under way."""
-    deadline = time.monotonic() + 10
-    while time.monotonic() < deadline:
-        report = _report(lab)
-        if not any(way["held"] for way in report["directions"]):
-            return report
-    raise AssertionError("frames stay under way")
 
 
 def _most_frames() -> float:
@@ -238,8 +196,8 @@ def _most_frames() -> float:
     with _lab([1_000_000], [NODES_CPU]) as lab:
         for _ in range(ROUNDS):
             engines.reports(lab, reset=True)
-            _generate(lab, 1, FLOOD, 0, SHORT)
-            (way,) = (w for w in _settled(lab)["directions"] if w["node"] == NEAR)
+            generate(lab, _names(1), FLOOD, 0, SHORT)
+            (way,) = (w for w in settled(lab)["directions"] if w["node"] == NEAR)
             seconds = (way["last_out_ns"] - way["first_out_ns"]) / 1e9
             rates.append(way["out"]["frames"] / seconds)
     return statistics.median(rates)

@@ -24,7 +24,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from delaylab.errors import BadInput, DelaylabError
 from delaylab.linkrecord import Engine
-from delaylab.raterecord import Search
+from delaylab.raterecord import Flow, HeldRate, Search
 
 FORMAT = 1
 
@@ -105,13 +105,18 @@ class TrialWarning(_Record):
 
 
 class Load(_Record):
-    """Competing work: what was asked and what it achieved."""
+    """Competing work: what was asked and what it achieved, of frames also by flow.
+
+    `rate` is how the rate of frames was found, if it was by search.
+    """
 
     load: str
     on: str
     to: str | None = None
     asked: object = None
     achieved: dict[str, float] = {}
+    flows: list[Flow] = []
+    rate: HeldRate | None = None
 
 
 class Tap(_Record):
@@ -141,6 +146,16 @@ class Way(_Record):
     reply: list[str] = []
 
 
+class Hop(_Record):
+    """A link on the way from node `start` to node `end`, and the points before and behind it."""
+
+    link: str
+    start: str
+    end: str
+    near: str = "sender.vif"
+    far: str = "responder.vif"
+
+
 class TrialRecord(_Record):
     """`trial.json`: one lab, one load, one probe run."""
 
@@ -167,7 +182,15 @@ class TrialRecord(_Record):
     responder_icmp: dict[str, int] = {}
     clock_readings: list[ClockReading] = []
     link: str | None = None
+    hops: list[Hop] = []
     links: list[Engine] = []
+
+    @property
+    def crossed(self) -> list[Hop]:
+        """The links on a request's way. Before there were routers a trial had one, `link`."""
+        if self.hops or not (self.link and self.sender and self.responder):
+            return self.hops
+        return [Hop(link=self.link, start=self.sender.node, end=self.responder.node)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,8 +19,12 @@ class Tally(_Record):
 
 
 class Dropped(_Record):
-    """Frames that were not sent, by the reason."""
+    """Frames that were not sent, by the reason.
 
+    `ring`: they came when their port's share of the engine's ring was in use, and never entered.
+    """
+
+    ring: int = 0
     loss: int = 0
     queue: int = 0
     early: int = 0

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import BaseModel, ConfigDict
+
+Bound = Literal["loss", "generator"]
 
 
 class _Record(BaseModel):
@@ -26,3 +30,52 @@ class Search(_Record):
     asked_interval_ns: int
     interval_ns: int
     tries: tuple[Try, ...]
+
+
+class Flow(_Record):
+    """Frames of one flow, named by the link that they arrive by. Others' packets are not in it."""
+
+    link: str
+    sent: int
+    received: int
+
+
+class Burst(_Record):
+    """Frames one way at a rate: what was asked (None: as fast as can be), and what came of it.
+
+    `seconds`: how long the generator was at work.
+    `lost` is the share that did not arrive, of the flows that count; `paced`: the generator kept
+    the rate; `held`: it did, and no more than tolerated was lost.
+    """
+
+    asked_per_s: float | None
+    seconds: float
+    sent_per_s: float
+    lost: float
+    paced: bool
+    held: bool
+    flows: tuple[Flow, ...]
+
+    @property
+    def sent(self) -> int:
+        """Frames of all flows that left the generator."""
+        return sum(flow.sent for flow in self.flows)
+
+    @property
+    def received(self) -> int:
+        """Frames of all flows that arrived."""
+        return sum(flow.received for flow in self.flows)
+
+
+class HeldRate(_Record):
+    """The highest rate of frames that was held, and how it was found.
+
+    `bound` is what a higher rate failed by. `judged` are the flows that count: not those over
+    links that were asked to lose frames or to keep to a rate.
+    """
+
+    frames_per_s: float
+    tolerance: float
+    bound: Bound
+    judged: tuple[str, ...]
+    tries: tuple[Burst, ...]

@@ -19,6 +19,7 @@ FIELDS: dict[str, tuple[str, type[Quantity] | None]] = {
     "minimum_bytes": ("minimum", Size),
     "packets": ("packets", None),
     "bytes": ("bytes", Size),
+    "held": ("held", None),
     "target_ns": ("target", Duration),
     "interval_ns": ("interval", Duration),
     "min_bytes": ("min", Size),

@@ -14,12 +14,13 @@ from delaylab import dataset, loads
 from delaylab.errors import BadInput
 from delaylab.kinds import KINDS
 from delaylab.machine import describe
-from delaylab.spec import Combination, LoadSpec, StudyFile, combinations
+from delaylab.spec import Combination, LoadSpec, StudyFile, combinations, repeats
 
-LAB_S, LOAD_S, PHASE_S = 0.5, 2.5, 1.2
+LAB_S, LOAD_S, SEARCH_S, PHASE_S = 0.5, 2.5, 6.0, 1.2
 CORES = os.cpu_count() or 1
-"""What a trial costs beside its packets: lab and instruments, a load's start, waiting for the last
-replies of one phase. For the estimate before a study only; a running one uses its own times."""
+"""What a trial costs beside its packets: lab and instruments, a load's start, the search for its
+rate, waiting for the last replies of one phase. For the estimate before a study only; a running
+one uses its own times."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,9 @@ class Planned:
         probe = self.combination.probe
         rest = (probe.at_rest_interval or probe.interval).seconds * probe.at_rest * 3
         phases = 4 if probe.at_rest else 1
-        load = LOAD_S if self.combination.loads else 0
+        loads = self.combination.loads
+        load = LOAD_S if loads else 0
+        load += SEARCH_S * sum(each.frames == "held" for each in loads)
         return load + rest + probe.count * probe.interval.seconds + phases * PHASE_S
 
     @property
@@ -75,7 +78,7 @@ def plan_trials(study: StudyFile, scale: str, only: dict[str, set[str]]) -> list
     ]
     order = random.Random(study.spec.seed)
     planned: list[Planned] = []
-    for repeat in range(1, study.spec.repeat + 1):
+    for repeat in range(1, repeats(study.spec, study.document, scale) + 1):
         for combination in _shuffled(chosen, order):
             levels = [f"{factor}={level}" for factor, level in combination.levels.items()]
             name = ",".join([*levels, f"repeat={repeat}"])

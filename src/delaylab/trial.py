@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +67,7 @@ def measure(
         sender.run("before", *at_rest)
         found = rate_search.search(probe.interval, sender.burst) if probe.held else None
         interval = Duration(found.interval_ns) if found else probe.interval
-        with loads.running(lab, combination.loads) as load:
+        with loads.running(lab, combination.loads, path.hops[-1].link) as load:
             engines.start_timeline(lab)
             first = engines.reports(lab, reset=True)
             sender.run("load", probe.count, interval, load.sessions)
@@ -97,7 +97,7 @@ def measure(
         ],
         "loads": [achieved.record() for achieved in load.achieved],
         "taps": tap_records,
-        "link": path.link,
+        "hops": [asdict(hop) for hop in path.hops],
         "links": links,
         "responder_icmp": {name: icmp_after[name] - icmp_before[name] for name in icmp_after},
     }

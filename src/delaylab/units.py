@@ -184,12 +184,13 @@ class Share(Quantity):
     NAME = "share"
     EXAMPLE = "1%"
     WHOLE: ClassVar[int] = 10**9
+    MOST: ClassVar[int] = WHOLE
     UNITS: ClassVar[dict[str, int]] = {"ppb": 1, "ppm": 10**3, "%": 10**7, "": 10**9}
 
     def __post_init__(self) -> None:
         Quantity.__post_init__(self)
-        if self.value > self.WHOLE:
-            raise ValueError(f"a share is at most 100%, not {self}")
+        if self.value > self.MOST:
+            raise ValueError(f"a {self.NAME} is at most {type(self)(self.MOST)}, not {self}")
 
     def __str__(self) -> str:
         """Always in per cent; parse() reads it back."""
@@ -197,3 +198,11 @@ class Share(Quantity):
 
     def __float__(self) -> float:
         return self.value / self.WHOLE
+
+
+class Multiple(Share):
+    """A share that may be more than the whole, at most 1000 %: ``150%``, ``1.5``."""
+
+    NAME = "multiple"
+    EXAMPLE = "150%"
+    MOST: ClassVar[int] = 10 * Share.WHOLE

@@ -56,6 +56,10 @@ def test_a_link_that_did_as_asked_held() -> None:
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
+        (
+            {"dropped": {"ring": 9}},
+            "9 frames were beyond its share of the engine's ring (a flood)",
+        ),
         ({"dropped": {"oversize": 3}}, "3 frames were longer than the MTU (an offload is on)"),
         ({"dropped": {"memory": 3}}, "3 frames found no memory left"),
         ({"dropped": {"interface": 3}}, "3 frames were refused by the interface behind"),

@@ -45,6 +45,19 @@ def test_udp_rates(delaylab: Run, tmp_path: Path) -> None:
         assert "responder.app" in trial.path.reply
 
 
+def test_routers(delaylab: Run) -> None:
+    delaylab("run", str(EXAMPLES / "routers.yaml"), "--out", "out")
+    shown = as_json(delaylab("show", "out", "--json"))
+    assert len(shown["trials"]) == 4
+    for trial in shown["trials"]:
+        number = {"one": 1, "two": 2}[trial["factors"]["carrier"]]
+        delays = {(s["leg"], s["from"], s["to"]): s["median_us"] for s in trial["segments"]}
+        assert 0 < delays["request", "hop1.near", "hop1.far"] < 1_000
+        (sea,) = (way for way in trial["links"] if way["from"] == [f"carrier-{number}"])
+        for found in (delays["request", "hop1.far", "responder.vif"], sea["probe_us"]["median"]):
+            assert 5_000 <= found < 5_200
+
+
 def test_wan_delays(delaylab: Run) -> None:
     delaylab("run", str(EXAMPLES / "wan-delays.yaml"), "--out", "out", "--only", "load=rest")
     shown = as_json(delaylab("show", "out", "--json"))

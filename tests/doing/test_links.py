@@ -89,6 +89,25 @@ def until(what: Callable[[], bool]) -> None:
     assert what()
 
 
+@pytest.mark.parametrize("node", ["a", "own"])
+def test_a_sender_is_held_at_its_own_interface_until_it_is_not(
+    delaylab: Run, up: Up, node: str
+) -> None:
+    name = up(TWO_HOSTS.replace("delay: 5ms", "rate: 10Mbit, queue: sender", 1))
+
+    def rate() -> str:
+        output = delaylab("exec", node, "--", "tc", "qdisc", "show", "dev", "eth0").stdout
+        return " ".join(re.findall(r"tbf d1a7: root .* rate (\S+)", output))
+
+    assert rate() == "10Mbit"
+    delaylab("link", "set", name, "wan", "rate=4Mbit", "--node", node)
+    assert rate() == "4Mbit"
+    assert "queue=sender" in delaylab("link", "show", name, "wan").stdout
+    delaylab("link", "set", name, "wan", "queue=100", "--node", node)
+    assert rate() == "1Tbit"
+    assert asked(delaylab, name)[node]["queue"] == {"packets": 100}
+
+
 def test_a_delay_is_one_way_in_each_direction(delaylab: Run, up: Up) -> None:
     up(ONE_HOST)
     assert 10 <= rtt_ms(delaylab, "a", "198.18.0.1") < 12

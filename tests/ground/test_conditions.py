@@ -81,6 +81,8 @@ def test_is_asked_as_meant(said: str, meant: dict[str, Any]) -> None:
     [
         ("100", {"packets": 100}),
         ("150kB", {"bytes": 150_000}),
+        ("sender", {"held": "sender"}),
+        ("{held: sender}", {"held": "sender"}),
         (
             "{packets: 9, discipline: codel, target: 1ms}",
             {"packets": 9, "discipline": {"kind": "codel", "target_ns": 1_000_000}},
@@ -123,6 +125,9 @@ def test_a_queue_is_asked_as_meant(queue: str, meant: dict[str, Any]) -> None:
         ("reorder: 1%", 4, "needs a `delay`"),
         ("rate: 1Mbit\nqueue: 0", 7, "packets"),
         ("rate: 1Mbit\nqueue: {packets: 1, bytes: 1kB}", 7, "`packets` or in `bytes`"),
+        ("rate: 1Mbit\nqueue: {held: sender, packets: 1}", 7, "say no more of it"),
+        ("queue: sender", 4, "without a `rate`"),
+        ("trace: {kind: rate, points: [[0, 5]]}\nqueue: sender", 4, "a trace of rates cannot"),
         ("rate: 1Mbit\nqueue: {packets: 1, target: 5ms}", 7, "means nothing to 'droptail'"),
         ("rate: 1Mbit\nqueue: {discipline: red, min: 3kB, max: 2kB}", 7, "not below"),
         ("trace: gone.csv", 6, "no such file: 'gone.csv'"),
@@ -264,6 +269,7 @@ losses = st.one_of(
 queues = st.one_of(
     st.integers(1, 10**6),
     sizes,
+    st.just("sender"),
     st.fixed_dictionaries({"packets": st.integers(1, 99), "discipline": st.just("codel")}),
 )
 CONDITIONS: dict[str, st.SearchStrategy[Any]] = {
@@ -357,6 +363,12 @@ def test_the_schema_for_editors_knows_every_form(said: dict[str, Any]) -> None:
             {"queue": {"bytes": 2}},
             {"queue": {"bytes": 2, "discipline": {"kind": "codel"}}},
         ),
+        (
+            {"queue": {"packets": 1, "discipline": {"kind": "codel"}}},
+            {"queue": {"held": "sender"}},
+            {"queue": {"held": "sender"}},
+        ),
+        ({"queue": {"held": "sender"}}, {"queue": {"bytes": 2}}, {"queue": {"bytes": 2}}),
         (
             {"trace": {"kind": "rate", "period_ns": 5}},
             {"trace": {"kind": "rate"}},

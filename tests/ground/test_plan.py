@@ -139,9 +139,14 @@ def test_every_domain_has_a_port_of_its_own() -> None:
             ", from: {a: {loss: 1%}}",
             "link w: a, b are one stack: what one of them sends cannot be told apart",
         ),
+        (
+            "a: {kind: qemu, host: h}, c: {host: h}",
+            ", rate: 1Mbit, queue: sender",
+            "link w: what a sends cannot wait at its interface, which is in a virtual machine",
+        ),
     ],
 )
-def test_what_the_engine_cannot_tell_apart_is_refused(nodes: str, link: str, says: str) -> None:
+def test_what_the_engine_cannot_do_is_refused(nodes: str, link: str, says: str) -> None:
     members = ", ".join(part.split(":")[0].strip() for part in nodes.split("},"))
     links = f"links: [{{join: [{members}], name: w, delay: 1ms{link}}}]"
     with pytest.raises(BadInput, match=says):

@@ -17,7 +17,12 @@ KEY = ["seq", "leg"]
 
 @pytest.mark.parametrize(
     ("built", "made_of"),
-    [("tcx.o", ("match.h", "tcx.c")), ("drop.o", ("drop.c",)), ("loss.o", ("loss.c",))],
+    [
+        ("tcx.o", ("match.h", "tcx.c")),
+        ("drop.o", ("drop.c",)),
+        ("share.o", ("share.c",)),
+        ("loss.o", ("loss.c",)),
+    ],
 )
 def test_the_object_is_of_these_sources(built: str, made_of: tuple[str, ...]) -> None:
     sources = b"".join((BPF / name).read_bytes() for name in made_of)

@@ -192,7 +192,11 @@ fn an_ordinary_user_has_links_with_conditions_too() {
     let agent = home.join("agent");
     fs::copy(AGENT, &agent).unwrap();
     let mut fabric = Process::spawn(Command::new(&agent).arg("fabric").uid(NOBODY).gid(NOBODY));
-    let plan = plan(&[under(json!({"delay_ns": 5_000_000})), json!({})], &json!({}));
+    let conditions =
+        json!({"delay_ns": 5_000_000, "rate": {"bps": 9_000_000}, "queue": {"held": "sender"}});
+    let card = json!({"in": "node.n1", "on": "eth0"});
+    let first = json!({"conditions": conditions, "card": card});
+    let plan = plan(&[first, json!({})], &json!({}));
     let mut request = build("user", &home.join("lab"), &plan);
     request["rootless"] = true.into();
     let end = fabric.client.call(&request).end;
@@ -200,6 +204,8 @@ fn an_ordinary_user_has_links_with_conditions_too() {
     let lab = Lab { name: "user".into(), dir: home.join("lab"), fabric, done: end["done"].clone() };
     let times = lab.ping("n1", "10.9.0.2", 20, &[]);
     assert!(times.len() == 20 && times.iter().all(|&time| time >= 5.0), "{times:?}");
+    let queue = lab.run("n1", &["tc", "qdisc", "show", "dev", "eth0", "root"]);
+    assert!(queue.contains("tbf d1a7: root") && queue.contains("rate 9Mbit"), "{queue}");
     let links = lab.links();
     assert_eq!(links["realtime"], false);
     assert!(links["notes"][0].as_str().unwrap().starts_with("not in real time: "), "{links}");

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::links::{Lab, mac, plan, under};
+use common::links::{self, Lab, number, plan, under};
 use serde_json::{Value, json};
 
 /// Answers echo requests that come by a TAP as a virtual machine would: says that it is attached, then
@@ -27,13 +27,7 @@ while True:
 
 /// Frames from `n1` to `n2`, as fast as they go if `interval_ns` is 0.
 fn generate(count: u32, interval_ns: u32, size: usize) -> Value {
-    json!({"op": "generate", "probe": 1, "count": count, "interval_ns": interval_ns, "size": size,
-        "port": 9, "flows": [{"interface": "eth0", "to_mac": mac(2),
-                              "from": "10.9.0.1", "to": "10.9.0.2"}]})
-}
-
-fn number(way: &Value, at: &str) -> u64 {
-    way.pointer(at).and_then(Value::as_u64).unwrap_or_else(|| panic!("{at} of {way}"))
+    links::generate([1, 2], count, interval_ns, size)
 }
 
 #[test]

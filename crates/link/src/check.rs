@@ -2,7 +2,9 @@
 
 use crate::opportunities::Opportunities;
 use crate::steps::Steps;
-use crate::{Conditions, Discipline, Distribution, Jitter, Loss, Queue, Rate, Reorder, Trace};
+use crate::{
+    Conditions, Discipline, Distribution, Holder, Jitter, Loss, Queue, Rate, Reorder, Trace,
+};
 
 /// The longest time a condition may name: an hour.
 const LONGEST_NS: i64 = 3_600_000_000_000;
@@ -28,7 +30,11 @@ impl Conditions {
         self.reorder.as_ref().map_or(Ok(()), reorder)?;
         self.rate.as_ref().map_or(Ok(()), rate)?;
         self.queue.as_ref().map_or(Ok(()), queue)?;
-        self.trace.as_ref().map_or(Ok(()), trace)
+        self.trace.as_ref().map_or(Ok(()), trace)?;
+        let rates = matches!(self.trace, Some(Trace::Rate { .. } | Trace::Opportunities { .. }));
+        ensure(!(rates && self.held_by_sender()), || {
+            "queue.held: a sender cannot be held to a trace of rates".into()
+        })
     }
 }
 
@@ -80,6 +86,12 @@ fn rate(rate: &Rate) -> Check {
 fn queue(queue: &Queue) -> Check {
     ensure(queue.packets.is_none() || queue.bytes.is_none(), || {
         "queue: give packets or bytes, not both".into()
+    })?;
+    let own = queue.packets.is_some()
+        || queue.bytes.is_some()
+        || queue.discipline != Discipline::DropTail;
+    ensure(queue.held == Holder::Link || !own, || {
+        "queue.held: what waits at the sender has its interface's size and discipline".into()
     })?;
     match queue.discipline {
         Discipline::DropTail => Ok(()),

@@ -137,9 +137,30 @@ pub struct Queue {
     /// How many bytes may wait, counted from the Ethernet headers on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
+    /// Who has it.
+    #[serde(default, skip_serializing_if = "Holder::is_link")]
+    pub held: Holder,
     /// Which frames are dropped before the queue is full.
     #[serde(default)]
     pub discipline: Discipline,
+}
+
+/// Who has the queue of a rate.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Holder {
+    /// The link: what finds no room there is lost.
+    #[default]
+    Link,
+    /// The sender's own interface, which sends no faster than the rate; whoever uses a [`crate::Pipe`]
+    /// sees to that. The link's queue has no bound of its own then.
+    Sender,
+}
+
+impl Holder {
+    fn is_link(&self) -> bool {
+        *self == Self::Link
+    }
 }
 
 /// Which frames a queue drops.

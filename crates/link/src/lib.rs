@@ -20,7 +20,7 @@ mod sink;
 mod steps;
 
 pub use conditions::{
-    Conditions, Discipline, Distribution, Jitter, Loss, Queue, Rate, Reorder, Trace,
+    Conditions, Discipline, Distribution, Holder, Jitter, Loss, Queue, Rate, Reorder, Trace,
 };
 pub use jitter::jitter_quantile;
 pub use merge::merge;

@@ -20,8 +20,8 @@ fn merged(asked: &Map<String, Value>, changes: &Map<String, Value>) -> Map<Strin
             result.shift_remove(key);
             continue;
         }
-        if let Some(other) = alternative(key) {
-            result.shift_remove(other);
+        for other in alternatives(key) {
+            result.shift_remove(*other);
         }
         let before = result.get(key).filter(|_| key != "trace").unwrap_or(&Value::Null);
         let after = merge(before, change);
@@ -37,11 +37,13 @@ fn replaced(asked: &Map<String, Value>, changes: &Map<String, Value>) -> bool {
         .any(|tag| changes.get(*tag).is_some_and(|t| asked.get(*tag) != Some(t)))
 }
 
-/// A queue is limited in packets or in bytes.
-fn alternative(key: &str) -> Option<&'static str> {
+/// A queue is limited in packets or in bytes, and at the sender in neither.
+fn alternatives(key: &str) -> &'static [&'static str] {
     match key {
-        "packets" => Some("bytes"),
-        "bytes" => Some("packets"),
-        _ => None,
+        "packets" => &["bytes", "held"],
+        "bytes" => &["packets", "held"],
+        "held" => &["packets", "bytes", "discipline"],
+        "discipline" => &["held"],
+        _ => &[],
     }
 }

@@ -7,7 +7,7 @@ use crate::codel::{Codel, Target};
 use crate::fate::Fate;
 use crate::red::{Limits, Red};
 use crate::server::Server;
-use crate::{Conditions, Discipline, Reason, Sink, Trace};
+use crate::{Conditions, Discipline, Holder, Reason, Sink, Trace};
 
 /// Without a queue of its own a rate has one for what arrives within the round trip, or this.
 const SHORTEST_ROUND_TRIP_NS: i64 = 10_000_000;
@@ -125,6 +125,9 @@ impl<T: Copy> Backlog<T> {
 /// What may wait under these conditions.
 fn limit(conditions: &Conditions, bps: u64) -> Limit {
     let asked = conditions.queue.as_ref();
+    if conditions.held_by_sender() {
+        return Limit::Bytes(u64::MAX);
+    }
     match (asked.and_then(|queue| queue.packets), asked.and_then(|queue| queue.bytes)) {
         (Some(packets), _) => Limit::Packets(packets),
         (_, Some(bytes)) => Limit::Bytes(bytes),
@@ -144,6 +147,12 @@ fn longest_delay(conditions: &Conditions) -> i64 {
 }
 
 impl Conditions {
+    /// Whether frames wait for the rate at the sender's own interface.
+    #[must_use]
+    pub fn held_by_sender(&self) -> bool {
+        self.queue.as_ref().is_some_and(|queue| queue.held == Holder::Sender)
+    }
+
     /// How much may wait, asked or by default: for the rate (a trace's mean), what arrives within
     /// twice the delay or 10 ms, whichever is longer, but at least ten full frames. `None`
     /// without a rate: nothing waits.

@@ -77,6 +77,15 @@ fn what_cannot_be_had_is_refused_in_one_line() {
         (json!({"jitter": {"spread_ns": 1, "distribution": "flat"}}), "unknown variant `flat`"),
         (json!({"queue": {"packets": 1, "bytes": 1}}), "queue: give packets or bytes, not both"),
         (json!({"queue": {"discipline": {"kind": "codel", "min_bytes": 1}}}), "`min_bytes`"),
+        (json!({"queue": {"held": "nobody"}}), "unknown variant `nobody`"),
+        (
+            json!({"queue": {"held": "sender", "packets": 9}}),
+            "queue.held: what waits at the sender",
+        ),
+        (
+            json!({"queue": {"held": "sender"}, "trace": {"kind": "rate", "points": [[0, 9]]}}),
+            "queue.held: a sender cannot be held to a trace",
+        ),
         (
             json!({"queue": {"discipline":
                    {"kind": "red", "min_bytes": 5, "max_bytes": 5, "probability": 0.1}}}),
@@ -132,6 +141,21 @@ fn a_change_changes_what_it_names() {
             json!({"queue": {"packets": 9, "discipline": {"kind": "codel"}}}),
             json!({"queue": {"bytes": 9000}}),
             json!({"queue": {"bytes": 9000, "discipline": {"kind": "codel"}}}),
+        ),
+        (
+            json!({"queue": {"packets": 9, "discipline": {"kind": "codel"}}}),
+            json!({"queue": {"held": "sender"}}),
+            json!({"queue": {"held": "sender"}}),
+        ),
+        (
+            json!({"queue": {"held": "sender"}}),
+            json!({"queue": {"discipline": {"kind": "codel"}}}),
+            json!({"queue": {"discipline": {"kind": "codel"}}}),
+        ),
+        (
+            json!({"queue": {"held": "sender"}}),
+            json!({"queue": {"packets": 9}}),
+            json!({"queue": {"packets": 9}}),
         ),
         (
             json!({"rate": {"bps": 9, "overhead_bytes": 4}}),

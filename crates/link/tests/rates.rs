@@ -112,6 +112,7 @@ fn a_queue_without_a_size_fits_rate_and_delay() {
             Some(Limit::Bytes(45_120)),
         ),
         (json!({"rate": {"bps": 1000}, "queue": {"packets": 3}}), Some(Limit::Packets(3))),
+        (json!({"rate": {"bps": 1000}, "queue": {"held": "sender"}}), Some(Limit::Bytes(u64::MAX))),
     ];
     for (asked, limit) in cases {
         assert_eq!(conditions(&asked).queue_limit(), limit, "{asked}");

@@ -17,4 +17,5 @@ compile() {
 
 compile tcx match.h
 compile drop
+compile share
 compile loss

@@ -24,6 +24,7 @@ pub mod report;
 pub mod ring;
 pub mod ring_blocks;
 pub mod ring_frames;
+pub mod ring_shares;
 pub mod sched;
 pub mod signals;
 pub mod socket;

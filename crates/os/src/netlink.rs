@@ -10,6 +10,7 @@ use nix::sys::socket::{
 
 const HEADER: usize = 16;
 const ERROR: u16 = 2;
+const DONE: u16 = 3;
 const NLM_F_CAPPED: u16 = 0x100;
 const NLM_F_ACK_TLVS: u16 = 0x200;
 const NLMSGERR_ATTR_MSG: u16 = 1;
@@ -68,6 +69,23 @@ impl Route {
         Ok(Self(fd))
     }
 
+    /// Sends a serialised question for all objects of a kind (`NLM_F_DUMP`) and returns the messages that
+    /// answer it, one after the other as the kernel wrote them.
+    pub fn dump(&self, question: &[u8]) -> io::Result<Vec<Vec<u8>>> {
+        send(self.0.as_raw_fd(), question, MsgFlags::empty())?;
+        let mut buffer = vec![0; 64 << 10];
+        let mut found = Vec::new();
+        loop {
+            let length = recv(self.0.as_raw_fd(), &mut buffer, MsgFlags::empty())?;
+            for message in messages(&buffer[..length]) {
+                if matches!(u16_at(message, 4), ERROR | DONE) {
+                    return Ok(found);
+                }
+                found.push(message.to_vec());
+            }
+        }
+    }
+
     /// Sends serialised requests, of which only the last asks to be acknowledged, and returns the
     /// first refusal. The kernel has worked through all of them when this returns; it does not stop at
     /// a refused one.
@@ -90,20 +108,29 @@ impl Route {
     }
 }
 
-/// Reads NLMSG_ERROR messages (an acknowledgement is one with errno 0).
-fn answers(mut bytes: &[u8]) -> Vec<Refusal> {
-    let mut found = Vec::new();
-    while bytes.len() >= HEADER {
+/// The messages of one datagram.
+fn messages(mut bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    std::iter::from_fn(move || {
+        if bytes.len() < HEADER {
+            return None;
+        }
         let length = (u32_at(bytes, 0) as usize).clamp(HEADER, bytes.len());
         let message = &bytes[..length];
-        if u16_at(message, 4) == ERROR && length >= HEADER + 4 + HEADER {
-            let errno = (u32_at(message, HEADER) as i32).saturating_neg();
-            let text = extended(message).unwrap_or_default();
-            found.push(Refusal { sequence: u32_at(message, 8), errno, message: text });
-        }
         bytes = &bytes[length.next_multiple_of(4).min(bytes.len())..];
-    }
-    found
+        Some(message)
+    })
+}
+
+/// Reads NLMSG_ERROR messages (an acknowledgement is one with errno 0).
+fn answers(bytes: &[u8]) -> Vec<Refusal> {
+    let errors = messages(bytes)
+        .filter(|message| u16_at(message, 4) == ERROR && message.len() >= HEADER + 4 + HEADER);
+    let refusal = |message: &[u8]| {
+        let errno = (u32_at(message, HEADER) as i32).saturating_neg();
+        let text = extended(message).unwrap_or_default();
+        Refusal { sequence: u32_at(message, 8), errno, message: text }
+    };
+    errors.map(refusal).collect()
 }
 
 /// The text of an extended acknowledgement, behind the (capped) copy of the request.

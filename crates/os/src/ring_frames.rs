@@ -81,6 +81,12 @@ impl FrameRing {
         self.mapped.fd()
     }
 
+    /// How many packets there is room for.
+    #[must_use]
+    pub fn frames(&self) -> usize {
+        self.frames
+    }
+
     /// The interface's error, if it went away.
     pub fn check(&self) -> io::Result<()> {
         pending_error(self.fd())

@@ -58,6 +58,19 @@ fn set_policy(policy: i32, priority: i32) -> io::Result<()> {
     check(unsafe { libc::sched_setscheduler(0, policy, &raw const parameter) })
 }
 
+/// How many CPUs the machine has.
+#[must_use]
+pub fn online_cpus() -> usize {
+    // SAFETY: takes an integer.
+    usize::try_from(unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) }).unwrap_or(1)
+}
+
+/// Whether the calling thread is kept to some of the machine's CPUs, as one is that has them for its own.
+#[must_use]
+pub fn has_own_cpus() -> bool {
+    std::thread::available_parallelism().is_ok_and(|own| own.get() < online_cpus())
+}
+
 /// How much of a CPU the kernel leaves to real time, in percent; `None` without a limit (sched(7),
 /// `sched_rt_runtime_us`). Where it does not say, the kernel's default.
 #[must_use]

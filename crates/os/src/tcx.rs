@@ -4,13 +4,12 @@
 use crate::filter::{Match, Transport};
 use crate::tcx_shared::Shared;
 use aya::maps::ring_buf::RingBufItem;
-use aya::maps::{Array, IterableMap, MapData, RingBuf};
+use aya::maps::{Array, MapData, RingBuf};
 use aya::programs::links::FdLink;
 use aya::programs::tc::TcAttachOptions;
 use aya::programs::{LinkOrder, SchedClassifier, TcAttachType};
 use aya::{Ebpf, EbpfLoader, Pod};
 use std::io;
-use std::os::fd::AsFd;
 
 /// `bpf/tcx.c`, compiled; aligned as the loader wants it.
 static OBJECT: &[u8] = aya::include_bytes_aligned!("../bpf/tcx.o");
@@ -117,10 +116,7 @@ impl Programs {
 
     /// Memory shared with the programs: `SENT` or `ASLEEP` of `bpf/tcx.c`.
     pub(crate) fn shared(&self, name: &str) -> io::Result<Shared> {
-        let map = self.0.map(name).expect("the object has this map");
-        let map: Array<_, u64> = map.try_into().map_err(refused)?;
-        let fd = map.map().fd();
-        Shared::map(fd.as_fd(), map.len() as usize)
+        Shared::of(&self.0, name)
     }
 
     /// How many packets found the ring full, so far.

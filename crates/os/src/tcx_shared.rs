@@ -1,9 +1,13 @@
 //! Memory that programs in the kernel share with this process.
 
+use aya::Ebpf;
+use aya::maps::{Array, IterableMap};
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::tcx::refused;
 
 /// An array map of `u64`, mapped (`BPF_F_MMAPABLE`).
 #[derive(Debug)]
@@ -13,6 +17,16 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
+    /// Maps the array of this name.
+    ///
+    /// # Panics
+    /// If the object has no such map.
+    pub(crate) fn of(object: &Ebpf, name: &str) -> io::Result<Self> {
+        let map = object.map(name).expect("the object has this map");
+        let map: Array<_, u64> = map.try_into().map_err(refused)?;
+        Self::map(map.map().fd().as_fd(), map.len() as usize)
+    }
+
     /// Maps the array of `length` elements that `fd` stands for.
     pub(crate) fn map(fd: BorrowedFd<'_>, length: usize) -> io::Result<Self> {
         let (size, shared) = (length * size_of::<u64>(), libc::MAP_SHARED);

@@ -70,7 +70,7 @@ class Verdict:
     @property
     def used(self) -> bool:
         """Whether any frame came."""
-        return self.direction.entered.frames > 0
+        return self.direction.entered.frames + self.direction.dropped.ring > 0
 
     @property
     def name(self) -> str:
@@ -156,6 +156,8 @@ def _judge(engine: Engine, direction: Direction, of_engine: tuple[str, ...]) -> 
 
 def _dropped(direction: Direction) -> Iterator[str]:
     dropped = direction.dropped
+    if dropped.ring:
+        yield f"{dropped.ring} frames were beyond its share of the engine's ring (a flood)"
     if dropped.oversize:
         yield f"{dropped.oversize} frames were longer than the MTU (an offload is on)"
     if dropped.memory:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +16,6 @@ from delaylab.linkrecord import Direction
 
 VARIES = ("jitter", "reorder", "rate", "trace")
 """Conditions that let the delay differ by right: there is no one error to tell."""
-LEGS = (("request", "sender", "responder"), ("reply", "responder", "sender"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,19 +48,26 @@ def measured(trial: TrialRecord, table: pl.DataFrame, direction: Direction) -> M
 
     `table` has a row for each packet under load, with a column for each point (`segments`).
     """
-    for leg, near, far in LEGS:
-        end = trial.sender if near == "sender" else trial.responder
-        if end is None or direction.link != trial.link or end.node not in direction.nodes:
+    for leg, sender, near, far in _ways(trial, direction):
+        if sender not in direction.nodes:
             continue
-        before = column(leg, f"{near}.vif")
+        before = column(leg, near)
         # On one host the engine hands a frame on to the far port itself.
-        behind = (column(leg, f"{near}.uplink"), column(leg, f"{far}.vif"))
+        behind = (column(leg, f"{near.partition('.')[0]}.uplink"), column(leg, far))
         after = next((name for name in behind if name in table.columns), None)
         if before not in table.columns or after is None:
             return None
         delay = (table[after] - table[before]).drop_nulls().to_numpy() / 1000
         return _measured(delay, direction) if len(delay) else None
     return None
+
+
+def _ways(trial: TrialRecord, direction: Direction) -> Iterator[tuple[str, str, str, str]]:
+    """Yield each crossing of a direction's link: leg, sending node, points before and behind."""
+    for hop in trial.crossed:
+        if hop.link == direction.link:
+            yield "request", hop.start, hop.near, hop.far
+            yield "reply", hop.end, hop.far, hop.near
 
 
 def _measured(delay_us: NDArray[Any], direction: Direction) -> Measured:

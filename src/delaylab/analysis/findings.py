@@ -6,14 +6,22 @@ from collections import Counter
 from dataclasses import replace
 from textwrap import shorten
 
-from delaylab.analysis import dantas2015, oliveira2022, vem2006, whiteaker2011
+from delaylab.analysis import (
+    dantas2015,
+    oliveira2022,
+    vem2006,
+    vem2006_isolation,
+    vem2006_latency,
+    vem2006_routers,
+    whiteaker2011,
+)
 from delaylab.analysis.claims import Claim, Finding, judge
 from delaylab.analysis.group import Group
 from delaylab.dataset import Study
 
 # What a trial's warning says where QEMU had no KVM, and papers of machines that had it.
 EMULATION = "(TCG)"
-ON_HARDWARE = ("whiteaker2011", "dantas2015", "oliveira2022")
+ON_HARDWARE = ("whiteaker2011", "dantas2015", "oliveira2022", "vem2006")
 # Characters of a reason that are repeated with a claim.
 REASON = 90
 CLAIMS: dict[str, Claim] = {
@@ -21,6 +29,9 @@ CLAIMS: dict[str, Claim] = {
     **dantas2015.CLAIMS,
     **oliveira2022.CLAIMS,
     **vem2006.CLAIMS,
+    **vem2006_routers.CLAIMS,
+    **vem2006_latency.CLAIMS,
+    **vem2006_isolation.CLAIMS,
 }
 
 

@@ -201,11 +201,23 @@ def _segments(
 ) -> list[SegmentSummary]:
     slip = summarise(measured["slip_ns"].drop_nulls().to_numpy())
     found = [SegmentSummary("request", "intended", "sent", SLIP, "sending", False, slip)]
-    by_link = any(d.link == trial.link for engine in trial.links for d in engine.directions)
-    one_host = bool(trial.sender and trial.responder and trial.sender.host == trial.responder.host)
+    carried = {d.link for engine in trial.links for d in engine.directions}
+    # Over routers the wire is no point of the way, wherever they are.
+    one_host = "wire" not in trial.path.request
     for part in segments.segments(answered, trial.path, _own_stack(trial)):
+        by_link = _link_between(trial, part.start, part.end) in carried
         layer = layers.carried(part.layer, by_link=by_link, one_host=one_host)
         off = part.bound_ns / 1000
         ends = part.leg, part.start, part.end, layer, part.direction, part.merged
         found.append(SegmentSummary(*ends, refused(summarise(part.delay_ns), off), off))
     return found
+
+
+def _link_between(trial: TrialRecord, start: str, end: str) -> str | None:
+    """Return the link that a segment between these points lies on; of several any."""
+    sides = {start.partition(".")[0], end.partition(".")[0]}
+    for hop in trial.crossed:
+        if {hop.near.partition(".")[0], hop.far.partition(".")[0]} & sides == sides:
+            return hop.link
+    ends = trial.crossed[:1] if "sender" in sides else trial.crossed[-1:]
+    return next((hop.link for hop in ends), None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection
 from typing import Literal
 
@@ -10,6 +11,9 @@ Direction = Literal["sending", "receiving", "remote"]
 SLIP = "send slip"
 RESPONDER = "responder"
 TO_UPLINK, BRIDGE, WIRE = "bridge and uplink queue", "bridge", "wire"
+ROUTER = "router"
+HOP = "hop"
+"""Points at a router's interfaces: `hop1.near` towards the sender, `hop1.far` away from it."""
 
 # Points and, between them, the layers that a packet passes: out of a node to the wire, and from
 # the wire into one. In the host's own stack the uplink's tap sees an outgoing packet before the
@@ -65,6 +69,8 @@ def layer(leg: str, start: str, end: str, own_stack: Collection[str] = ()) -> st
         before = _out(start, own_stack) if start.startswith("sender.") else []
         after = _in(end, own_stack) if end.startswith("sender.") else []
         return _joined([*before, RESPONDER, *after])
+    if start.startswith(HOP) or end.startswith(HOP):
+        return _joined(_by_routers(start, end, own_stack))
     if start != "wire" and end != "wire" and _side(start) != _side(end):
         return _joined([*_out(start, own_stack), *_in(end, own_stack)])
     outward = start if start != "wire" else end
@@ -82,6 +88,35 @@ def carried(name: str, *, by_link: bool, one_host: bool) -> str:
     return _joined([BY_ENGINE.get(part, part) if by_link else part for part in parts])
 
 
+def _by_routers(start: str, end: str, own_stack: Collection[str]) -> list[str]:
+    """From a node or router to the next: out of the one to its cable, over a link, into the other.
+
+    Over routers that did not see the packet, these as well.
+    """
+    if _side(start) == _side(end):
+        return [ROUTER]
+    out = [] if start.startswith(HOP) else _out(start, own_stack, f"{_side(start)}.vif")
+    into = [] if end.startswith(HOP) else _in(end, own_stack, f"{_side(end)}.vif")
+    return [*out, *([BRIDGE] if _neighbours(start, end) else [BRIDGE, ROUTER]), *into]
+
+
+def _neighbours(start: str, end: str) -> bool:
+    """Whether one link joins two points of unlike sides."""
+    near, far = sorted((start, end), key=_number)
+    if near.startswith("sender"):
+        return far == f"{HOP}1.near"
+    if far.startswith("responder"):
+        return near.endswith(".far")
+    return near.endswith(".far") and far.endswith(".near") and _number(far) == _number(near) + 1
+
+
+def _number(point: str) -> float:
+    """How far a point's side is from the sender."""
+    known = {"sender": 0.0, "responder": math.inf}
+    side = _side(point)
+    return known[side] if side in known else float(side.removeprefix(HOP))
+
+
 def _out(start: str, own_stack: Collection[str], end: str = "wire") -> list[str]:
     return _between(_OUT[_stack(start, end, own_stack)], start, end)
 
@@ -91,6 +126,8 @@ def _in(end: str, own_stack: Collection[str], start: str = "wire") -> list[str]:
 
 
 def _between(way: tuple[str, ...], start: str, end: str) -> list[str]:
+    if start == end:
+        return []
     points = way[::2]
     first, last = _bare(start), _bare(end)
     if first in points and last in points and points.index(first) < points.index(last):

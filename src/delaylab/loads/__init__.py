@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager
 
 from delaylab.errors import NotHere
 from delaylab.lab import Lab
-from delaylab.loads.frames import frames
+from delaylab.loads.frames import find_rate, frames
 from delaylab.loads.network import network
 from delaylab.loads.state import Achieved, Running
 from delaylab.loads.stressors import stressor
@@ -41,12 +41,22 @@ def require_tools(loads: list[LoadSpec]) -> None:
 
 
 @contextmanager
-def running(lab: Lab, loads: tuple[LoadSpec, ...]) -> Iterator[Running]:
-    """Loads for the length of a block: all at work when it begins, all stopped when it ends."""
-    state = Running()
+def running(lab: Lab, loads: tuple[LoadSpec, ...], probed: str | None = None) -> Iterator[Running]:
+    """Loads for the length of a block: all at work when it begins, all stopped when it ends.
+
+    Rates that are to be searched for are found before, one by one, while nothing else is at work.
+    `probed`: the link by which a probe's packets arrive, which are not counted as a load's.
+    """
+    rates = [(load, find_rate(lab, load)) for load in loads if load.frames == "held"]
+    state = Running(rates, probed)
     with ExitStack() as stack:
-        starts = [KINDS.get(load.what, stressor)(lab, load, state) for load in loads]
-        # Side by side: in an emulated machine each takes seconds.
-        with ThreadPoolExecutor(max(len(starts), 1)) as pool:
-            list(pool.map(stack.enter_context, starts))
+        # Frames come last and end first: what is counted of them, others were at work all the time.
+        for together in (
+            [load for load in loads if load.frames is None],
+            [load for load in loads if load.frames is not None],
+        ):
+            starts = [KINDS.get(load.what, stressor)(lab, load, state) for load in together]
+            # Side by side: in an emulated machine each takes seconds.
+            with ThreadPoolExecutor(max(len(starts), 1)) as pool:
+                list(pool.map(stack.enter_context, starts))
         yield state

@@ -6,59 +6,71 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from delaylab.lab import Lab
-from delaylab.loads.meter import Meter, address_of, shared_link
-from delaylab.loads.programs import START_DEADLINE_S, STOP_DEADLINE_S
+from delaylab.loads import held
+from delaylab.loads.generator import Generator
 from delaylab.loads.state import Achieved, Running
-from delaylab.spec import CHECK_SEQUENCE, LoadSpec
+from delaylab.loads.streams import Sink, Stream, counted, judged, streams
+from delaylab.raterecord import Burst, HeldRate
+from delaylab.spec import LoadSpec
 
-DISCARD = 9
-"""The port that RFC 863 set aside for what nobody reads."""
-WITHOUT_END = (1 << 32) - 1
-AS_A_PROBE = 1 << 30
-"""No trial's probe has this number: taps for one do not stamp these frames."""
+WARMING_PER_S, WARMING_S = 1000, 0.2
+"""What is sent before the first try: on the way neighbours are asked for, and buffers made."""
+
+
+def find_rate(lab: Lab, load: LoadSpec) -> HeldRate:
+    """Find the highest rate of a load of frames that is held, by bursts."""
+    flows = streams(lab, load)
+    sink, generator = Sink(lab, str(load.to), flows), Generator(lab, load, flows)
+    tolerance, counting = float(load.lost), judged(flows)
+
+    def offer(per_s: float | None, seconds: float) -> Burst:
+        before = sink.read()
+        sent = generator.burst(per_s, seconds)
+        found = counted(flows, sent.frames, before, sink.settled(before, sent.frames), None)
+        return held.judge(per_s, sent.seconds, found, counting, tolerance)
+
+    try:
+        before = sink.read()
+        sink.settled(before, generator.burst(WARMING_PER_S, WARMING_S).frames)
+        return held.search(tolerance, counting, offer)
+    finally:
+        sink.close()
+        generator.session.close()
 
 
 @contextmanager
 def frames(lab: Lab, load: LoadSpec, state: Running) -> Iterator[None]:
     """Frames for the length of a block."""
-    assert load.to is not None
-    assert load.frames is not None
-    link = shared_link(lab, load)
-    near, far = (
-        next(i for i in lab.plan.interfaces[node] if i.link == link) for node in (load.on, load.to)
-    )
-    flow = {
-        "interface": near.name,
-        "to_mac": lab.plan.mac(far.agent, far.name),
-        "from": address_of(lab, load.on, link),
-        "to": address_of(lab, load.to, link),
-    }
-    sender, meter = lab.node_session(load.on), Meter(lab, load.to, link)
-    before = meter.read()
-    sender.start(
-        "generate",
-        flows=[flow],
-        probe=AS_A_PROBE,
-        count=WITHOUT_END,
-        interval_ns=0 if load.frames == "max" else round(1e9 / load.frames),
-        size=load.size - CHECK_SEQUENCE,
-        port=DISCARD,
-    )
-    sender.event(START_DEADLINE_S)
-    state.sessions.append(sender)
+    flows: list[Stream] = streams(lab, load)
+    found = state.rate_of(load)
+    sink, generator = Sink(lab, str(load.to), flows), Generator(lab, load, flows)
+    before = sink.read()
+    rate = _rate(load, found)
+    generator.begin(rate)
+    state.sessions.append(generator.session)
     yield
-    state.sessions.remove(sender)
-    sender.stop()
-    sent = sender.finish(STOP_DEADLINE_S).done
-    sender.close()
-    received = meter.wait_quiet().packets_received - before.packets_received
-    seconds = max((sent["ended_ns"] - sent["began_ns"]) / 1e9, 1e-9)
+    state.sessions.remove(generator.session)
+    sent = generator.end()
+    generator.session.close()
+    after = sink.settled(before, sent.frames)
+    arrived = counted(flows, sent.frames, before, after, state.probed)
+    sink.close()
+    received = sum(flow.received for flow in arrived)
     achieved = {
-        "sent": sent["sent"],
-        "refused": sent["refused"],
-        "sent_per_s": sent["sent"] / seconds,
+        "sent": sent.frames,
+        "refused": sent.refused,
+        "sent_per_s": sent.frames / sent.seconds,
         "received": received,
-        "received_per_s": received / seconds,
-        "slip_p99_us": sent["slip"]["p99_ns"] / 1000,
+        "received_per_s": received / sent.seconds,
+        "slip_p99_us": sent.slip_p99_us,
     }
-    state.achieved.append(Achieved(load, achieved))
+    if rate is not None:
+        achieved["asked_per_s"] = rate
+    state.achieved.append(Achieved(load, achieved, arrived, found))
+
+
+def _rate(load: LoadSpec, found: HeldRate | None) -> float | None:
+    """Frames a second to send; None: as fast as can be."""
+    if found is not None:
+        return found.frames_per_s * float(load.at)
+    return load.frames if isinstance(load.frames, float) else None

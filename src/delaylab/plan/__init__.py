@@ -13,7 +13,9 @@ from delaylab.plan.model import (
     node_agent,
     operation_message,
 )
-from delaylab.plan.points import Tap, Way, way
+from delaylab.plan.path import Path, path
+from delaylab.plan.points import Way, way
+from delaylab.plan.sides import Tap
 
 __all__ = [
     "Agent",
@@ -21,6 +23,7 @@ __all__ = [
     "Interface",
     "Kind",
     "LinkPorts",
+    "Path",
     "Plan",
     "Port",
     "Rights",
@@ -31,5 +34,6 @@ __all__ = [
     "link_agent",
     "node_agent",
     "operation_message",
+    "path",
     "way",
 ]

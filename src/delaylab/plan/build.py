@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from delaylab.errors import NotHere
+from delaylab.errors import BadInput, NotHere
 from delaylab.plan.addresses import assign
 from delaylab.plan.carry import carry
 from delaylab.plan.kind import Kind, Node, Rights
@@ -21,6 +21,7 @@ from delaylab.plan.model import (
     Operation,
     Plan,
     Queue,
+    Route,
     host_agent,
     link_agent,
     operation_message,
@@ -35,6 +36,15 @@ BOOT_BESIDE_MS = 3_000
 """What each machine that boots beside others adds to the deadline of all: they share CPUs."""
 NO_IPV6 = {"-net.ipv6.conf.all.disable_ipv6": "1", "-net.ipv6.conf.default.disable_ipv6": "1"}
 """A lab without IPv6 has none of its background traffic (router solicitation, MLD) either."""
+AT_ONCE = {f"-net.ipv6.conf.{which}.accept_dad": "0" for which in ("all", "default")}
+"""No address in a lab is there twice: none is held back until that is known (RFC 4862, 5.4)."""
+FORWARDS = {"net.ipv4.ip_forward": "1", "-net.ipv6.conf.all.forwarding": "1"}
+ANY_WAY_BACK = {
+    f"-net.ipv4.conf.{which}.{name}": "0"
+    for which in ("all", "default")
+    for name in ("rp_filter", "send_redirects")
+}
+"""Among routers a packet may come by another way than one to its sender leads (RFC 3704)."""
 
 
 def build(
@@ -56,6 +66,12 @@ def build(
         reason = kinds[spec.kind].can_run(rights, host_of(lab, node) == HERE)
         if reason:
             raise NotHere(f"node {node!r} cannot be {spec.kind}: {reason}")
+        if spec.forwards and host_of(lab, node) == HERE and not kinds[spec.kind].own_stack:
+            raise BadInput(
+                f"node {node!r} cannot forward: its stack is this machine's own, which stays as it "
+                "is",
+                fix="name a host in the lab file, which is then a namespace; or take kind netns",
+            )
     network = Network(name, lab, kinds)
     stacks = {node: network.stack(node) for node in lab.nodes}
     for index, addresses in enumerate(assign(lab, stacks)):
@@ -75,11 +91,18 @@ def build(
 
 
 def _agents(name: str, lab: LabSpec, kinds: Mapping[str, Kind], network: Network) -> list[Agent]:
-    sysctls = {**PING_SOCKETS, **({} if 6 in lab.ip else NO_IPV6)}
+    forwarding = network.forwarding
+    sysctls = {**PING_SOCKETS, **(AT_ONCE if 6 in lab.ip else NO_IPV6)}
+    sysctls |= ANY_WAY_BACK if forwarding else {}
+
+    def settings(agent: str) -> dict[str, str]:
+        return {**sysctls, **(FORWARDS if agent in forwarding else {})}
+
     hosts = [
-        Agent(host_agent(name), cpus=_cpus(spec.cpus), hostname=name, sysctls=dict(sysctls))
+        Agent(host_agent(name), cpus=_cpus(spec.cpus), hostname=name)
         for name, spec in lab.hosts.items()
-    ] or [Agent(host_agent(HERE), sysctls=dict(sysctls))]
+    ] or [Agent(host_agent(HERE))]
+    hosts = [replace(host, sysctls=settings(host.name)) for host in hosts]
     nodes = {node: _node(name, lab, node, kinds, network) for node in lab.nodes}
     services: list[Agent] = []
     for kind in dict.fromkeys(spec.kind for spec in lab.nodes.values()):
@@ -89,7 +112,8 @@ def _agents(name: str, lab: LabSpec, kinds: Mapping[str, Kind], network: Network
     for node in nodes.values():
         kind_of_node = kinds[node.spec.kind]
         agent = kind_of_node.agent(node)
-        agents.append(replace(agent, sysctls=dict(sysctls)) if kind_of_node.own_stack else agent)
+        own = settings(agent.name) if kind_of_node.own_stack else {}
+        agents.append(replace(agent, sysctls=own) if own else agent)
     wire = [Agent(WIRE, sysctls=dict(NO_IPV6))] if network.crosses else []
     return [*hosts, *services, *agents, *wire, *_engines(lab, network)]
 
@@ -121,7 +145,7 @@ def _hand_over(
     theirs: dict[str, list[dict[str, Any]]] = defaultdict(list)
     others = []
     for operation in operations:
-        if isinstance(operation, Address | Queue | Offloads) and operation.agent in inside:
+        if isinstance(operation, Address | Queue | Offloads | Route) and operation.agent in inside:
             theirs[operation.agent].append(operation_message(operation))
         else:
             others.append(operation)

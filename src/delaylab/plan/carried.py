@@ -11,13 +11,20 @@ class Port:
     """Where a member of a link ends on a host.
 
     `node`: who sends into it; None behind an uplink, whose frames another host has conditioned.
+    `card`: the node's own interface, as (agent, name); None if it is in a virtual machine.
     `macs`: who is behind it.
     """
 
     port: str
     node: str | None
+    card: tuple[str, str] | None
     macs: tuple[str, ...]
     conditions: dict[str, Any]
+
+    def message(self) -> dict[str, Any]:
+        """In the form that the engine reads."""
+        card = self.card and {"in": self.card[0], "on": self.card[1]}
+        return {**asdict(self), "card": card}
 
 
 @dataclass(frozen=True)
@@ -27,6 +34,10 @@ class CarriedLink:
     link: str
     mtu: int
     members: tuple[Port, ...]
+
+    def message(self) -> dict[str, Any]:
+        """In the form that the engine reads."""
+        return {**asdict(self), "members": [member.message() for member in self.members]}
 
 
 @dataclass(frozen=True)
@@ -62,7 +73,7 @@ class Carried:
 
     def message(self) -> dict[str, Any]:
         """In the form that the engine reads."""
-        return asdict(self)
+        return {**asdict(self), "links": [link.message() for link in self.links]}
 
     def ports(self, link: str) -> tuple[Port, ...]:
         """The ports of a link; none if the engine does not carry it."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 from delaylab.errors import BadInput
 from delaylab.plan.carried import Carried, CarriedLink, Change, Moment, Port
@@ -25,6 +26,7 @@ class LinkPorts:
     """A link with conditions, as it was laid: all by host, node or both.
 
     `ports`: host -> its ports and the nodes behind them, more than one if they are one stack.
+    `cards`: the nodes' own interfaces, as (agent, name), of those that are not in virtual machines.
     """
 
     name: str
@@ -32,6 +34,7 @@ class LinkPorts:
     ports: dict[str, dict[str, list[str]]] = field(default_factory=dict)
     uplinks: dict[str, str] = field(default_factory=dict)
     macs: dict[str, str] = field(default_factory=dict)
+    cards: dict[str, tuple[str, str]] = field(default_factory=dict)
 
     def senders(self, host: str) -> dict[str, str]:
         """The nodes of a host, each with the one of its stack that the engine knows."""
@@ -44,8 +47,15 @@ class LinkPorts:
                 all_here = ", ".join(self.senders(host))
                 raise BadInput(f"link {self.name!r} joins {all_here}, which are one stack")
             for mates in ports.values():
+                self.check_held(mates[0], asked(self.link, mates[0]))
                 if any(asked(self.link, node) != asked(self.link, mates[0]) for node in mates):
                     raise self._one_stack(mates)
+
+    def check_held(self, node: str, conditions: dict[str, Any]) -> None:
+        """Raise BadInput if what a node sends is to wait at an interface out of reach."""
+        if conditions.get("queue", {}).get("held") == "sender" and node not in self.cards:
+            what = f"what {node} sends cannot wait at its interface, which is in a virtual machine"
+            raise BadInput(what, f"link {self.name}", "give `queue` packets or bytes")
 
     def meant(self, node: str | None) -> set[str]:
         """The senders that a change is for, as the engine knows them; BadInput if for a part."""
@@ -81,13 +91,19 @@ def carry(lab: LabSpec, host: str, engine: EngineSpec, laid: Iterable[LinkPorts]
 
 def _carried(link: LinkPorts, host: str) -> CarriedLink:
     members = [
-        Port(port, nodes[0], (link.macs[nodes[0]],), asked(link.link, nodes[0]))
+        Port(
+            port,
+            nodes[0],
+            link.cards.get(nodes[0]),
+            (link.macs[nodes[0]],),
+            asked(link.link, nodes[0]),
+        )
         for port, nodes in link.ports[host].items()
     ]
     if host in link.uplinks:
         far = [node for node in link.link.members if node not in link.senders(host)]
         macs = tuple(dict.fromkeys(link.macs[node] for node in far))
-        members.append(Port(link.uplinks[host], None, macs, {}))
+        members.append(Port(link.uplinks[host], None, None, macs, {}))
     return CarriedLink(link.name, link.link.mtu, tuple(members))
 
 
@@ -107,5 +123,6 @@ def _timeline(timeline: list[ChangeSpec], host: str, links: list[LinkPorts]) -> 
             assert link is not None
             change = changes(given.conditions, link.link, key[1], now[key])
             now[key] = merge(now[key], change)
+            link.check_held(key[1], now[key])
             moments[given.at.ns].append(Change(*key, change))
     return (Moment(at_ns, tuple(made)) for at_ns, made in moments.items())

@@ -51,6 +51,11 @@ class Ground:
         """Whether a node is joined by a virtual interface rather than by its host's stack."""
         return self.kind(node).own_stack or host_of(self.lab, node) == HERE
 
+    def in_machine(self, node: str) -> bool:
+        """Whether a node's interfaces are in a virtual machine, out of its host's reach."""
+        kind = self.kind(node)
+        return kind.own_kernel or kind.nested or kind.backed
+
     def device(self, node: str, link: str) -> str:
         """A new name for a node's own interface."""
         network = self.networks[node]

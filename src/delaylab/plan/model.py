@@ -147,7 +147,16 @@ class Offloads:
     enabled: bool
 
 
-Operation = Veth | Tap | Inner | Bridge | Address | Queue | Offloads
+@dataclass(frozen=True)
+class Route:
+    """A way to a network, by the address of a gateway."""
+
+    agent: str
+    to: str
+    via: str
+
+
+Operation = Veth | Tap | Inner | Bridge | Address | Queue | Offloads | Route
 
 
 @dataclass(frozen=True)
@@ -174,6 +183,10 @@ class Plan:
     interfaces: dict[str, tuple[Interface, ...]]
     no_send_stamp: dict[str, str] = field(default_factory=dict)
     laid: dict[str, LinkPorts] = field(default_factory=dict)
+
+    def stack(self, node: str) -> str:
+        """The agent in whose network a node's stack is; of a node without links its own."""
+        return next((i.agent for i in self.interfaces[node]), node_agent(node))
 
     def mac(self, agent: str, interface: str) -> str:
         """The Ethernet address of an interface that the plan makes; LookupError if it does not."""

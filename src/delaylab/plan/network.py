@@ -23,6 +23,7 @@ from delaylab.plan.model import (
     machine_agent,
     node_agent,
 )
+from delaylab.plan.routes import Stacks, routes
 from delaylab.spec import LabSpec, LinkSpec, host_of, is_conditioned, link_name
 
 
@@ -40,6 +41,11 @@ class Network:
         self._exact: list[Veth | Tap] = []
         self._slow = any(host.uplink for host in lab.hosts.values())
 
+    @property
+    def forwarding(self) -> set[str]:
+        """The agents whose stacks forward."""
+        return {self._ground.networks[n] for n, spec in self.lab.nodes.items() if spec.forwards}
+
     def stack(self, node: str) -> str:
         """Nodes of one stack share its addresses: native nodes of a host do."""
         return self._ground.stack(node)
@@ -50,6 +56,8 @@ class Network:
         yield from self._cables.inner
         yield from self._cables.bridges
         yield from self._addresses
+        if self.lab.routes == "shortest":
+            yield from routes(Stacks(self.interfaces, self.forwarding), self._ground.machine)
         yield from self._cables.queues
         yield from self._offloads()
 
@@ -133,6 +141,8 @@ class Network:
                 else self._cables.join(link, name, node, devices, f"{name}/{node}")
             )
             laid.macs[node] = self._ground.mac(*devices[node])
+            if not self._ground.in_machine(node):
+                laid.cards[node] = devices[node]
             if vif:
                 ports[vif] = [node]
             else:

@@ -3,32 +3,35 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from delaylab.errors import BadInput
-from delaylab.plan import model
-from delaylab.plan.model import WIRE, Bridge, Plan, host_agent, node_agent
+from delaylab.plan.model import WIRE, Plan, host_agent
+from delaylab.plan.path import Path, path
+from delaylab.plan.sides import Side, Tap, peer, side
 from delaylab.spec import LabSpec, ProbeSpec, host_of
 
 SOCKET_POINTS = ("app", "qdisc", "stack")
 NO_SOCKET = "the kernel answers ICMP itself: there is no socket to stamp"
+OVER_ROUTERS = "the way leads over routers: between their interfaces nothing is stamped"
 
 
 @dataclass(frozen=True)
-class Tap:
-    """A passive stamp: `point` is recorded on `interface` by `agent`."""
+class Hop:
+    """A link on the way from `start` to `end`, and the points before it and behind it."""
 
-    agent: str
-    interface: str
-    point: str
+    link: str
+    start: str
+    end: str
+    near: str
+    far: str
 
 
 @dataclass(frozen=True)
 class Way:
     """A probe's way: addresses, taps, the points of each leg in order, absent ones with reasons.
 
-    `link`: the one that it takes.
+    `hops`: the links that it takes, as a request does.
     """
 
     source: str
@@ -37,70 +40,27 @@ class Way:
     request: tuple[str, ...]
     reply: tuple[str, ...]
     absent: dict[str, str]
-    link: str
-
-
-@dataclass(frozen=True)
-class _Side:
-    """One end of the way: its interfaces, from the node outward."""
-
-    role: str
-    agent: str
-    host: str
-    device: str
-    cable: bool
-    vif: str | None
-    uplink: str | None
-    dom0: Tap | None = None
-
-    def taps(self) -> list[Tap]:
-        host = host_agent(self.host)
-        places = (("vif", self.vif), ("uplink", self.uplink))
-        on_host = [Tap(host, name, f"{self.role}.{point}") for point, name in places if name]
-        return [self.dom0, *on_host] if self.dom0 else on_host
-
-    def outward(self, sockets: Iterable[str]) -> list[str]:
-        """The points from user space to the wire; `sockets`: those of SOCKET_POINTS there are.
-
-        In the host's own stack the uplink's packet tap comes just before the driver's stamp.
-        """
-        order = ["app", "qdisc", "stack", "dom0", "vif", "uplink"]
-        if not self.cable:
-            order = ["app", "qdisc", "uplink", "stack"]
-        return self._there(order, sockets)
-
-    def inward(self, sockets: Iterable[str]) -> list[str]:
-        """The points from the wire to user space."""
-        return self._there(["uplink", "vif", "dom0", "stack", "app"], sockets)
-
-    def _there(self, order: list[str], sockets: Iterable[str]) -> list[str]:
-        there = {*sockets, *(tap.point.split(".")[1] for tap in self.taps())}
-        return [f"{self.role}.{point}" for point in order if point in there]
-
-    def absent(self) -> dict[str, str]:
-        reasons = {}
-        if not self.vif:
-            why = "the node has no virtual interface: it is in its host's stack"
-            if self.cable:
-                why = "a point-to-point link on one host has no host end"
-            reasons[f"{self.role}.vif"] = why
-        if not self.uplink:
-            reasons[f"{self.role}.uplink"] = "both nodes are on one host: no uplink is between them"
-        return reasons
+    hops: tuple[Hop, ...]
 
 
 def way(plan: Plan, lab: LabSpec, probe: ProbeSpec) -> Way:
-    """The way of a probe; BadInput if its two nodes share no link."""
-    link = _common_link(plan, probe)
-    crosses = host_of(lab, probe.sender) != host_of(lab, probe.to)
-    sender = _side(plan, lab, probe.sender, link, "sender", crosses)
-    responder = _side(plan, lab, probe.to, link, "responder", crosses)
-    taps = [*sender.taps(), *responder.taps()]
+    """The way of a probe; BadInput if none leads from the one node to the other."""
+    found = path(plan, lab, probe.sender, probe.to, probe.over)
+    crosses = [host_of(lab, one) != host_of(lab, two) for one, two in _pairs(found)]
+    direct, wired = len(found.links) == 1, crosses == [True]
+    sender = side(plan, lab, probe.sender, found.links[0], "sender", wired)
+    responder = side(plan, lab, probe.to, found.links[-1], "responder", wired)
+    routers = _routers(plan, lab, found)
+    between = [tap.point for tap in routers]
+    taps = [*sender.taps(), *routers, *responder.taps()]
     absent = {**sender.absent(), **responder.absent()}
-    if crosses:
-        taps.append(Tap(WIRE, _peer(plan, host_agent(responder.host), responder.uplink), "wire"))
+    if wired:
+        taps.append(Tap(WIRE, peer(plan, host_agent(responder.host), responder.uplink), "wire"))
+        between = ["wire"]
     else:
         absent["wire"] = "both nodes are on one host: no wire is between them"
+    if not direct and any(crosses):
+        absent |= dict.fromkeys(("sender.uplink", "responder.uplink", "wire"), OVER_ROUTERS)
     sockets: tuple[str, ...] = SOCKET_POINTS
     if probe.protocol == "icmp":
         sockets = ("stack",) if responder.cable else ()
@@ -109,7 +69,6 @@ def way(plan: Plan, lab: LabSpec, probe: ProbeSpec) -> Way:
         }
         if responder.cable:
             taps.append(Tap(responder.agent, responder.device, "responder.stack"))
-    wire = ["wire"] if crosses else []
     sending, answering = list(SOCKET_POINTS), list(sockets)
     for role, node, points in (
         ("sender", probe.sender, sending),
@@ -120,88 +79,59 @@ def way(plan: Plan, lab: LabSpec, probe: ProbeSpec) -> Way:
             absent[f"{role}.stack ({'request' if role == 'sender' else 'reply'})"] = (
                 plan.no_send_stamp[node]
             )
+    back = path(plan, lab, probe.to, probe.sender, found.links[0])
+    same_way_back = back.links == found.links[::-1]
     return Way(
-        source=_address(plan, probe.sender, link, probe.ip),
-        target=_address(plan, probe.to, link, probe.ip),
+        source=_address(plan, probe.sender, found.links[0], probe.ip),
+        target=_address(plan, probe.to, found.links[-1], probe.ip),
         taps=tuple(taps),
-        request=(*sender.outward(sending), *wire, *responder.inward(sockets)),
-        reply=(*responder.outward(answering), *wire, *sender.inward(SOCKET_POINTS)),
+        request=(*sender.outward(sending), *between, *responder.inward(sockets)),
+        reply=(
+            *responder.outward(answering),
+            *(between[::-1] if same_way_back else ()),
+            *sender.inward(SOCKET_POINTS),
+        ),
         absent=absent,
-        link=link,
+        hops=tuple(_hops(found)),
     )
 
 
-def _side(
-    plan: Plan,
-    lab: LabSpec,
-    node: str,
-    link: str,
-    role: str,
-    crosses: bool,
-) -> _Side:
-    host = host_of(lab, node)
-    interface = next(i for i in plan.interfaces[node] if i.link == link)
-    device, place = interface.name, interface.agent
-    ports = _ports(plan, host_agent(host))
-    carried = plan.laid.get(link)
-    # On a link with conditions also a node in its host's own stack has a cable, to the engine.
-    cable = place != host_agent(host) or carried is not None
-    inner = _inner(plan, place, device)
-    nested = inner if inner and inner.machine != host_agent(host) else None
-    around = (nested.machine, nested.bridge.replace("br", "eth")) if nested else (place, device)
-    vif = inner.vif if inner and not nested else _peer(plan, *around) if cable else None
-    bridge = ports.get(vif) if vif else device
-    uplink = None
-    if crosses and carried:
-        uplink = carried.uplinks[host]
-    elif crosses:
-        uplinks = [port for port, master in ports.items() if port and master == bridge]
-        uplink = next((name for name in uplinks if name.startswith("uplink")), device)
-    in_bridge = vif if vif in ports or carried else None
-    dom0 = Tap(nested.machine, nested.vif, f"{role}.dom0") if nested else None
-    return _Side(role, node_agent(node), host, device, cable, in_bridge, uplink, dom0)
+def _pairs(found: Path) -> list[tuple[str, str]]:
+    return list(zip(found.nodes, found.nodes[1:], strict=False))
 
 
-def _inner(plan: Plan, agent: str, device: str) -> model.Inner | None:
-    """The cable of a Xen domain; None for any other interface."""
-    for operation in plan.operations:
-        if isinstance(operation, model.Inner):
-            card = operation.card
-            if (card.agent, card.name) == (agent, device):
-                return operation
-    return None
+def _hops(found: Path) -> list[Hop]:
+    last = len(found.links) - 1
+    return [
+        Hop(
+            link,
+            *_pairs(found)[number],
+            near=f"hop{number}.far" if number else "sender.vif",
+            far=f"hop{number + 1}.near" if number < last else "responder.vif",
+        )
+        for number, link in enumerate(found.links)
+    ]
 
 
-def _ports(plan: Plan, agent: str) -> dict[str | None, str]:
-    """Bridge port -> bridge, in one host."""
-    bridges = [op for op in plan.operations if isinstance(op, Bridge) and op.agent == agent]
-    backed = [op for op in plan.operations if isinstance(op, model.Inner) and op.machine == agent]
-    ports: dict[str | None, str] = {port: one.name for one in bridges for port in one.ports}
-    return ports | {inner.vif: inner.bridge for inner in backed}
+def _routers(plan: Plan, lab: LabSpec, found: Path) -> list[Tap]:
+    """The taps at both interfaces of each router on the way: near the sender, far from it."""
+    taps = []
+    for number, node in enumerate(found.nodes[1:-1], start=1):
+        for name, link in (("near", found.links[number - 1]), ("far", found.links[number])):
+            tap = _at(side(plan, lab, node, link, f"hop{number}", crosses=False), name)
+            taps += [tap] if tap else []
+    return taps
 
 
-def _peer(plan: Plan, agent: str, device: str | None) -> str:
-    """The name of the other end of a cable."""
-    for cable in plan.operations:
-        if isinstance(cable, model.Veth):
-            one, two = cable.ends
-        elif isinstance(cable, model.Tap):
-            one, two = cable.card, cable.host
-        else:
-            continue
-        if (one.agent, one.name) == (agent, device):
-            return two.name
-        if (two.agent, two.name) == (agent, device):
-            return one.name
-    raise LookupError(f"no cable at {agent} {device}")
+def _at(end: Side, name: str) -> Tap | None:
+    """The tap at a router's interface, on its host if it ends there, else in the router.
 
-
-def _common_link(plan: Plan, probe: ProbeSpec) -> str:
-    links = {interface.link for interface in plan.interfaces[probe.to]}
-    for interface in plan.interfaces[probe.sender]:
-        if interface.link in links and probe.sender != probe.to:
-            return interface.link
-    raise BadInput(f"the probe goes from {probe.sender!r} to {probe.to!r}, which share no link")
+    None in a host's own stack, whose interface to a link is a bridge: its tap has the stamp of the
+    port that the packet came in by.
+    """
+    if end.vif:
+        return Tap(host_agent(end.host), end.vif, f"{end.role}.{name}")
+    return Tap(end.agent, end.device, f"{end.role}.{name}") if end.cable else None
 
 
 def _address(plan: Plan, node: str, link: str, version: int) -> str:

@@ -69,7 +69,7 @@ def filled(rows: Rows, column: str, row: str) -> Rows:
     """
     columns, lines_ = _seen(rows, column), _seen(rows, row)
     have = {(each[column], each[row]) for each in rows}
-    blank = dict.fromkeys(("low", "q1", "us", "q3", "high"))
+    blank = dict.fromkeys(("low", "q1", "us", "q3", "high", "per_s"))
     empty = [
         {**rows[0], **blank, column: c, row: r}
         for c in columns

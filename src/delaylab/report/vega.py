@@ -57,10 +57,10 @@ def inline(rows: list[dict[str, Any]]) -> alt.Data:
     return alt.Data(values=rows)  # type: ignore[no-untyped-call]
 
 
-def delay_ticks() -> alt.Axis:
-    """Return the ticks of an axis of delays in µs, a decade apart."""
+def delay_ticks(values: list[float] | None = None) -> alt.Axis:
+    """Return the ticks of an axis of delays in µs, a decade apart unless given."""
     text = "datum.value >= 1000 ? datum.value / 1000 + ' ms' : datum.value + ' µs'"
-    return alt.Axis(labelExpr=text, values=[10.0**decade for decade in range(-1, 7)])
+    return alt.Axis(labelExpr=text, values=values or [10.0**decade for decade in range(-1, 7)])
 
 
 def delay_scale() -> alt.Scale:

@@ -36,6 +36,8 @@ def effect(finding: Finding) -> str:
     low, high = finding.interval
     if finding.unit == "share":
         return f"{_share(finding.effect)} [{_share(low)}, {_share(high)}]"
+    if finding.unit == "index":
+        return f"{finding.effect:.4f} [{low:.4f}, {high:.4f}]"
     if finding.unit == "times":
         return f"{finding.effect:.1f} × [{low:.1f}, {high:.1f}]"
     return shift(Effect(finding.effect, finding.interval))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from delaylab.spec.check import HERE, check_lab, host_of, link_name
+from delaylab.spec.check import HERE, check_lab, host_of
 from delaylab.spec.check_conditions import check_profile, why_not, why_not_in_kernel
 from delaylab.spec.combine import Combination, StudyFile, combinations
 from delaylab.spec.conditions import ConditionsSpec
@@ -23,6 +23,8 @@ from delaylab.spec.lab import (
     UplinkSpec,
 )
 from delaylab.spec.merge import merge
+from delaylab.spec.names import link_name
+from delaylab.spec.scale import repeats
 from delaylab.spec.source import Document, Location, parse, read, validate
 from delaylab.spec.study import CHECK_SEQUENCE, LoadSpec, ProbeSpec, StudySpec
 
@@ -58,6 +60,7 @@ __all__ = [
     "members_meant",
     "merge",
     "parse",
+    "repeats",
     "study_from",
     "validate",
     "why_not",

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ipaddress
 
-from delaylab.spec import expand
 from delaylab.spec.check_conditions import check_conditions
 from delaylab.spec.lab import LabSpec, LinkSpec
+from delaylab.spec.names import link_name, links_of
+from delaylab.spec.names import names as names_in
 from delaylab.spec.source import Document, Location
 
 HERE = "here"
@@ -27,14 +28,8 @@ def host_of(lab: LabSpec, node: str) -> str:
     return lab.nodes[node].host or next(iter(lab.hosts), HERE)
 
 
-def link_name(lab: LabSpec, index: int) -> str:
-    """A link's name: given, or made from its place in the file."""
-    link = lab.links[index]
-    return link.name or ("lan" if link.join else "link") + (f"{index}" if index else "")
-
-
 def _check_hosts(lab: LabSpec, document: Document, at: Location) -> None:
-    all_names = [each for several in expand.names(lab).values() for each in several]
+    all_names = [each for several in names_in(lab).values() for each in several]
     twice = next((name for name in lab.nodes if all_names.count(name) > 1), None)
     if twice:
         raise document.refuse(f"a `count:` makes a second node {twice!r}", (*at, "nodes", twice))
@@ -70,21 +65,25 @@ def _check_links(lab: LabSpec, document: Document, at: Location) -> None:
                 (*where, "addresses", stranger),
             )
         name = link_name(lab, index)
-        if name in names:
-            raise document.refuse(f"two links are named {name!r}", where, "name one of them anew")
-        names[name] = index
         _check_counted(lab, link, document, where)
+        for each in links_of(lab)[name]:
+            if each in names:
+                fix = "name one of them anew"
+                raise document.refuse(f"two links are named {each!r}", where, fix)
+            names[each] = index
 
 
 def _check_counted(lab: LabSpec, link: LinkSpec, document: Document, at: Location) -> None:
-    """A node that stands for many is joined, never an end, and its addresses are assigned."""
-    for member in link.members:
-        if lab.nodes[member].count is not None and (link.between or link.addresses):
-            raise document.refuse(
-                f"{member!r} stands for many nodes (`count:`)",
-                at,
-                "give it a broadcast link (`join:`) without `addresses:`",
-            )
+    """A node that stands for many is not joined to another such, and its addresses are assigned."""
+    many = [member for member in link.members if lab.nodes[member].count is not None]
+    if many and link.addresses:
+        raise document.refuse(
+            f"{many[0]!r} stands for many nodes (`count:`)", at, "leave `addresses:` out"
+        )
+    if link.between and len(many) > 1:
+        both = " and ".join(map(repr, many))
+        fix = "join them by a broadcast link (`join:`)"
+        raise document.refuse(f"{both} both stand for many nodes (`count:`)", at, fix)
 
 
 def _check_addresses(lab: LabSpec, document: Document, at: Location) -> None:

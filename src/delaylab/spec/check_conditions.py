@@ -41,6 +41,9 @@ def why_not(conditions: dict[str, Any]) -> str | None:
     limited = "rate" in conditions or trace["kind"] in ("rate", "opportunities")
     if "queue" in conditions and not limited:
         return "nothing waits in `queue` without a `rate` or a trace of one"
+    held = conditions.get("queue", {}).get("held") == "sender"
+    if held and "rate" not in conditions:
+        return "`queue: sender` holds the sender to a `rate`; a trace of rates cannot be held so"
     delayed = conditions.get("delay_ns") or trace["kind"] == "delay"
     if "reorder" in conditions and not delayed:
         return "`reorder` lets packets go without the delay: it needs a `delay`"

@@ -8,10 +8,12 @@ from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any
 
+from delaylab.spec.changed_loads import LOADS_ROOT, LoadChange, changed, load_change
 from delaylab.spec.check import check_lab
 from delaylab.spec.expand import expand, expand_loads
-from delaylab.spec.expand import names as names_in
 from delaylab.spec.lab import LabSpec
+from delaylab.spec.names import links_of
+from delaylab.spec.names import names as names_in
 from delaylab.spec.scale import scaled
 from delaylab.spec.source import Document, Location, validate
 from delaylab.spec.study import LoadSpec, ProbeSpec, StudySpec
@@ -63,13 +65,19 @@ def combinations(study: StudyFile, scale: str) -> Iterator[Combination]:
             continue
         lab, probe = deepcopy(study.lab_data), deepcopy(this.probe)
         loads: list[LoadSpec] = []
+        of_loads: list[LoadChange] = []
         for factor, level in levels.items():
             content = this.factors[factor][level]
             if isinstance(content, list):
                 loads += content
                 continue
             for path, value in content.items():
-                change({**lab, "probe": probe}, path, value, ("factors", factor, level, path))
+                at = ("factors", factor, level, path)
+                if path.startswith(f"{LOADS_ROOT}."):
+                    of_loads.append(load_change(path, value, study.document, at))
+                else:
+                    change({**lab, "probe": probe}, path, value, at)
+        loads = changed(loads, of_loads, study.document)
         yield _checked(study, levels, lab, probe, tuple(loads))
 
 
@@ -115,6 +123,9 @@ def _checked(
     probe = validate(ProbeSpec, probe_document, ("probe",))
     for field, node in (("from", probe.sender), ("to", probe.to)):
         _known(lab, node, document, ("probe", field))
+    links = links_of(lab)
+    if probe.over is not None:
+        _one_of(probe.over, [each for name in links.values() for each in name], document, "probe")
     if probe.ip not in lab.ip:
         raise document.refuse(
             f"the probe wants IPv{probe.ip}, the lab has none",
@@ -127,7 +138,14 @@ def _checked(
     for load in loads:
         if load.to is not None and lab.nodes[load.to].count is not None:
             raise document.refuse(f"{load.to!r} stands for many nodes (`count:`)", ("factors",))
-    return Combination(levels, expand(lab), expand_loads(loads, names_in(lab)), probe)
+        for link in load.over or ():
+            _one_of(link, list(links), document, "factors")
+    return Combination(levels, expand(lab), expand_loads(loads, names_in(lab), links), probe)
+
+
+def _one_of(link: str, links: list[str], document: Document, at: str) -> None:
+    if link not in links:
+        raise document.refuse(f"no link {link!r}", (at,), f"links: {', '.join(links)}")
 
 
 def _known(lab: LabSpec, node: str, document: Document, at: Location) -> None:

@@ -182,11 +182,17 @@ class RateSpec(Short):
 
 
 class QueueSpec(Short):
-    """What may wait for the rate, in packets or in bytes, and who is dropped."""
+    """What may wait for the rate, in packets or in bytes, and who is dropped.
+
+    Or `sender`: it waits at the sender's own interface, which is as slow as the link.
+    """
 
     MAIN: ClassVar[str] = "bytes"
     packets: int | None = Field(None, ge=1, le=10_000_000)
     bytes: Size | None = None
+    held: Literal["sender"] | None = Field(
+        None, description="at the sender's own interface, whose programs then wait"
+    )
     discipline: Discipline = "droptail"
     target: Time | None = Field(None, description="CoDel: the wait that is aimed at; 5ms")
     interval: Time | None = Field(None, description="CoDel: for how long more is accepted; 100ms")
@@ -199,10 +205,14 @@ class QueueSpec(Short):
     def _from_main(cls, value: Any) -> Any:
         if isinstance(value, dict | cls):
             return value
+        if value == "sender":
+            return {"held": value}
         return {"packets" if isinstance(value, int) else cls.MAIN: value}
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
+        if self.held and len(self.model_fields_set) > 1:
+            raise ValueError("a queue that the sender has is its interface's: say no more of it")
         if self.packets is not None and self.bytes is not None:
             raise ValueError("a queue is limited in `packets` or in `bytes`")
         if 0 in (value.value for value in (self.bytes, self.target, self.interval) if value):
@@ -222,6 +232,7 @@ class QueueSpec(Short):
             self,
             packets=("packets", self.packets),
             bytes=("bytes", self.bytes and self.bytes.bytes),
+            held=("held", self.held),
             discipline=("discipline", self._discipline()),
         )
 

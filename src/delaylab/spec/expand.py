@@ -1,55 +1,72 @@
-"""`count: N` on a node -> N nodes: NAME-1, NAME-2 … wherever the name was used."""
+"""`count: N` on a node -> N nodes: NAME-1, NAME-2 … wherever the name was used.
+
+A link between two nodes of which one stands for many becomes a link to each: LINK-1, LINK-2 …
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from delaylab.spec.lab import ChangeSpec, LabSpec, LinkSpec
+from delaylab.spec.names import Names, is_many, link_name, links_of, names
 from delaylab.spec.study import LoadSpec
-
-Names = dict[str, list[str]]
-
-
-def names(lab: LabSpec) -> Names:
-    """Each node of the file and the nodes that it stands for."""
-    return {
-        name: [name] if spec.count is None else [f"{name}-{i}" for i in range(1, spec.count + 1)]
-        for name, spec in lab.nodes.items()
-    }
 
 
 def expand(lab: LabSpec) -> LabSpec:
-    """The lab with every node written out. Links that are left with one member are gone."""
-    all_names = names(lab)
+    """The lab with every node and link written out. Links left with one member are gone."""
     if all(spec.count is None for spec in lab.nodes.values()):
         return lab
+    all_names = names(lab)
     nodes = {
         each: spec.model_copy(update={"count": None})
         for name, spec in lab.nodes.items()
         for each in all_names[name]
     }
-    links = [_link(link, all_names) for link in lab.links]
+    links = [
+        each
+        for index, link in enumerate(lab.links)
+        for each in _links(lab, link, link_name(lab, index), all_names)
+    ]
     kept = [link for link in links if len(link.members) > 1]
-    timeline = [each for change in lab.timeline for each in _changes(change, all_names)]
+    timeline = [each for change in lab.timeline for each in _changes(lab, change, all_names)]
     return lab.model_copy(update={"nodes": nodes, "links": kept, "timeline": timeline})
 
 
-def expand_loads(loads: Iterable[LoadSpec], all_names: Names) -> tuple[LoadSpec, ...]:
-    """A load on a node that stands for many is on each of them."""
+def expand_loads(loads: Iterable[LoadSpec], nodes: Names, links: Names) -> tuple[LoadSpec, ...]:
+    """A load on a node that stands for many is on each of them; over many links, over each."""
     return tuple(
-        load.model_copy(update={"on": name}) for load in loads for name in all_names[load.on]
+        load.model_copy(update={"on": name, "over": _over(load, links)})
+        for load in loads
+        for name in nodes[load.on]
     )
 
 
-def _link(link: LinkSpec, all_names: Names) -> LinkSpec:
-    if link.join is None:
-        return link
-    members = [each for name in link.join for each in all_names[name]]
-    sent = {each: said for name, said in link.sent_from.items() for each in all_names[name]}
-    return link.model_copy(update={"join": members, "sent_from": sent})
+def _over(load: LoadSpec, links: Names) -> list[str] | None:
+    return None if load.over is None else [each for name in load.over for each in links[name]]
 
 
-def _changes(change: ChangeSpec, all_names: Names) -> list[ChangeSpec]:
-    if change.node is None:
-        return [change]
-    return [change.model_copy(update={"node": each}) for each in all_names[change.node]]
+def _links(lab: LabSpec, link: LinkSpec, name: str, all_names: Names) -> Iterator[LinkSpec]:
+    """One link as it was written -> those that it stands for, in order."""
+    sent = {each: said for node, said in link.sent_from.items() for each in all_names[node]}
+    if link.join is not None:
+        members = [each for member in link.join for each in all_names[member]]
+        yield link.model_copy(update={"join": members, "sent_from": sent})
+    elif not is_many(lab, link):
+        # Other links may make it another place in the list, by which it would be named.
+        yield link.model_copy(update={"name": name})
+    else:
+        one, two = (all_names[end] for end in link.members)
+        for number, pair in enumerate(((a, b) for a in one for b in two), start=1):
+            own = {node: said for node, said in sent.items() if node in pair}
+            update = {"between": pair, "name": f"{name}-{number}", "sent_from": own}
+            yield link.model_copy(update=update)
+
+
+def _changes(lab: LabSpec, change: ChangeSpec, all_names: Names) -> Iterator[ChangeSpec]:
+    links = links_of(lab)[change.link]
+    senders = [None] if change.node is None else all_names[change.node]
+    for number, link in enumerate(links):
+        # Where a link is one to each of many, what those send is each one's own link's.
+        several = len(links) > 1 and len(senders) > 1
+        for node in [senders[number]] if several else senders:
+            yield change.model_copy(update={"link": link, "node": node})

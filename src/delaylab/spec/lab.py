@@ -12,6 +12,7 @@ from delaylab.units import Duration, Rate, Size
 
 NodeKind = Literal["native", "shared", "netns", "lxc", "docker", "qemu", "uml", "xen"]
 IpVersion = Literal[4, 6]
+Routes = Literal["shortest", "none"]
 Accel = Literal["auto", "kvm", "tcg"]
 Nic = Literal["virtio", "vmxnet3", "e1000", "e1000e", "rtl8139"]
 MachineType = Literal["pc", "microvm"]
@@ -93,6 +94,7 @@ class NodeSpec(Spec):
     nic: Nic | None = None
     machine: MachineType | None = None
     guest: Literal["pv", "pvh"] | None = Field(None, description="kind of Xen guest")
+    forwards: bool = Field(False, description="a router: its kernel forwards between its links")
 
     @model_validator(mode="after")
     def _fields_of_its_kind(self) -> NodeSpec:
@@ -154,6 +156,9 @@ class LabSpec(Spec):
     nodes: dict[Name, NodeSpec] = Field(min_length=1)
     links: list[LinkSpec] = Field(default_factory=list)
     ip: list[IpVersion] = Field(default=[4], min_length=1, description="address families")
+    routes: Routes = Field(
+        "shortest", description="over nodes that forward: the fewest links; or none are set"
+    )
     engine: EngineSpec = EngineSpec.model_validate("auto")
     timeline: list[ChangeSpec] = Field(default_factory=list)
     seed: int = Field(1, ge=0, lt=2**63, description="of what links draw: loss, jitter, …")

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-ALTERNATIVES = {"packets": "bytes", "bytes": "packets"}
-"""A queue is limited in one of them."""
+ALTERNATIVES = {
+    "packets": ("bytes", "held"),
+    "bytes": ("packets", "held"),
+    "held": ("packets", "bytes", "discipline"),
+    "discipline": ("held",),
+}
+"""A queue is limited in one of two ways, and at the sender in neither."""
 
 
 def merge(asked: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
@@ -20,7 +25,8 @@ def merge(asked: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
         if change is None:
             result.pop(key, None)
             continue
-        result.pop(ALTERNATIVES.get(key, ""), None)
+        for name in ALTERNATIVES.get(key, ()):
+            result.pop(name, None)
         before = result.get(key) if key != "trace" else None
         if isinstance(change, dict):
             result[key] = merge(before if isinstance(before, dict) else {}, change)

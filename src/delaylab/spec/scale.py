@@ -12,7 +12,7 @@ from delaylab.spec.study import Level, StudySpec
 
 Change = Callable[[dict[str, Any], str, Any, Location], None]
 Block = dict[str, list[str]]
-DESIGN = "design"
+DESIGN, REPEAT = "design", "repeat"
 
 
 @dataclass(frozen=True)
@@ -35,8 +35,8 @@ def scaled(spec: StudySpec, document: Document, scale: str, change: Change) -> S
     """Return the study at a scale; BadInput for a scale that is not there or cannot be.
 
     A scale's entries are paths into the probe, `factors.FACTOR.LEVEL` with the level as it is at
-    this scale, and `design`: blocks of levels, of which every combination is run. A factor that a
-    block leaves out has all its levels in it.
+    this scale, `repeat` (see `repeats`), and `design`: blocks of levels, of which every combination
+    is run. A factor that a block leaves out has all its levels in it.
     """
     probe = dict(document.data["probe"])
     if scale not in spec.scales:
@@ -50,6 +50,8 @@ def scaled(spec: StudySpec, document: Document, scale: str, change: Change) -> S
         at: Location = ("scales", scale, path)
         if path == DESIGN:
             design = _design(value, spec, document, at)
+        elif path == REPEAT:
+            repeats(spec, document, scale)
         elif path.startswith("factors."):
             _, factor, level = (*path.split(".", 2), "", "")[:3]
             _known(factor, level, spec, document, at)
@@ -58,6 +60,14 @@ def scaled(spec: StudySpec, document: Document, scale: str, change: Change) -> S
             change({"probe": probe}, path, value, at)
     said = replace(document, data={**document.data, "factors": factors})
     return Scaled(probe, validate(StudySpec, said).factors, design)
+
+
+def repeats(spec: StudySpec, document: Document, scale: str) -> int:
+    """Return how often a scale runs each combination; BadInput if that is not a number above 0."""
+    found = spec.scales.get(scale, {}).get(REPEAT, spec.repeat)
+    if not isinstance(found, int) or isinstance(found, bool) or found < 1:
+        raise document.refuse(f"{REPEAT}: {found!r} is not 1 or more", ("scales", scale, REPEAT))
+    return found
 
 
 def _design(value: Any, spec: StudySpec, document: Document, at: Location) -> list[Block]:

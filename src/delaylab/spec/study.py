@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, StringConstraints, model_validator
+from pydantic import BeforeValidator, Field, StringConstraints, model_validator
 
 from delaylab.spec.base import Name, Spec
 from delaylab.spec.lab import IpVersion, LabSpec
-from delaylab.units import Duration
+from delaylab.units import Duration, Multiple, Share
 
 Protocol = Literal["icmp", "udp"]
 Direction = Literal["both-ways", "send", "receive"]
@@ -21,6 +21,10 @@ CHECK_SEQUENCE = 4
 SMALLEST_FRAME, LARGEST_FRAME = 64, 9018
 
 
+def _listed(given: object) -> object:
+    return [given] if isinstance(given, str) else given
+
+
 class LoadSpec(Spec):
     """Competing work on one node: workers of a stressor, bulk TCP, or frames at a rate."""
 
@@ -29,8 +33,16 @@ class LoadSpec(Spec):
     disk: int | None = Field(None, gt=0, description="workers that write and unlink a file")
     memory: int | None = Field(None, gt=0, description="workers that map and unmap memory")
     network: Direction | None = Field(None, description="bulk TCP flows, as seen from `on`")
-    frames: Annotated[float, Field(gt=0, le=20e6)] | Literal["max"] | None = Field(
-        None, description="UDP frames a second, one way, that nobody answers; or max"
+    frames: Annotated[float, Field(gt=0, le=20e6)] | Literal["max", "held"] | None = Field(
+        None,
+        description="UDP frames a second, one way, that nobody answers; max: as fast as can be; "
+        "held: the highest rate that arrives, found before the load",
+    )
+    lost: Share = Field(
+        Share(500_000), description="of `frames: held`: a rate is held if no more than this is lost"
+    )
+    at: Multiple = Field(
+        Multiple(Share.WHOLE), description="of `frames: held`: so much of that rate is sent"
     )
     size: int = Field(
         64,
@@ -38,8 +50,14 @@ class LoadSpec(Spec):
         le=LARGEST_FRAME,
         description="bytes of such a frame, Ethernet's header and check sequence counted",
     )
+    realtime: bool = Field(
+        False, description="frames are sent in real time, as by a machine of its own, where allowed"
+    )
     on: Name
     to: Name | None = Field(None, description="the other end of a load on the network")
+    over: Annotated[list[Name], BeforeValidator(_listed)] | None = Field(
+        None, description="the link by which frames reach `to`; of several, each in turn"
+    )
 
     @model_validator(mode="after")
     def _one_load(self) -> LoadSpec:
@@ -48,6 +66,12 @@ class LoadSpec(Spec):
             raise ValueError(f"a load is exactly one of {', '.join(LOADS)}")
         if (given[0] in ON_THE_NETWORK) != (self.to is not None):
             raise ValueError("a load of network or frames needs `to`, and no other has it")
+        if self.frames is None and (self.over is not None or self.realtime):
+            raise ValueError("only a load of frames has `over` and `realtime`")
+        if self.frames != "held" and self.model_fields_set & {"lost", "at"}:
+            raise ValueError("only a load of `frames: held` has `lost` and `at`")
+        if self.at.value == 0:
+            raise ValueError("`at` is more than 0%")
         return self
 
     @property
@@ -66,6 +90,7 @@ class ProbeSpec(Spec):
 
     sender: Name = Field(alias="from")
     to: Name
+    over: Name | None = Field(None, description="the link by which packets reach `to`")
     protocol: Protocol = "icmp"
     ip: IpVersion = 4
     count: int = Field(200, gt=0, le=100_000_000, description="packets under load")
@@ -99,7 +124,8 @@ class StudySpec(Spec):
     scales: dict[Name, Change] = Field(
         default_factory=dict,
         description="scale -> changes such as probe.count: 200, factors.FACTOR.LEVEL: the level "
-        "said anew, design: blocks {factor: [levels]} to run instead of every combination",
+        "said anew, repeat: N, design: blocks {factor: [levels]} to run instead of every "
+        "combination",
     )
     repeat: int = Field(1, gt=0, description="trials of each combination, one per block")
     seed: int = 1

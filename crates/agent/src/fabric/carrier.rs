@@ -13,7 +13,7 @@ use delaylab_proto::Failure;
 use super::member::{Lent, Member};
 use super::plan::Agent;
 use super::report::{Report, tell};
-use crate::link::{Carrier, Links, Supervisor};
+use crate::link::{Carrier, Links, Supervisor, Work};
 
 /// The life of such an agent. It is ready once frames are forwarded.
 pub fn live(
@@ -34,7 +34,7 @@ pub fn live(
 type Started<'a> = (Supervisor<'a>, UnixListener, Option<TcxDrop>);
 
 fn start<'a>(
-    member: &Member<'a>,
+    member: &'a Member<'a>,
     links: &'a Links,
     lent: &mut Lent,
 ) -> Result<Started<'a>, Failure> {
@@ -55,5 +55,6 @@ fn start<'a>(
         Carrier::Kernel => None,
     };
     let Agent { name, cpus, .. } = member.agent;
-    Ok((Supervisor::start(name, links, cpus.as_deref())?, listener, drop))
+    let work = Work { name, links, cpus: cpus.as_deref(), agents: &member.others };
+    Ok((Supervisor::start(work)?, listener, drop))
 }

@@ -1,5 +1,6 @@
 //! pid 1 of a lab: starts the builder of the network and the agents, reaps. Its death ends them all.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::os::fd::OwnedFd;
 
@@ -13,6 +14,7 @@ use super::network::Network;
 use super::plan::{Build, Space};
 use super::report::{Report, tell};
 use super::roster::{self, Roster};
+use crate::link::{Agents, Links};
 
 /// How many agents set their sysctls by one mount of `/proc`.
 const AGENTS_PER_PROC: usize = 32;
@@ -87,7 +89,7 @@ fn start(lab: Lab, keeper: &Sender) -> Result<Children, Failure> {
             // Refused where a new /proc is: the one there is will do, more slowly.
             lent.proc = mount::detached_proc().ok();
         }
-        pids.push(start_member(member, lab.spaces, &pids, keeper, &mut lent)?);
+        pids.push(start_member(member, lab.build, lab.spaces, &pids, keeper, &mut lent)?);
     }
     Ok(Children { builder, agents: pids })
 }
@@ -107,6 +109,7 @@ fn build_network(network: Network, mut roster: Roster, keeper: &Sender, _buildin
 
 fn start_member(
     mut member: Member,
+    build: &Build,
     spaces: &[Space],
     pids: &[i32],
     keeper: &Sender,
@@ -118,6 +121,9 @@ fn start_member(
         && owner != member.index
     {
         member.network = Some(PidFd::open(pids[owner]).map_err(failed)?);
+    }
+    if let Some(links) = &member.agent.links {
+        member.others = agents_of(links, build, pids);
     }
     let index = member.index;
     match process::clone(Member::namespaces(member.agent)).map_err(failed)? {
@@ -133,6 +139,17 @@ fn start_member(
             std::process::exit(i32::from(lived.is_err()));
         }
     }
+}
+
+/// The agents that have the interfaces which links lead to, as far as they have been started.
+fn agents_of(links: &Links, build: &Build, pids: &[i32]) -> Agents {
+    let wanted: BTreeSet<&str> = links
+        .members()
+        .filter_map(|(_, member)| Some(member.card.as_ref()?.r#in.as_str()))
+        .collect();
+    let started = build.plan.agents.iter().zip(pids);
+    let found = started.filter(|(agent, _)| wanted.contains(agent.name.as_str()));
+    found.map(|(agent, &pid)| (agent.name.clone(), pid)).collect()
 }
 
 /// Reaps for ever. The death of an agent, or of a builder that failed, is told; once the lab is up nobody listens any more.

@@ -28,6 +28,7 @@ use super::plan::{Build, Plan, Reach, Space, check_name};
 use super::report::Report;
 use super::rundir::RunDir;
 use crate::init::container;
+use crate::link::Agents;
 use crate::session::{self, Order, Session};
 
 const SIGKILL: i32 = 9;
@@ -278,6 +279,7 @@ fn members<'a>(
             cgroups: folders.values().cloned().collect::<Vec<PathBuf>>(),
             affinity: agent.bound_to().filter(|_| !groups.has_cpus[index]).map(<[_]>::to_vec),
             network: None,
+            others: Agents::new(),
             has_bridges: agent.network == "new" && network.has_bridges(Space::Of(index)),
         })
         .collect()

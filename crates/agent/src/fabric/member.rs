@@ -18,6 +18,7 @@ use super::monitor;
 use super::plan::{Agent, Isolate};
 use super::report::{Report, tell};
 use super::roster::Writer;
+use crate::link::Agents;
 use crate::listen;
 
 /// Bridged packets are the lab's, not the firewall's: br_netfilter, where it is loaded, would filter
@@ -41,6 +42,8 @@ pub struct Member<'a> {
     pub affinity: Option<Vec<usize>>,
     /// Whose network to join; `None` for one's own or the machine's.
     pub network: Option<PidFd>,
+    /// Who has the interfaces that its links lead to.
+    pub others: Agents,
     /// Whether the plan makes bridges in its new network.
     pub has_bridges: bool,
 }

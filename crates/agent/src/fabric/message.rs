@@ -2,7 +2,6 @@
 
 use std::net::IpAddr;
 
-use netlink_packet_core::DefaultNla;
 use netlink_packet_route::address::{
     AddressAttribute, AddressFlags, AddressHeaderFlags, AddressMessage,
 };
@@ -13,7 +12,6 @@ use netlink_packet_route::link::{
 use netlink_packet_route::route::{
     RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteProtocol, RouteScope, RouteType,
 };
-use netlink_packet_route::tc::{TcAttribute, TcHandle, TcMessage, TcOption};
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 
 use super::plan::{Bridge, End, Mac, Prefix, Queue, Route};
@@ -144,22 +142,9 @@ pub fn route(route: &Route, index: Option<u32>) -> RouteNetlinkMessage {
 
 /// A token bucket filter as the interface's root queue.
 pub fn queue(queue: &Queue, index: u32) -> RouteNetlinkMessage {
-    let bucket = Bucket {
-        bytes_per_second: queue.rate_bps / 8,
-        overhead: 0,
-        minimum: 0,
-        burst_bytes: queue.burst_bytes,
-        limit_bytes: queue.limit_bytes,
-    };
-    let option = |(kind, value)| TcOption::Other(DefaultNla::new(kind, value));
-    let mut message = TcMessage::default();
-    message.header.index = index as i32;
-    message.header.parent = TcHandle::ROOT;
-    message.attributes = vec![
-        TcAttribute::Kind("tbf".into()),
-        TcAttribute::Options(bucket.options().map(option).into()),
-    ];
-    RouteNetlinkMessage::NewQueueDiscipline(message)
+    let Queue { rate_bps, burst_bytes, limit_bytes, .. } = *queue;
+    let bucket = Bucket { rate_bps, burst_bytes, limit_bytes, ..Bucket::default() };
+    RouteNetlinkMessage::NewQueueDiscipline(bucket.of_interface(index))
 }
 
 fn family(address: IpAddr) -> AddressFamily {

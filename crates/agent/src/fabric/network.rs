@@ -74,6 +74,9 @@ impl<'a> Network<'a> {
                 }
                 network.local(space).bridged = true;
             }
+            for card in links.members().filter_map(|(_, member)| member.card.as_ref()) {
+                network.made(&card.r#in, &card.on)?;
+            }
             for port in links.ports() {
                 let space = network.made(&agent.name, port)?;
                 network.local(space).ports.push(port);

@@ -18,6 +18,8 @@ pub struct Direction {
     /// None behind an uplink.
     pub node: Option<String>,
     pub port: String,
+    /// Whether frames can be held at its node's interface.
+    has_card: bool,
     /// As it was written.
     pub asked: Value,
 }
@@ -26,7 +28,7 @@ impl Direction {
     /// What was asked of it and what was done, as `links` reports it; and how many frames that were
     /// sent by its port got no further.
     pub fn report(&self, done: &Snapshot, port_dropped: u64) -> Value {
-        let Self { link, node, port, asked } = self;
+        let Self { link, node, port, asked, .. } = self;
         let mut fields = Map::new();
         fields.insert("link".into(), json!(link));
         fields.insert("node".into(), json!(node));
@@ -47,13 +49,12 @@ pub struct Changed {
 impl Asked {
     /// What the plan asks.
     pub fn new(links: &Links) -> Result<Self, Failure> {
-        let members = links.links.iter().flat_map(|link| {
-            link.members.iter().map(|member| Direction {
-                link: link.link.clone(),
-                node: member.node.clone(),
-                port: member.port.clone(),
-                asked: member.conditions.clone(),
-            })
+        let members = links.members().map(|(link, member)| Direction {
+            link: link.link.clone(),
+            node: member.node.clone(),
+            port: member.port.clone(),
+            has_card: member.card.is_some(),
+            asked: member.conditions.clone(),
         });
         let asked = Self(members.collect());
         asked.conditions()?;
@@ -109,6 +110,12 @@ fn read(direction: &Direction, asked: &Value) -> Result<Conditions, Failure> {
     let conditions: Conditions =
         serde_json::from_value(asked.clone()).map_err(|error| failed(error.to_string()))?;
     conditions.check().map_err(failed)?;
+    if conditions.held_by_sender() && !direction.has_card {
+        let why = "its own interface is in a virtual machine, where no frames can be held";
+        return Err(
+            failed(why.into()).fix("give `queue` packets or bytes: then they wait in the link")
+        );
+    }
     Ok(conditions)
 }
 

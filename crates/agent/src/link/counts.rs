@@ -19,6 +19,8 @@ pub struct Tally {
 /// Frames that were not sent, by the reason.
 #[derive(Clone, Copy, Default, Serialize)]
 pub struct Dropped {
+    /// More came at once than the port's share of the ring: these have not entered.
+    pub ring: u64,
     /// The loss that is asked.
     pub loss: u64,
     /// The queue was full.

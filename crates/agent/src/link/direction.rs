@@ -20,6 +20,8 @@ pub struct Direction {
     pipe: Pipe<Slot>,
     pub account: Account,
     pub counts: Counts,
+    /// How many frames had been refused before they came in, when counts began.
+    refused_before: u64,
     /// For when the pipe's queue is to be looked at next.
     armed_ns: Option<i64>,
 }
@@ -33,8 +35,17 @@ impl Direction {
         pipe: Pipe<Slot>,
         account: Account,
     ) -> Self {
-        let counts = Counts::default();
-        Self { number, interface, wire, longest, pipe, account, counts, armed_ns: None }
+        Self {
+            number,
+            interface,
+            wire,
+            longest,
+            pipe,
+            account,
+            counts: Counts::default(),
+            refused_before: 0,
+            armed_ns: None,
+        }
     }
 
     /// A frame enters, in these parts.
@@ -65,9 +76,18 @@ impl Direction {
         self.arm(due);
     }
 
-    pub fn snapshot(&self) -> Snapshot {
+    /// `refused`: how many frames were kept out of the ring so far.
+    pub fn snapshot(&self, refused: u64) -> Snapshot {
         let (waiting, held) = (self.pipe.waiting(), self.account.used());
-        Snapshot { counts: self.counts.clone(), waiting, held }
+        let mut counts = self.counts.clone();
+        counts.dropped.ring = refused - self.refused_before;
+        Snapshot { counts, waiting, held }
+    }
+
+    /// Counts anew, as [`Self::snapshot`] does.
+    pub fn reset(&mut self, refused: u64) {
+        self.counts = Counts::default();
+        self.refused_before = refused;
     }
 
     fn split<'a>(

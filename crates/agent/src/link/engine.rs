@@ -8,6 +8,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
+use delaylab_link::Conditions;
 use delaylab_os::poll::{self, Want};
 use delaylab_os::sched::Locked;
 use delaylab_os::{clock, pipe, process};
@@ -16,24 +17,23 @@ use serde_json::{Value, json};
 
 use super::asked::{Asked, Changed, Direction};
 use super::forward::{Ends, Forwarder};
+use super::gates::Gates;
 use super::orders::{Answer, Order};
-use super::plan::{Change, Links};
+use super::plan::Change;
 use super::port_drops::PortDrops;
 use super::request::Request;
+use super::supervisor::Work;
 use super::timeline::Timeline;
 use crate::pace::Pace;
 
 /// The life of the engine, from its first message (`{}`, or why it could not start) until the
 /// supervisor's end of `control` closes. Then it takes the ports down: without a supervisor nobody
-/// else would, should it end as well. Forwards on these CPUs, if any are named.
-pub fn live(
-    links: &Links,
-    asked: Asked,
-    cpus: Option<&[usize]>,
-    control: OwnedFd,
-) -> Result<(), Failure> {
+/// else would, should it end as well. Forwards on these CPUs, if any are named; `again`: in place of
+/// one that has ended.
+pub fn live(work: Work, asked: Asked, again: bool, control: OwnedFd) -> Result<(), Failure> {
+    let Work { links, cpus, .. } = work;
     let mut control = File::from(control);
-    let started = start(links, asked).and_then(|started| {
+    let started = start(work, asked, again).and_then(|started| {
         let requests = control.try_clone();
         Ok((started, requests.map_err(|error| Failure::new("start the link engine", error))?))
     });
@@ -68,6 +68,7 @@ fn bind(cpus: Option<&[usize]>) -> Result<(), Failure> {
 /// What answers for the loop.
 struct Engine<'a> {
     asked: Asked,
+    gates: Gates<'a>,
     timeline: Timeline<'a>,
     orders: mpsc::Sender<Order>,
     answers: mpsc::Receiver<Answer>,
@@ -80,9 +81,18 @@ struct Engine<'a> {
     port_drops: PortDrops,
 }
 
-fn start(links: &Links, asked: Asked) -> Result<(Forwarder, Pace, Ends, Engine<'_>), Failure> {
+type Started<'a> = (Forwarder, Pace, Ends, Engine<'a>);
+
+fn start<'a>(work: Work<'a>, asked: Asked, again: bool) -> Result<Started<'a>, Failure> {
     let failed = |error: io::Error| Failure::new("start the link engine", error);
-    let forwarder = Forwarder::open(links, asked.conditions()?)?;
+    let links = work.links;
+    let conditions = asked.conditions()?;
+    let mut gates = Gates::new(links, work.agents);
+    if again {
+        gates.release_all();
+    }
+    gates.change(&changed_to(&conditions))?;
+    let forwarder = Forwarder::open(links, conditions)?;
     let (orders, ordered) = mpsc::channel();
     let (answer, answers) = mpsc::channel();
     let (woken, wake) = pipe::pair().map_err(failed)?;
@@ -96,12 +106,32 @@ fn start(links: &Links, asked: Asked) -> Result<(Forwarder, Pace, Ends, Engine<'
         Ok(locked) => std::mem::forget(locked),
         Err(error) => notes.push(format!("its memory may be paged out: {error}")),
     }
+    if let Some(why) = forwarder.why_undivided() {
+        notes.push(format!("a flood on one link may keep out frames of the others: {why}"));
+    }
     let timeline = Timeline::new(&links.timeline, clock::monotonic_ns());
     let (realtime, since_ns) = (pace.is_realtime(), clock::realtime_ns());
     let port_drops = PortDrops::read()?;
-    let engine =
-        Engine { asked, timeline, orders, answers, wake, realtime, notes, since_ns, port_drops };
-    Ok((forwarder, pace, Ends { orders: ordered, answers: answer, wake: woken }, engine))
+    let ends = Ends { orders: ordered, answers: answer, wake: woken };
+    let engine = Engine {
+        asked,
+        gates,
+        timeline,
+        orders,
+        answers,
+        wake,
+        realtime,
+        notes,
+        since_ns,
+        port_drops,
+    };
+    Ok((forwarder, pace, ends, engine))
+}
+
+/// What is asked at first, as changes.
+fn changed_to(conditions: &[Conditions]) -> Vec<Changed> {
+    let all = conditions.iter().cloned().enumerate();
+    all.map(|(direction, conditions)| Changed { direction, conditions }).collect()
 }
 
 impl Engine<'_> {
@@ -147,7 +177,11 @@ impl Engine<'_> {
     }
 
     fn change(&mut self, changes: &[Change]) -> Result<(), Failure> {
-        for Changed { direction, conditions } in self.asked.change(changes)? {
+        let mut asked = self.asked.clone();
+        let changed = asked.change(changes)?;
+        self.gates.change(&changed)?;
+        self.asked = asked;
+        for Changed { direction, conditions } in changed {
             self.order(Order::Change { direction, conditions: Box::new(conditions) })?;
         }
         Ok(())
@@ -178,12 +212,16 @@ impl Engine<'_> {
             self.order(Order::Read { direction, reset })?;
         }
         let now = PortDrops::read()?;
-        let report = |direction: &Direction| {
-            let Answer::Direction(snapshot) = self.answered()? else { return Err(out_of_step()) };
+        let report = |(number, direction): (usize, &Direction)| {
+            let Answer::Direction(mut snapshot) = self.answered()? else {
+                return Err(out_of_step());
+            };
+            let (frames, bytes) = self.gates.waiting(number);
+            snapshot.waiting = (snapshot.waiting.0 + frames, snapshot.waiting.1 + bytes);
             let port_dropped = now.since(&self.port_drops, &direction.port);
             Ok(direction.report(&snapshot, port_dropped))
         };
-        let reports = self.asked.directions().iter().map(report).collect();
+        let reports = self.asked.directions().iter().enumerate().map(report).collect();
         if reset {
             self.port_drops = now;
         }

@@ -5,15 +5,15 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::mpsc;
 
 use delaylab_link::Conditions;
-use delaylab_os::filter::Program;
 use delaylab_os::frame_batch::{self, FrameBatch};
-use delaylab_os::ring_frames::{FrameRing, Passing};
+use delaylab_os::ring_frames::Passing;
 use delaylab_os::{clock, pipe, ring, stamp};
 use delaylab_proto::Failure;
 
 use super::checksum;
 use super::direction::Direction;
 use super::due::{Due, What};
+use super::intake::Intake;
 use super::laid::Laid;
 use super::orders::{Answer, Order, Whole};
 use super::outbox::Outbox;
@@ -22,9 +22,6 @@ use super::pool::Pool;
 use super::wire::Wire;
 use crate::pace::Pace;
 
-/// Frames that may come while the engine does not run: 20 ms at 400 000 a second.
-const RING_FRAMES: usize = 8192;
-const RING_BYTES: usize = 64 << 20;
 /// Frames taken, or sent, before it is looked for the other.
 const TURN: usize = 32;
 /// What the interfaces' own queues may hold in all.
@@ -35,7 +32,7 @@ const NO_DIRECTION: u32 = u32::MAX;
 
 /// All links of a host.
 pub struct Forwarder {
-    ring: FrameRing,
+    intake: Intake,
     socket: OwnedFd,
     outbox: Outbox,
     pool: Pool,
@@ -67,9 +64,7 @@ impl Forwarder {
         let laid = Laid::new(links, conditions, now_ns)?;
         let interfaces = laid.interfaces();
         let Laid { directions, wires, pool } = laid;
-        let longest = links.longest_frame();
-        let frames = RING_FRAMES.min(RING_BYTES / longest);
-        let ring = FrameRing::whole(&Program::interfaces(&interfaces), frames, longest)
+        let intake = Intake::open(&interfaces, links.longest_frame())
             .map_err(failed("open a packet ring"))
             .map_err(|failure| failure.fix("links need CAP_NET_RAW in their host's network"))?;
         let socket = ring::packet_socket().map_err(failed("open a packet socket"))?;
@@ -77,7 +72,7 @@ impl Forwarder {
         let _ = frame_batch::widen(socket.as_fd(), QUEUES);
         stamp::settle().map_err(failed("switch on receive stamps"))?;
         Ok(Self {
-            ring,
+            intake,
             socket,
             outbox: Outbox::new(FrameBatch::new(TURN), TURN),
             pool,
@@ -88,6 +83,11 @@ impl Forwarder {
             whole: Whole::default(),
             awake_ns: now_ns,
         })
+    }
+
+    /// Why a flood by one port could keep out frames of others, if it could.
+    pub fn why_undivided(&self) -> Option<&io::Error> {
+        self.intake.why_undivided()
     }
 
     /// Forwards for as long as somebody may give orders.
@@ -112,7 +112,7 @@ impl Forwarder {
     fn wait(&mut self, pace: &mut Pace, ends: &Ends) -> Result<(), Failure> {
         self.awake_ns = clock::monotonic_ns();
         let failed = |error: io::Error| Failure::new("wait for frames", error);
-        let on = [self.ring.fd(), ends.wake.as_fd()];
+        let on = [self.intake.fd(), ends.wake.as_fd()];
         if pace.wait(self.awake_ns, self.due.next_ns(), on).map_err(failed)? {
             pipe::read_some(ends.wake.as_fd(), &mut [0; 64]).map_err(failed)?;
         }
@@ -124,8 +124,8 @@ impl Forwarder {
         // Stamps are of a clock that may be set while frames are under way.
         let mut ahead_ns = None;
         let mut first_ns = None;
-        let Self { ring, directions, wires, direction_of, pool, due, whole, .. } = self;
-        let taken = ring.drain_whole(TURN, |passing| {
+        let Self { intake, directions, wires, direction_of, pool, due, whole, .. } = self;
+        let taken = intake.drain(TURN, |passing| {
             let captured = passing.captured;
             let ahead_ns =
                 *ahead_ns.get_or_insert_with(|| clock::realtime_ns() - clock::monotonic_ns());
@@ -210,15 +210,16 @@ impl Forwarder {
             }
             Order::Read { direction, reset } => {
                 let direction = &mut self.directions[direction];
-                let snapshot = direction.snapshot();
+                let refused = self.intake.refused(direction.interface);
+                let snapshot = direction.snapshot(refused);
                 if reset {
-                    direction.counts = super::counts::Counts::default();
+                    direction.reset(refused);
                 }
                 Answer::Direction(Box::new(snapshot))
             }
             Order::ReadWhole { reset } => {
                 // Read, the kernel's counter begins anew.
-                self.whole.dropped_ring += u64::from(self.ring.dropped().unwrap_or(0));
+                self.whole.dropped_ring += self.intake.dropped();
                 let (whole, fullness) = (self.whole, self.pool.fullness());
                 if reset {
                     self.whole = Whole::default();

@@ -2,8 +2,9 @@
 //!
 //! - [`supervisor`]: answers sessions; starts the engine, and takes the ports down when it has ended.
 //! - [`engine`]: the engine's process; takes orders and keeps the timeline beside the loop.
-//! - [`forward`]: the loop; [`direction`], [`wire`], [`pool`], [`due`], [`outbox`] are its parts.
+//! - [`forward`]: the loop; [`intake`], [`direction`], [`wire`], [`pool`], [`due`], [`outbox`] are its parts.
 //! - [`kernel`]: instead of these, the kernel's bridges and queues.
+//! - [`gates`]: senders that are held at their own interfaces, each by a [`gate`].
 //! - `crate::pace`: when the loop sleeps, when it spins.
 
 mod asked;
@@ -13,6 +14,9 @@ mod direction;
 mod due;
 mod engine;
 mod forward;
+mod gate;
+mod gates;
+mod intake;
 pub mod kernel;
 mod laid;
 mod orders;
@@ -31,8 +35,9 @@ use delaylab_os::links;
 use delaylab_proto::{Failure, Frame, Kind, Reply, read_frame, write_frame};
 use serde_json::Value;
 
+pub use gates::Agents;
 pub use plan::{Carrier, Links};
-pub use supervisor::Supervisor;
+pub use supervisor::{Supervisor, Work};
 
 use crate::session::Session;
 

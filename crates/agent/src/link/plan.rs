@@ -64,12 +64,23 @@ pub struct Member {
     /// The node behind it; none behind an uplink.
     #[serde(default)]
     pub node: Option<String>,
+    /// The node's own interface, unless it is in a virtual machine.
+    #[serde(default)]
+    pub card: Option<Card>,
     /// Ethernet addresses that are known to be behind it.
     #[serde(default)]
     pub macs: Vec<Mac>,
     /// What happens to the frames that come in by the port.
     #[serde(default = "nothing")]
     pub conditions: Value,
+}
+
+/// A node's own interface, in the network of an agent.
+#[derive(Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Card {
+    pub r#in: String,
+    pub on: String,
 }
 
 /// Changes at one moment of the timeline.
@@ -115,9 +126,14 @@ impl Links {
         Ok(())
     }
 
+    /// All members with their links, in the order of their directions.
+    pub fn members(&self) -> impl Iterator<Item = (&Link, &Member)> {
+        self.links.iter().flat_map(|link| link.members.iter().map(move |member| (link, member)))
+    }
+
     /// Every port's name, in the order of its direction.
     pub fn ports(&self) -> impl Iterator<Item = &str> {
-        self.links.iter().flat_map(|link| &link.members).map(|member| member.port.as_str())
+        self.members().map(|(_, member)| member.port.as_str())
     }
 
     /// The longest frame that any of the links carries, from its Ethernet header on.

@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use super::asked::Asked;
 use super::counts::Snapshot;
 use super::engine;
+use super::gates::Agents;
 use super::kernel;
 use super::plan::{Carrier, Links};
 use super::request::Request;
@@ -36,12 +37,14 @@ pub struct Supervisor<'a> {
 
 /// What an engine is to do.
 #[derive(Clone, Copy)]
-struct Work<'a> {
+pub struct Work<'a> {
     /// The agent's name.
-    name: &'a str,
-    links: &'a Links,
+    pub name: &'a str,
+    pub links: &'a Links,
     /// The CPUs of the thread that forwards; `None` for any.
-    cpus: Option<&'a [usize]>,
+    pub cpus: Option<&'a [usize]>,
+    /// Where nodes' own interfaces are.
+    pub agents: &'a Agents,
 }
 
 /// The engine's process.
@@ -58,15 +61,10 @@ struct Session {
 }
 
 impl<'a> Supervisor<'a> {
-    /// Starts the engine of these links in the network where this process is; it forwards from now on,
-    /// on these CPUs.
-    pub fn start(
-        name: &'a str,
-        links: &'a Links,
-        cpus: Option<&'a [usize]>,
-    ) -> Result<Self, Failure> {
-        let (asked, work) = (Asked::new(links)?, Work { name, links, cpus });
-        let engine = Ok(Engine::start(work, &asked)?);
+    /// Starts the engine in the network where this process is; it forwards from now on.
+    pub fn start(work: Work<'a>) -> Result<Self, Failure> {
+        let asked = Asked::new(work.links)?;
+        let engine = Ok(Engine::start(work, &asked, false)?);
         Ok(Self { work, asked, engine, sessions: Vec::new() })
     }
 
@@ -127,7 +125,7 @@ impl<'a> Supervisor<'a> {
             .map_err(|error| Failure::new("read a request about links", error))?;
         let request = Request::read(&value)?;
         if let (Err(_), Request::LinkRestart {}) = (&self.engine, &request) {
-            self.engine = Ok(Engine::start(self.work, &self.asked)?);
+            self.engine = Ok(Engine::start(self.work, &self.asked, true)?);
             super::set_ports(self.work.links, true)?;
             return Ok(json!({}));
         }
@@ -173,8 +171,7 @@ impl<'a> Supervisor<'a> {
 }
 
 impl Engine {
-    fn start(work: Work, asked: &Asked) -> Result<Self, Failure> {
-        let Work { name, links, cpus } = work;
+    fn start(work: Work, asked: &Asked, again: bool) -> Result<Self, Failure> {
         let failed = |error: io::Error| Failure::new("start the link engine", error);
         let (ours, theirs) = pipe::stream().map_err(failed)?;
         let pid = match process::fork().map_err(failed)? {
@@ -182,12 +179,13 @@ impl Engine {
             Side::Child => {
                 // With the supervisor's end open here, its death would go unnoticed.
                 drop(ours);
+                let name = work.name;
                 let title = format!("delaylab-agent {name} engine");
                 let _ = title::set(&title, &format!("{name} engine"));
                 let asked = asked.clone();
-                let lived = match links.engine {
-                    Carrier::Own => engine::live(links, asked, cpus, theirs),
-                    Carrier::Kernel => kernel::live(links, asked, theirs),
+                let lived = match work.links.engine {
+                    Carrier::Own => engine::live(work, asked, again, theirs),
+                    Carrier::Kernel => kernel::live(work.links, asked, theirs),
                 };
                 std::process::exit(i32::from(lived.is_err()));
             }

@@ -2,9 +2,9 @@
 //!
 //! A sleep ends some microseconds late; the last of them before something is due are therefore spent
 //! awake. But the kernel stops a thread in real time for tens of milliseconds once it has been awake
-//! for 95 % of a second (sched(7), `sched_rt_runtime_us`). Short of that this one rests: in gaps, if there
-//! are any; else as an ordinary thread, which costs nothing on a CPU that nobody else wants;
-//! and where somebody does, in short sleeps.
+//! for 95 % of a second (sched(7), `sched_rt_runtime_us`). Short of that this one rests: as an
+//! ordinary thread, which costs nothing on a CPU that nobody else wants; where somebody does, by
+//! sleeping in gaps, if there are any, else for a moment.
 
 mod rests;
 
@@ -106,7 +106,7 @@ impl Pace {
         let wake_ns = next_ns - self.spin_ns;
         if wake_ns <= now_ns {
             let gap_ns = next_ns - self.usual_ns - now_ns;
-            if self.rests.are_welcome() && gap_ns > SHORTEST_GAP_NS {
+            if gap_ns > SHORTEST_GAP_NS && self.rests.are_welcome(now_ns) {
                 self.sleep(now_ns, gap_ns.min(REST_NS))?;
             }
             return Ok(false);

@@ -12,9 +12,11 @@ use delaylab_os::sched;
 const SPARE: i64 = 5;
 /// How far the thread may be awake ahead of its rests; half of it may be made up at leisure.
 const DEBT_NS: i64 = 10_000_000;
+/// How often it is looked whether others want the CPU.
+const LOOK_NS: i64 = 1_000_000;
 /// For how long a thread that lost its CPU as an ordinary one does not try to be one again: at first,
 /// and at most; each time twice as long.
-const WARY_NS: RangeInclusive<i64> = 1_000_000_000..=64_000_000_000;
+const WARY_NS: RangeInclusive<i64> = 8_000_000_000..=64_000_000_000;
 
 /// What is known of the rests that the kernel wants.
 pub struct Rests {
@@ -28,9 +30,10 @@ pub struct Rests {
     eased: bool,
     wary_ns: i64,
     wary_until_ns: i64,
-    /// Tells how many threads would run now, on how many CPUs.
+    /// Tells how many threads would run now; not asked where a thread has CPUs of its own.
     load: Option<File>,
-    cpus: usize,
+    crowded: bool,
+    crowded_at_ns: i64,
 }
 
 impl Rests {
@@ -44,8 +47,9 @@ impl Rests {
             eased: false,
             wary_ns: *WARY_NS.start(),
             wary_until_ns: 0,
-            load: File::open("/proc/loadavg").ok(),
-            cpus: std::thread::available_parallelism().map_or(1, usize::from),
+            load: (!sched::has_own_cpus()).then(|| File::open("/proc/loadavg").ok()).flatten(),
+            crowded: false,
+            crowded_at_ns: i64::MIN / 2,
         }
     }
 
@@ -74,9 +78,10 @@ impl Rests {
         self.debt_ns >= DEBT_NS
     }
 
-    /// Whether it is time to use gaps.
-    pub fn are_welcome(&self) -> bool {
-        self.debt_ns > DEBT_NS / 2 && !self.eased
+    /// Whether it is time to use gaps. A sleep in one may end late, so this is for a thread only that
+    /// cannot rest as an ordinary one.
+    pub fn are_welcome(&mut self, now_ns: i64) -> bool {
+        self.debt_ns > DEBT_NS / 2 && !self.eased && !self.may_ease(now_ns)
     }
 
     /// Whether the thread has been an ordinary one for long enough.
@@ -90,8 +95,12 @@ impl Rests {
     }
 
     /// Whether the thread may be an ordinary one: nobody else seems to want its CPU.
-    pub fn may_ease(&self, now_ns: i64) -> bool {
-        now_ns >= self.wary_until_ns && !self.is_crowded()
+    pub fn may_ease(&mut self, now_ns: i64) -> bool {
+        if now_ns >= self.crowded_at_ns + LOOK_NS {
+            self.crowded_at_ns = now_ns;
+            self.crowded = self.is_crowded();
+        }
+        now_ns >= self.wary_until_ns && !self.crowded
     }
 
     /// The thread has become an ordinary one.
@@ -114,12 +123,13 @@ impl Rests {
 
     /// Whether more threads want to run than there are CPUs: then an ordinary one would lose its own.
     fn is_crowded(&self) -> bool {
+        let Some(load) = &self.load else { return false };
         let runnable = || -> Option<usize> {
             let mut text = [0; 64];
-            let length = self.load.as_ref()?.read_at(&mut text, 0).ok()?;
+            let length = load.read_at(&mut text, 0).ok()?;
             runnable(std::str::from_utf8(text.get(..length)?).ok()?)
         };
-        runnable().is_none_or(|runnable| runnable > self.cpus)
+        runnable().is_none_or(|runnable| runnable > sched::online_cpus())
     }
 }
 

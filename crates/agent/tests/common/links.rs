@@ -56,6 +56,18 @@ pub fn under(conditions: Value) -> Value {
     json!({"conditions": conditions})
 }
 
+/// A request for frames from one node to another, as fast as they go if `interval_ns` is 0.
+pub fn generate([from, to]: [usize; 2], count: u32, interval_ns: u32, size: usize) -> Value {
+    json!({"op": "generate", "probe": 1, "count": count, "interval_ns": interval_ns, "size": size,
+        "port": 9, "flows": [{"interface": "eth0", "to_mac": mac(to),
+                              "from": format!("10.9.0.{from}"), "to": format!("10.9.0.{to}")}]})
+}
+
+/// A count of what a direction reports.
+pub fn number(way: &Value, at: &str) -> u64 {
+    way.pointer(at).and_then(Value::as_u64).unwrap_or_else(|| panic!("{at} of {way}"))
+}
+
 impl Lab {
     pub fn up(name: &str, plan: &Value) -> Self {
         let dir = fresh_dir();

@@ -138,9 +138,9 @@ fn shaped(shape: &Shape) -> Vec<u8> {
         Room::Packets(_) | Room::Codel { .. } => u32::MAX,
     };
     let bucket = tbf::Bucket {
-        bytes_per_second: shape.bytes_per_second,
-        overhead: shape.overhead,
-        minimum: shape.minimum,
+        rate_bps: shape.bytes_per_second * 8,
+        overhead_bytes: shape.overhead,
+        minimum_bytes: shape.minimum,
         burst_bytes: shape.burst,
         limit_bytes,
     };

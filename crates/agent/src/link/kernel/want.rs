@@ -132,6 +132,9 @@ fn refuse_what_no_kernel_does(asked: &Conditions) -> Result<(), String> {
     if matches!(asked.loss, Some(Loss::Pattern { .. })) {
         return refuse("`loss` by a pattern");
     }
+    if asked.held_by_sender() {
+        return refuse("`queue: sender`");
+    }
     let discipline = asked.queue.as_ref().map(|queue| &queue.discipline);
     if matches!(discipline, Some(Discipline::Red { .. })) {
         return refuse("`red` queues");

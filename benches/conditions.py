@@ -1,0 +1,211 @@
+"""Whether links keep the rates and the losses that they are asked, counted at both ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from benches.frames import FULL, SHORT, engine_report, generate, settled
+from benches.pair import FAR, NEAR
+from benches.section import Section
+from delaylab import engines
+from delaylab.analysis.chances import ShareCheck, expected_loss
+from delaylab.lab import Lab, temporary
+from delaylab.spec import LabSpec
+
+LINK = "w"
+NODES_CPU, ENGINE_CPU = 0, 1
+SECONDS = 10
+EXCESS = 1.5
+"""So many times a rate is offered to it."""
+QUEUE_S = 0.1
+"""What waits for it, in time: a sender that pauses for less leaves no gap."""
+OVERHEAD, MINIMUM = 24, 84
+"""Of Ethernet, in bytes: what a rate counts besides a frame, and at least."""
+RATES = (
+    (10_000_000, FULL),
+    (10_000_000, SHORT),
+    (100_000_000, FULL),
+    (100_000_000, SHORT),
+    (1_000_000_000, FULL),
+)
+LOSSES: dict[str, Any] = {
+    "1 %, independent": "1%",
+    "4.76 %, Gilbert-Elliott": {"gilbert-elliott": {"to_bad": "1%", "to_good": "20%"}},
+}
+FRAMES, APART_NS = 100_000, 50_000
+"""Of a loss: how many frames, and how far apart."""
+FLOOD, QUIET, QUIET_NS = 4_000_000, 3_000, 1_000_000
+"""Of a flood and of the link beside it: frames, and how far apart the latter's are."""
+
+
+@dataclass(frozen=True)
+class RateKept:
+    """A rate in bit/s with its framing, over the frames that left the link."""
+
+    asked: float
+    offered: float
+    achieved: float
+    left: int
+    arrived: int
+    lost_otherwise: int
+
+    @property
+    def error(self) -> float:
+        """By what share more or less was achieved than asked."""
+        return self.achieved / self.asked - 1
+
+
+@dataclass(frozen=True)
+class LossKept:
+    """A loss as the engine counted it, and as the receiver did."""
+
+    check: ShareCheck
+    missing: float
+    lost_otherwise: int
+
+
+def run() -> Section:
+    """Rates offered too much, losses of many frames, and a link beside a flood."""
+    section = Section(
+        "conditions",
+        "Rates and losses kept",
+        f"Frames offered at {EXCESS} times a rate for {SECONDS} s to a link with a queue of "
+        f"{QUEUE_S * 1e3:.0f} ms; achieved is with framing, from the first frame that left to the "
+        f"last. Losses are of {FRAMES:,} frames. Arrived is what the receiving interface counted. "
+        "One core for the engine, another for who sends.",
+        ("what", "asked", "achieved", "error", "left the link", "arrived", "lost otherwise"),
+    )
+    for bps, size in RATES:
+        rate = rate_kept(bps, size, cpus=True)
+        section.rows.append(
+            (
+                f"rate, frames of {size} bytes",
+                f"{bps / 1e6:g} Mbit/s (offered {rate.offered / 1e6:.1f})",
+                f"{rate.achieved / 1e6:.3f} Mbit/s",
+                f"{rate.error:+.4%}",
+                f"{rate.left:,}",
+                f"{rate.arrived:,}",
+                str(rate.lost_otherwise),
+            )
+        )
+    for name, loss in LOSSES.items():
+        kept = loss_kept(loss, cpus=True)
+        low, high = kept.check.interval
+        section.rows.append(
+            (
+                "loss",
+                name,
+                f"{kept.check.achieved:.3%} [{low:.3%}, {high:.3%}]",
+                f"{kept.check.achieved / kept.check.asked - 1:+.1%}",
+                f"{FRAMES * (1 - kept.check.achieved):,.0f}",
+                f"{FRAMES * (1 - kept.missing):,.0f}",
+                str(kept.lost_otherwise),
+            )
+        )
+    section.notes += [_beside_a_flood(delay) for delay in ("1ms", "20ms")]
+    return section
+
+
+def rate_kept(bps: int, size: int, *, seconds: int = SECONDS, cpus: bool = False) -> RateKept:
+    """Offer a link too many frames of one size."""
+    bits = max(size + OVERHEAD, MINIMUM) * 8
+    interval_ns = int(bits / (bps * EXCESS) * 1e9)
+    link = {"rate": f"{bps}bit", "queue": int(bps * QUEUE_S / bits)}
+    with _lab([link], cpus=cpus) as lab:
+        sent, way, arrived = _cross(lab, seconds * 1_000_000_000 // interval_ns, interval_ns, size)
+    left = way["out"]["frames"]
+    return RateKept(
+        asked=bps,
+        offered=sent["sent"] * bits * 1e9 / (sent["ended_ns"] - sent["began_ns"]),
+        # From the end of the first frame to the end of the last: all but the first.
+        achieved=(left - 1) * bits * 1e9 / (way["last_out_ns"] - way["first_out_ns"]),
+        left=left,
+        arrived=arrived,
+        lost_otherwise=_lost_but_by(way, "queue"),
+    )
+
+
+def loss_kept(loss: Any, *, cpus: bool = False) -> LossKept:
+    """Let frames cross a link that loses some of them."""
+    with _lab([{"loss": loss}], cpus=cpus) as lab:
+        sent, way, arrived = _cross(lab, FRAMES, APART_NS, SHORT)
+    check = expected_loss(way["asked"]["loss"]).check(way["dropped"]["loss"], way["in"]["frames"])
+    return LossKept(check, 1 - arrived / sent["sent"], _lost_but_by(way, "loss"))
+
+
+def _cross(
+    lab: Lab, count: int, interval_ns: int, size: int
+) -> tuple[dict[str, Any], dict[str, Any], int]:
+    """What was sent, what the engine says of it, and how many frames arrived."""
+    before = _received(lab)
+    engines.reports(lab, reset=True)
+    sent = generate(lab, [f"{LINK}0"], count, interval_ns, size)
+    (way,) = (w for w in settled(lab)["directions"] if w["node"] == NEAR)
+    return sent, way, _received(lab) - before
+
+
+def _lost_but_by(way: dict[str, Any], reason: str) -> int:
+    """Frames that were lost for another reason than was asked."""
+    others: list[int] = [count for name, count in way["dropped"].items() if name != reason]
+    return sum([*others, int(way["port_dropped"])])
+
+
+def _received(lab: Lab) -> int:
+    session = lab.node_session(FAR)
+    interfaces = session.call("counters").done["interfaces"]
+    session.close()
+    return int(interfaces[lab.plan.interfaces[FAR][0].name]["rx_packets"])
+
+
+def _beside_a_flood(delay: str) -> str:
+    """What becomes of a link beside another one into which all goes that can."""
+    with _lab([{"delay": delay}, {"delay": delay}], cpus=True) as lab:
+        engines.reports(lab, reset=True)
+        flood = lab.node_session(NEAR)
+        card = lab.plan.interfaces[NEAR][0].name
+        flows = [
+            {
+                "interface": card,
+                "to_mac": lab.plan.laid[f"{LINK}0"].macs[FAR],
+                "from": "192.0.2.1",
+                "to": "192.0.2.2",
+            }
+        ]
+        fields = {"probe": 1, "count": FLOOD, "interval_ns": 0, "size": SHORT, "port": 9}
+        flood.start("generate", flows=flows, **fields)
+        while not engine_report(lab)["directions"][0]["in"]["frames"]:
+            pass
+        sent = generate(lab, [f"{LINK}1"], QUIET, QUIET_NS, SHORT)
+        way = next(w for w in engine_report(lab)["directions"] if w["link"] == f"{LINK}1")
+        assert flood.finish(120).done["ended_ns"] > sent["ended_ns"], "a flood all the time"
+        flood.close()
+        flooded = settled(lab)["directions"][0]
+    late = way["late"]
+    return (
+        f"Beside a flood of frames of 64 bytes ({flooded['dropped']['ring']:,} refused at the "
+        f"ring), a link of {delay} with 1,000 frames/s lost {sum(way['dropped'].values())} of "
+        f"{sent['sent']:,}; late {late['p50_ns'] / 1e3:.0f} / {late['p99_ns'] / 1e3:.0f} µs "
+        "(p50 / p99)."
+    )
+
+
+@contextmanager
+def _lab(links: list[dict[str, Any]], *, cpus: bool) -> Iterator[Lab]:
+    nodes = {"cpus": [NODES_CPU]} if cpus else {}
+    engine = {"cpus": [ENGINE_CPU]} if cpus else {}
+    spec = LabSpec.model_validate(
+        {
+            "lab": "conditions",
+            "nodes": {NEAR: nodes, FAR: nodes},
+            "links": [
+                {"between": [NEAR, FAR], "name": f"{LINK}{number}", **link}
+                for number, link in enumerate(links)
+            ],
+            "engine": {"kind": "own", **engine},
+        }
+    )
+    with temporary(spec, accounting=False) as lab:
+        yield lab

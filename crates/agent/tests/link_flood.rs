@@ -1,0 +1,55 @@
+//! A link into which more goes than an engine carries, beside another one. Needs root.
+
+mod common;
+
+use common::links::{Lab, generate, number, plan};
+use serde_json::{Value, json};
+
+const FLOOD: u32 = 1_000_000;
+
+/// Two cables, `flooded` from `n1` to `n2` and `quiet` from `n3` to `n4`.
+fn two_links() -> Value {
+    let member = |node: &str| json!({"port": format!("vif-{node}"), "node": node});
+    let more = json!({"links": [
+        {"link": "flooded", "members": [member("n1"), member("n2")]},
+        {"link": "quiet", "members": [member("n3"), member("n4")]}]});
+    plan(&[json!({}), json!({}), json!({}), json!({})], &more)
+}
+
+/// What a node has given to its interface so far.
+fn sent_by(lab: &Lab, node: &str) -> u64 {
+    let said = lab.client(&format!("node.{node}")).call(&json!({"op": "counters"})).end;
+    number(&said, "/done/interfaces/eth0/tx_packets")
+}
+
+#[test]
+fn a_flood_on_one_link_takes_nothing_from_another() {
+    let lab = Lab::up("flood", &two_links());
+    let notes = lab.links()["notes"].to_string();
+    assert!(!notes.contains("flood"), "programs are allowed where tests run: {notes}");
+    // What an interface says of itself while it is new is counted on both sides or on none.
+    let before = [sent_by(&lab, "n1"), sent_by(&lab, "n3")];
+    let counted = lab.ask(json!({"op": "links"}));
+    let of = |links: &Value, way: usize, at: &str| number(&links["directions"][way], at);
+    let mut flood = lab.client("node.n1");
+    flood.send(&generate([1, 2], FLOOD, 0, 60));
+    while of(&lab.links(), 0, "/dropped/ring") == 0 {
+        assert!(of(&lab.links(), 0, "/in/frames") < u64::from(FLOOD), "it carries all of a flood");
+    }
+    let quiet = lab.client("node.n3").call(&generate([3, 4], 1000, 1_000_000, 60)).end;
+    assert_eq!(quiet["done"]["sent"], 1000, "{quiet}");
+    let last_ns = number(&lab.links(), "/now_ns");
+    let flooded = flood.finish().end;
+    assert!(number(&flooded, "/done/ended_ns") > last_ns, "the flood was there all the time");
+    while of(&lab.links(), 0, "/held") > 0 {}
+    let links = lab.links();
+    assert_eq!((&links["dropped_ring"], &links["unknown_port"]), (&json!(0), &json!(0)), "{links}");
+    let since = |way: usize, at: &str| of(&links, way, at) - of(&counted, way, at);
+    let entered_or_kept_out = |way| since(way, "/in/frames") + since(way, "/dropped/ring");
+    assert_eq!(entered_or_kept_out(0), sent_by(&lab, "n1") - before[0], "{links}");
+    assert_eq!(entered_or_kept_out(2), sent_by(&lab, "n3") - before[1], "{links}");
+    assert_eq!(since(2, "/dropped/ring"), 0, "{links}");
+    assert_eq!(since(2, "/out/frames"), since(2, "/in/frames"), "{links}");
+    assert!(since(2, "/out/frames") >= 1000, "{links}");
+    lab.down();
+}

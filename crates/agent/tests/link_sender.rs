@@ -1,0 +1,173 @@
+//! Senders that are held to a link's rate at their own interfaces. Needs root and python3.
+
+mod common;
+
+use common::links::{Lab, number, plan};
+use serde_json::{Value, json};
+
+/// Sends UDP of 1000 bytes of payload by a blocking socket, as many as are asked for; says how many ms
+/// that took, until the last one left the socket's memory.
+const SENDER: &str = r#"
+import fcntl, socket, struct, sys, termios, time
+count, to = int(sys.argv[1]), ("10.9.0.2", 9)
+sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+began = time.monotonic()
+for _ in range(count):
+    sender.sendto(b"x" * 1000, to)
+while struct.unpack("i", fcntl.ioctl(sender, termios.TIOCOUTQ, b"    "))[0]:
+    time.sleep(0.0001)
+print((time.monotonic() - began) * 1e3)
+"#;
+/// What one of these takes of the medium: headers of UDP, IPv4 and Ethernet, and its framing.
+const BITS: f64 = (1000.0 + 8.0 + 20.0 + 14.0 + 24.0) * 8.0;
+
+/// A lab that is up. Its addresses are resolved: what waits for that is no link's.
+fn up(name: &str, plan: &Value) -> Lab {
+    let lab = Lab::up(name, plan);
+    assert_eq!(lab.ping("n1", "10.9.0.2", 1, &[]).len(), 1);
+    lab
+}
+
+/// A cable on which `n1` sends under these conditions, its interface known.
+fn cable(conditions: Value) -> Value {
+    let card = |node: &str| json!({"in": format!("node.{node}"), "on": "eth0"});
+    let member = json!({"conditions": conditions, "card": card("n1")});
+    plan(&[member, json!({"card": card("n2")})], &json!({}))
+}
+
+fn set(lab: &Lab, conditions: Value) -> Value {
+    let changes = json!([{"link": "wan", "node": "n1", "set": conditions}]);
+    lab.ask(json!({"op": "link-set", "changes": changes}))
+}
+
+/// Sends, waits for the last frame; how many ms that took, and how many were lost.
+fn send(lab: &Lab, count: u32) -> (f64, u64) {
+    lab.ask(json!({"op": "links", "reset": true}));
+    let said = lab.run("n1", &["python3", "-c", SENDER, &count.to_string()]);
+    let ms = said.trim().parse().unwrap_or_else(|_| panic!("{said}"));
+    let links = loop {
+        let links = lab.links();
+        let way = &links["directions"][0];
+        if number(way, "/held") == 0 && number(way, "/waiting/frames") == 0 {
+            break links;
+        }
+    };
+    let way = &links["directions"][0];
+    let arrived = number(way, "/out/frames");
+    let here: u64 = way["dropped"].as_object().unwrap().values().filter_map(Value::as_u64).sum();
+    assert!(arrived + here >= u64::from(count), "what the link lost it has counted: {way}");
+    (ms, here)
+}
+
+/// How long so many take at a rate, in ms.
+fn at(bps: f64, count: u32) -> f64 {
+    BITS * f64::from(count) / bps * 1e3
+}
+
+/// Whether the sender's interface holds it to a rate: once it has, it keeps the queue, open.
+fn is_held(lab: &Lab) -> bool {
+    let says = queue(lab);
+    says.contains("tbf d1a7: root") && !says.contains("rate 1Tbit")
+}
+
+/// The root queue of the sender's interface.
+fn queue(lab: &Lab) -> String {
+    lab.run("n1", &["tc", "-d", "qdisc", "show", "dev", "eth0", "root"])
+}
+
+#[test]
+fn a_sender_beyond_the_rate_is_held_at_its_own_interface_and_loses_nothing() {
+    let rate = json!({"bps": 10_000_000});
+    let lab = up("held", &cable(json!({"rate": rate, "queue": {"held": "sender"}})));
+    let (ms, lost) = send(&lab, 1200);
+    assert_eq!(lost, 0);
+    let expected = at(10e6, 1200);
+    // Never faster; slower only as far as the machine is busy.
+    assert!((0.97..1.25).contains(&(ms / expected)), "{ms} of {expected} ms");
+
+    set(&lab, json!({"rate": {"bps": 40_000_000}}));
+    let (ms, lost) = send(&lab, 4000);
+    assert_eq!(lost, 0);
+    let expected = at(40e6, 4000);
+    assert!((0.97..1.25).contains(&(ms / expected)), "{ms} of {expected} ms, at the new rate");
+
+    set(&lab, json!({"queue": {"packets": 20}}));
+    assert!(!is_held(&lab), "{}", queue(&lab));
+    let (_, lost) = send(&lab, 4000);
+    assert!(lost > 1000, "in the link's own queue they are lost: {lost}");
+    lab.down();
+}
+
+#[test]
+fn it_is_held_and_released_with_the_rate_and_other_conditions_stay() {
+    let held = json!({"delay_ns": 2_000_000, "queue": {"held": "sender"}});
+    let lab = up("gate", &cable(held.clone()));
+    assert!(!is_held(&lab), "there is no rate to hold it to: {}", queue(&lab));
+    set(&lab, json!({"rate": {"bps": 5_000_000, "overhead_bytes": 4, "minimum_bytes": 64}}));
+    let says = queue(&lab);
+    assert!(is_held(&lab) && says.contains("rate 5Mbit"), "{says}");
+    assert!(says.contains("overhead 4") && says.contains("mpu 64"), "{says}");
+    // One that waits when the rate goes leaves at once, and is not lost.
+    let mut sender = lab.client("node.n1");
+    sender.send(&common::exec(&["python3", "-c", SENDER, "600"]));
+    while number(&lab.links()["directions"][0], "/waiting/frames") < 20 {}
+    let done = set(&lab, json!({"rate": null}));
+    assert_eq!(done["directions"][0]["asked"], held, "the rest is as it was");
+    let said = sender.finish().stdout();
+    let ms: f64 = said.trim().parse().unwrap_or_else(|_| panic!("{said}"));
+    assert!(ms < at(5e6, 600) / 2.0, "{ms} ms");
+    assert!(!is_held(&lab), "{}", queue(&lab));
+    while number(&lab.links()["directions"][0], "/held") > 0 {}
+    let links = lab.links();
+    assert!(number(&links["directions"][0], "/out/frames") >= 600, "{links}");
+    lab.down();
+}
+
+#[test]
+fn a_new_engine_holds_senders_as_they_are_asked_to_be() {
+    let more = json!({"timeline": [{"at_ns": 0, "changes": [
+        {"link": "wan", "node": "n1", "set": {"queue": {"held": "sender"}}}]}]});
+    let mut plan = cable(json!({"rate": {"bps": 10_000_000}}));
+    let links = &mut plan["agents"].as_array_mut().unwrap().last_mut().unwrap()["links"];
+    links["timeline"] = more["timeline"].clone();
+    let lab = up("again", &plan);
+    while !is_held(&lab) {}
+    let queue_of_its_own = json!({"packets": 9});
+    set(&lab, json!({"queue": queue_of_its_own}));
+    assert!(!is_held(&lab), "{}", queue(&lab));
+    set(&lab, json!({"queue": {"held": "sender"}}));
+    let pid = lab.links()["pid"].to_string();
+    lab.run("n1", &["kill", "-9", &pid]);
+    // Who asks while it ends gets no answer.
+    let state = || lab.client("link.h").call(&json!({"op": "links"})).end["done"]["state"].clone();
+    while state() != "down" {}
+    lab.ask(json!({"op": "link-restart"}));
+    while !is_held(&lab) {}
+    let (_, lost) = send(&lab, 300);
+    assert_eq!(lost, 0);
+    lab.down();
+}
+
+#[test]
+fn what_cannot_be_held_is_refused_in_one_line_and_nothing_changes() {
+    let mut plan = cable(json!({"rate": {"bps": 10_000_000}}));
+    let links = &mut plan["agents"].as_array_mut().unwrap().last_mut().unwrap()["links"];
+    links["links"][0]["members"][1]["card"] = Value::Null;
+    let lab = up("refused", &plan);
+    let refuse = |node: &str, set: Value| {
+        let changes = json!([{"link": "wan", "node": "n1", "set": {"delay_ns": 7}},
+                             {"link": "wan", "node": node, "set": set}]);
+        let request = json!({"op": "link-set", "changes": changes});
+        let end = lab.client("link.h").call(&request).end;
+        assert!(!lab.links()["directions"][0]["asked"].to_string().contains("delay_ns"));
+        end["error"]["why"].as_str().unwrap_or_else(|| panic!("{end}")).to_owned()
+    };
+    let held = json!({"held": "sender"});
+    let why = refuse("n2", json!({"rate": {"bps": 1_000_000}, "queue": held}));
+    assert!(why.contains("in a virtual machine"), "{why}");
+    let trace = json!({"kind": "rate", "points": [[0, 1_000_000]]});
+    let why = refuse("n1", json!({"trace": trace, "queue": held}));
+    assert!(why.contains("trace of rates"), "{why}");
+    assert!(!is_held(&lab), "{}", queue(&lab));
+    lab.down();
+}

@@ -1,0 +1,150 @@
+"""What flows get while others are shaped or a node burns CPU: vem2006, end of section IV C.
+
+Ten routers, half of them shaped, and one a hog. Rates are compared within a block of trials, which
+ran near each other in time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from delaylab.analysis.campaign import pick
+from delaylab.analysis.effects import Effect, estimate
+from delaylab.analysis.forwarding import SEARCHES, frames_loads
+from delaylab.analysis.group import Group
+from delaylab.dataset import Load, TrialRecord
+
+SHAPED_MS = {"out-1ms": 1, "out-5ms": 5, "out-10ms": 10, "out-50ms": 50, "out-100ms": 100}
+"""The links that are shaped in half of the trials, and their delays."""
+RATE_BPS = 100e6
+HOG = "out-hog"
+Where = tuple[str, str]
+"""A kind of router and a frame size, as the levels have them."""
+NOTHING, HALF = "none", "half"
+QUIET, BUSY = "forwarding", "hog"
+FRAMING = 20
+"""Bytes on the wire beside each frame: preamble, delimiter and gap; shapers count them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One trial of a block: frames/s received by flow, and the share of what was asked."""
+
+    repeat: int
+    per_s: dict[str, float]
+    share: dict[str, float]
+
+    def unshaped(self, values: dict[str, float]) -> float:
+        """The mean over the flows that are shaped in no trial, and are not the hog's."""
+        others = [v for link, v in values.items() if link not in SHAPED_MS and link != HOG]
+        return float(np.mean(others))
+
+
+def blocks(groups: list[Group], where: Where, shaping: str, load: str) -> dict[int, Block]:
+    """Return the trials of one combination of levels, by their block."""
+    kind, size = where
+    return {
+        trial.repeat: found
+        for group in pick(groups, kind=kind, size=size, shaping=shaping, load=load)
+        for trial in group.trials
+        if (found := _block(trial)) is not None
+    }
+
+
+def _block(trial: TrialRecord) -> Block | None:
+    load = next((load for load in frames_loads(trial) if load.rate and load.flows), None)
+    if load is None:
+        return None
+    seconds = _seconds(load)
+    return Block(
+        trial.repeat,
+        {flow.link: flow.received / seconds for flow in load.flows},
+        {flow.link: flow.received / _asked(load, seconds) for flow in load.flows},
+    )
+
+
+def _seconds(load: Load) -> float:
+    return load.achieved["sent"] / load.achieved["sent_per_s"]
+
+
+def _asked(load: Load, seconds: float) -> float:
+    """Frames of one flow, had the generator kept the rate."""
+    return load.achieved["asked_per_s"] * seconds / len(load.flows)
+
+
+def settings(groups: list[Group]) -> list[Where]:
+    """Return the kinds and sizes of an isolation study; none for any other."""
+    of_it = [
+        group.factors for group in groups if {"shaping", "kind", "size"} <= group.factors.keys()
+    ]
+    return list(dict.fromkeys((levels["kind"], levels["size"]) for levels in of_it))
+
+
+def unshaped_rates(groups: list[Group], where: Where) -> Effect | None:
+    """Return by how much shaping others changes what unshaped flows receive; None: too few."""
+    before = blocks(groups, where, NOTHING, QUIET)
+    after = blocks(groups, where, HALF, QUIET)
+    return _paired(before, after, lambda a, b: b.unshaped(b.per_s) / a.unshaped(a.per_s) - 1)
+
+
+def hog_takes(groups: list[Group], where: Where, shaping: str) -> Effect | None:
+    """Return by how much a hog changes the share that arrives of what unshaped flows send.
+
+    Of what was asked in the same trial: its rate was found while the hog was not at work.
+    """
+    before = blocks(groups, where, shaping, QUIET)
+    after = blocks(groups, where, shaping, BUSY)
+    return _paired(before, after, lambda a, b: b.unshaped(b.share) - a.unshaped(a.share))
+
+
+def _paired(
+    before: dict[int, Block], after: dict[int, Block], of: Callable[[Block, Block], float]
+) -> Effect | None:
+    both = sorted(before.keys() & after.keys())
+    if len(both) < SEARCHES:
+        return None
+    values = np.array([of(before[repeat], after[repeat]) for repeat in both])
+    return estimate([values], lambda s: np.asarray(s[0].mean(axis=-1)))
+
+
+@dataclass(frozen=True, slots=True)
+class Shaped:
+    """One shaped flow of one trial: what it got over what is due, and how late it was sent on."""
+
+    link: str
+    size: str
+    ratio: float
+    late_us: float | None
+
+
+def shaped(groups: list[Group]) -> list[Shaped]:
+    """Return every shaped flow of every trial.
+
+    Due is the rate to a flow that sends more, as the engine counts what leaves it; to one that
+    sends less, all that it sent. So what waits in a queue when the load ends does not count.
+    """
+    return [each for group in pick(groups, shaping=HALF) for each in _shaped(group)]
+
+
+def _shaped(group: Group) -> Iterator[Shaped]:
+    links = {
+        (link.trial, link.verdict.direction.link): link.verdict
+        for link in group.links
+        if "rate" in link.verdict.direction.asked
+    }
+    size = group.factors["size"]
+    for trial in group.trials:
+        for load in frames_loads(trial):
+            for flow in load.flows:
+                verdict = links.get((trial.id, flow.link))
+                if flow.link not in SHAPED_MS or verdict is None:
+                    continue
+                offered = flow.sent * 8 * (int(size) + FRAMING) / _seconds(load)
+                ratio = flow.received / flow.sent if flow.sent else 0.0
+                if offered > RATE_BPS and verdict.rate is not None:
+                    ratio = verdict.rate.achieved / RATE_BPS
+                late_ns = verdict.direction.late.p50_ns
+                yield Shaped(flow.link, size, ratio, None if late_ns is None else late_ns / 1000)

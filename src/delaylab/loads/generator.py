@@ -1,0 +1,69 @@
+"""The agent's generator of frames, as loads use it."""
+
+from __future__ import annotations
+
+import select
+from dataclasses import dataclass
+from typing import Any
+
+from delaylab.lab import Lab
+from delaylab.loads.programs import START_DEADLINE_S, STOP_DEADLINE_S
+from delaylab.loads.streams import Stream
+from delaylab.spec import CHECK_SEQUENCE, LoadSpec
+from delaylab.wireline import Session
+
+DISCARD = 9
+"""The port that RFC 863 set aside for what nobody reads."""
+WITHOUT_END = (1 << 32) - 1
+AS_A_PROBE = 1 << 30
+"""No trial's probe has this number: taps for one do not stamp these frames."""
+
+
+@dataclass(frozen=True)
+class Sent:
+    """What the generator did: frames, those that its kernel did not take, how long, how late."""
+
+    frames: int
+    refused: int
+    seconds: float
+    slip_p99_us: float
+
+    @classmethod
+    def of(cls, done: dict[str, Any]) -> Sent:
+        """What the agent answers."""
+        seconds = max((done["ended_ns"] - done["began_ns"]) / 1e9, 1e-9)
+        slip = (done["slip"]["p99_ns"] or 0) / 1000
+        return cls(done["sent"], done["refused"], seconds, slip)
+
+
+class Generator:
+    """Sends frames of some flows in turn."""
+
+    def __init__(self, lab: Lab, load: LoadSpec, flows: list[Stream]) -> None:
+        self.session: Session = lab.node_session(load.on)
+        self._load, self._flows = load, flows
+
+    def begin(self, per_s: float | None) -> None:
+        """Send at a rate in frames/s, None: as fast as can be."""
+        self.session.start(
+            "generate",
+            flows=[flow.request() for flow in self._flows],
+            probe=AS_A_PROBE,
+            count=WITHOUT_END,
+            interval_ns=0 if per_s is None else round(1e9 / per_s),
+            size=self._load.size - CHECK_SEQUENCE,
+            port=DISCARD,
+            realtime=self._load.realtime,
+        )
+        self.session.event(START_DEADLINE_S)
+
+    def end(self) -> Sent:
+        """Send no more."""
+        self.session.stop()
+        return Sent.of(self.session.finish(STOP_DEADLINE_S).done)
+
+    def burst(self, per_s: float | None, seconds: float) -> Sent:
+        """Send for so long, or until something fails."""
+        self.begin(per_s)
+        select.select([self.session], [], [], seconds)
+        return self.end()

@@ -1,0 +1,50 @@
+"""The links and nodes between two nodes of a lab, over those that forward."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from delaylab.errors import BadInput
+from delaylab.plan.model import Plan
+from delaylab.plan.routes import Stacks
+from delaylab.spec import LabSpec
+
+
+@dataclass(frozen=True)
+class Path:
+    """`nodes`: from one end to the other; between each and the next the link of `links`."""
+
+    nodes: tuple[str, ...]
+    links: tuple[str, ...]
+
+
+def path(plan: Plan, lab: LabSpec, start: str, end: str, over: str | None = None) -> Path:
+    """The way of the fewest links, which arrives by link `over` if that is given.
+
+    It is the one that the lab's routes make packets take. BadInput if there is none.
+    """
+    stacks = Stacks(plan.interfaces, {plan.stack(n) for n, s in lab.nodes.items() if s.forwards})
+    arrivals = [i.link for i in plan.interfaces[end] if over in (None, i.link)]
+    ways = [_way(plan, lab, stacks, start, link) for link in arrivals if start != end]
+    found = min((way for way in ways if way is not None), key=lambda p: len(p.links), default=None)
+    if found is None:
+        by = f" by link {over!r}" if over else ""
+        raise BadInput(
+            f"no way leads from {start!r} to {end!r}{by}: they share no link, and no nodes that "
+            "forward are between them",
+            fix="join them, or say `forwards: true` of a node between them",
+        )
+    return Path((*found.nodes, end), found.links)
+
+
+def _way(plan: Plan, lab: LabSpec, stacks: Stacks, start: str, link: str) -> Path | None:
+    """The way from a node to a link, without its last node."""
+    follows = stacks.toward(link) if lab.routes == "shortest" else {}
+    stack, nodes, links = plan.stack(start), [start], list[str]()
+    while stack not in stacks.on[link]:
+        if stack not in follows:
+            return None
+        stack, by = follows[stack]
+        links.append(by)
+        nodes.append(next(n for n, s in lab.nodes.items() if s.forwards and plan.stack(n) == stack))
+    return Path(tuple(nodes), (*links, link))

@@ -1,0 +1,148 @@
+"""The search for the highest rate of frames that is held, on responders whose capacity is known."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from delaylab.errors import DelaylabError
+from delaylab.loads.held import (
+    CLOSE_ENOUGH,
+    IN_PACE,
+    LONG_S,
+    SHORT_S,
+    TRIES,
+    Offer,
+    judge,
+    search,
+)
+from delaylab.loads.streams import Stream, judged
+from delaylab.raterecord import Burst, Flow
+
+TOLERANCE = 0.0005
+LINKS = ["out-1", "out-2"]
+
+
+def responder(
+    capacity: float, fastest: float, *, noise: float = 0.0, stalls: float = 0.0, seed: int = 1
+) -> Offer:
+    """Forwards so many frames/s and loses the rest; the generator sends at most `fastest`.
+
+    `noise`: how far capacity wanders from try to try; `stalls`: the share of the tries in which
+    the machine was elsewhere, and some frames are lost at any rate.
+    """
+    draw = random.Random(seed)
+
+    def offer(per_s: float | None, seconds: float) -> Burst:
+        sends = fastest if per_s is None else min(per_s, fastest)
+        now = capacity * (1 + noise * draw.uniform(-1, 1))
+        arrives = min(sends, now) * (0.998 if draw.random() < stalls else 1)
+        flows = [
+            Flow(link=link, sent=round(sends * seconds / 2), received=round(arrives * seconds / 2))
+            for link in LINKS
+        ]
+        return judge(per_s, seconds, flows, LINKS, TOLERANCE)
+
+    return offer
+
+
+capacities = st.floats(500, 3e6)
+
+
+@given(capacity=capacities, ratio=st.floats(1.05, 50))
+def test_the_capacity_is_found_and_never_more(capacity: float, ratio: float) -> None:
+    found = search(TOLERANCE, LINKS, responder(capacity, capacity * ratio))
+    # The tolerance lets a rate pass that is higher by as much; a burst counts whole frames.
+    most = capacity * (1 + TOLERANCE) + 2 / SHORT_S
+    assert capacity / CLOSE_ENOUGH * 0.99 <= found.frames_per_s <= most
+    assert found.bound == "loss"
+    assert len(found.tries) < TRIES
+
+
+@given(capacity=st.floats(20_000, 3e6), ratio=st.floats(0.05, 0.9))
+def test_a_generator_that_is_slower_is_the_bound(capacity: float, ratio: float) -> None:
+    fastest = capacity * ratio
+    found = search(TOLERANCE, LINKS, responder(capacity, fastest))
+    assert found.bound == "generator"
+    assert fastest / CLOSE_ENOUGH * 0.99 <= found.frames_per_s <= fastest / IN_PACE + 2 / SHORT_S
+
+
+@given(capacity=st.floats(1e4, 1e6), noise=st.floats(0, 0.2), seed=st.integers(0, 10**6))
+def test_noise_does_not_lead_it_beyond_what_was_ever_held(
+    capacity: float, noise: float, seed: int
+) -> None:
+    found = search(TOLERANCE, LINKS, responder(capacity, capacity * 4, noise=noise, seed=seed))
+    assert found.frames_per_s <= capacity * (1 + noise) * (1 + TOLERANCE) + 4
+    held = [t.asked_per_s for t in found.tries if t.held and t.asked_per_s is not None]
+    assert found.frames_per_s in held
+    assert found.tries[-1].seconds == LONG_S
+
+
+@given(seed=st.integers(0, 10**6))
+def test_stalls_of_the_machine_cost_little(seed: int) -> None:
+    offer = responder(100_000, 400_000, stalls=0.05, seed=seed)
+    found = search(TOLERANCE, LINKS, offer)
+    assert found.frames_per_s >= 60_000
+
+
+def test_a_try_that_failed_by_little_is_repeated_once() -> None:
+    found = search(TOLERANCE, LINKS, responder(100_000, 100_300))
+    asked = [t.asked_per_s for t in found.tries if not t.held]
+    assert all(asked.count(rate) <= 2 for rate in asked)
+    failed = [t for t in found.tries if not t.held and t.asked_per_s is not None]
+    nearly = [t for t in failed if t.lost < 10 * TOLERANCE]
+    assert all(asked.count(t.asked_per_s) == 2 for t in nearly)
+
+
+def test_a_rate_that_only_short_bursts_hold_is_lowered_until_long_ones_do() -> None:
+    short, long = responder(100_000, 400_000), responder(80_000, 400_000)
+
+    def offer(per_s: float | None, seconds: float) -> Burst:
+        return (long if seconds == LONG_S else short)(per_s, seconds)
+
+    found = search(TOLERANCE, LINKS, offer)
+    assert 70_000 <= found.frames_per_s <= 80_000 * (1 + TOLERANCE)
+    assert found.tries[-1].held
+    assert found.tries[-1].seconds == LONG_S
+
+
+def test_flows_over_links_that_limit_them_are_not_judged_unless_all_are() -> None:
+    def stream(link: str, *, limited: bool) -> Stream:
+        return Stream(link, "eth0", "02:00:00:00:00:01", "10.0.0.1", "10.0.1.1", limited)
+
+    free, shaped = stream("out-1", limited=False), stream("out-2", limited=True)
+    assert judged([free, shaped]) == ["out-1"]
+    assert judged([shaped]) == ["out-2"]
+
+
+def test_flows_that_are_not_judged_may_lose() -> None:
+    flows = [Flow(link="out-1", sent=100, received=10), Flow(link="out-2", sent=100, received=100)]
+    assert judge(200, 1.0, flows, ["out-2"], TOLERANCE).held
+    assert not judge(200, 1.0, flows, LINKS, TOLERANCE).held
+
+
+def test_a_rate_that_the_generator_does_not_keep_does_not_count() -> None:
+    flows = [Flow(link="out-1", sent=980, received=980)]
+    tried = judge(1000, 1.0, flows, ["out-1"], TOLERANCE)
+    assert (tried.lost, tried.paced, tried.held) == (0, False, False)
+
+
+@pytest.mark.parametrize(("more", "held"), [(3, True), (500, False)])
+def test_what_an_earlier_burst_left_behind_is_not_held(more: int, held: bool) -> None:
+    flows = [Flow(link="out-1", sent=1000, received=1000 + more)]
+    tried = judge(1000, 1.0, flows, ["out-1"], TOLERANCE)
+    assert (tried.lost, tried.held) == (0, held)
+
+
+@pytest.mark.parametrize("lost", [1.0, 0.1])
+def test_where_everything_loses_no_rate_is_found(lost: float) -> None:
+    def offer(per_s: float | None, seconds: float) -> Burst:
+        sent = round(seconds * (per_s or 1e5))
+        flows = [Flow(link="out-1", sent=sent, received=round(sent * (1 - lost)))]
+        return judge(per_s, seconds, flows, ["out-1"], TOLERANCE)
+
+    with pytest.raises(DelaylabError, match="no rate of frames is held"):
+        search(TOLERANCE, ["out-1"], offer)

@@ -1,0 +1,73 @@
+"""Trials that search for the highest rate of frames first, on real packets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from delaylab.dataset import Load
+from delaylab.spec import Combination, LabSpec, LoadSpec, ProbeSpec
+from delaylab.trial import run
+
+pytestmark = pytest.mark.root
+PACKETS = 50
+BOTTLENECK_BPS = 10_000_000
+ON_THE_WIRE = 84
+"""Bytes that a frame of 64 takes with its preamble and gap."""
+
+
+def forwarding(out: dict[str, Any], **load: Any) -> Load:
+    """The load of a trial over two routers; `out`: conditions of the links behind them."""
+    lab = LabSpec.model_validate(
+        {
+            "lab": "held",
+            "nodes": {
+                "source": {},
+                "sink": {},
+                **{name: {"forwards": True} for name in ("r1", "r2")},
+            },
+            "links": [
+                {"between": ["source", "r1"], "name": "in-1"},
+                {"between": ["source", "r2"], "name": "in-2"},
+                {"between": ["r1", "sink"], "name": "out-1", **out},
+                {"between": ["r2", "sink"], "name": "out-2", **out},
+            ],
+        }
+    )
+    asked = {"frames": "held", "on": "source", "to": "sink", "over": ["out-1", "out-2"], **load}
+    probe = {"from": "source", "to": "sink", "over": "out-1", "count": PACKETS, "interval": "10ms"}
+    combination = Combination(
+        {}, lab, (LoadSpec.model_validate(asked),), ProbeSpec.model_validate(probe)
+    )
+    (found,) = run(combination, probe_id=1).record["loads"]
+    return Load.model_validate(found)
+
+
+def test_the_rate_found_is_the_bottlenecks() -> None:
+    load = forwarding({"rate": "5Mbit", "queue": 100}, at="50%", lost="0.1%", realtime=True)
+    assert load.rate is not None
+    assert load.rate.bound == "loss"
+    most = BOTTLENECK_BPS / 8 / ON_THE_WIRE
+    # Within the last step of the search; the queues hold some more for the length of a burst.
+    assert most * 0.96 < load.rate.frames_per_s < most * 1.06
+    # Half of it is sent then, and arrives: what the probe sends over one router is not counted.
+    assert load.achieved["sent_per_s"] == pytest.approx(load.rate.frames_per_s / 2, rel=0.05)
+    for flow in load.flows:
+        assert flow.sent * 0.999 <= flow.received <= flow.sent + 3
+
+
+def test_more_than_is_held_is_lost_by_both_routers_alike() -> None:
+    load = forwarding({"rate": "5Mbit", "queue": 100}, at="150%", realtime=True)
+    shares = [flow.received / flow.sent for flow in load.flows]
+    assert max(shares) - min(shares) < 0.02
+    assert shares[0] == pytest.approx(1 / 1.5, abs=0.08)
+
+
+def test_without_a_bottleneck_the_bound_is_said() -> None:
+    load = forwarding({}, size=1450, at="20%")
+    assert load.rate is not None
+    assert load.rate.bound in ("loss", "generator")
+    tried = [burst for burst in load.rate.tries if burst.asked_per_s == load.rate.frames_per_s]
+    assert any(burst.held for burst in tried)
+    assert load.rate.judged == ("out-1", "out-2")

@@ -1,0 +1,106 @@
+"""Probes and frames over nodes that forward, on real packets."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+from numpy.typing import NDArray
+
+from delaylab.analysis.segments import column, packets
+from delaylab.dataset import Way
+from delaylab.lab import temporary
+from delaylab.spec import Combination, LabSpec, LoadSpec, ProbeSpec, lab_from, parse
+from delaylab.trial import Recording, measure
+
+pytestmark = pytest.mark.root
+COUNT = 100
+"""Packets of each probe under load."""
+DELAY_NS, TOLERANCE_NS, STAMP_NS = 5_000_000, 100_000, 1_000
+
+
+FAN = """
+lab: fan
+hosts: {one: {}}
+nodes: {a: {}, b: {}, router: {forwards: true, count: 3}}
+links:
+  - {between: [a, router], name: in}
+  - {between: [router, b], name: out}
+"""
+
+
+def chain(hosts: dict[str, str], kinds: dict[str, str] | None = None) -> LabSpec:
+    """a - r1 - r2 - b: 5 ms from r1 to r2."""
+    kind = kinds or {}
+    forwards = {"r1": {"forwards": True}, "r2": {"forwards": True}}
+    nodes = {
+        name: {"kind": kind.get(name, "netns"), "host": hosts[name], **forwards.get(name, {})}
+        for name in ("a", "r1", "r2", "b")
+    }
+    return LabSpec.model_validate(
+        {
+            "lab": "chain",
+            "hosts": {name: {} for name in dict.fromkeys(hosts.values())},
+            "ip": [4, 6],
+            "nodes": nodes,
+            "links": [
+                {"between": ["a", "r1"], "name": "near"},
+                {"between": ["r1", "r2"], "name": "wan", "from": {"r1": {"delay": "5ms"}}},
+                {"join": ["r2", "b"], "name": "far"},
+            ],
+        }
+    )
+
+
+def trial(spec: LabSpec, *loads: LoadSpec, **probe: object) -> Recording:
+    asked = {"from": "a", "to": "b", "count": COUNT, "interval": "2ms", "at_rest": 2, **probe}
+    with temporary(spec, accounting=False) as running:
+        probed = ProbeSpec.model_validate(asked)
+        return measure(running, Combination({}, spec, loads, probed), probe_id=9)
+
+
+def one_way_ns(recording: Recording, leg: str, start: str, end: str) -> NDArray[np.int64]:
+    """Delays of the packets under load from one point to the next."""
+    path = Way.model_validate(recording.record["path"])
+    table = packets(recording.stamps, recording.probes, path).filter(pl.col("phase") == "load")
+    return (table[column(leg, end)] - table[column(leg, start)]).drop_nulls().to_numpy()
+
+
+@pytest.mark.parametrize(
+    ("hosts", "kinds", "probe"),
+    [
+        (dict.fromkeys(("a", "r1", "r2", "b"), "one"), {}, {}),
+        (dict.fromkeys(("a", "r1", "r2", "b"), "one"), {}, {"ip": 6, "protocol": "udp"}),
+        ({"a": "one", "r1": "one", "r2": "two", "b": "two"}, {}, {"protocol": "udp"}),
+        ({"a": "one", "r1": "one", "r2": "two", "b": "two"}, {"r2": "native"}, {}),
+        (dict.fromkeys(("a", "r1", "r2", "b"), "one"), {"r1": "shared"}, {}),
+    ],
+)
+def test_packets_over_routers_are_seen_on_both_sides_of_each(
+    hosts: dict[str, str], kinds: dict[str, str], probe: dict[str, object]
+) -> None:
+    done = trial(chain(hosts, kinds), **probe)
+    path = Way.model_validate(done.record["path"])
+    seen = done.stamps.group_by("leg", "point").len()
+    assert set(done.probes["outcome"]) == {"replied"}
+    for leg, points in (("request", path.request), ("reply", path.reply)):
+        for point in points:
+            (count,) = seen.filter(leg=leg, point=point)["len"]
+            # At rest, before the taps were on, a packet may have no stamp of theirs.
+            assert count >= COUNT, (leg, point)
+    request = one_way_ns(done, "request", "hop1.far", "hop2.near")
+    assert request.min() >= DELAY_NS - STAMP_NS
+    assert DELAY_NS <= np.median(request) < DELAY_NS + TOLERANCE_NS
+    assert np.median(one_way_ns(done, "reply", "hop2.near", "hop1.far")) < TOLERANCE_NS
+
+
+def test_frames_over_each_of_many_routers_are_counted_by_link() -> None:
+    spec = lab_from(parse(FAN, "fan.yaml"))
+    links = ["out-1", "out-2", "out-3"]
+    frames = {"frames": 3000, "size": 64, "on": "a", "to": "b", "over": links}
+    done = trial(spec, LoadSpec.model_validate(frames), over="out-2")
+    (load,) = done.record["loads"]
+    assert [flow["link"] for flow in load["flows"]] == links
+    assert sum(flow["sent"] for flow in load["flows"]) == load["achieved"]["sent"]
+    # Neither the probe's packets over one of them nor many of anyone else's are counted.
+    assert all(abs(flow["received"] - flow["sent"]) <= 3 for flow in load["flows"])

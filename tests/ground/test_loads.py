@@ -1,0 +1,78 @@
+"""What a study may say of loads: rates that are searched for, fields that other levels change."""
+
+from __future__ import annotations
+
+import pytest
+
+from delaylab.errors import BadInput
+from delaylab.spec import Combination, combinations, parse, repeats, study_from
+
+STUDY = """\
+study: frames
+lab: {lab: two, nodes: {a: {}, b: {}}, links: [{between: [a, b]}]}
+factors:
+  load:
+    rest: []
+    held: [{frames: held, on: a, to: b}, {cpu: 2, on: b}]
+  size:
+    small: {}
+    large: {loads.frames.size: 1450}
+probe: {from: a, to: b}
+repeat: 2
+scales: {paper: {repeat: 5}}
+"""
+
+
+def found(text: str, scale: str = "quick") -> dict[tuple[str, ...], Combination]:
+    study = study_from(parse(text, "frames.yaml"))
+    return {tuple(each.levels.values()): each for each in combinations(study, scale)}
+
+
+def test_a_level_changes_the_loads_that_another_names() -> None:
+    trials = found(STUDY)
+    assert [load.size for load in trials["held", "large"].loads if load.frames] == [1450]
+    assert [load.size for load in trials["held", "small"].loads if load.frames] == [64]
+    assert trials["held", "large"].loads[1] == trials["held", "small"].loads[1]
+    assert trials["rest", "large"].loads == ()
+
+
+def test_a_rate_that_is_searched_for_is_held_to_the_papers_tolerance_and_sent_whole() -> None:
+    load = found(STUDY)["held", "small"].loads[0]
+    assert (str(load.lost), str(load.at)) == ("0.05%", "100%")
+
+
+@pytest.mark.parametrize(
+    ("there", "instead", "why"),
+    [
+        ("loads.frames.size: 1450", "loads.frames.size: 10", "frames.yaml:9: size: Input should"),
+        ("loads.frames.size: 1450", "loads.frame.size: 99", "frames.yaml:9: 'loads.frame.size'"),
+        (
+            "loads.frames.size: 1450",
+            "loads.frames.sise: 99",
+            "'loads.frames.sise' leads to nothing",
+        ),
+        ("frames: held", "frames: 100, at: 50%", "only a load of `frames: held`"),
+        ("frames: held", "frames: max, lost: 1%", "only a load of `frames: held`"),
+        ("frames: held", "frames: held, at: 0%", "`at` is more than 0%"),
+        ("frames: held", "frames: held, at: 1100%", "a multiple is at most 1000%"),
+        ("frames: held", "frames: held, lost: 140%", "a share is at most 100%"),
+        ("frames: held", "network: send, realtime: true", "only a load of frames"),
+    ],
+)
+def test_what_cannot_be_is_refused_with_its_line(there: str, instead: str, why: str) -> None:
+    with pytest.raises(BadInput) as caught:
+        found(STUDY.replace(there, instead))
+    assert why in str(caught.value)
+
+
+def test_a_scale_says_how_often_it_repeats() -> None:
+    study = study_from(parse(STUDY, "frames.yaml"))
+    times = [repeats(study.spec, study.document, scale) for scale in ("quick", "paper")]
+    assert times == [2, 5]
+
+
+@pytest.mark.parametrize("wrong", ["0", "often", "true", "1.5"])
+def test_a_scale_repeats_whole_times(wrong: str) -> None:
+    text = STUDY.replace("repeat: 5", f"repeat: {wrong}")
+    with pytest.raises(BadInput, match="is not 1 or more"):
+        found(text, "paper")

@@ -1,0 +1,189 @@
+"""Nodes that forward: links to each of many, routes, and the ways of probes over routers."""
+
+from __future__ import annotations
+
+import ipaddress
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from delaylab.errors import BadInput
+from delaylab.kinds import KINDS
+from delaylab.plan import Path, Plan, Rights, build, path, way
+from delaylab.plan.model import Interface, Route
+from delaylab.plan.routes import Stacks, routes
+from delaylab.spec import (
+    Document,
+    LabSpec,
+    LoadSpec,
+    ProbeSpec,
+    combinations,
+    lab_from,
+    parse,
+    study_from,
+)
+
+FAN = """
+lab: fan
+nodes: {source: {}, sink: {}, router: {forwards: true, count: 3}}
+links:
+  - {between: [source, router], name: in, from: {router: {delay: 1ms}}}
+  - {between: [router, sink], name: out}
+timeline:
+  - {at: 1s, link: in, node: router, set: {delay: 2ms}}
+  - {at: 2s, link: in, node: source, set: {delay: 3ms}}
+"""
+
+
+def planned(text: str) -> tuple[LabSpec, Plan]:
+    lab = lab_from(parse(text, "lab.yaml"))
+    return lab, build(lab, KINDS, Rights(root=True))
+
+
+def test_a_link_to_a_node_that_stands_for_many_is_one_to_each() -> None:
+    lab, _ = planned(FAN)
+    assert [(link.name, link.members) for link in lab.links] == [
+        *((f"in-{n}", ["source", f"router-{n}"]) for n in (1, 2, 3)),
+        *((f"out-{n}", [f"router-{n}", "sink"]) for n in (1, 2, 3)),
+    ]
+    assert [list(link.sent_from) for link in lab.links[:3]] == [[f"router-{n}"] for n in (1, 2, 3)]
+    changes = [(change.link, change.node) for change in lab.timeline]
+    assert changes == [
+        *((f"in-{n}", f"router-{n}") for n in (1, 2, 3)),
+        *((f"in-{n}", "source") for n in (1, 2, 3)),
+    ]
+
+
+def test_each_router_leads_to_its_own_link_and_the_sink_answers_by_the_same() -> None:
+    lab, made = planned(FAN)
+    probe = ProbeSpec.model_validate({"from": "source", "to": "sink", "over": "out-2"})
+    by_two = way(made, lab, probe)
+    assert [(hop.link, hop.start, hop.end) for hop in by_two.hops] == [
+        ("in-2", "source", "router-2"),
+        ("out-2", "router-2", "sink"),
+    ]
+    routers = [point for point in by_two.request if point.startswith("hop")]
+    assert routers == ["hop1.near", "hop1.far"]
+    assert [p for p in by_two.reply if p.startswith("hop")] == routers[::-1]
+    assert {tap.agent for tap in by_two.taps if tap.point == "hop1.far"} == {"node.router-2"}
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (("forwards: true, ", ""), "no way leads from 'source' to 'sink'"),
+        (("lab: fan", "lab: fan\nroutes: none"), "no way leads from 'source' to 'sink'"),
+        (("source: {}", "source: {count: 2}"), "'source' and 'router' both stand for many"),
+        (("name: out}", "name: out}\n  - {between: [source, sink], name: in-2}"), "named 'in-2'"),
+        (("{forwards", "{kind: shared, forwards"), "cannot forward: its stack is this machine's"),
+    ],
+)
+def test_what_leads_nowhere_is_told(change: tuple[str, str], says: str) -> None:
+    def lead(text: str) -> Path:
+        lab, made = planned(text)
+        return path(made, lab, "source", "sink")
+
+    with pytest.raises(BadInput, match=says):
+        lead(FAN.replace(*change))
+
+
+def study_over(link: str, load: str) -> Document:
+    frames = {"frames": 1, "on": "source", "to": "sink", "over": load}
+    data = {
+        "study": "s",
+        "lab": parse(FAN, "lab.yaml").data,
+        "factors": {"load": {"all": [frames]}},
+        "probe": {"from": "source", "to": "sink", "over": link},
+    }
+    return parse(yaml.safe_dump(data), "study.yaml")
+
+
+def test_loads_and_probes_name_links_that_are_there() -> None:
+    (made,) = combinations(study_from(study_over("out-1", "out")), "quick")
+    assert made.loads[0].over == ["out-1", "out-2", "out-3"]
+    for names in (("out-4", "out"), ("out-1", "nowhere")):
+        with pytest.raises(BadInput, match="no link"):
+            list(combinations(study_from(study_over(*names)), "quick"))
+
+
+def test_only_frames_go_over_a_link() -> None:
+    with pytest.raises(ValueError, match="only a load of frames"):
+        LoadSpec.model_validate({"network": "send", "on": "a", "to": "b", "over": "lan"})
+
+
+NETWORKS = st.lists(
+    st.sets(st.integers(0, 7), min_size=2, max_size=4).map(sorted), min_size=1, max_size=10
+)
+
+
+def interfaces(links: list[list[int]]) -> dict[str, list[Interface]]:
+    found: dict[str, list[Interface]] = {f"n{node}": [] for node in range(8)}
+    for number, members in enumerate(links):
+        for node in members:
+            text = (f"198.18.{number}.{node + 1}/24", f"fd00:{number}::{node + 1}/64")
+            found[f"n{node}"].append(Interface(f"eth{number}", f"l{number}", text, f"node.n{node}"))
+    return found
+
+
+@settings(max_examples=200, deadline=None)
+@given(NETWORKS, st.sets(st.integers(0, 7)))
+def test_by_the_routes_every_packet_arrives_by_the_fewest_links(
+    links: list[list[int]], forwarding: set[int]
+) -> None:
+    """From every stack to every link: as long as breadth-first search says, or no route at all."""
+    forwards = {f"node.n{node}" for node in forwarding}
+    stacks = Stacks(interfaces(links), forwards)
+    table: dict[str, list[Route]] = {}
+    for route in routes(stacks, machine=None):
+        table.setdefault(route.agent, []).append(route)
+    owner = {
+        str(ipaddress.ip_interface(text).ip): stack
+        for on in stacks.on.values()
+        for stack, texts in on.items()
+        for text in texts
+    }
+    for number, members in enumerate(links):
+        fewest = distances(links, forwarding, members)
+        for version, target in ((4, f"198.18.{number}.200"), (6, f"fd00:{number}::200")):
+            for node in range(8):
+                steps = follow(table, owner, stacks, f"node.n{node}", target, version)
+                if node in fewest:
+                    assert steps == fewest[node]
+
+
+def distances(links: list[list[int]], forwarding: set[int], goal: list[int]) -> dict[int, int]:
+    """Links between each node and a link, over nodes that forward; by relaxation."""
+    found = dict.fromkeys(goal, 0)
+    for _ in range(len(links) * 8):
+        for members in links:
+            near = [found[n] for n in members if n in found and n in forwarding]
+            for node in members:
+                if near and min(near) + 1 < found.get(node, 99):
+                    found[node] = min(near) + 1
+    return found
+
+
+def follow(
+    table: dict[str, list[Route]],
+    owner: dict[str, str],
+    stacks: Stacks,
+    stack: str,
+    target: str,
+    version: int,
+) -> int | None:
+    """How many gateways a packet to an address passes; None if it is stuck."""
+    goal = ipaddress.ip_address(target)
+    for steps in range(12):
+        texts = (text for link in stacks.links[stack] for text in stacks.on[link][stack])
+        own = (ipaddress.ip_interface(text) for text in texts)
+        if any(goal in interface.network for interface in own):
+            return steps
+        fitting = [r for r in table.get(stack, []) if goal in ipaddress.ip_network(r.to)]
+        if not fitting:
+            return None
+        best = max(fitting, key=lambda route: ipaddress.ip_network(route.to).prefixlen)
+        assert ipaddress.ip_address(best.via).version == version
+        stack = owner[best.via]
+    return None
