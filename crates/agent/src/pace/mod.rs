@@ -1,7 +1,7 @@
 //! When a thread that must be on time sleeps and when it spins, and how much real time it takes.
 //!
 //! A sleep ends some microseconds late; the last of them before something is due are therefore spent
-//! awake. But the kernel stops a thread in real time for tens of milliseconds once it has been awake
+//! awake, and with CPUs of the thread's own all that lies between frames in a stream. But the kernel stops a thread in real time for tens of milliseconds once it has been awake
 //! for 95 % of a second (sched(7), `sched_rt_runtime_us`). Short of that this one rests: as an
 //! ordinary thread, which costs nothing on a CPU that nobody else wants; where somebody does, by
 //! sleeping in gaps, if there are any, else for a moment.
@@ -26,6 +26,8 @@ const SHORTEST_SPIN_NS: i64 = 8_000;
 const LONGEST_SPIN_NS: i64 = 100_000;
 /// A sleep shorter than this is not worth its system call.
 const SHORTEST_GAP_NS: i64 = 1_000;
+/// On CPUs of its own a thread stays awake if something is due so soon: a sleep may end late.
+const AWAKE_NS: i64 = 5_000_000;
 /// How fast the usual oversleeping is learnt: so much less after each sleep that was not as bad, 19 times
 /// as much more after one that was worse, which settles where one of 20 is.
 const STEP_NS: i64 = 50;
@@ -103,6 +105,9 @@ impl Pace {
             self.rests.settle(self.seen_ns);
             return Ok(ready[1]);
         };
+        if next_ns - now_ns < AWAKE_NS && self.rests.may_be_put_off(now_ns) {
+            return Ok(false);
+        }
         let wake_ns = next_ns - self.spin_ns;
         if wake_ns <= now_ns {
             let gap_ns = next_ns - self.usual_ns - now_ns;

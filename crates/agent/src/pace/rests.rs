@@ -30,6 +30,7 @@ pub struct Rests {
     eased: bool,
     wary_ns: i64,
     wary_until_ns: i64,
+    own_cpus: bool,
     /// Tells how many threads would run now; not asked where a thread has CPUs of its own.
     load: Option<File>,
     crowded: bool,
@@ -39,6 +40,7 @@ pub struct Rests {
 impl Rests {
     /// For the calling thread; without real time it needs none.
     pub fn new(realtime: bool) -> Self {
+        let own_cpus = realtime && sched::has_own_cpus();
         Self {
             awake_per_100: realtime.then(awake_per_100).flatten(),
             debt_ns: 0,
@@ -47,7 +49,8 @@ impl Rests {
             eased: false,
             wary_ns: *WARY_NS.start(),
             wary_until_ns: 0,
-            load: (!sched::has_own_cpus()).then(|| File::open("/proc/loadavg").ok()).flatten(),
+            own_cpus,
+            load: (!own_cpus).then(|| File::open("/proc/loadavg").ok()).flatten(),
             crowded: false,
             crowded_at_ns: i64::MIN / 2,
         }
@@ -76,6 +79,11 @@ impl Rests {
             self.settle(now_ns);
         }
         self.debt_ns >= DEBT_NS
+    }
+
+    /// Whether a thread with CPUs of its own can stay awake: it will rest as an ordinary one.
+    pub fn may_be_put_off(&mut self, now_ns: i64) -> bool {
+        self.own_cpus && self.may_ease(now_ns)
     }
 
     /// Whether it is time to use gaps. A sleep in one may end late, so this is for a thread only that
