@@ -12,6 +12,7 @@ import pytest
 
 from delaylab.analysis import vem2006_latency, vem2006_routers
 from delaylab.analysis.claims import Finding, judge
+from delaylab.analysis.effects import estimate_of_few
 from delaylab.analysis.forwarding import jain, lost_shares
 from delaylab.analysis.group import Group
 from delaylab.analysis.statistics import summarise
@@ -166,6 +167,12 @@ def test_a_throughput_found_twice_has_no_interval_and_no_verdict() -> None:
 def test_jains_index_is_one_for_equals_and_a_share_for_one_that_has_all() -> None:
     assert jain([5, 5, 5, 5]) == pytest.approx(1)
     assert jain([20, 0, 0, 0]) == pytest.approx(1 / 4)
+
+
+def test_the_interval_of_three_searches_is_nearly_their_range() -> None:
+    found = estimate_of_few([np.array([90.0, 100.0, 130.0])], lambda s: np.median(s[0], axis=-1))
+    assert found.value == 100
+    assert found.interval == (90, 130)
 
 
 def test_a_flow_never_loses_less_than_nothing() -> None:

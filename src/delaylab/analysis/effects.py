@@ -37,6 +37,20 @@ def estimate(series: list[Floats], of: Callable[[list[Floats]], Floats], seed: i
     return estimates(series, lambda drawn: [of(drawn)], seed)[0]
 
 
+def estimate_of_few(
+    series: list[Floats], of: Callable[[list[Floats]], Floats], seed: int = 1
+) -> Effect:
+    """Return a statistic of series of independent values, of which there may be few.
+
+    As `estimate`, but values are redrawn one by one: searches and blocks of trials share no queue.
+    """
+    random = np.random.default_rng(seed)
+    redrawn = of([random.choice(values, (REDRAWS, len(values))) for values in series])
+    tail = (1 - LEVEL) / 2
+    low, high = np.quantile(redrawn, (tail, 1 - tail))
+    return Effect(float(of([values[None, :] for values in series])[0]), (float(low), float(high)))
+
+
 def estimates(
     series: list[Floats], of: Callable[[list[Floats]], Sequence[Floats]], seed: int = 1
 ) -> list[Effect]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from delaylab.analysis.claims import NotTestable
-from delaylab.analysis.effects import Effect, estimate
+from delaylab.analysis.effects import Effect, estimate_of_few
 from delaylab.analysis.group import Group
 from delaylab.analysis.statistics import Floats
 from delaylab.dataset import Load, TrialRecord
@@ -95,7 +95,7 @@ def known(found: dict[Setting, list[HeldRate]]) -> dict[Setting, Floats]:
 
 def ratio(rates: Floats, to: Floats) -> Effect:
     """Return the ratio of two settings' median throughputs, with its bootstrap interval."""
-    return estimate([rates, to], lambda s: median(s[0]) / median(s[1]))
+    return estimate_of_few([rates, to], lambda s: median(s[0]) / median(s[1]))
 
 
 def jain(received: Sequence[float]) -> float:
@@ -119,7 +119,7 @@ def bursts(found: Iterable[HeldRate], *, overloaded: bool) -> list[Burst]:
 def fairness(tries: Sequence[Burst]) -> Effect:
     """Return the mean of Jain's index over bursts with its bootstrap interval."""
     indices = np.array([jain([flow.received for flow in burst.flows]) for burst in tries])
-    return estimate([indices], lambda s: np.asarray(s[0].mean(axis=-1)))
+    return estimate_of_few([indices], lambda s: np.asarray(s[0].mean(axis=-1)))
 
 
 def first_and_most(found: Iterable[Setting]) -> list[tuple[Setting, Setting]]:

@@ -6,7 +6,7 @@ import numpy as np
 
 from delaylab.analysis.campaign import in_words
 from delaylab.analysis.claims import Claim, NotTestable, Result
-from delaylab.analysis.effects import Effect, estimate
+from delaylab.analysis.effects import Effect, estimate_of_few
 from delaylab.analysis.forwarding import SEARCHES, least
 from delaylab.analysis.group import Group
 from delaylab.analysis.isolation import (
@@ -29,7 +29,7 @@ def shaped_as_asked(groups: list[Group]) -> Result:
     if len(found) < SEARCHES:
         raise NotTestable("needs trials in which half of the flows are shaped")
     off = np.array([each.ratio - 1 for each in found])
-    effect = estimate([np.abs(off)], lambda s: np.asarray(s[0].max(axis=-1)))
+    effect = estimate_of_few([np.abs(off)], lambda s: np.asarray(s[0].max(axis=-1)))
     worst = found[int(np.abs(off).argmax())]
     lates = [each.late_us for each in found if each.late_us is not None]
     late = max(lates, default=0.0)

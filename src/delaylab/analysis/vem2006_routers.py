@@ -9,7 +9,7 @@ import numpy as np
 
 from delaylab.analysis.campaign import pick
 from delaylab.analysis.claims import Claim, Result
-from delaylab.analysis.effects import Effect, estimate
+from delaylab.analysis.effects import Effect, estimate_of_few
 from delaylab.analysis.forwarding import (
     CARRIED,
     DELAYED,
@@ -45,7 +45,7 @@ def falls(groups: list[Group]) -> Result:
     """Test whether the first router costs more throughput than each further one."""
     rates = known(searches(pick(groups, engine=PLAIN)))
     found = {
-        f"{most.kind}, {one.size} bytes": estimate(
+        f"{most.kind}, {one.size} bytes": estimate_of_few(
             [rates[none], rates[one], rates[most]], _excess(most.routers - 1)
         )
         for one, most in first_and_most(rates)
@@ -77,7 +77,7 @@ def small_cost_more(groups: list[Group]) -> Result:
             for n in (0, 1)
         ]
         if all(each in rates for each in needed):
-            found[kind] = estimate([rates[each] for each in needed], _takes_more_of_small)
+            found[kind] = estimate_of_few([rates[each] for each in needed], _takes_more_of_small)
     _, effect = least(found, f"throughput of no and one router, 64 and 1450 bytes, {OFTEN}")
     why = f"the first router takes more of 64 than of 1450 bytes by: {listed(found, _percent)}"
     return Result(effect.interval[0] > 0, why, effect, "share")
