@@ -112,7 +112,10 @@ mod tests {
             waiting_bytes: 300,
         };
         assert_eq!(queue(&message), Some(expected));
-        assert_eq!(queue(&message[..30]), None);
+        // Cut behind the kind, as of one without statistics; cut within it.
+        let uncounted = queue(&message[..30]).unwrap();
+        assert_eq!((uncounted.kind.as_str(), uncounted.packets), ("netem", 0));
+        assert_eq!(queue(&message[..29]), None);
     }
 
     #[test]
