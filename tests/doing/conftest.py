@@ -18,6 +18,7 @@ from delaylab import hosts
 SOURCE = Path(__file__).parent.parent.parent / "src"
 DELAYLAB = Path(sys.executable).parent / "delaylab"
 Run = Callable[..., subprocess.CompletedProcess[str]]
+Up = Callable[[str], str]
 
 TWO_HOSTS = """\
 lab: testbed
@@ -144,3 +145,15 @@ def our_processes(mark: str) -> list[str]:
             except OSError:
                 continue
     return found
+
+
+@pytest.fixture
+def up(delaylab: Run, tmp_path: Path) -> Up:
+    """Bring a lab up from text; its name."""
+
+    def bring(text: str) -> str:
+        path = tmp_path / "lab.yaml"
+        path.write_text(text)
+        return str(as_json(delaylab("up", str(path), "--json"))["lab"])
+
+    return bring

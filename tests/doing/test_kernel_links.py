@@ -6,13 +6,12 @@ What needs netem is in `test_netem.py`, in a guest whose kernel has it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from delaylab.hosts import kernel_parts
-from tests.doing.conftest import Run, as_json
+from tests.doing.conftest import Run, Up, as_json
 
 pytestmark = pytest.mark.root
 BAD_INPUT, FAILED = 2, 1
@@ -24,19 +23,6 @@ nodes: {a: {host: left}, b: {host: left}, c: {host: right}}
 links:
   - {join: [a, b, c], name: wan, rate: 8Mbit, from: {b: {loss: 50%}}}
 """
-Up = Callable[[str], str]
-
-
-@pytest.fixture
-def up(delaylab: Run, tmp_path: Path) -> Up:
-    """Bring a lab up from text; its name."""
-
-    def bring(text: str) -> str:
-        path = tmp_path / "lab.yaml"
-        path.write_text(text)
-        return str(as_json(delaylab("up", str(path), "--json"))["lab"])
-
-    return bring
 
 
 def received(delaylab: Run, node: str, address: str, count: int) -> int:

@@ -19,7 +19,7 @@ from delaylab.errors import DelaylabError
 from delaylab.spec import asked as asked_of
 from delaylab.spec import lab_from, parse
 from delaylab.spec.profiles import profiles
-from tests.doing.conftest import Run, as_json
+from tests.doing.conftest import Run, Up, as_json
 
 pytestmark = pytest.mark.root
 BAD_INPUT, FAILED = 2, 1
@@ -41,19 +41,6 @@ nodes:
 links:
   - {join: [a, own, b, far], name: wan, delay: 5ms, from: {b: {delay: 1ms}, far: {delay: 1ms}}}
 """
-Up = Callable[[str], str]
-
-
-@pytest.fixture
-def up(delaylab: Run, tmp_path: Path) -> Up:
-    """Bring a lab up from text; its name."""
-
-    def bring(text: str) -> str:
-        path = tmp_path / "lab.yaml"
-        path.write_text(text)
-        return str(as_json(delaylab("up", str(path), "--json"))["lab"])
-
-    return bring
 
 
 def rtt_ms(delaylab: Run, node: str, address: str) -> float:

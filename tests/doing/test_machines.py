@@ -39,7 +39,7 @@ def refused(delaylab: Run, folder: Path, run_directory: Path, node: str, code: i
 
 
 def test_a_guest_that_panics(delaylab: Run, tmp_path: Path, run_directory: Path) -> None:
-    node = "kind: qemu, accel: tcg, memory: 80MiB"
+    node = "kind: qemu, accel: tcg, memory: 96MiB"
     said = refused(delaylab, tmp_path, run_directory, node, FAILED)
     assert "start the guest of node.one" in said
     assert "the end of its console" in said

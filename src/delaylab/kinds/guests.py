@@ -11,6 +11,9 @@ from delaylab.plan.model import Agent, Guest, node_agent
 from delaylab.spec import NodeSpec
 
 MEBIBYTE = 1 << 20
+ROOT = "rootfstype=ramfs"
+"""Of a kernel's command line: the archive unpacked may take more than half of the memory, which is
+as much as a tmpfs would have."""
 # Where the kernel hands out real-time by group, a container in a group of its own has none of it,
 # and its probes would be late. In mounts of their own, LXC and Docker do not see that hierarchy.
 _HIDE = 'cpu=/sys/fs/cgroup/cpu; [ ! -e $cpu/cpu.rt_runtime_us ] || umount $cpu; exec "$@"'

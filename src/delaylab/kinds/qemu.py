@@ -54,7 +54,7 @@ class Qemu(guests.Machine):
         words += ["-initrd", guests.initrd(spec, image)]
         words += [
             "-append",
-            f"console=ttyS0 {EARLY} quiet panic=-1 {CLOCK} -- "
+            f"console=ttyS0 {EARLY} quiet panic=-1 {guests.ROOT} {CLOCK} -- "
             + _init(nic, microvm, disk=spec.image is not None),
         ]
         words += ["-qmp", "unix:{folder}/qmp.sock,server=on,wait=off"]

@@ -30,7 +30,15 @@ class Uml(guests.Machine):
             "uml_dir={folder}",
             f"mem={guests.mebibytes(spec, self.memory_mib)}M",
         ]
-        words += ["con=null", "con0=null,fd:1", "ssl=null", "ssl0=fd:{stream}", "quiet", "panic=-1"]
+        words += [
+            "con=null",
+            "con0=null,fd:1",
+            "ssl=null",
+            "ssl0=fd:{stream}",
+            "quiet",
+            "panic=-1",
+            guests.ROOT,
+        ]
         words += [f"initrd={guests.initrd(spec, 'uml')}"]
         for number, card in enumerate(node.cards):
             words.append(f"vec{number}:transport=tap,ifname={card.host.name},mac={card.card.mac}")

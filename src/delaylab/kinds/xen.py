@@ -67,7 +67,8 @@ def _machine(host: str, nodes: list[Node]) -> Agent:
     memory = dom0_mib + HYPERVISOR_MIB + domains
     taps = nodes[0].cards
     # In QEMU's list of boot modules a comma ends one; doubled, it is part of it.
-    dom0 = f"console=hvc0 quiet panic=-1 -- {guests.init(f'virtio:{PORT}', [*MODULES])}"
+    init = guests.init(f"virtio:{PORT}", [*MODULES])
+    dom0 = f"console=hvc0 quiet panic=-1 {guests.ROOT} -- {init}"
     dom0 += " --before /lib/delaylab/dom0"
     words = [PROGRAM, "-machine", "pc", "-accel", "tcg,thread=multi", "-cpu", "qemu64,+npt"]
     words += ["-smp", "2", "-m", str(memory), "-nodefaults", "-no-user-config", "-display", "none"]

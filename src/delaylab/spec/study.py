@@ -25,6 +25,9 @@ def _listed(given: object) -> object:
     return [given] if isinstance(given, str) else given
 
 
+_LISTED = BeforeValidator(_listed, json_schema_input_type=Name | list[Name])
+
+
 class LoadSpec(Spec):
     """Competing work on one node: workers of a stressor, bulk TCP, or frames at a rate."""
 
@@ -55,7 +58,7 @@ class LoadSpec(Spec):
     )
     on: Name
     to: Name | None = Field(None, description="the other end of a load on the network")
-    over: Annotated[list[Name], BeforeValidator(_listed)] | None = Field(
+    over: Annotated[list[Name], _LISTED] | None = Field(
         None, description="the link by which frames reach `to`; of several, each in turn"
     )
 
