@@ -29,7 +29,6 @@ MODULES = (
     "cls_u32",
     "sch_ingress",
     "sch_tbf",
-    "sch_htb",
     "sch_codel",
     "sch_netem",
 )

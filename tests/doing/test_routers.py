@@ -94,6 +94,13 @@ def test_packets_over_routers_are_seen_on_both_sides_of_each(
     assert np.median(one_way_ns(done, "reply", "hop2.near", "hop1.far")) < TOLERANCE_NS
 
 
+def test_bulk_tcp_goes_over_routers() -> None:
+    load = LoadSpec.model_validate({"network": "send", "on": "a", "to": "b"})
+    done = trial(chain(dict.fromkeys(("a", "r1", "r2", "b"), "one")), load)
+    (ran,) = done.record["loads"]
+    assert ran["achieved"]["sent_bps"] > 1e6
+
+
 def test_frames_over_each_of_many_routers_are_counted_by_link() -> None:
     spec = lab_from(parse(FAN, "fan.yaml"))
     links = ["out-1", "out-2", "out-3"]

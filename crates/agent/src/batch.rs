@@ -3,8 +3,8 @@
 use delaylab_os::netlink::Route;
 use delaylab_proto::Failure;
 use netlink_packet_core::{
-    NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage,
-    NetlinkPayload,
+    NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE, NLM_F_REQUEST, NetlinkHeader,
+    NetlinkMessage, NetlinkPayload,
 };
 use netlink_packet_route::RouteNetlinkMessage;
 
@@ -18,6 +18,8 @@ pub enum Verb {
     Create,
     /// Change what is there.
     Change,
+    /// Make it, or change what is there.
+    Replace,
 }
 
 /// Requests for one socket, in order. Nothing is sent before [`Batch::flush`], [`Batch::finish`] or a full buffer.
@@ -34,6 +36,18 @@ impl<'a> Batch<'a> {
         Self { socket, bytes: Vec::with_capacity(FULL + 4096), last: 0, what: Vec::new() }
     }
 
+    /// One request alone.
+    pub fn one(
+        socket: &'a Route,
+        what: String,
+        verb: Verb,
+        message: RouteNetlinkMessage,
+    ) -> Result<(), Failure> {
+        let mut batch = Self::new(socket);
+        batch.push(what, verb, message)?;
+        batch.finish()
+    }
+
     /// Adds a request; `what` names the operation and its object, as an error shows it.
     pub fn push(
         &mut self,
@@ -42,10 +56,12 @@ impl<'a> Batch<'a> {
         message: RouteNetlinkMessage,
     ) -> Result<(), Failure> {
         let mut header = NetlinkHeader::default();
-        header.flags = NLM_F_REQUEST;
-        if verb == Verb::Create {
-            header.flags |= NLM_F_CREATE | NLM_F_EXCL;
-        }
+        header.flags = NLM_F_REQUEST
+            | match verb {
+                Verb::Create => NLM_F_CREATE | NLM_F_EXCL,
+                Verb::Change => 0,
+                Verb::Replace => NLM_F_CREATE | NLM_F_REPLACE,
+            };
         header.sequence_number = self.what.len() as u32;
         let mut message = NetlinkMessage::new(header, NetlinkPayload::from(message));
         message.finalize();

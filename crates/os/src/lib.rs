@@ -13,7 +13,6 @@ pub mod memory;
 pub mod mount;
 pub mod namespace;
 pub mod netlink;
-mod netlink_dump;
 mod option;
 pub mod pipe;
 pub mod poll;

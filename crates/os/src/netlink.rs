@@ -69,19 +69,25 @@ impl Route {
         Ok(Self(fd))
     }
 
-    /// Sends a serialised question for all objects of a kind (`NLM_F_DUMP`) and returns the messages that
-    /// answer it, one after the other as the kernel wrote them.
-    pub fn dump(&self, question: &[u8]) -> io::Result<Vec<Vec<u8>>> {
-        send(self.0.as_raw_fd(), question, MsgFlags::empty())?;
+    /// Asks for all objects of a kind (`NLM_F_DUMP`): `question` is the type of the message and `body`
+    /// what stands behind its header. What stands behind the header of each answer.
+    pub fn dump(&self, question: u16, body: &[u8]) -> io::Result<Vec<Vec<u8>>> {
+        let mut request = ((HEADER + body.len()) as u32).to_ne_bytes().to_vec();
+        request.extend(question.to_ne_bytes());
+        request.extend(((libc::NLM_F_REQUEST | libc::NLM_F_DUMP) as u16).to_ne_bytes());
+        request.extend([0; 8]);
+        request.extend(body);
+        send(self.0.as_raw_fd(), &request, MsgFlags::empty())?;
         let mut buffer = vec![0; 64 << 10];
         let mut found = Vec::new();
         loop {
             let length = recv(self.0.as_raw_fd(), &mut buffer, MsgFlags::empty())?;
             for message in messages(&buffer[..length]) {
-                if matches!(u16_at(message, 4), ERROR | DONE) {
-                    return Ok(found);
+                match u16_at(message, 4) {
+                    DONE => return Ok(found),
+                    ERROR => return Err(refused(message)),
+                    _ => found.push(message[HEADER..].to_vec()),
                 }
-                found.push(message.to_vec());
             }
         }
     }
@@ -131,6 +137,12 @@ fn answers(bytes: &[u8]) -> Vec<Refusal> {
         Refusal { sequence: u32_at(message, 8), errno, message: text }
     };
     errors.map(refusal).collect()
+}
+
+/// The error of an NLMSG_ERROR message.
+fn refused(message: &[u8]) -> io::Error {
+    let errno = message.get(HEADER..HEADER + 4).map(|bytes| u32_at(bytes, 0) as i32);
+    io::Error::from_raw_os_error(errno.map_or(libc::EPROTO, i32::saturating_neg))
 }
 
 /// The text of an extended acknowledgement, behind the (capped) copy of the request.

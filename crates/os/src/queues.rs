@@ -1,8 +1,8 @@
-//! Queueing disciplines of the current network namespace, and what they have counted (rtnetlink(7)).
+//! Queueing disciplines of a network namespace, and what they have counted (rtnetlink(7)).
 
 use std::io;
 
-use crate::netlink_dump::dump;
+use crate::netlink::Route;
 use crate::query::attribute;
 
 /// `struct tcmsg`: family and padding, interface, handle, parent, info.
@@ -35,19 +35,19 @@ pub struct Queue {
     pub waiting_bytes: u32,
 }
 
-/// All of them.
-pub fn read() -> io::Result<Vec<Queue>> {
-    let answers = dump(libc::RTM_GETQDISC, &[0; TCMSG])?;
+/// All of the namespace where the socket was opened.
+pub fn read(socket: &Route) -> io::Result<Vec<Queue>> {
+    let answers = socket.dump(libc::RTM_GETQDISC, &[0; TCMSG])?;
     Ok(answers.iter().filter_map(|answer| queue(answer)).collect())
 }
 
 /// Whether something at the ingress of an interface looks at frames (a filter at `clsact`).
-pub fn has_ingress_filter(interface: u32) -> io::Result<bool> {
+pub fn has_ingress_filter(socket: &Route, interface: u32) -> io::Result<bool> {
     const CLSACT_INGRESS: u32 = 0xffff_fff2;
     let mut message = [0; TCMSG];
     message[4..8].copy_from_slice(&interface.to_ne_bytes());
     message[12..16].copy_from_slice(&CLSACT_INGRESS.to_ne_bytes());
-    Ok(!dump(libc::RTM_GETTFILTER, &message)?.is_empty())
+    Ok(!socket.dump(libc::RTM_GETTFILTER, &message)?.is_empty())
 }
 
 fn queue(message: &[u8]) -> Option<Queue> {
@@ -121,7 +121,8 @@ mod tests {
     #[test]
     fn the_machine_s_own_can_be_asked_for() {
         let loopback = nix::net::if_::if_nametoindex("lo").unwrap();
-        assert!(read().unwrap().iter().all(|queue| !queue.kind.is_empty()));
-        assert!(!has_ingress_filter(loopback).unwrap());
+        let socket = Route::open().unwrap();
+        assert!(read(&socket).unwrap().iter().all(|queue| !queue.kind.is_empty()));
+        assert!(!has_ingress_filter(&socket, loopback).unwrap());
     }
 }

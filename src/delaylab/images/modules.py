@@ -25,7 +25,6 @@ WANTED = (
     "af_packet",
     "sch_netem",
     "sch_tbf",
-    "sch_htb",
     "sch_codel",
     # What a lab in the guest takes whose links the kernel carries.
     "sch_ingress",

@@ -6,23 +6,12 @@ import ipaddress
 import time
 from dataclasses import dataclass
 
-from delaylab.errors import DelaylabError
 from delaylab.lab import Lab
 from delaylab.loads.programs import STOP_DEADLINE_S
-from delaylab.spec import LoadSpec
 
 POLL_S = 0.05
 QUIET_BYTES = 20_000
 """Less than this on an interface within one poll is quiet: no bulk flow does so little."""
-
-
-def shared_link(lab: Lab, load: LoadSpec) -> str:
-    """The link that joins the two ends of a load; DelaylabError if there is none."""
-    far = {interface.link for interface in lab.plan.interfaces[str(load.to)]}
-    for interface in lab.plan.interfaces[load.on]:
-        if interface.link in far:
-            return interface.link
-    raise DelaylabError(f"the load joins {load.on!r} and {load.to!r}, which share no link")
 
 
 def address_of(lab: Lab, node: str, link: str) -> str:

@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from delaylab.lab import Lab
-from delaylab.loads.meter import Meter, address_of, rates, shared_link
+from delaylab.loads.meter import Meter, address_of, rates
 from delaylab.loads.programs import end, start
 from delaylab.loads.state import Achieved, Running
+from delaylab.plan import path
 from delaylab.spec import LoadSpec
 
 _LISTENING = re.compile(rb"Server listening")
@@ -22,8 +23,11 @@ _ONE_FLOW = (re.compile(rb"\[ *\d+\].*sec"),)
 def network(lab: Lab, load: LoadSpec, state: Running) -> Iterator[None]:
     """Bulk TCP between two nodes for the length of a block."""
     assert load.to is not None
-    link = shared_link(lab, load)
-    address = {node: address_of(lab, node, link) for node in (load.on, load.to)}
+    links = path(lab.plan, lab.spec, load.on, load.to).links
+    address = {
+        load.on: address_of(lab, load.on, links[0]),
+        load.to: address_of(lab, load.to, links[-1]),
+    }
     port = str(20_000 + zlib.crc32(f"{lab.name}/{load.on}".encode()) % 20_000)
     server, client = lab.node_session(load.to), lab.node_session(load.on)
     listen = ["iperf3", "--server", "--bind", address[load.to], "--port", port, "--forceflush"]
@@ -33,7 +37,7 @@ def network(lab: Lab, load: LoadSpec, state: Running) -> Iterator[None]:
     argv += ["--time", "86400", "--interval", "0.5", "--forceflush", *direction]
     start(client, argv, _FLOWS if load.network == "both-ways" else _ONE_FLOW)
     state.sessions += [client, server]
-    meter = Meter(lab, load.on, link)
+    meter = Meter(lab, load.on, links[0])
     before = meter.read()
     yield
     after = meter.read()

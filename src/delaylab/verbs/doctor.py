@@ -40,7 +40,6 @@ TOOLS = {
 PARTS = {
     "netem": "links by the kernel: delay, jitter, duplicate, corrupt, reorder, loss",
     "tbf": "links by the kernel: rates",
-    "htb": "another queue for rates; no engine needs it",
     "codel": "links by the kernel: queues with codel",
     "ifb": "links by the kernel: where frames wait before their bridge",
     "clsact": "links by the kernel: where frames are caught",

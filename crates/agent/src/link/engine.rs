@@ -6,13 +6,12 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::mpsc;
 use std::thread;
-use std::time::Duration;
 
 use delaylab_link::Conditions;
-use delaylab_os::poll::{self, Want};
+
 use delaylab_os::sched::Locked;
 use delaylab_os::{clock, pipe, process};
-use delaylab_proto::{Failure, Reply, read_frame};
+use delaylab_proto::{Failure, Reply};
 use serde_json::{Value, json};
 
 use super::asked::{Asked, Changed, Direction};
@@ -21,7 +20,7 @@ use super::gates::Gates;
 use super::orders::{Answer, Order};
 use super::plan::Change;
 use super::port_drops::PortDrops;
-use super::request::Request;
+use super::serve::{Carries, serve};
 use super::supervisor::Work;
 use super::timeline::Timeline;
 use crate::pace::Pace;
@@ -43,7 +42,8 @@ pub fn live(work: Work, asked: Asked, again: bool, control: OwnedFd) -> Result<(
     };
     thread::scope(|scope| {
         scope.spawn(move || {
-            let served = engine.serve(&mut requests);
+            let timeline = Timeline::new(&links.timeline, clock::monotonic_ns());
+            let served = serve(&mut engine, timeline, &mut requests);
             let lowered = super::set_ports(links, false);
             std::process::exit(i32::from(served.and(lowered).is_err()));
         });
@@ -69,7 +69,6 @@ fn bind(cpus: Option<&[usize]>) -> Result<(), Failure> {
 struct Engine<'a> {
     asked: Asked,
     gates: Gates<'a>,
-    timeline: Timeline<'a>,
     orders: mpsc::Sender<Order>,
     answers: mpsc::Receiver<Answer>,
     wake: OwnedFd,
@@ -109,22 +108,11 @@ fn start<'a>(work: Work<'a>, asked: Asked, again: bool) -> Result<Started<'a>, F
     if let Some(why) = forwarder.why_undivided() {
         notes.push(format!("a flood on one link may keep out frames of the others: {why}"));
     }
-    let timeline = Timeline::new(&links.timeline, clock::monotonic_ns());
     let (realtime, since_ns) = (pace.is_realtime(), clock::realtime_ns());
     let port_drops = PortDrops::read()?;
     let ends = Ends { orders: ordered, answers: answer, wake: woken };
-    let engine = Engine {
-        asked,
-        gates,
-        timeline,
-        orders,
-        answers,
-        wake,
-        realtime,
-        notes,
-        since_ns,
-        port_drops,
-    };
+    let engine =
+        Engine { asked, gates, orders, answers, wake, realtime, notes, since_ns, port_drops };
     Ok((forwarder, pace, ends, engine))
 }
 
@@ -134,46 +122,9 @@ fn changed_to(conditions: &[Conditions]) -> Vec<Changed> {
     all.map(|(direction, conditions)| Changed { direction, conditions }).collect()
 }
 
-impl Engine<'_> {
-    /// Answers requests and keeps the timeline.
-    fn serve(&mut self, control: &mut File) -> Result<(), Failure> {
-        let failed = |error: io::Error| Failure::new("take requests about links", error);
-        loop {
-            let now_ns = clock::monotonic_ns();
-            let left = self.timeline.next_ns().map(|at_ns| (at_ns - now_ns).max(0) as u64);
-            let ready =
-                poll::wait(&[(control.as_fd(), Want::Read)], left.map(Duration::from_nanos));
-            if ready.map_err(failed)?[0] {
-                let frame = read_frame(control)
-                    .map_err(|error| Failure::new("take requests about links", error))?;
-                let Some(frame) = frame else { return Ok(()) };
-                let reply = match self.answer(&frame.payload) {
-                    Ok(done) => Reply::Done(done),
-                    Err(failure) => Reply::Error(failure),
-                };
-                super::send(control, &reply)?;
-            }
-            while let Some(changes) = self.timeline.take(clock::monotonic_ns()) {
-                self.change(changes)?;
-            }
-        }
-    }
-
-    fn answer(&mut self, request: &[u8]) -> Result<Value, Failure> {
-        let request: Value = serde_json::from_slice(request)
-            .map_err(|error| Failure::new("read a request about links", error))?;
-        match Request::read(&request)? {
-            Request::Links { reset } => self.report(reset),
-            Request::LinkSet { changes } => {
-                self.change(&changes)?;
-                Ok(json!({"directions": self.directions(false)?}))
-            }
-            Request::LinkTimeline {} => {
-                self.timeline.restart(clock::monotonic_ns());
-                Ok(json!({}))
-            }
-            Request::LinkRestart {} => Ok(json!({})),
-        }
+impl Carries for Engine<'_> {
+    fn directions(&mut self) -> Result<Vec<Value>, Failure> {
+        self.read(false)
     }
 
     fn change(&mut self, changes: &[Change]) -> Result<(), Failure> {
@@ -188,7 +139,7 @@ impl Engine<'_> {
     }
 
     fn report(&mut self, reset: bool) -> Result<Value, Failure> {
-        let directions = self.directions(reset)?;
+        let directions = self.read(reset)?;
         self.order(Order::ReadWhole { reset })?;
         let Answer::Whole(whole, memory) = self.answered()? else { return Err(out_of_step()) };
         let since_ns = self.since_ns;
@@ -206,8 +157,11 @@ impl Engine<'_> {
             "directions": directions,
         }))
     }
+}
 
-    fn directions(&mut self, reset: bool) -> Result<Vec<Value>, Failure> {
+impl Engine<'_> {
+    /// What each direction did; with `reset` its counts begin anew.
+    fn read(&mut self, reset: bool) -> Result<Vec<Value>, Failure> {
         for direction in 0..self.asked.directions().len() {
             self.order(Order::Read { direction, reset })?;
         }

@@ -7,15 +7,13 @@ use delaylab_link::Conditions;
 use delaylab_os::namespace;
 use delaylab_os::netlink::Route;
 use delaylab_os::process::PidFd;
+use delaylab_os::queues::{self, Queue};
 use delaylab_proto::Failure;
-use netlink_packet_core::{
-    NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_REPLACE, NLM_F_REQUEST, NetlinkHeader,
-    NetlinkMessage, NetlinkPayload,
-};
 use netlink_packet_route::RouteNetlinkMessage;
-use netlink_packet_route::tc::{TcAttribute, TcHandle, TcMessage, TcStats2};
+use netlink_packet_route::tc::TcHandle;
 
 use super::plan::{Card, HEADER};
+use crate::batch::{Batch, Verb};
 use crate::tbf::Bucket;
 
 /// The filter's name on its interface, by which it is told from a queue that somebody else has set there.
@@ -75,13 +73,7 @@ impl Gate {
         let mut message = bucket.of_interface(self.index);
         message.header.handle = HANDLE;
         let message = RouteNetlinkMessage::NewQueueDiscipline(message);
-        let flags = NLM_F_ACK | NLM_F_CREATE | NLM_F_REPLACE;
-        let refusal = self.socket.request(&serialised(message, flags), 0);
-        let what = || format!("hold frames at {}", self.name);
-        match refusal.map_err(|error| Failure::new(what(), error))? {
-            None => Ok(()),
-            Some(refusal) => Err(Failure::new(what(), refusal.why())),
-        }
+        Batch::one(&self.socket, format!("hold frames at {}", self.name), Verb::Replace, message)
     }
 
     /// Lets the sender be as fast as it is, if it was held. The filter stays, open: taking it away would
@@ -96,39 +88,9 @@ impl Gate {
     /// Frames and bytes that the filter holds; `None` if there is none.
     pub fn waiting(&self) -> Option<(usize, u64)> {
         // A kernel may leave a question for one queue unanswered (6.18 does).
-        let message = TcMessage::with_index(self.index.cast_signed());
-        let question = RouteNetlinkMessage::GetQueueDiscipline(message);
-        let queues = self.socket.dump(&serialised(question, NLM_F_DUMP)).ok()?;
-        queues.iter().find_map(|queue| self.read(queue))
+        let queues = queues::read(&self.socket).ok()?;
+        let ours = |queue: &&Queue| (queue.interface, queue.handle) == (self.index, HANDLE.into());
+        let queue = queues.iter().find(ours)?;
+        Some((queue.waiting_packets as usize, queue.waiting_bytes.into()))
     }
-
-    /// What the filter holds, if this message is about it.
-    fn read(&self, message: &[u8]) -> Option<(usize, u64)> {
-        let message = NetlinkMessage::<RouteNetlinkMessage>::deserialize(message).ok()?;
-        let NetlinkPayload::InnerMessage(RouteNetlinkMessage::NewQueueDiscipline(queue)) =
-            message.payload
-        else {
-            return None;
-        };
-        if (queue.header.index, queue.header.handle) != (self.index.cast_signed(), HANDLE) {
-            return None;
-        }
-        queue.attributes.iter().find_map(|attribute| {
-            let TcAttribute::Stats2(statistics) = attribute else { return None };
-            statistics.iter().find_map(|one| match one {
-                TcStats2::Queue(queue) => Some((queue.qlen as usize, u64::from(queue.backlog))),
-                _ => None,
-            })
-        })
-    }
-}
-
-fn serialised(message: RouteNetlinkMessage, flags: u16) -> Vec<u8> {
-    let mut header = NetlinkHeader::default();
-    header.flags = NLM_F_REQUEST | flags;
-    let mut message = NetlinkMessage::new(header, NetlinkPayload::from(message));
-    message.finalize();
-    let mut bytes = vec![0; message.buffer_len()];
-    message.serialize(&mut bytes);
-    bytes
 }

@@ -1,7 +1,8 @@
 //! The links of a host whose conditions this agent makes (docs/protocol.md, "Links").
 //!
 //! - [`supervisor`]: answers sessions; starts the engine, and takes the ports down when it has ended.
-//! - [`engine`]: the engine's process; takes orders and keeps the timeline beside the loop.
+//! - [`engine`]: the engine's process; takes orders beside the loop.
+//! - [`serve`]: requests and the timeline, for whatever carries the links.
 //! - [`forward`]: the loop; [`intake`], [`direction`], [`wire`], [`pool`], [`due`], [`outbox`] are its parts.
 //! - [`kernel`]: instead of these, the kernel's bridges and queues.
 //! - [`gates`]: senders that are held at their own interfaces, each by a [`gate`].
@@ -25,6 +26,7 @@ mod plan;
 mod pool;
 mod port_drops;
 mod request;
+mod serve;
 mod supervisor;
 mod timeline;
 mod wire;

@@ -12,7 +12,6 @@ pub enum Part {
     Netem,
     /// Rates.
     Tbf,
-    Htb,
     /// Queues that drop by delay.
     Codel,
     /// Interfaces that only have a queue.
@@ -61,7 +60,6 @@ impl Part {
         match self {
             Part::Netem => "netem",
             Part::Tbf => "tbf",
-            Part::Htb => "htb",
             Part::Codel => "codel",
             Part::Ifb => "ifb",
             Part::Clsact => "clsact",

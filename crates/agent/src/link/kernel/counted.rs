@@ -24,7 +24,7 @@ impl Moment {
     pub fn read(laid: &Laid) -> Result<Self, Failure> {
         Ok(Self {
             interfaces: counters::interfaces(Path::new("/proc/thread-self/net"))?,
-            queues: read_queues()?,
+            queues: read_queues(laid)?,
             lost: laid.ways.iter().map(lost).collect(),
         })
     }
@@ -87,7 +87,7 @@ impl Moment {
 
 /// Whether all that was laid is there; else what is not.
 pub fn vanished(laid: &Laid) -> Result<Option<String>, Failure> {
-    let there = read_queues()?;
+    let there = read_queues(laid)?;
     for way in &laid.ways {
         let Some(ifb) = way.ifb else { continue };
         for queue in qdisc::of(&way.want) {
@@ -100,7 +100,7 @@ pub fn vanished(laid: &Laid) -> Result<Option<String>, Failure> {
             }
         }
         // An interface that has vanished has no filters either.
-        if !queues::has_ingress_filter(way.index).unwrap_or(false) {
+        if !queues::has_ingress_filter(&laid.socket, way.index).unwrap_or(false) {
             return Ok(Some(format!("the filter of {} has vanished", way.port)));
         }
     }
@@ -123,6 +123,6 @@ fn lost(way: &Way) -> u64 {
     way.loss.as_ref().map_or(0, |program| program.counted().1)
 }
 
-fn read_queues() -> Result<Vec<Queue>, Failure> {
-    queues::read().map_err(|error| Failure::new("read the queues", error))
+fn read_queues(laid: &Laid) -> Result<Vec<Queue>, Failure> {
+    queues::read(&laid.socket).map_err(|error| Failure::new("read the queues", error))
 }

@@ -3,14 +3,11 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io;
-use std::os::fd::{AsFd, OwnedFd};
-use std::time::Duration;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use delaylab_os::announced::Announced;
 use delaylab_os::clock;
-use delaylab_os::poll::{self, Want as Waits};
-use delaylab_proto::{Failure, Reply, read_frame};
+use delaylab_proto::{Failure, Reply};
 use serde_json::{Value, json};
 
 use super::can::Can;
@@ -21,7 +18,7 @@ use crate::link;
 use crate::link::asked::{Asked, Changed};
 use crate::link::plan::{Change, Links};
 use crate::link::port_drops::PortDrops;
-use crate::link::request::Request;
+use crate::link::serve::{Carries, serve};
 use crate::link::timeline::Timeline;
 
 /// The life of this process, from its first message (`{}`, or why links could not be laid) until
@@ -34,7 +31,8 @@ pub fn live(links: &Links, asked: Asked, control: OwnedFd) -> Result<(), Failure
         Err(failure) => return link::send(&mut control, &Reply::Error(failure)),
     };
     link::send(&mut control, &Reply::Done(json!({})))?;
-    let served = engine.serve(&mut control);
+    let timeline = Timeline::new(&links.timeline, clock::monotonic_ns());
+    let served = serve(&mut engine, timeline, &mut control);
     if let Err(failure) = &served {
         // The supervisor asks why, once this process has ended.
         let _ = link::send(&mut control, &Reply::Error(failure.clone()));
@@ -48,7 +46,6 @@ struct Engine<'a> {
     can: Can,
     laid: Laid,
     announced: Announced,
-    timeline: Timeline<'a>,
     /// When the counts began, and what they were.
     since_ns: i64,
     before: Moment,
@@ -61,60 +58,32 @@ impl<'a> Engine<'a> {
         let laid = Laid::new(links, super::wants(links, &asked, &can)?)?;
         let announced = Announced::open()
             .map_err(|error| Failure::new("watch the links in the kernel", error))?;
-        let timeline = Timeline::new(&links.timeline, clock::monotonic_ns());
         let (since_ns, before) = (clock::realtime_ns(), Moment::read(&laid)?);
         let port_drops = PortDrops::read()?;
-        Ok(Self { links, asked, can, laid, announced, timeline, since_ns, before, port_drops })
+        Ok(Self { links, asked, can, laid, announced, since_ns, before, port_drops })
     }
+}
 
-    /// Answers requests and keeps the timeline, while all that was laid is there.
-    fn serve(&mut self, control: &mut File) -> Result<(), Failure> {
-        let failed = |error: io::Error| Failure::new("take requests about links", error);
-        loop {
-            if let Some(what) = counted::vanished(&self.laid)? {
-                return Err(Failure::new("carry links by the kernel", what));
-            }
-            let now_ns = clock::monotonic_ns();
-            let left = self.timeline.next_ns().map(|at_ns| (at_ns - now_ns).max(0) as u64);
-            let on = [(control.as_fd(), Waits::Read), (self.announced.as_fd(), Waits::Read)];
-            let ready = poll::wait(&on, left.map(Duration::from_nanos)).map_err(failed)?;
-            if ready[1] {
-                self.announced.clear().map_err(failed)?;
-            }
-            if ready[0] {
-                let frame = read_frame(control)
-                    .map_err(|error| Failure::new("take requests about links", error))?;
-                let Some(frame) = frame else { return Ok(()) };
-                let reply = match self.answer(&frame.payload) {
-                    Ok(done) => Reply::Done(done),
-                    Err(failure) => Reply::Error(failure),
-                };
-                link::send(control, &reply)?;
-            }
-            while let Some(changes) = self.timeline.take(clock::monotonic_ns()) {
-                self.change(changes)?;
-            }
+impl Carries for Engine<'_> {
+    fn check(&mut self) -> Result<(), Failure> {
+        // What is announced from now on is seen at the next look.
+        self.announced
+            .clear()
+            .map_err(|error| Failure::new("watch the links in the kernel", error))?;
+        match counted::vanished(&self.laid)? {
+            Some(what) => Err(Failure::new("carry links by the kernel", what)),
+            None => Ok(()),
         }
     }
 
-    fn answer(&mut self, request: &[u8]) -> Result<Value, Failure> {
-        let request: Value = serde_json::from_slice(request)
-            .map_err(|error| Failure::new("read a request about links", error))?;
-        match Request::read(&request)? {
-            Request::Links { reset } => self.report(reset),
-            Request::LinkSet { changes } => {
-                self.change(&changes)?;
-                Ok(json!({"directions": self.directions(&Moment::read(&self.laid)?)?}))
-            }
-            Request::LinkTimeline {} => {
-                self.timeline.restart(clock::monotonic_ns());
-                Ok(json!({}))
-            }
-            Request::LinkRestart {} => Ok(json!({})),
-        }
+    fn changed(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.announced.as_fd())
     }
 
-    /// All changes, or none if one of them cannot be made.
+    fn directions(&mut self) -> Result<Vec<Value>, Failure> {
+        self.reports(&Moment::read(&self.laid)?)
+    }
+
     fn change(&mut self, changes: &[Change]) -> Result<(), Failure> {
         let mut asked = self.asked.clone();
         let changed = asked.change(changes)?;
@@ -139,7 +108,7 @@ impl<'a> Engine<'a> {
 
     fn report(&mut self, reset: bool) -> Result<Value, Failure> {
         let now = Moment::read(&self.laid)?;
-        let directions = self.directions(&now)?;
+        let directions = self.reports(&now)?;
         let (since_ns, now_ns) = (self.since_ns, clock::realtime_ns());
         if reset {
             (self.since_ns, self.before, self.port_drops) = (now_ns, now, PortDrops::read()?);
@@ -152,8 +121,11 @@ impl<'a> Engine<'a> {
             "directions": directions,
         }))
     }
+}
 
-    fn directions(&self, now: &Moment) -> Result<Vec<Value>, Failure> {
+impl Engine<'_> {
+    /// What each direction did until a moment.
+    fn reports(&self, now: &Moment) -> Result<Vec<Value>, Failure> {
         let drops = PortDrops::read()?;
         let numbered = self.asked.directions().iter().zip(&self.laid.ways).enumerate();
         let reports = numbered.map(|(number, (direction, way))| {

@@ -31,7 +31,7 @@ pub struct Way {
 
 /// Links in the kernel.
 pub struct Laid {
-    socket: Route,
+    pub socket: Route,
     alias: String,
     /// Each bridge with the ports that it has, by index.
     pub bridges: BTreeMap<u32, Vec<u32>>,
@@ -141,10 +141,10 @@ impl Laid {
     /// Makes an interface and brings it up; its index.
     fn make(&self, name: &str, message: RouteNetlinkMessage) -> Result<u32, Failure> {
         let what = format!("make interface {name}");
-        request(&self.socket, &what, Verb::Create, message)?;
+        Batch::one(&self.socket, what.clone(), Verb::Create, message)?;
         let made = index(name)?;
         quiet::quieten([name].into_iter())?;
-        request(&self.socket, &what, Verb::Change, message::raise(made, &self.alias))?;
+        Batch::one(&self.socket, what, Verb::Change, message::raise(made, &self.alias))?;
         Ok(made)
     }
 
@@ -155,16 +155,17 @@ impl Laid {
         for name in bridges.chain((0..count).map(ifb_name)) {
             if let Ok(left) = namespace::interface_index(&name) {
                 let what = format!("remove interface {name}");
-                request(&self.socket, &what, Verb::Change, message::remove(left))?;
+                Batch::one(&self.socket, what, Verb::Change, message::remove(left))?;
             }
         }
-        let left = queues::read().map_err(|error| Failure::new("read the queues", error))?;
+        let left =
+            queues::read(&self.socket).map_err(|error| Failure::new("read the queues", error))?;
         for port in links.ports() {
             let index = index(port)?;
             if left.iter().any(|queue| queue.interface == index && queue.kind == "clsact") {
                 let what = format!("remove the filters of {port}");
                 let gone = message::remove_queue(index, 0xffff_0000, 0xffff_fff1);
-                request(&self.socket, &what, Verb::Change, gone)?;
+                Batch::one(&self.socket, what, Verb::Change, gone)?;
             }
         }
         Ok(())
@@ -184,17 +185,6 @@ impl Way {
         }
         Ok(())
     }
-}
-
-fn request(
-    socket: &Route,
-    what: &str,
-    verb: Verb,
-    message: RouteNetlinkMessage,
-) -> Result<(), Failure> {
-    let mut batch = Batch::new(socket);
-    batch.push(what.to_owned(), verb, message)?;
-    batch.finish()
 }
 
 /// Names that no lab file can give: `~` is not in them.

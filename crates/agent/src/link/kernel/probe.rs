@@ -8,7 +8,6 @@ use delaylab_os::process::{self, Side};
 use delaylab_os::tcx_loss::{Chances, TcxLoss};
 use delaylab_os::{namespace, pipe};
 use delaylab_proto::Failure;
-use netlink_packet_route::RouteNetlinkMessage;
 
 use super::can::{Can, Part};
 use super::message;
@@ -48,11 +47,11 @@ pub fn probe() -> Result<Can, Failure> {
 
 fn tried() -> Result<Can, Failure> {
     let socket = Route::open().map_err(|error| Failure::new("open a netlink socket", error))?;
-    let one = |message| request(&socket, Verb::Create, message);
+    let one = |message| Batch::one(&socket, String::new(), Verb::Create, message);
     let queue = |queue: &Qdisc| {
         one(message::queue(LOOPBACK, queue))?;
         let gone = message::remove_queue(LOOPBACK, 0, ROOT);
-        request(&socket, Verb::Change, gone)
+        Batch::one(&socket, String::new(), Verb::Change, gone)
     };
     let mut can = Can::default();
     let mut note = |part, tried: Result<(), Failure>| {
@@ -60,8 +59,7 @@ fn tried() -> Result<Can, Failure> {
     };
     note(Part::Netem, queue(&netem()));
     note(Part::Tbf, queue(&tbf()));
-    note(Part::Htb, queue(&bare("htb", &qdisc::attribute(2, &HTB_GLOB))));
-    note(Part::Codel, queue(&bare("codel", &[])));
+    note(Part::Codel, queue(&codel()));
     note(Part::Ifb, one(message::ifb("ifb~", 1500)));
     note(Part::Bridge, one(message::bridge("bridge~", 1500)));
     note(Part::Clsact, one(message::ingress(LOOPBACK)));
@@ -72,17 +70,8 @@ fn tried() -> Result<Can, Failure> {
     Ok(can)
 }
 
-fn request(socket: &Route, verb: Verb, message: RouteNetlinkMessage) -> Result<(), Failure> {
-    let mut batch = Batch::new(socket);
-    batch.push(String::new(), verb, message)?;
-    batch.finish()
-}
-
-/// `struct tc_htb_glob`: version 3, r2q 10, the class for all else, and what it counts.
-const HTB_GLOB: [u8; 20] = [3, 0, 0, 0, 10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
-
-fn bare(kind: &'static str, options: &[u8]) -> Qdisc {
-    Qdisc { parent: ROOT, handle: 0x1_0000, kind, options: options.to_vec() }
+fn codel() -> Qdisc {
+    Qdisc { parent: ROOT, handle: 0x1_0000, kind: "codel", options: Vec::new() }
 }
 
 fn netem() -> Qdisc {

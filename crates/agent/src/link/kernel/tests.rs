@@ -9,10 +9,9 @@ use super::can::{Can, Part};
 use super::qdisc::{self, Step};
 use super::want::{Bounds, Room, Want};
 
-const ALL: [Part; 9] = [
+const ALL: [Part; 8] = [
     Part::Netem,
     Part::Tbf,
-    Part::Htb,
     Part::Codel,
     Part::Ifb,
     Part::Clsact,
