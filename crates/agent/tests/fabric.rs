@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-use common::{AGENT, Process, assert_gone, build, connect, exec, fresh_dir, star};
+use common::{AGENT, Process, assert_gone, build, connect, exec, fresh_dir, own, star};
 use serde_json::{Value, json};
 
 const NOBODY: u32 = 65534;
@@ -40,7 +40,10 @@ fn three_nodes_on_a_bridge_reach_each_other_and_leave_nothing() {
     assert_eq!(forwarding.stdout(), "1\n");
     let alias = ["sh", "-c", "cat /proc/self/net/dev | grep -c eth0; ip link show eth0"];
     let link = node.call(&exec(&alias)).stdout();
-    assert!(link.contains("alias delaylab:three") && link.contains("mtu 1400"), "{link}");
+    assert!(
+        link.contains(&format!("alias delaylab:{}", own("three"))) && link.contains("mtu 1400"),
+        "{link}"
+    );
     let outside = done["agents"]["node.n1"]["pid"].as_u64().unwrap();
     let title = fs::read_to_string(format!("/proc/{outside}/cmdline")).unwrap();
     assert_eq!(title.trim_end_matches('\0'), "delaylab-agent node.n1");
@@ -55,7 +58,8 @@ fn a_second_lab_of_the_same_directory_is_refused_and_others_are_not() {
     up(&mut first, &build("pair", &dir, &star(2, &[], false)));
     let mut second = Process::start("fabric");
     let end = second.client.call(&build("pair", &dir, &star(2, &[], false))).end;
-    assert_eq!(end["error"]["why"], "lab pair is already up", "{end}");
+    let why = format!("lab {} is already up", own("pair"));
+    assert_eq!(end["error"]["why"], why, "{end}");
     assert_eq!(second.end(), Some(1));
     let mut third = Process::start("fabric");
     let done = up(&mut third, &build("pair2", &other, &star(2, &[], false)));

@@ -151,7 +151,7 @@ impl Process {
 }
 
 pub fn build(lab: &str, dir: &Path, plan: &Value) -> Value {
-    json!({"op": "build", "lab": lab, "dir": dir, "plan": plan})
+    json!({"op": "build", "lab": own(lab), "dir": dir, "plan": plan})
 }
 
 /// Nodes `n1`… on a bridge in the namespace of `host.h`.
@@ -179,7 +179,7 @@ pub fn star(nodes: usize, isolate: &[&str], cgroup: bool) -> Value {
 
 /// Processes whose title names a lab, by the lab's name or by a socket's directory.
 pub fn processes_of(lab: &str) -> Vec<String> {
-    let title = format!("delaylab-agent lab {lab}");
+    let title = format!("delaylab-agent lab {}", own(lab));
     let all = fs::read_dir("/proc").unwrap().filter_map(|entry| {
         let bytes = fs::read(entry.ok()?.path().join("cmdline")).ok()?;
         Some(String::from_utf8_lossy(&bytes).trim_end_matches('\0').to_owned())
@@ -187,9 +187,14 @@ pub fn processes_of(lab: &str) -> Vec<String> {
     all.filter(|found| *found == title).collect()
 }
 
+/// A lab's name in this run of the tests: two at once do not take each other's for their own.
+pub fn own(lab: &str) -> String {
+    format!("{lab}-{}", std::process::id())
+}
+
 /// The control groups of a lab.
 pub fn cgroups_of(lab: &str) -> Vec<PathBuf> {
-    let prefix = format!("{lab}.");
+    let prefix = format!("{}.", own(lab));
     let roots = fs::read_dir("/sys/fs/cgroup").unwrap().flatten();
     roots
         .filter_map(|root| fs::read_dir(root.path().join("delaylab")).ok())
@@ -204,7 +209,7 @@ pub fn cgroups_of(lab: &str) -> Vec<PathBuf> {
 pub fn interfaces_of(lab: &str) -> Vec<PathBuf> {
     let marked = |path: &PathBuf| {
         fs::read_to_string(path.join("ifalias"))
-            .is_ok_and(|alias| alias.trim() == format!("delaylab:{lab}"))
+            .is_ok_and(|alias| alias.trim() == format!("delaylab:{}", own(lab)))
     };
     let all = fs::read_dir("/sys/class/net").unwrap().flatten().map(|entry| entry.path());
     all.filter(marked).collect()
