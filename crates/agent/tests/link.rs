@@ -24,7 +24,7 @@ fn each_direction_has_its_own_delay() {
         assert!(times.iter().all(|&time| time >= 8.0), "{times:?}");
         assert!(times.iter().filter(|&&time| time < 8.5).count() > 10, "{times:?}");
     }
-    let links = lab.links();
+    let links = lab.settled();
     assert_eq!((&links["state"], &links["why"]), (&json!("running"), &json!(null)));
     let [there, back] = links["directions"].as_array().unwrap().as_slice() else { panic!() };
     assert_eq!((&there["node"], &there["asked"]), (&json!("n1"), &members[0]["conditions"]));
@@ -78,7 +78,7 @@ fn counts_begin_anew_when_they_are_reset_and_account_for_every_frame() {
     lab.ping("n1", "10.9.0.2", 5, &[]);
     let before = lab.ask(json!({"op": "links", "reset": true}));
     lab.ping("n1", "10.9.0.2", 100, &[]);
-    let after = lab.links();
+    let after = lab.settled();
     let way = &after["directions"][0];
     let number = |at: &str| way.pointer(at).and_then(Value::as_u64).unwrap();
     let (entered, left, lost) =

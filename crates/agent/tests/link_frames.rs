@@ -100,13 +100,12 @@ fn a_machine_s_cable_is_behind_the_same_engine() {
     let times = lab.ping("n1", "10.9.0.9", 20, &[]);
     assert_eq!(times.len(), 20);
     assert!(times.iter().all(|&time| time >= 7.0), "{times:?}");
-    let there = &lab.links()["directions"][0];
+    let there = &lab.settled()["directions"][0];
     assert_eq!(there["in"], there["out"]);
     machine.send(&json!({"signal": 19}));
     let end = lab.client("node.n1").call(&generate(20_000, 2_000, 60)).end;
     assert_eq!(end["done"]["sent"], 20_000, "{end}");
-    while number(&lab.links(), "/directions/0/held") > 0 {}
-    let links = lab.links();
+    let links = lab.settled();
     assert!(
         number(&links, "/directions/1/port_dropped") > 0,
         "a machine that stands still: {links}"
@@ -126,7 +125,7 @@ fn taps_at_its_ports_see_every_frame_though_the_host_s_stack_does_not() {
         assert_eq!(tap.event(), json!({"ready": true}));
         let end = lab.client("node.n1").call(&generate(1000, 100_000, 100)).end;
         assert_eq!(end["done"]["sent"], 1000, "{end}");
-        while number(&lab.links(), "/directions/0/held") > 0 {}
+        lab.settled();
         tap.send(&json!({"stop": true}));
         let end = tap.finish().end;
         for interface in end["done"]["interfaces"].as_array().unwrap() {
@@ -147,7 +146,7 @@ fn one_bit_of_a_corrupt_frame_is_wrong_behind_its_header() {
     let before = udp();
     let end = lab.client("node.n1").call(&generate(500, 20_000, 400)).end;
     assert_eq!(end["done"]["sent"], 500, "{end}");
-    while number(&lab.links(), "/directions/0/held") > 0 {}
+    lab.settled();
     assert!(udp() - before >= 500, "every one arrives: its header is whole");
     assert!(number(&lab.links(), "/directions/0/corrupted") >= 500);
     assert_eq!(lab.ping("n1", "10.9.0.2", 20, &[]).len(), 0, "no checksum is right");

@@ -30,7 +30,7 @@ fn a_cable_of_the_kernel_carries_all_and_loses_what_is_asked() {
     let change = json!([{"link": "wan", "node": "n1", "set": {"loss": loss}}]);
     lab.ask(json!({"op": "link-set", "changes": change}));
     lab.ask(json!({"op": "links", "reset": true}));
-    let arrived = lab.ping("n1", "10.9.0.2", 400, &[]).len();
+    let arrived = lab.ping("n1", "10.9.0.2", 400, &[]).len() as u64;
     let links = lab.links();
     let there = &links["directions"][0];
     assert_eq!((&links["state"], &there["asked"]["loss"]), (&json!("running"), &loss));
@@ -40,7 +40,8 @@ fn a_cable_of_the_kernel_carries_all_and_loses_what_is_asked() {
     assert!((65..135).contains(&lost), "{there}");
     assert_eq!(number(there, "/out/frames"), entered - lost);
     assert_eq!(number(&links["directions"][1], "/dropped/loss"), 0);
-    assert!((400 - lost as usize..=404 - lost as usize).contains(&arrived), "{arrived} {there}");
+    // Some of the frames are the kernel's own, which may be among those lost.
+    assert!((400 - lost..=entered - lost).contains(&arrived), "{arrived} {there}");
     lab.down();
 }
 
@@ -100,9 +101,8 @@ fn a_queue_that_vanishes_takes_the_link_down_and_it_can_be_laid_again() {
     ] {
         let answer = gone(argv);
         assert_eq!(answer["done"]["exit"], 0, "{answer}");
-        // Who asks at the very moment of the end gets an error.
-        let ask = || lab.client("link.h").call(&json!({"op": "links"})).end["done"].clone();
-        let down = std::iter::repeat_with(ask).find(|links| links["state"] == "down").unwrap();
+        let down = std::iter::repeat_with(|| lab.links()).find(|links| links["state"] == "down");
+        let down = down.unwrap();
         let said = down["why"].to_string();
         assert!(said.contains(why), "{said}");
         assert!(lab.run("n1", &["ip", "link", "show", "eth0"]).contains("NO-CARRIER"));

@@ -45,13 +45,7 @@ fn send(lab: &Lab, count: u32) -> (f64, u64) {
     lab.ask(json!({"op": "links", "reset": true}));
     let said = lab.run("n1", &["python3", "-c", SENDER, &count.to_string()]);
     let ms = said.trim().parse().unwrap_or_else(|_| panic!("{said}"));
-    let links = loop {
-        let links = lab.links();
-        let way = &links["directions"][0];
-        if number(way, "/held") == 0 && number(way, "/waiting/frames") == 0 {
-            break links;
-        }
-    };
+    let links = lab.settled();
     let way = &links["directions"][0];
     let arrived = number(way, "/out/frames");
     let here: u64 = way["dropped"].as_object().unwrap().values().filter_map(Value::as_u64).sum();
@@ -117,8 +111,7 @@ fn it_is_held_and_released_with_the_rate_and_other_conditions_stay() {
     let ms: f64 = said.trim().parse().unwrap_or_else(|_| panic!("{said}"));
     assert!(ms < at(5e6, 600) / 2.0, "{ms} ms");
     assert!(!is_held(&lab), "{}", queue(&lab));
-    while number(&lab.links()["directions"][0], "/held") > 0 {}
-    let links = lab.links();
+    let links = lab.settled();
     assert!(number(&links["directions"][0], "/out/frames") >= 600, "{links}");
     lab.down();
 }

@@ -15,13 +15,13 @@ use delaylab_proto::{Failure, Reply};
 use serde_json::{Value, json};
 
 use super::asked::{Asked, Changed, Direction};
+use super::child::Work;
 use super::forward::{Ends, Forwarder};
 use super::gates::Gates;
 use super::orders::{Answer, Order};
 use super::plan::Change;
 use super::port_drops::PortDrops;
 use super::serve::{Carries, serve};
-use super::supervisor::Work;
 use super::timeline::Timeline;
 use crate::pace::Pace;
 
@@ -52,8 +52,7 @@ pub fn live(work: Work, asked: Asked, again: bool, control: OwnedFd) -> Result<(
             forwarder.run(&mut pace, &ends)
         });
         if let Err(failure) = &ended {
-            // The supervisor asks why, once this process has ended.
-            let _ = super::send(&mut control, &Reply::Error(failure.clone()));
+            super::say_why(&mut control, failure);
         }
         std::process::exit(i32::from(ended.is_err()))
     })

@@ -1,6 +1,7 @@
 //! The links of a host whose conditions this agent makes (docs/protocol.md, "Links").
 //!
-//! - [`supervisor`]: answers sessions; starts the engine, and takes the ports down when it has ended.
+//! - [`supervisor`]: answers sessions; starts the engine, a [`child`], and takes the ports down when it has
+//!   ended.
 //! - [`engine`]: the engine's process; takes orders beside the loop.
 //! - [`serve`]: requests and the timeline, for whatever carries the links.
 //! - [`forward`]: the loop; [`intake`], [`direction`], [`wire`], [`pool`], [`due`], [`outbox`] are its parts.
@@ -10,6 +11,7 @@
 
 mod asked;
 mod checksum;
+mod child;
 mod counts;
 mod direction;
 mod due;
@@ -35,11 +37,12 @@ use std::fs::File;
 
 use delaylab_os::links;
 use delaylab_proto::{Failure, Frame, Kind, Reply, read_frame, write_frame};
-use serde_json::Value;
+use serde_json::{Value, json};
 
+pub use child::Work;
 pub use gates::Agents;
 pub use plan::{Carrier, Links};
-pub use supervisor::{Supervisor, Work};
+pub use supervisor::Supervisor;
 
 use crate::session::Session;
 
@@ -61,13 +64,24 @@ fn send(to: &mut File, message: &impl serde::Serialize) -> Result<(), Failure> {
 
 /// Waits for the reply to a request.
 fn receive(from: &mut File) -> Result<Value, Failure> {
-    let what = "wait for an answer about links";
-    let frame = read_frame(from).map_err(|error| Failure::new(what, error))?;
-    let frame = frame.ok_or_else(|| Failure::new(what, "the other process has ended"))?;
-    match serde_json::from_slice(&frame.payload).map_err(|error| Failure::new(what, error))? {
+    match hear(from)? {
         Reply::Done(value) | Reply::Event(value) => Ok(value),
         Reply::Error(failure) => Err(failure),
     }
+}
+
+/// Waits for what another process of the agent says next.
+fn hear(from: &mut File) -> Result<Reply, Failure> {
+    let what = "wait for an answer about links";
+    let frame = read_frame(from).map_err(|error| Failure::new(what, error))?;
+    let frame = frame.ok_or_else(|| Failure::new(what, "the other process has ended"))?;
+    serde_json::from_slice(&frame.payload).map_err(|error| Failure::new(what, error))
+}
+
+/// The last words of an engine, by which its supervisor knows why it ends, whatever it has asked.
+fn say_why(to: &mut File, failure: &Failure) {
+    // Without a supervisor nobody wants to know.
+    let _ = send(to, &Reply::Event(json!(failure)));
 }
 
 /// Takes all ports up or down; goes on after an error and gives the first.

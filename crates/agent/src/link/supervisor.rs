@@ -5,26 +5,17 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixListener;
-use std::time::Duration;
 
 use delaylab_os::poll::{self, Want};
-use delaylab_os::process::{self, Ended, PidFd, Side};
-use delaylab_os::{clock, pipe, title};
+use delaylab_os::{clock, pipe, process};
 use delaylab_proto::{Failure, Frame, Reply, read_frame};
 use serde_json::{Value, json};
 
 use super::asked::Asked;
+use super::child::{Engine, Work};
 use super::counts::Snapshot;
-use super::engine;
-use super::gates::Agents;
-use super::kernel;
-use super::plan::{Carrier, Links};
 use super::request::Request;
 use crate::listen;
-
-const SIGKILL: i32 = 9;
-/// An engine that has not answered for so long is not going to.
-const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The agent, and its engine.
 pub struct Supervisor<'a> {
@@ -33,25 +24,6 @@ pub struct Supervisor<'a> {
     asked: Asked,
     engine: Result<Engine, String>,
     sessions: Vec<Session>,
-}
-
-/// What an engine is to do.
-#[derive(Clone, Copy)]
-pub struct Work<'a> {
-    /// The agent's name.
-    pub name: &'a str,
-    pub links: &'a Links,
-    /// The CPUs of the thread that forwards; `None` for any.
-    pub cpus: Option<&'a [usize]>,
-    /// Where nodes' own interfaces are.
-    pub agents: &'a Agents,
-}
-
-/// The engine's process.
-struct Engine {
-    pid: i32,
-    running: PidFd,
-    control: File,
 }
 
 /// The process of a session, and where it asks.
@@ -75,7 +47,7 @@ impl<'a> Supervisor<'a> {
         loop {
             let mut on = vec![(listener.as_fd(), Want::Read)];
             on.extend(self.sessions.iter().map(|session| (session.requests.as_fd(), Want::Read)));
-            on.extend(self.engine.iter().map(|engine| (engine.running.as_fd(), Want::Read)));
+            on.extend(self.engine.iter().map(|engine| (engine.ended(), Want::Read)));
             let ready = poll::wait(&on, None).map_err(failed)?;
             if ready.get(self.sessions.len() + 1) == Some(&true) {
                 self.note_death();
@@ -129,12 +101,10 @@ impl<'a> Supervisor<'a> {
             super::set_ports(self.work.links, true)?;
             return Ok(json!({}));
         }
-        let asked = match &mut self.engine {
-            Ok(engine) => engine.ask(&value),
-            Err(why) => {
-                let why = why.clone();
-                return self.answer_for_the_dead(&request, &why);
-            }
+        let asked = self.engine.as_mut().ok().and_then(|engine| engine.ask(&value));
+        let Some(asked) = asked else {
+            self.note_death();
+            return self.answer_for_the_dead(&request);
         };
         if let (Ok(_), Request::LinkSet { changes }) = (&asked, &request) {
             self.asked.change(changes)?;
@@ -142,8 +112,10 @@ impl<'a> Supervisor<'a> {
         asked
     }
 
-    fn answer_for_the_dead(&self, request: &Request, why: &str) -> Result<Value, Failure> {
+    fn answer_for_the_dead(&self, request: &Request) -> Result<Value, Failure> {
+        let why = self.engine.as_ref().err();
         let Request::Links { .. } = request else {
+            let why = why.map_or("it has ended", String::as_str);
             return Err(Failure::new("ask the link engine", why)
                 .fix("bring the lab up again, which starts it anew"));
         };
@@ -167,57 +139,5 @@ impl<'a> Supervisor<'a> {
             why = format!("{why}; {failure}");
         }
         self.engine = Err(why);
-    }
-}
-
-impl Engine {
-    fn start(work: Work, asked: &Asked, again: bool) -> Result<Self, Failure> {
-        let failed = |error: io::Error| Failure::new("start the link engine", error);
-        let (ours, theirs) = pipe::stream().map_err(failed)?;
-        let pid = match process::fork().map_err(failed)? {
-            Side::Parent(pid) => pid,
-            Side::Child => {
-                // With the supervisor's end open here, its death would go unnoticed.
-                drop(ours);
-                let name = work.name;
-                let title = format!("delaylab-agent {name} engine");
-                let _ = title::set(&title, &format!("{name} engine"));
-                let asked = asked.clone();
-                let lived = match work.links.engine {
-                    Carrier::Own => engine::live(work, asked, again, theirs),
-                    Carrier::Kernel => kernel::live(work.links, asked, theirs),
-                };
-                std::process::exit(i32::from(lived.is_err()));
-            }
-        };
-        drop(theirs);
-        let running = PidFd::open(pid).map_err(failed)?;
-        let mut engine = Self { pid, running, control: ours.into() };
-        super::receive(&mut engine.control)?;
-        Ok(engine)
-    }
-
-    fn ask(&mut self, request: &Value) -> Result<Value, Failure> {
-        let failed = |error: io::Error| Failure::new("ask the link engine", error);
-        super::send(&mut self.control, request)?;
-        let ready = poll::wait(&[(self.control.as_fd(), Want::Read)], Some(PATIENCE));
-        if !ready.map_err(failed)?[0] {
-            // An answer that came now would be taken for that to another question.
-            self.running.signal(SIGKILL).map_err(failed)?;
-            let why = format!("it has not answered for {} s and was ended", PATIENCE.as_secs());
-            return Err(Failure::new("ask the link engine", why));
-        }
-        super::receive(&mut self.control)
-    }
-
-    /// What it said last, or else how it ended.
-    fn why_it_ended(&mut self) -> String {
-        let ended = process::wait(self.pid).map(|(_, ended)| ended);
-        let said = super::receive(&mut self.control).err();
-        match (ended, said) {
-            (Some(Ended::Killed(signal)), _) => format!("its engine was killed by signal {signal}"),
-            (_, Some(failure)) => format!("its engine has ended: {failure}"),
-            (_, None) => "its engine has ended".to_owned(),
-        }
     }
 }

@@ -1,11 +1,12 @@
 //! Plans of links with conditions, and what their engine says.
 
+use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
 use super::{Client, Process, assert_gone, build, connect, exec, fresh_dir};
-use std::os::unix::net::UnixStream;
 
 /// A lab of one host whose link `wan` joins nodes `n1`… with these conditions.
 pub struct Lab {
@@ -90,6 +91,19 @@ impl Lab {
 
     pub fn links(&self) -> Value {
         self.ask(json!({"op": "links"}))
+    }
+
+    /// What the links have done, once nothing is under way in any of them.
+    pub fn settled(&self) -> Value {
+        let deadline = Instant::now() + Duration::from_secs(10);
+        loop {
+            let links = self.links();
+            let under_way = |way: &Value| number(way, "/held") + number(way, "/waiting/frames");
+            if links["directions"].as_array().unwrap().iter().all(|way| under_way(way) == 0) {
+                return links;
+            }
+            assert!(Instant::now() < deadline, "still under way: {links}");
+        }
     }
 
     /// Runs a command in a node; its output, all of it.

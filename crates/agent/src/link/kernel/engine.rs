@@ -34,8 +34,7 @@ pub fn live(links: &Links, asked: Asked, control: OwnedFd) -> Result<(), Failure
     let timeline = Timeline::new(&links.timeline, clock::monotonic_ns());
     let served = serve(&mut engine, timeline, &mut control);
     if let Err(failure) = &served {
-        // The supervisor asks why, once this process has ended.
-        let _ = link::send(&mut control, &Reply::Error(failure.clone()));
+        link::say_why(&mut control, failure);
     }
     served.and(link::set_ports(links, false))
 }
