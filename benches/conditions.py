@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from benches.frames import FULL, SHORT, engine_report, generate, settled
+from benches.frames import FULL, PORT, SHORT, discarding, engine_report, flow, generate, settled
 from benches.pair import FAR, NEAR
 from benches.section import Section
 from delaylab import engines
@@ -165,17 +165,8 @@ def _beside_a_flood(delay: str) -> str:
     with _lab([{"delay": delay}, {"delay": delay}], cpus=True) as lab:
         engines.reports(lab, reset=True)
         flood = lab.node_session(NEAR)
-        card = lab.plan.interfaces[NEAR][0].name
-        flows = [
-            {
-                "interface": card,
-                "to_mac": lab.plan.laid[f"{LINK}0"].macs[FAR],
-                "from": "192.0.2.1",
-                "to": "192.0.2.2",
-            }
-        ]
-        fields = {"probe": 1, "count": FLOOD, "interval_ns": 0, "size": SHORT, "port": 9}
-        flood.start("generate", flows=flows, **fields)
+        fields = {"probe": 1, "count": FLOOD, "interval_ns": 0, "size": SHORT, "port": PORT}
+        flood.start("generate", flows=[flow(lab.plan, f"{LINK}0")], **fields)
         while not engine_report(lab)["directions"][0]["in"]["frames"]:
             pass
         sent = generate(lab, [f"{LINK}1"], QUIET, QUIET_NS, SHORT)
@@ -207,5 +198,5 @@ def _lab(links: list[dict[str, Any]], *, cpus: bool) -> Iterator[Lab]:
             "engine": {"kind": "own", **engine},
         }
     )
-    with temporary(spec, accounting=False) as lab:
+    with temporary(spec, accounting=False) as lab, discarding(lab):
         yield lab

@@ -2,43 +2,72 @@
 
 from __future__ import annotations
 
+import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
-from benches.pair import FAR, NEAR
+from benches.pair import FAR, NEAR, start_in
 from delaylab import engines
 from delaylab.lab import Lab
+from delaylab.plan import Plan
 
 PORT = 9
 SHORT = 60
 """Bytes of a frame of 64 on the wire, which has its check sequence behind them."""
 FULL = 1514
 """Bytes of one with a packet of 1500, from its Ethernet header on."""
+SINK = """
+import signal, socket, sys
+sink = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+sink.bind(("", int(sys.argv[1])))
+print("bound", flush=True)
+signal.pause()
+"""
+
+
+@contextmanager
+def discarding(lab: Lab) -> Iterator[None]:
+    """A socket in the far node for what is sent, which nobody reads.
+
+    To a port without one the kernel would answer, and for an address that the node does not have it
+    would make, and later free, a route for each packet.
+    """
+    sink = start_in(lab, FAR, sys.executable, "-c", SINK, str(PORT))
+    try:
+        assert sink.stdout is not None
+        assert sink.stdout.readline() == b"bound\n"
+        yield
+    finally:
+        sink.terminate()
+        sink.wait()
+
+
+def flow(plan: Plan, link: str) -> dict[str, str]:
+    """Frames from near to far by a link, as `generate` takes it."""
+    near, far = (
+        next(interface for interface in plan.interfaces[node] if interface.link == link)
+        for node in (NEAR, FAR)
+    )
+    source, target = (each.addresses[0].split("/")[0] for each in (near, far))
+    to_mac = plan.laid[link].macs[FAR]
+    return {"interface": near.name, "to_mac": to_mac, "from": source, "to": target}
 
 
 def generate(lab: Lab, links: list[str], count: int, interval_ns: int, size: int) -> dict[str, Any]:
     """Send frames from the near node to the far one, over these links in turn; what was sent."""
-    interfaces = {interface.link: interface.name for interface in lab.plan.interfaces[NEAR]}
-    flows = [
-        {
-            "interface": interfaces[link],
-            "to_mac": lab.plan.laid[link].macs[FAR],
-            "from": "192.0.2.1",
-            "to": "192.0.2.2",
-        }
-        for link in links
-    ]
     session = lab.node_session(NEAR)
     done = session.call(
         "generate",
         timeout=120,
-        flows=flows,
+        flows=[flow(lab.plan, link) for link in links],
         probe=1,
         count=count,
         interval_ns=interval_ns,
         size=size,
         port=PORT,
-        realtime=True,
+        realtime=False,
     ).done
     session.close()
     return done

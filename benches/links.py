@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import statistics
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import polars as pl
 
-from benches.frames import PORT, SHORT, engine_report, generate, settled
+from benches.frames import PORT, SHORT, discarding, engine_report, generate, settled
 from benches.pair import FAR, NEAR, need, run_in, start_in
 from benches.section import Section
 from delaylab import engines
@@ -69,7 +70,8 @@ def run() -> Section:
         f"One core for the engine, another for who sends and receives; {ROUNDS} rounds of "
         f"{SECONDS} s, the median of the rounds' figures. The error of a delay is how late a "
         "frame was sent: as the engine says of every frame, and as programs (tcx) at both ports of "
-        f"up to {TAPPED} links see it. Asked without the limit on real time lifted; "
+        f"up to {TAPPED} links see it. Frames are sent by an ordinary process to a socket that "
+        "nobody reads; the benchmark itself keeps off the engine's CPU. Asked without the limit on real time lifted; "
         "figures of rattan are of this machine, too.",
         ("what", "engine: p50 / p99, µs", "taps: p50 / p99, µs", "asked", "rattan", "lost"),
     )
@@ -116,8 +118,25 @@ def _lab(delays_ns: list[int], cpus: list[int] | None) -> Iterator[Lab]:
             "engine": {"kind": "own", "cpus": [ENGINE_CPU]},
         }
     )
-    with temporary(spec, accounting=False) as lab:
+    with temporary(spec, accounting=False) as lab, discarding(lab):
         yield lab
+
+
+@contextmanager
+def _kept_to(cpu: int) -> Iterator[None]:
+    """This process, and what it starts meanwhile, on one CPU: the engine's is not theirs."""
+    before = os.sched_getaffinity(0)
+    _keep_to({cpu})
+    try:
+        yield
+    finally:
+        _keep_to(before)
+
+
+def _keep_to(cpus: set[int]) -> None:
+    for thread in Path("/proc/self/task").iterdir():
+        with suppress(ProcessLookupError):
+            os.sched_setaffinity(int(thread.name), cpus)
 
 
 def _delays(case: Case) -> Measured:
@@ -126,7 +145,7 @@ def _delays(case: Case) -> Measured:
     if case.links == 1:
         delays_ns = [5_000_000]
     measured = Measured()
-    with _lab(delays_ns, [NODES_CPU]) as lab:
+    with _kept_to(NODES_CPU), _lab(delays_ns, [NODES_CPU]) as lab:
         for _ in range(ROUNDS):
             _round(lab, case, delays_ns, measured)
     return measured
@@ -193,7 +212,7 @@ def _ports(lab: Lab) -> dict[str, tuple[str, str]]:
 def _most_frames() -> float:
     """Frames per second that leave a link into which all go that can."""
     rates: list[float] = []
-    with _lab([1_000_000], [NODES_CPU]) as lab:
+    with _kept_to(NODES_CPU), _lab([1_000_000], [NODES_CPU]) as lab:
         for _ in range(ROUNDS):
             engines.reports(lab, reset=True)
             generate(lab, _names(1), FLOOD, 0, SHORT)

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 import polars as pl
 
+from benches.frames import flow
 from benches.inside import Bed, Machine, lab_in, machine
 from benches.section import Section
 from delaylab.hosts import kernel_parts
@@ -245,11 +246,10 @@ def generate(bed: Bed, count: int, interval_ns: int, size: int) -> None:
 
 
 def _start(session: Any, bed: Bed, count: int, interval_ns: int, size: int) -> None:
-    (interface,) = bed.plan.interfaces[NEAR]
-    flow = {"interface": interface.name, "to_mac": bed.plan.laid[LINK].macs[FAR]}
-    flow |= {"from": "192.0.2.1", "to": "192.0.2.2"}
     fields = {"count": count, "interval_ns": interval_ns, "size": size}
-    session.start("generate", flows=[flow], probe=1, port=PORT, realtime=True, **fields)
+    session.start(
+        "generate", flows=[flow(bed.plan, LINK)], probe=1, port=PORT, realtime=True, **fields
+    )
 
 
 def settled(bed: Bed) -> dict[str, Any]:

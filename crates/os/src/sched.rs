@@ -2,6 +2,9 @@
 
 use std::fs;
 use std::io;
+use std::num::NonZero;
+
+use nix::sys::resource::{UsageWho, getrusage};
 
 fn check(result: libc::c_int) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
@@ -58,6 +61,13 @@ fn set_policy(policy: i32, priority: i32) -> io::Result<()> {
     check(unsafe { libc::sched_setscheduler(0, policy, &raw const parameter) })
 }
 
+/// How often the calling thread had to leave its CPU to another one (`getrusage(2)`, `ru_nivcsw`).
+#[must_use]
+pub fn preemptions() -> u64 {
+    let usage = getrusage(UsageWho::RUSAGE_THREAD);
+    usage.map_or(0, |usage| usage.involuntary_context_switches().unsigned_abs())
+}
+
 /// How many CPUs the machine has.
 #[must_use]
 pub fn online_cpus() -> usize {
@@ -65,10 +75,10 @@ pub fn online_cpus() -> usize {
     usize::try_from(unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) }).unwrap_or(1)
 }
 
-/// Whether the calling thread is kept to some of the machine's CPUs, as one is that has them for its own.
+/// How many CPUs the calling thread is kept to.
 #[must_use]
-pub fn has_own_cpus() -> bool {
-    std::thread::available_parallelism().is_ok_and(|own| own.get() < online_cpus())
+pub fn own_cpus() -> usize {
+    std::thread::available_parallelism().map_or_else(|_| online_cpus(), NonZero::get)
 }
 
 /// How much of a CPU the kernel leaves to real time, in percent; `None` without a limit (sched(7),

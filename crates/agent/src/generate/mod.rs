@@ -4,12 +4,13 @@
 //! sent in one system call. Nobody needs to answer: taps and counters say what arrived.
 
 mod request;
+mod spacing;
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
 use delaylab_os::frame_batch::{self, FrameBatch};
-use delaylab_os::{clock, namespace, ring};
+use delaylab_os::{clock, namespace, ring, sched};
 use delaylab_proto::Failure;
 use delaylab_wire::{
     ETHERNET_HEADER, EtherType, EthernetRepr, IPV4_HEADER, Ipv4Repr, PROBE_HEADER, ProbeRepr,
@@ -22,6 +23,7 @@ use crate::lateness::Lateness;
 use crate::pace::Pace;
 use crate::session::{Order, Session};
 use request::{Flow, PAYLOAD, Request};
+use spacing::Spacing;
 
 /// The client's orders are looked for at least this often.
 const ORDERS_NS: i64 = 50_000_000;
@@ -32,7 +34,7 @@ pub fn serve(request: Value, session: &mut Session) -> Result<Value, Failure> {
     let request: Request = fields(request)?;
     request.check()?;
     let mut generator = Generator::open(&request)?;
-    let (pace, refused) = Pace::new(request.realtime);
+    let (pace, refused) = Pace::new(request.realtime, sched::own_cpus());
     session.event(json!({"ready": true}))?;
     generator.run(pace, session)?;
     let Generator { next, refused: not_taken, slip, began_ns, ended_ns, .. } = generator;
@@ -52,6 +54,7 @@ struct Generator<'a> {
     /// By flow.
     interfaces: Vec<u32>,
     next: u32,
+    spacing: Spacing,
     refused: u64,
     slip: Lateness,
     began_ns: i64,
@@ -76,6 +79,7 @@ impl<'a> Generator<'a> {
             frames: vec![vec![0; request.size]; request.batch],
             interfaces,
             next: 0,
+            spacing: Spacing::of(request.interval_ns),
             refused: 0,
             slip: Lateness::default(),
             began_ns: 0,
@@ -97,7 +101,7 @@ impl<'a> Generator<'a> {
                     break;
                 }
             }
-            let due_ns = start_ns + self.intended_ns(self.next);
+            let due_ns = self.spacing.not_before(start_ns + self.intended_ns(self.next));
             if due_ns <= now_ns {
                 self.send(start_ns, now_ns)?;
             } else {
@@ -121,8 +125,9 @@ impl<'a> Generator<'a> {
         let mut end = first;
         while end < self.request.count
             && (end - first) < self.request.batch as u32
-            && start_ns + self.intended_ns(end) <= now_ns
+            && self.spacing.not_before(start_ns + self.intended_ns(end)) <= now_ns
         {
+            self.spacing.sent(now_ns);
             let flow = &self.request.flows[end as usize % self.request.flows.len()];
             let due_ns = start_ns + self.intended_ns(end);
             self.slip.record(now_ns - due_ns);

@@ -9,7 +9,7 @@ use std::thread;
 
 use delaylab_link::Conditions;
 
-use delaylab_os::sched::Locked;
+use delaylab_os::sched::{self, Locked};
 use delaylab_os::{clock, pipe, process};
 use delaylab_proto::{Failure, Reply};
 use serde_json::{Value, json};
@@ -96,7 +96,9 @@ fn start<'a>(work: Work<'a>, asked: Asked, again: bool) -> Result<Started<'a>, F
     let (woken, wake) = pipe::pair().map_err(failed)?;
     pipe::set_nonblocking(woken.as_fd()).map_err(failed)?;
     pipe::set_nonblocking(wake.as_fd()).map_err(failed)?;
-    let (pace, refused) = Pace::new(links.realtime);
+    // It is bound to its CPUs only later, when the other thread is there.
+    let own = work.cpus.map_or_else(sched::own_cpus, <[usize]>::len);
+    let (pace, refused) = Pace::new(links.realtime, own);
     let mut notes: Vec<String> =
         refused.map(|why| format!("not in real time: {why}")).into_iter().collect();
     match Locked::as_used() {

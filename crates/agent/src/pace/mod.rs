@@ -1,9 +1,9 @@
 //! When a thread that must be on time sleeps and when it spins, and how much real time it takes.
 //!
 //! A sleep ends some microseconds late; the last of them before something is due are therefore spent
-//! awake, and with CPUs of the thread's own all that lies between frames in a stream. But the kernel stops a thread in real time for tens of milliseconds once it has been awake
-//! for 95 % of a second (sched(7), `sched_rt_runtime_us`). Short of that this one rests: as an
-//! ordinary thread, which costs nothing on a CPU that nobody else wants; where somebody does, by
+//! awake, and with CPUs of the thread's own all that lies between frames in a stream. But the kernel stops
+//! a thread in real time for tens of milliseconds once it has been awake for 95 % of a second (sched(7),
+//! `sched_rt_runtime_us`). Short of that this one rests: as an ordinary thread, which costs nothing on a CPU that nobody else wants; where somebody does, by
 //! sleeping in gaps, if there are any, else for a moment.
 
 mod rests;
@@ -33,7 +33,7 @@ const AWAKE_NS: i64 = 5_000_000;
 const STEP_NS: i64 = 50;
 /// What a sleep that ended late is expected to be worse than, next time.
 const MARGIN_NS: i64 = 2_000;
-/// An ordinary thread that has not run for so long has lost its CPU to another one.
+/// An ordinary thread that has not run for so long may have lost its CPU to another one.
 const DISTURBED_NS: i64 = 300_000;
 
 /// How one thread waits.
@@ -48,8 +48,9 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// For the calling thread; with the reason if real time was wanted and cannot be had.
-    pub fn new(realtime: bool) -> (Self, Option<String>) {
+    /// For the calling thread, which is kept to so many CPUs; with the reason if real time was wanted and
+    /// cannot be had.
+    pub fn new(realtime: bool, cpus: usize) -> (Self, Option<String>) {
         // Both are worth having and can be done without.
         let _ = sched::no_timer_slack();
         let _ = sched::prefer();
@@ -58,7 +59,7 @@ impl Pace {
             Some(Err(error)) => (None, Some(error.to_string())),
             None => (None, None),
         };
-        let rests = Rests::new(realtime.is_some());
+        let rests = Rests::new(realtime.is_some(), cpus);
         let (spin_ns, usual_ns) = (LONGEST_SPIN_NS / 2, LONGEST_SPIN_NS / 5);
         (Self { realtime, rests, spin_ns, usual_ns, seen_ns: monotonic_ns() }, why)
     }
@@ -74,11 +75,8 @@ impl Pace {
         let Some(realtime) = &self.realtime else { return Ok(()) };
         let rests = &mut self.rests;
         if rests.is_eased() {
-            let disturbed = passed_ns > DISTURBED_NS;
-            if disturbed {
-                rests.be_wary(now_ns);
-            }
-            if (disturbed || rests.owes_nothing_at(now_ns)) && realtime.resume(PRIORITY).is_ok() {
+            let lost = passed_ns > DISTURBED_NS && rests.lost_its_cpu(now_ns, passed_ns);
+            if (lost || rests.owes_nothing_at(now_ns)) && realtime.resume(PRIORITY).is_ok() {
                 rests.end_ease(now_ns);
             }
         } else if rests.are_due_at(now_ns) {
@@ -154,7 +152,7 @@ mod tests {
     #[test]
     fn a_thread_that_is_always_awake_rests() {
         // Without real time there is nothing to keep to; with it, this is refused to ordinary users.
-        let (mut pace, refused) = Pace::new(true);
+        let (mut pace, refused) = Pace::new(true, sched::own_cpus());
         if refused.is_some() || pace.rests.awake_per_100().is_none() {
             return;
         }

@@ -14,9 +14,13 @@ const SPARE: i64 = 5;
 const DEBT_NS: i64 = 10_000_000;
 /// How often it is looked whether others want the CPU.
 const LOOK_NS: i64 = 1_000_000;
-/// For how long a thread that lost its CPU as an ordinary one does not try to be one again: at first,
-/// and at most; each time twice as long.
+/// For how long a thread that lost its CPU too often as an ordinary one does not try to be one again: at
+/// first, and at most; each time twice as long.
 const WARY_NS: RangeInclusive<i64> = 8_000_000_000..=64_000_000_000;
+/// What others may take of the CPU before that is too often: so much at once, and one of so many ns all
+/// the time. Other rests make more frames late than that.
+const BORNE_NS: i64 = 6_000_000;
+const BORNE_OF: i64 = 200;
 
 /// What is known of the rests that the kernel wants.
 pub struct Rests {
@@ -30,6 +34,11 @@ pub struct Rests {
     eased: bool,
     wary_ns: i64,
     wary_until_ns: i64,
+    /// How often others had the CPU so far.
+    preempted: u64,
+    /// What they took of it, less what is borne, as of `lost_at_ns`.
+    lost_ns: i64,
+    lost_at_ns: i64,
     own_cpus: bool,
     /// Tells how many threads would run now; not asked where a thread has CPUs of its own.
     load: Option<File>,
@@ -38,9 +47,10 @@ pub struct Rests {
 }
 
 impl Rests {
-    /// For the calling thread; without real time it needs none.
-    pub fn new(realtime: bool) -> Self {
-        let own_cpus = realtime && sched::has_own_cpus();
+    /// For a thread that is kept to so many CPUs; without real time it needs none.
+    pub fn new(realtime: bool, cpus: usize) -> Self {
+        // Who is kept to some has them for its own.
+        let own_cpus = realtime && cpus < sched::online_cpus();
         Self {
             awake_per_100: realtime.then(awake_per_100).flatten(),
             debt_ns: 0,
@@ -49,6 +59,9 @@ impl Rests {
             eased: false,
             wary_ns: *WARY_NS.start(),
             wary_until_ns: 0,
+            preempted: 0,
+            lost_ns: 0,
+            lost_at_ns: monotonic_ns(),
             own_cpus,
             load: (!own_cpus).then(|| File::open("/proc/loadavg").ok()).flatten(),
             crowded: false,
@@ -114,12 +127,30 @@ impl Rests {
     /// The thread has become an ordinary one.
     pub fn begin_ease(&mut self) {
         self.eased = true;
+        self.preempted = sched::preemptions();
     }
 
-    /// As an ordinary one it lost its CPU.
+    /// As an ordinary one it has not run for so long. Whether others had its CPU; what the machine under a
+    /// virtual one took, it would have taken of a thread in real time, too.
+    pub fn lost_its_cpu(&mut self, now_ns: i64, for_ns: i64) -> bool {
+        let preempted = sched::preemptions();
+        if preempted == self.preempted {
+            return false;
+        }
+        let borne_ns = (now_ns - self.lost_at_ns) / BORNE_OF;
+        self.lost_ns = (self.lost_ns - borne_ns).max(0) + for_ns;
+        (self.preempted, self.lost_at_ns) = (preempted, now_ns);
+        if self.lost_ns > BORNE_NS {
+            self.be_wary(now_ns);
+        }
+        true
+    }
+
+    /// For some time it will not be an ordinary one.
     pub fn be_wary(&mut self, now_ns: i64) {
         self.wary_until_ns = now_ns + self.wary_ns;
         self.wary_ns = (self.wary_ns * 2).min(*WARY_NS.end());
+        self.lost_ns = 0;
     }
 
     /// The thread is in real time again.
@@ -155,6 +186,27 @@ fn awake_per_100() -> Option<i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_cpu_that_others_take_now_and_then_is_borne_and_more_is_not() {
+        let mut rests = Rests::new(true, 0);
+        let mut now_ns = monotonic_ns();
+        rests.begin_ease();
+        let mut lose = |after_ns: i64, others: bool| {
+            now_ns += after_ns;
+            // As if the count had been another one before.
+            rests.preempted = if others { u64::MAX } else { sched::preemptions() };
+            (rests.lost_its_cpu(now_ns, 1_000_000), rests.may_ease(now_ns))
+        };
+        assert_eq!(lose(0, false), (false, true), "a hypervisor took it");
+        for _ in 0..20 {
+            assert_eq!(lose(1_000_000 * BORNE_OF, true), (true, true), "one part of so many");
+        }
+        let left = std::iter::repeat_with(|| lose(0, true)).take_while(|&(_, may)| may).count();
+        assert!((4..=6).contains(&left), "{left} more at once");
+        assert_eq!(lose(WARY_NS.start() - 1, false), (false, false));
+        assert_eq!(lose(1, false), (false, true), "not for ever");
+    }
 
     #[test]
     fn what_would_run_is_read_of_this_machine() {
