@@ -71,7 +71,8 @@ def run() -> Section:
         f"{SECONDS} s, the median of the rounds' figures. The error of a delay is how late a "
         "frame was sent: as the engine says of every frame, and as programs (tcx) at both ports of "
         f"up to {TAPPED} links see it. Frames are sent by an ordinary process to a socket that "
-        "nobody reads; the benchmark itself keeps off the engine's CPU. Asked without the limit on real time lifted; "
+        "nobody reads; the benchmark itself keeps off the engine's CPU. Asked without the limit on "
+        "real time lifted; "
         "figures of rattan are of this machine, too.",
         ("what", "engine: p50 / p99, µs", "taps: p50 / p99, µs", "asked", "rattan", "lost"),
     )
