@@ -122,6 +122,21 @@ def test_a_link_on_one_host_has_two_ports_and_no_bridge() -> None:
     assert [tap.point for tap in path.taps] == ["sender.vif", "responder.vif", "responder.stack"]
 
 
+def test_stacks_are_steered_away_from_an_engines_cpus_where_it_says_so() -> None:
+    text = """\
+lab: x
+hosts: {here: {engine: {cpus: [1, 2], steer: true}}, there: {engine: {cpus: [3]}}}
+nodes: {a: {host: here}, vm: {kind: qemu, host: here}, b: {host: there}}
+links:
+  - {join: [a, vm, b], name: w, delay: 1ms}
+  - {join: [a, vm, b], name: plain}
+"""
+    _, made = planned(text)
+    steered = [op for op in made.message()["operations"] if op["do"] == "steering"]
+    card = {i.link: i.name for i in made.interfaces["a"]}["w"]
+    assert steered == [{"do": "steering", "in": "node.a", "on": card, "avoid": [1, 2]}]
+
+
 def test_every_domain_has_a_port_of_its_own() -> None:
     nodes = "nodes: {a: {kind: xen}, b: {kind: xen}}"
     _, made = planned(f"lab: x\n{nodes}\nlinks: [{{between: [a, b], name: w, delay: 1ms}}]\n")

@@ -118,6 +118,37 @@ fn a_shared_link_reaches_all_and_what_is_for_one_reaches_no_other() {
 }
 
 #[test]
+fn stacks_can_be_kept_off_the_engine_s_cpus() {
+    let steering = |avoid: &[usize]| {
+        let mut plan = plan(&[under(json!({"delay_ns": 2_000_000})), json!({})], &json!({}));
+        let of = json!({"do": "steering", "in": "node.n2", "on": "eth0", "avoid": avoid});
+        plan["operations"].as_array_mut().unwrap().push(of);
+        plan
+    };
+    let cpus = delaylab_os::sched::online_cpus();
+    let dir = fresh_dir();
+    let mut fabric = Process::start("fabric");
+    let all: Vec<usize> = (0..cpus).collect();
+    let end = fabric.client.call(&build("nowhere", &dir, &steering(&all))).end;
+    assert!(end["error"]["why"].as_str().unwrap().contains("none beside these"), "{end}");
+    assert_eq!(fabric.end(), Some(1));
+    assert_gone("nowhere", &dir);
+    if cpus < 2 {
+        return;
+    }
+    let lab = Lab::up("steered", &steering(&[cpus - 1]));
+    assert_eq!(lab.ping("n1", "10.9.0.2", 20, &[]).len(), 20);
+    let read = "mount -t sysfs none /mnt; cat /mnt/class/net/eth0/queues/rx-0/rps_cpus";
+    let mask = |node: &str| {
+        let said = lab.run(node, &["unshare", "--mount", "sh", "-c", read]);
+        u128::from_str_radix(&said.trim().replace(',', ""), 16).unwrap_or_else(|_| panic!("{said}"))
+    };
+    assert_eq!(mask("n2"), (1 << (cpus - 1)) - 1);
+    assert_eq!(mask("n1"), 0, "only where it is asked");
+    lab.down();
+}
+
+#[test]
 fn the_host_s_own_stack_answers_nobody() {
     let mut plan = plan(&[under(json!({"delay_ns": 5_000_000})), json!({})], &json!({}));
     let native = json!([

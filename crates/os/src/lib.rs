@@ -31,6 +31,7 @@ mod socket_address;
 pub mod socket_batch;
 pub mod stamp;
 pub mod stamp_ids;
+pub mod steering;
 pub mod sysctl;
 pub mod tap;
 pub mod tcx;

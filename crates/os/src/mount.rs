@@ -23,9 +23,17 @@ pub fn proc() -> io::Result<()> {
 
 /// A `/proc` of its own for this process's pid namespace, in no folder: its root (fsopen(2)).
 pub fn detached_proc() -> io::Result<OwnedFd> {
-    const PROC: &CStr = c"proc";
+    detached(c"proc")
+}
+
+/// A `/sys` of its own for the network namespace where this process is now, in no folder: its root.
+pub fn detached_sys() -> io::Result<OwnedFd> {
+    detached(c"sysfs")
+}
+
+fn detached(kind: &CStr) -> io::Result<OwnedFd> {
     // SAFETY: the name is a C string that lives long enough; the result is a new descriptor or -1.
-    let context = unsafe { libc::syscall(libc::SYS_fsopen, PROC.as_ptr(), libc::FSOPEN_CLOEXEC) };
+    let context = unsafe { libc::syscall(libc::SYS_fsopen, kind.as_ptr(), libc::FSOPEN_CLOEXEC) };
     let context = descriptor(context)?;
     let fd = context.as_raw_fd();
     let create = libc::FSCONFIG_CMD_CREATE;

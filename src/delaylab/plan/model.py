@@ -148,6 +148,15 @@ class Offloads:
 
 
 @dataclass(frozen=True)
+class Steering:
+    """Receive packet steering: the stack works on what comes by an interface on other CPUs."""
+
+    agent: str
+    on: str
+    avoid: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class Route:
     """A way to a network, by the address of a gateway."""
 
@@ -156,7 +165,7 @@ class Route:
     via: str
 
 
-Operation = Veth | Tap | Inner | Bridge | Address | Queue | Offloads | Route
+Operation = Veth | Tap | Inner | Bridge | Address | Queue | Offloads | Steering | Route
 
 
 @dataclass(frozen=True)

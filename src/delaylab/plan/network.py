@@ -17,6 +17,7 @@ from delaylab.plan.model import (
     Interface,
     Offloads,
     Operation,
+    Steering,
     Tap,
     Veth,
     host_agent,
@@ -60,6 +61,7 @@ class Network:
             yield from routes(Stacks(self.interfaces, self.forwarding), self._ground.machine)
         yield from self._cables.queues
         yield from self._offloads()
+        yield from dict.fromkeys(self._steering())
 
     def add_link(self, index: int, addresses: LinkAddresses) -> None:
         """Add one link with the addresses of its members."""
@@ -151,6 +153,17 @@ class Network:
         if uplink:
             laid.uplinks[host] = uplink
         return devices
+
+    def _steering(self) -> Iterator[Steering]:
+        """Not on the CPUs of an engine that says so; a machine's stack is its own kernel's."""
+        laid = {link.name for link in self.laid}
+        for node, interfaces in self.interfaces.items():
+            engine = self.lab.engine_on(host_of(self.lab, node))
+            if not (engine.steer and engine.cpus) or self._ground.in_machine(node):
+                continue
+            for interface in interfaces:
+                if interface.link in laid:
+                    yield Steering(interface.agent, interface.name, tuple(engine.cpus))
 
     def _offloads(self) -> Iterator[Operation]:
         """Behind a rate, packets are what the link carries: no 64 KiB segments at any point.

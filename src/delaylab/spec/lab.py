@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -36,6 +36,15 @@ class EngineSpec(Short):
     memory: Size = Field(Size(256 << 20), description="bytes of packets that may wait at once")
     realtime: bool = Field(True, description="real-time scheduling, where the machine allows it")
     cpus: list[int] | None = Field(None, description="CPUs for it alone are best")
+    steer: bool = Field(
+        False, description="nodes receive on other CPUs than its own (receive packet steering)"
+    )
+
+    @model_validator(mode="after")
+    def _steer_away_from_somewhere(self) -> Self:
+        if self.steer and not self.cpus:
+            raise ValueError("`steer` keeps nodes' stacks off the engine's CPUs: give its `cpus`")
+        return self
 
 
 class HostSpec(Spec):

@@ -1,9 +1,11 @@
 //! What is in one namespace of a lab's network: built with one batch.
 
 use std::collections::{BTreeMap, HashMap};
+use std::io;
+use std::os::fd::AsFd;
 
 use delaylab_os::netlink::Route as Socket;
-use delaylab_os::{ethtool, namespace, tap};
+use delaylab_os::{ethtool, mount, namespace, steering, tap};
 use delaylab_proto::Failure;
 
 use super::message;
@@ -65,7 +67,8 @@ impl Local<'_> {
         self.raise(&mut batch, alias)?;
         self.route(&mut batch)?;
         batch.finish()?;
-        self.set_offloads()
+        self.set_offloads()?;
+        self.steer()
     }
 
     fn configure(&self, batch: &mut Batch) -> Result<(), Failure> {
@@ -122,6 +125,23 @@ impl Local<'_> {
             ethtool::set_offloads(on, *enabled).map_err(|error| {
                 Failure::new(format!("set the offloads of {on} in {in}", r#in = r#in), error)
             })?;
+        }
+        Ok(())
+    }
+
+    fn steer(&self) -> Result<(), Failure> {
+        let mut sys = None;
+        for setting in &self.settings {
+            let Operation::Steering { r#in, on, avoid } = setting else { continue };
+            let failed = |error: io::Error| {
+                Failure::new(format!("keep the stack of {on} in {in} off CPUs {avoid:?}"), error)
+                    .fix("`steer` needs root outside of user namespaces, and a CPU beside the engine's")
+            };
+            let sys = match &sys {
+                Some(sys) => sys,
+                None => sys.insert(mount::detached_sys().map_err(failed)?),
+            };
+            steering::keep_off(sys.as_fd(), on, avoid).map_err(failed)?;
         }
         Ok(())
     }

@@ -116,7 +116,9 @@ impl<'a> Network<'a> {
             }
             Operation::Address(address) => self.set(operation, &address.r#in, Some(&address.on))?,
             Operation::Queue(queue) => self.set(operation, &queue.r#in, Some(&queue.on))?,
-            Operation::Offloads { r#in, on, .. } => self.set(operation, r#in, Some(on))?,
+            Operation::Offloads { r#in, on, .. } | Operation::Steering { r#in, on, .. } => {
+                self.set(operation, r#in, Some(on))?
+            }
             Operation::Route(route) => self.set(operation, &route.r#in, route.on.as_deref())?,
         }
         Ok(())

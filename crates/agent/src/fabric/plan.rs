@@ -123,12 +123,24 @@ pub enum Isolate {
 #[derive(Deserialize)]
 #[serde(tag = "do", rename_all = "lowercase", deny_unknown_fields)]
 pub enum Operation {
-    Veth { ends: [End; 2] },
+    Veth {
+        ends: [End; 2],
+    },
     Tap(End),
     Bridge(Bridge),
     Address(Address),
     Queue(Queue),
-    Offloads { r#in: String, on: String, enabled: bool },
+    Offloads {
+        r#in: String,
+        on: String,
+        enabled: bool,
+    },
+    /// What the interface receives is worked on by other CPUs than these (RPS).
+    Steering {
+        r#in: String,
+        on: String,
+        avoid: Vec<usize>,
+    },
     Route(Route),
 }
 

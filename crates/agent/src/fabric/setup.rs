@@ -148,7 +148,7 @@ fn check(operation: &Operation, local: &Local) -> Result<(), Failure> {
     let on = match operation {
         Operation::Address(address) => Some(&address.on),
         Operation::Queue(queue) => Some(&queue.on),
-        Operation::Offloads { on, .. } => Some(on),
+        Operation::Offloads { on, .. } | Operation::Steering { on, .. } => Some(on),
         Operation::Route(route) => route.on.as_ref(),
         Operation::Veth { .. } | Operation::Tap(_) | Operation::Bridge(_) => {
             return Err(Failure::new("set up a machine", "it can only be given settings"));
