@@ -39,7 +39,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "xen-pv": {"kind": "xen", "guest": "pv"},
     "xen-pvh": {"kind": "xen", "guest": "pvh"},
 }
-SLOW = {"xen-pv", "xen-pvh"}
+SLOW = {"qemu-e1000e", "qemu-rtl8139", "qemu-vmxnet3", "xen-pv", "xen-pvh"}
 COUNT = 40
 
 

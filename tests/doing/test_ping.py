@@ -81,6 +81,7 @@ def test_bad_arguments(delaylab: Run, argv: tuple[str, ...], says: str) -> None:
 
 
 @pytest.mark.root
+@pytest.mark.slow
 def test_user_rtt_is_not_above_that_of_ping() -> None:
     """In turn, on the same lab; the median of the rounds' differences."""
     spec = LabSpec.model_validate(
