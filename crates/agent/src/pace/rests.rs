@@ -133,7 +133,10 @@ impl Rests {
     /// As an ordinary one it has not run for so long. Whether others had its CPU; what the machine under a
     /// virtual one took, it would have taken of a thread in real time, too.
     pub fn lost_its_cpu(&mut self, now_ns: i64, for_ns: i64) -> bool {
-        let preempted = sched::preemptions();
+        self.lost_to_others(sched::preemptions(), now_ns, for_ns)
+    }
+
+    fn lost_to_others(&mut self, preempted: u64, now_ns: i64, for_ns: i64) -> bool {
         if preempted == self.preempted {
             return false;
         }
@@ -191,12 +194,10 @@ mod tests {
     fn a_cpu_that_others_take_now_and_then_is_borne_and_more_is_not() {
         let mut rests = Rests::new(true, 0);
         let mut now_ns = monotonic_ns();
-        rests.begin_ease();
         let mut lose = |after_ns: i64, others: bool| {
             now_ns += after_ns;
-            // As if the count had been another one before.
-            rests.preempted = if others { u64::MAX } else { sched::preemptions() };
-            (rests.lost_its_cpu(now_ns, 1_000_000), rests.may_ease(now_ns))
+            let preempted = rests.preempted + u64::from(others);
+            (rests.lost_to_others(preempted, now_ns, 1_000_000), rests.may_ease(now_ns))
         };
         assert_eq!(lose(0, false), (false, true), "a hypervisor took it");
         for _ in 0..20 {
