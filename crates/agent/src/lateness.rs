@@ -43,6 +43,17 @@ impl Lateness {
         self.max = self.max.max(late_ns);
     }
 
+    /// What another one recorded, too.
+    pub fn add(&mut self, other: &Self) {
+        for (here, there) in self.buckets.iter_mut().zip(&*other.buckets) {
+            *here += there;
+        }
+        self.count += other.count;
+        self.sum += other.sum;
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
+    }
+
     pub fn summary(&self) -> Summary {
         if self.count == 0 {
             return Summary::default();
@@ -102,6 +113,22 @@ mod tests {
         for (found, exact) in [(summary.p50_ns, 500_000), (summary.p99_ns, 990_000)] {
             assert!((found - exact).abs() * 100 <= exact * 3, "{found} for {exact}");
         }
+    }
+
+    #[test]
+    fn two_together_are_as_one_that_recorded_all() {
+        let (mut all, mut even, mut odd) = Default::default();
+        let recorded = |late: &mut Lateness, value: i64| late.record(value * value);
+        for value in -3..1000 {
+            recorded(&mut all, value);
+            recorded(if value % 2 == 0 { &mut even } else { &mut odd }, value);
+        }
+        let (first, mut pooled) = (even.summary(), Lateness::default());
+        pooled.add(&even);
+        assert_eq!(pooled.summary(), first);
+        pooled.add(&Lateness::default());
+        pooled.add(&odd);
+        assert_eq!(pooled.summary(), all.summary());
     }
 
     #[test]

@@ -23,6 +23,7 @@ use super::plan::Change;
 use super::port_drops::PortDrops;
 use super::serve::{Carries, serve};
 use super::timeline::Timeline;
+use crate::lateness::Lateness;
 use crate::pace::Pace;
 
 /// The life of the engine, from its first message (`{}`, or why it could not start) until the
@@ -125,7 +126,7 @@ fn changed_to(conditions: &[Conditions]) -> Vec<Changed> {
 
 impl Carries for Engine<'_> {
     fn directions(&mut self) -> Result<Vec<Value>, Failure> {
-        self.read(false)
+        Ok(self.read(false)?.0)
     }
 
     fn change(&mut self, changes: &[Change]) -> Result<(), Failure> {
@@ -140,7 +141,7 @@ impl Carries for Engine<'_> {
     }
 
     fn report(&mut self, reset: bool) -> Result<Value, Failure> {
-        let directions = self.read(reset)?;
+        let (directions, late) = self.read(reset)?;
         self.order(Order::ReadWhole { reset })?;
         let Answer::Whole(whole, memory) = self.answered()? else { return Err(out_of_step()) };
         let since_ns = self.since_ns;
@@ -155,32 +156,35 @@ impl Carries for Engine<'_> {
                        "warn": memory.warn},
             "pauses": {"count": whole.pauses, "longest_ns": whole.longest_pause_ns},
             "dropped_ring": whole.dropped_ring, "unknown_port": whole.unknown_port,
-            "directions": directions,
+            "late": late.summary(), "directions": directions,
         }))
     }
 }
 
 impl Engine<'_> {
-    /// What each direction did; with `reset` its counts begin anew.
-    fn read(&mut self, reset: bool) -> Result<Vec<Value>, Failure> {
+    /// What each direction did, and how late the frames of all were; with `reset` counts begin anew.
+    fn read(&mut self, reset: bool) -> Result<(Vec<Value>, Lateness), Failure> {
         for direction in 0..self.asked.directions().len() {
             self.order(Order::Read { direction, reset })?;
         }
         let now = PortDrops::read()?;
+        let mut late = Lateness::default();
         let report = |(number, direction): (usize, &Direction)| {
             let Answer::Direction(mut snapshot) = self.answered()? else {
                 return Err(out_of_step());
             };
+            late.add(&snapshot.counts.late);
             let (frames, bytes) = self.gates.waiting(number);
             snapshot.waiting = (snapshot.waiting.0 + frames, snapshot.waiting.1 + bytes);
             let port_dropped = now.since(&self.port_drops, &direction.port);
             Ok(direction.report(&snapshot, port_dropped))
         };
-        let reports = self.asked.directions().iter().enumerate().map(report).collect();
+        let reports: Result<_, _> =
+            self.asked.directions().iter().enumerate().map(report).collect();
         if reset {
             self.port_drops = now;
         }
-        reports
+        Ok((reports?, late))
     }
 
     fn order(&self, order: Order) -> Result<(), Failure> {

@@ -14,6 +14,7 @@ use super::can::Can;
 use super::counted::{self, Moment};
 use super::lay::Laid;
 use super::probe;
+use crate::lateness::Summary;
 use crate::link;
 use crate::link::asked::{Asked, Changed};
 use crate::link::plan::{Change, Links};
@@ -117,7 +118,7 @@ impl Carries for Engine<'_> {
             "notes": self.laid.notes(), "since_ns": since_ns, "now_ns": now_ns,
             "memory": {"used": 0, "bound": self.links.memory_bytes, "peak": 0, "warn": false},
             "pauses": {"count": 0, "longest_ns": 0}, "dropped_ring": 0, "unknown_port": 0,
-            "directions": directions,
+            "late": Summary::default(), "directions": directions,
         }))
     }
 }
