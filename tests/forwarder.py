@@ -2,7 +2,8 @@
 
 It stands in line where a bridge port was. A delay counts from the kernel's receive stamp, so that
 the forwarder's own lateness does not add to it; that takes a delay longer than its lateness, a
-few hundred microseconds, in both directions.
+few hundred microseconds, in both directions. On a machine that is busy, or does not run, it is
+late all the same: in the end it says how long it held the frames of each direction, at the median.
 
     python3 forwarder.py LEFT RIGHT --left-to-right NS --right-to-left NS
 """
@@ -15,6 +16,7 @@ import heapq
 import os
 import select
 import socket
+import statistics
 import struct
 import sys
 import time
@@ -50,28 +52,32 @@ def received(source: socket.socket) -> tuple[bytes, int] | None:
         return data, seconds * 10**9 + nanoseconds
 
 
-def forward(left: socket.socket, right: socket.socket, delays: dict[socket.socket, int]) -> None:
-    """Until standard input ends."""
+def forward(
+    left: socket.socket, right: socket.socket, delays: dict[socket.socket, int]
+) -> dict[socket.socket, list[int]]:
+    """Until standard input ends; for how many ns frames were held, by where they came in."""
     other = {left: right, right: left}
+    held: dict[socket.socket, list[int]] = {left: [], right: []}
     inputs = [left.fileno(), right.fileno(), 0]
-    waiting: list[tuple[int, int, bytes, socket.socket]] = []
+    waiting: list[tuple[int, int, int, bytes, socket.socket]] = []
     number = 0
     while True:
-        for source, target in other.items():
+        for source in other:
             while (frame := received(source)) is not None:
                 data, stamp = frame
                 number += 1
-                heapq.heappush(waiting, (stamp + delays[source], number, data, target))
+                heapq.heappush(waiting, (stamp + delays[source], number, stamp, data, source))
         now = time.time_ns()
         while waiting and waiting[0][0] <= now:
-            _, _, data, target = heapq.heappop(waiting)
-            target.send(data)
+            _, _, stamp, data, source = heapq.heappop(waiting)
+            held[source].append(time.time_ns() - stamp)
+            other[source].send(data)
         left_ns = waiting[0][0] - now if waiting else IDLE_MS * 10**6
         if left_ns > SPIN_NS:
             # select() and not poll(), whose milliseconds are too coarse.
             ready, _, _ = select.select(inputs, [], [], (left_ns - SPIN_NS) / 1e9)
             if 0 in ready and not os.read(0, 1):
-                return
+                return held
 
 
 def main() -> None:
@@ -87,7 +93,8 @@ def main() -> None:
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(20))
     sys.stdout.write("ready\n")
     sys.stdout.flush()
-    forward(left, right, {left: options.left_to_right, right: options.right_to_left})
+    held = forward(left, right, {left: options.left_to_right, right: options.right_to_left})
+    print(*(int(statistics.median(held[source])) for source in (left, right)))
 
 
 if __name__ == "__main__":

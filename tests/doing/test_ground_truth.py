@@ -49,8 +49,11 @@ def in_network(lab: Lab, agent: str, *argv: str) -> None:
 
 
 @contextmanager
-def delaying(lab: Lab, place: str, leg: str, delay_ns: int) -> Iterator[None]:
-    """Take a port out of its bridge and put the forwarder between the two."""
+def delaying(lab: Lab, place: str, leg: str, delay_ns: int) -> Iterator[dict[str, int]]:
+    """Take a port out of its bridge and put the forwarder between the two.
+
+    Behind the block: for how many ns the forwarder held the frames of each leg, at the median.
+    """
     agent, port, near_sender, _ = PLACES[place]
     in_network(lab, agent, "ip", "link", "set", port, "nomaster")
     in_network(lab, agent, "ip", "link", "add", "fwd0", "type", "veth", "peer", "fwd1")
@@ -66,12 +69,15 @@ def delaying(lab: Lab, place: str, leg: str, delay_ns: int) -> Iterator[None]:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
     )
+    held: dict[str, int] = {}
     try:
         assert process.stdout is not None
         assert process.stdout.readline() == b"ready\n"
-        yield
+        yield held
     finally:
-        process.communicate(timeout=10)
+        said, _ = process.communicate(timeout=10)
+    rightward_first = ("request", "reply") if near_sender else ("reply", "request")
+    held.update(zip(rightward_first, map(int, said.split()), strict=True))
 
 
 def medians(recording: Recording) -> dict[tuple[str, str, str], float]:
@@ -90,13 +96,18 @@ def medians(recording: Recording) -> dict[tuple[str, str, str], float]:
 @pytest.mark.parametrize("leg", ["request", "reply"])
 @pytest.mark.parametrize("place", PLACES)
 def test_a_known_delay_is_found_where_it_is(place: str, leg: str, delay_ms: int) -> None:
-    with temporary(LAB, accounting=False) as lab, delaying(lab, place, leg, delay_ms * 10**6):
+    with (
+        temporary(LAB, accounting=False) as lab,
+        delaying(lab, place, leg, delay_ms * 10**6) as held,
+    ):
         found = medians(measure(lab, Combination({}, LAB, (), PROBE), probe_id=7))
     start, end = PLACES[place][3]
     ways = {"request": ("request", start, end), "reply": ("reply", end, start)}
     other = "reply" if leg == "request" else "request"
-    assert abs(found.pop(ways[leg]) - delay_ms * 10**6) < TOLERANCE_NS
-    assert abs(found.pop(ways[other]) - OTHER_WAY_NS) < TOLERANCE_NS
+    # The forwarder is on time where the machine runs; it knows by how much it was not.
+    for way, asked_ns in ((leg, delay_ms * 10**6), (other, OTHER_WAY_NS)):
+        assert held[way] >= asked_ns
+        assert abs(found.pop(ways[way]) - held[way]) < TOLERANCE_NS, held
     elsewhere = {where: ns for where, ns in found.items() if "sender.app" not in where}
     assert max(elsewhere.values()) < TOLERANCE_NS, found
     assert max(found.values()) < 4 * TOLERANCE_NS, "waking this process takes that long"

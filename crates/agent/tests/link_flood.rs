@@ -2,8 +2,6 @@
 
 mod common;
 
-use std::time::{Duration, Instant};
-
 use common::links::{Lab, generate, number, plan};
 use serde_json::{Value, json};
 
@@ -31,12 +29,11 @@ fn a_flood_on_one_link_takes_nothing_from_another() {
     assert!(!notes.contains("flood"), "programs are allowed where tests run: {notes}");
     // What an interface says of itself while it is new is counted on both sides or on none.
     let sent = || [sent_by(&lab, "n1"), sent_by(&lab, "n3")];
-    let (before, counted) = loop {
-        let (before, counted) = (sent(), lab.links());
-        if sent() == before {
-            break (before, counted);
-        }
-    };
+    let mut before = sent();
+    let counted = lab.until("counted as sent", |_| {
+        let asked_before = std::mem::replace(&mut before, sent());
+        asked_before == before
+    });
     let of = |links: &Value, way: usize, at: &str| number(&links["directions"][way], at);
     let mut flood = lab.client("node.n1");
     flood.send(&generate([1, 2], FLOOD, 0, 60));
@@ -49,17 +46,12 @@ fn a_flood_on_one_link_takes_nothing_from_another() {
     let flooded = flood.finish().end;
     assert!(number(&flooded, "/done/ended_ns") > last_ns, "the flood was there all the time");
     // What was sent last may still be in the kernel's queue of received frames: none is missing in the end.
-    let deadline = Instant::now() + Duration::from_secs(10);
-    let links = loop {
-        let (links, sent) = (lab.links(), sent());
-        let since = |way, at: &str| of(&links, way, at) - of(&counted, way, at);
+    let links = lab.until("all of them", |links| {
+        let since = |way, at: &str| of(links, way, at) - of(&counted, way, at);
         let came = [0, 2].map(|way| since(way, "/in/frames") + since(way, "/dropped/ring"));
-        let asked = [sent[0] - before[0], sent[1] - before[1]];
-        if came == asked && of(&links, 0, "/held") == 0 {
-            break links;
-        }
-        assert!(Instant::now() < deadline, "{came:?} came of {asked:?}: {links}");
-    };
+        let sent = sent();
+        came == [sent[0] - before[0], sent[1] - before[1]] && of(links, 0, "/held") == 0
+    });
     assert_eq!((&links["dropped_ring"], &links["unknown_port"]), (&json!(0), &json!(0)), "{links}");
     let since = |way, at: &str| of(&links, way, at) - of(&counted, way, at);
     assert_eq!(since(2, "/dropped/ring"), 0, "{links}");

@@ -93,17 +93,25 @@ impl Lab {
         self.ask(json!({"op": "links"}))
     }
 
+    /// What the links have done, once it is so; for at most half a minute. An engine that ends may
+    /// leave a question without an answer.
+    pub fn until(&self, what: &str, mut is: impl FnMut(&Value) -> bool) -> Value {
+        let deadline = Instant::now() + Duration::from_secs(30);
+        loop {
+            let end = self.client("link.h").call(&json!({"op": "links"})).end;
+            if !end["done"].is_null() && is(&end["done"]) {
+                return end["done"].clone();
+            }
+            assert!(Instant::now() < deadline, "not {what}: {end}");
+        }
+    }
+
     /// What the links have done, once nothing is under way in any of them.
     pub fn settled(&self) -> Value {
-        let deadline = Instant::now() + Duration::from_secs(10);
-        loop {
-            let links = self.links();
-            let under_way = |way: &Value| number(way, "/held") + number(way, "/waiting/frames");
-            if links["directions"].as_array().unwrap().iter().all(|way| under_way(way) == 0) {
-                return links;
-            }
-            assert!(Instant::now() < deadline, "still under way: {links}");
-        }
+        let under_way = |way: &Value| number(way, "/held") + number(way, "/waiting/frames");
+        self.until("settled", |links| {
+            links["directions"].as_array().unwrap().iter().all(|way| under_way(way) == 0)
+        })
     }
 
     /// Runs a command in a node; its output, all of it.

@@ -215,6 +215,15 @@ pub fn interfaces_of(lab: &str) -> Vec<PathBuf> {
     all.filter(marked).collect()
 }
 
+/// For how long in all, in ms, a hypervisor has kept this machine's CPUs from running. Their sum:
+/// what waits for one of them waits at most so long.
+pub fn stolen_ms() -> f64 {
+    let stat = fs::read_to_string("/proc/stat").unwrap();
+    let all = stat.lines().next().unwrap().split_whitespace();
+    // In hundredths of a second (proc_stat(5)).
+    all.skip(1).nth(7).map_or(0.0, |stolen| stolen.parse::<f64>().unwrap() * 10.0)
+}
+
 /// Nothing of the lab is left.
 pub fn assert_gone(lab: &str, dir: &Path) {
     assert_eq!(processes_of(lab), Vec::<String>::new());
