@@ -155,6 +155,11 @@ def test_what_cannot_be_is_refused_with_its_line(said: str, line: int, says: str
         ("timeline: [{at: 1s, link: wan, set: {}}]", 6, "names no condition"),
         ("timeline: [{at: -1s, link: wan, set: {delay: 1ms}}]", 6, "is not negative"),
         ("engine: warp", 6, "'auto', 'own' or 'kernel'"),
+        ("engine: {steer: true}", 6, "`steer` keeps nodes' stacks off the engine's CPUs (give its"),
+        ("engine: {kind: kernel, cpus: [1], steer: true}", 6, "leave `steer` out"),
+        ("hosts: {h: {engine: {steer: true}}}", 6, "give its `cpus`"),
+        ("engine: {cpus: [1], steer: true}\nhosts: {h: {engine: kernel}}", 7, "leave `steer` out"),
+        ("engine: {steer: true}\nhosts: {h: {}}", 6, "give its `cpus`"),
     ],
 )
 def test_what_a_lab_cannot_ask_is_refused_with_its_line(rest: str, line: int, says: str) -> None:
@@ -162,6 +167,18 @@ def test_what_a_lab_cannot_ask_is_refused_with_its_line(rest: str, line: int, sa
         lab_from(parse(LAB + rest + "\n", "lab.yaml"))
     assert str(caught.value).startswith(f"lab.yaml:{line}: ")
     assert says in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "engines",
+    [
+        "engine: {cpus: [1]}\nhosts: {h: {engine: {steer: true}}}",
+        "engine: {steer: true}\nhosts: {h: {engine: {cpus: [1]}}}",
+    ],
+)
+def test_a_host_s_engine_is_checked_together_with_what_the_lab_says(engines: str) -> None:
+    engine = lab_from(parse(f"{LAB}{engines}\n", "lab.yaml")).engine_on("h")
+    assert (engine.steer, engine.cpus) == (True, [1])
 
 
 @pytest.mark.parametrize(

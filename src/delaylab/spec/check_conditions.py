@@ -16,6 +16,7 @@ def check_conditions(lab: LabSpec, names: list[str], document: Document, at: Loc
 
     `names`: of the links, in their order.
     """
+    _check_steering(lab, document, at)
     for index, link in enumerate(lab.links):
         _check_link(link, document, (*at, "links", index))
         _check_engine(lab, link, document, (*at, "links", index))
@@ -68,6 +69,24 @@ def why_not_in_kernel(conditions: dict[str, Any]) -> str | None:
     if correlated:
         return f"the kernel engine has no correlation of `{correlated[0]}`"
     return None
+
+
+def _check_steering(lab: LabSpec, document: Document, at: Location) -> None:
+    """Where the whole of an engine is known: a host's is what differs from the lab's."""
+    said = {host: (*at, "hosts", host) for host, spec in lab.hosts.items() if spec.engine}
+    if not lab.hosts or lab.hosts.keys() - said:
+        said[""] = at
+    for host, where in said.items():
+        engine = lab.engine_on(host)
+        if not engine.steer:
+            continue
+        if engine.kind == "kernel":
+            reason, fix = "links in the kernel run on whichever CPU sends", "leave `steer` out"
+        elif not engine.cpus:
+            reason, fix = "`steer` keeps nodes' stacks off the engine's CPUs", "give its `cpus`"
+        else:
+            continue
+        raise document.refuse(reason, (*where, "engine"), fix)
 
 
 def _check_engine(lab: LabSpec, link: LinkSpec, document: Document, at: Location) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal, Self
+from typing import ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -39,12 +39,6 @@ class EngineSpec(Short):
     steer: bool = Field(
         False, description="nodes receive on other CPUs than its own (receive packet steering)"
     )
-
-    @model_validator(mode="after")
-    def _steer_away_from_somewhere(self) -> Self:
-        if self.steer and not self.cpus:
-            raise ValueError("`steer` keeps nodes' stacks off the engine's CPUs: give its `cpus`")
-        return self
 
 
 class HostSpec(Spec):
