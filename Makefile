@@ -2,7 +2,7 @@
 VENV := .venv/bin
 export PATH := $(HOME)/.cargo/bin:$(PATH)
 
-.PHONY: help setup kinds quickstart check format test test-rust test-python test-slow fuzz bench docs wheel clean
+.PHONY: help setup kinds quickstart check format test test-tools test-rust test-python test-slow fuzz bench docs wheel clean
 
 help:
 	@echo "make quickstart   set up, run the first study, print its table and its report's path"
@@ -37,15 +37,18 @@ format: setup
 	$(VENV)/ruff check --fix src tests benches tools
 	cargo fmt --all
 
-test: kinds check test-rust test-python
+test: test-tools check test-rust test-python
+
+test-tools:
+	@tools/setup.sh --tests
 
 test-rust: setup
 	cargo test --quiet --locked --workspace
 
-test-python: setup
+test-python: test-tools
 	$(VENV)/pytest
 
-test-slow: kinds
+test-slow: test-tools
 	$(VENV)/pytest --override-ini "addopts=-q --strict-markers" -m slow
 
 # Needs a nightly toolchain and cargo-fuzz (cargo install --locked cargo-fuzz).

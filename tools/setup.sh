@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Sets up all that delaylab needs, once: system packages, .venv, the agent. Run again, it does nothing.
-# With --kinds also what containers and virtual machines need, some 200 MB of packages.
+# With --kinds also what containers and virtual machines need, some 200 MB of packages; with --tests
+# what tests compare with, too.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -11,6 +12,8 @@ fail() { printf 'setup: %s\n' "$*" >&2; exit 3; }
 system_tools=(cc:gcc python3:python3 ping:iputils-ping ip:iproute2 stress-ng:stress-ng iperf3:iperf3)
 # What node kinds need. Without one of them delaylab works; `delaylab doctor` says what is missing.
 kind_tools=(lxc-start:lxc dockerd:docker.io qemu-system-x86_64:qemu-system-x86 linux.uml:user-mode-linux)
+# Peers that tests compare with.
+test_tools=(tshark:tshark)
 rust_wanted=1.95
 
 # missing PROGRAM:PACKAGE …: the packages of those programs that are not there.
@@ -103,9 +106,14 @@ setup_agent() {
 
 mapfile -t packages < <(missing_packages)
 [ ${#packages[@]} -eq 0 ] || install_packages "${packages[@]}"
-if [ "${1:-}" = --kinds ]; then
+case "${1:-}" in --kinds | --tests)
   mapfile -t packages < <(missing "${kind_tools[@]}")
   [ ${#packages[@]} -eq 0 ] || install_kinds "${packages[@]}"
+  ;;
+esac
+if [ "${1:-}" = --tests ]; then
+  mapfile -t packages < <(missing "${test_tools[@]}")
+  [ ${#packages[@]} -eq 0 ] || install_packages "${packages[@]}"
 fi
 check_python
 check_rust
