@@ -68,15 +68,22 @@ def main() -> None:
         where = f"{date.today()}, {cpu_name()}, {platform.system()} {platform.release()}"
         text = section.markdown() + f"\n*{where}*\n"
         print(text, flush=True)
-        keep(name, text)
+        keep(section.key, text)
 
 
-def keep(name: str, text: str) -> None:
+def keep(key: str, text: str) -> None:
     """Put a section's text into the page, in the order of ALL."""
     page = PAGE.read_text() if PAGE.exists() else ""
     sections = {match[1]: match[0] for match in SECTION.finditer(page)}
-    sections[name] = f"<!-- {name} -->\n{text}\n"
-    PAGE.write_text(HEAD + "\n" + "".join(sections[n] for n in ALL if n in sections))
+    sections[key] = f"<!-- {key} -->\n{text}\n"
+    order = {name: number for number, name in enumerate(ALL)}
+    kept = sorted((order[name_of(k)], k) for k in sections if name_of(k) in order)
+    PAGE.write_text(HEAD + "\n" + "".join(sections[k] for _, k in kept))
+
+
+def name_of(key: str) -> str:
+    """The benchmark whose section this is, or a variant of it."""
+    return next((name for name in ALL if key == name or key.startswith(f"{name}_")), "")
 
 
 if __name__ == "__main__":

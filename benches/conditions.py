@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from benches.engine_lab import ENGINE_CPU, NODES_CPU
 from benches.frames import FULL, PORT, SHORT, discarding, engine_report, flow, generate, settled
 from benches.pair import FAR, NEAR
 from benches.section import Section
@@ -16,7 +17,6 @@ from delaylab.lab import Lab, temporary
 from delaylab.spec import LabSpec
 
 LINK = "w"
-NODES_CPU, ENGINE_CPU = 0, 1
 SECONDS = 10
 EXCESS = 1.5
 """So many times a rate is offered to it."""

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from benches.pair import FAR, NEAR, start_in
+from benches.pair import FAR, NEAR, running, start_in
 from delaylab import engines
 from delaylab.lab import Lab
 from delaylab.plan import Plan
@@ -35,13 +35,8 @@ def discarding(lab: Lab) -> Iterator[None]:
     would make, and later free, a route for each packet.
     """
     sink = start_in(lab, FAR, sys.executable, "-c", SINK, str(PORT))
-    try:
-        assert sink.stdout is not None
-        assert sink.stdout.readline() == b"bound\n"
+    with running(sink, sink.stdout, b"bound"):
         yield
-    finally:
-        sink.terminate()
-        sink.wait()
 
 
 def flow(plan: Plan, link: str) -> dict[str, str]:

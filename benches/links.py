@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-import json
-import os
 import statistics
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
 
-from benches.frames import PORT, SHORT, discarding, engine_report, generate, settled
-from benches.pair import FAR, NEAR, need, run_in, start_in
+from benches.engine_lab import ENGINE_CPU, NODES_CPU, engine_lab, kept_to, link_names
+from benches.floor import floor
+from benches.frames import PORT, engine_report, generate, settled
+from benches.most import most_frames, most_tcp
+from benches.pair import FAR, NEAR, need
 from benches.section import Section
+from benches.undisturbed import MOST, Rounds, rounds
 from delaylab import engines
-from delaylab.lab import Lab, temporary
-from delaylab.spec import LabSpec
+from delaylab.lab import Lab
 
-NODES_CPU, ENGINE_CPU = 0, 1
 ROUNDS = 7
 SECONDS = 3
 TAPPED = 10
 """So many links have taps at both of their ports: what the engine says of itself is checked."""
 SIDES = ("in", "out")
-FLOOD = 1_000_000
 LIMIT = Path("/proc/sys/kernel/sched_rt_runtime_us")
 
 
@@ -35,30 +33,35 @@ class Case:
 
     links: int
     per_second: int
-    asked: str
+    asked: tuple[str, str]
+    """With real time limited, and where it is not."""
     rattan: str
+    steer: bool = False
 
     @property
     def title(self) -> str:
         """The row's first cell."""
         links = "one link of 5 ms" if self.links == 1 else f"{self.links} links of 1 to 11 ms"
-        return f"{links}, {self.per_second:,}/s"
+        return f"{links}, {self.per_second:,}/s{', `steer`' if self.steer else ''}"
 
 
 CASES = (
-    Case(1, 1_000, "6 / 30", "37 / 101"),
-    Case(1, 50_000, "6 / 30", "52 / 484"),
-    Case(250, 100_000, "10 / 30", "–"),
+    Case(1, 1_000, ("6 / 30", "6 / 30"), "37 / 101"),
+    Case(1, 50_000, ("6 / 30", "6 / 30"), "52 / 484"),
+    Case(250, 100_000, ("10 / 30", "5 / 15"), "–"),
+    Case(250, 100_000, ("–", "–"), "–", steer=True),
 )
 
 
-@dataclass
-class Measured:
-    """Median and 99th percentile of delay errors in each round, in µs; frames lost unasked."""
+@dataclass(frozen=True)
+class Round:
+    """Median and 99th percentile of delay errors, in µs; frames lost unasked."""
 
-    engine: list[tuple[float, float]] = field(default_factory=list)
-    taps: list[tuple[float, float]] = field(default_factory=list)
-    lost: int = 0
+    engine: tuple[float, float]
+    taps: tuple[float, float]
+    floor: tuple[float, float]
+    """What the engine's CPU is late of itself."""
+    lost: int
 
 
 def run() -> Section:
@@ -69,31 +72,66 @@ def run() -> Section:
         "The link engine",
         f"One core for the engine, another for who sends and receives; {ROUNDS} rounds of "
         f"{SECONDS} s, the median of the rounds' figures. The error of a delay is how late a "
-        "frame was sent: as the engine says of every frame, and as programs (tcx) at both ports of "
-        f"up to {TAPPED} links see it. Frames are sent by an ordinary process to a socket that "
-        "nobody reads; the benchmark itself keeps off the engine's CPU. Asked without the limit on "
-        "real time lifted; "
-        "figures of rattan are of this machine, too.",
-        ("what", "engine: p50 / p99, µs", "taps: p50 / p99, µs", "asked", "rattan", "lost"),
+        "frame was sent: as the engine says of every frame of all links, and as programs (tcx) at "
+        f"both ports of up to {TAPPED} links see it. Frames are sent by an ordinary process to a "
+        "socket that nobody reads; the benchmark itself keeps off the engine's CPU. The floor is "
+        "of that CPU, before each round: how late a process in real time finds moments 10 µs apart "
+        "to have come that does nothing but look at the clock. A round is left out, and another "
+        f"one made, if the machine under this one took more than {MOST:.1%} of the CPUs' time "
+        "during it (steal): the table says how many were kept, and the most that was taken from "
+        "one of them. Figures of rattan are of a machine like this one, too.",
+        ("what", "engine: p50 / p99, µs", "taps", "floor", "asked", "rattan", "lost", "rounds"),
     )
-    for case in CASES:
-        measured = _delays(case)
-        cells = (_cell(measured.engine), _cell(measured.taps), case.asked, case.rattan)
-        section.rows.append((case.title, *cells, str(measured.lost)))
-    frames, bits = _most_frames(), _most_tcp()
-    section.notes += [
-        f"One link, frames of 64 bytes as fast as they come: {frames:,.0f} frames/s left it "
-        "(asked: 350,000; rattan 160,000).",
-        f"One TCP flow over a link without a rate, MTU 1500, the nodes' stacks kept off the "
-        f"engine's CPU (`steer`): {bits / 1e9:.2f} Gbit/s (asked: 2.4; rattan 0.9).",
-        f"Real time was limited to {_limit()} of a second.",
-    ]
+    if _limit() == "all":
+        section.variant, section.title = "lifted", "The link engine, real time without a limit"
+    section.rows += [_row(case) for case in CASES]
+    section.notes += [_flooded(), _flowed(), _limited()]
     return section
 
 
-def _cell(rounds: list[tuple[float, float]]) -> str:
-    middle, far = (statistics.median(column) for column in zip(*rounds, strict=True))
+def _row(case: Case) -> tuple[str, ...]:
+    measured = _delays(case)
+    kept = measured.kept
+    figures = ((r.engine for r in kept), (r.taps for r in kept), (r.floor for r in kept))
+    lost, elsewhere = (sum(r.lost for r in some) for some in (kept, measured.left_out))
+    return (
+        case.title,
+        *(_cell(rounds) for rounds in figures),
+        case.asked[_limit() == "all"],
+        case.rattan,
+        f"{lost}" + (f" (and {elsewhere} in those left out)" if elsewhere else ""),
+        str(measured),
+    )
+
+
+def _flooded() -> str:
+    alone, steered = (most_frames(ROUNDS, steer=steer) for steer in (False, True))
+    return (
+        "One link, frames of 64 bytes as fast as they come: "
+        f"{statistics.median(alone.kept):,.0f} frames/s left it (asked: 350,000; rattan 160,000; "
+        f"rounds {alone}); with the nodes' stacks kept off the engine's CPU (`steer`) "
+        f"{statistics.median(steered.kept):,.0f} (rounds {steered})."
+    )
+
+
+def _flowed() -> str:
+    alone, steered = (most_tcp(ROUNDS, SECONDS, steer=steer) for steer in (False, True))
+    return (
+        "One TCP flow over a link without a rate, MTU 1500: "
+        f"{statistics.median(alone.kept) / 1e9:.2f} Gbit/s (rounds {alone}), with `steer` "
+        f"{statistics.median(steered.kept) / 1e9:.2f} (asked: 2.4; rattan 0.9; rounds {steered})."
+    )
+
+
+def _cell(figures: Iterable[tuple[float, float]]) -> str:
+    middle, far = (statistics.median(column) for column in zip(*figures, strict=True))
     return f"{middle:.1f} / {far:.1f}"
+
+
+def _limited() -> str:
+    if _limit() == "all":
+        return "The limit on real time was lifted (`sysctl -w kernel.sched_rt_runtime_us=-1`)."
+    return f"Real time was limited to {_limit()} of a second."
 
 
 def _limit() -> str:
@@ -101,61 +139,20 @@ def _limit() -> str:
     return "all" if share < 0 else f"{share / 1e6:.0%}"
 
 
-def _names(links: int) -> list[str]:
-    return [f"w{number}" for number in range(links)]
-
-
-@contextmanager
-def _lab(delays_ns: list[int], cpus: list[int] | None, *, steer: bool = False) -> Iterator[Lab]:
-    links = [
-        {"between": [NEAR, FAR], "name": name, "delay": f"{delay_ns}ns"}
-        for name, delay_ns in zip(_names(len(delays_ns)), delays_ns, strict=True)
-    ]
-    spec = LabSpec.model_validate(
-        {
-            "lab": "links",
-            "nodes": {NEAR: {"cpus": cpus}, FAR: {"cpus": cpus}},
-            "links": links,
-            "engine": {"kind": "own", "cpus": [ENGINE_CPU], "steer": steer},
-        }
-    )
-    with temporary(spec, accounting=False) as lab, discarding(lab):
-        yield lab
-
-
-@contextmanager
-def _kept_to(cpu: int) -> Iterator[None]:
-    """This process, and what it starts meanwhile, on one CPU: the engine's is not theirs."""
-    before = os.sched_getaffinity(0)
-    _keep_to({cpu})
-    try:
-        yield
-    finally:
-        _keep_to(before)
-
-
-def _keep_to(cpus: set[int]) -> None:
-    for thread in Path("/proc/self/task").iterdir():
-        with suppress(ProcessLookupError):
-            os.sched_setaffinity(int(thread.name), cpus)
-
-
-def _delays(case: Case) -> Measured:
+def _delays(case: Case) -> Rounds[Round]:
     step_ns = 10_000_000 // max(case.links - 1, 1)
     delays_ns = [1_000_000 + step_ns * number for number in range(case.links)]
     if case.links == 1:
         delays_ns = [5_000_000]
-    measured = Measured()
-    with _kept_to(NODES_CPU), _lab(delays_ns, [NODES_CPU]) as lab:
-        for _ in range(ROUNDS):
-            _round(lab, case, delays_ns, measured)
-    return measured
+    with kept_to(NODES_CPU), engine_lab(delays_ns, [NODES_CPU], steer=case.steer) as lab:
+        return rounds(lambda: _round(lab, case, delays_ns), ROUNDS)
 
 
-def _round(lab: Lab, case: Case, delays_ns: list[int], measured: Measured) -> None:
+def _round(lab: Lab, case: Case, delays_ns: list[int]) -> Round:
+    of_itself = floor(ENGINE_CPU)
     ports = _ports(lab)
     tap = lab.session("host.here")
-    names = [(name, side) for name in _names(min(TAPPED, case.links)) for side in (0, 1)]
+    names = [(name, side) for name in link_names(min(TAPPED, case.links)) for side in (0, 1)]
     tap.start(
         "tap",
         interfaces=[
@@ -167,28 +164,26 @@ def _round(lab: Lab, case: Case, delays_ns: list[int], measured: Measured) -> No
     tap.event(10)
     engines.reports(lab, reset=True)
     count = case.per_second * SECONDS
-    sent = generate(lab, _names(case.links), count, 1_000_000_000 // case.per_second, 100)
+    sent = generate(lab, link_names(case.links), count, 1_000_000_000 // case.per_second, 100)
     report = settled(lab)
     tap.stop()
     stamps = tap.finish(60).table("stamps")
     tap.close()
     ways = [way for way in report["directions"] if way["node"] == NEAR]
-    measured.engine.append(
-        (
-            statistics.median(way["late"]["p50_ns"] for way in ways) / 1e3,
-            statistics.median(way["late"]["p99_ns"] for way in ways) / 1e3,
-        )
+    left = sum(way["out"]["frames"] for way in ways)
+    return Round(
+        engine=(report["late"]["p50_ns"] / 1e3, report["late"]["p99_ns"] / 1e3),
+        taps=_errors(stamps, delays_ns),
+        floor=of_itself,
+        lost=sent["sent"] - left + sent["refused"],
     )
-    measured.taps.append(_errors(stamps, delays_ns))
-    measured.lost += sent["sent"] - sum(way["out"]["frames"] for way in ways)
-    measured.lost += sent["refused"]
 
 
 def _errors(stamps: pl.DataFrame, delays_ns: list[int]) -> tuple[float, float]:
     """Median and 99th percentile of what taps saw beyond the delay that was asked, in µs."""
     parts = pl.col("point").cast(pl.String).str.split(" ")
     asked = pl.DataFrame(
-        {"link": _names(len(delays_ns)), "delay_ns": delays_ns},
+        {"link": link_names(len(delays_ns)), "delay_ns": delays_ns},
         schema={"link": pl.String, "delay_ns": pl.Int64},
     )
     errors = (
@@ -208,32 +203,3 @@ def _ports(lab: Lab) -> dict[str, tuple[str, str]]:
     """Link -> its ports on the host: of what sends, of what receives."""
     ways = {(way["link"], way["node"]): way["port"] for way in engine_report(lab)["directions"]}
     return {link: (ways[link, NEAR], ways[link, FAR]) for link in lab.plan.laid}
-
-
-def _most_frames() -> float:
-    """Frames per second that leave a link into which all go that can."""
-    rates: list[float] = []
-    with _kept_to(NODES_CPU), _lab([1_000_000], [NODES_CPU]) as lab:
-        for _ in range(ROUNDS):
-            engines.reports(lab, reset=True)
-            generate(lab, _names(1), FLOOD, 0, SHORT)
-            (way,) = (w for w in settled(lab)["directions"] if w["node"] == NEAR)
-            seconds = (way["last_out_ns"] - way["first_out_ns"]) / 1e9
-            rates.append(way["out"]["frames"] / seconds)
-    return statistics.median(rates)
-
-
-def _most_tcp() -> float:
-    """Bits per second of one flow; sender and receiver run where they like."""
-    rates: list[float] = []
-    with _lab([100_000], None, steer=True) as lab:
-        far = lab.plan.interfaces[FAR][0].addresses[0].split("/")[0]
-        for _ in range(ROUNDS):
-            server = start_in(lab, FAR, "iperf3", "--server", "--one-off", "--forceflush")
-            assert server.stdout is not None
-            while b"listening" not in server.stdout.readline():
-                pass
-            done = run_in(lab, NEAR, "iperf3", "-c", far, "--json", "-t", str(SECONDS))
-            server.wait()
-            rates.append(json.loads(done.stdout)["end"]["sum_received"]["bits_per_second"])
-    return statistics.median(rates)

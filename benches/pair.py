@@ -6,9 +6,9 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import IO, Any
 
-from delaylab.errors import NotHere
+from delaylab.errors import DelaylabError, NotHere
 from delaylab.lab import Lab, temporary
 from delaylab.spec import LabSpec
 from delaylab.wireline import Result
@@ -70,15 +70,29 @@ def start_in(lab: Lab, node: str, *argv: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen([*enter, *argv], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
+def said(stream: IO[bytes] | None, what: bytes) -> None:
+    """Wait until a program has said so; DelaylabError if it ends before."""
+    assert stream is not None
+    if not any(what in line for line in iter(stream.readline, b"")):
+        raise DelaylabError(f"a program ended before it said {what.decode()!r}")
+
+
+@contextmanager
+def running(
+    process: subprocess.Popen[bytes], stream: IO[bytes] | None, what: bytes
+) -> Iterator[None]:
+    """A program that was started: the block begins once it has said so, and ends it."""
+    try:
+        said(stream, what)
+        yield
+    finally:
+        process.terminate()
+        process.wait()
+
+
 @contextmanager
 def irtt_server(lab: Lab, address: str) -> Iterator[None]:
     """An irtt server in the far node, listening when the block begins."""
     server = start_in(lab, FAR, "irtt", "server", "-i", "1us", "-b", f"{address}:2112")
-    try:
-        assert server.stdout is not None
-        while b"starting IPv4 listener" not in server.stdout.readline():
-            pass
+    with running(server, server.stdout, b"starting IPv4 listener"):
         yield
-    finally:
-        server.terminate()
-        server.wait()

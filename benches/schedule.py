@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from benches.pair import FAR, NEAR, irtt_server, need, pair, probe, run_in, start_in
+from benches.pair import FAR, NEAR, irtt_server, need, pair, probe, run_in, running, said, start_in
 from benches.section import Section
 from delaylab.lab import Lab
 
@@ -52,14 +52,8 @@ def _loaded(load: str) -> Iterator[None]:
         yield
         return
     process = subprocess.Popen(load.split(), stderr=subprocess.PIPE, start_new_session=True)
-    try:
-        assert process.stderr is not None
-        while b"dispatching" not in process.stderr.readline():
-            pass
+    with running(process, process.stderr, b"dispatching"):
         yield
-    finally:
-        process.terminate()
-        process.wait()
 
 
 def _measure(
@@ -89,9 +83,7 @@ def _measure(
             "icmp[0] = 8 or udp port 2112",
         ]
         capture = start_in(lab, FAR, *argv)
-        assert capture.stderr is not None
-        while b"listening on" not in capture.stderr.readline():
-            pass
+        said(capture.stderr, b"listening on")
         slip = tool(lab, far, rate)
         capture.terminate()
         capture.communicate()

@@ -15,6 +15,13 @@ class Section:
     head: tuple[str, ...]
     rows: list[tuple[str, ...]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    variant: str = ""
+    """Of what differs on the machine: each is kept in the page."""
+
+    @property
+    def key(self) -> str:
+        """Its name in the page."""
+        return f"{self.name}_{self.variant}" if self.variant else self.name
 
     def markdown(self) -> str:
         """The section as Markdown."""

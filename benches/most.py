@@ -1,0 +1,42 @@
+"""How much one link carries: frames that are as short, and TCP that is as fast, as can be."""
+
+from __future__ import annotations
+
+import json
+
+from benches.engine_lab import NODES_CPU, engine_lab, kept_to, link_names
+from benches.frames import SHORT, generate, settled
+from benches.pair import FAR, NEAR, run_in, said, start_in
+from benches.undisturbed import Rounds, rounds
+from delaylab import engines
+from delaylab.lab import Lab
+
+FLOOD = 1_000_000
+
+
+def most_frames(wanted: int, *, steer: bool) -> Rounds[float]:
+    """Frames per second that leave a link into which all go that can."""
+    with kept_to(NODES_CPU), engine_lab([1_000_000], [NODES_CPU], steer=steer) as lab:
+        return rounds(lambda: _flood(lab), wanted)
+
+
+def most_tcp(wanted: int, seconds: int, *, steer: bool) -> Rounds[float]:
+    """Bits per second of one flow; sender and receiver run where they like."""
+    with engine_lab([100_000], None, steer=steer) as lab:
+        return rounds(lambda: _flow(lab, seconds), wanted)
+
+
+def _flood(lab: Lab) -> float:
+    engines.reports(lab, reset=True)
+    generate(lab, link_names(1), FLOOD, 0, SHORT)
+    (way,) = (w for w in settled(lab)["directions"] if w["node"] == NEAR)
+    return float(way["out"]["frames"] * 1e9 / (way["last_out_ns"] - way["first_out_ns"]))
+
+
+def _flow(lab: Lab, seconds: int) -> float:
+    far = lab.plan.interfaces[FAR][0].addresses[0].split("/")[0]
+    server = start_in(lab, FAR, "iperf3", "--server", "--one-off", "--forceflush")
+    said(server.stdout, b"listening")
+    done = run_in(lab, NEAR, "iperf3", "-c", far, "--json", "-t", str(seconds))
+    server.wait()
+    return float(json.loads(done.stdout)["end"]["sum_received"]["bits_per_second"])
