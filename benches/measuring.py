@@ -13,7 +13,8 @@ import polars as pl
 from rich.console import Console
 
 from benches.section import Section
-from delaylab.dataset import Study, TrialRecord, read_study
+from delaylab.dataset import Study, read_study
+from delaylab.records.trial import TrialRecord
 from delaylab.study import Planned
 from delaylab.verbs import studies
 

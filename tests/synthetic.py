@@ -12,6 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from delaylab import dataset
+from delaylab.records.tables import HOSTS
 
 REQUEST = {
     "netns": [f"sender.{p}" for p in ("app", "qdisc", "stack", "vif", "uplink")] + ["wire"],
@@ -280,7 +281,7 @@ def hosts(
             rows += [(time, "machine", name, value) for name, value in metrics.items()]
             rows += [(time, "probe", "cpus", 0.1)]
             rows += [(time, "host.sut", "uplink.tx_dropped", 3.0 + dropped * index / samples)]
-    return pl.DataFrame(rows, schema=list(dataset.HOSTS), orient="row")
+    return pl.DataFrame(rows, schema=list(HOSTS), orient="row")
 
 
 def _phases(condition: Condition) -> list[str]:

@@ -13,6 +13,7 @@ import pytest
 
 from delaylab import dataset
 from delaylab.errors import BadInput, DelaylabError
+from delaylab.records.tables import STAMPS
 from tests import synthetic
 from tests.synthetic import Condition
 
@@ -30,9 +31,7 @@ def test_what_is_written_is_read(place: Path) -> None:
     assert [trial.id for trial in study.trials] == [FIRST.id, SECOND.id]
     stamps, probes = synthetic.tables(FIRST)
     assert study.stamps(FIRST.id).equals(stamps)
-    assert dict(study.stamps(FIRST.id).schema) == {
-        name: kind() for name, kind in dataset.STAMPS.items()
-    }
+    assert dict(study.stamps(FIRST.id).schema) == {name: kind() for name, kind in STAMPS.items()}
     assert study.probes(FIRST.id).equals(probes)
     assert study.hosts(FIRST.id).equals(synthetic.hosts())
     assert dataset.finished(place) == {FIRST.id, SECOND.id}

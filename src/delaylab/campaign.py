@@ -14,6 +14,7 @@ from delaylab import dataset, trial
 from delaylab.errors import DelaylabError, DoesNotFit
 from delaylab.images.progress import Progress, silent
 from delaylab.lab import Lab, temporary
+from delaylab.records.tables import TABLES
 from delaylab.spec import LabSpec
 from delaylab.study import Planned, now
 
@@ -134,6 +135,6 @@ def _keep_nothing(
     out: Path, item: Planned, record: dict[str, Any], status: str, reason: str
 ) -> Outcome:
     whole = {**record, "status": status, "reason": reason, "ended": now()}
-    empty = [pl.DataFrame(schema=dict(schema)) for schema in dataset.TABLES.values()]
+    empty = [pl.DataFrame(schema=dict(schema)) for schema in TABLES.values()]
     dataset.write_trial(out, whole, *empty)
     return Outcome(item, status, reason)

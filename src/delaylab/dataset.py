@@ -1,4 +1,4 @@
-"""The tables on disk, and their schema: where doing and meaning meet.
+"""Reads and writes datasets: where doing and meaning meet. What is in them: `records`.
 
 One directory per study::
 
@@ -17,180 +17,20 @@ import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import polars as pl
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
 from delaylab.errors import BadInput, DelaylabError
-from delaylab.linkrecord import Engine
-from delaylab.raterecord import Flow, HeldRate, Search
+from delaylab.records.base import Record
+from delaylab.records.study import StudyRecord
+from delaylab.records.tables import TABLES
+from delaylab.records.trial import TrialRecord
 
 FORMAT = 1
 
-STAMPS = {
-    "probe": pl.UInt32,
-    "seq": pl.UInt32,
-    "leg": pl.Categorical,
-    "point": pl.Categorical,
-    "time_ns": pl.Int64,
-    "clock": pl.Categorical,
-}
-PROBES = {
-    "probe": pl.UInt32,
-    "seq": pl.UInt32,
-    "phase": pl.String,
-    "intended_ns": pl.Int64,
-    "sent_ns": pl.Int64,
-    "slip_ns": pl.Int64,
-    "outcome": pl.String,
-    "duplicates": pl.UInt16,
-    "reordered": pl.Boolean,
-}
-HOSTS = {"time_ns": pl.Int64, "place": pl.String, "metric": pl.String, "value": pl.Float64}
-TABLES: dict[str, dict[str, Any]] = {"stamps": STAMPS, "probes": PROBES, "hosts": HOSTS}
-
-
-Model = TypeVar("Model", bound="_Record")
-
-
-class _Record(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore")
-
-
-class Machine(_Record):
-    """The machine that ran the study; memory in bytes."""
-
-    hostname: str
-    kernel: str
-    cpu: str
-    cores: int
-    memory_bytes: int
-    python: str
-    delaylab: str
-    agent: str
-    clock: str
-
-
-class StudyRecord(_Record):
-    """`study.json`: what was asked, of which machine."""
-
-    format: int
-    study: str
-    title: str
-    seed: int
-    scale: str
-    spec: dict[str, object]
-    factors: dict[str, list[str]]
-    claims: list[str]
-    planned: list[str]
-    machine: Machine
-    created: str
-
-
-class Endpoint(_Record):
-    """The node at one end of the probe, its host and its technology."""
-
-    node: str
-    host: str
-    kind: str
-
-
-class TrialWarning(_Record):
-    """A doubt about the data, and what to do about it."""
-
-    kind: str
-    message: str
-    remedy: str
-
-
-class Load(_Record):
-    """Competing work: what was asked and what it achieved, of frames also by flow.
-
-    `rate` is how the rate of frames was found, if it was by search.
-    """
-
-    load: str
-    on: str
-    to: str | None = None
-    asked: object = None
-    achieved: dict[str, float] = {}
-    flows: list[Flow] = []
-    rate: HeldRate | None = None
-
-
-class Tap(_Record):
-    """What a capture point saw and what it had to drop, and what captured: programs at the
-    interface's hooks, or a packet ring (as all did before there were two)."""
-
-    point: str
-    packets: int
-    dropped: int
-    by: Literal["tcx", "ring"] = "ring"
-
-
-class ClockReading(_Record):
-    """Two clocks read at one moment: the reference, the other one, the reference again; in ns."""
-
-    clock: str
-    reference: str
-    before_ns: int
-    other_ns: int
-    after_ns: int
-
-
-class Way(_Record):
-    """The recorded points of each leg, in the order in which a packet passes them."""
-
-    request: list[str] = []
-    reply: list[str] = []
-
-
-class Hop(_Record):
-    """A link on the way from node `start` to node `end`, and the points before and behind it."""
-
-    link: str
-    start: str
-    end: str
-    near: str = "sender.vif"
-    far: str = "responder.vif"
-
-
-class TrialRecord(_Record):
-    """`trial.json`: one lab, one load, one probe run."""
-
-    id: str
-    index: int
-    factors: dict[str, str]
-    repeat: int
-    status: Literal["ok", "failed", "skipped"]
-    reason: str | None = None
-    started: str | None = None
-    ended: str | None = None
-    sender: Endpoint | None = None
-    responder: Endpoint | None = None
-    protocol: str | None = None
-    size_bytes: int | None = None
-    interval_ns: int | None = None
-    rate_search: Search | None = None
-    path: Way = Way()
-    absent: dict[str, str] = {}
-    clock: str | None = None
-    warnings: list[TrialWarning] = []
-    loads: list[Load] = []
-    taps: list[Tap] = []
-    responder_icmp: dict[str, int] = {}
-    clock_readings: list[ClockReading] = []
-    link: str | None = None
-    hops: list[Hop] = []
-    links: list[Engine] = []
-
-    @property
-    def crossed(self) -> list[Hop]:
-        """The links on a request's way. Before there were routers a trial had one, `link`."""
-        if self.hops or not (self.link and self.sender and self.responder):
-            return self.hops
-        return [Hop(link=self.link, start=self.sender.node, end=self.responder.node)]
+Model = TypeVar("Model", bound=Record)
 
 
 @dataclass(frozen=True, slots=True)

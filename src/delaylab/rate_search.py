@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import polars as pl
 
-from delaylab.raterecord import Search, Try
+from delaylab.records.rates import Search, Try
 from delaylab.units import Duration
 from delaylab.wireline import Result
 

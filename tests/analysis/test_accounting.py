@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from delaylab.analysis import segments
 from delaylab.analysis.accounting import NOWHERE, account
-from delaylab.dataset import TrialRecord
+from delaylab.records.trial import TrialRecord
 from tests import synthetic
 from tests.synthetic import Condition
 

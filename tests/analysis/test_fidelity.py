@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from delaylab.analysis.chances import check_share, expected_loss, wilson
 from delaylab.analysis.fidelity import Verdict, judge, link_doubts, trial_links
-from delaylab.dataset import TrialRecord
-from delaylab.linkrecord import Engine
+from delaylab.records.links import Engine
+from delaylab.records.trial import TrialRecord
 
 SECOND = 10**9
 

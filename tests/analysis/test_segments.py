@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from delaylab.analysis import layers, segments
-from delaylab.dataset import Way
+from delaylab.records.trial import Way
 from tests import synthetic
 from tests.synthetic import Clock, Condition, constant, lognormal
 

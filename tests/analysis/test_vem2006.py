@@ -14,7 +14,7 @@ from delaylab.analysis.fidelity import judge as verdicts
 from delaylab.analysis.fidelity_probe import Error, Measured
 from delaylab.analysis.group import Group
 from delaylab.analysis.vem2006 import CLAIMS
-from delaylab.linkrecord import Engine
+from delaylab.records.links import Engine
 from delaylab.report import vem2006
 from delaylab.spec import combinations, load_study
 from delaylab.studies import FOLDER

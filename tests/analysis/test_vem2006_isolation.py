@@ -15,9 +15,9 @@ from delaylab.analysis.fidelity import judge as verdicts
 from delaylab.analysis.group import Group
 from delaylab.analysis.isolation import FRAMING, HOG, RATE_BPS, SHAPED_MS
 from delaylab.analysis.vem2006_isolation import CLAIMS
-from delaylab.dataset import Load
-from delaylab.linkrecord import Engine
-from delaylab.raterecord import Flow, HeldRate
+from delaylab.records.links import Engine
+from delaylab.records.rates import Flow, HeldRate
+from delaylab.records.trial import Load
 from delaylab.report import vem2006_isolation as shown
 from delaylab.spec import CHECK_SEQUENCE, combinations, load_study
 from delaylab.studies import FOLDER

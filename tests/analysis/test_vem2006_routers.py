@@ -16,8 +16,8 @@ from delaylab.analysis.effects import estimate_of_few
 from delaylab.analysis.forwarding import jain, lost_shares
 from delaylab.analysis.group import Group
 from delaylab.analysis.statistics import summarise
-from delaylab.dataset import Load
-from delaylab.raterecord import Burst, Flow, HeldRate
+from delaylab.records.rates import Burst, Flow, HeldRate
+from delaylab.records.trial import Load
 from delaylab.report import vem2006_charts
 from delaylab.report import vem2006_routers as shown
 from delaylab.spec import combinations, load_study

@@ -7,9 +7,9 @@ import pytest
 
 from delaylab.analysis import segments
 from delaylab.analysis.clocks.check import checks
-from delaylab.dataset import TrialRecord
 from delaylab.kinds import KINDS, Rights
 from delaylab.lab import temporary
+from delaylab.records.trial import TrialRecord
 from delaylab.spec import Combination, LabSpec, ProbeSpec
 from delaylab.trial import measure
 

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from delaylab.analysis.segments import complete, packets, segments
-from delaylab.dataset import Way
 from delaylab.lab import Lab, temporary
+from delaylab.records.trial import Way
 from delaylab.spec import Combination, LabSpec, ProbeSpec
 from delaylab.trial import Recording, measure
 

@@ -20,7 +20,7 @@ from delaylab.loads.held import (
     search,
 )
 from delaylab.loads.streams import Stream, judged
-from delaylab.raterecord import Burst, Flow
+from delaylab.records.rates import Burst, Flow
 
 TOLERANCE = 0.0005
 LINKS = ["out-1", "out-2"]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from delaylab.dataset import Load
+from delaylab.records.trial import Load
 from delaylab.spec import Combination, LabSpec, LoadSpec, ProbeSpec
 from delaylab.trial import run
 

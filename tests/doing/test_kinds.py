@@ -13,9 +13,9 @@ import pytest
 
 from delaylab import hosts, loads
 from delaylab.analysis.segments import columns, packets
-from delaylab.dataset import Way
 from delaylab.kinds import KINDS, Rights
 from delaylab.lab import Lab, temporary
+from delaylab.records.trial import Way
 from delaylab.spec import Combination, LabSpec, LoadSpec, ProbeSpec
 from delaylab.trial import measure
 from tests.doing.conftest import our_processes

@@ -8,9 +8,9 @@ import pytest
 
 from delaylab.analysis.fidelity import TrialLink, trial_links
 from delaylab.analysis.segments import complete, packets, segments
-from delaylab.dataset import TrialRecord, Way
 from delaylab.kinds import KINDS, Rights
 from delaylab.lab import temporary
+from delaylab.records.trial import TrialRecord, Way
 from delaylab.spec import Combination, LabSpec, LoadSpec, ProbeSpec
 from delaylab.trial import Recording, measure
 

@@ -8,8 +8,8 @@ import pytest
 from numpy.typing import NDArray
 
 from delaylab.analysis.segments import column, packets
-from delaylab.dataset import Way
 from delaylab.lab import temporary
+from delaylab.records.trial import Way
 from delaylab.spec import Combination, LabSpec, LoadSpec, ProbeSpec, lab_from, parse
 from delaylab.trial import Recording, measure
 

@@ -17,6 +17,7 @@ from delaylab.analysis.accounting import account
 from delaylab.analysis.segments import columns, complete, packets, segments
 from delaylab.images.progress import silent
 from delaylab.kinds import KINDS, Rights
+from delaylab.records.trial import TrialRecord
 from delaylab.spec import load_study
 from delaylab.study import plan_trials
 from tests.doing.conftest import DELAYLAB, Run, as_json, our_processes
@@ -65,7 +66,7 @@ def result(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "out"
 
 
-def tapped(study: dataset.Study, trial: dataset.TrialRecord) -> pl.DataFrame:
+def tapped(study: dataset.Study, trial: TrialRecord) -> pl.DataFrame:
     """A trial's packets but for those sent before its taps were on."""
     table = packets(study.stamps(trial.id), study.probes(trial.id), trial.path)
     assert table.filter(phase="untapped").height == 10

@@ -7,7 +7,7 @@ import itertools
 import pytest
 
 from delaylab.analysis.segments import columns, packets
-from delaylab.dataset import Way
+from delaylab.records.trial import Way
 from delaylab.spec import Combination, LabSpec, ProbeSpec
 from delaylab.trial import run
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from delaylab.analysis.segments import columns
-from delaylab.dataset import TrialRecord, Way
+from delaylab.records.trial import TrialRecord, Way
 
 
 @dataclass(frozen=True, slots=True)

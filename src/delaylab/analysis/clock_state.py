@@ -11,7 +11,7 @@ from delaylab.analysis import segments
 from delaylab.analysis.clocks.align import Alignment, Hop
 from delaylab.analysis.clocks.check import Check, checks
 from delaylab.analysis.doubt import Doubt, Kind
-from delaylab.dataset import TrialRecord
+from delaylab.records.trial import TrialRecord
 
 # The points that a node's own kernel stamps; the others are its host's.
 IN_NODE = (".app", ".qdisc", ".stack")

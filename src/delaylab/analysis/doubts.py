@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from delaylab.analysis.accounting import Account
 from delaylab.analysis.doubt import Doubt, Kind
 from delaylab.analysis.segments import columns
-from delaylab.dataset import TrialRecord
+from delaylab.records.trial import TrialRecord
 
 ENOUGH = 100
 # A clock that was set shows as a packet sent this long before its time.

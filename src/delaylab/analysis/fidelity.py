@@ -15,8 +15,8 @@ import polars as pl
 from delaylab.analysis.chances import ShareCheck, check_share, expected_loss
 from delaylab.analysis.doubt import Doubt, Kind
 from delaylab.analysis.fidelity_probe import Measured, measured
-from delaylab.dataset import TrialRecord
-from delaylab.linkrecord import Direction, Engine
+from delaylab.records.links import Direction, Engine
+from delaylab.records.trial import TrialRecord
 
 MEDIAN_LATE_NS, MEDIAN_OF = 100_000, 20
 P99_LATE_NS, P99_OF = 1_000_000, 100

@@ -11,8 +11,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from delaylab.analysis.segments import column
-from delaylab.dataset import TrialRecord
-from delaylab.linkrecord import Direction
+from delaylab.records.links import Direction
+from delaylab.records.trial import TrialRecord
 
 VARIES = ("jitter", "reorder", "rate", "trace")
 """Conditions that let the delay differ by right: there is no one error to tell."""

@@ -17,8 +17,8 @@ from delaylab.analysis.claims import NotTestable
 from delaylab.analysis.effects import Effect, estimate_of_few
 from delaylab.analysis.group import Group
 from delaylab.analysis.statistics import Floats
-from delaylab.dataset import Load, TrialRecord
-from delaylab.raterecord import Burst, Flow, HeldRate
+from delaylab.records.rates import Burst, Flow, HeldRate
+from delaylab.records.trial import Load, TrialRecord
 
 HOST = "host"
 """The level of factor `kind` at which the host's own stack forwards, without any router."""

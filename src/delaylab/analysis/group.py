@@ -19,7 +19,8 @@ from delaylab.analysis.machine_doubts import machine_doubts
 from delaylab.analysis.machine_state import MachineState, machine_state
 from delaylab.analysis.outliers import outliers
 from delaylab.analysis.statistics import Summary, refused, spread, summarise
-from delaylab.dataset import Study, TrialRecord
+from delaylab.dataset import Study
+from delaylab.records.trial import TrialRecord
 
 # Packets kept of a group for charts and claims, spread over all: a dataset of any size fits.
 KEPT = 20_000

@@ -15,7 +15,7 @@ from delaylab.analysis.campaign import pick
 from delaylab.analysis.effects import Effect, estimate_of_few
 from delaylab.analysis.forwarding import SEARCHES, frames_loads
 from delaylab.analysis.group import Group
-from delaylab.dataset import Load, TrialRecord
+from delaylab.records.trial import Load, TrialRecord
 
 SHAPED_MS = {"out-1ms": 1, "out-5ms": 5, "out-10ms": 10, "out-50ms": 50, "out-100ms": 100}
 """The links that are shaped in half of the trials, and their delays."""

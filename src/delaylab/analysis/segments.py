@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from delaylab.analysis import layers
 from delaylab.analysis.clocks.align import Alignment, align
-from delaylab.dataset import Way
+from delaylab.records.trial import Way
 
 Nanoseconds = NDArray[np.int64]
 

@@ -31,7 +31,7 @@ from delaylab.analysis.forwarding import (
 )
 from delaylab.analysis.group import Group
 from delaylab.analysis.statistics import Floats
-from delaylab.raterecord import Burst
+from delaylab.records.rates import Burst
 
 B, C = "section IV B", "section IV C"
 EQUAL, NEARLY_EQUAL = 0.99, 0.95

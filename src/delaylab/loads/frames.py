@@ -10,7 +10,7 @@ from delaylab.loads import held
 from delaylab.loads.generator import Generator
 from delaylab.loads.state import Achieved, Running
 from delaylab.loads.streams import Sink, Stream, counted, judged, streams
-from delaylab.raterecord import Burst, HeldRate
+from delaylab.records.rates import Burst, HeldRate
 from delaylab.spec import LoadSpec
 
 WARMING_PER_S, WARMING_S = 1000, 0.2

@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from delaylab.errors import DelaylabError
-from delaylab.raterecord import Bound, Burst, Flow, HeldRate
+from delaylab.records.rates import Bound, Burst, Flow, HeldRate
 
 SHORT_S, LONG_S = 0.5, 2.0
 """How long a burst is while the rate is searched for, and one that confirms it."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from delaylab.raterecord import Flow, HeldRate
+from delaylab.records.rates import Flow, HeldRate
 from delaylab.spec import LoadSpec
 from delaylab.wireline import Session
 

@@ -10,7 +10,7 @@ from delaylab.lab import Lab
 from delaylab.loads.meter import address_of
 from delaylab.loads.programs import STOP_DEADLINE_S
 from delaylab.plan import Interface, Path, path
-from delaylab.raterecord import Flow
+from delaylab.records.rates import Flow
 from delaylab.spec import LoadSpec, asked
 
 POLL_S = 0.02

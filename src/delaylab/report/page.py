@@ -8,7 +8,8 @@ from delaylab.analysis.claims import Finding
 from delaylab.analysis.findings import findings
 from delaylab.analysis.group import Group, SegmentSummary
 from delaylab.analysis.instrument import Cost
-from delaylab.dataset import Study, TrialRecord
+from delaylab.dataset import Study
+from delaylab.records.trial import TrialRecord
 from delaylab.report import words
 from delaylab.report.arrange import DoubtsOfAKind, Panel, cost_by_kind, doubts_by_kind, panels
 from delaylab.report.clocks import Clocks, clocks

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from delaylab.analysis.group import Group
-from delaylab.dataset import StudyRecord
+from delaylab.records.study import StudyRecord
 from delaylab.report import (
     charts,
     dantas2015,

@@ -15,7 +15,8 @@ from delaylab.analysis.findings import findings
 from delaylab.analysis.group import Group, SegmentSummary, analyse, groups
 from delaylab.analysis.instrument import Cost
 from delaylab.analysis.statistics import Quantile, Summary
-from delaylab.dataset import Study, TrialRecord, read_study
+from delaylab.dataset import Study, read_study
+from delaylab.records.trial import TrialRecord
 from delaylab.report.arrange import cost_by_kind
 
 

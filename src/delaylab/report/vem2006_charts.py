@@ -11,7 +11,7 @@ from delaylab.analysis.claims import samples
 from delaylab.analysis.forwarding import HOST, Setting, bursts, rank, searches, setting, throughput
 from delaylab.analysis.group import Group
 from delaylab.analysis.vem2006_latency import RTT
-from delaylab.raterecord import HeldRate
+from delaylab.records.rates import HeldRate
 from delaylab.report.boxes import COLOURS, Rows, coloured
 from delaylab.report.vega import Chart, delay_scale, delay_ticks, inline, render
 

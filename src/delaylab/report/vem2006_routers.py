@@ -27,7 +27,7 @@ from delaylab.analysis.forwarding import (
 from delaylab.analysis.group import Group
 from delaylab.analysis.vem2006_latency import RTT
 from delaylab.analysis.vem2006_table import FORWARDED
-from delaylab.raterecord import HeldRate
+from delaylab.records.rates import HeldRate
 from delaylab.report import words
 from delaylab.report.tables import Table
 

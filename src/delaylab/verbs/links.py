@@ -14,7 +14,7 @@ from delaylab import engines
 from delaylab.analysis.fidelity import Verdict, judge
 from delaylab.errors import BadInput
 from delaylab.lab import Lab
-from delaylab.linkrecord import Engine
+from delaylab.records.links import Engine
 from delaylab.spec import ConditionsSpec, Document, parse, validate, with_files
 from delaylab.spoken import asked_text
 

@@ -9,7 +9,7 @@ import polars as pl
 
 from delaylab.analysis import segments
 from delaylab.analysis.clocks.align import Alignment
-from delaylab.dataset import Way
+from delaylab.records.trial import Way
 from tests import synthetic
 from tests.synthetic import START, Clock, Condition, Delay, exponential, lognormal
 

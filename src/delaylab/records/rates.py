@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
+from delaylab.records.base import Record
 
 Bound = Literal["loss", "generator"]
 
 
-class _Record(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore")
-
-
-class Try(_Record):
+class Try(Record):
     """One burst: how it was meant, and what came of it (times in ns, `took` to the last reply)."""
 
     interval_ns: int
@@ -24,7 +20,7 @@ class Try(_Record):
     held: bool
 
 
-class Search(_Record):
+class Search(Record):
     """The shortest interval between packets that was held, and how it was found."""
 
     asked_interval_ns: int
@@ -32,7 +28,7 @@ class Search(_Record):
     tries: tuple[Try, ...]
 
 
-class Flow(_Record):
+class Flow(Record):
     """Frames of one flow, named by the link that they arrive by. Others' packets are not in it."""
 
     link: str
@@ -40,7 +36,7 @@ class Flow(_Record):
     received: int
 
 
-class Burst(_Record):
+class Burst(Record):
     """Frames one way at a rate: what was asked (None: as fast as can be), and what came of it.
 
     `seconds`: how long the generator was at work.
@@ -67,7 +63,7 @@ class Burst(_Record):
         return sum(flow.received for flow in self.flows)
 
 
-class HeldRate(_Record):
+class HeldRate(Record):
     """The highest rate of frames that was held, and how it was found.
 
     `bound` is what a higher rate failed by. `judged` are the flows that count: not those over

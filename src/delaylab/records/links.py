@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from delaylab.records.base import Record
 
 
-class _Record(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
-
-
-class Tally(_Record):
+class Tally(Record):
     """Frames and their bytes, from the Ethernet header on."""
 
     frames: int = 0
     bytes: int = 0
 
 
-class Dropped(_Record):
+class Dropped(Record):
     """Frames that were not sent, by the reason.
 
     `ring`: they came when their port's share of the engine's ring was in use, and never entered.
@@ -34,7 +32,7 @@ class Dropped(_Record):
     down: int = 0
 
 
-class Late(_Record):
+class Late(Record):
     """By how much the engine sent frames after they were due, in ns."""
 
     count: int = 0
@@ -45,7 +43,7 @@ class Late(_Record):
     max_ns: float | None = None
 
 
-class Direction(_Record):
+class Direction(Record):
     """What one member sent on a link, or what came by an uplink (`node` is None then).
 
     `duplicated`, `corrupted`, `reordered`: None where nobody counts them, as in the kernel.
@@ -78,7 +76,7 @@ class Direction(_Record):
         return self.asked_first is None
 
 
-class Memory(_Record):
+class Memory(Record):
     """Bytes of frames that wait; `warn`: so many that it may soon be all."""
 
     used: int = 0
@@ -87,14 +85,14 @@ class Memory(_Record):
     warn: bool = False
 
 
-class Pauses(_Record):
+class Pauses(Record):
     """How often, and for how long at most, the engine stood still while a frame was due."""
 
     count: int = 0
     longest_ns: int = 0
 
 
-class Engine(_Record):
+class Engine(Record):
     """A host's link engine and all directions that it carries; `engine`: `own` or `kernel`."""
 
     host: str
