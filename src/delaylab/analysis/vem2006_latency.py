@@ -32,20 +32,37 @@ from delaylab.analysis.statistics import Floats
 B = "section IV B"
 HARDLY = 0.25
 """What the paper calls more or less constant: a quarter of the latency of one router."""
+SAME = 0.1
+"""The same amount of latency: to a tenth."""
 REST, HIGHEST = "rest", "90pct"
+FIRST = "1st"
+"""The level of factor `over` at which the probe's packets take the first router."""
 RTT = "stack"
 ASKED_US, STAMPS_US = 1000.0, 1.0
 """0.5 ms there and 0.5 ms back; what two stamps leave open."""
 
 
-def delays(groups: list[Group], load: str, engine: str = PLAIN) -> dict[Setting, Floats]:
-    """Return kernel RTTs in µs by setting, under one load and over one sort of link."""
-    found: dict[Setting, Floats] = {}
+def over(group: Group) -> str:
+    """Return which router the probe's packets took; before there was a choice, the first."""
+    return group.factors.get("over", FIRST)
+
+
+def by_router(
+    groups: list[Group], load: str, engine: str = PLAIN
+) -> dict[Setting, dict[str, Floats]]:
+    """Return kernel RTTs in µs by setting and router, under one load, over one sort of link."""
+    found: dict[Setting, dict[str, Floats]] = {}
     for group in pick(groups, engine=engine, load=load):
         here, values = setting(group), samples(group, RTT)
         if here is not None and values is not None:
-            found[here] = values
+            found.setdefault(here, {})[over(group)] = values
     return found
+
+
+def delays(groups: list[Group], load: str, engine: str = PLAIN) -> dict[Setting, Floats]:
+    """Return kernel RTTs in µs over the first router, as `by_router`."""
+    found = by_router(groups, load, engine)
+    return {one: rtts[FIRST] for one, rtts in found.items() if FIRST in rtts}
 
 
 def flat_at_rest(groups: list[Group]) -> Result:
@@ -63,6 +80,25 @@ def flat_at_rest(groups: list[Group]) -> Result:
     effect = found[worst]
     why = f"median RTT over that of one router: {listed(found, lambda share: f'{share:+.1%}')}"
     return Result(effect.interval[1] <= HARDLY, why, effect, "share")
+
+
+def same_over_each(groups: list[Group]) -> Result:
+    """Test whether the RTT over one of many routers is the same as over another of them."""
+    found = {
+        f"{router} of {one.label}, {load}": estimate(
+            [rtts[FIRST], values], lambda s: median(s[1]) / median(s[0]) - 1
+        )
+        for load in (REST, HIGHEST)
+        for one, rtts in by_router(groups, load).items()
+        if FIRST in rtts
+        for router, values in rtts.items()
+        if router != FIRST
+    }
+    if not found:
+        raise NotTestable(f"needs RTTs of {ENOUGH} packets over each of two or more routers")
+    worst = max(found.values(), key=lambda effect: max(map(abs, effect.interval)))
+    why = f"median RTT over that of the first: {listed(found, lambda share: f'{share:+.1%}')}"
+    return Result(max(map(abs, worst.interval)) <= SAME, why, worst, "share")
 
 
 def first_adds(groups: list[Group]) -> Result:
@@ -118,6 +154,12 @@ CLAIMS = {
             "At rest latency is more or less constant as routers are added (figure 9).",
             B,
             flat_at_rest,
+        ),
+        Claim(
+            "latency-same-over-each",
+            "All virtual routers introduce the same amount of latency (figures 9, 10).",
+            B,
+            same_over_each,
         ),
         Claim(
             "first-router-adds-latency",

@@ -10,7 +10,7 @@ import numpy as np
 from delaylab.analysis.claims import samples
 from delaylab.analysis.forwarding import HOST, Setting, bursts, rank, searches, setting, throughput
 from delaylab.analysis.group import Group
-from delaylab.analysis.vem2006_latency import RTT
+from delaylab.analysis.vem2006_latency import FIRST, RTT, over
 from delaylab.records.rates import HeldRate
 from delaylab.report.boxes import COLOURS, Rows, coloured
 from delaylab.report.vega import Chart, delay_scale, delay_ticks, inline, render
@@ -136,7 +136,7 @@ def _latency(groups: list[Group]) -> Chart | None:
     by_setting: dict[Setting, list[Group]] = {}
     for group in groups:
         here = setting(group)
-        if here is not None and samples(group, RTT) is not None:
+        if here is not None and over(group) == FIRST and samples(group, RTT) is not None:
             by_setting.setdefault(here, []).append(group)
     rows: Rows = [
         {**_place(panel), "us": median, "routers": one.routers, "load": group.factors["load"]}
