@@ -45,8 +45,12 @@ test-tools:
 test-rust: setup
 	cargo test --quiet --locked --workspace
 
+# Tests with real packets have the machine to themselves; all others share its CPUs.
+REAL := tests/packets tests/images tests/doing
+
 test-python: test-tools
-	$(VENV)/pytest
+	$(VENV)/pytest --numprocesses logical --dist loadscope $(REAL:%=--ignore %)
+	$(VENV)/pytest $(REAL)
 
 test-slow: test-tools
 	$(VENV)/pytest --override-ini "addopts=-q --strict-markers" -m slow
