@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from delaylab.errors import DelaylabError
 from delaylab.loads.held import (
+    BEHIND_S,
     CLOSE_ENOUGH,
     IN_PACE,
     LONG_S,
@@ -27,10 +28,17 @@ LINKS = ["out-1", "out-2"]
 
 
 def responder(
-    capacity: float, fastest: float, *, noise: float = 0.0, stalls: float = 0.0, seed: int = 1
+    capacity: float,
+    fastest: float,
+    *,
+    queue: float = 0.0,
+    noise: float = 0.0,
+    stalls: float = 0.0,
+    seed: int = 1,
 ) -> Offer:
     """Forwards so many frames/s and loses the rest; the generator sends at most `fastest`.
 
+    `queue`: frames beyond the capacity that wait for their turn, rather than be lost.
     `noise`: how far capacity wanders from try to try; `stalls`: the share of the tries in which
     the machine was elsewhere, and some frames are lost at any rate.
     """
@@ -39,12 +47,13 @@ def responder(
     def offer(per_s: float | None, seconds: float) -> Burst:
         sends = fastest if per_s is None else min(per_s, fastest)
         now = capacity * (1 + noise * draw.uniform(-1, 1))
-        arrives = min(sends, now) * (0.998 if draw.random() < stalls else 1)
+        waiting = min(queue, max(0.0, sends - now) * seconds)
+        arrives = min(sends, now + waiting / seconds) * (0.998 if draw.random() < stalls else 1)
         flows = [
             Flow(link=link, sent=round(sends * seconds / 2), received=round(arrives * seconds / 2))
             for link in LINKS
         ]
-        return judge(per_s, seconds, flows, LINKS, TOLERANCE)
+        return judge(per_s, seconds, flows, LINKS, TOLERANCE, behind_s=waiting / sends)
 
     return offer
 
@@ -60,6 +69,23 @@ def test_the_capacity_is_found_and_never_more(capacity: float, ratio: float) -> 
     assert capacity / CLOSE_ENOUGH * 0.99 <= found.frames_per_s <= most
     assert found.bound == "loss"
     assert len(found.tries) < TRIES
+
+
+@given(capacity=capacities, ratio=st.floats(1.2, 50), queue_s=st.floats(0, 100))
+def test_queues_of_whatever_size_make_no_rate_seem_held_that_is_not(
+    capacity: float, ratio: float, queue_s: float
+) -> None:
+    offer = responder(capacity, capacity * ratio, queue=queue_s * capacity)
+    found = search(TOLERANCE, LINKS, offer)
+    # What a long burst may leave to come after it.
+    most = capacity / (1 - BEHIND_S / LONG_S) * (1 + TOLERANCE) + 2 / SHORT_S
+    assert capacity / CLOSE_ENOUGH * 0.95 <= found.frames_per_s <= most
+
+
+def test_a_rate_that_only_fills_a_queue_is_bound_by_it() -> None:
+    found = search(TOLERANCE, LINKS, responder(100_000, 130_000, queue=1e9))
+    assert found.bound == "backlog"
+    assert all(burst.lost == 0 for burst in found.tries)
 
 
 @given(capacity=st.floats(20_000, 3e6), ratio=st.floats(0.05, 0.9))
@@ -120,20 +146,20 @@ def test_flows_over_links_that_limit_them_are_not_judged_unless_all_are() -> Non
 
 def test_flows_that_are_not_judged_may_lose() -> None:
     flows = [Flow(link="out-1", sent=100, received=10), Flow(link="out-2", sent=100, received=100)]
-    assert judge(200, 1.0, flows, ["out-2"], TOLERANCE).held
-    assert not judge(200, 1.0, flows, LINKS, TOLERANCE).held
+    assert judge(200, 1.0, flows, ["out-2"], TOLERANCE, behind_s=0).held
+    assert not judge(200, 1.0, flows, LINKS, TOLERANCE, behind_s=0).held
 
 
 def test_a_rate_that_the_generator_does_not_keep_does_not_count() -> None:
     flows = [Flow(link="out-1", sent=980, received=980)]
-    tried = judge(1000, 1.0, flows, ["out-1"], TOLERANCE)
+    tried = judge(1000, 1.0, flows, ["out-1"], TOLERANCE, behind_s=0)
     assert (tried.lost, tried.paced, tried.held) == (0, False, False)
 
 
 @pytest.mark.parametrize(("more", "held"), [(3, True), (500, False)])
 def test_what_an_earlier_burst_left_behind_is_not_held(more: int, held: bool) -> None:
     flows = [Flow(link="out-1", sent=1000, received=1000 + more)]
-    tried = judge(1000, 1.0, flows, ["out-1"], TOLERANCE)
+    tried = judge(1000, 1.0, flows, ["out-1"], TOLERANCE, behind_s=0)
     assert (tried.lost, tried.held) == (0, held)
 
 
@@ -142,7 +168,7 @@ def test_where_everything_loses_no_rate_is_found(lost: float) -> None:
     def offer(per_s: float | None, seconds: float) -> Burst:
         sent = round(seconds * (per_s or 1e5))
         flows = [Flow(link="out-1", sent=sent, received=round(sent * (1 - lost)))]
-        return judge(per_s, seconds, flows, ["out-1"], TOLERANCE)
+        return judge(per_s, seconds, flows, ["out-1"], TOLERANCE, behind_s=0)
 
     with pytest.raises(DelaylabError, match="no rate of frames is held"):
         search(TOLERANCE, ["out-1"], offer)

@@ -9,7 +9,7 @@ from delaylab.lab import Lab
 from delaylab.loads import held
 from delaylab.loads.generator import Generator
 from delaylab.loads.state import Achieved, Running
-from delaylab.loads.streams import Sink, Stream, counted, judged, streams
+from delaylab.loads.streams import Sink, Stream, behind_s, counted, judged, streams
 from delaylab.records.rates import Burst, HeldRate
 from delaylab.spec import LoadSpec
 
@@ -26,8 +26,12 @@ def find_rate(lab: Lab, load: LoadSpec) -> HeldRate:
     def offer(per_s: float | None, seconds: float) -> Burst:
         before = sink.read()
         sent = generator.burst(per_s, seconds)
-        found = counted(flows, sent.frames, before, sink.settled(before, sent.frames), None)
-        return held.judge(per_s, sent.seconds, found, counting, tolerance)
+        ended = sink.read()
+        after = sink.settled(before, sent.frames)
+        found = counted(flows, sent.frames, before, after, None)
+        per_flow_s = sent.frames / len(flows) / sent.seconds
+        late = behind_s([f for f in flows if f.link in counting], per_flow_s, ended, after)
+        return held.judge(per_s, sent.seconds, found, counting, tolerance, late)
 
     try:
         before = sink.read()

@@ -1,11 +1,14 @@
 """The highest rate of frames that arrives, one way, found by trying.
 
 Throughput as in RFC 2544, section 26.1, with a loss tolerance that is said: the highest rate at
-which no larger share of the frames is lost. The first try is as fast as the generator can; the
-second is at the rate that arrived then, as in MLRsearch (the IETF's draft-ietf-bmwg-mlrsearch).
-From a rate that is held steps go up, each twice as wide; between one that is held and one that is
-not, the interval is halved on a logarithmic scale. The rate found must also hold a longer burst;
-else it is lowered until it does.
+which no larger share of the frames is lost. Its trials take a minute, in which no queue can hide
+that more comes than is carried on; a burst is so short that queues may take it whole. So a burst
+is held only if arrival keeps up with sending, too.
+
+The first try is as fast as the generator can; the second is at the rate that arrived then, as in
+MLRsearch (the IETF's draft-ietf-bmwg-mlrsearch). From a rate that is held steps go up, each twice
+as wide; between one that is held and one that is not, the interval is halved on a logarithmic
+scale. The rate found must also hold a longer burst; else it is lowered until it does.
 """
 
 from __future__ import annotations
@@ -18,6 +21,9 @@ from delaylab.records.rates import Bound, Burst, Flow, HeldRate
 
 SHORT_S, LONG_S = 0.5, 2.0
 """How long a burst is while the rate is searched for, and one that confirms it."""
+BEHIND_S = 0.02
+"""For so long at most frames may still arrive after a burst. Engine and virtual CPUs may rest for
+ten milliseconds, at the end of a burst as well as within it."""
 IN_PACE = 0.99
 """A try counts only if the generator sends at least this share of what was asked."""
 CLOSE_ENOUGH = 1.02
@@ -56,8 +62,8 @@ def search(tolerance: float, judged: Sequence[str], offer: Offer) -> HeldRate:
                 judged=tuple(judged),
                 tries=tuple(tries),
             )
-        arrived = last.sent_per_s * (1 - last.lost)
-        low, step, bound = min(low / step, arrived), step * step, _why(last, tolerance)
+        low, step = min(low / step, last.arrived_per_s), step * step
+        bound = _why(last, tolerance)
     worst = tries[-1]
     raise DelaylabError(
         f"no rate of frames is held: at {worst.sent_per_s:.0f}/s {worst.lost:.2%} were lost, "
@@ -87,8 +93,11 @@ def _bracket(tolerance: float, offer: Offer, tries: list[Burst]) -> tuple[float,
     return low, bound
 
 
-def _why(failed: Burst, tolerance: float) -> Bound:
-    return "loss" if failed.lost > tolerance else "generator"
+def _why(tried: Burst, tolerance: float) -> Bound:
+    if tried.lost > tolerance:
+        return "loss"
+    # One as fast as can be may well hold: the generator has no higher rate.
+    return "generator" if tried.held or not tried.paced else "backlog"
 
 
 def _burst(rate: float | None, seconds: float, tolerance: float, offer: Offer) -> list[Burst]:
@@ -102,7 +111,7 @@ def _burst(rate: float | None, seconds: float, tolerance: float, offer: Offer) -
 
 def _next(low: float, high: float, step: float, last: Burst) -> float:
     if not low:
-        arrived = last.sent_per_s * (1 - last.lost)
+        arrived = last.arrived_per_s
         down = DOWN if last.lost else A_LITTLE_DOWN
         return arrived if last.asked_per_s is None else min(arrived, down * high)
     return min(low * step, math.sqrt(low * high))
@@ -114,6 +123,7 @@ def judge(
     flows: Sequence[Flow],
     judged: Sequence[str],
     tolerance: float,
+    behind_s: float,
 ) -> Burst:
     """Whether a burst of this length was held; the flows `judged` decide, by their links."""
     counted = [flow for flow in flows if flow.link in judged]
@@ -129,7 +139,8 @@ def judge(
         seconds=seconds,
         sent_per_s=sent_per_s,
         lost=lost,
+        behind_s=behind_s,
         paced=paced,
-        held=paced and whole and lost <= tolerance,
+        held=paced and whole and lost <= tolerance and behind_s <= BEHIND_S,
         flows=tuple(flows),
     )

@@ -6,7 +6,7 @@ from typing import Literal
 
 from delaylab.records.base import Record
 
-Bound = Literal["loss", "generator"]
+Bound = Literal["loss", "backlog", "generator"]
 
 
 class Try(Record):
@@ -40,14 +40,17 @@ class Burst(Record):
     """Frames one way at a rate: what was asked (None: as fast as can be), and what came of it.
 
     `seconds`: how long the generator was at work.
-    `lost` is the share that did not arrive, of the flows that count; `paced`: the generator kept
-    the rate; `held`: it did, and no more than tolerated was lost.
+    Of the flows that count, `lost` is the share that did not arrive, and `behind_s` for how long
+    frames went on to arrive once the last was sent, at the rate sent, beyond what links were asked
+    to delay them (0 in records from before it was looked at). `paced`: the generator kept the rate;
+    `held`: it did, no more than tolerated was lost, and arrival kept up with sending.
     """
 
     asked_per_s: float | None
     seconds: float
     sent_per_s: float
     lost: float
+    behind_s: float = 0.0
     paced: bool
     held: bool
     flows: tuple[Flow, ...]
@@ -61,6 +64,11 @@ class Burst(Record):
     def received(self) -> int:
         """Frames of all flows that arrived."""
         return sum(flow.received for flow in self.flows)
+
+    @property
+    def arrived_per_s(self) -> float:
+        """The rate at which frames arrived, also those that queues held until nothing was sent."""
+        return self.sent_per_s * (1 - self.lost) * self.seconds / (self.seconds + self.behind_s)
 
 
 class HeldRate(Record):
