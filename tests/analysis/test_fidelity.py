@@ -153,6 +153,25 @@ def test_the_probes_packets_are_the_second_witness(behind: str) -> None:
     assert link.measured.error.largest == pytest.approx(19.9)
 
 
+def test_a_port_that_stamps_late_does_not_make_a_packet_early() -> None:
+    sent = np.arange(200, dtype=np.int64) * 1_000_000
+    stamped, after = sent + 1000, sent + 5_010_000
+    stamped[7] += 50_000
+    table = pl.DataFrame(
+        {
+            "request sender.stack": sent,
+            "request sender.vif": stamped,
+            "request responder.vif": after,
+        }
+    )
+    way = {"request": ["sender.stack", "sender.vif", "responder.vif"]}
+    (link,) = trial_links(trial(path=way, links=[engine(directions=[direction()])]), table)
+    assert link.measured is not None
+    assert link.measured.error is not None
+    assert link.measured.error.least == pytest.approx(-41)
+    assert link.measured.error.surely == pytest.approx(10)
+
+
 @pytest.mark.parametrize(
     ("off_us", "says"),
     [

@@ -47,7 +47,7 @@ def groups(world: World) -> list[Group]:
 
 
 def group(world: World, levels: Levels) -> Group:
-    error = Error(world.error_us, 1.0, world.least_us, world.error_us, 30.0, 40.0)
+    error = Error(world.error_us, 1.0, world.least_us, world.error_us, 30.0, 40.0, world.least_us)
     wan: dict[str, Any] = {"asked": {}, "dropped": {}}
     if levels["loss"] != "none":
         wan["asked"]["loss"] = {"model": "independent", "share": 0.01}

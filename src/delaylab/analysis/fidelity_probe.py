@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from delaylab.analysis.segments import column
+from delaylab.analysis.segments import bound, column
 from delaylab.records.links import Direction
 from delaylab.records.trial import TrialRecord
 
@@ -33,7 +33,11 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Error:
-    """Delay measured less delay asked, in µs; the first and second moment and order statistics."""
+    """Delay measured less delay asked, in µs; the first and second moment and order statistics.
+
+    `surely`: the least as it was seen from the stamp before the near port's. That one may be taken
+    late, and the packet then looks early; the sender's own is never later than the packet.
+    """
 
     mean: float
     deviation: float
@@ -41,6 +45,7 @@ class Error:
     median: float
     p99: float
     largest: float
+    surely: float
 
 
 def measured(trial: TrialRecord, table: pl.DataFrame, direction: Direction) -> Measured | None:
@@ -57,9 +62,24 @@ def measured(trial: TrialRecord, table: pl.DataFrame, direction: Direction) -> M
         after = next((name for name in behind if name in table.columns), None)
         if before not in table.columns or after is None:
             return None
-        delay = (table[after] - table[before]).drop_nulls().to_numpy() / 1000
-        return _measured(delay, direction) if len(delay) else None
+        delay = _us(table, before, after)
+        if not len(delay):
+            return None
+        longer = _us(table, _sent(trial, leg, near, table) or before, after)
+        return _measured(delay, longer, direction)
     return None
+
+
+def _us(table: pl.DataFrame, before: str, after: str) -> NDArray[Any]:
+    return (table[after] - table[before]).drop_nulls().to_numpy() / 1000
+
+
+def _sent(trial: TrialRecord, leg: str, near: str, table: pl.DataFrame) -> str | None:
+    """The stamp before the near port's, if it is of the same clock."""
+    points = trial.path.request if leg == "request" else trial.path.reply
+    at = points.index(near) if near in points else 0
+    name = column(leg, points[at - 1]) if at else ""
+    return name if name in table.columns and bound(name) not in table.columns else None
 
 
 def _ways(trial: TrialRecord, direction: Direction) -> Iterator[tuple[str, str, str, str]]:
@@ -70,10 +90,11 @@ def _ways(trial: TrialRecord, direction: Direction) -> Iterator[tuple[str, str, 
             yield "reply", hop.end, hop.far, hop.near
 
 
-def _measured(delay_us: NDArray[Any], direction: Direction) -> Measured:
+def _measured(delay_us: NDArray[Any], longer_us: NDArray[Any], direction: Direction) -> Measured:
     error = None
     if direction.steady and not any(name in direction.asked for name in VARIES):
-        off = delay_us - direction.asked.get("delay_ns", 0) / 1000
+        asked_us = direction.asked.get("delay_ns", 0) / 1000
+        off = delay_us - asked_us
         error = Error(
             mean=float(off.mean()),
             deviation=float(off.std()),
@@ -81,6 +102,7 @@ def _measured(delay_us: NDArray[Any], direction: Direction) -> Measured:
             median=float(np.median(off)),
             p99=float(np.quantile(off, 0.99)),
             largest=float(off.max()),
+            surely=float(longer_us.min() - asked_us) if len(longer_us) else float(off.min()),
         )
     median, p99 = np.quantile(delay_us, (0.5, 0.99))
     return Measured(len(delay_us), float(median), float(p99), error)

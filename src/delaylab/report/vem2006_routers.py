@@ -66,8 +66,9 @@ def _throughput(found: dict[Setting, list[HeldRate]]) -> Table:
         "Figures 8 and 11 to 13: throughput",
         "Frames per second of which no larger share than tolerated is lost, all routers together; "
         "medians of the searches. The bound is what a higher rate fails by: frames are lost, "
-        "queues grow for as long as it is sent (backlog), or the generator does not send it. Jain's index of the routers' shares is 1 if all are "
-        "equal. In colour: the paper's, without virtual machines.",
+        "queues grow for as long as it is sent (backlog), or the generator does not send it. "
+        "Jain's index of the routers' shares is 1 if all are equal. In colour: the paper's, "
+        "without virtual machines.",
         [*SETTING, "searches", "held", "lowest … highest", "bound", "Jain's index"],
         rows,
         texts=len(SETTING),
