@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -11,6 +12,14 @@ from delaylab.analysis.group import Group
 from delaylab.analysis.statistics import Floats, Interval
 
 Verdict = Literal["reproduced", "not reproduced", "not testable here"]
+
+VERDICTS: dict[bool | None, Verdict] = {
+    True: "reproduced",
+    False: "not reproduced",
+    None: "not testable here",
+}
+
+OPEN = "the interval reaches across the limit: more repeats, or a quieter machine, would tell"
 
 # A group with fewer packets says nothing on a claim.
 ENOUGH = 30
@@ -32,9 +41,9 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a claim's test returns: without an effect the claim is not testable here."""
+    """What a claim's test returns; `holds` is None where the data leave it open."""
 
-    holds: bool
+    holds: bool | None
     why: str
     effect: Effect | None = None
     unit: str = ""
@@ -54,6 +63,17 @@ class NotTestable(Exception):
     """The dataset lacks what a claim speaks about; the message says what."""
 
 
+def within(
+    effects: Iterable[Effect], least: float = -math.inf, most: float = math.inf
+) -> bool | None:
+    """Whether effects are so small: True if all intervals lie within the bounds, False if one lies
+    beyond them, None if an interval reaches across a bound: the data leave it open."""
+    found = list(effects)
+    if any(e.interval[1] < least or e.interval[0] > most for e in found):
+        return False
+    return all(least <= e.interval[0] and e.interval[1] <= most for e in found) or None
+
+
 def judge(claim: Claim, groups: list[Group]) -> Finding:
     """Return the claim's verdict on these groups."""
     try:
@@ -65,8 +85,8 @@ def judge(claim: Claim, groups: list[Group]) -> Finding:
         claim.id,
         claim.text,
         claim.paper,
-        "reproduced" if result.holds else "not reproduced",
-        result.why,
+        VERDICTS[result.holds],
+        result.why if result.holds is not None else f"{result.why}; {OPEN}",
         effect.value if effect else None,
         effect.interval if effect else None,
         result.unit,

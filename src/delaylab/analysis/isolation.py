@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from delaylab.analysis.campaign import pick
-from delaylab.analysis.effects import Effect, estimate_of_few
+from delaylab.analysis.effects import Effect, mean_of_few
 from delaylab.analysis.forwarding import SEARCHES, frames_loads
 from delaylab.analysis.group import Group
 from delaylab.records.trial import Load, TrialRecord
@@ -107,7 +107,7 @@ def _paired(
     if len(both) < SEARCHES:
         return None
     values = np.array([of(before[repeat], after[repeat]) for repeat in both])
-    return estimate_of_few([values], lambda s: np.asarray(s[0].mean(axis=-1)))
+    return mean_of_few(values)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from delaylab.analysis.campaign import in_words
-from delaylab.analysis.claims import Claim, NotTestable, Result
+from delaylab.analysis.claims import Claim, NotTestable, Result, within
 from delaylab.analysis.effects import Effect, estimate_of_few
 from delaylab.analysis.forwarding import SEARCHES, least
 from delaylab.analysis.group import Group
@@ -64,7 +64,7 @@ def _nothing_lost(effects: dict[str, Effect | None], by: str) -> Result:
     known = {label: effect for label, effect in effects.items() if effect is not None}
     worst, effect = least(known, f"{SEARCHES} blocks of trials with and without {by}")
     why = f"{by} changes what the others receive by {effect.value:+.2%} at worst ({worst})"
-    return Result(effect.interval[0] >= -LITTLE, why, effect, "share")
+    return Result(within(known.values(), least=-LITTLE), why, effect, "share")
 
 
 CLAIMS = {

@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from delaylab.analysis.campaign import in_words, pick
-from delaylab.analysis.claims import ENOUGH, Claim, NotTestable, Result, samples
+from delaylab.analysis.claims import ENOUGH, Claim, NotTestable, Result, samples, within
 from delaylab.analysis.effects import Effect, estimate
 from delaylab.analysis.forwarding import (
     DELAYED,
@@ -79,7 +79,7 @@ def flat_at_rest(groups: list[Group]) -> Result:
     worst = max(found, key=lambda name: found[name].interval[1])
     effect = found[worst]
     why = f"median RTT over that of one router: {listed(found, lambda share: f'{share:+.1%}')}"
-    return Result(effect.interval[1] <= HARDLY, why, effect, "share")
+    return Result(within(found.values(), most=HARDLY), why, effect, "share")
 
 
 def same_over_each(groups: list[Group]) -> Result:
@@ -98,7 +98,7 @@ def same_over_each(groups: list[Group]) -> Result:
         raise NotTestable(f"needs RTTs of {ENOUGH} packets over each of two or more routers")
     worst = max(found.values(), key=lambda effect: max(map(abs, effect.interval)))
     why = f"median RTT over that of the first: {listed(found, lambda share: f'{share:+.1%}')}"
-    return Result(max(map(abs, worst.interval)) <= SAME, why, worst, "share")
+    return Result(within(found.values(), -SAME, SAME), why, worst, "share")
 
 
 def first_adds(groups: list[Group]) -> Result:

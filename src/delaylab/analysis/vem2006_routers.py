@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from delaylab.analysis.campaign import pick
-from delaylab.analysis.claims import Claim, Result
+from delaylab.analysis.claims import Claim, Result, within
 from delaylab.analysis.effects import Effect, estimate_of_few
 from delaylab.analysis.forwarding import (
     CARRIED,
@@ -111,7 +111,7 @@ def _fair(groups: list[Group], enough: float, what: str, *, overloaded: bool) ->
         f"{worst}, Jain's index {effect.value:.4f}, routers lost {min(shares):.2%} to "
         f"{max(shares):.2%}"
     )
-    return Result(effect.interval[0] >= enough, why, effect, "index")
+    return Result(within(found.values(), least=enough), why, effect, "index")
 
 
 def engine_costs_little(groups: list[Group]) -> Result:
@@ -134,7 +134,7 @@ def _costs(groups: list[Group], without: str, asked: str) -> Result:
     _, effect = least(found, f"throughput over links {without} and {asked}, {OFTEN}")
     change = Effect(effect.value - 1, (effect.interval[0] - 1, effect.interval[1] - 1))
     why = f"change of the throughput: {listed(found, lambda times: _percent(times - 1))}"
-    return Result(change.interval[0] >= -ABOUT_A_TENTH, why, change, "share")
+    return Result(within(found.values(), least=1 - ABOUT_A_TENTH), why, change, "share")
 
 
 def _percent(share: float) -> str:
