@@ -75,11 +75,14 @@ def _us(table: pl.DataFrame, before: str, after: str) -> NDArray[Any]:
 
 
 def _sent(trial: TrialRecord, leg: str, near: str, table: pl.DataFrame) -> str | None:
-    """The stamp before the near port's, if it is of the same clock."""
+    """The stamp before the near port's, if both are of the reference's clock."""
     points = trial.path.request if leg == "request" else trial.path.reply
     at = points.index(near) if near in points else 0
-    name = column(leg, points[at - 1]) if at else ""
-    return name if name in table.columns and bound(name) not in table.columns else None
+    if at == 0:
+        return None
+    pair = [column(leg, point) for point in points[at - 1 : at + 1]]
+    aligned = any(bound(name) in table.columns for name in pair)
+    return pair[0] if pair[0] in table.columns and not aligned else None
 
 
 def _ways(trial: TrialRecord, direction: Direction) -> Iterator[tuple[str, str, str, str]]:
