@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -97,6 +99,17 @@ def test_no_arrow_runs_up() -> None:
 @pytest.mark.parametrize("room", sorted(MEANING))
 def test_meaning_never_imports_doing(room: str) -> None:
     assert imports()[room] <= MEANING_MAY_USE
+
+
+def test_verbs_of_labs_load_no_tables() -> None:
+    heavy = ("polars", "pyarrow", "numpy", "scipy", "altair", "docker")
+    script = (
+        "import sys; from delaylab import cli, hosts, lab, plan, spec; "
+        "from delaylab.verbs import execute, labs, links; "
+        f"print([name for name in {heavy} if name in sys.modules])"
+    )
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == "[]"
 
 
 def test_no_source_file_is_too_long_to_read() -> None:

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from delaylab.analysis.chances import check_share, expected_loss, wilson
-from delaylab.analysis.fidelity import Verdict, judge, link_doubts, trial_links
+from delaylab.analysis.fidelity import link_doubts, trial_links
+from delaylab.analysis.verdict import Verdict, judge
 from delaylab.records.links import Engine
 from delaylab.records.trial import TrialRecord
 

@@ -10,10 +10,10 @@ import pytest
 
 from delaylab.analysis.claims import Finding, judge
 from delaylab.analysis.fidelity import TrialLink
-from delaylab.analysis.fidelity import judge as verdicts
 from delaylab.analysis.fidelity_probe import Error, Measured
 from delaylab.analysis.group import Group
 from delaylab.analysis.vem2006 import CLAIMS
+from delaylab.analysis.verdict import judge as verdicts
 from delaylab.records.links import Engine
 from delaylab.report import vem2006
 from delaylab.spec import combinations, load_study

@@ -11,10 +11,10 @@ import pytest
 
 from delaylab.analysis.claims import Finding, judge
 from delaylab.analysis.fidelity import TrialLink
-from delaylab.analysis.fidelity import judge as verdicts
 from delaylab.analysis.group import Group
 from delaylab.analysis.isolation import FRAMING, HOG, RATE_BPS, SHAPED_MS
 from delaylab.analysis.vem2006_isolation import CLAIMS
+from delaylab.analysis.verdict import judge as verdicts
 from delaylab.records.links import Engine
 from delaylab.records.rates import Flow, HeldRate
 from delaylab.records.trial import Load

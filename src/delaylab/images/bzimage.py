@@ -12,8 +12,6 @@ import struct
 import zlib
 from collections.abc import Callable
 
-import pyarrow as pa
-
 from delaylab.images import lz4
 
 HEADER = 0x202
@@ -42,6 +40,8 @@ def _bunzip2(data: bytes) -> bytes:
 
 
 def _unzstd(data: bytes) -> bytes:
+    import pyarrow as pa  # noqa: PLC0415  slow to load, and most verbs need none
+
     with pa.CompressedInputStream(pa.BufferReader(data), "zstd") as stream:
         return bytes(stream.read())
 

@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from delaylab import engines
-from delaylab.analysis.fidelity import Verdict, judge
+from delaylab.analysis.verdict import Verdict, judge
 from delaylab.errors import BadInput
 from delaylab.lab import Lab
 from delaylab.records.links import Engine
