@@ -170,7 +170,7 @@ def test_a_port_that_stamps_late_does_not_make_a_packet_early() -> None:
     assert link.measured is not None
     assert link.measured.error is not None
     assert link.measured.error.least == pytest.approx(-41)
-    assert link.measured.error.surely == pytest.approx(10)
+    assert link.measured.error.least_from_sender == pytest.approx(10)
 
 
 @pytest.mark.parametrize(

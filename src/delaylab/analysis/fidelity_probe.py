@@ -35,7 +35,7 @@ class Measured:
 class Error:
     """Delay measured less delay asked, in µs; the first and second moment and order statistics.
 
-    `surely`: the least as it was seen from the stamp before the near port's. That one may be taken
+    `least_from_sender`: the least, from the stamp before the near port's on. That one may be taken
     late, and the packet then looks early; the sender's own is never later than the packet.
     """
 
@@ -45,7 +45,7 @@ class Error:
     median: float
     p99: float
     largest: float
-    surely: float
+    least_from_sender: float
 
 
 def measured(trial: TrialRecord, table: pl.DataFrame, direction: Direction) -> Measured | None:
@@ -105,7 +105,7 @@ def _measured(delay_us: NDArray[Any], longer_us: NDArray[Any], direction: Direct
             median=float(np.median(off)),
             p99=float(np.quantile(off, 0.99)),
             largest=float(off.max()),
-            surely=float(longer_us.min() - asked_us) if len(longer_us) else float(off.min()),
+            least_from_sender=float((longer_us if len(longer_us) else delay_us).min() - asked_us),
         )
     median, p99 = np.quantile(delay_us, (0.5, 0.99))
     return Measured(len(delay_us), float(median), float(p99), error)

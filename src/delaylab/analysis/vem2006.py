@@ -82,13 +82,12 @@ def at_least(groups: list[Group]) -> Result:
     From its sender's last stamp on: a stamp at the port may come late, and a packet look early.
     """
     found = _some([*delays(groups, loaded=False), *delays(groups, loaded=True)], "delays")
-    worst = min(found, key=lambda delay: delay.error.surely)
-    total = sum(delay.n for delay in found)
+    worst = min(found, key=lambda delay: delay.error.least_from_sender)
+    least, total = worst.error.least_from_sender, sum(delay.n for delay in found)
     why = (
-        f"the earliest of {total} packets came {in_words(worst.error.surely)} after its time "
+        f"the earliest of {total} packets came {in_words(least)} after its time "
         f"({worst.asked}, {worst.size} bytes)"
     )
-    least = worst.error.surely
     interval = (least - STAMPS_US, least + STAMPS_US)
     return Result(least >= -STAMPS_US, why, Effect(least, interval), "µs")
 

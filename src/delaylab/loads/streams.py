@@ -58,6 +58,7 @@ def streams(lab: Lab, load: LoadSpec) -> list[Stream]:
 
 def _stream(lab: Lab, way: Path) -> Stream:
     """The frames of one way: addressed to the first router's card."""
+    hops = list(zip(way.links, way.nodes, strict=False))
     near, far = (_card(lab, node, way.links[0]) for node in way.nodes[:2])
     return Stream(
         link=way.links[-1],
@@ -65,8 +66,8 @@ def _stream(lab: Lab, way: Path) -> Stream:
         to_mac=lab.plan.mac(far.agent, far.name),
         source=address_of(lab, way.nodes[0], way.links[0]),
         target=address_of(lab, way.nodes[-1], way.links[-1]),
-        limited=limited(lab, zip(way.links, way.nodes, strict=False)),
-        delay_s=_delay_s(lab, zip(way.links, way.nodes, strict=False)),
+        limited=limited(lab, hops),
+        delay_s=_delay_s(lab, hops),
     )
 
 
