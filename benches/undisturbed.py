@@ -34,22 +34,36 @@ class Rounds(Generic[T]):
         return f"{len(self.kept)} of {tried}, {self.worst:.1%}"
 
 
-def rounds(measure: Callable[[], T], wanted: int) -> Rounds[T]:
-    """Measure until so many rounds were undisturbed, which what they gave has no part in."""
-    made: list[tuple[float, int, T]] = []
-    while sum(share <= MOST for share, *_ in made) < wanted and len(made) < TRIES * wanted:
+def rounds(
+    measure: Callable[[], T], wanted: int, disturbance: Callable[[T], float] = lambda _: 0.0
+) -> Rounds[T]:
+    """Measure until so many rounds were undisturbed, which their results have no part in.
+
+    `disturbance`: what a round says of its CPU, not of what was measured; 1 is just bearable.
+    """
+    made: list[_Made[T]] = []
+    while sum(each.disturbed <= 1 for each in made) < wanted and len(made) < TRIES * wanted:
         before = stolen_s()
         began = time.monotonic()
         given = measure()
         took = (time.monotonic() - began) * (os.cpu_count() or 1)
-        made.append(((stolen_s() - before) / took, len(made), given))
-    made.sort(key=lambda each: each[0])
+        stolen = (stolen_s() - before) / took
+        made.append(_Made(stolen, max(stolen / MOST, disturbance(given)), len(made), given))
+    made.sort(key=lambda each: each.disturbed)
     kept, left_out = made[:wanted], made[wanted:]
-    return Rounds(_in_order(kept), _in_order(left_out), max(share for share, *_ in kept))
+    return Rounds(_in_order(kept), _in_order(left_out), max(each.stolen for each in kept))
 
 
-def _in_order(made: list[tuple[float, int, T]]) -> list[T]:
-    return [given for _, _, given in sorted(made, key=lambda each: each[1])]
+@dataclass(frozen=True)
+class _Made(Generic[T]):
+    stolen: float
+    disturbed: float
+    number: int
+    given: T
+
+
+def _in_order(made: list[_Made[T]]) -> list[T]:
+    return [each.given for each in sorted(made, key=lambda each: each.number)]
 
 
 def stolen_s() -> float:

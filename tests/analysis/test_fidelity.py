@@ -108,6 +108,18 @@ def test_what_chance_or_a_queue_may_do_is_no_failure(changes: dict[str, Any]) ->
     assert verdict(**changes).held, verdict(**changes).text
 
 
+def test_the_machine_s_part_in_lateness_is_told_where_it_was_seen() -> None:
+    late = direction(late={"count": 300, "p50_ns": 1, "p99_ns": 2e6})
+    floor = {"watched_ns": SECOND, "held_up_ns": 40_000_000, "p99_ns": 1_400_000}
+
+    def why(**seen: Any) -> str:
+        (only,) = judge([Engine.model_validate(engine(directions=[late], floor=floor | seen))])
+        return only.text
+
+    assert why().endswith("more than 2000 µs late (its CPU itself: 1400 µs)")
+    assert why(watched_ns=1_000_000).endswith("more than 2000 µs late")
+
+
 @pytest.mark.parametrize(
     ("changes", "says"),
     [

@@ -38,6 +38,7 @@ def engine(host: str, node: str, **changes: Any) -> dict[str, Any]:
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     delays = {("request", "sender.uplink"): constant(DELAY_US + 4)}
     still = {"pauses": {"count": 3, "longest_ns": 20_000_000}}
+    still["floor"] = {"watched_ns": 10**9, "held_up_ns": 25_000_000, "p99_ns": 16_000}
     conditions = [
         Condition("netns", "rest", delays=delays, links=[engine("sut", "probe")]),
         Condition("netns", "cpu", delays=delays, links=[engine("sut", "probe", **still)], seed=1),
@@ -56,6 +57,8 @@ def test_the_terminal_shows_links_with_their_verdicts(place: Path) -> None:
     text = printed(place)
     assert "delay=5ms loss=1%" in text
     assert "1 of 2 directions held what was asked of them." in text
+    worst = "one moment in 100 16.0 µs late or more, 2.5% of the time not the engine's"
+    assert f"The engines' CPUs themselves, in the worst trial: {worst}." in " ".join(text.split())
     assert "3.00 µs / 20.0 µs" in text
     assert "+4.00 µs" in text
     assert "loss 1.11 % [0.605, 2.03]" in text

@@ -54,6 +54,23 @@ impl Lateness {
         self.max = self.max.max(other.max);
     }
 
+    pub fn sum(&self) -> i64 {
+        self.sum
+    }
+
+    /// What values exceed by so much in all; 0 if they are less than that together.
+    pub fn exceeded_in_all_by(&self, total: i64) -> i64 {
+        let (mut count, mut sum) = (0, 0);
+        for (bucket, &more) in self.buckets.iter().enumerate().rev().filter(|(_, n)| **n > 0) {
+            if count > 0 && sum - count * middle(bucket) >= total {
+                break;
+            }
+            count += i64::from(more);
+            sum += i64::from(more) * middle(bucket);
+        }
+        if count == 0 { 0 } else { ((sum - total) / count).max(0) }
+    }
+
     pub fn summary(&self) -> Summary {
         if self.count == 0 {
             return Summary::default();
@@ -113,6 +130,18 @@ mod tests {
         for (found, exact) in [(summary.p50_ns, 500_000), (summary.p99_ns, 990_000)] {
             assert!((found - exact).abs() * 100 <= exact * 3, "{found} for {exact}");
         }
+    }
+
+    #[test]
+    fn what_is_exceeded_in_all_by_so_much_is_found() {
+        let mut late = Lateness::default();
+        assert_eq!(late.exceeded_in_all_by(0), 0);
+        for value in [60, 50, 10, 10] {
+            late.record(value);
+        }
+        // 60 and 50 exceed 45 by 15 and 5; all of them exceed 5 by 55, 45, 5 and 5.
+        let found = [0, 5, 20, 110, 130, 131].map(|total| late.exceeded_in_all_by(total));
+        assert_eq!(found, [60, 55, 45, 5, 0, 0]);
     }
 
     #[test]

@@ -49,12 +49,34 @@ impl FrameBatch {
             (vector.iov_base, vector.iov_len) = (frame.as_ptr().cast_mut().cast(), frame.len());
             count += 1;
         }
+        if count == 1 {
+            return self.send_one(socket).map(|()| 1);
+        }
         let headers = &mut self.headers[..count];
         // SAFETY: the headers point to names and vectors of this struct, these to frames that
         // are borrowed until the call returns and that it only reads.
         let sent =
             unsafe { libc::sendmmsg(socket.as_raw_fd(), headers.as_mut_ptr(), count as u32, 0) };
         usize::try_from(sent).map_err(|_| io::Error::last_os_error())
+    }
+
+    /// Sends the first: with less for the kernel to read than for several.
+    fn send_one(&self, socket: BorrowedFd<'_>) -> io::Result<()> {
+        let (name, vector) = (&raw const self.names[0], &self.vectors[0]);
+        let length = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
+        // SAFETY: the name is this struct's, and the vector points to a frame that is borrowed
+        // until the call returns and that it only reads.
+        let sent = unsafe {
+            libc::sendto(
+                socket.as_raw_fd(),
+                vector.iov_base,
+                vector.iov_len,
+                0,
+                name.cast(),
+                length,
+            )
+        };
+        if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 }
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from delaylab.analysis.chances import ShareCheck, check_share, expected_loss
-from delaylab.records.links import Direction, Engine
+from delaylab.records.links import Direction, Engine, Floor
 
 MEDIAN_LATE_NS, MEDIAN_OF = 100_000, 20
 P99_LATE_NS, P99_OF = 1_000_000, 100
@@ -40,11 +40,13 @@ class RateCheck:
 class Verdict:
     """One direction of a link: what was done, and why it was not what was asked.
 
-    `shares`: those asked by a chance, as `loss` or `duplicate`, beside what happened.
+    `floor`: of its engine's CPU. `shares`: those asked by a chance, as `loss` or `duplicate`,
+    beside what happened.
     """
 
     host: str
     direction: Direction
+    floor: Floor
     shares: dict[str, ShareCheck]
     rate: RateCheck | None
     of_engine: tuple[str, ...]
@@ -105,11 +107,11 @@ def engine_reasons(engine: Engine) -> Iterator[str]:
 def _judge(engine: Engine, direction: Direction, of_engine: tuple[str, ...]) -> Verdict:
     shares = dict(_shares(direction))
     rate = _rate(direction)
-    why = [*_dropped(direction), *_late(direction)]
+    why = [*_dropped(direction), *_late(direction, engine.floor)]
     why += [check.text(name) for name, check in shares.items() if not check.agrees]
     if rate is not None and rate.exceeded:
         why.append(f"{rate.achieved / 1e6:.3f} Mbit/s passed of {rate.asked / 1e6:.3f} asked")
-    return Verdict(engine.host, direction, shares, rate, of_engine, tuple(why))
+    return Verdict(engine.host, direction, engine.floor, shares, rate, of_engine, tuple(why))
 
 
 def _dropped(direction: Direction) -> Iterator[str]:
@@ -128,12 +130,17 @@ def _dropped(direction: Direction) -> Iterator[str]:
         yield f"{dropped.down} frames met an interface that was down"
 
 
-def _late(direction: Direction) -> Iterator[str]:
+def _late(direction: Direction, floor: Floor) -> Iterator[str]:
     late = direction.late
     if late.count >= MEDIAN_OF and late.p50_ns is not None and late.p50_ns > MEDIAN_LATE_NS:
         yield f"half of its frames were more than {late.p50_ns / 1000:.0f} µs late"
     elif late.count >= P99_OF and late.p99_ns is not None and late.p99_ns > P99_LATE_NS:
-        yield f"one frame in 100 was more than {late.p99_ns / 1000:.0f} µs late"
+        yield f"one frame in 100 was more than {late.p99_ns / 1000:.0f} µs late{_blame(floor)}"
+
+
+def _blame(floor: Floor) -> str:
+    """Tell how much of it the CPU is to blame for, whoever has it."""
+    return f" (its CPU itself: {floor.p99_ns / 1000:.0f} µs)" if floor.known else ""
 
 
 def _shares(direction: Direction) -> Iterator[tuple[str, ShareCheck]]:

@@ -8,6 +8,9 @@ from pydantic import Field
 
 from delaylab.records.base import Record
 
+WATCHED_NS = 20_000_000
+"""Five periods of a timer at 250 Hz, which most kernels have or are above."""
+
 
 class Tally(Record):
     """Frames and their bytes, from the Ethernet header on."""
@@ -92,6 +95,30 @@ class Pauses(Record):
     longest_ns: int = 0
 
 
+class Floor(Record):
+    """How late an engine's CPU itself made it, in ns, seen while it only looked at the clock.
+
+    `held_up_ns`: the part of `watched_ns` that passed without it (interrupts, other processes,
+    whatever is under a virtual machine); `p99_ns`: how late one moment in 100 was seen, or more.
+    """
+
+    watched_ns: int = 0
+    held_up_ns: int = 0
+    p99_ns: int = 0
+
+    @property
+    def known(self) -> bool:
+        """Whether it was watched for long enough for a share of one in 100 to mean something."""
+        return self.watched_ns >= WATCHED_NS
+
+    @property
+    def text(self) -> str:
+        """The same in words."""
+        share = self.held_up_ns / self.watched_ns
+        late = f"one moment in 100 {self.p99_ns / 1000:.1f} µs late or more"
+        return f"{late}, {share:.1%} of the time not the engine's"
+
+
 class Engine(Record):
     """A host's link engine and all directions that it carries; `engine`: `own` or `kernel`."""
 
@@ -105,5 +132,6 @@ class Engine(Record):
     now_ns: int | None = None
     memory: Memory = Memory()
     pauses: Pauses = Pauses()
+    floor: Floor = Floor()
     dropped_ring: int = 0
     directions: list[Direction] = []

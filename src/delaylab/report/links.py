@@ -63,8 +63,15 @@ def links(groups: list[Group]) -> Links | None:
     if not rows:
         return None
     held = sum(row.held for row in rows)
-    summary = f"{held} of {len(rows)} directions held what was asked of them."
+    summary = f"{held} of {len(rows)} directions held what was asked of them.{_floor(groups)}"
     return Links(summary, sorted(rows, key=lambda row: row.held))
+
+
+def _floor(groups: list[Group]) -> str:
+    """Return what the engines' CPUs did at worst, or nothing where that was not seen."""
+    floors = (link.verdict.floor for group in groups for link in group.links)
+    worst = max((f for f in floors if f.known), key=lambda floor: floor.p99_ns, default=None)
+    return f" The engines' CPUs themselves, in the worst trial: {worst.text}." if worst else ""
 
 
 def _row(label: str, link: TrialLink) -> Row:

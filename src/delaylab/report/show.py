@@ -89,6 +89,7 @@ def _link(link: TrialLink) -> dict[str, Any]:
         "frames_out": direction.left.frames,
         "dropped": direction.dropped.model_dump(),
         "late_ns": direction.late.model_dump(),
+        "floor_ns": verdict.floor.model_dump(),
         "probe_us": asdict(link.measured) if link.measured else None,
         "shares": {name: asdict(check) for name, check in verdict.shares.items()},
         "rate_bps": asdict(verdict.rate) if verdict.rate else None,

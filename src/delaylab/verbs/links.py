@@ -14,7 +14,7 @@ from delaylab import engines
 from delaylab.analysis.verdict import Verdict, judge
 from delaylab.errors import BadInput
 from delaylab.lab import Lab
-from delaylab.records.links import Engine
+from delaylab.records.links import Engine, Floor
 from delaylab.spec import ConditionsSpec, Document, parse, validate, with_files
 from delaylab.spoken import asked_text
 
@@ -139,6 +139,9 @@ def _verdict(verdict: Verdict | None) -> dict[str, Any]:
 
 def _lines(reports: list[engines.Report]) -> Iterator[str]:
     for report in reports:
+        floor = Floor.model_validate(report.get("floor", {}))
+        if floor.known:
+            yield f"CPU of the engine of {report['host']}: {floor.text}"
         yield from (f"note, {report['host']}: {note}" for note in report.get("notes", []))
     for verdict in _verdicts(reports):
         if not verdict.held:

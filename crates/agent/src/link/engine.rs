@@ -143,7 +143,9 @@ impl Carries for Engine<'_> {
     fn report(&mut self, reset: bool) -> Result<Value, Failure> {
         let (directions, late) = self.read(reset)?;
         self.order(Order::ReadWhole { reset })?;
-        let Answer::Whole(whole, memory) = self.answered()? else { return Err(out_of_step()) };
+        let Answer::Whole(whole, memory, floor) = self.answered()? else {
+            return Err(out_of_step());
+        };
         let since_ns = self.since_ns;
         let now_ns = clock::realtime_ns();
         if reset {
@@ -155,7 +157,7 @@ impl Carries for Engine<'_> {
             "memory": {"used": memory.used, "bound": memory.bound, "peak": memory.peak,
                        "warn": memory.warn},
             "pauses": {"count": whole.pauses, "longest_ns": whole.longest_pause_ns},
-            "dropped_ring": whole.dropped_ring, "unknown_port": whole.unknown_port,
+            "floor": floor, "dropped_ring": whole.dropped_ring, "unknown_port": whole.unknown_port,
             "late": late.summary(), "directions": directions,
         }))
     }

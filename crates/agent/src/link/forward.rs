@@ -6,10 +6,10 @@ use std::sync::mpsc;
 
 use delaylab_link::Conditions;
 use delaylab_os::frame_batch::{self, FrameBatch};
-use delaylab_os::ring_frames::Passing;
 use delaylab_os::{clock, pipe, ring, stamp};
 use delaylab_proto::Failure;
 
+use super::cable::{fits, length};
 use super::checksum;
 use super::direction::Direction;
 use super::due::{Due, What};
@@ -17,7 +17,7 @@ use super::intake::Intake;
 use super::laid::Laid;
 use super::orders::{Answer, Order, Whole};
 use super::outbox::Outbox;
-use super::plan::{HEADER, Links, TAG};
+use super::plan::{HEADER, Links};
 use super::pool::Pool;
 use super::wire::Wire;
 use crate::pace::Pace;
@@ -97,11 +97,12 @@ impl Forwarder {
             pace.keep(clock::monotonic_ns()).map_err(failed)?;
             let now_ns = clock::monotonic_ns();
             let waited_ns = self.due.next_ns();
+            // First what is due: what has come bears its stamp, and can wait.
+            let sent = self.send();
             let (taken, first_ns) = self.receive(now_ns);
             self.note_pause(now_ns, waited_ns.into_iter().chain(first_ns).min());
-            let sent = self.send();
             match ends.orders.try_recv() {
-                Ok(order) => self.obey(order, ends),
+                Ok(order) => self.obey(order, pace, ends),
                 Err(mpsc::TryRecvError::Disconnected) => return Ok(()),
                 Err(mpsc::TryRecvError::Empty) if taken + sent == 0 => self.wait(pace, ends)?,
                 Err(mpsc::TryRecvError::Empty) => self.awake_ns = now_ns,
@@ -162,12 +163,25 @@ impl Forwarder {
         (taken, first_ns)
     }
 
-    /// Sends what is due, a batch at most; returns how much there was to do.
+    /// Sends what is due, and what becomes so meanwhile, up to a limit; returns how much there was to do.
     fn send(&mut self) -> usize {
+        let mut done = 0;
+        while done < TURN {
+            let sent = self.send_batch(TURN - done);
+            if sent == 0 {
+                break;
+            }
+            done += sent;
+        }
+        done
+    }
+
+    /// Sends what is due now, in one system call.
+    fn send_batch(&mut self, limit: usize) -> usize {
         let now_ns = clock::monotonic_ns();
         let Self { directions, wires, pool, due, outbox, .. } = self;
         let mut done = 0;
-        while done < TURN
+        while done < limit
             && let Some((due_ns, what)) = due.pop(now_ns)
         {
             done += 1;
@@ -201,7 +215,7 @@ impl Forwarder {
         }
     }
 
-    fn obey(&mut self, order: Order, ends: &Ends) {
+    fn obey(&mut self, order: Order, pace: &mut Pace, ends: &Ends) {
         let answer = match order {
             Order::Change { direction, conditions } => {
                 let now_ns = clock::monotonic_ns();
@@ -220,32 +234,18 @@ impl Forwarder {
             Order::ReadWhole { reset } => {
                 // Read, the kernel's counter begins anew.
                 self.whole.dropped_ring += self.intake.dropped();
-                let (whole, fullness) = (self.whole, self.pool.fullness());
+                let (whole, fullness, floor) = (self.whole, self.pool.fullness(), pace.floor());
                 if reset {
                     self.whole = Whole::default();
                     self.pool.reset();
+                    pace.reset_floor();
                 }
-                Answer::Whole(whole, fullness)
+                Answer::Whole(whole, fullness, floor)
             }
         };
         // Who asked may have ended: then so does this loop, in a moment.
         let _ = ends.answers.send(answer);
     }
-}
-
-/// The frame's length as a cable would see it.
-fn length(passing: &Passing) -> usize {
-    passing.captured.original as usize + passing.vlan.map_or(0, |tag| tag.len())
-}
-
-/// Whether a cable carries so long a frame.
-fn fits(passing: &Passing, longest: usize) -> bool {
-    let data = passing.captured.data;
-    let tagged = passing.vlan.is_some()
-        || matches!(data.get(HEADER - 2..HEADER), Some([0x81, 0x00] | [0x88, 0xa8]));
-    let longest = longest + if tagged { TAG } else { 0 };
-    let whole = passing.captured.original as usize == data.len();
-    whole && (HEADER..=longest).contains(&length(passing))
 }
 
 fn by_interface(interfaces: &[u32]) -> Vec<u32> {

@@ -10,6 +10,7 @@
 //! - `crate::pace`: when the loop sleeps, when it spins.
 
 mod asked;
+mod cable;
 mod checksum;
 mod child;
 mod counts;

@@ -4,6 +4,7 @@ use delaylab_link::Conditions;
 
 use super::counts::Snapshot;
 use super::pool::Fullness;
+use crate::pace::Watched;
 
 /// An order to the loop.
 pub enum Order {
@@ -18,7 +19,7 @@ pub enum Order {
 /// An answer, in the order of the questions.
 pub enum Answer {
     Direction(Box<Snapshot>),
-    Whole(Whole, Fullness),
+    Whole(Whole, Fullness, Watched),
 }
 
 /// What is counted of all directions together.

@@ -16,6 +16,7 @@ use super::child::{Engine, Work};
 use super::counts::Snapshot;
 use super::request::Request;
 use crate::listen;
+use crate::pace::Watched;
 
 /// The agent, and its engine.
 pub struct Supervisor<'a> {
@@ -126,7 +127,7 @@ impl<'a> Supervisor<'a> {
             "state": "down", "why": why, "pid": null, "realtime": false, "notes": [],
             "since_ns": now_ns, "now_ns": now_ns,
             "memory": {"used": 0, "bound": 0, "peak": 0, "warn": false},
-            "pauses": {"count": 0, "longest_ns": 0}, "dropped_ring": 0, "unknown_port": 0,
+            "pauses": {"count": 0, "longest_ns": 0}, "floor": Watched::default(), "dropped_ring": 0, "unknown_port": 0,
             "directions": directions.collect::<Vec<_>>(),
         }))
     }

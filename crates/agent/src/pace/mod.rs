@@ -6,6 +6,7 @@
 //! `sched_rt_runtime_us`). Short of that this one rests: as an ordinary thread, which costs nothing on a CPU that nobody else wants; where somebody does, by
 //! sleeping in gaps, if there are any, else for a moment.
 
+mod floor;
 mod rests;
 
 use std::io;
@@ -16,6 +17,8 @@ use delaylab_os::clock::monotonic_ns;
 use delaylab_os::poll;
 use delaylab_os::sched::{self, RealTime};
 
+use floor::Floor;
+pub use floor::Watched;
 use rests::Rests;
 
 /// Above probes (10): who sends at the right time is of no use while nobody forwards.
@@ -40,6 +43,7 @@ const DISTURBED_NS: i64 = 300_000;
 pub struct Pace {
     realtime: Option<RealTime>,
     rests: Rests,
+    floor: Floor,
     /// What sleeps have overslept lately: at worst, and 19 of 20 of them.
     spin_ns: i64,
     usual_ns: i64,
@@ -61,15 +65,27 @@ impl Pace {
         };
         let rests = Rests::new(realtime.is_some(), cpus);
         let (spin_ns, usual_ns) = (LONGEST_SPIN_NS / 2, LONGEST_SPIN_NS / 5);
-        (Self { realtime, rests, spin_ns, usual_ns, seen_ns: monotonic_ns() }, why)
+        let floor = Floor::default();
+        (Self { realtime, rests, floor, spin_ns, usual_ns, seen_ns: monotonic_ns() }, why)
     }
 
     pub fn is_realtime(&self) -> bool {
         self.realtime.is_some()
     }
 
+    /// What the CPU itself did to the thread while it waited awake.
+    pub fn floor(&self) -> Watched {
+        self.floor.read()
+    }
+
+    /// Watches anew.
+    pub fn reset_floor(&mut self) {
+        self.floor = Floor::default();
+    }
+
     /// To be called often while there is something to do: keeps to the limit.
     pub fn keep(&mut self, now_ns: i64) -> io::Result<()> {
+        self.floor.watch_until(now_ns);
         let passed_ns = now_ns - self.seen_ns;
         self.seen_ns = now_ns;
         let Some(realtime) = &self.realtime else { return Ok(()) };
@@ -104,6 +120,7 @@ impl Pace {
             return Ok(ready[1]);
         };
         if next_ns - now_ns < AWAKE_NS && self.rests.may_be_put_off(now_ns) {
+            self.floor.watch_from(monotonic_ns());
             return Ok(false);
         }
         let wake_ns = next_ns - self.spin_ns;
@@ -112,6 +129,7 @@ impl Pace {
             if gap_ns > SHORTEST_GAP_NS && self.rests.are_welcome(now_ns) {
                 self.sleep(now_ns, gap_ns.min(REST_NS))?;
             }
+            self.floor.watch_from(monotonic_ns());
             return Ok(false);
         }
         let timeout = Duration::from_nanos((wake_ns - now_ns) as u64);
@@ -148,6 +166,31 @@ impl Pace {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    use std::os::fd::AsFd;
+
+    use delaylab_os::pipe;
+
+    #[test]
+    fn what_held_up_a_thread_that_waited_awake_is_told_from_what_it_did_itself() {
+        let (mut pace, _) = Pace::new(false, sched::own_cpus());
+        let (never, _other_end) = pipe::pair().unwrap();
+        let (held_up, busy) = (Duration::from_millis(4), Duration::from_millis(8));
+        let began_ns = monotonic_ns();
+        // With something due this soon it stays awake.
+        assert!(!pace.wait(began_ns, Some(began_ns + 1_000), [never.as_fd(); 2]).unwrap());
+        std::thread::sleep(held_up);
+        pace.keep(monotonic_ns()).unwrap();
+        std::thread::sleep(busy);
+        pace.keep(monotonic_ns()).unwrap();
+        let (floor, passed_ns) = (pace.floor(), monotonic_ns() - began_ns);
+        assert!(floor.held_up_ns >= held_up.as_nanos() as i64, "{floor:?}");
+        assert!(floor.watched_ns <= passed_ns - busy.as_nanos() as i64, "{floor:?}");
+        // All of it was one such time: a moment in its first hundredth is seen as late as it is long.
+        assert!(floor.p99_ns * 100 >= floor.held_up_ns * 95, "{floor:?}");
+        pace.reset_floor();
+        assert_eq!(pace.floor(), Watched::default());
+    }
 
     #[test]
     fn a_thread_that_is_always_awake_rests() {

@@ -21,6 +21,7 @@ use crate::link::plan::{Change, Links};
 use crate::link::port_drops::PortDrops;
 use crate::link::serve::{Carries, serve};
 use crate::link::timeline::Timeline;
+use crate::pace::Watched;
 
 /// The life of this process, from its first message (`{}`, or why links could not be laid) until
 /// the supervisor's end of `control` closes. Then it takes the ports down: without a supervisor nobody
@@ -117,7 +118,7 @@ impl Carries for Engine<'_> {
             "state": "running", "why": null, "pid": std::process::id(), "realtime": false,
             "notes": self.laid.notes(), "since_ns": since_ns, "now_ns": now_ns,
             "memory": {"used": 0, "bound": self.links.memory_bytes, "peak": 0, "warn": false},
-            "pauses": {"count": 0, "longest_ns": 0}, "dropped_ring": 0, "unknown_port": 0,
+            "pauses": {"count": 0, "longest_ns": 0}, "floor": Watched::default(), "dropped_ring": 0, "unknown_port": 0,
             "late": Summary::default(), "directions": directions,
         }))
     }
