@@ -115,8 +115,8 @@ class Floor(Record):
     def text(self) -> str:
         """The same in words."""
         share = self.held_up_ns / self.watched_ns
-        late = f"one moment in 100 {self.p99_ns / 1000:.1f} µs late or more"
-        return f"{late}, {share:.1%} of the time not the engine's"
+        late = f"{self.p99_ns / 1000:.1f} µs late or more for one moment in 100"
+        return f"{late}, not the engine's for {share:.1%} of the time"
 
 
 class Engine(Record):
