@@ -57,7 +57,7 @@ def test_the_terminal_shows_links_with_their_verdicts(place: Path) -> None:
     text = printed(place)
     assert "delay=5ms loss=1%" in text
     assert "1 of 2 directions held what was asked of them." in text
-    worst = "16.0 µs late or more for one moment in 100, not the engine's for 2.5% of the time"
+    worst = "16.0 µs late or more for one moment in 100, not the engine's for 2.5 % of the time"
     assert f"The engines' CPUs themselves, in the worst trial: {worst}." in " ".join(text.split())
     assert "3.00 µs / 20.0 µs" in text
     assert "+4.00 µs" in text

@@ -25,6 +25,37 @@ while True:
         os.write(tap, frame)
 "#;
 
+/// Says how many packets came, and the least time in ns from what they say of when they were sent to when
+/// the kernel had them.
+const ARRIVALS: &str = r#"
+import socket, struct
+arriving = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+SO_RCVBUFFORCE, SO_TIMESTAMPNS = 33, 35
+arriving.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 64 << 20)
+arriving.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
+arriving.bind(("", 9))
+arriving.settimeout(2)
+print("bound", flush=True)
+delays = []
+try:
+    while len(delays) < 20000:
+        data, [(_, _, stamp)], _, _ = arriving.recvmsg(8, 64)
+        seconds, ns = struct.unpack("qq", stamp)
+        delays.append(seconds * 10**9 + ns - struct.unpack("q", data)[0])
+except TimeoutError:
+    pass
+print(len(delays), min(delays, default=0), flush=True)
+"#;
+
+/// Sends as many packets as fast as they go, each of which says when.
+const BURST: &str = r#"
+import socket, struct, time
+sending = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+sending.connect(("10.9.0.2", 9))
+for _ in range(20000):
+    sending.send(struct.pack("q", time.time_ns()))
+"#;
+
 /// Frames from `n1` to `n2`, as fast as they go if `interval_ns` is 0.
 fn generate(count: u32, interval_ns: u32, size: usize) -> Value {
     links::generate([1, 2], count, interval_ns, size)
@@ -56,6 +87,25 @@ fn a_backlog_takes_no_other_link_s_memory() {
     assert!(number(slow, "/dropped/memory") > 15_000, "{slow}");
     assert_eq!(number(slow, "/in/frames"), number(slow, "/dropped/memory") + number(slow, "/held"));
     assert_eq!(number(fast, "/dropped/memory"), 0);
+    lab.down();
+}
+
+#[test]
+fn no_frame_of_a_burst_arrives_before_its_time() {
+    const DELAY_NS: i64 = 5_000_000;
+    let lab =
+        Lab::up("burst", &plan(&[under(json!({"delay_ns": DELAY_NS})), json!({})], &json!({})));
+    assert_eq!(lab.ping("n1", "10.9.0.2", 1, &[]).len(), 1, "its neighbour is known");
+    let mut receiver = lab.client("node.n2");
+    receiver.send(&common::exec(&["python3", "-c", ARRIVALS]));
+    receiver.event();
+    assert!(receiver.frame().unwrap().payload.starts_with(b"bound"));
+    lab.run("n1", &["python3", "-c", BURST]);
+    let said = receiver.finish().stdout();
+    let (count, least_ns) = said.trim().split_once(' ').unwrap_or_else(|| panic!("{said}"));
+    assert!(count.parse::<usize>().unwrap() > 1000, "{said}");
+    // While the engine sends some of them others come.
+    assert!(least_ns.parse::<i64>().unwrap() >= DELAY_NS, "{said}");
     lab.down();
 }
 

@@ -116,7 +116,7 @@ class Floor(Record):
         """The same in words."""
         share = self.held_up_ns / self.watched_ns
         late = f"{self.p99_ns / 1000:.1f} µs late or more for one moment in 100"
-        return f"{late}, not the engine's for {share:.1%} of the time"
+        return f"{late}, not the engine's for {100 * share:.1f} % of the time"
 
 
 class Engine(Record):

@@ -99,7 +99,7 @@ impl Forwarder {
             let waited_ns = self.due.next_ns();
             // First what is due: what has come bears its stamp, and can wait.
             let sent = self.send();
-            let (taken, first_ns) = self.receive(now_ns);
+            let (taken, first_ns) = self.receive();
             self.note_pause(now_ns, waited_ns.into_iter().chain(first_ns).min());
             match ends.orders.try_recv() {
                 Ok(order) => self.obey(order, pace, ends),
@@ -121,7 +121,8 @@ impl Forwarder {
     }
 
     /// Takes frames that have come: how many, and when the first one came.
-    fn receive(&mut self, now_ns: i64) -> (usize, Option<i64>) {
+    fn receive(&mut self) -> (usize, Option<i64>) {
+        let mut now_ns = clock::monotonic_ns();
         // Stamps are of a clock that may be set while frames are under way.
         let mut ahead_ns = None;
         let mut first_ns = None;
@@ -130,7 +131,12 @@ impl Forwarder {
             let captured = passing.captured;
             let ahead_ns =
                 *ahead_ns.get_or_insert_with(|| clock::realtime_ns() - clock::monotonic_ns());
-            let arrival_ns = (captured.time_ns - ahead_ns).min(now_ns);
+            let stamped_ns = captured.time_ns - ahead_ns;
+            if stamped_ns > now_ns {
+                // It came while others were taken; later than now it has only if a clock was set.
+                now_ns = clock::monotonic_ns();
+            }
+            let arrival_ns = stamped_ns.min(now_ns);
             first_ns.get_or_insert(arrival_ns);
             let number = direction_of.get(captured.interface as usize).copied();
             let Some(number) = number.filter(|&number| number != NO_DIRECTION) else {
