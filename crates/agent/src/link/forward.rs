@@ -99,7 +99,8 @@ impl Forwarder {
             let waited_ns = self.due.next_ns();
             // First what is due: what has come bears its stamp, and can wait.
             let sent = self.send();
-            let (taken, first_ns) = self.receive();
+            // Behind with these it takes in less: what is too much is dropped before it costs anything.
+            let (taken, first_ns) = self.receive(if sent < TURN { TURN } else { TURN / 4 });
             self.note_pause(now_ns, waited_ns.into_iter().chain(first_ns).min());
             match ends.orders.try_recv() {
                 Ok(order) => self.obey(order, pace, ends),
@@ -120,14 +121,14 @@ impl Forwarder {
         Ok(())
     }
 
-    /// Takes frames that have come: how many, and when the first one came.
-    fn receive(&mut self) -> (usize, Option<i64>) {
+    /// Takes frames that have come, up to a limit: how many, and when the first one came.
+    fn receive(&mut self, limit: usize) -> (usize, Option<i64>) {
         let mut now_ns = clock::monotonic_ns();
         // Stamps are of a clock that may be set while frames are under way.
         let mut ahead_ns = None;
         let mut first_ns = None;
         let Self { intake, directions, wires, direction_of, pool, due, whole, .. } = self;
-        let taken = intake.drain(TURN, |passing| {
+        let taken = intake.drain(limit, |passing| {
             let captured = passing.captured;
             let ahead_ns =
                 *ahead_ns.get_or_insert_with(|| clock::realtime_ns() - clock::monotonic_ns());
