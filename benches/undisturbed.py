@@ -39,7 +39,7 @@ def rounds(
 ) -> Rounds[T]:
     """Measure until so many rounds were undisturbed, which their results have no part in.
 
-    `disturbance`: what a round says of its CPU, not of what was measured; 1 is just bearable.
+    `disturbance`: what a round says of its CPU, not of what was measured; above 1 it was disturbed.
     """
     made: list[_Made[T]] = []
     while sum(each.disturbed <= 1 for each in made) < wanted and len(made) < TRIES * wanted:
