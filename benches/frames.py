@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any
 
-from benches.pair import FAR, NEAR, running, start_in
+from benches.pair import FAR, NEAR
 from delaylab import engines
 from delaylab.lab import Lab
 from delaylab.plan import Plan
@@ -18,24 +17,18 @@ SHORT = 60
 """Bytes of a frame of 64 on the wire, which has its check sequence behind them."""
 FULL = 1514
 """Bytes of one with a packet of 1500, from its Ethernet header on."""
-SINK = """
-import signal, socket, sys
-sink = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-sink.bind(("", int(sys.argv[1])))
-print("bound", flush=True)
-signal.pause()
-"""
 
 
 @contextmanager
 def discarding(lab: Lab) -> Iterator[None]:
-    """A socket in the far node for what is sent, which nobody reads.
+    """A socket in the far node for what is sent, which drops it.
 
     To a port without one the kernel would answer, and for an address that the node does not have it
     would make, and later free, a route for each packet.
     """
-    sink = start_in(lab, FAR, sys.executable, "-c", SINK, str(PORT))
-    with running(sink, sink.stdout, b"bound"):
+    with closing(lab.node_session(FAR)) as session:
+        session.start("discard", port=PORT)
+        session.event(10)
         yield
 
 

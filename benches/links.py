@@ -77,7 +77,7 @@ def run() -> Section:
         f"{SECONDS} s, the median of the rounds' figures. The error of a delay is how late a "
         "frame was sent: as the engine says of every frame of all links, and as programs (tcx) at "
         f"both ports of up to {TAPPED} links see it. Frames are sent by an ordinary process to a "
-        "socket that nobody reads; the benchmark itself keeps off the engine's CPU. The floor is "
+        "socket that drops them; the benchmark itself keeps off the engine's CPU. The floor is "
         "what that CPU itself was late meanwhile, at the 99th percentile: in the time in which the "
         "engine had nothing to do but look at the clock, how late one moment in 100 was seen; in "
         "brackets the share of that time that passed without it. A round is left out, and another "

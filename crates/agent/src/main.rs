@@ -3,6 +3,7 @@
 mod batch;
 mod call;
 mod counters;
+mod discard;
 mod escape;
 mod exec;
 mod fabric;

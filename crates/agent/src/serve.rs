@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::fields::fields;
 use crate::session::Session;
-use crate::{counters, exec, fabric, generate, link, probe, reflect, tap, watch};
+use crate::{counters, discard, exec, fabric, generate, link, probe, reflect, tap, watch};
 
 type Operation = fn(Value, &mut Session) -> Result<Value, Failure>;
 
@@ -16,6 +16,7 @@ const OPERATIONS: &[(&str, Operation)] = &[
     ("exec", exec::serve),
     ("probe", probe::serve),
     ("generate", generate::serve),
+    ("discard", discard::serve),
     ("reflect", reflect::serve),
     ("tap", tap::serve),
     ("watch", watch::serve),

@@ -4,7 +4,7 @@ use crate::filter::Program;
 use crate::option::set_option;
 use nix::sys::socket::{
     AddressFamily, SockFlag, SockProtocol, SockType, SockaddrStorage, bind, connect, getsockname,
-    socket, sockopt,
+    setsockopt, socket, sockopt,
 };
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -32,10 +32,20 @@ fn open(address: IpAddr, kind: SockType, protocol: Option<SockProtocol>) -> io::
 
 /// A UDP socket bound to `local` (port 0: the system's choice), of its own IP version only.
 pub fn udp(local: SocketAddr) -> io::Result<OwnedFd> {
+    bound(local, false)
+}
+
+/// As `udp`; others bound so may have the same port. What comes to it goes to one of them.
+pub fn shared_udp(local: SocketAddr) -> io::Result<OwnedFd> {
+    bound(local, true)
+}
+
+fn bound(local: SocketAddr, shared: bool) -> io::Result<OwnedFd> {
     let fd = open(local.ip(), SockType::Datagram, None)?;
     if local.is_ipv6() {
         set_option(fd.as_raw_fd(), libc::IPPROTO_IPV6, libc::IPV6_V6ONLY, &1i32)?;
     }
+    setsockopt(&fd, sockopt::ReuseAddr, &shared)?;
     bind(fd.as_raw_fd(), &SockaddrStorage::from(local))?;
     Ok(fd)
 }
@@ -134,7 +144,6 @@ pub fn receive_errors(fd: BorrowedFd<'_>, ip: IpAddr) -> io::Result<()> {
 /// Asks for buffers of this size in both directions: past the system's limit where
 /// `CAP_NET_ADMIN` allows it, else up to the limit.
 pub fn set_buffers(fd: BorrowedFd<'_>, bytes: usize) -> io::Result<()> {
-    use nix::sys::socket::setsockopt;
     if setsockopt(&fd, sockopt::RcvBufForce, &bytes).is_err() {
         setsockopt(&fd, sockopt::RcvBuf, &bytes)?;
     }

@@ -8,12 +8,10 @@ from typing import Any
 
 from delaylab.lab import Lab
 from delaylab.loads.programs import START_DEADLINE_S, STOP_DEADLINE_S
-from delaylab.loads.streams import Stream
+from delaylab.loads.streams import DISCARD, Stream
 from delaylab.spec import CHECK_SEQUENCE, LoadSpec
 from delaylab.wireline import Session
 
-DISCARD = 9
-"""The port that RFC 863 set aside for what nobody reads."""
 WITHOUT_END = (1 << 32) - 1
 AS_A_PROBE = 1 << 30
 """No trial's probe has this number: taps for one do not stamp these frames."""

@@ -9,10 +9,13 @@ from typing import Any
 
 from delaylab.lab import Lab
 from delaylab.loads.meter import address_of
-from delaylab.loads.programs import STOP_DEADLINE_S
+from delaylab.loads.programs import START_DEADLINE_S, STOP_DEADLINE_S
 from delaylab.plan import Interface, Path, path
 from delaylab.records.rates import Flow
 from delaylab.spec import LoadSpec, asked
+
+DISCARD = 9
+"""The port that RFC 863 set aside for what nobody reads."""
 
 POLL_S = 0.02
 QUIET_S = 0.5
@@ -114,10 +117,13 @@ class Arrived:
 
 
 class Sink:
-    """Counts what arrives at a node by some of its links."""
+    """Takes frames at a node, unanswered, and counts what arrives by some of its links."""
 
     def __init__(self, lab: Lab, node: str, flows: Iterable[Stream]) -> None:
         self._session = lab.node_session(node)
+        self._port = lab.node_session(node)
+        self._port.start("discard", port=DISCARD)
+        self._port.event(START_DEADLINE_S)
         links = [flow.link for flow in flows]
         interfaces = lab.plan.interfaces[node]
         self._names = {i.link: i.name for i in interfaces if i.link in links}
@@ -146,7 +152,8 @@ class Sink:
         return last
 
     def close(self) -> None:
-        """End the session."""
+        """Take no more."""
+        self._port.close()
         self._session.close()
 
 
