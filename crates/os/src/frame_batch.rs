@@ -1,4 +1,4 @@
-//! Many whole frames, each by an interface of its own, in one system call: `sendmmsg(2)` on a packet socket.
+//! Many whole frames in one system call: `sendmmsg(2)` on a packet socket (packet(7)).
 
 use std::io;
 use std::mem::zeroed;
@@ -24,27 +24,34 @@ impl FrameBatch {
         let mut headers: Box<[libc::mmsghdr]> = vec![header; slots].into();
         for ((name, vector), header) in names.iter_mut().zip(&mut vectors).zip(&mut headers) {
             name.sll_family = libc::AF_PACKET as u16;
-            header.msg_hdr.msg_name = std::ptr::from_mut(name).cast();
-            header.msg_hdr.msg_namelen = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
             header.msg_hdr.msg_iov = vector;
             header.msg_hdr.msg_iovlen = 1;
         }
         Self { names, vectors, headers }
     }
 
-    /// Sends frames, each by the interface with its index; returns how many the kernel took before
-    /// the first that it refused. An error is about the first.
+    /// Sends frames, each by the interface with its index, or by the one that the socket is bound to, which
+    /// costs the kernel less; returns how many it took before the first that it refused. An error is about
+    /// the first.
     ///
     /// # Panics
     /// If there are more frames than there is room for.
     pub fn send<'a>(
         &mut self,
         socket: BorrowedFd<'_>,
-        frames: impl Iterator<Item = (u32, &'a [u8])>,
+        frames: impl Iterator<Item = (Option<u32>, &'a [u8])>,
     ) -> io::Result<usize> {
         let mut count = 0;
         for (interface, frame) in frames {
-            self.names[count].sll_ifindex = interface.cast_signed();
+            let (header, name) = (&mut self.headers[count].msg_hdr, &mut self.names[count]);
+            (header.msg_name, header.msg_namelen) = match interface {
+                Some(interface) => {
+                    name.sll_ifindex = interface.cast_signed();
+                    let length = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
+                    (std::ptr::from_mut(name).cast(), length)
+                }
+                None => (std::ptr::null_mut(), 0),
+            };
             let vector = &mut self.vectors[count];
             (vector.iov_base, vector.iov_len) = (frame.as_ptr().cast_mut().cast(), frame.len());
             count += 1;
@@ -62,9 +69,8 @@ impl FrameBatch {
 
     /// Sends the first: with less for the kernel to read than for several.
     fn send_one(&self, socket: BorrowedFd<'_>) -> io::Result<()> {
-        let (name, vector) = (&raw const self.names[0], &self.vectors[0]);
-        let length = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
-        // SAFETY: the name is this struct's, and the vector points to a frame that is borrowed
+        let (header, vector) = (&self.headers[0].msg_hdr, &self.vectors[0]);
+        // SAFETY: the name, if any, is this struct's, and the vector points to a frame that is borrowed
         // until the call returns and that it only reads.
         let sent = unsafe {
             libc::sendto(
@@ -72,8 +78,8 @@ impl FrameBatch {
                 vector.iov_base,
                 vector.iov_len,
                 0,
-                name.cast(),
-                length,
+                header.msg_name.cast(),
+                header.msg_namelen,
             )
         };
         if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }

@@ -13,6 +13,7 @@ pub mod memory;
 pub mod mount;
 pub mod namespace;
 pub mod netlink;
+pub mod open_files;
 mod option;
 pub mod pipe;
 pub mod poll;

@@ -139,7 +139,7 @@ impl<'a> Generator<'a> {
         while self.next < end {
             let frames = (self.next..end).map(|number| {
                 let interface = self.interfaces[number as usize % self.interfaces.len()];
-                (interface, self.frames[(number - first) as usize].as_slice())
+                (Some(interface), self.frames[(number - first) as usize].as_slice())
             });
             match self.batch.send(self.socket.as_fd(), frames) {
                 Ok(taken) => self.next += taken as u32,

@@ -5,8 +5,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::mpsc;
 
 use delaylab_link::Conditions;
-use delaylab_os::frame_batch::{self, FrameBatch};
-use delaylab_os::{clock, pipe, ring, stamp};
+use delaylab_os::{clock, pipe, stamp};
 use delaylab_proto::Failure;
 
 use super::cable::{fits, length};
@@ -24,8 +23,6 @@ use crate::pace::Pace;
 
 /// Frames taken, or sent, before it is looked for the other.
 const TURN: usize = 32;
-/// What the interfaces' own queues may hold in all.
-const QUEUES: i32 = 256 << 20;
 /// Not running for longer than this while something was due is a pause.
 const PAUSE_NS: i64 = 2_000_000;
 const NO_DIRECTION: u32 = u32::MAX;
@@ -33,7 +30,6 @@ const NO_DIRECTION: u32 = u32::MAX;
 /// All links of a host.
 pub struct Forwarder {
     intake: Intake,
-    socket: OwnedFd,
     outbox: Outbox,
     pool: Pool,
     due: Due,
@@ -67,14 +63,15 @@ impl Forwarder {
         let intake = Intake::open(&interfaces, links.longest_frame())
             .map_err(failed("open a packet ring"))
             .map_err(|failure| failure.fix("links need CAP_NET_RAW in their host's network"))?;
-        let socket = ring::packet_socket().map_err(failed("open a packet socket"))?;
-        // With less, a queue at one interface could keep frames from all others.
-        let _ = frame_batch::widen(socket.as_fd(), QUEUES);
+        let outbox = Outbox::open(&interfaces, TURN)
+            .map_err(failed("open a packet socket for each port"))
+            .map_err(|failure| {
+                failure.fix("the hard limit on open files must be above their number")
+            })?;
         stamp::settle().map_err(failed("switch on receive stamps"))?;
         Ok(Self {
             intake,
-            socket,
-            outbox: Outbox::new(FrameBatch::new(TURN), TURN),
+            outbox,
             pool,
             due: Due::default(),
             direction_of: by_interface(&interfaces),
@@ -130,8 +127,7 @@ impl Forwarder {
         let Self { intake, directions, wires, direction_of, pool, due, whole, .. } = self;
         let taken = intake.drain(limit, |passing| {
             let captured = passing.captured;
-            let ahead_ns =
-                *ahead_ns.get_or_insert_with(|| clock::realtime_ns() - clock::monotonic_ns());
+            let ahead_ns = *ahead_ns.get_or_insert_with(ahead_ns_now);
             let stamped_ns = captured.time_ns - ahead_ns;
             if stamped_ns > now_ns {
                 // It came while others were taken; later than now it has only if a clock was set.
@@ -174,7 +170,7 @@ impl Forwarder {
     fn send(&mut self) -> usize {
         let mut done = 0;
         while done < TURN {
-            let sent = self.send_batch(TURN - done);
+            let sent = self.send_due(TURN - done);
             if sent == 0 {
                 break;
             }
@@ -183,8 +179,8 @@ impl Forwarder {
         done
     }
 
-    /// Sends what is due now, in one system call.
-    fn send_batch(&mut self, limit: usize) -> usize {
+    /// Sends what is due now.
+    fn send_due(&mut self, limit: usize) -> usize {
         let now_ns = clock::monotonic_ns();
         let Self { directions, wires, pool, due, outbox, .. } = self;
         let mut done = 0;
@@ -200,15 +196,14 @@ impl Forwarder {
                     let wire = &wires[directions[direction as usize].wire];
                     for _ in 0..copies {
                         let ports = wire.towards(pool.frame(slot), direction);
-                        let interfaces = ports.map(|port| directions[port as usize].interface);
-                        outbox.add(slot, direction, due_ns, interfaces);
+                        outbox.add(slot, direction, due_ns, ports);
                     }
                     outbox.release(slot, direction);
                 }
             }
         }
         if done > 0 {
-            outbox.flush(self.socket.as_fd(), directions, pool);
+            outbox.flush(now_ns, directions, pool);
         }
         done
     }
@@ -253,6 +248,11 @@ impl Forwarder {
         // Who asked may have ended: then so does this loop, in a moment.
         let _ = ends.answers.send(answer);
     }
+}
+
+/// How far the clock of the epoch, which stamps are of, is ahead of the one that waits are of.
+fn ahead_ns_now() -> i64 {
+    clock::realtime_ns() - clock::monotonic_ns()
 }
 
 fn by_interface(interfaces: &[u32]) -> Vec<u32> {
