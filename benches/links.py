@@ -47,8 +47,8 @@ class Case:
 
 
 OUT_OF_STEP = 100_300
-"""So many a second, for the 100,000 of the goal: all links' turns then take no multiple of a timer's
-period, whose interrupts would else always meet frames of the same links, tapped ones or not."""
+"""So many a second, for the 100,000 of the goal: all links' turns then take no multiple of a
+timer's period, whose interrupts would else always meet the same links, tapped ones or not."""
 CASES = (
     Case(1, 1_000, ("6 / 30", "6 / 30"), "37 / 101"),
     Case(1, 50_000, ("6 / 30", "6 / 30"), "52 / 484"),

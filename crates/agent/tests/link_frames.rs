@@ -110,6 +110,33 @@ fn no_frame_of_a_burst_arrives_before_its_time() {
 }
 
 #[test]
+fn a_port_that_was_down_takes_frames_again_at_once() {
+    let lab = Lab::up("port", &plan(&[json!({}), json!({})], &json!({})));
+    let send = || {
+        let end = lab.client("node.n1").call(&generate(10, 1_000_000, 60)).end;
+        assert_eq!(end["done"]["sent"], 10, "{end}");
+        let way = lab.settled()["directions"][0].clone();
+        (number(&way, "/out/frames"), number(&way, "/dropped/down"))
+    };
+    let set = |state: &str| {
+        let argv = ["ip", "link", "set", "vif-n2", state];
+        let end = lab.client("host.h").call(&common::exec(&argv)).end;
+        assert_eq!(end["done"]["exit"], 0, "{end}");
+    };
+    let (left, refused) = send();
+    assert!(left >= 10);
+    assert_eq!(refused, 0);
+    set("down");
+    let (left, refused) = send();
+    assert!(refused >= 10);
+    set("up");
+    let (left_again, refused_again) = send();
+    assert!(left_again >= left + 10);
+    assert_eq!(refused_again, refused);
+    lab.down();
+}
+
+#[test]
 fn frames_that_no_cable_carries_are_refused_and_counted() {
     let more = json!({"links": [{"link": "wan", "mtu": 1000, "members": [
         {"port": "vif-n1", "node": "n1"}, {"port": "vif-n2", "node": "n2"}]}]});

@@ -5,9 +5,9 @@ use std::os::fd::AsFd;
 use std::os::unix::net::UnixListener;
 
 use delaylab_os::poll::{self, Want};
-use delaylab_os::process;
 use delaylab_os::report::Sender;
 use delaylab_os::tcx_drop::TcxDrop;
+use delaylab_os::{open_files, process};
 use delaylab_proto::Failure;
 
 use super::member::{Lent, Member};
@@ -48,6 +48,8 @@ fn start<'a>(
     }
     // Its children are waited for: how the engine ended is worth knowing.
     process::reap_by_wait().map_err(failed)?;
+    // Of each port there is a program and a socket: a system's usual limit is for some hundred.
+    open_files::allow_most();
     // Without it the host's own stack looks at every frame before it drops it (crate::quiet).
     let drop = match links.engine {
         Carrier::Own => TcxDrop::open(links.ports()).ok(),

@@ -66,7 +66,7 @@ impl Forwarder {
         let outbox = Outbox::open(&interfaces, TURN)
             .map_err(failed("open a packet socket for each port"))
             .map_err(|failure| {
-                failure.fix("the hard limit on open files must be above their number")
+                failure.fix("each takes two files: raise the hard limit on these (ulimit -Hn)")
             })?;
         stamp::settle().map_err(failed("switch on receive stamps"))?;
         Ok(Self {

@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
 use delaylab_os::frame_batch::{self, FrameBatch};
-use delaylab_os::{clock, open_files, ring};
+use delaylab_os::{clock, ring};
 use nix::errno::Errno;
 
 use super::counts::Counts;
@@ -41,8 +41,6 @@ pub struct Outbox {
 impl Outbox {
     /// For ports that are the interfaces with these indices; sends so many frames in one system call.
     pub fn open(interfaces: &[u32], size: usize) -> io::Result<Self> {
-        // A system's usual limit is for less than a thousand ports.
-        open_files::allow_most();
         let ports =
             interfaces.iter().map(|&interface| open(interface)).collect::<io::Result<_>>()?;
         let batch = FrameBatch::new(size);
