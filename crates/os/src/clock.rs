@@ -21,6 +21,12 @@ pub fn monotonic_ns() -> i64 {
     time.tv_sec * 1_000_000_000 + time.tv_nsec
 }
 
+/// How far `CLOCK_REALTIME`, which stamps are of, is ahead of `CLOCK_MONOTONIC` now.
+#[must_use]
+pub fn epoch_ahead_ns() -> i64 {
+    realtime_ns() - monotonic_ns()
+}
+
 /// For how many ns the calling thread has had a CPU; a system call.
 #[must_use]
 pub fn thread_cpu_ns() -> i64 {

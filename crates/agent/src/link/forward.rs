@@ -127,7 +127,7 @@ impl Forwarder {
         let Self { intake, directions, wires, direction_of, pool, due, whole, .. } = self;
         let taken = intake.drain(limit, |passing| {
             let captured = passing.captured;
-            let ahead_ns = *ahead_ns.get_or_insert_with(ahead_ns_now);
+            let ahead_ns = *ahead_ns.get_or_insert_with(clock::epoch_ahead_ns);
             let stamped_ns = captured.time_ns - ahead_ns;
             if stamped_ns > now_ns {
                 // It came while others were taken; later than now it has only if a clock was set.
@@ -203,7 +203,7 @@ impl Forwarder {
             }
         }
         if done > 0 {
-            outbox.flush(now_ns, directions, pool);
+            outbox.flush(directions, pool);
         }
         done
     }
@@ -248,11 +248,6 @@ impl Forwarder {
         // Who asked may have ended: then so does this loop, in a moment.
         let _ = ends.answers.send(answer);
     }
-}
-
-/// How far the clock of the epoch, which stamps are of, is ahead of the one that waits are of.
-fn ahead_ns_now() -> i64 {
-    clock::realtime_ns() - clock::monotonic_ns()
 }
 
 fn by_interface(interfaces: &[u32]) -> Vec<u32> {

@@ -65,9 +65,10 @@ impl Outbox {
         self.done.push((slot, direction));
     }
 
-    /// Sends all, in order, from `now_ns` on; what a port does not take is counted and does not keep others.
-    pub fn flush(&mut self, mut now_ns: i64, directions: &mut [Direction], pool: &mut Pool) {
-        let ahead_ns = clock::realtime_ns() - clock::monotonic_ns();
+    /// Sends all, in order; what a port does not take is counted and does not keep others.
+    pub fn flush(&mut self, directions: &mut [Direction], pool: &mut Pool) {
+        let ahead_ns = clock::epoch_ahead_ns();
+        let mut began_ns = clock::monotonic_ns();
         for run in self.frames.chunk_by(|one, next| one.port == next.port) {
             let socket = self.ports[run[0].port as usize].as_fd();
             let mut rest = run;
@@ -78,7 +79,7 @@ impl Outbox {
                 let ended_ns = clock::monotonic_ns();
                 let taken = match sent {
                     Ok(sent) => {
-                        let when = When { began_ns: now_ns, ended_ns, ahead_ns };
+                        let when = When { began_ns, ended_ns, ahead_ns };
                         when.note(&some[..sent], directions, pool);
                         sent
                     }
@@ -89,7 +90,7 @@ impl Outbox {
                     }
                 };
                 rest = &rest[taken..];
-                now_ns = ended_ns;
+                began_ns = ended_ns;
             }
         }
         self.frames.clear();
