@@ -93,8 +93,7 @@ impl<'a> Generator<'a> {
         self.began_ns = clock::realtime_ns();
         let mut looked_ns = start_ns;
         while self.next < self.request.count {
-            let now_ns = clock::monotonic_ns();
-            pace.keep(now_ns).map_err(failed)?;
+            let now_ns = pace.keep(clock::monotonic_ns()).map_err(failed)?;
             if now_ns - looked_ns > ORDERS_NS {
                 looked_ns = now_ns;
                 if must_end(session)? {

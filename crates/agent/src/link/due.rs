@@ -32,6 +32,14 @@ impl Due {
         self.heap.peek().map(|Reverse((due_ns, ..))| *due_ns)
     }
 
+    /// The next frame that is to be sent, if that is the next thing to do.
+    pub fn next_frame(&self) -> Option<Slot> {
+        match self.heap.peek() {
+            Some(&Reverse((.., What::Send { slot, .. }))) => Some(slot),
+            _ => None,
+        }
+    }
+
     /// What is due by now, with the time at which it was.
     pub fn pop(&mut self, now_ns: i64) -> Option<(i64, What)> {
         if self.next_ns()? > now_ns {

@@ -12,6 +12,7 @@ use super::cable::{fits, length};
 use super::checksum;
 use super::direction::Direction;
 use super::due::{Due, What};
+use super::epoch::Epoch;
 use super::intake::Intake;
 use super::laid::Laid;
 use super::orders::{Answer, Order, Whole};
@@ -37,6 +38,7 @@ pub struct Forwarder {
     wires: Vec<Wire>,
     /// By an interface's index.
     direction_of: Vec<u32>,
+    epoch: Epoch,
     whole: Whole,
     awake_ns: i64,
 }
@@ -77,6 +79,7 @@ impl Forwarder {
             direction_of: by_interface(&interfaces),
             directions,
             wires,
+            epoch: Epoch::default(),
             whole: Whole::default(),
             awake_ns: now_ns,
         })
@@ -91,13 +94,12 @@ impl Forwarder {
     pub fn run(mut self, pace: &mut Pace, ends: &Ends) -> Result<(), Failure> {
         let failed = |error: io::Error| Failure::new("rest", error);
         loop {
-            pace.keep(clock::monotonic_ns()).map_err(failed)?;
-            let now_ns = clock::monotonic_ns();
+            let now_ns = pace.keep(clock::monotonic_ns()).map_err(failed)?;
             let waited_ns = self.due.next_ns();
             // First what is due: what has come bears its stamp, and can wait.
-            let sent = self.send();
+            let sent = self.send(now_ns);
             // Behind with these it takes in less: what is too much is dropped before it costs anything.
-            let (taken, first_ns) = self.receive(if sent < TURN { TURN } else { TURN / 4 });
+            let (taken, first_ns) = self.receive(now_ns, if sent < TURN { TURN } else { TURN / 4 });
             self.note_pause(now_ns, waited_ns.into_iter().chain(first_ns).min());
             match ends.orders.try_recv() {
                 Ok(order) => self.obey(order, pace, ends),
@@ -119,18 +121,15 @@ impl Forwarder {
     }
 
     /// Takes frames that have come, up to a limit: how many, and when the first one came.
-    fn receive(&mut self, limit: usize) -> (usize, Option<i64>) {
-        let mut now_ns = clock::monotonic_ns();
-        // Stamps are of a clock that may be set while frames are under way.
-        let mut ahead_ns = None;
+    fn receive(&mut self, mut now_ns: i64, limit: usize) -> (usize, Option<i64>) {
         let mut first_ns = None;
-        let Self { intake, directions, wires, direction_of, pool, due, whole, .. } = self;
+        let Self { intake, directions, wires, direction_of, pool, due, epoch, whole, .. } = self;
         let taken = intake.drain(limit, |passing| {
             let captured = passing.captured;
-            let ahead_ns = *ahead_ns.get_or_insert_with(clock::epoch_ahead_ns);
-            let stamped_ns = captured.time_ns - ahead_ns;
+            // Stamps are of a clock that may be set while frames are under way.
+            let stamped_ns = captured.time_ns - epoch.ahead_ns(now_ns);
             if stamped_ns > now_ns {
-                // It came while others were taken; later than now it has only if a clock was set.
+                // It came since; later than now it has only if a clock was set.
                 now_ns = clock::monotonic_ns();
             }
             let arrival_ns = stamped_ns.min(now_ns);
@@ -167,22 +166,22 @@ impl Forwarder {
     }
 
     /// Sends what is due, and what becomes so meanwhile, up to a limit; returns how much there was to do.
-    fn send(&mut self) -> usize {
+    fn send(&mut self, mut now_ns: i64) -> usize {
         let mut done = 0;
         while done < TURN {
-            let sent = self.send_due(TURN - done);
+            let sent = self.send_due(now_ns, TURN - done);
             if sent == 0 {
                 break;
             }
             done += sent;
+            now_ns = clock::monotonic_ns();
         }
         done
     }
 
     /// Sends what is due now.
-    fn send_due(&mut self, limit: usize) -> usize {
-        let now_ns = clock::monotonic_ns();
-        let Self { directions, wires, pool, due, outbox, .. } = self;
+    fn send_due(&mut self, now_ns: i64, limit: usize) -> usize {
+        let Self { directions, wires, pool, due, outbox, epoch, .. } = self;
         let mut done = 0;
         while done < limit
             && let Some((due_ns, what)) = due.pop(now_ns)
@@ -202,8 +201,11 @@ impl Forwarder {
                 }
             }
         }
+        if let Some(slot) = due.next_frame() {
+            pool.prefetch(slot);
+        }
         if done > 0 {
-            outbox.flush(directions, pool);
+            outbox.flush(epoch.ahead_ns(now_ns), directions, pool);
         }
         done
     }

@@ -65,9 +65,9 @@ impl Outbox {
         self.done.push((slot, direction));
     }
 
-    /// Sends all, in order; what a port does not take is counted and does not keep others.
-    pub fn flush(&mut self, directions: &mut [Direction], pool: &mut Pool) {
-        let ahead_ns = clock::epoch_ahead_ns();
+    /// Sends all, in order; what a port does not take is counted and does not keep others. The clock of the
+    /// epoch is so far ahead.
+    pub fn flush(&mut self, ahead_ns: i64, directions: &mut [Direction], pool: &mut Pool) {
         let mut began_ns = clock::monotonic_ns();
         for run in self.frames.chunk_by(|one, next| one.port == next.port) {
             let socket = self.ports[run[0].port as usize].as_fd();

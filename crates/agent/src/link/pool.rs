@@ -1,6 +1,11 @@
 //! The memory of frames that are under way: slots of one size, a bound on all of them, and of them a
 //! share for each direction that no other can take.
 
+use delaylab_os::memory;
+
+/// Of a longer frame the CPU itself fetches what follows.
+const PREFETCHED: usize = 128;
+
 /// A frame's place in the pool.
 pub type Slot = u32;
 
@@ -108,6 +113,11 @@ impl Pool {
 
     pub fn frame(&self, slot: Slot) -> &[u8] {
         &self.bytes[slot as usize * self.stride..][..self.lengths[slot as usize] as usize]
+    }
+
+    /// A frame will soon be read: the CPU may fetch its begin meanwhile.
+    pub fn prefetch(&self, slot: Slot) {
+        memory::prefetch(&self.bytes[slot as usize * self.stride..][..self.stride.min(PREFETCHED)]);
     }
 
     pub fn frame_mut(&mut self, slot: Slot) -> &mut [u8] {

@@ -83,12 +83,13 @@ impl Pace {
         self.floor = Floor::default();
     }
 
-    /// To be called often while there is something to do: keeps to the limit.
-    pub fn keep(&mut self, now_ns: i64) -> io::Result<()> {
+    /// To be called often while there is something to do: keeps to the limit. Returns the time: later than
+    /// `now_ns` if it slept.
+    pub fn keep(&mut self, now_ns: i64) -> io::Result<i64> {
         self.floor.watch_until(now_ns);
         let passed_ns = now_ns - self.seen_ns;
         self.seen_ns = now_ns;
-        let Some(realtime) = &self.realtime else { return Ok(()) };
+        let Some(realtime) = &self.realtime else { return Ok(now_ns) };
         let rests = &mut self.rests;
         if rests.is_eased() {
             let lost = passed_ns > DISTURBED_NS && rests.lost_its_cpu(now_ns, passed_ns);
@@ -102,7 +103,7 @@ impl Pace {
                 self.sleep(now_ns, REST_NS)?;
             }
         }
-        Ok(())
+        Ok(self.seen_ns)
     }
 
     /// Nothing is to be done before `next_ns`, `None` for ever: sleeps, unless that is so soon that it
