@@ -6,6 +6,7 @@ import statistics
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import polars as pl
 
@@ -23,9 +24,17 @@ SECONDS = 3
 TAPPED = 10
 """So many links have taps at both of their ports: what the engine says of itself is checked."""
 SIDES = ("in", "out")
-FLOOR_US = 5.0
-"""An engine's CPU that itself is later than this, for one moment in 100, is disturbed."""
+FLOOR_OF = 6
+"""An engine's CPU that itself is later than this part of the p99 asked of it, for one moment in
+100, is disturbed."""
 LIMIT = Path("/proc/sys/kernel/sched_rt_runtime_us")
+
+
+class Asked(NamedTuple):
+    """The most that an error of a delay may be, in µs."""
+
+    p50: float
+    p99: float
 
 
 @dataclass(frozen=True)
@@ -34,7 +43,7 @@ class Case:
 
     links: int
     per_second: int
-    asked: tuple[str, str]
+    asked: tuple[Asked, Asked]
     """With real time limited, and where it is not."""
     rattan: str
     steer: bool = False
@@ -50,10 +59,10 @@ OUT_OF_STEP = 100_300
 """So many a second, for the 100,000 of the goal: all links' turns then take no multiple of a
 timer's period, whose interrupts would else always meet the same links, tapped ones or not."""
 CASES = (
-    Case(1, 1_000, ("6 / 30", "6 / 30"), "37 / 101"),
-    Case(1, 50_000, ("6 / 30", "6 / 30"), "52 / 484"),
-    Case(250, OUT_OF_STEP, ("10 / 30", "5 / 15"), "–"),
-    Case(250, OUT_OF_STEP, ("10 / 30", "5 / 15"), "–", steer=True),
+    Case(1, 1_000, (Asked(6, 30), Asked(6, 30)), "37 / 101"),
+    Case(1, 50_000, (Asked(6, 30), Asked(6, 30)), "52 / 484"),
+    Case(250, OUT_OF_STEP, (Asked(10, 30), Asked(5, 15)), "–"),
+    Case(250, OUT_OF_STEP, (Asked(10, 30), Asked(5, 15)), "–", steer=True),
 )
 
 
@@ -85,7 +94,7 @@ def run() -> Section:
         "engine had nothing to do but look at the clock, how late one moment in 100 was seen; in "
         "brackets the share of that time that passed without it. A round is left out, and another "
         f"one made, if the machine under this one took more than {MOST:.1%} of the CPUs' time "
-        f"during it (steal), or if that CPU's floor was above {FLOOR_US:.0f} µs, "
+        f"during it (steal), or if that CPU's floor was above 1/{FLOOR_OF} of the p99 asked, "
         f"up to {TRIES} times as many as are wanted; then those least disturbed are kept. The "
         "table says how many were kept of how many, the most that was stolen from one of them, "
         "and the engine's figures for all. Figures of rattan are of a machine like this one, too.",
@@ -118,7 +127,7 @@ def _row(case: Case) -> tuple[str, ...]:
         _cell(r.engine for r in kept),
         _cell(r.taps for r in kept),
         f"{floor:.1f} ({held_up:.1%})",
-        case.asked[_limit() == "all"],
+        "{:.0f} / {:.0f}".format(*_asked(case)),
         case.rattan,
         f"{lost}" + (f" (and {elsewhere} in those left out)" if elsewhere else ""),
         f"{measured}; all: {_cell(r.engine for r in (*kept, *measured.left_out))}",
@@ -155,6 +164,10 @@ def _limited() -> str:
     return f"Real time was limited to {_limit()} of a second."
 
 
+def _asked(case: Case) -> Asked:
+    return case.asked[_limit() == "all"]
+
+
 def _limit() -> str:
     share = int(LIMIT.read_text())
     return "all" if share < 0 else f"{share / 1e6:.0%}"
@@ -166,7 +179,8 @@ def _delays(case: Case) -> Rounds[Round]:
     if case.links == 1:
         delays_ns = [5_000_000]
     with kept_to(NODES_CPU), engine_lab(delays_ns, [NODES_CPU], steer=case.steer) as lab:
-        return rounds(lambda: _round(lab, case, delays_ns), ROUNDS, lambda r: r.floor / FLOOR_US)
+        most_us = _asked(case).p99 / FLOOR_OF
+        return rounds(lambda: _round(lab, case, delays_ns), ROUNDS, lambda r: r.floor / most_us)
 
 
 def _round(lab: Lab, case: Case, delays_ns: list[int]) -> Round:
