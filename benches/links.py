@@ -24,7 +24,7 @@ SECONDS = 3
 TAPPED = 10
 """So many links have taps at both of their ports: what the engine says of itself is checked."""
 SIDES = ("in", "out")
-FLOOR_OF = 6
+FLOOR_PART = 6
 """An engine's CPU that itself is later than this part of the p99 asked of it, for one moment in
 100, is disturbed."""
 LIMIT = Path("/proc/sys/kernel/sched_rt_runtime_us")
@@ -94,7 +94,7 @@ def run() -> Section:
         "engine had nothing to do but look at the clock, how late one moment in 100 was seen; in "
         "brackets the share of that time that passed without it. A round is left out, and another "
         f"one made, if the machine under this one took more than {MOST:.1%} of the CPUs' time "
-        f"during it (steal), or if that CPU's floor was above 1/{FLOOR_OF} of the p99 asked, "
+        f"during it (steal), or if that CPU's floor was above 1/{FLOOR_PART} of the p99 asked, "
         f"up to {TRIES} times as many as are wanted; then those least disturbed are kept. The "
         "table says how many were kept of how many, the most that was stolen from one of them, "
         "and the engine's figures for all. Figures of rattan are of a machine like this one, too.",
@@ -179,7 +179,7 @@ def _delays(case: Case) -> Rounds[Round]:
     if case.links == 1:
         delays_ns = [5_000_000]
     with kept_to(NODES_CPU), engine_lab(delays_ns, [NODES_CPU], steer=case.steer) as lab:
-        most_us = _asked(case).p99 / FLOOR_OF
+        most_us = _asked(case).p99 / FLOOR_PART
         return rounds(lambda: _round(lab, case, delays_ns), ROUNDS, lambda r: r.floor / most_us)
 
 
