@@ -17,6 +17,8 @@ as much as a tmpfs would have."""
 # Where the kernel hands out real-time by group, a container in a group of its own has none of it,
 # and its probes would be late. In mounts of their own, LXC and Docker do not see that hierarchy.
 _HIDE = 'cpu=/sys/fs/cgroup/cpu; [ ! -e $cpu/cpu.rt_runtime_us ] || umount $cpu; exec "$@"'
+QEMU_SANDBOX = ("-sandbox", "on,obsolete=deny,elevateprivileges=deny,spawn=deny")
+"""QEMU's own filter of system calls: what breaks out of a guest into QEMU starts no program."""
 WITHOUT_CPU_GROUPS = ("unshare", "--mount", "sh", "-c", _HIDE, "sh")
 """Before a command whose containers need no weight among others."""
 

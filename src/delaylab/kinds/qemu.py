@@ -50,6 +50,7 @@ class Qemu(guests.Machine):
         words += ["-accel", f"{{accel:{spec.accel or 'auto'}}}"]
         words += ["-m", str(guests.mebibytes(spec, self.memory_mib)), "-smp", str(spec.vcpus or 1)]
         words += ["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"]
+        words += guests.QEMU_SANDBOX
         words += ["-serial", "stdio", "-kernel", kernel]
         words += ["-initrd", guests.initrd(spec, image)]
         words += [

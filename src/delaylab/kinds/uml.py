@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
+import delaylab.guests
 from delaylab.kinds import guests
 from delaylab.plan.kind import Node
 from delaylab.spec import NodeSpec
+
+SCRIPT = Path(delaylab.guests.__file__).with_name("sealed.sh")
+# Its kernel is a process of this machine and does what root in the guest has it do: `mount -t
+# hostfs` shows what that process can see.
+SEALED = ("unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", str(SCRIPT))
+WITHOUT_RIGHTS = ("setpriv", "--no-new-privs", "--inh-caps=-all", "--bounding-set=-all")
 
 
 class Uml(guests.Machine):
@@ -23,8 +31,10 @@ class Uml(guests.Machine):
     def command(self, node: Node) -> list[str]:
         """The kernel's command line, as a host's process."""
         spec = node.spec
+        kernel, initrd = spec.kernel or "{image:uml/linux}", guests.initrd(spec, "uml")
+        words = [*SEALED, "{folder}", kernel, initrd, "--", *WITHOUT_RIGHTS]
         # With a randomised layout it may get less memory than it asked for.
-        words = ["setarch", "x86_64", "-R", spec.kernel or "{image:uml/linux}"]
+        words += ["setarch", "x86_64", "-R", kernel]
         words += [
             f"umid={node.name}",
             "uml_dir={folder}",
@@ -39,7 +49,7 @@ class Uml(guests.Machine):
             "panic=-1",
             guests.ROOT,
         ]
-        words += [f"initrd={guests.initrd(spec, 'uml')}"]
+        words += [f"initrd={initrd}"]
         for number, card in enumerate(node.cards):
             words.append(f"vec{number}:transport=tap,ifname={card.host.name},mac={card.card.mac}")
         return [*words, "--", *guests.init("/dev/ttyS0", []).split()]

@@ -71,7 +71,17 @@ def _machine(host: str, nodes: list[Node]) -> Agent:
     dom0 = f"console=hvc0 quiet panic=-1 {guests.ROOT} -- {init}"
     dom0 += " --before /lib/delaylab/dom0"
     words = [PROGRAM, "-machine", "pc", "-accel", "tcg,thread=multi", "-cpu", "qemu64,+npt"]
-    words += ["-smp", "2", "-m", str(memory), "-nodefaults", "-no-user-config", "-display", "none"]
+    words += [
+        *guests.QEMU_SANDBOX,
+        "-smp",
+        "2",
+        "-m",
+        str(memory),
+        "-nodefaults",
+        "-no-user-config",
+        "-display",
+        "none",
+    ]
     words += ["-no-reboot", "-serial", "stdio", "-kernel", "{image:xen/hypervisor}"]
     words += ["-append", f"console=com1 com1=115200,8n1 dom0_mem={dom0_mib}M,max:{dom0_mib}M"]
     words[-1] += " dom0_max_vcpus=1 noreboot loglvl=error guest_loglvl=error"
