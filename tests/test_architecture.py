@@ -13,6 +13,7 @@ import pytest
 SOURCE = Path(__file__).parent.parent / "src" / "delaylab"
 ORDER = [
     "errors",
+    "private",
     "guests",
     "version",
     "records",
@@ -30,6 +31,7 @@ ORDER = [
     "given",
     "machine",
     "lab",
+    "health",
     "engines",
     "loads",
     "readings",

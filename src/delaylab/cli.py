@@ -26,6 +26,7 @@ link = typer.Typer(help="Conditions of a running lab's links.", no_args_is_help=
 app.add_typer(link, name="link")
 # Into a pipe or a file, tables keep their width.
 console = Console(highlight=False, width=None if sys.stdout.isatty() else 120)
+errors = Console(stderr=True, highlight=False, soft_wrap=True)
 INTERRUPTED = 130
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
@@ -305,11 +306,17 @@ def down(
     """Take a lab down; nothing of it stays. Needs no file."""
     from delaylab.verbs import labs
 
-    gone = labs.down(name, everything=everything)
+    gone, left = labs.down(name, everything=everything)
     if as_json:
-        _print_json({"down": gone})
+        _print_json({"down": gone, "failed": left.failed, "foreign": left.foreign})
     else:
         console.print(f"down: {', '.join(gone) or 'nothing was up'}")
+        if everything and left.foreign:
+            console.print(f"not a lab's, left alone: {', '.join(left.foreign)}", markup=False)
+    for each in left.failed:
+        errors.print(f"delaylab: cannot be removed: {each}", markup=False)
+    if left.failed:
+        raise typer.Exit(1)
 
 
 @app.command()
@@ -377,9 +384,7 @@ def main() -> None:
     try:
         app()
     except DelaylabError as error:
-        Console(stderr=True, highlight=False, soft_wrap=True).print(
-            f"delaylab: {error}", markup=False
-        )
+        errors.print(f"delaylab: {error}", markup=False)
         sys.exit(error.exit_code)
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)

@@ -56,7 +56,10 @@ def since(lab: Lab, first: list[Report]) -> list[Report]:
 
 
 def revive(lab: Lab) -> list[str]:
-    """Start the engines that are down; the hosts whose links are up again."""
+    """Start the engines that are down; return the hosts whose links are up again.
+
+    Raises DelaylabError if an agent that would start one is dead.
+    """
     down = [report for report in reports(lab) if report["state"] != "running"]
     for report in down:
         _call(lab, report["agent"], "link-restart")
@@ -94,11 +97,15 @@ def change(lab: Lab, link: str, node: str | None, given: ConditionsSpec) -> list
         raise BadInput(str(error), f"link {link}") from None
     meant = laid.meant(node)
     there, back = defaultdict[str, list[dict[str, Any]]](list), defaultdict[str, Any](list)
-    for report in reports(lab):
+    found = reports(lab)
+    for report in found:
+        # All of them, before anything is asked of one: an engine that is dead names no directions.
+        if report["host"] in laid.ports:
+            _require_running(report, lab)
+    for report in found:
         for direction in _of_nodes(report):
             if direction["link"] != link or direction["node"] not in meant:
                 continue
-            _require_running(report, lab)
             named = changes(given, laid.link, direction["node"], direction["asked"])
             wanted = merge(direction["asked"], named)
             _require_sense(direction, wanted, report["engine"])
@@ -153,7 +160,9 @@ def _of_nodes(report: Report) -> list[Report]:
 def _require_running(report: Report, lab: Lab) -> None:
     if report["state"] != "running":
         why = f"the link engine of host {report['host']!r} is down: {report['why']}"
-        raise DelaylabError(why, fix=f"delaylab up, with the file of {lab.name!r}, restarts it")
+        restart = f"delaylab up, with the file of {lab.name!r}, restarts it"
+        again = f"delaylab down {lab.name}, then up again"
+        raise DelaylabError(why, fix=restart if lab.is_alive(report["agent"]) else again)
 
 
 def _require_sense(direction: Report, wanted: Asked, engine: str) -> None:

@@ -7,7 +7,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from delaylab import capacity, given, hosts, readying
@@ -26,7 +25,7 @@ class Lab:
     name: str
     spec: LabSpec
     plan: Plan
-    folder: Path
+    place: hosts.Place
     keeper: dict[str, Any]
     _open: list[Session] = field(default_factory=list)
     _clocks: dict[str, str] = field(default_factory=dict)
@@ -48,9 +47,14 @@ class Lab:
         """An agent's process id, as this process sees it."""
         return int(self.keeper["agents"][agent]["pid"])
 
+    def is_alive(self, agent: str) -> bool:
+        """Return True while an agent's process lives."""
+        about = self.keeper["agents"][agent]
+        return bool(hosts.started_at(about["pid"]) == about["start"])
+
     def session(self, agent: str) -> Session:
         """A new session with an agent; closed at the latest with the lab."""
-        session = hosts.connect(Path(self.keeper["agents"][agent]["socket"]), agent)
+        session = self.place.connect(f"{agent}.sock", agent)
         self._open.append(session)
         return session
 
@@ -129,7 +133,7 @@ def attached(running: hosts.Running) -> Lab:
     """Handles to a running lab."""
     spec = LabSpec.model_validate(running.record["spec"])
     plan = build(spec, KINDS, Rights.mine(), name=running.name)
-    return Lab(running.name, spec, plan, running.folder, running.keeper)
+    return Lab(running.name, spec, plan, running.place, running.keeper)
 
 
 @contextmanager
@@ -144,7 +148,7 @@ def temporary(
     finally:
         lab.close()
         keeper.release()
-        hosts.sweep(lab.folder.parent)
+        hosts.sweep(lab.place.path.parent)
 
 
 def _build(
@@ -156,7 +160,8 @@ def _build(
     capacity.check(spec, rights)
     plan, notes = readying.ready(plan, progress)
     record = {"spec": spec.model_dump(mode="json", by_alias=True), "created": time.time()}
-    folder = hosts.prepare(name)
+    folder, left = hosts.prepare(name)
     keeper = hosts.build(plan, folder, rights, record, linger=linger)
     keeper.built["warnings"] += notes
-    return Lab(name, spec, plan, folder, keeper.built), keeper
+    keeper.built["warnings"] += [f"left by a lab that was killed: {each}" for each in left.failed]
+    return Lab(name, spec, plan, hosts.Place.open(folder), keeper.built), keeper

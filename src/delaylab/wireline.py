@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 HEADER = struct.Struct("<IHB")
 MAX_PAYLOAD = 64 << 20
 _CHUNK = 1 << 20
+STDIN_WINDOW = 128 << 10
+"""Bytes of standard input that may be under way to a command that has not read them."""
+_PIECE = 32 << 10
 
 
 class FrameKind(IntEnum):
@@ -105,6 +108,7 @@ class Session:
         self._reader, self._writer, self._close = reader, writer, close
         self._decoder, self._frames = Decoder(), list[Frame]()
         self._request, self._result = "", Result({})
+        self._under_way = 0
 
     def fileno(self) -> int:
         """For select: readable when the agent has said something."""
@@ -117,6 +121,7 @@ class Session:
     def start(self, op: str, **fields: object) -> None:
         """Send a request; `event` and `finish` read what comes of it."""
         self._request, self._result = op, Result({})
+        self._under_way = 0
         self._send({"op": op, **fields})
 
     def stop(self) -> None:
@@ -127,9 +132,28 @@ class Session:
         """Send a signal to the running command."""
         self._send({"signal": number})
 
+    @property
+    def room(self) -> int:
+        """Bytes of standard input that the running command takes without a wait."""
+        return STDIN_WINDOW - self._under_way
+
     def stdin(self, data: bytes) -> None:
-        """Bytes for the running command; none closes its input."""
-        self._write(Frame(FrameKind.STDIN, data))
+        """Send bytes to the running command; none closes its input. Waits for room."""
+        if not data:
+            self._write(Frame(FrameKind.STDIN, b""))
+        while data:
+            while not self.room:
+                self._frames += self._receive()
+                if any(_ends(frame) for frame in self._frames):
+                    return  # the command needs no more
+            piece = data[: min(self.room, _PIECE)]
+            data = data[len(piece) :]
+            self._under_way += len(piece)
+            self._write(Frame(FrameKind.STDIN, piece))
+
+    def used(self, count: int) -> None:
+        """Say that so many bytes of output are done with: of a request with a `window`."""
+        self._send({"used": count})
 
     def event(self, timeout: float | None = None) -> dict[str, Any]:
         """The request's next event; AgentError if it fails or ends before there is one."""
@@ -238,9 +262,20 @@ class Session:
         if not data:
             raise AgentGone(f"the agent died during {self._request!r}", self.label)
         try:
-            return self._decoder.feed(data)
+            frames = self._decoder.feed(data)
         except ValueError as error:
             raise AgentError(f"does not speak the protocol: {error}", self.label) from None
+        return [frame for frame in frames if not self._is_of_window(frame)]
+
+    def _is_of_window(self, frame: Frame) -> bool:
+        """Take in that the command has read some of its input; no caller waits for that."""
+        if frame.kind != FrameKind.MESSAGE or not self._under_way:
+            return False
+        event = json.loads(frame.payload).get("event")
+        if not isinstance(event, dict) or "used" not in event:
+            return False
+        self._under_way -= int(event["used"])
+        return True
 
     def _send(self, message: dict[str, object]) -> None:
         self._write(Frame(FrameKind.MESSAGE, json.dumps(message).encode()))
@@ -251,7 +286,22 @@ class Session:
             while data:
                 data = data[os.write(self._writer, data) :]
         except (BrokenPipeError, ConnectionResetError):
-            raise AgentGone("the agent is gone", self.label) from None
+            raise self._last_words() from None
+
+    def _last_words(self) -> AgentError:
+        """Return why the agent has closed the stream, if it said so before."""
+        try:
+            self._message(0)
+        except AgentGone:
+            pass
+        except AgentError as error:
+            return error
+        return AgentGone("the agent is gone", self.label)
+
+
+def _ends(frame: Frame) -> bool:
+    """Return True for the message that ends a request."""
+    return frame.kind == FrameKind.MESSAGE and "event" not in json.loads(frame.payload)
 
 
 def wait_watching(session: Session, others: Sequence[Session]) -> Result:

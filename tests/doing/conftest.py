@@ -75,14 +75,17 @@ def nobody(delaylab: Run, tmp_path: Path, run_directory: Path) -> Run:
     """Call the command line as an ordinary user, who has labs of his own."""
     if os.geteuid() != 0:
         return delaylab
+    own = run_directory / "nobody"
+    own.mkdir(mode=0o700)
+    os.chown(own, 65534, 65534)
+    run_directory.chmod(0o711)
     python = _python_for_all()
     for folder in (tmp_path, *tmp_path.parents):
         if str(folder).startswith("/tmp/"):
             folder.chmod(folder.stat().st_mode | 0o055)
-    run_directory.chmod(0o777)
     packages = [path for path in sys.path if path.endswith("site-packages")]
     environment = {
-        "DELAYLAB_RUN": str(run_directory / "nobody"),
+        "DELAYLAB_RUN": str(own),
         "DELAYLAB_AGENT": str(hosts.agent_path()),
         "PYTHONPATH": ":".join([str(SOURCE), *packages]),
         "HOME": str(tmp_path),

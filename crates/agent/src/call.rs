@@ -10,12 +10,14 @@ use std::path::PathBuf;
 use clap::Args;
 use delaylab_os::pipe;
 use delaylab_os::poll::{self, Want};
-use delaylab_proto::{Failure, Frame, Kind, Reply};
-use serde_json::json;
+use delaylab_proto::{Failure, Frame, Kind, Reply, STDIN_WINDOW, Window};
+use serde_json::{Value, json};
 
 use crate::line::Line;
 
 const PIECE: usize = 32 << 10;
+/// How many bytes of output may be under way.
+const OUTPUT_WINDOW: u64 = 1 << 20;
 
 /// Run a command by the agent that listens on SOCKET.
 #[derive(Args)]
@@ -38,32 +40,37 @@ pub fn run(call: &Call) -> Result<u8, Failure> {
     let mut agent = Line::of(socket.into()).map_err(failed)?;
     let stream = pipe::inherited(call.stream).map_err(failed)?;
     pipe::set_nonblocking(stream.as_fd()).map_err(failed)?;
-    let request = json!({"op": "exec", "argv": call.words, "stdin": true}).to_string();
+    let request = json!({"op": "exec", "argv": call.words, "stdin": true, "window": OUTPUT_WINDOW})
+        .to_string();
     let broken = |error: &dyn ToString| Failure::new(what(), error.to_string());
     agent.send(&Frame::new(Kind::Message, request)).map_err(|error| broken(&error))?;
-    let mut unsent = Vec::new();
+    let (mut unsent, mut window) = (Vec::new(), Window::new(STDIN_WINDOW));
     loop {
-        wait(&agent, &stream, !unsent.is_empty()).map_err(failed)?;
+        wait(&agent, &stream, window, !unsent.is_empty()).map_err(failed)?;
         agent.flush().map_err(failed)?;
-        forward(&stream, &mut agent)?;
+        forward(&stream, &mut agent, &mut window)?;
         let (frames, ended) = agent.receive().map_err(|error| broken(&error))?;
         for frame in frames {
             match frame.kind {
                 Kind::Stdout => unsent.extend(frame.payload),
                 Kind::Stderr => {
-                    io::Write::write_all(&mut io::stderr(), &frame.payload).map_err(failed)?
+                    io::Write::write_all(&mut io::stderr(), &frame.payload).map_err(failed)?;
+                    tell_used(&mut agent, frame.payload.len())?;
                 }
-                Kind::Message => {
-                    if let Some(code) = ended_with(&frame.payload)? {
+                Kind::Message => match said(&frame.payload)? {
+                    Said::Used(bytes) => window.used(bytes),
+                    Said::Ended(code) => {
                         drain(&stream, &mut unsent).map_err(failed)?;
                         return Ok(code);
                     }
-                }
+                    Said::Else => {}
+                },
                 Kind::Table | Kind::Stdin | Kind::Close => {}
             }
         }
-        if let Some(count) = pipe::write_some(stream.as_fd(), &unsent).map_err(failed)? {
+        if let Some(count @ 1..) = pipe::write_some(stream.as_fd(), &unsent).map_err(failed)? {
             unsent.drain(..count);
+            tell_used(&mut agent, count)?;
         }
         if ended {
             return Err(Failure::new(what(), "the agent has gone"));
@@ -71,12 +78,13 @@ pub fn run(call: &Call) -> Result<u8, Failure> {
     }
 }
 
-fn wait(agent: &Line, stream: &OwnedFd, unsent: bool) -> io::Result<()> {
+fn wait(agent: &Line, stream: &OwnedFd, window: Window, unsent: bool) -> io::Result<()> {
     let mut on = vec![(agent.input(), Want::Read)];
     // The stream waits while the agent does not take what came by it.
     match agent.output() {
         Some(output) => on.push((output, Want::Write)),
-        None => on.push((stream.as_fd(), Want::Read)),
+        None if window.room() > 0 => on.push((stream.as_fd(), Want::Read)),
+        None => {}
     }
     if unsent {
         on.push((stream.as_fd(), Want::Write));
@@ -97,33 +105,52 @@ fn drain(stream: &OwnedFd, unsent: &mut Vec<u8>) -> io::Result<()> {
     Ok(())
 }
 
-/// Carries what has come by the stream to the command.
-fn forward(stream: &OwnedFd, agent: &mut Line) -> Result<(), Failure> {
-    if agent.backlog() > 0 {
+/// Carries what has come by the stream to the command, as much as it takes.
+fn forward(stream: &OwnedFd, agent: &mut Line, window: &mut Window) -> Result<(), Failure> {
+    let mut piece = [0; PIECE];
+    let room = window.room().min(piece.len());
+    if agent.backlog() > 0 || room == 0 {
         return Ok(());
     }
-    let mut piece = [0; PIECE];
     let failed = |error: &dyn ToString| Failure::new("read the stream", error.to_string());
-    match pipe::read_some(stream.as_fd(), &mut piece).map_err(|error| failed(&error))? {
+    match pipe::read_some(stream.as_fd(), &mut piece[..room]).map_err(|error| failed(&error))? {
         None => Ok(()),
         // Nobody is left who would want to talk to the machine inside.
         Some(0) => Err(failed(&"its other end has gone")),
         Some(count) => {
+            window.sent(count);
             agent.send(&Frame::new(Kind::Stdin, &piece[..count])).map_err(|error| failed(&error))
         }
     }
 }
 
-/// The exit code in a message that ends the request; `None` for any other.
-fn ended_with(payload: &[u8]) -> Result<Option<u8>, Failure> {
+/// Tells the agent how much more output it may send.
+fn tell_used(agent: &mut Line, bytes: usize) -> Result<(), Failure> {
+    let order = Frame::new(Kind::Message, json!({"used": bytes}).to_string());
+    agent.send(&order).map_err(|error| Failure::new("talk to the agent", error))
+}
+
+/// What an agent says about the command.
+enum Said {
+    /// So many bytes of input are used up.
+    Used(u64),
+    /// It has ended, with this exit code.
+    Ended(u8),
+    /// Something that is of no matter here.
+    Else,
+}
+
+fn said(payload: &[u8]) -> Result<Said, Failure> {
     let reply =
         serde_json::from_slice(payload).map_err(|error| Failure::new("read an answer", error))?;
-    match reply {
-        Reply::Event(_) => Ok(None),
-        Reply::Error(failure) => Err(failure),
-        Reply::Done(done) => {
-            let code = done.get("exit").and_then(serde_json::Value::as_u64);
-            Ok(Some(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)))
+    Ok(match reply {
+        Reply::Event(event) => {
+            event.get("used").and_then(Value::as_u64).map_or(Said::Else, Said::Used)
         }
-    }
+        Reply::Error(failure) => return Err(failure),
+        Reply::Done(done) => {
+            let code = done.get("exit").and_then(Value::as_u64);
+            Said::Ended(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
+        }
+    })
 }

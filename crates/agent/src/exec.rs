@@ -9,7 +9,7 @@ use std::time::Duration;
 use delaylab_os::poll::{self, Want};
 use delaylab_os::process::{self, Ended, PidFd};
 use delaylab_os::{pipe, tty};
-use delaylab_proto::{Failure, Frame, Kind};
+use delaylab_proto::{Failure, Frame, Kind, STDIN_WINDOW, Window};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -33,6 +33,9 @@ struct Request {
     tty: Option<Size>,
     #[serde(default)]
     stdin: bool,
+    /// How many bytes of output the client takes before it has said that it used some; left out: any number.
+    #[serde(default)]
+    window: Option<u64>,
 }
 
 #[derive(Deserialize)]
@@ -61,9 +64,13 @@ struct Running {
     handle: PidFd,
     input: Option<OwnedFd>,
     outputs: Vec<(Kind, OwnedFd)>,
-    /// What the client sent and the command has not read yet.
+    /// What the client sent and the command has not read yet: at most [`STDIN_WINDOW`].
     pending: Vec<u8>,
     closing: bool,
+    /// Bytes of input that are used up, and that the client has not been told of.
+    untold: usize,
+    /// The output that the client may be sent.
+    window: Window,
 }
 
 impl Running {
@@ -81,7 +88,9 @@ impl Running {
             Some(size) => Self::on_terminal(command, size),
             None => Self::on_pipes(command, request.stdin),
         };
-        started.map_err(|error| Failure::new(format!("run {program}"), error))
+        let mut started = started.map_err(|error| Failure::new(format!("run {program}"), error))?;
+        started.window = Window::new(request.window.unwrap_or(u64::MAX));
+        Ok(started)
     }
 
     fn on_pipes(mut command: Command, stdin: bool) -> io::Result<Self> {
@@ -111,52 +120,71 @@ impl Running {
         let mut ours = outputs.iter().map(|(_, fd)| fd).chain(&input);
         ours.try_for_each(|fd| pipe::set_nonblocking(fd.as_fd()))?;
         let handle = PidFd::open(pid)?;
-        Ok(Self { pid, handle, input, outputs, pending: Vec::new(), closing: false })
+        let (pending, window) = (Vec::new(), Window::new(u64::MAX));
+        Ok(Self { pid, handle, input, outputs, pending, closing: false, untold: 0, window })
     }
 
-    /// Carries bytes both ways until the command has ended.
+    /// Carries bytes both ways until the command has ended and all that it wrote is sent.
     fn relay(&mut self, session: &mut Session) -> Result<Value, Failure> {
         session.event(json!({"started": self.pid}))?;
+        let mut ended = false;
         loop {
-            let (ended, ordered, writable) = self.wait(session.input()).map_err(broken)?;
-            self.read(session, ended)?;
-            if ended {
+            let ready = self.wait(session.input(), ended).map_err(broken)?;
+            ended |= ready.ended;
+            let emptied = self.read(session, ended)?;
+            if ended && emptied {
                 return self.reap();
             }
-            if writable {
+            if ready.writable {
                 self.write();
             }
-            if ordered {
+            if ready.ordered {
                 self.obey(session)?;
             }
+            self.tell_used(session)?;
         }
     }
 
-    fn wait(&self, orders: BorrowedFd<'_>) -> io::Result<(bool, bool, bool)> {
-        let mut on = vec![(self.handle.as_fd(), Want::Read), (orders, Want::Read)];
-        on.extend(self.outputs.iter().map(|(_, fd)| (fd.as_fd(), Want::Read)));
+    fn wait(&self, orders: BorrowedFd<'_>, ended: bool) -> io::Result<Ready> {
+        let mut on = vec![(orders, Want::Read)];
+        if !ended {
+            on.push((self.handle.as_fd(), Want::Read));
+        }
+        if self.window.room() > 0 {
+            on.extend(self.outputs.iter().map(|(_, fd)| (fd.as_fd(), Want::Read)));
+        }
         if !self.pending.is_empty() {
             on.extend(self.input.as_ref().map(|fd| (fd.as_fd(), Want::Write)));
         }
         let ready = poll::wait(&on, None)?;
         let writable =
             on.iter().zip(&ready).any(|((_, want), ready)| *want == Want::Write && *ready);
-        Ok((ready[0], ready[1], writable))
+        Ok(Ready { ordered: ready[0], ended: !ended && ready[1], writable })
     }
 
-    /// Relays what the command has written; forgets streams that it has closed. Unless the command has
-    /// `ended`, orders come first: a flood of output must not keep a signal waiting.
-    fn read(&mut self, session: &mut Session, ended: bool) -> Result<(), Failure> {
+    /// Relays what the command has written, as much as the client takes; forgets streams that it has closed. Unless
+    /// the command has `ended`, orders come first: a flood of output must not keep a signal waiting. Returns true if
+    /// there is no more for now.
+    fn read(&mut self, session: &mut Session, ended: bool) -> Result<bool, Failure> {
         let mut bytes = vec![0; 64 << 10];
-        let mut open = Vec::new();
+        let (mut open, mut emptied) = (Vec::new(), true);
         for (kind, fd) in std::mem::take(&mut self.outputs) {
             let closed = loop {
-                match pipe::read_some(fd.as_fd(), &mut bytes).map_err(broken)? {
+                let room = self.window.room().min(bytes.len());
+                if room == 0 {
+                    emptied = false;
+                    break false;
+                }
+                match pipe::read_some(fd.as_fd(), &mut bytes[..room]).map_err(broken)? {
                     None => break false,
                     Some(0) => break true,
-                    Some(count) => session.frame(&Frame::new(kind, &bytes[..count]))?,
+                    Some(count) => {
+                        self.window.sent(count);
+                        session.frame(&Frame::new(kind, &bytes[..count]))?;
+                    }
                 }
                 if !ended && has_orders(session)? {
+                    emptied = false;
                     break false;
                 }
             };
@@ -165,20 +193,49 @@ impl Running {
             }
         }
         self.outputs = open;
-        Ok(())
+        Ok(emptied)
     }
 
     fn write(&mut self) {
         let Some(input) = &self.input else { return };
         match pipe::write_some(input.as_fd(), &self.pending) {
-            Ok(count) => drop(self.pending.drain(..count.unwrap_or(0))),
-            // The command has closed its input, which is its right: the rest has no reader.
-            Err(_) => {
-                self.input = None;
-                self.pending.clear();
+            Ok(count) => {
+                let count = count.unwrap_or(0);
+                self.pending.drain(..count);
+                self.untold += count;
             }
+            Err(_) => self.forget_input(),
         }
         self.close_if_asked();
+    }
+
+    /// The command has closed its input, which is its right: what it would have read has no reader.
+    fn forget_input(&mut self) {
+        self.input = None;
+        self.untold += self.pending.len();
+        self.pending.clear();
+    }
+
+    /// Takes input for the command. A client that sends more than it may is at fault.
+    fn take(&mut self, bytes: Vec<u8>) -> Result<(), Failure> {
+        if (self.pending.len() + self.untold + bytes.len()) as u64 > STDIN_WINDOW {
+            let why = format!("more than {STDIN_WINDOW} bytes came that the command has not read");
+            return Err(Failure::new("take input", why));
+        }
+        if self.input.is_some() {
+            self.pending.extend(bytes);
+        } else {
+            self.untold += bytes.len();
+        }
+        Ok(())
+    }
+
+    /// Tells the client how much input it may send anew.
+    fn tell_used(&mut self, session: &mut Session) -> Result<(), Failure> {
+        if self.untold == 0 {
+            return Ok(());
+        }
+        session.event(json!({"used": std::mem::take(&mut self.untold)}))
     }
 
     fn close_if_asked(&mut self) {
@@ -191,8 +248,8 @@ impl Running {
         for order in session.orders()? {
             match order {
                 Order::Stdin(bytes) if bytes.is_empty() => self.closing = true,
-                Order::Stdin(bytes) if self.input.is_some() => self.pending.extend(bytes),
-                Order::Stdin(_) => {}
+                Order::Stdin(bytes) => self.take(bytes)?,
+                Order::Used(bytes) => self.window.used(bytes),
                 Order::Signal(number) => process::signal_group(self.pid, number).map_err(broken)?,
                 Order::Stop => process::signal_group(self.pid, SIGTERM).map_err(broken)?,
                 Order::Closed => return Err(Failure::new("exec", "the client went away")),
@@ -219,6 +276,13 @@ impl Running {
             None => Err(Failure::new("wait for the command", "it is not a child of this process")),
         }
     }
+}
+
+/// What there is to do.
+struct Ready {
+    ended: bool,
+    ordered: bool,
+    writable: bool,
 }
 
 fn has_orders(session: &Session) -> Result<bool, Failure> {

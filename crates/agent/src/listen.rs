@@ -1,51 +1,93 @@
-//! Sessions, each in a process of its own.
+//! Sessions, each in a process of its own. Whatever fails here ends one session and never the agent.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::net::UnixListener;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::time::Duration;
 
 use delaylab_os::poll::{self, Want};
 use delaylab_os::process::{self, Side};
-use delaylab_proto::Failure;
+use delaylab_os::{peer, pipe};
+use delaylab_proto::{Failure, Frame, Kind, Reply, write_frame};
 
 use crate::serve;
 use crate::session::Session;
 
-/// Serves everyone who connects, for as long as `leash`, if there is one, does not end.
-pub fn accept(listener: &UnixListener, name: &str, leash: Option<&OwnedFd>) -> Result<(), Failure> {
-    let failed = |error: io::Error| Failure::new(format!("serve {name}"), error);
+/// How long to let be what just failed: nothing announces that a descriptor or memory is free again.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// Serve every client, for ever.
+pub fn accept(listener: &UnixListener) -> ! {
     loop {
-        let mut on = vec![(listener.as_fd(), Want::Read)];
-        on.extend(leash.map(|leash| (leash.as_fd(), Want::Read)));
-        let ready = poll::wait(&on, None).map_err(failed)?;
-        if ready.get(1) == Some(&true) {
-            return Ok(());
+        if let Some(client) = next_client(listener) {
+            start(client.into(), None);
         }
-        if !ready[0] {
-            continue;
-        }
-        let stream = match listener.accept() {
-            Ok((stream, _)) => stream,
-            // A client that has already gone again is no reason to end.
-            Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => return Err(failed(error)),
-        };
-        start(stream.into(), None).map_err(failed)?;
     }
 }
 
-/// Starts a process that serves one session and ends with this process, which may answer it about
-/// links by a stream; the session's pid.
-pub fn start(stream: OwnedFd, supervisor: Option<OwnedFd>) -> io::Result<i32> {
+/// Wait for a client and take it. `None` for one that is gone again, that belongs to another user, or that cannot be
+/// taken for want of memory or descriptors.
+pub fn next_client(listener: &UnixListener) -> Option<UnixStream> {
+    let client = match listener.accept() {
+        Ok((client, _)) => client,
+        Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => return None,
+        Err(error) if error.kind() == io::ErrorKind::Interrupted => return None,
+        Err(_) => {
+            pause();
+            return None;
+        }
+    };
+    match peer::require_own(&client) {
+        Ok(()) => Some(client),
+        Err(error) => {
+            refuse(client.into(), &Failure::new("talk to this agent", error));
+            None
+        }
+    }
+}
+
+/// Wait until one of these is ready, as [`poll::wait`] does; an error is as good as a wait that found nothing.
+pub fn wait(on: &[(std::os::fd::BorrowedFd<'_>, Want)]) -> Vec<bool> {
+    poll::wait(on, None).unwrap_or_else(|_| {
+        pause();
+        vec![false; on.len()]
+    })
+}
+
+/// Start a process that serves one session and ends with this process, which may answer it about
+/// links by a stream. Return the session's pid; `None` if it could not be started, which the client is told.
+pub fn start(stream: OwnedFd, supervisor: Option<OwnedFd>) -> Option<i32> {
     let agent = std::process::id();
-    match process::fork()? {
-        Side::Parent(pid) => Ok(pid),
-        Side::Child => {
+    match process::fork() {
+        Ok(Side::Parent(pid)) => Some(pid),
+        Ok(Side::Child) => {
             let result = serve_session(stream, supervisor, agent);
             std::process::exit(i32::from(result.is_err()));
         }
+        Err(error) => {
+            refuse(stream, &cannot_start(&error));
+            None
+        }
     }
+}
+
+/// Return why a session could not be started, as its client is told.
+pub fn cannot_start(error: &io::Error) -> Failure {
+    Failure::new("start a session", error)
+        .fix("the node may be at its limit of processes, memory or open files")
+}
+
+/// Tell a client why it is not served, without waiting for it.
+pub fn refuse(stream: OwnedFd, failure: &Failure) {
+    if pipe::set_nonblocking(stream.as_fd()).is_ok() {
+        let bytes = serde_json::to_vec(&Reply::Error(failure.clone())).unwrap_or_default();
+        // Who does not listen, or has gone, need not be told.
+        let _ = write_frame(&mut UnixStream::from(stream), &Frame::new(Kind::Message, bytes));
+    }
+}
+
+fn pause() {
+    std::thread::sleep(PAUSE);
 }
 
 fn serve_session(stream: OwnedFd, supervisor: Option<OwnedFd>, agent: u32) -> Result<(), Failure> {

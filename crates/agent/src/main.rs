@@ -2,6 +2,7 @@
 
 mod batch;
 mod call;
+mod capabilities;
 mod counters;
 mod discard;
 mod escape;

@@ -6,12 +6,16 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use delaylab_os::poll::{self, Want};
-use delaylab_proto::{Failure, Frame, FrameError, Kind};
+use delaylab_proto::{Failure, Frame, FrameError, Kind, Reply};
 
 use crate::line::Line;
+use crate::listen;
 
 /// Above this many unsent bytes on the trunk, branches have to wait.
 const BACKLOG: usize = 1 << 20;
+/// A client that leaves so many bytes unread is let go: the others' frames come by the same stream. Commands are asked
+/// to keep far below it (`window` in docs/protocol.md); a guest need not do what it is asked.
+const UNREAD: usize = 256 << 20;
 
 /// The stream that all share, the `trunk`, and a `branch` for every session.
 pub struct Mux {
@@ -54,10 +58,29 @@ impl Mux {
     }
 
     /// Joins a session's stream to a channel.
-    pub fn join(&mut self, channel: u16, stream: OwnedFd) -> Result<(), Failure> {
-        let line = Some(Line::of(stream).map_err(broken)?);
+    pub fn join(&mut self, channel: u16, stream: OwnedFd) -> io::Result<()> {
+        let line = Some(Line::of(stream)?);
         self.branches.insert(channel, Branch { line, closed_here: false, closed_there: false });
         Ok(())
+    }
+
+    /// Joins a client's stream to a channel that is free; a client for whom there is none is sent away.
+    pub fn admit(&mut self, client: OwnedFd) {
+        let channel =
+            self.free_channel().ok_or_else(|| io::Error::other("all channels are in use"));
+        let joined = channel.and_then(|channel| self.join(channel, client.try_clone()?));
+        if let Err(error) = joined {
+            listen::refuse(client, &listen::cannot_start(&error));
+        }
+    }
+
+    /// Says on a channel that has no branch why it gets none, and closes it.
+    pub fn refuse(&mut self, channel: u16, failure: &Failure) -> Result<(), Failure> {
+        let reply = serde_json::to_vec(&Reply::Error(failure.clone())).unwrap_or_default();
+        self.send(&Frame { channel, ..Frame::new(Kind::Message, reply) })?;
+        let refused = Branch { line: None, closed_here: false, closed_there: false };
+        self.branches.insert(channel, refused);
+        self.close(channel)
     }
 
     /// Whether a channel is in use.
@@ -79,7 +102,8 @@ impl Mux {
         }
         let Some(line) = &mut branch.line else { return Ok(()) };
         // In a stream of its own a session has no need to be told from others.
-        if line.send(&Frame { channel: 0, ..frame.clone() }).is_err() {
+        let sent = line.send(&Frame { channel: 0, ..frame.clone() });
+        if sent.is_err() || line.backlog() > UNREAD {
             return self.close(frame.channel);
         }
         Ok(())

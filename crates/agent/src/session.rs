@@ -11,6 +11,8 @@ use delaylab_proto::{Failure, Frame, Kind, Reply, read_frame, write_frame};
 use serde_json::Value;
 
 const HEADER: usize = 7;
+/// How many frames are read before their orders are carried out.
+const AT_ONCE: usize = 16;
 
 /// What a client may say to a request that is running.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,6 +23,8 @@ pub enum Order {
     Signal(i32),
     /// Bytes for the command's standard input; empty closes it.
     Stdin(Vec<u8>),
+    /// The client has used so many bytes of the command's output.
+    Used(u64),
     /// The client went away: stop, and kill what was started.
     Closed,
 }
@@ -97,7 +101,8 @@ impl Session {
 
     /// The orders that have come; does not wait. A client that went away is reported every time.
     pub fn orders(&mut self) -> Result<Orders, Failure> {
-        loop {
+        // A client that sends without end must not keep its orders from being carried out.
+        for _ in 0..AT_ONCE {
             let before = self.waiting.len();
             self.receive(Some(Duration::ZERO))?;
             if self.waiting.len() == before {
@@ -197,6 +202,12 @@ fn order(frame: &Frame) -> Result<Option<Order>, Failure> {
     let message = message(frame)?;
     if message.get("stop") == Some(&Value::Bool(true)) {
         return Ok(Some(Order::Stop));
+    }
+    if let Some(used) = message.get("used") {
+        let bytes = used.as_u64();
+        let wrong =
+            || Failure::new("count what was read", format!("{used} is not a number of bytes"));
+        return bytes.map(Order::Used).map(Some).ok_or_else(wrong);
     }
     let Some(signal) = message.get("signal") else { return Ok(None) };
     let number = signal.as_i64().and_then(|number| i32::try_from(number).ok());

@@ -111,7 +111,8 @@ fn a_sysctl_that_the_kernel_lacks_is_named() {
 fn an_ordinary_user_builds_a_lab_and_not_on_the_machine() {
     let home = fresh_dir();
     fs::create_dir(&home).unwrap();
-    fs::set_permissions(&home, fs::Permissions::from_mode(0o777)).unwrap();
+    // As /tmp: everybody may make something in it, and nobody takes away what is another's.
+    fs::set_permissions(&home, fs::Permissions::from_mode(0o1777)).unwrap();
     let agent = home.join("agent");
     fs::copy(AGENT, &agent).unwrap();
     let start = || Process::spawn(Command::new(&agent).arg("fabric").uid(NOBODY).gid(NOBODY));
@@ -121,8 +122,14 @@ fn an_ordinary_user_builds_a_lab_and_not_on_the_machine() {
     let mut fabric = start();
     let done = up(&mut fabric, &request);
     assert_eq!(done["warnings"], json!(["no control groups: they need root"]));
-    let ping = connect(socket(&done, "node.n1")).call(&exec(&["ping", "-c1", "-W5", "10.9.0.2"]));
+    let ping = exec(&["ping", "-c1", "-W5", "10.9.0.2"]);
+    let another = connect(socket(&done, "node.n1")).finish().end;
+    assert_eq!(another["error"]["what"], "talk to this agent", "{another}");
+    let join = ["join", socket(&done, "node.n1")];
+    let mut own = Process::spawn(Command::new(&agent).args(join).uid(NOBODY).gid(NOBODY));
+    let ping = own.client.call(&ping);
     assert_eq!(ping.end, json!({"done": {"exit": 0}}), "{}", ping.stdout());
+    assert_eq!(own.end(), Some(0));
     assert_eq!(fabric.end(), Some(0));
     assert_gone("plain", &dir);
     request["plan"] = json!({"agents": [{"name": "m", "network": "machine"}]});

@@ -3,6 +3,7 @@
 mod common;
 
 use common::{Process, exec};
+use delaylab_proto::Kind;
 use serde_json::json;
 use std::process::Command;
 
@@ -38,12 +39,74 @@ fn a_command_ends_with_its_code_and_all_of_its_output() {
 fn standard_input_reaches_a_command_that_reads_slowly() {
     let mut agent = Process::start("serve");
     agent.client.send(&json!({"op": "exec", "argv": ["wc", "-c"], "stdin": true}));
-    for _ in 0..64 {
-        agent.client.stdin(&[b'x'; 16 << 10]);
-    }
+    agent.client.stdin_in_turn(&[b'x'; 1 << 20]);
     agent.client.stdin(b"");
     let answer = agent.client.finish();
     assert_eq!(answer.stdout().trim(), (1 << 20).to_string());
+    assert_eq!(agent.end(), Some(0));
+}
+
+#[test]
+fn input_that_a_command_does_not_read_is_not_kept() {
+    let mut agent = Process::start("serve");
+    agent.client.send(&json!({"op": "exec", "argv": ["sleep", "1000"], "stdin": true}));
+    assert!(agent.client.event()["started"].is_u64());
+    // Its pipe takes 64 KiB; the agent keeps no more than the window beside that.
+    for _ in 0..16 {
+        agent.client.stdin(&[b'x'; 16 << 10]);
+    }
+    let end = std::iter::from_fn(|| agent.client.frame())
+        .map(|frame| serde_json::from_slice::<serde_json::Value>(&frame.payload).unwrap())
+        .find(|message| message.get("event").is_none());
+    let why = end.unwrap()["error"]["why"].as_str().unwrap().to_owned();
+    assert!(why.contains("the command has not read"), "{why}");
+    let hello = agent.client.call(&json!({"op": "hello"})).end;
+    assert_eq!(hello["done"]["pid"], agent.child.id());
+    assert_eq!(agent.end(), Some(0));
+}
+
+#[test]
+fn input_to_a_command_that_closed_it_is_dropped() {
+    let mut agent = Process::start("serve");
+    let argv = ["sh", "-c", "exec <&-; echo closed; read _ </dev/tty || sleep 0.2"];
+    agent.client.send(&json!({"op": "exec", "argv": argv, "stdin": true}));
+    assert!(agent.client.event()["started"].is_u64());
+    assert_eq!(agent.client.frame().unwrap().payload, b"closed\n");
+    agent.client.stdin_in_turn(&[b'x'; 120 << 10]);
+    let answer = agent.client.finish();
+    assert_eq!(answer.end, json!({"done": {"exit": 0}}));
+    let used: u64 = answer.events.iter().filter_map(|event| event["used"].as_u64()).sum();
+    assert_eq!(used, 120 << 10);
+    assert_eq!(agent.end(), Some(0));
+}
+
+#[test]
+fn a_client_that_reads_slowly_gets_no_more_than_it_asked_for() {
+    let mut agent = Process::start("serve");
+    let window = 10_000;
+    let argv = ["sh", "-c", "seq 20000; echo no >&2"];
+    agent.client.send(&json!({"op": "exec", "argv": argv, "window": window}));
+    let (mut read, mut ahead) = (0, 0);
+    let exit = loop {
+        let frame = agent.client.frame().unwrap();
+        if frame.kind == Kind::Message {
+            let message: serde_json::Value = serde_json::from_slice(&frame.payload).unwrap();
+            if message.get("done").is_some() {
+                break message;
+            }
+            continue;
+        }
+        read += frame.payload.len();
+        ahead += frame.payload.len();
+        assert!(ahead <= window, "{ahead} bytes are under way");
+        if ahead == window {
+            agent.client.send(&json!({"used": ahead}));
+            ahead = 0;
+        }
+    };
+    assert_eq!(exit, json!({"done": {"exit": 0}}));
+    let all: usize = (1..=20000).map(|number: u32| number.to_string().len() + 1).sum();
+    assert_eq!(read, all + "no\n".len());
     assert_eq!(agent.end(), Some(0));
 }
 

@@ -58,28 +58,48 @@ pub fn inherited(number: RawFd) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(number) })
 }
 
-/// Sends a descriptor by a Unix socket, with one byte that carries it (unix(7), `SCM_RIGHTS`).
+/// Sends a descriptor by a Unix socket, with one byte that carries it (unix(7), `SCM_RIGHTS`). Does not wait:
+/// a peer that reads nothing is `WouldBlock`.
 pub fn send_descriptor(by: BorrowedFd<'_>, descriptor: BorrowedFd<'_>) -> io::Result<()> {
     let carried = [descriptor.as_raw_fd()];
     let rights = [ControlMessage::ScmRights(&carried)];
     let byte = [IoSlice::new(&[0])];
-    sendmsg::<UnixAddr>(by.as_raw_fd(), &byte, &rights, MsgFlags::MSG_NOSIGNAL, None)?;
+    let flags = MsgFlags::MSG_NOSIGNAL | MsgFlags::MSG_DONTWAIT;
+    sendmsg::<UnixAddr>(by.as_raw_fd(), &byte, &rights, flags, None)?;
     Ok(())
 }
 
-/// Receives a descriptor that was sent so; `None` if the peer has gone or sent none.
-pub fn receive_descriptor(by: BorrowedFd<'_>) -> io::Result<Option<OwnedFd>> {
+/// What came by [`receive_descriptor`].
+#[derive(Debug)]
+pub enum Received {
+    /// A descriptor, close-on-exec.
+    Descriptor(OwnedFd),
+    /// A byte whose descriptor is missing: none was sent, or this process has too many open.
+    Nothing,
+    /// The end: the peer has gone.
+    End,
+}
+
+/// Waits for a descriptor that was sent by [`send_descriptor`].
+pub fn receive_descriptor(by: BorrowedFd<'_>) -> io::Result<Received> {
     let mut byte = [0];
     let mut parts = [IoSliceMut::new(&mut byte)];
     let mut space = nix::cmsg_space!(RawFd);
     let flags = MsgFlags::MSG_CMSG_CLOEXEC;
     let message = recvmsg::<UnixAddr>(by.as_raw_fd(), &mut parts, Some(&mut space), flags)?;
-    let received = message.cmsgs()?.find_map(|part| match part {
-        ControlMessageOwned::ScmRights(descriptors) => descriptors.first().copied(),
-        _ => None,
+    if message.bytes == 0 {
+        return Ok(Received::End);
+    }
+    // What had no room is no descriptor: the kernel has closed it already.
+    let received = message.cmsgs().ok().and_then(|mut parts| {
+        parts.find_map(|part| match part {
+            ControlMessageOwned::ScmRights(descriptors) => descriptors.first().copied(),
+            _ => None,
+        })
     });
     // SAFETY: the kernel just made this descriptor for us, it is nobody else's.
-    Ok(received.map(|descriptor| unsafe { OwnedFd::from_raw_fd(descriptor) }))
+    let owned = received.map(|descriptor| unsafe { OwnedFd::from_raw_fd(descriptor) });
+    Ok(owned.map_or(Received::Nothing, Received::Descriptor))
 }
 
 /// Connects standard input, output and error to nothing.

@@ -93,6 +93,16 @@ impl AsFd for PidFd {
     }
 }
 
+/// Return when a process started, in clock ticks since boot: with its pid, the name of one process for ever
+/// (proc_pid_stat(5), field 22).
+pub fn start_time(pid: i32) -> io::Result<u64> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
+    // The second field is the program's name in brackets, which may hold brackets and spaces.
+    let after = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
+    let field = after.split_whitespace().nth(22 - 3).and_then(|text| text.parse().ok());
+    field.ok_or_else(|| io::Error::other(format!("/proc/{pid}/stat has no start time")))
+}
+
 /// How a child ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {

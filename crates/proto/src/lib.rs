@@ -7,5 +7,8 @@
 mod frame;
 mod message;
 
+mod window;
+
 pub use frame::{Frame, FrameError, Kind, MAX_PAYLOAD, read_frame, split_frame, write_frame};
 pub use message::{Failure, Reply};
+pub use window::{STDIN_WINDOW, Window};

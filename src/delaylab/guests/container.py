@@ -8,11 +8,15 @@ from dataclasses import asdict, dataclass
 
 @dataclass(frozen=True)
 class Container:
-    """A container to start. `agent`: its monitor. `cpu_weight`: as in the lab file."""
+    """A container to start. `agent`: its monitor. `cpu_weight`: as in the lab file.
+
+    `capabilities`: what its programs may have.
+    """
 
     name: str
     agent: str
     image: str
+    capabilities: tuple[str, ...] = ()
     cpus: tuple[int, ...] | None = None
     memory_bytes: int | None = None
     cpu_weight: int | None = None

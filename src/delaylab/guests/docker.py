@@ -25,8 +25,6 @@ LABEL = "org.delaylab.lab"
 REPOSITORY = "delaylab"
 INSIDE = "/run/delaylab"
 AGENT = "/sbin/delaylab-agent"
-# Beyond what every container has: to measure, an agent wants real-time and its interfaces.
-CAPABILITIES = ["NET_ADMIN", "SYS_NICE", "IPC_LOCK"]
 AT_ONCE = 8
 
 
@@ -101,14 +99,15 @@ def _start(
     lab = options.folder.parent
     container = client.containers.create(
         image,
-        [AGENT, "init", "--folder", INSIDE],
+        [AGENT, "init", "--folder", INSIDE, "--capabilities", ",".join(node.capabilities)],
         hostname=node.name,
         network_mode="none",
         mounts=[
-            Mount(INSIDE, str(lab / f"{node.agent}.guest"), type="bind"),
+            Mount(INSIDE, str(lab / f"{node.agent}.guest/leash"), type="bind", read_only=True),
             Mount(AGENT, options.agent, type="bind", read_only=True),
         ],
-        cap_add=CAPABILITIES,
+        cap_drop=["ALL"],
+        cap_add=[name.upper() for name in node.capabilities],
         labels={LABEL: str(lab)},
         auto_remove=True,
         **_limits(node, cgroup),

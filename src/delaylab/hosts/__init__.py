@@ -1,21 +1,27 @@
 """Applying a plan: on this machine, by one keeper process per lab."""
 
-from delaylab.hosts.binary import agent_path, connect, kernel_parts, local_session
-from delaylab.hosts.fabric import Keeper, build, sweep
+from delaylab.hosts.binary import agent_path, kernel_parts, local_session
+from delaylab.hosts.fabric import Keeper, build
+from delaylab.hosts.place import NotOurs, Place
+from delaylab.hosts.process import started_at
 from delaylab.hosts.registry import Running, find, prepare, run_directory, running, stop
+from delaylab.hosts.sweep import Left, sweep
 
 __all__ = [
     "Keeper",
+    "Left",
+    "NotOurs",
+    "Place",
     "Running",
     "agent_path",
     "build",
-    "connect",
     "find",
     "kernel_parts",
     "local_session",
     "prepare",
     "run_directory",
     "running",
+    "started_at",
     "stop",
     "sweep",
 ]

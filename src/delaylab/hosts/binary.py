@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import socket
 import subprocess
 import sys
 from pathlib import Path
 
 from delaylab.errors import DelaylabError, NotHere
-from delaylab.wireline import AgentGone, Session
+from delaylab.wireline import Session
 
 NAME = "delaylab-agent"
 
@@ -63,14 +62,3 @@ def local_session() -> Session:
         process.wait()
 
     return Session(NAME, stdout.fileno(), stdin.fileno(), close)
-
-
-def connect(path: Path, label: str) -> Session:
-    """A session with an agent that listens on a Unix socket."""
-    stream = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    try:
-        stream.connect(str(path))
-    except OSError as error:
-        stream.close()
-        raise AgentGone(f"cannot be reached: {error.strerror}", label) from None
-    return Session(label, stream.fileno(), stream.fileno(), stream.close)

@@ -75,13 +75,3 @@ def _deadline_s(plan: Plan) -> float:
     """How long a keeper may take: its guests have deadlines of their own."""
     guests = (agent.guest.deadline_ms / 1000 for agent in plan.agents if agent.guest)
     return BUILD_DEADLINE_S + max(guests, default=0)
-
-
-def sweep(folder: Path) -> None:
-    """Remove what killed keepers left below a run directory: cgroups, folders, sockets."""
-    subprocess.run(
-        [agent_path(), "fabric", "--sweep", str(folder)],
-        check=False,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-    )

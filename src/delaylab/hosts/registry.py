@@ -3,9 +3,11 @@
 `$DELAYLAB_RUN`; else `/run/delaylab` for root, `$XDG_RUNTIME_DIR/delaylab` or
 `/tmp/delaylab-UID` for others::
 
-    LAB/lock          held by the lab's keeper for as long as it lives (flock)
-    LAB/lab.json      the lab's spec, the keeper's pid, the agents' pids and sockets
+    LAB/lock          held by the lab's keeper for as long as it lives (flock); says whose it is
+    LAB/lab.json      the lab's spec, the keeper's pid, the agents' pids
     LAB/*.sock        one per agent
+
+A directory that belongs to somebody else, or that somebody else can write to, is never believed.
 """
 
 from __future__ import annotations
@@ -16,15 +18,19 @@ import os
 import select
 import signal
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from delaylab.errors import BadInput, DelaylabError, NotHere
-from delaylab.hosts.fabric import sweep
+from delaylab.hosts.place import NotOurs, Place
+from delaylab.hosts.process import started_at
+from delaylab.hosts.sweep import Left, sweep
 
 STOP_DEADLINE_S = 20
+MARK = b"delaylab lab 1\n"
+"""How the lock of a lab begins, with the number of the format."""
 
 
 @dataclass(frozen=True)
@@ -32,61 +38,71 @@ class Running:
     """A lab that is up: what its folder says."""
 
     name: str
-    folder: Path
+    place: Place
     record: dict[str, Any]
     keeper: dict[str, Any]
 
 
 def run_directory() -> Path:
-    """Where this user's running labs have their folders; $DELAYLAB_RUN overrides it."""
+    """Return where this user's running labs have their folders; $DELAYLAB_RUN overrides it."""
     given = os.environ.get("DELAYLAB_RUN")
     if given:
         return Path(given)
     if os.geteuid() == 0:
         return Path("/run/delaylab")
     runtime = os.environ.get("XDG_RUNTIME_DIR")
-    if runtime and os.access(runtime, os.W_OK):
+    if runtime and _is_mine(Path(runtime)):
         return Path(runtime) / "delaylab"
     return Path(f"/tmp/delaylab-{os.geteuid()}")
 
 
-def prepare(name: str) -> Path:
-    """Where a lab's keeper shall make its folder; DelaylabError if the lab is up already."""
-    top = run_directory()
+def prepare(name: str) -> tuple[Path, Left]:
+    """Return where a lab's keeper shall make its folder, and what a sweep could not remove.
+
+    Raises DelaylabError if the lab is up already, NotHere if the run directory cannot be trusted.
+    """
+    path = run_directory()
     try:
-        top.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except FileExistsError:
+        raise NotHere("is not a directory", str(path), "name another: DELAYLAB_RUN=DIR") from None
     except OSError as error:
-        raise NotHere(f"cannot make {top}: {error.strerror}") from None
-    if top.stat().st_uid != os.geteuid():
-        raise NotHere(f"{top} belongs to another user", fix="remove it, or set XDG_RUNTIME_DIR")
-    sweep(top)
-    folder = top / name
-    if is_alive(folder):
+        raise NotHere(f"cannot make {path}: {error.strerror}") from None
+    top = _top()
+    left = sweep(path)
+    if top is not None and (one := _enter(top, name)) and is_alive(one):
         raise DelaylabError(f"lab {name!r} is up already", fix=f"delaylab down {name}")
-    return folder
+    return path / name, left
 
 
-def is_alive(folder: Path) -> bool:
-    """Whether a lab's keeper lives: it holds the lock."""
+def is_alive(place: Place) -> bool:
+    """Return True if a lab's keeper lives: it holds the lock."""
     try:
-        with (folder / "lock").open("rb") as lock:
-            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except FileNotFoundError:
+        lock = place.file("lock")
+    except OSError:
         return False
+    try:
+        if os.pread(lock, len(MARK), 0) != MARK:
+            return False
+        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
+    finally:
+        os.close(lock)
     return False
 
 
 def running() -> list[Running]:
-    """All labs of this user that are up."""
-    top = run_directory()
-    folders = sorted(top.iterdir()) if top.is_dir() else []
-    return [lab for folder in folders if (lab := _read(folder)) is not None]
+    """Return all labs of this user that are up; other things in the run directory are no labs."""
+    top = _top()
+    if top is None:
+        return []
+    places = [place for name in top.names() if (place := _enter(top, name)) is not None]
+    return [lab for place in places if (lab := _read(place)) is not None]
 
 
 def find(name: str | None) -> Running:
-    """A running lab by name; without a name the only one there is."""
+    """Return a running lab by name; without a name the only one there is."""
     labs = running()
     if name is None and len(labs) == 1:
         return labs[0]
@@ -101,36 +117,65 @@ def find(name: str | None) -> Running:
 
 
 def stop(lab: Running) -> None:
-    """Take a lab down and wait until it is gone."""
-    with _process(lab.keeper["pid"]) as keeper:
-        if keeper is not None and is_alive(lab.folder):
+    """Take a lab down and wait until it is gone; a sweep removes what is then left."""
+    with _keeper(lab) as keeper:
+        if keeper is not None and is_alive(lab.place):
             signal.pidfd_send_signal(keeper, signal.SIGTERM)
             if not _ended(keeper, STOP_DEADLINE_S):
                 signal.pidfd_send_signal(keeper, signal.SIGKILL)
                 _ended(keeper, STOP_DEADLINE_S)
-    sweep(lab.folder.parent)
 
 
-def _read(folder: Path) -> Running | None:
-    if not is_alive(folder):
+def _top() -> Place | None:
+    path = run_directory()
+    try:
+        return Place.open(path)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        fix = "name another run directory: DELAYLAB_RUN=DIR"
+        raise NotHere(f"cannot be opened: {error.strerror}", str(path), fix) from None
+
+
+def _enter(top: Place, name: str) -> Place | None:
+    """Return a lab's place; None for what is none, such as a file, or another user's folder."""
+    if name.startswith("."):
+        return None
+    with suppress(OSError, NotOurs):
+        return top.enter(name)
+    return None
+
+
+def _read(place: Place) -> Running | None:
+    if not is_alive(place):
         return None
     try:
-        found = json.loads((folder / "lab.json").read_text())
-    except (FileNotFoundError, ValueError):
-        return None
-    return Running(folder.name, folder, found["record"], found["keeper"])
+        with os.fdopen(place.file("lab.json"), "rb") as file:
+            found = json.load(file)
+    except (OSError, ValueError):
+        return None  # it is being built
+    return Running(place.path.name, place, found["record"], found["keeper"])
+
+
+def _is_mine(path: Path) -> bool:
+    try:
+        return path.stat().st_uid == os.geteuid() and os.access(path, os.W_OK)
+    except OSError:
+        return False
 
 
 @contextmanager
-def _process(pid: int) -> Iterator[int | None]:
-    """A pidfd, which names one process for good, whoever gets its number next."""
+def _keeper(lab: Running) -> Iterator[int | None]:
+    """Yield a pidfd of a lab's keeper; None if it is gone, whoever has got its number since."""
+    pid = int(lab.keeper["pid"])
     try:
         descriptor = os.pidfd_open(pid)
     except ProcessLookupError:
         yield None
         return
     try:
-        yield descriptor
+        # After the pidfd is open its process keeps the number until that is looked at.
+        yield descriptor if started_at(pid) == lab.keeper["start"] else None
     finally:
         os.close(descriptor)
 

@@ -17,6 +17,7 @@ from typing import Any
 
 from delaylab.errors import NotHere
 from delaylab.images.progress import Progress
+from delaylab.private import why_not_private
 
 ABOUT = "layer.json"
 PARTIAL = ".partial-"
@@ -42,7 +43,22 @@ class Layer:
 
 
 def folder() -> Path:
-    """$DELAYLAB_CACHE, else $XDG_CACHE_HOME/delaylab, else ~/.cache/delaylab."""
+    """Return $DELAYLAB_CACHE, else $XDG_CACHE_HOME/delaylab, else ~/.cache/delaylab.
+
+    Raises NotHere if another user can put something into it: what it holds is run.
+    """
+    place = _folder()
+    try:
+        why = why_not_private(place.stat(), or_roots=True)
+    except OSError:
+        return place
+    if why is not None:
+        what = f"the image cache is not trusted: {why}"
+        raise NotHere(what, str(place), "take one of your own: DELAYLAB_CACHE=DIR")
+    return place
+
+
+def _folder() -> Path:
     given = os.environ.get("DELAYLAB_CACHE")
     if given:
         return Path(given).absolute()
@@ -86,7 +102,7 @@ def building(progress: Progress) -> Iterator[None]:
     """Only one process builds at a time; what one that was killed left is removed."""
     place = folder()
     try:
-        place.mkdir(parents=True, exist_ok=True)
+        place.mkdir(mode=0o755, parents=True, exist_ok=True)
         lock = os.open(place / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     except OSError as error:
         raise _unusable(error) from None
@@ -146,7 +162,7 @@ def clean(*, superseded_only: bool, progress: Progress) -> list[Layer]:
 
 
 def _unusable(error: OSError) -> NotHere:
-    place = str(folder())
+    place = str(_folder())
     return NotHere(
         f"the image cache cannot be written: {error.strerror or error}",
         place,

@@ -51,6 +51,7 @@ def _container(node: Node) -> Container:
         node.name,
         node_agent(node.name),
         spec.image or "{image:container/tar}",
+        node.capabilities,
         node.cpus,
         spec.memory.bytes if spec.memory else None,
         spec.cpu_weight,

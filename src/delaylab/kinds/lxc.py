@@ -13,6 +13,8 @@ START_DEADLINE_MS = 30_000
 FOLDER = "run/delaylab"
 AGENT = "sbin/delaylab-agent"
 DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
+MEASURING = "bpf"
+"""The agent's own capability beside those of its node's programs: for taps at interfaces."""
 NEEDS_ROOT = "LXC containers are made by root here; run as root, or take kind netns"
 
 
@@ -51,15 +53,17 @@ def command(node: Node) -> list[str]:
 
 
 def _settings(node: Node) -> list[tuple[str, str]]:
+    programs = ",".join(node.capabilities)
     root = node.spec.image or "{image:container/rootfs}"
     return [
         ("uts.name", node.name),
         # What the container writes goes to the lab's folder, never into the image.
         ("rootfs.path", f"overlay:{root}:{{folder}}/upper"),
-        ("init.cmd", f"/{AGENT} init --folder /{FOLDER}"),
+        ("init.cmd", f"/{AGENT} init --folder /{FOLDER} --capabilities {programs}"),
+        ("cap.keep", f"{programs} {MEASURING}".replace(",", " ")),
         ("namespace.share.net", "/proc/{pid}/ns/net"),
         ("mount.auto", "proc:mixed sys:mixed"),
-        ("mount.entry", f"{{folder}} {FOLDER} none bind,create=dir 0 0"),
+        ("mount.entry", f"{{folder}}/leash {FOLDER} none bind,ro,create=dir 0 0"),
         ("mount.entry", f"{{image:agent/program}} {AGENT} none bind,ro,create=file 0 0"),
         *_devices(),
         ("console.path", "none"),

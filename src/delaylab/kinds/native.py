@@ -21,7 +21,9 @@ class Native(Kind):
 
     def agent(self, node: Node) -> Agent:
         """An agent in the host's network."""
-        return Agent(node_agent(node.name), node.network, cpus=node.cpus)
+        return Agent(
+            node_agent(node.name), node.network, cpus=node.cpus, capabilities=node.capabilities
+        )
 
 
 KIND = Native()

@@ -19,6 +19,7 @@ class Netns(Kind):
             isolate=("uts",),
             hostname=node.name,
             cpus=node.cpus,
+            capabilities=node.capabilities,
         )
 
 

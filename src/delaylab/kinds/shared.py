@@ -26,6 +26,7 @@ class Shared(Kind):
             isolate=isolate,
             hostname=node.name,
             cpus=node.cpus,
+            capabilities=node.capabilities,
         )
 
 

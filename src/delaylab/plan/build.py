@@ -27,7 +27,7 @@ from delaylab.plan.model import (
     operation_message,
 )
 from delaylab.plan.network import Network
-from delaylab.spec import HERE, LabSpec, host_of
+from delaylab.spec import HERE, USUAL_CAPABILITIES, LabSpec, host_of
 
 PING_SOCKETS = {"net.ipv4.ping_group_range": "0 0"}
 """Datagram ICMP sockets for a node's root; the largest range a user namespace can name."""
@@ -66,6 +66,10 @@ def build(
         reason = kinds[spec.kind].can_run(rights, host_of(lab, node) == HERE)
         if reason:
             raise NotHere(f"node {node!r} cannot be {spec.kind}: {reason}")
+        missing = sorted(set(spec.capabilities or ()) - rights.capabilities)
+        if missing:
+            why = f"delaylab itself was started without {missing[0]}"
+            raise NotHere(f"node {node!r} cannot have its capabilities: {why}")
         if spec.forwards and host_of(lab, node) == HERE and not kinds[spec.kind].own_stack:
             raise BadInput(
                 f"node {node!r} cannot forward: its stack is this machine's own, which stays as it "
@@ -78,7 +82,7 @@ def build(
         network.add_link(index, addresses)
     agents = [
         replace(agent, cgroup=rights.root and (agent.cgroup or bool(agent.cpus) or accounting))
-        for agent in _agents(name, lab, kinds, network)
+        for agent in _agents(name, lab, kinds, network, rights)
     ]
     interfaces: dict[str, tuple[Interface, ...]] = {
         node: tuple(network.interfaces[node]) for node in lab.nodes
@@ -90,7 +94,9 @@ def build(
     return Plan(name, tuple(agents), tuple(operations), interfaces, no_send_stamp, laid)
 
 
-def _agents(name: str, lab: LabSpec, kinds: Mapping[str, Kind], network: Network) -> list[Agent]:
+def _agents(
+    name: str, lab: LabSpec, kinds: Mapping[str, Kind], network: Network, rights: Rights
+) -> list[Agent]:
     forwarding = network.forwarding
     sysctls = {**PING_SOCKETS, **(AT_ONCE if 6 in lab.ip else NO_IPV6)}
     sysctls |= ANY_WAY_BACK if forwarding else {}
@@ -103,7 +109,7 @@ def _agents(name: str, lab: LabSpec, kinds: Mapping[str, Kind], network: Network
         for name, spec in lab.hosts.items()
     ] or [Agent(host_agent(HERE))]
     hosts = [replace(host, sysctls=settings(host.name)) for host in hosts]
-    nodes = {node: _node(name, lab, node, kinds, network) for node in lab.nodes}
+    nodes = {node: _node(name, lab, node, kinds, network, rights) for node in lab.nodes}
     services: list[Agent] = []
     for kind in dict.fromkeys(spec.kind for spec in lab.nodes.values()):
         members = tuple(node for node in nodes.values() if node.spec.kind == kind)
@@ -128,13 +134,27 @@ def _engines(lab: LabSpec, network: Network) -> Iterator[Agent]:
             yield Agent(link_agent(host), host_agent(host), cpus=cpus, links=links)
 
 
-def _node(name: str, lab: LabSpec, node: str, kinds: Mapping[str, Kind], network: Network) -> Node:
+def _node(
+    name: str, lab: LabSpec, node: str, kinds: Mapping[str, Kind], network: Network, rights: Rights
+) -> Node:
     spec, host = lab.nodes[node], host_of(lab, node)
     cpus = spec.cpus or (lab.hosts[host].cpus if host in lab.hosts else None)
     # A virtual machine's cables end in its host's bridges, which are never this machine's own.
     in_namespace = kinds[spec.kind].own_kernel or host != HERE
     place = host_agent(host) if in_namespace else MACHINE
-    return Node(node, name, spec, place, _cpus(cpus), network.cards(node), network.inner(node))
+    capabilities = tuple(
+        sorted((USUAL_CAPABILITIES | set(spec.capabilities or ())) & rights.capabilities)
+    )
+    return Node(
+        node,
+        name,
+        spec,
+        place,
+        _cpus(cpus),
+        network.cards(node),
+        network.inner(node),
+        capabilities,
+    )
 
 
 def _hand_over(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from delaylab.plan.model import Agent, Inner, Tap
-from delaylab.spec import NodeSpec
+from delaylab.spec import ALL_CAPABILITIES, Capability, NodeSpec
 
 PACKAGES = {
     "lxc-start": "lxc",
@@ -30,6 +30,8 @@ class Rights:
     lacking: frozenset[str] = frozenset()
     dom0: bool = False
     """Xen runs this machine and lets this user make domains beside it."""
+    capabilities: frozenset[Capability] = frozenset(ALL_CAPABILITIES)
+    """What the programs can have that this user's processes start."""
 
     @classmethod
     def mine(cls) -> Rights:
@@ -38,7 +40,9 @@ class Rights:
         if not os.access(TUN, os.R_OK | os.W_OK):
             lacking.add(TUN)
         root = os.geteuid() == 0
-        return cls(root, frozenset(lacking), root and _is_dom0())
+        # Who is not root becomes root of a user namespace, with all of them.
+        capabilities = _bounding() if root else frozenset(ALL_CAPABILITIES)
+        return cls(root, frozenset(lacking), root and _is_dom0(), capabilities)
 
     def why_not(self, *needs: str) -> str | None:
         """None, or which of these programs and devices is missing and what to do."""
@@ -48,6 +52,13 @@ class Rights:
             if need in self.lacking:
                 return f"{need} cannot be read and written; as root: chmod 666 {need}"
         return None
+
+
+def _bounding() -> frozenset[Capability]:
+    """Return the capabilities of this process's bounding set (proc_pid_status(5))."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    bits = next(int(line.split()[1], 16) for line in lines if line.startswith("CapBnd:"))
+    return frozenset(name for number, name in enumerate(ALL_CAPABILITIES) if bits >> number & 1)
 
 
 def _is_dom0() -> bool:
@@ -74,6 +85,8 @@ class Node:
     cpus: tuple[int, ...] | None = None
     cards: tuple[Tap, ...] = ()
     inner: tuple[Inner, ...] = ()
+    capabilities: tuple[Capability, ...] = ()
+    """What its programs may have of root's capabilities."""
 
 
 class Kind:

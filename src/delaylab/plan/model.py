@@ -57,6 +57,7 @@ class Agent:
     """One agent process.
 
     `network`: `new`, `guest` (its guest brings it), `machine`, or the name of an agent before it.
+    `capabilities`: what the programs that it starts may have; None for all that delaylab has.
     """
 
     name: str
@@ -66,6 +67,7 @@ class Agent:
     cpus: tuple[int, ...] | None = None
     cgroup: bool = False
     sysctls: dict[str, str] = field(default_factory=dict)
+    capabilities: tuple[str, ...] | None = None
     guest: Guest | None = None
     links: Carried | None = None
 

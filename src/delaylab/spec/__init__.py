@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from delaylab.spec.capabilities import ALL_CAPABILITIES, USUAL_CAPABILITIES, Capability
 from delaylab.spec.check import HERE, check_lab, host_of
 from delaylab.spec.check_conditions import check_profile, why_not, why_not_in_kernel
 from delaylab.spec.combine import Combination, StudyFile, combinations
@@ -29,10 +30,13 @@ from delaylab.spec.source import Document, Location, parse, read, validate
 from delaylab.spec.study import CHECK_SEQUENCE, LoadSpec, ProbeSpec, StudySpec
 
 __all__ = [
+    "ALL_CAPABILITIES",
     "CHECK_SEQUENCE",
     "CONTAINERS",
     "HERE",
     "MACHINES",
+    "USUAL_CAPABILITIES",
+    "Capability",
     "ChangeSpec",
     "Combination",
     "ConditionsSpec",

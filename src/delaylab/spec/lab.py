@@ -7,6 +7,7 @@ from typing import ClassVar, Literal
 from pydantic import Field, model_validator
 
 from delaylab.spec.base import Name, Short, Spec
+from delaylab.spec.capabilities import Capability
 from delaylab.spec.conditions import ConditionsSpec
 from delaylab.units import Duration, Rate, Size
 
@@ -53,7 +54,10 @@ CONTAINERS = frozenset({"lxc", "docker"})
 MACHINES = frozenset({"qemu", "uml", "xen"})
 OWN_KERNEL = frozenset({"qemu", "uml"})
 """Kinds that take a kernel of the user's; a Xen domain's is in its driver domain's image."""
+PROCESSES = frozenset({"native", "shared", "netns"})
+"""Kinds whose nodes are processes of this machine's kernel, without a container around them."""
 FIELDS_OF_KINDS = {
+    "capabilities": PROCESSES | CONTAINERS,
     "memory": CONTAINERS | MACHINES,
     "cpu_weight": frozenset({"lxc", "docker"}),
     "image": CONTAINERS | {"qemu"},
@@ -97,6 +101,9 @@ class NodeSpec(Spec):
     nic: Nic | None = None
     machine: MachineType | None = None
     guest: Literal["pv", "pvh"] | None = Field(None, description="kind of Xen guest")
+    capabilities: list[Capability] | None = Field(
+        None, description="what its programs may do besides the usual, such as sys_admin"
+    )
     forwards: bool = Field(False, description="a router: its kernel forwards between its links")
 
     @model_validator(mode="after")

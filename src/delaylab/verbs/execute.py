@@ -15,16 +15,19 @@ from contextlib import contextmanager
 from delaylab.lab import Lab
 from delaylab.wireline import Frame, FrameKind, Session
 
-_CHUNK = 65536
+_CHUNK = 32 << 10
+OUTPUT_WINDOW = 1 << 20
+"""Bytes of output that may be under way."""
 SIGNAL_EXIT = 128
 
 
 def run(lab: Lab, node: str, argv: list[str], *, terminal: bool) -> int:
     """Run a command in a node; returns its exit code, 128 + N if signal N ended it."""
     session = lab.node_session(node)
-    session.on_output = _print
+    session.on_output = Printer(session).take
+    tty_size = _terminal_size() if terminal else None
     with _raw_terminal(terminal):
-        session.start("exec", argv=argv, tty=_terminal_size() if terminal else None, stdin=True)
+        session.start("exec", argv=argv, tty=tty_size, stdin=True, window=OUTPUT_WINDOW)
         done = _relay(session)
     lab.close()
     if "killed" in done:
@@ -33,31 +36,45 @@ def run(lab: Lab, node: str, argv: list[str], *, terminal: bool) -> int:
 
 
 def _relay(session: Session) -> dict[str, int]:
-    """Pass input and output until the command ends."""
-    poll = select.poll()
-    poll.register(session.fileno(), select.POLLIN)
-    poll.register(sys.stdin.fileno(), select.POLLIN)
+    """Pass input and output until the command ends. Input waits while the command reads none."""
+    stdin = sys.stdin.fileno()
+    open_input = True
     while True:
+        poll = select.poll()
+        poll.register(session.fileno(), select.POLLIN)
+        if open_input and session.room:
+            poll.register(stdin, select.POLLIN)
         try:
             ready = {fd for fd, _ in poll.poll()}
         except KeyboardInterrupt:
             session.signal(signal.SIGINT)
             continue
-        if sys.stdin.fileno() in ready:
-            data = os.read(sys.stdin.fileno(), _CHUNK)
+        if stdin in ready:
+            data = os.read(stdin, min(session.room, _CHUNK))
             session.stdin(data)
-            if not data:
-                poll.unregister(sys.stdin.fileno())
+            open_input = bool(data)
         if session.fileno() in ready:
             done = session.poll_done()
             if done is not None:
                 return done
 
 
-def _print(frame: Frame) -> None:
-    stream = sys.stderr if frame.kind == FrameKind.STDERR else sys.stdout
-    stream.buffer.write(frame.payload)
-    stream.flush()
+class Printer:
+    """Prints a command's output, and tells its agent so: no more of it is ever under way."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._untold = 0
+
+    def take(self, frame: Frame) -> None:
+        """Print a frame."""
+        stream = sys.stderr if frame.kind == FrameKind.STDERR else sys.stdout
+        stream.buffer.write(frame.payload)
+        stream.flush()
+        self._untold += len(frame.payload)
+        if self._untold > OUTPUT_WINDOW // 4:
+            self._session.used(self._untold)
+            self._untold = 0
 
 
 def _terminal_size() -> dict[str, object]:

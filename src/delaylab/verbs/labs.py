@@ -8,7 +8,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from delaylab import engines, hosts, lab
+from delaylab import engines, health, hosts, lab
+from delaylab.errors import DelaylabError
 from delaylab.images.progress import Progress
 from delaylab.plan import Plan, operation_message
 from delaylab.spec import LabSpec
@@ -46,18 +47,36 @@ def _words(message: dict[str, Any]) -> str:
 
 
 def up(spec: LabSpec, name: str | None, progress: Progress) -> lab.Lab:
-    """Bring a lab up; of one that is up with links down, bring these up again."""
+    """Bring a lab up; of one that is up with links down, bring these up again.
+
+    Raises DelaylabError if a lab of this name is up, or is up and damaged.
+    """
     running = {one.name: one for one in hosts.running()}.get(name or spec.lab)
     if running is not None:
         attached = lab.attached(running)
+        gone = health.dead(attached)
+        if gone:
+            again = f"take it down, then up again: delaylab down {attached.name}"
+            raise DelaylabError(f"lab {attached.name!r} is up, but {_gone(gone)}", fix=again)
         if engines.revive(attached):
             return attached
     return lab.start(spec, name=name, progress=progress)
 
 
+def _gone(gone: dict[str, str]) -> str:
+    """Return the dead agents of a lab as part of a sentence."""
+    first, why = next(iter(gone.items()))
+    more = f", and {len(gone) - 1} more" if len(gone) > 1 else ""
+    return f"agent {first} is dead: {why}{more}"
+
+
 def described(one: lab.Lab) -> dict[str, Any]:
-    """What `ps --json` prints of a lab."""
-    return {**one.describe(), "engines": states(one)}
+    """Return what `ps --json` prints of a lab."""
+    gone = health.dead(one)
+    about = one.describe()
+    for place in (*about["hosts"], *about["nodes"]):
+        place["state"] = "dead" if place["agent"] in gone else "running"
+    return {**about, "dead": gone, "engines": states(one)}
 
 
 def print_labs(labs: list[lab.Lab], console: Console) -> None:
@@ -68,6 +87,7 @@ def print_labs(labs: list[lab.Lab], console: Console) -> None:
     table = Table(box=None, pad_edge=False)
     for title in ("LAB", "NODE", "KIND", "HOST", "PID", "INTERFACES"):
         table.add_column(title, overflow="fold")
+    gone = {one.name: health.dead(one) for one in labs}
     for one in labs:
         known = one.describe()
         for number, node in enumerate(known["nodes"]):
@@ -75,23 +95,26 @@ def print_labs(labs: list[lab.Lab], console: Console) -> None:
                 f"{i['name']} {' '.join(i['addresses'])}" for i in node["interfaces"]
             )
             name = known["lab"] if number == 0 else ""
-            table.add_row(
-                name, node["name"], node["kind"], node["host"], str(node["pid"]), interfaces
-            )
+            pid = "dead" if node["agent"] in gone[one.name] else str(node["pid"])
+            table.add_row(name, node["name"], node["kind"], node["host"], pid, interfaces)
     console.print(table)
     for one in labs:
+        for agent, why in gone[one.name].items():
+            console.print(f"{one.name}: agent {agent} is dead: {why}", markup=False, style="red")
+        if gone[one.name]:
+            again = f"take it down, then up again: delaylab down {one.name}"
+            console.print(f"{one.name}: {again}", markup=False)
         for state in states(one):
             console.print(f"{one.name}: {state_line(state)}", markup=False, soft_wrap=True)
 
 
-def down(name: str | None, *, everything: bool) -> list[str]:
-    """Take one lab down, or all of this user's; the names of those that were up."""
-    if not everything:
-        one = hosts.find(name)
-        hosts.stop(one)
-        return [one.name]
-    labs = hosts.running()
+def down(name: str | None, *, everything: bool) -> tuple[list[str], hosts.Left]:
+    """Take one lab down, or all of this user's.
+
+    Return the names of those that were up, and what was left of others and stays.
+    """
+    labs = hosts.running() if everything else [hosts.find(name)]
     for one in labs:
         hosts.stop(one)
-    hosts.sweep(hosts.run_directory())
-    return [one.name for one in labs]
+    left = hosts.sweep(hosts.run_directory())
+    return [one.name for one in labs], left

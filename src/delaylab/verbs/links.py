@@ -69,7 +69,7 @@ def as_json(reports: list[engines.Report]) -> list[dict[str, Any]]:
 def print_links(reports: list[engines.Report], console: Console) -> None:
     """A line for each direction: asked, passed, dropped, late, and whether it held."""
     verdicts = _verdicts(reports)
-    if not verdicts:
+    if not verdicts and not any(_is_down(report) for report in reports):
         console.print("no link has conditions")
         return
     table = Table(box=None, pad_edge=False)
@@ -137,8 +137,14 @@ def _verdict(verdict: Verdict | None) -> dict[str, Any]:
     return {} if verdict is None else {"held": verdict.held, "why_not": list(verdict.why)}
 
 
+def _is_down(report: engines.Report) -> bool:
+    return bool(report["state"] != "running")
+
+
 def _lines(reports: list[engines.Report]) -> Iterator[str]:
     for report in reports:
+        if _is_down(report):
+            yield f"links of {report['host']} are down: {report['why']}"
         floor = Floor.model_validate(report.get("floor", {}))
         if floor.known:
             yield f"CPU of the engine of {report['host']}: {floor.text}"

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::os::fd::AsFd;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use delaylab_os::poll::{self, Want};
@@ -102,6 +102,38 @@ pub fn everywhere(lab: &str) -> io::Result<Vec<PathBuf>> {
     let roots = roots(&read("/proc/self/mounts")?, &read("/proc/self/cgroup")?);
     let lab = format!("{lab}.{}", std::process::id());
     Ok(roots.iter().map(|root| root.join(SHARED).join(&lab)).collect())
+}
+
+/// Fails unless all of these are control groups that delaylab makes: `delaylab`, or below it those of a lab, in a
+/// hierarchy that is mounted here.
+pub fn require_ours(folders: &[PathBuf]) -> io::Result<()> {
+    let roots = roots(&fs::read_to_string("/proc/self/mounts")?, "");
+    match folders.iter().find(|folder| !is_ours(folder, &roots)) {
+        None => Ok(()),
+        Some(other) => {
+            let why = format!(
+                "its lock names {}, which is no control group of delaylab's",
+                other.display()
+            );
+            Err(io::Error::new(io::ErrorKind::InvalidData, why))
+        }
+    }
+}
+
+fn is_ours(folder: &Path, roots: &[PathBuf]) -> bool {
+    let plain =
+        folder.components().all(|part| matches!(part, Component::RootDir | Component::Normal(_)));
+    // Of the lab, `delaylab/LAB.PID`.
+    let is_labs = |name: &str| {
+        let pid = name.rsplit_once('.').map(|(lab, pid)| (!lab.is_empty(), pid.parse::<u32>()));
+        matches!(pid, Some((true, Ok(_))))
+    };
+    let below = roots.iter().find_map(|root| folder.strip_prefix(root).ok());
+    let names: Option<Vec<&str>> =
+        below.and_then(|below| below.iter().map(|name| name.to_str()).collect());
+    let Some(names) = names.filter(|_| plain) else { return false };
+    let shared = names.iter().position(|name| *name == SHARED);
+    shared.is_some_and(|at| names.get(at + 1).is_none_or(|lab| is_labs(lab)))
 }
 
 /// The folders that must be removed for these agents' folders to be gone, children first.
@@ -248,6 +280,27 @@ mod tests {
         remove(&all)?;
         assert!(!lab.exists() && top.join("delaylab/other.2").exists());
         fs::remove_dir_all(top)
+    }
+
+    #[test]
+    fn only_groups_of_labs_in_a_hierarchy_are_delaylabs() {
+        let roots = ["/sys/fs/cgroup/cpu", "/sys/fs/cgroup/unified"].map(PathBuf::from);
+        let ours = |path: &str| is_ours(Path::new(path), &roots);
+        for path in ["delaylab", "delaylab/a.b.17", "user/delaylab/x.1/node.a/inside"] {
+            assert!(ours(&format!("/sys/fs/cgroup/cpu/{path}")), "{path}");
+        }
+        for path in [
+            "/sys/fs/cgroup/cpu",
+            "/sys/fs/cgroup/cpu/docker",
+            "/sys/fs/cgroup/cpu/delaylab/../docker",
+            "/sys/fs/cgroup/cpu/delaylab/docker",
+            "/sys/fs/cgroup/memory/delaylab/x.1",
+            "/home/delaylab/x.1",
+            "delaylab/x.1",
+            "",
+        ] {
+            assert!(!ours(path), "{path}");
+        }
     }
 
     #[test]

@@ -1,17 +1,80 @@
-//! What a guest or its command wrote: a file in the guest's folder, quoted when it fails.
+//! What a guest or its command wrote: the end of it is a file in the guest's folder, quoted when it fails.
 
-use std::fs;
-use std::path::Path;
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, Receiver};
+use std::time::Duration;
 
 /// The file's name.
-pub const FILE: &str = "console";
+const FILE: &str = "console";
 /// How many lines an error quotes.
 const LAST_LINES: usize = 5;
+/// A guest may write without end, into memory that is this machine's: of more than this the beginning is dropped,
+const LONGEST: u64 = 1 << 20;
+/// and so much of the end is kept.
+const KEPT: usize = 128 << 10;
+/// How long to wait for the last words of a command that has ended: something that it started may still hold its
+/// output.
+const PATIENCE: Duration = Duration::from_millis(200);
 
-/// The end of the console in a guest's folder, in one line; empty if nothing was written.
-pub fn last_words(folder: &Path) -> String {
-    let text = fs::read(folder.join(FILE)).unwrap_or_default();
-    last_lines(&String::from_utf8_lossy(&text))
+/// The console of one guest.
+pub struct Console {
+    path: PathBuf,
+    /// Disconnected once all that was written is in the file.
+    written: Receiver<()>,
+}
+
+impl Console {
+    /// Keep the end of what comes by `output` in the file of a guest's folder, until it ends.
+    pub fn keep(folder: &Path, output: impl Read + Send + 'static) -> io::Result<Self> {
+        let path = folder.join(FILE);
+        let file = File::options().read(true).append(true).create(true).open(&path)?;
+        let (done, written) = mpsc::channel();
+        let thread = std::thread::Builder::new().name("console".into());
+        thread.spawn(move || {
+            // Nobody is left to be told of a full disk; what is there can still be quoted.
+            let _ = copy(output, file);
+            drop(done);
+        })?;
+        Ok(Self { path, written })
+    }
+
+    /// Return the end of it in one line; empty if nothing was written.
+    pub fn last_words(&self) -> String {
+        // Times out, or is disconnected.
+        let _ = self.written.recv_timeout(PATIENCE);
+        let text = fs::read(&self.path).unwrap_or_default();
+        last_lines(&String::from_utf8_lossy(&text))
+    }
+}
+
+fn copy(mut output: impl Read, mut file: File) -> io::Result<()> {
+    let mut piece = [0; 16 << 10];
+    let mut length = 0;
+    loop {
+        let count = match output.read(&mut piece) {
+            Ok(0) => return Ok(()),
+            Ok(count) => count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
+        file.write_all(&piece[..count])?;
+        length += count as u64;
+        if length > LONGEST {
+            length = keep_end(&mut file)?;
+        }
+    }
+}
+
+/// Shorten a file to its end; return its length.
+fn keep_end(file: &mut File) -> io::Result<u64> {
+    io::Seek::seek(file, io::SeekFrom::End(-(KEPT as i64)))?;
+    let mut end = Vec::with_capacity(KEPT);
+    file.read_to_end(&mut end)?;
+    file.set_len(0)?;
+    file.write_all(&end)?;
+    Ok(end.len() as u64)
 }
 
 /// The end of a console; of a kernel that panicked, why it did rather than where.
@@ -26,12 +89,24 @@ fn last_lines(console: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::last_lines;
+    use super::*;
 
     #[test]
     fn a_panic_is_the_last_word() {
         assert_eq!(last_lines("one\r\n\x1b\ntwo\n\n"), "one | two");
         let console = "booting\nKernel panic - no memory\nCall Trace:\n [<60>] a\n [<61>] b\n";
         assert_eq!(last_lines(console), "booting | Kernel panic - no memory");
+    }
+
+    #[test]
+    fn of_a_guest_that_writes_without_end_the_end_is_kept() {
+        let folder = std::env::temp_dir().join(format!("delaylab-console-{}", std::process::id()));
+        fs::create_dir(&folder).unwrap();
+        let mut text = "line\n".repeat(1 << 20).into_bytes();
+        text.extend(b"the last");
+        let console = Console::keep(&folder, io::Cursor::new(text)).unwrap();
+        assert_eq!(console.last_words(), "line | line | line | line | the last");
+        assert!(fs::metadata(folder.join(FILE)).unwrap().len() <= LONGEST);
+        fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
+use delaylab_os::folder::Folder;
 use delaylab_os::namespace::{self, Namespaces};
 use delaylab_os::poll::{self, Want};
 use delaylab_os::process::{self, PidFd, Side};
@@ -24,10 +25,9 @@ use super::init::{self, Lab};
 use super::local;
 use super::member::Member;
 use super::network::Network;
-use super::plan::{Build, Plan, Reach, Space, check_name};
+use super::plan::{Build, Plan, Space, check_name};
 use super::report::Report;
 use super::rundir::RunDir;
-use crate::init::container;
 use crate::link::Agents;
 use crate::session::{self, Order, Session};
 
@@ -110,7 +110,8 @@ impl Keeper {
             }
         };
         let failed = |error: io::Error| Failure::new("start the lab", error);
-        let members = members(&build.plan, &directory, &groups, &network);
+        let place = directory.place().map_err(failed)?;
+        let members = members(&build.plan, &directory, &place, &groups, &network);
         let on_machine = network.on_machine();
         // Every process of the lab begins as a copy of this one.
         memory::trim();
@@ -155,7 +156,7 @@ impl Keeper {
         let failed = |error: io::Error| Failure::new("keep the lab", error);
         let done = json!({
             "pid": std::process::id(),
-            "start": start_time().map_err(failed)?,
+            "start": process::start_time(own_pid()).map_err(failed)?,
             "agents": self.describe(&build.plan, &pids),
             "warnings": self.groups.warnings,
             "elapsed_ns": u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX),
@@ -179,13 +180,12 @@ impl Keeper {
         let agents = plan.agents.iter().zip(pids).zip(&self.groups.folders);
         agents
             .map(|((agent, pid), folders)| {
-                let socket = match agent.guest.as_ref().map(|guest| guest.reach) {
-                    Some(Reach::Folder) => {
-                        self.directory.folder(&agent.name).join(container::SESSIONS)
-                    }
-                    _ => self.directory.socket(&agent.name),
-                };
-                let value = json!({"pid": pid, "socket": socket, "cgroups": folders});
+                let value = json!({
+                    "pid": pid,
+                    "start": process::start_time(*pid).unwrap_or(0),
+                    "socket": self.directory.socket(&agent.name),
+                    "cgroups": folders,
+                });
                 (agent.name.clone(), value)
             })
             .collect()
@@ -266,6 +266,7 @@ fn asked_to_end(session: &mut Session) -> Result<bool, Failure> {
 fn members<'a>(
     plan: &'a Plan,
     directory: &RunDir,
+    place: &'a Folder,
     groups: &Groups,
     network: &Network,
 ) -> Vec<Member<'a>> {
@@ -274,7 +275,7 @@ fn members<'a>(
         .map(|(index, (agent, folders))| Member {
             index,
             agent,
-            socket: directory.socket(&agent.name),
+            place,
             folder: directory.folder(&agent.name),
             cgroups: folders.values().cloned().collect::<Vec<PathBuf>>(),
             affinity: agent.bound_to().filter(|_| !groups.has_cpus[index]).map(<[_]>::to_vec),
@@ -296,10 +297,6 @@ fn refused(error: io::Error, rootless: bool) -> Failure {
     Failure::new(what, error).fix(fix)
 }
 
-/// When this process started, in clock ticks since boot: with the pid it names it for ever.
-fn start_time() -> io::Result<u64> {
-    let stat = std::fs::read_to_string("/proc/self/stat")?;
-    let after = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
-    let field = after.split_whitespace().nth(22 - 3).and_then(|text| text.parse().ok());
-    field.ok_or_else(|| io::Error::other("/proc/self/stat has no start time"))
+fn own_pid() -> i32 {
+    std::process::id().cast_signed()
 }

@@ -7,6 +7,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
+use delaylab_os::folder::Folder;
 use delaylab_os::namespace::{self, Namespaces};
 use delaylab_os::process::{self, PidFd};
 use delaylab_os::report::Sender;
@@ -18,6 +19,8 @@ use super::monitor;
 use super::plan::{Agent, Isolate};
 use super::report::{Report, tell};
 use super::roster::Writer;
+use crate::capabilities;
+use crate::init::container;
 use crate::link::Agents;
 use crate::listen;
 
@@ -33,7 +36,8 @@ const BRIDGE_TABLES: &[&str] = &[
 pub struct Member<'a> {
     pub index: usize,
     pub agent: &'a Agent,
-    pub socket: PathBuf,
+    /// The lab's run directory.
+    pub place: &'a Folder,
     /// What its guest may use of the run directory.
     pub folder: PathBuf,
     /// The control groups to join, as folders.
@@ -73,15 +77,18 @@ impl Member<'_> {
         flags
     }
 
-    /// Makes the folder that its guest may use, if it has one.
+    /// Makes the folder of its guest, if it has one, and in it the one that a container sees.
     pub fn make_folder(&self) -> Result<(), Failure> {
         if self.agent.guest.is_none() {
             return Ok(());
         }
-        DirBuilder::new()
-            .mode(0o700)
-            .create(&self.folder)
-            .map_err(|error| Failure::new(format!("make {}", self.folder.display()), error))
+        let shared = self.folder.join(container::FOLDER);
+        [&self.folder, &shared].into_iter().try_for_each(|folder| {
+            DirBuilder::new()
+                .mode(0o700)
+                .create(folder)
+                .map_err(|error| Failure::new(format!("make {}", folder.display()), error))
+        })
     }
 
     /// The life of an agent.
@@ -93,6 +100,7 @@ impl Member<'_> {
             return carrier::live(&self, links, keeper, lent);
         }
         let prepared = self.prepare().and_then(|()| self.set_sysctls(&lent));
+        let prepared = prepared.and_then(|()| self.limit_capabilities());
         let listener = match prepared.and_then(|()| self.listen()) {
             Ok(listener) => listener,
             Err(failure) => return tell(keeper, &Report::Failed(failure)),
@@ -101,7 +109,7 @@ impl Member<'_> {
         tell(keeper, &Report::Ready(self.index))?;
         // Only now: the last one to let go of it waits for the kernel to unmount it.
         drop(lent.proc);
-        listen::accept(&listener, &self.agent.name, None)
+        listen::accept(&listener)
     }
 
     /// Tells the builder that this agent's namespaces are as they shall be.
@@ -141,9 +149,23 @@ impl Member<'_> {
         Ok(())
     }
 
+    /// Limits what the node's programs may do, to what the plan gives them.
+    fn limit_capabilities(&self) -> Result<(), Failure> {
+        match &self.agent.capabilities {
+            Some(kept) => capabilities::limit(kept),
+            None => Ok(()),
+        }
+    }
+
     /// Listens for sessions.
     pub fn listen(&self) -> Result<UnixListener, Failure> {
-        listen_on(&self.socket)
+        self.listen_on(Path::new(&format!("{}.sock", self.agent.name)))
+    }
+
+    /// Listens on a socket in the run directory, whatever the path of that leads to by now, and however long it is.
+    pub fn listen_on(&self, name: &Path) -> Result<UnixListener, Failure> {
+        let listener = self.place.inside(|| UnixListener::bind(name)).and_then(|bound| bound);
+        listener.map_err(|error| Failure::new(format!("listen on {}", name.display()), error))
     }
 
     fn join_cgroups(&self) -> Result<(), Failure> {
@@ -177,14 +199,6 @@ impl Member<'_> {
         }
         Ok(())
     }
-}
-
-/// Listens on a socket in the run directory.
-pub fn listen_on(socket: &Path) -> Result<UnixListener, Failure> {
-    UnixListener::bind(socket).map_err(|error| {
-        let what = format!("listen on {}", socket.display());
-        Failure::new(what, error).fix("a socket's path has at most 107 bytes")
-    })
 }
 
 fn has(agent: &Agent, isolate: Isolate) -> bool {

@@ -1,30 +1,34 @@
 //! An agent whose node is a container or a virtual machine: starts it, waits until the agent inside
 //! answers, and from then on stands for it.
 
-use std::fs::{self, File};
+use std::cell::OnceCell;
+use std::fs;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixListener;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use delaylab_os::pipe::{self, Received};
 use delaylab_os::poll::{self, Want};
 use delaylab_os::process::{self, PidFd};
 use delaylab_os::report::Sender;
-use delaylab_os::{clock, namespace, pipe};
-use delaylab_proto::{Failure, Frame, Kind, Reply, write_frame};
+use delaylab_os::{clock, namespace};
+use delaylab_proto::{Failure, Frame, Kind, Reply};
 
-use super::console;
-use super::member::{Lent, Member, listen_on};
+use super::console::Console;
+use super::member::{Lent, Member};
 use super::plan::{Guest, Reach};
 use super::qmp::Qmp;
 use super::report::{Report, tell};
 use crate::init::container;
+use crate::listen;
 use crate::mux::Mux;
 
 /// The number under which a command gets its end of the stream.
 const STREAM: i32 = 3;
+const ENDED: &str = "it has ended";
 
 /// The life of a monitor.
 pub fn live(
@@ -33,7 +37,7 @@ pub fn live(
     keeper: &Sender,
     mut lent: Lent,
 ) -> Result<(), Failure> {
-    let mut monitor = Monitor { member, guest, deadline: Instant::now() };
+    let mut monitor = Monitor { member, guest, deadline: Instant::now(), console: OnceCell::new() };
     let held = match monitor.start(&mut lent) {
         Ok(held) => held,
         Err(failure) => return tell(keeper, &Report::Failed(failure)),
@@ -41,15 +45,18 @@ pub fn live(
     tell(keeper, &Report::Ready(member.index))?;
     drop(lent);
     match held {
-        Held::Stream(mux, listener, running) => monitor.relay(mux, &listener, &running),
-        Held::Leash(_leash, running) => wait_for_ever(running.as_ref()),
+        Held::Stream(mux, listener, running) => {
+            let why = monitor.relay(mux, &listener, &running);
+            monitor.answer_for_the_ended(&listener, &why)
+        }
+        Held::Leash(leash, listener) => monitor.hand_over(&leash, &listener),
         Held::Command(running) => {
             let ended = wait_for_end(&running);
-            let failure = monitor.failure(ended.err().unwrap_or_else(|| monitor.ended()));
+            let failure = monitor.failure(ended.err().unwrap_or_else(|| ENDED.to_owned()));
             // Once the lab is up nobody listens any more, nor needs to: what it served says so.
             let _ =
                 keeper.try_send(&serde_json::to_vec(&Report::Failed(failure)).unwrap_or_default());
-            wait_for_ever(None)
+            wait_for_ever()
         }
     }
 }
@@ -57,7 +64,7 @@ pub fn live(
 /// What a monitor keeps as long as its guest lives.
 enum Held {
     Stream(Mux, UnixListener, PidFd),
-    Leash(OwnedFd, Option<PidFd>),
+    Leash(OwnedFd, UnixListener),
     Command(PidFd),
 }
 
@@ -65,6 +72,7 @@ struct Monitor<'a> {
     member: &'a Member<'a>,
     guest: &'a Guest,
     deadline: Instant,
+    console: OnceCell<Console>,
 }
 
 impl Monitor<'_> {
@@ -72,21 +80,21 @@ impl Monitor<'_> {
         self.member.prepare()?;
         // Before the network is built: other guests may be reached through this one.
         let listener = match self.guest.reach {
-            Reach::Stream => Some(self.member.listen()?),
-            Reach::Folder | Reach::Nothing => None,
+            Reach::Stream | Reach::Folder => Some(self.member.listen()?),
+            Reach::Nothing => None,
         };
         if self.member.agent.network != "guest" {
             self.member.set_sysctls(lent)?;
             self.member.configured(lent);
         }
-        if let (Some(_), Some(built)) = (&listener, &lent.built) {
+        if let (Reach::Stream, Some(built)) = (self.guest.reach, &lent.built) {
             poll::wait(&[(built.as_fd(), Want::Read)], None)
                 .map_err(|error| Failure::new("wait for the network", error))?;
         }
         self.deadline = Instant::now() + Duration::from_millis(self.guest.deadline_ms);
         match (self.guest.reach, listener) {
             (Reach::Stream, Some(listener)) => self.by_stream(listener),
-            (Reach::Folder, _) => self.by_folder(lent),
+            (Reach::Folder, Some(listener)) => self.by_folder(listener, lent),
             _ => {
                 let running =
                     self.run(None)?.ok_or_else(|| self.failure("it has no command".into()))?;
@@ -134,23 +142,25 @@ impl Monitor<'_> {
                 return Ok(reply);
             }
             if turn.ready[0] || turn.ended {
-                return Err(self.failure(self.ended()));
+                return Err(self.failure(ENDED.into()));
             }
         }
     }
 
-    /// Listens in the guest's folder. The socket gets its name once it listens: an engine may have
+    /// Listens in the folder that the container sees. The socket gets its name once it listens: an engine may have
     /// started the container already, which waits for that.
     fn listen_for_leash(&self) -> Result<UnixListener, Failure> {
-        let folder = &self.member.folder;
+        let guest = self.member.folder.file_name().map(Path::new).unwrap_or(Path::new(""));
+        let folder = guest.join(container::FOLDER);
         let unnamed = folder.join("leash.new");
-        let listener = listen_on(&unnamed)?;
-        fs::rename(unnamed, folder.join(container::LEASH))
-            .map_err(|error| self.failure(error.to_string()))?;
+        let listener = self.member.listen_on(&unnamed)?;
+        let name = || fs::rename(&unnamed, folder.join(container::LEASH));
+        let named = self.member.place.inside(name).and_then(|renamed| renamed);
+        named.map_err(|error| self.failure(error.to_string()))?;
         Ok(listener)
     }
 
-    fn by_folder(&self, lent: &mut Lent) -> Result<Held, Failure> {
+    fn by_folder(&self, sessions: UnixListener, lent: &mut Lent) -> Result<Held, Failure> {
         let failed = |error: io::Error| self.failure(error.to_string());
         let listener = self.listen_for_leash()?;
         let running = self.run(None)?;
@@ -162,18 +172,21 @@ impl Monitor<'_> {
                 break;
             }
             if ready.get(1) == Some(&true) {
-                return Err(self.failure(self.ended()));
+                return Err(self.failure(ENDED.into()));
             }
         }
         let leash = OwnedFd::from(listener.accept().map_err(failed)?.0);
-        let network = pipe::receive_descriptor(leash.as_fd()).map_err(failed)?;
-        let network = network.ok_or_else(|| self.failure("its agent ended at once".into()))?;
+        let Received::Descriptor(network) =
+            pipe::receive_descriptor(leash.as_fd()).map_err(failed)?
+        else {
+            return Err(self.failure("its agent ended at once".into()));
+        };
         if self.member.agent.network == "guest" {
             namespace::join_network_of(&network).map_err(failed)?;
             self.member.set_sysctls(lent)?;
             self.member.configured(lent);
         }
-        Ok(Held::Leash(leash, running))
+        Ok(Held::Leash(leash, sessions))
     }
 
     /// Starts the command; its output goes to the console's file.
@@ -182,7 +195,7 @@ impl Monitor<'_> {
         let Some(program) = words.next() else { return Ok(None) };
         let failed = |error: io::Error| Failure::new(format!("run {program}"), error);
         process::reap_by_wait().map_err(failed)?;
-        let console = File::create(self.member.folder.join(console::FILE)).map_err(failed)?;
+        let (output, console) = io::pipe().map_err(failed)?;
         let mut command = Command::new(&program);
         command.args(words).current_dir(&self.member.folder).stdin(Stdio::null());
         command.envs(self.guest.env.iter().map(|(name, value)| (name, self.filled(value))));
@@ -192,6 +205,12 @@ impl Monitor<'_> {
             process::hand_over(&mut command, stream, STREAM);
         }
         let child = command.spawn().map_err(failed)?;
+        // The command's own copies of its output are all that is left of it.
+        drop(command);
+        // After the command, which is started as a copy of a process of one thread.
+        let console = Console::keep(&self.member.folder, output).map_err(failed)?;
+        // There is one command.
+        let _ = self.console.set(console);
         PidFd::open(child.id().cast_signed()).map(Some).map_err(failed)
     }
 
@@ -226,28 +245,50 @@ impl Monitor<'_> {
         Ok(())
     }
 
-    /// Carries sessions to the guest and back; once it has ended, says so to everyone who comes.
-    fn relay(&self, mut mux: Mux, listener: &UnixListener, running: &PidFd) -> Result<(), Failure> {
+    /// Carries sessions to a machine and back until it has ended, or says what is no frame: why.
+    fn relay(&self, mut mux: Mux, listener: &UnixListener, running: &PidFd) -> String {
         loop {
-            let turn =
-                mux.turn(&[(listener.as_fd(), Want::Read), (running.as_fd(), Want::Read)], None)?;
+            let own = [(listener.as_fd(), Want::Read), (running.as_fd(), Want::Read)];
+            let turn = match mux.turn(&own, None) {
+                Ok(turn) => turn,
+                Err(failure) => return failure.why,
+            };
             if turn.ready[1] || turn.ended {
-                break;
+                return ENDED.to_owned();
             }
             if turn.ready[0]
-                && let Ok((client, _)) = listener.accept()
-                && let Some(channel) = mux.free_channel()
+                && let Some(client) = listen::next_client(listener)
             {
-                mux.join(channel, client.into())?;
+                mux.admit(client.into());
             }
         }
-        drop(mux);
+    }
+
+    /// Hands clients over to the container's agent until it has ended. The connection is the client's own: what it
+    /// leads to was decided when the container started.
+    fn hand_over(&self, leash: &OwnedFd, listener: &UnixListener) -> ! {
         loop {
-            let Ok((mut client, _)) = listener.accept() else { continue };
-            let reply = Reply::Error(self.failure(self.ended()));
-            let bytes = serde_json::to_vec(&reply).unwrap_or_default();
-            // Who has gone again needs no answer.
-            let _ = write_frame(&mut client, &Frame::new(Kind::Message, bytes));
+            let ready = listen::wait(&[(listener.as_fd(), Want::Read), (leash.as_fd(), Want::End)]);
+            if ready[1] {
+                self.answer_for_the_ended(listener, ENDED);
+            }
+            if ready[0]
+                && let Some(client) = listen::next_client(listener)
+                && let Err(error) = pipe::send_descriptor(leash.as_fd(), client.as_fd())
+            {
+                let why = format!("its agent takes no session: {error}");
+                listen::refuse(client.into(), &self.failure(why));
+            }
+        }
+    }
+
+    /// Says to everyone who comes that the guest has ended. Its namespaces stay as long as the lab, for those who
+    /// look what happened.
+    fn answer_for_the_ended(&self, listener: &UnixListener, why: &str) -> ! {
+        loop {
+            if let Some(client) = listen::next_client(listener) {
+                listen::refuse(client.into(), &self.failure(why.to_owned()));
+            }
         }
     }
 
@@ -262,13 +303,9 @@ impl Monitor<'_> {
         Ok(left)
     }
 
-    fn ended(&self) -> String {
-        "it has ended".to_owned()
-    }
-
     /// Why the guest is not there, with its last words.
     fn failure(&self, why: String) -> Failure {
-        let last = console::last_words(&self.member.folder);
+        let last = self.console.get().map_or(String::new(), Console::last_words);
         let said = if last.is_empty() { last } else { format!("; the end of its console: {last}") };
         Failure::new(format!("start the guest of {}", self.member.agent.name), why + &said)
     }
@@ -280,12 +317,8 @@ fn wait_for_end(running: &PidFd) -> Result<(), String> {
         .map_err(|error| error.to_string())
 }
 
-fn wait_for_ever(running: Option<&PidFd>) -> Result<(), Failure> {
-    let on: Vec<_> = running.iter().map(|running| (running.as_fd(), Want::Read)).collect();
-    let failed = |error: io::Error| Failure::new("watch a guest", error);
-    poll::wait(&on, None).map_err(failed)?;
-    // Its namespaces stay as long as the lab, for those who look what happened.
+fn wait_for_ever() -> ! {
     loop {
-        poll::wait(&[], None).map_err(failed)?;
+        listen::wait(&[]);
     }
 }

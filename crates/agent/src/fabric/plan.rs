@@ -61,6 +61,9 @@ pub struct Agent {
     pub cgroup: bool,
     #[serde(default)]
     pub sysctls: BTreeMap<String, String>,
+    /// What its programs may have of root's capabilities; left out: all that delaylab itself has.
+    #[serde(default)]
+    pub capabilities: Option<Vec<String>>,
     #[serde(default)]
     pub guest: Option<Guest>,
     /// The links that it carries: the agent is a host's link engine.

@@ -1,30 +1,75 @@
-//! Clears what killed keepers left: control groups and run directories, never those of a lab that is up.
+//! Clears what killed keepers left: control groups and run directories, never those of a lab that is up, and nothing
+//! that is not a lab's.
 
 use std::fs;
 use std::io;
 use std::path::Path;
 
+use delaylab_os::folder::Folder;
 use delaylab_proto::Failure;
+use serde::Serialize;
 
 use super::cgroups;
-use super::rundir::RunDir;
+use super::rundir::{Entry, RunDir, remove_empty_draft};
 
-/// Sweeps the run directories directly below `directory`.
+/// What a sweep leaves behind, as JSON on standard output.
+#[derive(Default, Serialize)]
+struct Left {
+    /// Names of entries that are not a lab's.
+    foreign: Vec<String>,
+    /// What is a lab's, or may be, and could not be removed or looked at.
+    failed: Vec<Refused>,
+}
+
+#[derive(Serialize)]
+struct Refused {
+    name: String,
+    why: String,
+}
+
+/// Sweeps the run directories directly below `directory`. One that cannot be swept does not stop the others.
 pub fn sweep(directory: &Path) -> Result<(), Failure> {
-    let what = |path: &Path| format!("sweep {}", path.display());
-    let entries = match fs::read_dir(directory) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        entries => entries.map_err(|error| Failure::new(what(directory), error))?,
+    let failed = |error: io::Error| Failure::new(format!("sweep {}", directory.display()), error);
+    let top = match Folder::open(directory) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return tell(&Left::default()),
+        top => top.map_err(failed)?,
     };
-    for entry in entries {
-        let path = entry.map_err(|error| Failure::new(what(directory), error))?.path();
-        let Some(stale) = RunDir::take_over(&path) else {
-            // Of a keeper killed before it had its lock; refused if there is anything in it.
-            let _ = fs::remove_dir(&path);
+    top.require_safe().map_err(failed)?;
+    let mut left = Left::default();
+    for entry in fs::read_dir(top.here()).map_err(failed)? {
+        let name = entry.map_err(failed)?.file_name();
+        let Some(name) = name.to_str() else {
+            left.foreign.push(name.to_string_lossy().into_owned());
             continue;
         };
-        cgroups::remove(&stale.folders()).map_err(|error| Failure::new(what(&path), error))?;
-        stale.remove().map_err(|error| Failure::new(what(&path), error))?;
+        match sweep_one(&top, name, directory) {
+            Ok(true) => {}
+            Ok(false) => left.foreign.push(name.to_owned()),
+            Err(error) => {
+                left.failed.push(Refused { name: name.to_owned(), why: error.to_string() });
+            }
+        }
     }
+    tell(&left)
+}
+
+/// Sweeps one entry; false if it is not a lab's.
+fn sweep_one(top: &Folder, name: &str, directory: &Path) -> io::Result<bool> {
+    match RunDir::look(top, name, &directory.join(name))? {
+        Entry::Up => Ok(true),
+        Entry::Stale(stale) => {
+            cgroups::remove(&stale.groups()?)?;
+            stale.remove()?;
+            Ok(true)
+        }
+        Entry::Gone => Ok(remove_empty_draft(top, name) || !top.at(name).exists()),
+        Entry::Foreign => Ok(false),
+    }
+}
+
+fn tell(left: &Left) -> Result<(), Failure> {
+    let text = serde_json::to_string(left)
+        .map_err(|error| Failure::new("say what a sweep left", error))?;
+    println!("{text}");
     Ok(())
 }

@@ -1,32 +1,41 @@
-//! The first process of a container. The folder that it shares with its monitor holds two sockets:
-//! one where it serves sessions, and the monitor's end of its leash.
+//! The first process of a container. It gets its sessions from its monitor, by the one connection that it opens to
+//! it: nothing that the container writes decides where a session goes.
 
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 
-use delaylab_os::{boot, pipe, process};
+use delaylab_os::pipe::{self, Received};
+use delaylab_os::{boot, process};
 use delaylab_proto::Failure;
 
-use crate::listen;
+use crate::{capabilities, listen};
 
-/// Where the agent inside listens.
-pub const SESSIONS: &str = "agent.sock";
-/// Where the monitor waits for it. When this connection ends, so does the container.
+/// The folder of the run directory that a container sees, read-only, within its monitor's own.
+pub const FOLDER: &str = "leash";
+/// The socket in it where the monitor waits for the container. When this connection ends, so does the container.
 pub const LEASH: &str = "leash.sock";
 
-/// Serves sessions as long as the leash holds.
-pub fn live(folder: &Path) -> Result<(), Failure> {
+/// Serve the sessions that the monitor hands over, as long as the leash holds.
+pub fn live(folder: &Path, capabilities: &[String]) -> Result<(), Failure> {
     let failed = |error: io::Error| Failure::new(format!("serve in {}", folder.display()), error);
     // What others leave behind here becomes this process's children.
     process::reap_by_kernel().map_err(failed)?;
-    let listener = UnixListener::bind(folder.join(SESSIONS)).map_err(failed)?;
+    capabilities::limit(capabilities)?;
     let leash = boot::wait_in(folder, || UnixStream::connect(folder.join(LEASH)).ok());
     let leash = OwnedFd::from(leash.map_err(failed)?);
     let network = File::open("/proc/self/ns/net").map_err(failed)?;
     // Says at the same time that sessions are served from now on.
     pipe::send_descriptor(leash.as_fd(), network.as_fd()).map_err(failed)?;
-    listen::accept(&listener, "the container", Some(&leash))
+    loop {
+        match pipe::receive_descriptor(leash.as_fd()) {
+            Ok(Received::Descriptor(session)) => drop(listen::start(session, None)),
+            // The session's own end has closed with its descriptor.
+            Ok(Received::Nothing) => {}
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Ok(Received::End) | Err(_) => return Ok(()),
+        }
+    }
 }

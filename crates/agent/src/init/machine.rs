@@ -81,9 +81,7 @@ fn serve(stream: &str, start: &Start) -> Result<(), Failure> {
         for frame in turn.new {
             // Several may have come at once for one new session.
             if !mux.has(frame.channel) {
-                let (ours, theirs) = pipe::stream().map_err(failed)?;
-                listen::start(theirs, None).map_err(failed)?;
-                mux.join(frame.channel, ours)?;
+                begin(&mut mux, frame.channel)?;
             }
             mux.deliver(&frame)?;
         }
@@ -91,6 +89,19 @@ fn serve(stream: &str, start: &Start) -> Result<(), Failure> {
             return Ok(());
         }
     }
+}
+
+/// Starts a session on a channel; what fails there is said on that channel.
+fn begin(mux: &mut Mux, channel: u16) -> Result<(), Failure> {
+    let joined = pipe::stream().and_then(|(ours, theirs)| {
+        mux.join(channel, ours)?;
+        Ok(theirs)
+    });
+    match joined {
+        Ok(theirs) => drop(listen::start(theirs, None)),
+        Err(error) => mux.refuse(channel, &listen::cannot_start(&error))?,
+    }
+    Ok(())
 }
 
 /// Runs a program to its end; what it says is on the console.

@@ -14,7 +14,7 @@ use delaylab_proto::Failure;
 #[derive(Args)]
 #[group(required = true, multiple = false)]
 pub struct Reached {
-    /// In a container: listen in this folder, which the host sees as well, and end with the leash in it.
+    /// In a container: connect to the socket in this folder, serve the sessions that come by it, and end with it.
     #[arg(long, value_name = "DIR")]
     folder: Option<PathBuf>,
     /// In a virtual machine: serve all sessions on this device; `virtio:NAME` for a virtio port.
@@ -27,6 +27,9 @@ pub struct Reached {
 pub struct Init {
     #[command(flatten)]
     reached: Reached,
+    /// In a container: the capabilities that its programs can have.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    capabilities: Vec<String>,
     /// In a virtual machine: kernel modules to load first, with what they need.
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     modules: Vec<String>,
@@ -52,7 +55,7 @@ pub fn is_alone() -> bool {
 /// Lives until the guest ends.
 pub fn live(init: &Init) -> Result<(), Failure> {
     match (&init.reached.folder, &init.reached.stream) {
-        (Some(folder), _) => container::live(folder),
+        (Some(folder), _) => container::live(folder, &init.capabilities),
         (None, Some(stream)) => {
             let (before, root) = (init.before.as_deref(), init.root.as_deref());
             machine::live(stream, &machine::Start { modules: &init.modules, before, root })

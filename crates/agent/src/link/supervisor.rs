@@ -2,11 +2,10 @@
 //! whoever is behind them sees that there is no link.
 
 use std::fs::File;
-use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixListener;
 
-use delaylab_os::poll::{self, Want};
+use delaylab_os::poll::Want;
 use delaylab_os::{clock, pipe, process};
 use delaylab_proto::{Failure, Frame, Reply, read_frame};
 use serde_json::{Value, json};
@@ -42,19 +41,17 @@ impl<'a> Supervisor<'a> {
     }
 
     /// Serves everyone who connects, for ever.
-    pub fn serve(mut self, listener: &UnixListener) -> Result<(), Failure> {
-        let name = self.work.name;
-        let failed = |error: io::Error| Failure::new(format!("serve {name}"), error);
+    pub fn serve(mut self, listener: &UnixListener) -> ! {
         loop {
             let mut on = vec![(listener.as_fd(), Want::Read)];
             on.extend(self.sessions.iter().map(|session| (session.requests.as_fd(), Want::Read)));
             on.extend(self.engine.iter().map(|engine| (engine.ended(), Want::Read)));
-            let ready = poll::wait(&on, None).map_err(failed)?;
+            let ready = listen::wait(&on);
             if ready.get(self.sessions.len() + 1) == Some(&true) {
                 self.note_death();
             }
             if ready[0] {
-                self.admit(listener).map_err(failed)?;
+                self.admit(listener);
             }
             let count = ready.len().min(self.sessions.len() + 1) - 1;
             for index in (0..count).rev().filter(|index| ready[index + 1]) {
@@ -63,14 +60,16 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    /// Starts a process for a session.
-    fn admit(&mut self, listener: &UnixListener) -> io::Result<()> {
-        // A client that has already gone again is no reason to end.
-        let Ok((stream, _)) = listener.accept() else { return Ok(()) };
-        let (ours, theirs) = pipe::stream()?;
-        let pid = listen::start(stream.into(), Some(theirs))?;
-        self.sessions.push(Session { pid, requests: ours.into() });
-        Ok(())
+    /// Starts a process for a session. A client for whom there is none is told so.
+    fn admit(&mut self, listener: &UnixListener) {
+        let Some(client) = listen::next_client(listener) else { return };
+        match pipe::stream() {
+            Ok((ours, theirs)) => {
+                let pid = listen::start(client.into(), Some(theirs));
+                self.sessions.extend(pid.map(|pid| Session { pid, requests: ours.into() }));
+            }
+            Err(error) => listen::refuse(client.into(), &listen::cannot_start(&error)),
+        }
     }
 
     /// A session asks, or has ended.

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use delaylab_proto::{Frame, Kind, read_frame, write_frame};
+use delaylab_proto::{Frame, Kind, STDIN_WINDOW, Window, read_frame, write_frame};
 use serde_json::{Value, json};
 
 pub const AGENT: &str = env!("CARGO_BIN_EXE_delaylab-agent");
@@ -53,6 +53,20 @@ impl<S: Read + Write> Client<S> {
 
     pub fn stdin(&mut self, bytes: &[u8]) {
         write_frame(&mut self.stream, &Frame::new(Kind::Stdin, bytes)).unwrap();
+    }
+
+    /// Sends as much input as a command takes, and waits while it takes no more.
+    pub fn stdin_in_turn(&mut self, mut bytes: &[u8]) {
+        let mut window = Window::new(STDIN_WINDOW);
+        while !bytes.is_empty() {
+            while window.room() == 0 {
+                window.used(self.event()["used"].as_u64().unwrap_or(0));
+            }
+            let (now, later) = bytes.split_at(window.room().min(bytes.len()).min(16 << 10));
+            self.stdin(now);
+            window.sent(now.len());
+            bytes = later;
+        }
     }
 
     pub fn frame(&mut self) -> Option<Frame> {

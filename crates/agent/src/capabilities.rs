@@ -1,0 +1,25 @@
+//! The capabilities that a node's programs can have (capabilities(7)).
+
+use caps::errors::CapsError;
+use caps::{CapSet, Capability, CapsHashSet};
+use delaylab_proto::Failure;
+
+/// Limit what programs can have that this process and its children start from now on, to capabilities with these
+/// names (`net_admin`, …). This process keeps its own, which measuring needs.
+pub fn limit(names: &[String]) -> Result<(), Failure> {
+    let failed = |error: CapsError| Failure::new("limit the capabilities of a node", error);
+    let kept = names.iter().map(|name| find(name)).collect::<Result<CapsHashSet, _>>()?;
+    let own = caps::read(None, CapSet::Bounding).map_err(failed)?;
+    for capability in own.difference(&kept) {
+        caps::drop(None, CapSet::Bounding, *capability).map_err(failed)?;
+    }
+    // A program of root takes all that is left; these are two more ways to get some.
+    caps::clear(None, CapSet::Ambient).map_err(failed)?;
+    caps::clear(None, CapSet::Inheritable).map_err(failed)
+}
+
+fn find(name: &str) -> Result<Capability, Failure> {
+    let what = "limit the capabilities of a node";
+    let unknown = |_| Failure::new(what, format!("there is no capability `{name}`"));
+    format!("CAP_{}", name.to_uppercase()).parse().map_err(unknown)
+}

@@ -1,0 +1,122 @@
+//! A directory by descriptor: what is below it stays reachable whatever its path leads to by now.
+
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use nix::sys::stat::Mode;
+
+/// Others may write to it.
+const WRITABLE_BY_OTHERS: u32 = 0o022;
+/// Of what is in it, only the owner of an entry may rename or remove that (inode(7)).
+const STICKY: u32 = 0o1000;
+
+/// An open directory.
+#[derive(Debug)]
+pub struct Folder {
+    file: File,
+}
+
+impl Folder {
+    /// Open a directory; a symbolic link in its place is an error.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let mut options = OpenOptions::new();
+        options.read(true).custom_flags(libc::O_DIRECTORY | libc::O_NOFOLLOW);
+        Ok(Self { file: options.open(path)? })
+    }
+
+    /// Open a directory in this one.
+    pub fn enter(&self, name: &str) -> io::Result<Self> {
+        Self::open(&self.at(name))
+    }
+
+    /// Return another handle of the same directory.
+    pub fn try_clone(&self) -> io::Result<Self> {
+        Ok(Self { file: self.file.try_clone()? })
+    }
+
+    /// Make a directory in this one, for this user alone, and open it.
+    pub fn make(&self, name: &str) -> io::Result<Self> {
+        DirBuilder::new().mode(0o700).create(self.at(name))?;
+        self.enter(name)
+    }
+
+    /// Return a path to an entry that begins at the open directory, for this process only.
+    pub fn at(&self, name: &str) -> PathBuf {
+        self.here().join(name)
+    }
+
+    /// Return a path to the open directory itself, for this process only.
+    pub fn here(&self) -> PathBuf {
+        PathBuf::from(format!("/proc/self/fd/{}", self.file.as_raw_fd()))
+    }
+
+    /// Open or make a regular file of this user in this directory, to read and to append to. Links, devices and
+    /// pipes are refused, and never waited for.
+    pub fn file(&self, name: &str, create: bool) -> io::Result<File> {
+        let mut options = OpenOptions::new();
+        options.read(true).append(true).create_new(create).mode(0o600);
+        let file = options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(self.at(name))?;
+        let about = file.metadata()?;
+        if !about.is_file() {
+            return Err(io::Error::other(format!("{name} is not a regular file")));
+        }
+        require_owner(about.uid(), name)?;
+        Ok(file)
+    }
+
+    /// Fail unless the directory belongs to this user and no other user may write to it.
+    pub fn require_private(&self) -> io::Result<()> {
+        let about = self.file.metadata()?;
+        require_owner(about.uid(), "it")?;
+        if about.mode() & WRITABLE_BY_OTHERS == 0 {
+            return Ok(());
+        }
+        Err(denied(format!("other users may write to it (mode {:o})", about.mode() & 0o7777)))
+    }
+
+    /// Fail unless only this user and root can rename or remove what this user puts into the directory.
+    pub fn require_safe(&self) -> io::Result<()> {
+        let about = self.file.metadata()?;
+        if about.uid() != 0 {
+            require_owner(about.uid(), "it")?;
+        }
+        if about.mode() & WRITABLE_BY_OTHERS == 0 || about.mode() & STICKY != 0 {
+            return Ok(());
+        }
+        Err(denied(format!("other users may write to it (mode {:o})", about.mode() & 0o7777)))
+    }
+
+    /// Run something with the directory as the current one. Only for processes of one thread.
+    pub fn inside<T>(&self, act: impl FnOnce() -> T) -> io::Result<T> {
+        let before = Self::open_current()?;
+        nix::unistd::fchdir(&self.file)?;
+        let result = act();
+        nix::unistd::fchdir(&before)?;
+        Ok(result)
+    }
+
+    fn open_current() -> io::Result<OwnedFd> {
+        let flags = nix::fcntl::OFlag::O_PATH | nix::fcntl::OFlag::O_CLOEXEC;
+        Ok(nix::fcntl::open(".", flags, Mode::empty())?)
+    }
+}
+
+impl AsFd for Folder {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}
+
+fn require_owner(owner: u32, what: &str) -> io::Result<()> {
+    if owner == nix::unistd::geteuid().as_raw() {
+        return Ok(());
+    }
+    Err(denied(format!("{what} belongs to user {owner}")))
+}
+
+fn denied(why: String) -> io::Error {
+    io::Error::new(io::ErrorKind::PermissionDenied, why)
+}

@@ -1,0 +1,38 @@
+"""Removing what killed keepers left: control groups, folders, sockets."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from delaylab.errors import DelaylabError
+from delaylab.hosts.binary import NAME, agent_path
+
+
+@dataclass(frozen=True)
+class Left:
+    """What a sweep left: names of what is no lab's, and what could not be removed, with reasons."""
+
+    foreign: tuple[str, ...] = ()
+    failed: tuple[str, ...] = ()
+
+
+def sweep(folder: Path) -> Left:
+    """Sweep a run directory; labs that are up and what is not a lab's are not touched.
+
+    Raises DelaylabError if it cannot be looked at.
+    """
+    swept = subprocess.run(
+        [agent_path(), "fabric", "--sweep", str(folder)],
+        check=False,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+    )
+    if swept.returncode != 0:
+        raise DelaylabError(swept.stderr.strip().removeprefix(f"{NAME}: "))
+    said = json.loads(swept.stdout)
+    failed = tuple(f"{folder / each['name']}: {each['why']}" for each in said["failed"])
+    return Left(tuple(said["foreign"]), failed)
