@@ -10,6 +10,8 @@ import pytest
 from benches.undisturbed import stolen_s
 
 REAL_PACKETS = {"packets", "doing"}
+ATTACKS = "security"
+"""Tests that are attacks: one that succeeds once has succeeded."""
 RERUNS = 2
 CALM = 0.01
 """The share of the CPUs' time that a hypervisor may take of a machine on which it is worth it."""
@@ -25,7 +27,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """
     root = Path(__file__).parent
     for item in items:
-        if item.path.relative_to(root).parts[0] in REAL_PACKETS:
+        parts = item.path.relative_to(root).parts
+        if parts[0] in REAL_PACKETS and ATTACKS not in parts:
             item.add_marker(pytest.mark.flaky(reruns=RERUNS))
 
 

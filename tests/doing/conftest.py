@@ -19,6 +19,7 @@ SOURCE = Path(__file__).parent.parent.parent / "src"
 DELAYLAB = Path(sys.executable).parent / "delaylab"
 Run = Callable[..., subprocess.CompletedProcess[str]]
 Up = Callable[[str], str]
+NOBODY = 65534
 
 TWO_HOSTS = """\
 lab: testbed
@@ -77,32 +78,39 @@ def nobody(delaylab: Run, tmp_path: Path, run_directory: Path) -> Run:
         return delaylab
     own = run_directory / "nobody"
     own.mkdir(mode=0o700)
-    os.chown(own, 65534, 65534)
+    os.chown(own, NOBODY, NOBODY)
     run_directory.chmod(0o711)
+    return called_by(NOBODY, tmp_path, {"DELAYLAB_RUN": str(own)})
+
+
+def called_by(uid: int, folder: Path, environment: dict[str, str | None]) -> Run:
+    """Call the command line as another user, in a folder; a variable that is None is not set."""
     python = _python_for_all()
-    for folder in (tmp_path, *tmp_path.parents):
-        if str(folder).startswith("/tmp/"):
-            folder.chmod(folder.stat().st_mode | 0o055)
+    for each in (folder, *folder.parents):
+        if str(each).startswith("/tmp/"):
+            each.chmod(each.stat().st_mode | 0o055)
     packages = [path for path in sys.path if path.endswith("site-packages")]
-    environment = {
-        "DELAYLAB_RUN": str(own),
+    own = {
         "DELAYLAB_AGENT": str(hosts.agent_path()),
         "PYTHONPATH": ":".join([str(SOURCE), *packages]),
-        "HOME": str(tmp_path),
+        "HOME": str(folder),
+        **environment,
     }
     script = "from delaylab.cli import main; main()"
 
     def call(*argv: str, code: int = 0, **more: Any) -> subprocess.CompletedProcess[str]:
+        everything = {**os.environ, **own, **more.pop("env", {})}
+        timeout = more.pop("timeout", 120)
         done = subprocess.run(
             [python, "-c", script, *argv],
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=timeout,
             check=False,
-            cwd=tmp_path,
-            env={**os.environ, **environment, **more.pop("env", {})},
-            user=65534,
-            group=65534,
+            cwd=folder,
+            env={name: value for name, value in everything.items() if value is not None},
+            user=uid,
+            group=uid,
             extra_groups=[],
             **more,
         )
@@ -117,7 +125,7 @@ def _python_for_all() -> str:
     for python in (os.path.realpath(sys.executable), "/usr/bin/python3"):
         asked = f"import sys; sys.exit(sys.version_info[:2] != {sys.version_info[:2]})"
         try:
-            if not subprocess.run([python, "-c", asked], user=65534, check=False).returncode:
+            if not subprocess.run([python, "-c", asked], user=NOBODY, check=False).returncode:
                 return python
         except OSError:
             continue
@@ -148,6 +156,13 @@ def our_processes(mark: str) -> list[str]:
             except OSError:
                 continue
     return found
+
+
+def only_line(text: str) -> str:
+    """The one line that was said."""
+    lines = text.strip().splitlines()
+    assert len(lines) == 1, text
+    return lines[0]
 
 
 @pytest.fixture

@@ -14,18 +14,11 @@ import pytest
 
 from delaylab import dataset
 from delaylab.campaign import TRIES
-from tests.doing.conftest import DELAYLAB, Run, our_processes
+from tests.doing.conftest import DELAYLAB, Run, only_line, our_processes
 from tests.doing.test_study import STUDY
 
 pytestmark = pytest.mark.root
 BAD_INPUT, FAILED, NOT_HERE = 2, 1, 3
-
-
-def only_line(text: str) -> str:
-    """The one line that was said."""
-    lines = text.strip().splitlines()
-    assert len(lines) == 1, text
-    return lines[0]
 
 
 @pytest.mark.parametrize(

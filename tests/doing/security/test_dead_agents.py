@@ -1,0 +1,196 @@
+"""What is dead is named, repaired where it can be, and never worked around in silence."""
+
+from __future__ import annotations
+
+import os
+import resource
+import select
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from delaylab import lab
+from delaylab.kinds import KINDS, Rights
+from tests.doing.conftest import NOBODY, Run, Up, as_json, only_line
+
+pytestmark = pytest.mark.root
+LAB = """\
+lab: sick
+hosts: {left: {}, right: {}}
+nodes: {a: {host: left}, b: {host: right}, c: {host: left}}
+links:
+  - {between: [a, b], name: wan, delay: 5ms}
+  - {join: [a, b, c], name: lan}
+"""
+
+
+def kill(name: str, agent: str) -> None:
+    """Kill an agent, and wait until it is dead."""
+    pid = lab.attach(name).pid(agent)
+    end([pid])
+
+
+def end(pids: list[int]) -> None:
+    """Kill processes, and wait until they are dead."""
+    handles = [os.pidfd_open(pid) for pid in pids]
+    for handle in handles:
+        signal.pidfd_send_signal(handle, signal.SIGKILL)
+    for handle in handles:
+        assert select.select([handle], [], [], 20)[0]
+        os.close(handle)
+
+
+@pytest.mark.parametrize("agent", ["node.a", "host.left", "link.left", "wire"])
+def test_ps_and_up_name_what_is_dead(delaylab: Run, up: Up, tmp_path: Path, agent: str) -> None:
+    name = up(LAB)
+    (healthy,) = as_json(delaylab("ps", "--json"))["labs"]
+    assert healthy["dead"] == {}
+    kill(name, agent)
+    listed = delaylab("ps").stdout
+    assert f"sick: agent {agent} is dead: its process has ended" in listed
+    assert "delaylab down sick" in listed
+    (known,) = as_json(delaylab("ps", "--json"))["labs"]
+    assert known["dead"] == {agent: "its process has ended"}
+    states = {place["agent"]: place["state"] for place in (*known["hosts"], *known["nodes"])}
+    assert {one for one, state in states.items() if state == "dead"} == {agent} & set(states)
+    said = only_line(delaylab("up", str(tmp_path / "lab.yaml"), code=1).stderr)
+    assert f"lab 'sick' is up, but agent {agent} is dead" in said
+    assert "delaylab down sick" in said
+    delaylab("down", name)
+    up(LAB)
+    assert as_json(delaylab("ps", "--json"))["labs"][0]["dead"] == {}
+
+
+def test_a_link_is_changed_on_all_hosts_or_on_none(delaylab: Run, up: Up) -> None:
+    name = up(LAB)
+    before = as_json(delaylab("link", "show", name, "--json"))["engines"]
+    kill(name, "link.right")
+    said = only_line(delaylab("link", "set", name, "wan", "delay=20ms", code=1).stderr)
+    assert "the link engine of host 'right' is down" in said
+    assert "delaylab down sick, then up again" in said
+    shown = delaylab("link", "show", name)
+    assert "links of right are down" in shown.stdout
+    after = {e["host"]: e for e in as_json(delaylab("link", "show", name, "--json"))["engines"]}
+    assert after["right"]["state"] == "down"
+    (left,) = [engine for engine in before if engine["host"] == "left"]
+
+    def asked(engine: dict[str, list[dict[str, object]]]) -> list[object]:
+        return [direction["asked"] for direction in engine["directions"]]
+
+    assert asked(after["left"]) == asked(left)
+
+
+def test_both_engines_dead_is_not_a_lab_without_conditions(delaylab: Run, up: Up) -> None:
+    name = up(LAB)
+    for host in ("left", "right"):
+        kill(name, f"link.{host}")
+    shown = delaylab("link", "show", name).stdout
+    assert "no link has conditions" not in shown
+    assert "links of left are down" in shown
+    assert "links of right are down" in shown
+    delaylab("link", "set", name, "wan", "delay=20ms", code=1)
+
+
+@pytest.mark.parametrize("kind", ["lxc", "docker", "uml"])
+def test_a_guest_that_ended_is_named(delaylab: Run, up: Up, kind: str) -> None:
+    reason = KINDS[kind].can_run(Rights.mine(), False)
+    if reason:
+        pytest.skip(reason)
+    name = up(LAB.replace("c: {host: left}", f"c: {{host: left, kind: {kind}}}"))
+    monitor = lab.attach(name).pid("node.c")
+    inside = {"lxc": "init --folder", "docker": "init --folder", "uml": "umid=c"}[kind]
+    victims = [pid for pid in processes(inside) if kind == "docker" or descends(pid, monitor)]
+    assert victims
+    end(victims)
+    deadline = time.monotonic() + 20
+    while "agent node.c is dead" not in (said := delaylab("ps").stdout.replace("\n", " ")):
+        assert time.monotonic() < deadline, said
+    assert "it has ended" in said
+    assert "it has ended" in only_line(delaylab("exec", "c", "--", "true", code=1).stderr)
+    delaylab("exec", "a", "--", "true")
+
+
+def processes(words: str) -> list[int]:
+    """Pids of processes in whose command line these words are."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit() and int(folder.name) != os.getpid():
+            try:
+                line = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+            except OSError:
+                continue
+            if words in line:
+                found.append(int(folder.name))
+    return found
+
+
+def descends(pid: int, ancestor: int) -> bool:
+    while pid > 1:
+        if pid == ancestor:
+            return True
+        try:
+            text = Path(f"/proc/{pid}/stat").read_text()
+        except OSError:
+            return False
+        pid = int(text.rpartition(")")[2].split()[1])
+    return False
+
+
+SMALL = "lab: small\nnodes: {a: {}, b: {}}\nlinks: [{between: [a, b], delay: 1ms}]\n"
+
+
+@pytest.mark.parametrize("agent", ["node.a", "host.here", "link.here"])
+@pytest.mark.parametrize("limit", [resource.RLIMIT_NPROC, resource.RLIMIT_NOFILE])
+def test_what_cannot_be_had_ends_a_session_and_not_the_agent(
+    nobody: Run, tmp_path: Path, run_directory: Path, agent: str, limit: int
+) -> None:
+    """An agent at its limit of processes, or of open files, says so, and goes on afterwards."""
+    if os.geteuid() != 0:
+        pytest.skip("limits are set as another user")
+    (tmp_path / "lab.yaml").write_text(SMALL)
+    nobody("up", "lab.yaml")
+    (known,) = as_json(nobody("ps", "--json"))["labs"]
+    name = agent.removeprefix("node.").removeprefix("host.")
+    pids = {place["agent"]: place["pid"] for place in (*known["hosts"], *known["nodes"])}
+    if agent == "link.here":
+        name = agent
+        pids[agent] = children_of(known["keeper"])[agent]
+
+    def set_soft(value: int) -> None:
+        script = (
+            "import resource, sys; pid, kind, value = map(int, sys.argv[1:]);"
+            "_, hard = resource.prlimit(pid, kind);"
+            "resource.prlimit(pid, kind, (hard if value < 0 else value, hard))"
+        )
+        words = ["/usr/bin/python3", "-c", script, *map(str, (pids[agent], limit, value))]
+        subprocess.run(words, check=True, user=NOBODY, group=NOBODY, extra_groups=[])
+
+    try:
+        nobody("exec", name, "--", "true")
+        set_soft(1)
+        for _ in range(3):
+            if limit == resource.RLIMIT_NPROC:
+                said = only_line(nobody("exec", name, "--", "true", code=1).stderr)
+                assert "start a session: Resource temporarily unavailable" in said
+            else:
+                # Nobody can be told who cannot be let in: the client waits until it gives up.
+                with pytest.raises(subprocess.TimeoutExpired):
+                    nobody("exec", name, "--", "true", timeout=1)
+        set_soft(-1)
+        assert nobody("exec", name, "--", "echo", "there").stdout == "there\n"
+        assert as_json(nobody("ps", "--json"))["labs"][0]["dead"] == {}
+    finally:
+        nobody("down", "--all")
+
+
+def children_of(keeper: int) -> dict[str, int]:
+    """The agents of a keeper's lab by their titles."""
+    (init,) = map(int, Path(f"/proc/{keeper}/task/{keeper}/children").read_text().split())
+    found = {}
+    for child in Path(f"/proc/{init}/task/{init}/children").read_text().split():
+        title = Path(f"/proc/{child}/cmdline").read_bytes().split(b"\0")[0].decode()
+        found[title.removeprefix("delaylab-agent ")] = int(child)
+    return found

@@ -1,0 +1,150 @@
+"""What a node can do to its operator: nothing, by containers and machines; little, by the rest."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from delaylab.kinds import KINDS, Rights
+from delaylab.plan import node_agent
+from tests.doing.conftest import Run, Up, only_line
+
+pytestmark = pytest.mark.root
+GUESTS = ("lxc", "docker", "uml", "qemu")
+LAB = """\
+lab: hostile
+hosts: {{one: {{}}}}
+nodes:
+  box: {{kind: {kind}, host: one{more}}}
+  far: {{host: one}}
+links: [{{between: [box, far], addresses: {{box: 10.9.1.1/24, far: 10.9.1.2/24}}}}]
+"""
+REDIRECT = """
+cd /run/delaylab || exit 0
+mount -o remount,rw /run/delaylab 2>/dev/null
+for name in agent.sock leash.sock; do
+  mv $name kept; ln -s ../../host.one.sock $name; ln -s ../host.one.sock $name
+done
+ln -s /etc/shadow console; mkdir upper; ls -la
+"""
+"""What a container tried in its operator's way: the next session goes to the host."""
+
+
+def needs(kind: str) -> None:
+    reason = KINDS[kind].can_run(Rights.mine(), False)
+    if reason:
+        pytest.skip(reason)
+
+
+@pytest.mark.parametrize("kind", ["lxc", "docker"])
+@pytest.mark.parametrize("more", ["", ", capabilities: [sys_admin, mknod]"])
+def test_a_container_does_not_redirect_the_next_session(
+    delaylab: Run, up: Up, kind: str, more: str
+) -> None:
+    needs(kind)
+    up(LAB.format(kind=kind, more=more))
+    before = delaylab("exec", "box", "--", "readlink", "/proc/self/ns/mnt").stdout
+    delaylab("exec", "box", "--", "sh", "-c", REDIRECT + "true")
+    assert delaylab("exec", "box", "--", "hostname").stdout == "box\n"
+    assert delaylab("exec", "box", "--", "readlink", "/proc/self/ns/mnt").stdout == before
+    outside = delaylab("exec", "one", "--", "readlink", "/proc/self/ns/mnt").stdout
+    assert outside != before
+
+
+@pytest.mark.parametrize("kind", ["lxc", "docker"])
+def test_a_container_sees_nothing_of_the_run_directory_but_its_leash(
+    delaylab: Run, up: Up, kind: str
+) -> None:
+    needs(kind)
+    up(LAB.format(kind=kind, more=""))
+    assert delaylab("exec", "box", "--", "ls", "-A", "/run/delaylab").stdout == "leash.sock\n"
+    delaylab("exec", "box", "--", "touch", "/run/delaylab/mine", code=1)
+
+
+@pytest.mark.parametrize("kind", ["netns", "lxc", "docker"])
+def test_programs_have_what_a_router_needs_and_no_more(delaylab: Run, up: Up, kind: str) -> None:
+    needs(kind)
+    up(LAB.format(kind=kind, more=""))
+
+    def tried(command: str) -> bool:
+        said = delaylab("exec", "box", "--", "sh", "-c", f"{command} && echo done || true")
+        return said.stdout.endswith("done\n")
+
+    assert tried("ping -c 1 10.9.1.2")
+    assert tried("ip link set eth0 mtu 1400")
+    assert tried("chown 7 $(mktemp)")
+    for attack in (
+        "mknod /tmp/dl-disk-$$ b 8 0 && rm /tmp/dl-disk-$$",
+        "mount -t tmpfs none /mnt",
+        "mount -t proc none /proc",
+        "chroot / mount -t tmpfs none /mnt",
+        'date -s "$(date)"',
+        "unshare --mount true",
+    ):
+        assert not tried(attack), attack
+
+
+@pytest.mark.parametrize("kind", ["netns", "lxc", "docker"])
+def test_capabilities_are_added_by_name(delaylab: Run, up: Up, kind: str) -> None:
+    needs(kind)
+    up(LAB.format(kind=kind, more=", capabilities: [mknod]"))
+    made = "mknod dl-test c 1 3 && rm dl-test && echo made"
+    assert delaylab("exec", "box", "--", "sh", "-c", f"cd /tmp; {made}").stdout == "made\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("netns, capabilities: [fly]", "capabilities"),
+        ("qemu, capabilities: [sys_admin]", "means nothing to kind 'qemu'"),
+    ],
+)
+def test_capabilities_that_cannot_be(delaylab: Run, tmp_path: Path, text: str, says: str) -> None:
+    path = tmp_path / "lab.yaml"
+    path.write_text(LAB.format(kind=text, more=""))
+    said = only_line(delaylab("plan", str(path), code=2).stderr)
+    assert f"{path}:4: " in said
+    assert says in said
+
+
+def test_a_user_mode_linux_sees_no_files_of_this_machine(
+    delaylab: Run, up: Up, tmp_path: Path
+) -> None:
+    needs("uml")
+    secret = tmp_path / "secret"
+    secret.write_text("mine")
+    up(LAB.format(kind="uml", more=""))
+
+    def mounted(host: str, command: str) -> str:
+        script = f"mkdir -p /mnt; mount -t hostfs none /mnt -o {host} && {command}; umount /mnt"
+        return delaylab("exec", "box", "--", "sh", "-c", script + "; true").stdout
+
+    assert mounted("/usr", "echo seen") == "seen\n", "else the test shows nothing"
+    for place in ("/", "../../../..", str(tmp_path)):
+        assert mounted(place, f"cat /mnt/etc/shadow /mnt{secret} /mnt/secret") == ""
+        assert mounted(place, "ls /mnt/proc /mnt/sys /mnt/root/.ssh /mnt/home") == ""
+    assert mounted("/usr", "touch /mnt/dl-test && echo wrote") == ""
+
+
+@pytest.mark.parametrize("kind", GUESTS)
+def test_what_comes_from_a_guest_ends_no_more_than_its_session(
+    delaylab: Run, up: Up, kind: str, run_directory: Path
+) -> None:
+    """A guest kills its own agent's sessions, then all it can; its monitor answers for it."""
+    needs(kind)
+    more = ", accel: tcg" if kind == "qemu" else ""
+    name = up(LAB.format(kind=kind, more=more))
+    delaylab("exec", "box", "--", "sh", "-c", "kill -9 $PPID", code=1)
+    assert delaylab("exec", "box", "--", "hostname").stdout == "box\n"
+    halt = "kill -9 1; kill -9 -1; echo o >/proc/sysrq-trigger; true"
+    delaylab("exec", "far", "--", "true")
+    if kind in ("uml", "qemu"):
+        delaylab("exec", "box", "--", "sh", "-c", f"({halt}) 2>/dev/null", code=1)
+        said = delaylab("exec", "box", "--", "true", code=1).stderr
+        assert "it has ended" in only_line(said)
+        listed = delaylab("ps").stdout
+        assert f"agent {node_agent('box')} is dead" in listed.replace("\n", " ")
+    delaylab("exec", "far", "--", "true")
+    delaylab("down", name)
+    assert list(run_directory.iterdir()) == []

@@ -1,0 +1,200 @@
+"""Two users of one machine, one of them hostile: the other's run directory is never believed."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import random
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from delaylab import hosts
+from tests.doing.conftest import Run, called_by, only_line
+
+pytestmark = [
+    pytest.mark.root,
+    pytest.mark.skipif(os.geteuid() != 0, reason="acting as two users needs root"),
+]
+NOT_HERE, BAD_INPUT = 3, 2
+LAB = "lab: mine\nnodes: {a: {}, b: {}}\nlinks: [{between: [a, b]}]\n"
+
+
+@dataclass
+class Users:
+    """Who attacks, who is attacked, and a process of the second that the first wants dead."""
+
+    hostile: int
+    victim: int
+    target: subprocess.Popen[bytes]
+
+    @property
+    def directory(self) -> Path:
+        """Where the victim's labs are if nothing says otherwise."""
+        return Path(f"/tmp/delaylab-{self.victim}")
+
+
+@pytest.fixture
+def users() -> Iterator[Users]:
+    """Numbers that no account has, and no other run of this test."""
+    hostile, victim = random.SystemRandom().sample(range(1_000_000, 2_000_000_000), 2)
+    target = subprocess.Popen(["sleep", "300"], user=victim, group=victim)
+    found = Users(hostile, victim, target)
+    yield found
+    target.kill()
+    target.wait()
+    shutil.rmtree(found.directory, ignore_errors=True)
+
+
+@pytest.fixture
+def victim(users: Users, tmp_path: Path) -> Run:
+    return called_by(users.victim, tmp_path, {"DELAYLAB_RUN": None, "XDG_RUNTIME_DIR": None})
+
+
+def forge(folder: Path, users: Users, treasure: Path) -> int:
+    """Make a registry as the attack did; return the descriptor that holds the lab's lock."""
+    lab = folder / "mine"
+    lab.mkdir(parents=True)
+    (lab / "lock").write_text(f"delaylab lab 1\n{treasure}\n")
+    about = {"pid": users.target.pid, "start": hosts.started_at(users.target.pid)}
+    agents = {name: {**about, "cgroups": {}} for name in ("host.here", "node.a", "node.b")}
+    spec: dict[str, Any] = {"lab": "mine", "nodes": {"a": {}, "b": {}}, "links": []}
+    keeper = {**about, "agents": agents, "warnings": []}
+    (lab / "lab.json").write_text(json.dumps({"record": {"spec": spec}, "keeper": keeper}))
+    (folder / "stale").symlink_to(treasure)
+    for path in (folder, lab, lab / "lock", lab / "lab.json"):
+        os.chown(path, users.hostile, users.hostile)
+    lock = os.open(lab / "lock", os.O_RDONLY)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    return lock
+
+
+@pytest.fixture
+def treasure(users: Users, tmp_path: Path) -> Path:
+    """A folder of the victim's that must stay as it is."""
+    folder = tmp_path / "treasure"
+    folder.mkdir()
+    (folder / "lock").write_text("")
+    (folder / "status").write_text("precious")
+    for path in (folder, *folder.iterdir()):
+        os.chown(path, users.victim, users.victim)
+    return folder
+
+
+VERBS = (
+    ["ps"],
+    ["ps", "--json"],
+    ["up", "lab.yaml"],
+    ["exec", "a", "--", "id"],
+    ["shell", "a"],
+    ["link", "show", "mine"],
+    ["link", "set", "mine", "lan", "delay=1ms"],
+    ["down", "mine"],
+    ["down", "--all"],
+    ["image", "clean"],
+)
+
+
+@pytest.mark.parametrize("how", ["theirs", "writable", "link", "file"])
+def test_no_verb_believes_anothers_registry(
+    users: Users, victim: Run, treasure: Path, tmp_path: Path, how: str
+) -> None:
+    (tmp_path / "lab.yaml").write_text(LAB)
+    place = users.directory
+    lock = -1
+    if how == "file":
+        place.write_text("")
+    else:
+        lock = forge(tmp_path / "forged" if how == "link" else place, users, treasure)
+    if how == "writable":
+        os.chown(place, users.victim, users.victim)
+        place.chmod(0o777)
+    if how == "link":
+        place.symlink_to(tmp_path / "forged")
+    try:
+        for verb in VERBS:
+            done = victim(*verb, code=NOT_HERE, stdin=subprocess.DEVNULL)
+            assert str(place) in only_line(done.stderr), verb
+            assert done.stdout == ""
+        assert users.target.poll() is None, "a process of the victim's was killed"
+        assert (treasure / "status").read_text() == "precious"
+    finally:
+        if lock >= 0:
+            os.close(lock)
+        if place.is_symlink() or place.is_file():
+            place.unlink()
+
+
+def test_a_runtime_directory_of_another_user_is_not_taken(
+    users: Users, tmp_path: Path, treasure: Path
+) -> None:
+    runtime = tmp_path / "runtime"
+    lock = forge(runtime / "delaylab", users, treasure)
+    os.chown(runtime, users.hostile, users.hostile)
+    runtime.chmod(0o777)
+    victim = called_by(
+        users.victim, tmp_path, {"DELAYLAB_RUN": None, "XDG_RUNTIME_DIR": str(runtime)}
+    )
+    assert victim("ps").stdout == "no lab is up\n"
+    assert users.target.poll() is None
+    os.close(lock)
+
+
+def test_root_does_not_believe_an_ordinary_users_registry(
+    users: Users, delaylab: Run, tmp_path: Path, treasure: Path
+) -> None:
+    folder = tmp_path / "given"
+    lock = forge(folder, users, treasure)
+    (tmp_path / "lab.yaml").write_text(LAB)
+    for verb in VERBS[:-1]:
+        done = delaylab(
+            *verb, code=NOT_HERE, env={"DELAYLAB_RUN": str(folder)}, stdin=subprocess.DEVNULL
+        )
+        assert f"it belongs to user {users.hostile}" in only_line(done.stderr)
+    assert users.target.poll() is None
+    os.close(lock)
+
+
+def test_a_lab_of_ones_own_works_beside_it(users: Users, victim: Run, tmp_path: Path) -> None:
+    (tmp_path / "lab.yaml").write_text(LAB)
+    victim("up", "lab.yaml")
+    assert victim("exec", "a", "--", "hostname").stdout == "a\n"
+    hostile = called_by(users.hostile, tmp_path, {"DELAYLAB_RUN": str(users.directory)})
+    for verb in VERBS[:-1]:
+        done = hostile(*verb, code=NOT_HERE, stdin=subprocess.DEVNULL)
+        assert f"{users.directory}: cannot be opened: " in only_line(done.stderr)
+    assert victim("exec", "a", "--", "hostname").stdout == "a\n"
+    victim("down", "mine")
+    assert list(users.directory.iterdir()) == []
+
+
+def test_a_keeper_is_known_by_its_start(
+    users: Users, victim: Run, treasure: Path, tmp_path: Path
+) -> None:
+    """A number that another process has got since is not signalled."""
+    lock = forge(users.directory, users, treasure)
+    lab = users.directory / "mine"
+    for path in (users.directory, lab, lab / "lock", lab / "lab.json"):
+        os.chown(path, users.victim, users.victim)
+    about = json.loads((lab / "lab.json").read_text())
+    about["keeper"]["start"] -= 1
+    (lab / "lab.json").write_text(json.dumps(about))
+    victim("down", "mine")
+    assert users.target.poll() is None
+    assert (treasure / "status").read_text() == "precious"
+    os.close(lock)
+
+
+def test_an_image_cache_of_another_user_is_not_used(users: Users, tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    os.chown(cache, users.hostile, users.hostile)
+    victim = called_by(users.victim, tmp_path, {"DELAYLAB_CACHE": str(cache)})
+    said = only_line(victim("image", "list", code=NOT_HERE).stderr)
+    assert "the image cache is not trusted" in said
