@@ -55,9 +55,12 @@ test-python: test-tools
 test-slow: test-tools
 	$(VENV)/pytest --override-ini "addopts=-q --strict-markers" -m slow
 
-# Needs a nightly toolchain and cargo-fuzz (cargo install --locked cargo-fuzz).
+# Needs a nightly toolchain and cargo-fuzz (cargo install --locked cargo-fuzz), which has no --locked
+# of its own: fetching fails where fuzz/Cargo.lock is out of date.
 fuzz:
-	for target in packet frame; do \
+	cargo fetch --quiet --locked --manifest-path fuzz/Cargo.toml
+	cargo run --quiet --locked --package delaylab-fuzz-targets --example corpus -- fuzz/corpus
+	for target in packet frame pcapng; do \
 		cargo +nightly fuzz run $$target -- -max_total_time=$(or $(SECONDS_EACH),60) || exit 1; done
 
 bench: kinds

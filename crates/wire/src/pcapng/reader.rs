@@ -37,7 +37,7 @@ pub enum Block<'a> {
     },
 }
 
-/// Why bytes are not a capture.
+/// Reason why bytes are not a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotPcapng {
     /// The bytes end before the part does.
