@@ -2,7 +2,7 @@
 VENV := .venv/bin
 export PATH := $(HOME)/.cargo/bin:$(PATH)
 
-.PHONY: help setup kinds quickstart check format test test-tools test-rust test-python test-slow fuzz bench docs wheel clean
+.PHONY: help setup kinds quickstart check format test test-tools test-rust test-python test-slow fuzz bench docs lock wheel clean
 
 help:
 	@echo "make quickstart   set up, run the first study, print its table and its report's path"
@@ -14,6 +14,7 @@ help:
 	@echo "make fuzz         the parsers under cargo-fuzz"
 	@echo "make bench        benchmarks beside their peers, into docs/benchmarks.md"
 	@echo "make docs         the pages made from the command line"
+	@echo "make lock         requirements.txt, with the hashes of all its packages"
 	@echo "make wheel        one wheel with the agent inside, into dist/"
 
 setup:
@@ -69,6 +70,12 @@ bench: kinds
 docs: setup
 	$(VENV)/python -m tools.cli_pages
 	$(VENV)/python -m tools.profile_table
+
+# Needs uv. Versions that requirements.txt has already stay; UPGRADE=--upgrade takes the newest.
+lock:
+	uv pip compile pyproject.toml --extra dev --python-version 3.11 --python-platform linux --only-binary :all: \
+		--generate-hashes --no-annotate --no-emit-index-url --no-emit-find-links --quiet $(UPGRADE) \
+		--custom-compile-command "make lock" --output-file requirements.txt
 
 wheel: setup
 	$(VENV)/python -m build --wheel --no-isolation --outdir dist
