@@ -2,7 +2,7 @@
 VENV := .venv/bin
 export PATH := $(HOME)/.cargo/bin:$(PATH)
 
-.PHONY: help setup kinds quickstart check format test test-tools test-rust test-python test-slow fuzz bench docs wheel clean
+.PHONY: help setup kinds quickstart check format test test-tools test-rust test-python test-slow fuzz bench docs lock wheel clean
 
 help:
 	@echo "make quickstart   set up, run the first study, print its table and its report's path"
@@ -14,6 +14,7 @@ help:
 	@echo "make fuzz         the parsers under cargo-fuzz"
 	@echo "make bench        benchmarks beside their peers, into docs/benchmarks.md"
 	@echo "make docs         the pages made from the command line"
+	@echo "make lock         requirements.txt, with the hashes of all its packages"
 	@echo "make wheel        one wheel with the agent inside, into dist/"
 
 setup:
@@ -55,9 +56,12 @@ test-python: test-tools
 test-slow: test-tools
 	$(VENV)/pytest --override-ini "addopts=-q --strict-markers" -m slow
 
-# Needs a nightly toolchain and cargo-fuzz (cargo install --locked cargo-fuzz).
+# Needs a nightly toolchain and cargo-fuzz (cargo install --locked cargo-fuzz), which has no --locked
+# of its own: fetching fails where fuzz/Cargo.lock is out of date.
 fuzz:
-	for target in packet frame; do \
+	cargo fetch --quiet --locked --manifest-path fuzz/Cargo.toml
+	cargo run --quiet --locked --package delaylab-fuzz-targets --example corpus -- fuzz/corpus
+	for target in packet frame pcapng; do \
 		cargo +nightly fuzz run $$target -- -max_total_time=$(or $(SECONDS_EACH),60) || exit 1; done
 
 bench: kinds
@@ -66,6 +70,12 @@ bench: kinds
 docs: setup
 	$(VENV)/python -m tools.cli_pages
 	$(VENV)/python -m tools.profile_table
+
+# Needs uv. Versions that requirements.txt has already stay; UPGRADE=--upgrade takes the newest.
+lock:
+	uv pip compile pyproject.toml --extra dev --python-version 3.11 --python-platform linux --only-binary :all: \
+		--generate-hashes --no-annotate --no-emit-index-url --no-emit-find-links --quiet $(UPGRADE) \
+		--custom-compile-command "make lock" --output-file requirements.txt
 
 wheel: setup
 	$(VENV)/python -m build --wheel --no-isolation --outdir dist

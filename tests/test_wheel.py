@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import zipfile
@@ -36,10 +37,19 @@ def test_the_agent_and_the_studies_are_inside(wheel: Path) -> None:
 def test_it_pings_from_an_empty_environment(wheel: Path, tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "env")], check=True)
     tools = tmp_path / "env" / "bin"
-    requirements = ROOT / "requirements.txt"
-    options = ["--quiet", "--constraint", str(requirements)]
-    install = [str(tools / "pip"), "install", *options, str(wheel)]
+    requirements = (ROOT / "requirements.txt").read_text()
+    # Versions alone: pip refuses hashes beside the ranges that the wheel itself asks for. So the
+    # hashes are compared afterwards, before anything that was installed runs.
+    pins = tmp_path / "pins.txt"
+    pins.write_text("\n".join(re.findall(r"^\S+==\S+", requirements, re.MULTILINE)))
+    report = tmp_path / "report.json"
+    options = ["--quiet", "--only-binary", ":all:", "--constraint", str(pins)]
+    install = [str(tools / "pip"), "install", *options, "--report", str(report), str(wheel)]
     subprocess.run(install, check=True)
+    for item in json.loads(report.read_text())["install"]:
+        digest = item["download_info"]["archive_info"]["hashes"]["sha256"]
+        own = item["metadata"]["name"] == "delaylab"
+        assert own or f"--hash=sha256:{digest}" in requirements, item["metadata"]["name"]
     done = subprocess.run(
         [tools / "delaylab", "ping", "-c", "3", "-i", "10ms", "--json", "127.0.0.1"],
         check=True,

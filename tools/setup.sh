@@ -88,7 +88,9 @@ setup_python() {
   cmp -s requirements.txt "$stamp" 2>/dev/null && return
   say "Python packages into .venv"
   python3 -m venv .venv
-  .venv/bin/pip install --quiet --disable-pip-version-check --requirement requirements.txt
+  # Wheels only: the tools that build one from source would come without a hash.
+  .venv/bin/pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: \
+    --requirement requirements.txt
   .venv/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
   cp requirements.txt "$stamp"
 }

@@ -1,12 +1,6 @@
-//! Any bytes are a probe packet or a reason why not.
+//! Captured packets.
 #![no_main]
 
-use delaylab_wire::{parse, parse_ip};
-use libfuzzer_sys::fuzz_target;
-
-fuzz_target!(|bytes: &[u8]| {
-    if let Ok(sighting) = parse(bytes) {
-        let _ = sighting.leg(5001);
-    }
-    let _ = parse_ip(bytes);
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    let _ = delaylab_fuzz_targets::packet::run(bytes);
 });

@@ -88,28 +88,35 @@ pub fn read_frame(stream: &mut impl Read) -> Result<Option<Frame>, FrameError> {
             Err(error) => return Err(error.into()),
         }
     }
+    let (length, channel, kind) = fields(&header)?;
+    // Memory for what comes, not for what is announced.
+    let mut payload = Vec::with_capacity(length.min(FIRST));
+    if stream.take(length as u64).read_to_end(&mut payload)? < length {
+        return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
+    }
+    Ok(Some(Frame { channel, kind, payload }))
+}
+
+/// A header's payload length, channel and kind; refuses what [`Frame`] cannot hold.
+fn fields(header: &[u8; HEADER]) -> Result<(usize, u16, Kind), FrameError> {
     let length = u32::from_le_bytes([header[0], header[1], header[2], header[3]]);
     if length > MAX_PAYLOAD {
         return Err(FrameError::TooLong(length));
     }
-    let kind = Kind::try_from(header[6])?;
-    // Memory for what comes, not for what is announced.
-    let mut payload = Vec::with_capacity((length as usize).min(FIRST));
-    if stream.take(u64::from(length)).read_to_end(&mut payload)? < length as usize {
-        return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
-    }
-    Ok(Some(Frame { channel: u16::from_le_bytes([header[4], header[5]]), kind, payload }))
+    let channel = u16::from_le_bytes([header[4], header[5]]);
+    Ok((length as usize, channel, Kind::try_from(header[6])?))
 }
 
 /// Takes the frame at the start of `bytes`, with its length there; `None` if it is not all there yet.
 pub fn split_frame(bytes: &[u8]) -> Result<Option<(Frame, usize)>, FrameError> {
-    let Some(header) = bytes.get(..HEADER) else { return Ok(None) };
-    let length = u32::from_le_bytes([header[0], header[1], header[2], header[3]]);
-    let whole = HEADER + length as usize;
-    if length <= MAX_PAYLOAD && bytes.len() < whole {
-        return Ok(None);
-    }
-    Ok(read_frame(&mut &bytes[..])?.map(|frame| (frame, whole)))
+    let Some(header) = bytes.first_chunk() else { return Ok(None) };
+    // A header that can be no frame's is refused now, not once the payload has come.
+    let (length, channel, kind) = fields(header)?;
+    let whole = HEADER + length;
+    Ok(bytes.get(HEADER..whole).map(|payload| {
+        let payload = payload.to_vec();
+        (Frame { channel, kind, payload }, whole)
+    }))
 }
 
 /// Writes one frame in a single `write_all`, so that writers who share a stream under a lock
@@ -176,6 +183,14 @@ mod tests {
         write_frame(&mut bytes, &Frame { channel: 258, kind: Kind::Stdout, payload: b"hi".into() })
             .unwrap();
         assert_eq!(bytes, b"\x02\0\0\0\x02\x01\x03hi");
+    }
+
+    #[test]
+    fn a_header_of_no_frame_is_refused_before_its_payload_comes() {
+        let unknown = split_frame(b"\x02\0\0\0\0\0\x06");
+        assert!(matches!(unknown, Err(FrameError::UnknownKind(6))));
+        let long = split_frame(b"\xff\xff\xff\xff\0\0\0");
+        assert!(matches!(long, Err(FrameError::TooLong(u32::MAX))));
     }
 
     #[test]

@@ -1,5 +1,9 @@
 //! Captures in the pcapng format (draft-ietf-opsawg-pcapng), little-endian, as blocks to append
-//! to a file: one section header, the interfaces, then the packets.
+//! to a file: one section header, the interfaces, then the packets; and read back by [`Reader`].
+
+mod reader;
+
+pub use reader::{Block, NotPcapng, Reader};
 
 const LINKTYPE_ETHERNET: u16 = 1;
 const OPTION_IF_NAME: u16 = 2;

@@ -1,0 +1,40 @@
+//! Targets for fuzzers of what reads bytes from outside: the protocol's frames, captured packets,
+//! captures. A target takes any bytes and panics if an invariant does not hold.
+//!
+//! Two fuzzers use them: `tests/fuzzer.rs`, which mutates the [`seeds`] here and runs with every
+//! `cargo test`, and libFuzzer (`fuzz/`, which needs a nightly toolchain).
+
+pub mod frame;
+pub mod mutate;
+pub mod packet;
+pub mod pcapng;
+pub mod random;
+pub mod seeds;
+
+/// Outcome of bytes that hold every invariant: accepted, or refused with the reason.
+pub type Outcome = Result<(), String>;
+
+/// One target with the seeds that are mutated for it.
+#[derive(Clone, Copy, Debug)]
+pub struct Target {
+    /// The name that libFuzzer's target has, too.
+    pub name: &'static str,
+    /// The target itself.
+    pub run: fn(&[u8]) -> Outcome,
+    /// Makes a seed.
+    pub seed: fn(&mut random::Random) -> seeds::Seed,
+}
+
+/// All targets.
+pub const TARGETS: [Target; 3] = [
+    Target { name: "packet", run: packet::run, seed: seeds::packet::seed },
+    Target { name: "frame", run: frame::run, seed: seeds::frame::seed },
+    Target { name: "pcapng", run: pcapng::run, seed: seeds::pcapng::seed },
+];
+
+/// Panics unless `part` lies in `whole` and ends no later than `end` bytes from its start.
+fn inside(part: &[u8], whole: &[u8], end: usize) {
+    let (part, whole) = (part.as_ptr_range(), whole.as_ptr_range());
+    assert!(whole.start <= part.start && part.end <= whole.end, "outside of the input");
+    assert!(part.end as usize - whole.start as usize <= end, "longer than its header says");
+}

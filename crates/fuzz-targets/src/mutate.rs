@@ -1,0 +1,113 @@
+//! Mutations: what a damaged, cut or hostile input looks like beside a good one.
+
+use crate::random::Random;
+use crate::seeds::{Field, Seed};
+
+/// Values at which parsers change their minds: sizes of headers, limits of integers.
+const BOUNDARIES: [u32; 32] = [
+    0,
+    1,
+    2,
+    3,
+    4,
+    6,
+    7,
+    8,
+    11,
+    12,
+    16,
+    19,
+    20,
+    24,
+    28,
+    31,
+    32,
+    39,
+    40,
+    0x7f,
+    0x80,
+    0xff,
+    0x100,
+    0x7fff,
+    0x8000,
+    0xfffc,
+    0xffff,
+    64 << 20,
+    (64 << 20) + 1,
+    0x7fff_ffff,
+    0xffff_fffc,
+    u32::MAX,
+];
+/// Bytes that mean something in a header: versions, protocols, types of tags and extensions.
+const TELLING: [u8; 14] = [0x45, 0x4f, 0x60, 17, 58, 43, 44, 51, 60, 0x81, 0x88, 0x20, b'"', b'}'];
+/// Mutations that meet the first bytes, where headers are, come this often in 100.
+const NEAR: usize = 70;
+const HEADERS: usize = 96;
+
+/// Numbers of mutations of one input: mostly few, or hardly any would get past the headers.
+const COUNTS: [usize; 6] = [1, 1, 1, 2, 2, 4];
+
+/// Changes `seed` by one to four mutations, some of which take a part of `other`.
+pub fn mutate(random: &mut Random, seed: Seed, other: &[u8]) -> Vec<u8> {
+    let Seed { mut bytes, lengths, .. } = seed;
+    for _ in 0..random.pick(&COUNTS) {
+        once(random, &mut bytes, &lengths, other);
+    }
+    bytes
+}
+
+fn once(random: &mut Random, bytes: &mut Vec<u8>, lengths: &[Field], other: &[u8]) {
+    let at = place(random, bytes.len());
+    match random.below(9) {
+        0 | 1 if at < bytes.len() => bytes[at] ^= 1 << random.below(8),
+        2 if at < bytes.len() => bytes[at] = random.pick(&TELLING),
+        3 => overwrite(random, bytes, at),
+        4 => {
+            let count = 1 + random.below(16);
+            let more = random.bytes(count);
+            bytes.splice(at..at, more);
+        }
+        5 => {
+            let end = (at + 1 + random.below(16)).min(bytes.len());
+            bytes.drain(at..end);
+        }
+        6 => {
+            bytes.truncate(at);
+            bytes.extend_from_slice(&other[place(random, other.len())..]);
+        }
+        7 => {
+            let end = random.below(bytes.len() + 1);
+            bytes.truncate(end);
+        }
+        _ if !lengths.is_empty() => {
+            let field = random.pick(lengths);
+            length(random, bytes, field);
+        }
+        _ => {}
+    }
+}
+
+/// A place in `length` bytes, their end included.
+fn place(random: &mut Random, length: usize) -> usize {
+    let end = if random.chance(NEAR) { length.min(HEADERS) } else { length };
+    random.below(end + 1)
+}
+
+fn overwrite(random: &mut Random, bytes: &mut [u8], at: usize) {
+    let value = random.pick(&BOUNDARIES);
+    let field = Field { at, width: random.pick(&[1, 2, 4]), big_endian: random.chance(50) };
+    field.set(bytes, value);
+}
+
+/// Makes a length field lie: a little, by as much as there is, or at a boundary.
+fn length(random: &mut Random, bytes: &mut [u8], field: Field) {
+    let Some(value) = field.get(bytes) else { return };
+    let rest = bytes.len().saturating_sub(field.at + field.width) as u32;
+    let value = match random.below(4) {
+        0 => value.wrapping_add(random.pick(&[1, 4, 8])),
+        1 => value.wrapping_sub(random.pick(&[1, 4, 8])),
+        2 => rest.wrapping_add(random.pick(&[0, 1, u32::MAX])),
+        _ => random.pick(&BOUNDARIES),
+    };
+    field.set(bytes, value);
+}

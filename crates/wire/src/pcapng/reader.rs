@@ -1,0 +1,203 @@
+//! Captures read back, block by block. Written from the format's text, not from the writer beside
+//! it: one is the check of the other.
+
+/// One block of a capture, with its data where they were read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Block<'a> {
+    /// The start of a section, in which interfaces are numbered anew.
+    Section,
+    /// An interface that packets were seen on.
+    Interface {
+        /// Its name; empty if the block has none.
+        name: &'a str,
+        /// The link layer of its packets, 1 for Ethernet.
+        link_type: u16,
+        /// At most this many bytes of a packet were kept; 0 for no limit.
+        snap: u32,
+        /// The unit of its times: 10 to the minus this, or with the top bit set 2 to the minus the rest.
+        resolution: u8,
+    },
+    /// A packet.
+    Packet {
+        /// The number of its interface.
+        interface: u32,
+        /// When it was seen, in the interface's unit since the Unix epoch.
+        time: u64,
+        /// The bytes that were kept.
+        data: &'a [u8],
+        /// The packet's length when it was seen.
+        original: u32,
+    },
+    /// A block of another type.
+    Other {
+        /// Its type.
+        kind: u32,
+        /// Its content, padding included.
+        body: &'a [u8],
+    },
+}
+
+/// Reason why bytes are not a capture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotPcapng {
+    /// The bytes end before the part does.
+    #[error("truncated {0}")]
+    Truncated(&'static str),
+    /// A field has a value that the format does not allow.
+    #[error("malformed {0}")]
+    Malformed(&'static str),
+    /// The section is big-endian, which delaylab never writes.
+    #[error("big-endian section")]
+    BigEndian,
+    /// A packet names an interface that no block before it describes.
+    #[error("packet of an interface that is not described")]
+    NoInterface,
+}
+
+/// Iterator over the blocks of a capture; the first error is its last item.
+#[derive(Clone, Debug)]
+pub struct Reader<'a> {
+    unread: &'a [u8],
+    /// Interfaces of this section so far; `None` before the first section.
+    interfaces: Option<u32>,
+    failed: bool,
+}
+
+impl<'a> Reader<'a> {
+    /// A reader of a whole capture.
+    pub fn new(bytes: &'a [u8]) -> Self {
+        Self { unread: bytes, interfaces: None, failed: false }
+    }
+
+    /// The bytes behind the last block that was read.
+    pub fn unread(&self) -> &'a [u8] {
+        self.unread
+    }
+
+    fn block(&mut self) -> Result<Block<'a>, NotPcapng> {
+        let kind = u32_at(self.unread, 0, "block")?;
+        if kind == SECTION {
+            // Before the length is believed: its byte order is known only from here.
+            match u32_at(self.unread, 8, "section")? {
+                BYTE_ORDER => {}
+                order if order == BYTE_ORDER.swap_bytes() => return Err(NotPcapng::BigEndian),
+                _ => return Err(NotPcapng::Malformed("byte order")),
+            }
+        } else if self.interfaces.is_none() {
+            return Err(NotPcapng::Malformed("start"));
+        }
+        let length = u32_at(self.unread, 4, "block")? as usize;
+        if length < FRAMING || !length.is_multiple_of(4) {
+            return Err(NotPcapng::Malformed("block length"));
+        }
+        let (block, rest) = self.unread.split_at_checked(length).ok_or(TRUNCATED_BLOCK)?;
+        if u32_at(block, length - 4, "block")? as usize != length {
+            return Err(NotPcapng::Malformed("block length"));
+        }
+        let block = self.interpret(kind, &block[8..length - 4])?;
+        self.unread = rest;
+        Ok(block)
+    }
+
+    fn interpret(&mut self, kind: u32, body: &'a [u8]) -> Result<Block<'a>, NotPcapng> {
+        let interfaces = self.interfaces.unwrap_or(0);
+        match kind {
+            SECTION => {
+                if u16_at(body, 4, "section")? != 1 {
+                    return Err(NotPcapng::Malformed("version"));
+                }
+                let options = body.get(16..).ok_or(NotPcapng::Truncated("section"))?;
+                each_option(options, |_, _| Ok(()))?;
+                self.interfaces = Some(0);
+                Ok(Block::Section)
+            }
+            INTERFACE => {
+                let block = interface(body)?;
+                self.interfaces = Some(interfaces + 1);
+                Ok(block)
+            }
+            PACKET => packet(body, interfaces),
+            _ => Ok(Block::Other { kind, body }),
+        }
+    }
+}
+
+impl<'a> Iterator for Reader<'a> {
+    type Item = Result<Block<'a>, NotPcapng>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.failed || self.unread.is_empty() {
+            return None;
+        }
+        let block = self.block();
+        self.failed = block.is_err();
+        Some(block)
+    }
+}
+
+const SECTION: u32 = 0x0a0d_0d0a;
+const INTERFACE: u32 = 1;
+const PACKET: u32 = 6;
+const BYTE_ORDER: u32 = 0x1a2b_3c4d;
+/// Bytes of a block around its body: type, length, length again.
+const FRAMING: usize = 12;
+const TRUNCATED_BLOCK: NotPcapng = NotPcapng::Truncated("block");
+
+fn interface(body: &[u8]) -> Result<Block<'_>, NotPcapng> {
+    let link_type = u16_at(body, 0, "interface")?;
+    let snap = u32_at(body, 4, "interface")?;
+    // Microseconds, if no option says otherwise.
+    let (mut name, mut resolution) = ("", 6);
+    each_option(&body[8..], |code, value| {
+        match (code, value) {
+            (2, _) => name = str::from_utf8(value).map_err(|_| NotPcapng::Malformed("name"))?,
+            (9, [unit]) => resolution = *unit,
+            (9, _) => return Err(NotPcapng::Malformed("time resolution")),
+            _ => {}
+        }
+        Ok(())
+    })?;
+    Ok(Block::Interface { name, link_type, snap, resolution })
+}
+
+fn packet(body: &[u8], interfaces: u32) -> Result<Block<'_>, NotPcapng> {
+    let field = |at| u32_at(body, at, "packet");
+    let (interface, high, low) = (field(0)?, field(4)?, field(8)?);
+    let (captured, original) = (field(12)? as usize, field(16)?);
+    if interface >= interfaces {
+        return Err(NotPcapng::NoInterface);
+    }
+    let rest = &body[20..];
+    let data = rest.get(..captured).ok_or(NotPcapng::Truncated("packet data"))?;
+    // A body is a whole number of words, so there is room for the padding.
+    each_option(&rest[captured.next_multiple_of(4)..], |_, _| Ok(()))?;
+    Ok(Block::Packet { interface, time: u64::from(high) << 32 | u64::from(low), data, original })
+}
+
+/// Gives `take` the code and value of each option up to the end of options or of `bytes`, which are
+/// a whole number of words, as what follows the fixed fields of a block is.
+fn each_option<'a>(
+    mut bytes: &'a [u8],
+    mut take: impl FnMut(u16, &'a [u8]) -> Result<(), NotPcapng>,
+) -> Result<(), NotPcapng> {
+    while !bytes.is_empty() {
+        let (code, length) = (u16_at(bytes, 0, "option")?, u16_at(bytes, 2, "option")?);
+        if code == 0 {
+            return Ok(());
+        }
+        let end = 4 + usize::from(length);
+        take(code, bytes.get(4..end).ok_or(NotPcapng::Truncated("option"))?)?;
+        bytes = &bytes[end.next_multiple_of(4)..];
+    }
+    Ok(())
+}
+
+fn u16_at(bytes: &[u8], at: usize, part: &'static str) -> Result<u16, NotPcapng> {
+    let bytes = bytes.get(at..).and_then(<[u8]>::first_chunk);
+    bytes.map(|bytes| u16::from_le_bytes(*bytes)).ok_or(NotPcapng::Truncated(part))
+}
+
+fn u32_at(bytes: &[u8], at: usize, part: &'static str) -> Result<u32, NotPcapng> {
+    let bytes = bytes.get(at..).and_then(<[u8]>::first_chunk);
+    bytes.map(|bytes| u32::from_le_bytes(*bytes)).ok_or(NotPcapng::Truncated(part))
+}
