@@ -22,8 +22,9 @@ def dead(lab: Lab) -> dict[str, str]:
         if agent in found:
             continue
         try:
-            asked[agent] = lab.session(agent)
-            asked[agent].start("hello")
+            session = lab.session(agent)
+            session.start("hello")
+            asked[agent] = session
         except AgentError as error:
             found[agent] = error.what
     # Side by side: one that hangs costs the patience once, not for each after it.

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use delaylab_os::poll::{self, Want};
 use delaylab_proto::{Failure, Frame, FrameError, Kind, Reply};
+use serde_json::json;
 
 use crate::line::Line;
 use crate::listen;
@@ -20,6 +21,7 @@ const UNREAD: usize = 256 << 20;
 /// The stream that all share, the `trunk`, and a `branch` for every session.
 pub struct Mux {
     trunk: Line,
+    limited: bool,
     branches: BTreeMap<u16, Branch>,
 }
 
@@ -39,6 +41,8 @@ pub struct Turn {
     pub new: Vec<Frame>,
     /// Whether the other end of the trunk has gone.
     pub ended: bool,
+    /// How many bytes were read from the trunk.
+    pub read: usize,
 }
 
 impl Mux {
@@ -49,7 +53,14 @@ impl Mux {
 
     /// The same on a line of any kind.
     pub fn on(trunk: Line) -> Self {
-        Self { trunk, branches: BTreeMap::new() }
+        Self { trunk, limited: false, branches: BTreeMap::new() }
+    }
+
+    /// Keeps so many bytes under way on the trunk at most: the other side says on channel 0 what it has read
+    /// ([`told_read`]).
+    pub fn limit(&mut self, window: u64) {
+        self.limited = true;
+        self.trunk.limit(window);
     }
 
     /// Sends a frame on the trunk.
@@ -158,10 +169,12 @@ impl Mux {
     }
 
     fn take_from_trunk(&mut self, turn: &mut Turn) -> Result<(), Failure> {
-        let (frames, ended) = self.trunk.receive().map_err(broken)?;
-        turn.ended = ended;
+        let (frames, ended, read) = self.trunk.receive_counted().map_err(broken)?;
+        (turn.ended, turn.read) = (ended, read);
         for frame in frames {
-            if self.branches.contains_key(&frame.channel) {
+            if let Some(bytes) = self.limited.then(|| told_read(&frame)).flatten() {
+                self.trunk.used(bytes);
+            } else if self.branches.contains_key(&frame.channel) {
                 self.deliver(&frame)?;
             } else if frame.kind == Kind::Close {
                 self.send(&Frame { channel: frame.channel, ..closing() })?;
@@ -204,6 +217,23 @@ impl Mux {
     }
 }
 
+/// Says on channel 0 that so many bytes were read from the trunk.
+pub fn tell_read(bytes: usize) -> Frame {
+    let event = Reply::Event(json!({"read": bytes}));
+    Frame::new(Kind::Message, serde_json::to_vec(&event).unwrap_or_default())
+}
+
+/// The bytes that the other side says it has read; `None` for any other frame.
+fn told_read(frame: &Frame) -> Option<u64> {
+    if frame.channel != 0 || frame.kind != Kind::Message {
+        return None;
+    }
+    match serde_json::from_slice(&frame.payload) {
+        Ok(Reply::Event(event)) => event.get("read")?.as_u64(),
+        _ => None,
+    }
+}
+
 fn closing() -> Frame {
     Frame::new(Kind::Close, [])
 }
@@ -218,6 +248,7 @@ mod tests {
     use delaylab_os::pipe;
     use delaylab_proto::{read_frame, write_frame};
     use std::fs::File;
+    use std::os::fd::AsFd;
 
     /// Both ends of a trunk.
     fn pair() -> (Mux, Mux) {
@@ -284,6 +315,32 @@ mod tests {
         }
         writer.join().unwrap();
         assert_eq!(reader.join().unwrap(), Some(expected));
+    }
+
+    #[test]
+    fn on_a_limited_trunk_no_more_is_under_way_than_the_other_side_has_read() {
+        let (here, mut there) = pipe::stream().unwrap();
+        let mut host = Mux::new(here).unwrap();
+        host.limit(100);
+        let mut client = session(&mut host, 1);
+        let whole = Frame { channel: 1, ..Frame::new(Kind::Stdin, vec![7; 1000]) };
+        write_frame(&mut client, &Frame { channel: 0, ..whole.clone() }).unwrap();
+        pipe::set_nonblocking(there.as_fd()).unwrap();
+        let mut came = Vec::new();
+        let soon = Some(Duration::from_millis(1));
+        while came.len() < 1007 {
+            host.turn(&[], soon).unwrap();
+            let mut piece = [0; 4096];
+            let count = pipe::read_some(there.as_fd(), &mut piece).unwrap().unwrap_or(0);
+            assert!(count <= 100, "{count} bytes are under way");
+            came.extend(&piece[..count]);
+            if count > 0 {
+                let mut stream = File::from(there);
+                write_frame(&mut stream, &tell_read(count)).unwrap();
+                there = stream.into();
+            }
+        }
+        assert_eq!(read_frame(&mut &came[..]).unwrap(), Some(whole));
     }
 
     #[test]

@@ -8,6 +8,7 @@ import select
 import signal
 import subprocess
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -104,7 +105,7 @@ def test_a_guest_that_ended_is_named(delaylab: Run, up: Up, kind: str) -> None:
     inside = {"lxc": "init --folder", "docker": "init --folder", "uml": "umid=c"}[kind]
     victims = [pid for pid in processes(inside) if kind == "docker" or descends(pid, monitor)]
     assert victims
-    end(victims)
+    end(victims[:1])
     deadline = time.monotonic() + 20
     while "agent node.c is dead" not in (said := delaylab("ps").stdout.replace("\n", " ")):
         assert time.monotonic() < deadline, said
@@ -176,9 +177,9 @@ def test_what_cannot_be_had_ends_a_session_and_not_the_agent(
                 said = only_line(nobody("exec", name, "--", "true", code=1).stderr)
                 assert "start a session: Resource temporarily unavailable" in said
             else:
-                # Nobody can be told who cannot be let in: the client waits until it gives up.
-                with pytest.raises(subprocess.TimeoutExpired):
-                    nobody("exec", name, "--", "true", timeout=1)
+                # Who cannot be let in cannot be told why: kernels let go of it, or have it wait.
+                with suppress(subprocess.TimeoutExpired):
+                    assert nobody("exec", name, "--", "true", timeout=2, code=1).stderr
         set_soft(-1)
         assert nobody("exec", name, "--", "echo", "there").stdout == "there\n"
         assert as_json(nobody("ps", "--json"))["labs"][0]["dead"] == {}

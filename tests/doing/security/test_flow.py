@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from delaylab.kinds import KINDS, Rights
-from tests.doing.conftest import DELAYLAB, Run, Up, called_by  # noqa: F401
+from tests.doing.conftest import DELAYLAB, Run, Up
 
 pytestmark = pytest.mark.root
 MEBIBYTE = 1 << 20
@@ -26,7 +26,8 @@ def lab_of(kind: str) -> str:
     reason = KINDS[kind].can_run(Rights.mine(), False)
     if reason:
         pytest.skip(reason)
-    return f"lab: flow\nnodes: {{box: {{kind: {kind}}}, far: {{}}}}\nlinks: [{{between: [box, far]}}]\n"
+    nodes = f"nodes: {{box: {{kind: {kind}}}, far: {{}}}}"
+    return f"lab: flow\n{nodes}\nlinks: [{{between: [box, far]}}]\n"
 
 
 def poured_into(pipe: int) -> int:
@@ -69,7 +70,7 @@ def test_all_input_reaches_a_command_that_reads(
 
 @pytest.mark.parametrize("kind", KINDS_TRIED)
 def test_output_waits_for_a_reader(up: Up, kind: str) -> None:
-    """What a command could write meanwhile: it counts itself, by the progress of dd."""
+    """While nobody reads, the command in the node is kept from writing more."""
     name = up(lab_of(kind))
     words = [str(DELAYLAB), "exec", "box", "--", "cat", "/dev/zero"]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:

@@ -16,6 +16,7 @@ use delaylab_os::process::{self, PidFd};
 use delaylab_os::report::Sender;
 use delaylab_os::{clock, namespace};
 use delaylab_proto::{Failure, Frame, Kind, Reply};
+use serde_json::Value;
 
 use super::console::Console;
 use super::member::{Lent, Member};
@@ -110,7 +111,12 @@ impl Monitor<'_> {
         let running =
             self.run(Some(theirs))?.ok_or_else(|| self.failure("it has no command".into()))?;
         let mut mux = Mux::new(ours).map_err(failed)?;
-        self.answer(&mut mux, &running, |reply| matches!(reply, Reply::Event(_)))?;
+        let ready = self.answer(&mut mux, &running, |reply| matches!(reply, Reply::Event(_)))?;
+        if let Reply::Event(event) = ready
+            && let Some(window) = event.get("window").and_then(Value::as_u64)
+        {
+            mux.limit(window);
+        }
         if let Some(setup) = &self.guest.setup {
             mux.send(&Frame::new(Kind::Message, setup.get()))?;
             match self.answer(&mut mux, &running, |reply| !matches!(reply, Reply::Event(_)))? {

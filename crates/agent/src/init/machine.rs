@@ -14,11 +14,15 @@ use serde_json::json;
 use super::{ALONE, modules, root};
 use crate::line::Line;
 use crate::listen;
-use crate::mux::Mux;
+use crate::mux::{self, Mux};
 
 const VIRTIO: &str = "virtio:";
 /// A hypervisor's console, to which what comes is escaped.
 const CONSOLE: &str = "/dev/hvc";
+/// A serial line. That of User-Mode Linux stands still for good once its 4096 bytes of buffer have been full
+/// (drivers/tty/n_tty.c; arch/um/drivers/line.c does not take up again what it then lets go of).
+const SERIAL: &str = "/dev/ttyS";
+const SERIAL_WINDOW: u64 = 2048;
 pub const FILE_SYSTEMS: [(&str, &str); 6] = [
     ("proc", "/proc"),
     ("sysfs", "/sys"),
@@ -73,11 +77,16 @@ fn serve(stream: &str, start: &Start) -> Result<(), Failure> {
     boot::make_raw(&line).map_err(failed)?;
     let line = Line::of(OwnedFd::from(line)).map_err(failed)?;
     let mut mux = Mux::on(if is_console { line.unescaping() } else { line });
-    let ready = serde_json::to_vec(&Reply::Event(json!({"ready": true})));
+    let is_serial = stream.starts_with(SERIAL);
+    let window = is_serial.then_some(SERIAL_WINDOW);
+    let ready = serde_json::to_vec(&Reply::Event(json!({"ready": true, "window": window})));
     let ready = ready.map_err(|error| Failure::new("say that the machine is ready", error))?;
     mux.send(&Frame::new(Kind::Message, ready))?;
     loop {
         let turn = mux.turn(&[], None)?;
+        if is_serial && turn.read > 0 {
+            mux.send(&mux::tell_read(turn.read))?;
+        }
         for frame in turn.new {
             // Several may have come at once for one new session.
             if !mux.has(frame.channel) {
