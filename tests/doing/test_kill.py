@@ -13,12 +13,34 @@ from pathlib import Path
 import pytest
 
 from delaylab import dataset
+from delaylab.kinds import KINDS, Rights
 from tests.doing.conftest import DELAYLAB, Run, our_processes
 from tests.doing.test_study import STUDY
 
-pytestmark = [pytest.mark.root, pytest.mark.slow, pytest.mark.timeout(1800)]
-ROUNDS = int(os.environ.get("DELAYLAB_KILLS", "50"))
-ROUND_S = 2.5
+pytestmark = [pytest.mark.root, pytest.mark.slow, pytest.mark.timeout(7200)]
+KILLS = os.environ.get("DELAYLAB_KILLS")
+SMALL = STUDY.replace("count: 60, interval: 4ms", "count: 30, interval: 4ms").replace(
+    "claims:", "repeat: 40\nclaims:"
+)
+EVERYTHING = """\
+study: everything
+lab:
+  lab: small
+  hosts: {sut: {}, target: {}}
+  nodes:
+    probe: {kind: lxc, host: sut}
+    vm: {kind: uml, host: sut}
+    other: {kind: netns, host: sut}
+    echo: {kind: netns, host: target}
+  links:
+    - {between: [probe, echo], name: wan, delay: 2ms, loss: 0.1%}
+    - {join: [vm, other, echo], name: lan, rate: 100Mbit}
+factors:
+  size: {small: {probe.size: 64}, large: {probe.size: 1000}}
+probe: {from: probe, to: echo, count: 20, interval: 4ms, at_rest: 5, late: 300ms}
+repeat: 400
+"""
+"""Links with conditions on two hosts, a container and a machine."""
 
 
 def cgroups_of(pid: int) -> list[Path]:
@@ -29,43 +51,74 @@ def cgroups_of(pid: int) -> list[Path]:
 
 
 def test_killed_at_random_moments(delaylab: Run, tmp_path: Path, run_directory: Path) -> None:
-    choose = random.Random(2011)
-    text = STUDY.replace("count: 60, interval: 4ms", "count: 30, interval: 4ms")
-    text = text.replace("claims:", "repeat: 40\nclaims:")
-    (tmp_path / "study.yaml").write_text(text)
-    argv = ["run", "study.yaml", "--only", "load=rest", "--out", "out"]
-    finished: dict[str, bytes] = {}
-    killed: dict[str, int] = {}
-    for _ in range(ROUNDS):
+    argv = ["--only", "load=rest"]
+    Victims(delaylab, tmp_path, run_directory, SMALL, argv).kill(2011, int(KILLS or 50), 2.5)
+
+
+def test_all_of_a_lab_killed_at_random_moments(
+    delaylab: Run, tmp_path: Path, run_directory: Path
+) -> None:
+    for kind in ("lxc", "uml"):
+        reason = KINDS[kind].can_run(Rights.mine(), False)
+        if reason:
+            pytest.skip(reason)
+    victims = Victims(delaylab, tmp_path, run_directory, EVERYTHING, [])
+    victims.kill(2026, int(KILLS or 200), 6.0)
+    assert victims.finished, "no trial was ever finished: nothing could be lost"
+    # Of all that a lab is made of: the command, keeper, agents, link engines, LXC, the machine.
+    assert {"delaylab", "lxc-start", "linux"} <= set(victims.killed), victims.killed
+
+
+class Victims:
+    """A study that is killed again and again, and resumed."""
+
+    def __init__(
+        self, delaylab: Run, folder: Path, run_directory: Path, study: str, argv: list[str]
+    ) -> None:
+        self.delaylab, self.folder, self.run_directory = delaylab, folder, run_directory
+        (folder / "study.yaml").write_text(study)
+        self.argv = ["run", "study.yaml", *argv, "--out", "out"]
+        self.finished: dict[str, bytes] = {}
+        self.killed: dict[str, int] = {}
+
+    def kill(self, seed: int, rounds: int, at_most_s: float) -> None:
+        """Kill a process of the study in each round; nothing is left, nothing finished is lost."""
+        choose = random.Random(seed)
+        for number in range(rounds):
+            print(f"seed {seed}, round {number}: {len(self.finished)} trials, {self.killed}")
+            self.round(choose, choose.uniform(0.3, at_most_s))
+        assert len(self.killed) > 1, self.killed
+        for trial in dataset.read_study(self.folder / "out").trials:
+            assert trial.status in ("ok", "failed")
+
+    def round(self, choose: random.Random, moment_s: float) -> None:
         process = subprocess.Popen(
-            [str(DELAYLAB), *argv],
-            cwd=tmp_path,
+            [str(DELAYLAB), *self.argv],
+            cwd=self.folder,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        time.sleep(choose.uniform(0.3, ROUND_S))  # the moment is the test's random input
-        victims = sorted(children(process.pid)) if choose.random() < 0.6 else [process.pid]
+        time.sleep(moment_s)  # the moment is the test's random input
+        victims = sorted(children(process.pid)) if choose.random() < 0.8 else [process.pid]
         victim = choose.choice(victims or [process.pid])
         name = command(victim)
-        killed[name] = killed.get(name, 0) + 1
+        self.killed[name] = self.killed.get(name, 0) + 1
         kill(victim)
         if victim != process.pid:
             time.sleep(choose.uniform(0, 0.2))
             kill(process.pid)
         process.wait()
-        delaylab("down", "--all")
-        wait_until_gone(run_directory)
+        self.delaylab("down", "--all")
+        wait_until_gone(self.run_directory)
         assert cgroups_of(process.pid) == []
-        assert list(run_directory.iterdir()) == []
-        if (tmp_path / "out" / "study.json").exists():
-            argv = ["run", "--resume", "out"]
-        trials = (tmp_path / "out" / "trials").glob("[!.]*/trial.json")
+        assert list(self.run_directory.iterdir()) == []
+        assert str(self.run_directory) not in Path("/proc/mounts").read_text()
+        if (self.folder / "out" / "study.json").exists():
+            self.argv = ["run", "--resume", "out"]
+        trials = (self.folder / "out" / "trials").glob("[!.]*/trial.json")
         now = {path.parent.name: path.read_bytes() for path in trials}
-        assert {name: now.get(name) for name in finished} == finished
-        finished = now
-    assert len(killed) > 1, killed
-    for trial in dataset.read_study(tmp_path / "out").trials:
-        assert trial.status in ("ok", "failed")
+        assert {name: now.get(name) for name in self.finished} == self.finished
+        self.finished = now
 
 
 def children(pid: int) -> set[int]:
