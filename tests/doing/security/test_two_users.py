@@ -164,13 +164,15 @@ def test_root_does_not_believe_an_ordinary_users_registry(
 def test_a_lab_of_ones_own_works_beside_it(users: Users, victim: Run, tmp_path: Path) -> None:
     (tmp_path / "lab.yaml").write_text(LAB)
     victim("up", "lab.yaml")
-    assert victim("exec", "a", "--", "hostname").stdout == "a\n"
-    hostile = called_by(users.hostile, tmp_path, {"DELAYLAB_RUN": str(users.directory)})
-    for verb in VERBS[:-1]:
-        done = hostile(*verb, code=NOT_HERE, stdin=subprocess.DEVNULL)
-        assert f"{users.directory}: cannot be opened: " in only_line(done.stderr)
-    assert victim("exec", "a", "--", "hostname").stdout == "a\n"
-    victim("down", "mine")
+    try:
+        assert victim("exec", "a", "--", "hostname").stdout == "a\n"
+        hostile = called_by(users.hostile, tmp_path, {"DELAYLAB_RUN": str(users.directory)})
+        for verb in VERBS[:-1]:
+            done = hostile(*verb, code=NOT_HERE, stdin=subprocess.DEVNULL)
+            assert f"{users.directory}: cannot be opened: " in only_line(done.stderr)
+        assert victim("exec", "a", "--", "hostname").stdout == "a\n"
+    finally:
+        victim("down", "mine")
     assert list(users.directory.iterdir()) == []
 
 
@@ -189,6 +191,7 @@ def test_a_keeper_is_known_by_its_start(
     assert users.target.poll() is None
     assert (treasure / "status").read_text() == "precious"
     os.close(lock)
+    shutil.rmtree(users.directory)
 
 
 def test_an_image_cache_of_another_user_is_not_used(users: Users, tmp_path: Path) -> None:
