@@ -22,6 +22,7 @@ ORDER = [
     "spec",
     "plan",
     "kinds",
+    "columns",
     "wireline",
     "hosts",
     "images",

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
+from delaylab.columns import decode
 from delaylab.errors import DelaylabError
 
 if TYPE_CHECKING:
@@ -91,12 +92,8 @@ class Result:
     def table(self, name: str) -> pl.DataFrame:
         """A table of the result, its parts joined; KeyError if the agent sent none."""
         import polars as pl  # noqa: PLC0415  slow to load, and most verbs need none
-        import pyarrow as pa  # noqa: PLC0415
 
-        tables = [pa.ipc.open_stream(part).read_all() for part in self.parts[name]]
-        frame = pl.from_arrow(pa.concat_tables(tables))
-        assert isinstance(frame, pl.DataFrame)
-        return frame
+        return pl.concat([decode(part) for part in self.parts[name]])
 
 
 class Session:

@@ -10,8 +10,8 @@ import pytest
 from delaylab import images
 from delaylab.kinds import KINDS, Rights
 from delaylab.plan.kind import TUN
-from tests.doing.conftest import Run, as_json, our_processes
-from tests.doing.test_bad_input import BAD_INPUT, FAILED, NOT_HERE, only_line
+from tests.doing.conftest import Run, as_json, only_line, our_processes
+from tests.doing.test_bad_input import BAD_INPUT, FAILED, NOT_HERE
 from tests.doing.test_kill import children
 
 pytestmark = pytest.mark.root

@@ -1,15 +1,9 @@
-//! Tables as the protocol carries them: Arrow IPC streams in table frames.
+//! The tables of a probe's result, sent in parts.
+
+use delaylab_proto::{Failure, Frame, Kind, Table};
+use delaylab_wire::Leg;
 
 use crate::session::Session;
-use arrow_array::types::UInt32Type;
-use arrow_array::{
-    ArrayRef, BooleanArray, DictionaryArray, Int64Array, RecordBatch, StringArray, UInt8Array,
-    UInt16Array, UInt32Array,
-};
-use arrow_ipc::writer::StreamWriter;
-use delaylab_proto::{Failure, Frame, Kind};
-use delaylab_wire::Leg;
-use std::sync::Arc;
 
 /// Rows of one table frame: some 20 bytes each keep it far below the protocol's limit.
 const ROWS: usize = 1 << 20;
@@ -50,81 +44,53 @@ pub struct Packet<'a> {
     pub error: Option<&'a str>,
 }
 
-/// Sends the table `stamps`.
+/// Send the table `stamps`.
 pub fn send_stamps(
     session: &mut Session,
     points: &[impl AsRef<str>],
     stamps: impl Iterator<Item = Stamp>,
 ) -> Result<(), Failure> {
-    let names: ArrayRef = Arc::new(StringArray::from_iter_values(points));
-    in_parts(session, "stamps", stamps, |rows| {
-        let point = UInt32Array::from_iter_values(rows.iter().map(|row| row.point));
-        let point = DictionaryArray::<UInt32Type>::try_new(point, Arc::clone(&names))?;
-        RecordBatch::try_from_iter([
-            ("probe", column(UInt32Array::from_iter_values(rows.iter().map(|row| row.probe)))),
-            ("seq", column(UInt32Array::from_iter_values(rows.iter().map(|row| row.seq)))),
-            ("leg", column(UInt8Array::from_iter_values(rows.iter().map(|row| row.leg as u8)))),
-            ("point", column(point)),
-            ("time_ns", column(Int64Array::from_iter_values(rows.iter().map(|row| row.time_ns)))),
-        ])
+    in_parts(session, stamps, |rows| {
+        Table::new("stamps", rows.len())
+            .numbers("probe", rows.iter().map(|row| row.probe))
+            .numbers("seq", rows.iter().map(|row| row.seq))
+            .numbers("leg", rows.iter().map(|row| row.leg as u8))
+            .labels("point", points, rows.iter().map(|row| row.point))
+            .numbers("time_ns", rows.iter().map(|row| row.time_ns))
     })
 }
 
-/// Sends the table `packets`.
+/// Send the table `packets`.
 pub fn send_packets<'a>(
     session: &mut Session,
     packets: impl Iterator<Item = Packet<'a>>,
 ) -> Result<(), Failure> {
-    in_parts(session, "packets", packets, |rows| {
-        let intended = rows.iter().map(|row| row.intended_ns);
-        let outcome = rows.iter().map(|row| row.outcome);
-        let duplicates = rows.iter().map(|row| row.duplicates);
-        let reordered: Vec<bool> = rows.iter().map(|row| row.reordered).collect();
-        let sent: Int64Array = rows.iter().map(|row| row.sent_ns).collect();
-        let error: StringArray = rows.iter().map(|row| row.error).collect();
-        RecordBatch::try_from_iter_with_nullable([
-            ("probe", column(UInt32Array::from_iter_values(rows.iter().map(|r| r.probe))), false),
-            ("seq", column(UInt32Array::from_iter_values(rows.iter().map(|r| r.seq))), false),
-            ("intended_ns", column(Int64Array::from_iter_values(intended)), false),
-            ("sent_ns", column(sent), true),
-            ("outcome", column(StringArray::from_iter_values(outcome)), false),
-            ("duplicates", column(UInt16Array::from_iter_values(duplicates)), false),
-            ("reordered", column(BooleanArray::from(reordered)), false),
-            ("error", column(error), true),
-        ])
+    in_parts(session, packets, |rows| {
+        Table::new("packets", rows.len())
+            .numbers("probe", rows.iter().map(|row| row.probe))
+            .numbers("seq", rows.iter().map(|row| row.seq))
+            .numbers("intended_ns", rows.iter().map(|row| row.intended_ns))
+            .optional("sent_ns", rows.iter().map(|row| row.sent_ns))
+            .texts("outcome", rows.iter().map(|row| Some(row.outcome)))
+            .numbers("duplicates", rows.iter().map(|row| row.duplicates))
+            .flags("reordered", rows.iter().map(|row| row.reordered))
+            .texts("error", rows.iter().map(|row| row.error))
     })
 }
 
-fn column(array: impl arrow_array::Array + 'static) -> ArrayRef {
-    Arc::new(array)
-}
-
-/// Sends rows in frames of at most [`ROWS`]; a table without rows is one empty frame.
+/// Send rows in frames of at most [`ROWS`]; a table without rows is one empty frame.
 fn in_parts<Row>(
     session: &mut Session,
-    name: &str,
     mut rows: impl Iterator<Item = Row>,
-    batch: impl Fn(&[Row]) -> Result<RecordBatch, arrow_schema::ArrowError>,
+    table: impl Fn(&[Row]) -> Table,
 ) -> Result<(), Failure> {
     let mut part: Vec<Row> = rows.by_ref().take(ROWS).collect();
     loop {
-        let payload = batch(&part)
-            .and_then(|batch| encode(name, &batch))
-            .map_err(|error| Failure::new(format!("write table {name}"), error))?;
-        session.frame(&Frame::new(Kind::Table, payload))?;
+        session.frame(&Frame::new(Kind::Table, table(&part).encode()))?;
         part.clear();
         part.extend(rows.by_ref().take(ROWS));
         if part.is_empty() {
             return Ok(());
         }
     }
-}
-
-/// A table frame's payload: `[name length: u8][name][Arrow IPC stream]`.
-fn encode(name: &str, batch: &RecordBatch) -> Result<Vec<u8>, arrow_schema::ArrowError> {
-    let mut payload = vec![name.len() as u8];
-    payload.extend_from_slice(name.as_bytes());
-    let mut writer = StreamWriter::try_new(payload, &batch.schema())?;
-    writer.write(batch)?;
-    writer.into_inner()
 }

@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-use common::{AGENT, Process, assert_gone, build, connect, exec, fresh_dir, own, star};
+use common::{AGENT, Process, assert_gone, build, connect, connect_as, exec, fresh_dir, own, star};
 use serde_json::{Value, json};
 
 const NOBODY: u32 = 65534;
@@ -125,11 +125,8 @@ fn an_ordinary_user_builds_a_lab_and_not_on_the_machine() {
     let ping = exec(&["ping", "-c1", "-W5", "10.9.0.2"]);
     let another = connect(socket(&done, "node.n1")).finish().end;
     assert_eq!(another["error"]["what"], "talk to this agent", "{another}");
-    let join = ["join", socket(&done, "node.n1")];
-    let mut own = Process::spawn(Command::new(&agent).args(join).uid(NOBODY).gid(NOBODY));
-    let ping = own.client.call(&ping);
+    let ping = connect_as(NOBODY, &agent, socket(&done, "node.n1")).call(&ping);
     assert_eq!(ping.end, json!({"done": {"exit": 0}}), "{}", ping.stdout());
-    assert_eq!(own.end(), Some(0));
     assert_eq!(fabric.end(), Some(0));
     assert_gone("plain", &dir);
     request["plan"] = json!({"agents": [{"name": "m", "network": "machine"}]});

@@ -219,7 +219,7 @@ fn plans_that_cannot_be_are_refused_before_anything_is_made() {
 fn an_ordinary_user_has_links_with_conditions_too() {
     let home = fresh_dir();
     fs::create_dir(&home).unwrap();
-    fs::set_permissions(&home, fs::Permissions::from_mode(0o777)).unwrap();
+    fs::set_permissions(&home, fs::Permissions::from_mode(0o1777)).unwrap();
     let agent = home.join("agent");
     fs::copy(AGENT, &agent).unwrap();
     let mut fabric = Process::spawn(Command::new(&agent).arg("fabric").uid(NOBODY).gid(NOBODY));
@@ -232,7 +232,8 @@ fn an_ordinary_user_has_links_with_conditions_too() {
     request["rootless"] = true.into();
     let end = fabric.client.call(&request).end;
     assert!(end["error"].is_null(), "{end}");
-    let lab = Lab { name: "user".into(), dir: home.join("lab"), fabric, done: end["done"].clone() };
+    let (name, dir, done) = ("user".into(), home.join("lab"), end["done"].clone());
+    let lab = Lab { name, dir, fabric, done, user: Some((NOBODY, agent)) };
     let times = lab.ping("n1", "10.9.0.2", 20, &[]);
     assert!(times.len() == 20 && times.iter().all(|&time| time >= 5.0), "{times:?}");
     let queue = lab.run("n1", &["tc", "qdisc", "show", "dev", "eth0", "root"]);

@@ -14,7 +14,7 @@ const FIRST: usize = 64 << 10;
 pub enum Kind {
     /// One JSON object: a request, an order to a running request, or a [`crate::Reply`].
     Message = 0,
-    /// `[name length: u8][name][Arrow IPC stream]`: one table of a result.
+    /// One table of a result, or a part of one ([`crate::Table`]).
     Table = 1,
     /// Bytes for a command's standard input; an empty payload closes it.
     Stdin = 2,

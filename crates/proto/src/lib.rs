@@ -7,8 +7,10 @@
 mod frame;
 mod message;
 
+mod table;
 mod window;
 
 pub use frame::{Frame, FrameError, Kind, MAX_PAYLOAD, read_frame, split_frame, write_frame};
 pub use message::{Failure, Reply};
+pub use table::Table;
 pub use window::{STDIN_WINDOW, Window};

@@ -75,6 +75,7 @@ def test_output_waits_for_a_reader(up: Up, kind: str) -> None:
     words = [str(DELAYLAB), "exec", "box", "--", "cat", "/dev/zero"]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
+        assert process.stderr is not None
         assert process.stdout.read(1) == b"\0"
         before = written_inside(name)
         # Nobody reads: what is under way comes to rest.

@@ -63,9 +63,11 @@ def forge(folder: Path, users: Users, treasure: Path) -> int:
     lab.mkdir(parents=True)
     (lab / "lock").write_text(f"delaylab lab 1\n{treasure}\n")
     about = {"pid": users.target.pid, "start": hosts.started_at(users.target.pid)}
-    agents = {name: {**about, "cgroups": {}} for name in ("host.here", "node.a", "node.b")}
+    agents: dict[str, Any] = {
+        name: {**about, "cgroups": {}} for name in ("host.here", "node.a", "node.b")
+    }
     spec: dict[str, Any] = {"lab": "mine", "nodes": {"a": {}, "b": {}}, "links": []}
-    keeper = {**about, "agents": agents, "warnings": []}
+    keeper: dict[str, Any] = {**about, "agents": agents, "warnings": []}
     (lab / "lab.json").write_text(json.dumps({"record": {"spec": spec}, "keeper": keeper}))
     (folder / "stale").symlink_to(treasure)
     for path in (folder, lab, lab / "lock", lab / "lab.json"):

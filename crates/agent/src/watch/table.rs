@@ -1,17 +1,11 @@
 //! The table `hosts`: one row for each metric of each place at each sample.
 
-use std::sync::Arc;
-
-use arrow_array::{Float64Array, Int64Array, RecordBatch, StringArray};
-use arrow_ipc::writer::StreamWriter;
-use arrow_schema::{ArrowError, DataType, Field, Schema};
-use delaylab_proto::{Failure, Frame, Kind};
+use delaylab_proto::{Failure, Frame, Kind, Table};
 
 use crate::session::Session;
 
 /// A part of about a megabyte.
 const LARGE: usize = 20_000;
-const NAME: &str = "hosts";
 
 /// Rows that were not sent yet.
 #[derive(Default)]
@@ -46,31 +40,15 @@ impl Samples {
     pub fn send(&mut self, session: &mut Session) -> Result<(), Failure> {
         let now = self.now;
         let rows = std::mem::replace(self, Self { now, ..Self::default() });
-        let mut payload = vec![NAME.len() as u8];
-        payload.extend(NAME.bytes());
-        rows.write(&mut payload).map_err(|error| Failure::new("write the table hosts", error))?;
-        session.frame(&Frame::new(Kind::Table, payload))
+        let table = Table::new("hosts", rows.time.len())
+            .numbers("time_ns", rows.time.iter().copied())
+            .texts("place", texts(&rows.place))
+            .texts("metric", texts(&rows.metric))
+            .numbers("value", rows.value.iter().copied());
+        session.frame(&Frame::new(Kind::Table, table.encode()))
     }
+}
 
-    fn write(self, to: &mut Vec<u8>) -> Result<(), ArrowError> {
-        let field = |name, kind| Field::new(name, kind, false);
-        let schema = Arc::new(Schema::new(vec![
-            field("time_ns", DataType::Int64),
-            field("place", DataType::Utf8),
-            field("metric", DataType::Utf8),
-            field("value", DataType::Float64),
-        ]));
-        let batch = RecordBatch::try_new(
-            Arc::clone(&schema),
-            vec![
-                Arc::new(Int64Array::from(self.time)),
-                Arc::new(StringArray::from(self.place)),
-                Arc::new(StringArray::from(self.metric)),
-                Arc::new(Float64Array::from(self.value)),
-            ],
-        )?;
-        let mut writer = StreamWriter::try_new(to, &schema)?;
-        writer.write(&batch)?;
-        writer.finish()
-    }
+fn texts(values: &[String]) -> impl Iterator<Item = Option<&str>> {
+    values.iter().map(|text| Some(text.as_str()))
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::{Client, Process, assert_gone, build, connect, exec, fresh_dir};
+use super::{Client, Process, assert_gone, build, connect, connect_as, exec, fresh_dir};
 
 /// A lab of one host whose link `wan` joins nodes `n1`… with these conditions.
 pub struct Lab {
@@ -15,6 +15,8 @@ pub struct Lab {
     pub fabric: Process,
     /// What the keeper answered.
     pub done: Value,
+    /// Whose it is, and an agent that they can run, if it is not this process's user's.
+    pub user: Option<(u32, PathBuf)>,
 }
 
 /// The plan of nodes on one link; each item is what its node's port says beside its name.
@@ -75,11 +77,15 @@ impl Lab {
         let mut fabric = Process::start("fabric");
         let end = fabric.client.call(&build(name, &dir, plan)).end;
         assert!(end["error"].is_null(), "{end}");
-        Self { name: name.to_owned(), dir, fabric, done: end["done"].clone() }
+        Self { name: name.to_owned(), dir, fabric, done: end["done"].clone(), user: None }
     }
 
     pub fn client(&self, agent: &str) -> Client<UnixStream> {
-        connect(self.done["agents"][agent]["socket"].as_str().unwrap())
+        let socket = self.done["agents"][agent]["socket"].as_str().unwrap();
+        match &self.user {
+            Some((user, program)) => connect_as(*user, program, socket),
+            None => connect(socket),
+        }
     }
 
     /// A request to the agent of the links: what it has done.

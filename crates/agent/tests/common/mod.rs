@@ -6,7 +6,9 @@ pub mod links;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{Read, Write};
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -110,6 +112,16 @@ impl<S: Read + Write> Client<S> {
 /// A client of an agent of a lab.
 pub fn connect(socket: &str) -> Client<UnixStream> {
     Client { stream: UnixStream::connect(socket).unwrap() }
+}
+
+/// A client of an agent of another user's lab, which serves that user only: by a process of theirs.
+pub fn connect_as(user: u32, agent: &Path, socket: &str) -> Client<UnixStream> {
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    let output = OwnedFd::from(theirs.try_clone().unwrap());
+    let mut join = Command::new(agent);
+    join.arg("join").arg(socket).uid(user).gid(user);
+    join.stdin(OwnedFd::from(theirs)).stdout(output).spawn().unwrap();
+    Client { stream: ours }
 }
 
 pub fn exec(argv: &[&str]) -> Value {
