@@ -13,6 +13,9 @@ import pytest
 SOURCE = Path(__file__).parent.parent / "src" / "delaylab"
 ORDER = [
     "errors",
+    "printable",
+    "terminal",
+    "diskio",
     "guests",
     "version",
     "records",
@@ -50,6 +53,9 @@ MEANING = {"analysis", "report"}
 MEANING_MAY_USE = {
     *(
         "errors",
+        "printable",
+        "terminal",
+        "diskio",
         "units",
         "spoken",
         "records",

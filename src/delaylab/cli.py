@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
 from delaylab.errors import BadInput, DelaylabError
+from delaylab.terminal import json_text, print_error, terminal
 
 app = typer.Typer(
     name="delaylab",
@@ -24,8 +23,7 @@ app = typer.Typer(
 )
 link = typer.Typer(help="Conditions of a running lab's links.", no_args_is_help=True)
 app.add_typer(link, name="link")
-# Into a pipe or a file, tables keep their width.
-console = Console(highlight=False, width=None if sys.stdout.isatty() else 120)
+console = terminal()
 INTERRUPTED = 130
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
@@ -58,7 +56,7 @@ class ImageAction(StrEnum):
 
 
 def _print_json(value: Any) -> None:
-    sys.stdout.write(json.dumps(value, indent=2) + "\n")
+    sys.stdout.write(json_text(value) + "\n")
 
 
 @app.command()
@@ -129,11 +127,11 @@ def run(
         return
     folder = resume or studies.begin(study or "", scale, chosen, out)
     try:
-        outcomes = studies.run(folder, Console(stderr=True), pcap=pcap)
+        outcomes = studies.run(folder, terminal(stderr=True), pcap=pcap)
     except KeyboardInterrupt:
         console.print(f"\ninterrupted; finished trials are kept: delaylab run --resume {folder}")
         raise typer.Exit(INTERRUPTED) from None
-    report = studies.finish(folder, Console(stderr=True) if as_json else console)
+    report = studies.finish(folder, terminal(stderr=True) if as_json else console)
     if as_json:
         _print_json({**studies.as_json(folder), "directory": str(folder), "report": str(report)})
     else:
@@ -198,7 +196,7 @@ def up(
     from delaylab.verbs import labs
     from delaylab.verbs.images import bar
 
-    with bar(Console(stderr=True)) as progress:
+    with bar(terminal(stderr=True)) as progress:
         started = labs.up(spec.load_lab(lab_file), name, progress)
     if as_json:
         _print_json(labs.described(started))
@@ -330,9 +328,9 @@ def image(
     if (names and action != ImageAction.BUILD) or (old and action != ImageAction.CLEAN):
         raise BadInput("names are for `image build`, --old is for `image clean`")
     if action == ImageAction.BUILD:
-        layers = verb.build(names or [], Console(stderr=True))
+        layers = verb.build(names or [], terminal(stderr=True))
     elif action == ImageAction.CLEAN:
-        layers = verb.clean(Console(stderr=True), old=old)
+        layers = verb.clean(terminal(stderr=True), old=old)
     else:
         layers = images.layers()
     if as_json:
@@ -354,7 +352,7 @@ def doctor(
     from delaylab.verbs import doctor as verb
     from delaylab.verbs.images import bar
 
-    with bar(Console(stderr=True)) as progress:
+    with bar(terminal(stderr=True)) as progress:
         checks = verb.examine(kind, progress)
     if as_json:
         _print_json(verb.as_json(checks))
@@ -377,9 +375,7 @@ def main() -> None:
     try:
         app()
     except DelaylabError as error:
-        Console(stderr=True, highlight=False, soft_wrap=True).print(
-            f"delaylab: {error}", markup=False
-        )
+        print_error(f"delaylab: {error}")
         sys.exit(error.exit_code)
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)

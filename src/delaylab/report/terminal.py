@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
@@ -20,6 +19,7 @@ from delaylab.report.arrange import Panel, cost_by_kind, doubts_by_kind, panels,
 from delaylab.report.links import Links, links
 
 COLOURS = {"reproduced": "green", "not reproduced": "red", "not testable here": "yellow"}
+TITLE, CAPTION = "italic", "dim italic"
 # Groups beside each other in a terminal of 100 columns.
 COLUMNS = 3
 # Groups of one way that are shown layer by layer.
@@ -38,12 +38,10 @@ def print_study(console: Console, directory: Path) -> None:
     study = read_study(directory)
     found = list(groups(study))
     machine = study.record.machine
-    console.print(f"[bold]{escape(study.record.title)}[/]  {escape(study.record.study)}")
-    console.print(
-        f"{machine.hostname}, {machine.cpu}, {machine.cores} cores, {words.system(machine.kernel)}",
-        style="dim",
-        highlight=False,
-    )
+    console.print(Text.assemble((study.record.title, "bold"), f"  {study.record.study}"))
+    system = words.system(machine.kernel)
+    about = f"{machine.hostname}, {machine.cpu}, {machine.cores} cores, {system}"
+    console.print(Text(about, "dim"))
     for panel in panels(found):
         many = len(panel.groups) > LAYERED
         for table in [trips_table(panel)] if many else layer_tables(panel):
@@ -68,7 +66,7 @@ def layer_tables(panel: Panel) -> Iterator[Table]:
 def trips_table(panel: Panel) -> Table:
     """Return the round trips of a panel with too many groups to show each layer by layer."""
     table = Table(
-        title=f"{escape(panel.title)}: round trips, median / p99",
+        title=Text(f"{panel.title}: round trips, median / p99", TITLE),
         caption="Layer by layer in the report.",
         title_justify="left",
         caption_justify="left",
@@ -78,13 +76,13 @@ def trips_table(panel: Panel) -> Table:
         table.add_column(name, justify="right")
     for group, label in zip(panel.groups, panel.labels, strict=True):
         cells = [_cell(group.rtt.get(name)) for name, _ in TRIPS]
-        table.add_row(escape(label), _count(group), *cells)
+        table.add_row(Text(label), _count(group), *cells)
     return table
 
 
 def _layer_table(title: str, chosen: list[Group], labels: list[str]) -> Table:
     table = Table(
-        title=f"{escape(title)}: delay per layer, median / p99",
+        title=Text(f"{title}: delay per layer, median / p99", TITLE),
         caption="→ sending, ← receiving, ↻ remote: one way. RTT: round trip."
         + (CLOCKS if any(part.bound_us for g in chosen for part in g.segments) else ""),
         title_justify="left",
@@ -93,12 +91,12 @@ def _layer_table(title: str, chosen: list[Group], labels: list[str]) -> Table:
     table.add_column("layer", min_width=28)
     for group, label in zip(chosen, labels, strict=True):
         table.add_column(
-            f"{escape(label)}\n{_count(group)}", justify="right", min_width=17, no_wrap=True
+            Text(f"{label}\n{_count(group)}"), justify="right", min_width=17, no_wrap=True
         )
     parts = [{(p.leg, p.start, p.end): p for p in usual(group)} for group in chosen]
     for key, part in {key: part for found in parts for key, part in found.items()}.items():
         cells = [_bounded_cell(found.get(key)) for found in parts]
-        table.add_row(f"{ARROWS[part.direction]} {part.layer}", *cells)
+        table.add_row(Text(f"{ARROWS[part.direction]} {part.layer}"), *cells)
     table.add_section()
     for name, text in TRIPS:
         table.add_row(text, *(_cell(group.rtt.get(name)) for group in chosen), style="bold")
@@ -108,9 +106,10 @@ def _layer_table(title: str, chosen: list[Group], labels: list[str]) -> Table:
 def links_table(found: Links) -> Table:
     """Return what links were asked and what they did; those that did not hold come first."""
     more = len(found.rows) - LINKS
+    rest = f" {more} more rows are in the report." if more > 0 else ""
     table = Table(
         title="Links with conditions: one way, what one node sends",
-        caption=f"{found.summary}" + (f" {more} more rows are in the report." if more > 0 else ""),
+        caption=Text(found.summary + rest, CAPTION),
         title_justify="left",
         caption_justify="left",
     )
@@ -123,7 +122,7 @@ def links_table(found: Links) -> Table:
         verdict = Text(row.verdict, "green" if row.held else "yellow")
         achieved = [part for part in (row.chances, row.rate) if part != "–"]
         verdict.append("".join(f"\n{part}" for part in achieved), "default")
-        table.add_row(head, row.late, row.probe, verdict)
+        table.add_row(head, Text(row.late), Text(row.probe), verdict)
     return table
 
 
@@ -160,24 +159,23 @@ def _cell(delays: Summary | None) -> str:
 def _print_doubts(console: Console, found: list[Group]) -> None:
     for doubts in doubts_by_kind(found):
         for label, message in doubts.seen[:SHOWN]:
-            line = f"[yellow]{doubts.kind}[/] {escape(label)}: {escape(message)}"
-            console.print(line, highlight=False)
+            console.print(Text.assemble((doubts.kind, "yellow"), f" {label}: {message}"))
         more = len(doubts.seen) - SHOWN
         if more > 0:
-            console.print(f"  and {more} more of this kind", style="dim", highlight=False)
+            console.print(Text(f"  and {more} more of this kind", "dim"))
         for remedy in doubts.remedies[:SHOWN]:
-            console.print(f"  to do: {escape(remedy)}", style="dim", highlight=False)
+            console.print(Text(f"  to do: {remedy}", "dim"))
 
 
 def _print_cost(console: Console, found: list[Group]) -> None:
     for kind, cost in cost_by_kind(found).items():
         if cost.added:
             added = f"the taps add {words.shift(cost.added)} to the median user RTT at rest"
-            console.print(f"{kind}: {added}", style="dim", highlight=False, markup=False)
+            console.print(Text(f"{kind}: {added}", "dim"))
 
 
 def _print_unfinished(console: Console, study: Study) -> None:
     for trial in study.trials:
         if trial.status != "ok":
-            reason = escape(trial.reason or "no reason recorded")
-            console.print(f"[red]{trial.status}[/] {escape(trial.id)}: {reason}")
+            reason = trial.reason or "no reason recorded"
+            console.print(Text.assemble((trial.status, "red"), f" {trial.id}: {reason}"))

@@ -64,9 +64,9 @@ def run(folder: Path, console: Console, *, pcap: bool = False) -> list[campaign.
     """Run what is left of a study's trials."""
     planned = planned_in(folder)
     progress = Progress(
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
-        TextColumn("{task.fields[trials]}"),
+        TextColumn("{task.fields[trials]}", markup=False),
         TimeRemainingColumn(),
         console=console,
         transient=True,
