@@ -76,7 +76,9 @@ class _Count:
     def _alias(self, event: yaml.AliasEvent) -> None:
         anchor = str(event.anchor)
         if any(one.anchor == anchor for one in self.open):
-            raise self._refuse(f"*{anchor} stands for something that it is in", event, "write out what it means")
+            raise self._refuse(
+                f"*{anchor} stands for something that it is in", event, "write out what it means"
+            )
         # What is unknown the parser itself reports.
         nodes, height = self.anchors.get(anchor, (1, 0))
         self._check_depth(event, height)

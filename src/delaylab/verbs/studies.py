@@ -13,9 +13,6 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from delaylab import campaign, dataset, study
 from delaylab.analysis.findings import CLAIMS
 from delaylab.errors import BadInput
-from delaylab.report.html import write_report
-from delaylab.report.show import as_json
-from delaylab.report.terminal import print_study
 from delaylab.spec import Document, StudyFile, load_study, study_from
 from delaylab.studies import find
 
@@ -100,8 +97,19 @@ def run(folder: Path, console: Console, *, pcap: bool = False) -> list[campaign.
 
 def finish(folder: Path, console: Console) -> Path:
     """Print the study's tables and write its report."""
+    # Charts are slow to load, and no study should wait for them before it runs.
+    from delaylab.report.html import write_report  # noqa: PLC0415
+    from delaylab.report.terminal import print_study  # noqa: PLC0415
+
     print_study(console, folder)
     return write_report(folder)
+
+
+def as_json(folder: Path) -> dict[str, Any]:
+    """The study's numbers, for scripts."""
+    from delaylab.report.show import as_json as numbers  # noqa: PLC0415  as above
+
+    return numbers(folder)
 
 
 def dry_run(name: str, scale: str, only: dict[str, set[str]]) -> list[dict[str, Any]]:
