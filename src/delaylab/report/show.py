@@ -15,6 +15,7 @@ from delaylab.analysis.findings import findings
 from delaylab.analysis.group import Group, SegmentSummary, analyse, groups
 from delaylab.analysis.instrument import Cost
 from delaylab.analysis.statistics import Quantile, Summary
+from delaylab.analysis.usable import usable
 from delaylab.dataset import Study, read_study
 from delaylab.records.trial import TrialRecord
 from delaylab.report.arrange import cost_by_kind
@@ -32,6 +33,11 @@ def as_json(directory: Path) -> dict[str, Any]:
     """
     study = read_study(directory)
     found = list(groups(study))
+    with usable(str(directory)):
+        return _numbers(study, found)
+
+
+def _numbers(study: Study, found: list[Group]) -> dict[str, Any]:
     alone = {group.trials[0].id: group for group in found if len(group.trials) == 1}
     return {
         "study": study.record.study,

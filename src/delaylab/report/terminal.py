@@ -13,6 +13,7 @@ from delaylab.analysis.claims import Finding
 from delaylab.analysis.findings import findings
 from delaylab.analysis.group import Group, SegmentSummary, groups
 from delaylab.analysis.statistics import Summary
+from delaylab.analysis.usable import usable
 from delaylab.dataset import Study, read_study
 from delaylab.report import words
 from delaylab.report.arrange import Panel, cost_by_kind, doubts_by_kind, panels, usual
@@ -37,23 +38,30 @@ def print_study(console: Console, directory: Path) -> None:
     """Print a study: delay per layer and direction, claims, warnings with remedies."""
     study = read_study(directory)
     found = list(groups(study))
+    with usable(str(directory)):
+        parts = list(_parts(study, found))
+    for part in parts:
+        console.print(part)
+
+
+def _parts(study: Study, found: list[Group]) -> Iterator[Text | Table]:
+    """Yield what is printed, from top to bottom."""
     machine = study.record.machine
-    console.print(Text.assemble((study.record.title, "bold"), f"  {study.record.study}"))
+    yield Text.assemble((study.record.title, "bold"), f"  {study.record.study}")
     system = words.system(machine.kernel)
     about = f"{machine.hostname}, {machine.cpu}, {machine.cores} cores, {system}"
-    console.print(Text(about, "dim"))
+    yield Text(about, "dim")
     for panel in panels(found):
         many = len(panel.groups) > LAYERED
-        for table in [trips_table(panel)] if many else layer_tables(panel):
-            console.print(table)
+        yield from [trips_table(panel)] if many else layer_tables(panel)
     if study.record.claims:
-        console.print(claims_table(findings(study, found)))
+        yield claims_table(findings(study, found))
     carried = links(found)
     if carried is not None:
-        console.print(links_table(carried))
-    _print_cost(console, found)
-    _print_doubts(console, found)
-    _print_unfinished(console, study)
+        yield links_table(carried)
+    yield from _cost(found)
+    yield from _doubts(found)
+    yield from _unfinished(study)
 
 
 def layer_tables(panel: Panel) -> Iterator[Table]:
@@ -156,26 +164,26 @@ def _cell(delays: Summary | None) -> str:
     return f"{words.quantile(delays.median)} / {words.quantile(delays.p99)}"
 
 
-def _print_doubts(console: Console, found: list[Group]) -> None:
+def _doubts(found: list[Group]) -> Iterator[Text]:
     for doubts in doubts_by_kind(found):
         for label, message in doubts.seen[:SHOWN]:
-            console.print(Text.assemble((doubts.kind, "yellow"), f" {label}: {message}"))
+            yield Text.assemble((doubts.kind, "yellow"), f" {label}: {message}")
         more = len(doubts.seen) - SHOWN
         if more > 0:
-            console.print(Text(f"  and {more} more of this kind", "dim"))
+            yield Text(f"  and {more} more of this kind", "dim")
         for remedy in doubts.remedies[:SHOWN]:
-            console.print(Text(f"  to do: {remedy}", "dim"))
+            yield Text(f"  to do: {remedy}", "dim")
 
 
-def _print_cost(console: Console, found: list[Group]) -> None:
+def _cost(found: list[Group]) -> Iterator[Text]:
     for kind, cost in cost_by_kind(found).items():
         if cost.added:
             added = f"the taps add {words.shift(cost.added)} to the median user RTT at rest"
-            console.print(Text(f"{kind}: {added}", "dim"))
+            yield Text(f"{kind}: {added}", "dim")
 
 
-def _print_unfinished(console: Console, study: Study) -> None:
+def _unfinished(study: Study) -> Iterator[Text]:
     for trial in study.trials:
         if trial.status != "ok":
             reason = trial.reason or "no reason recorded"
-            console.print(Text.assemble((trial.status, "red"), f" {trial.id}: {reason}"))
+            yield Text.assemble((trial.status, "red"), f" {trial.id}: {reason}")
