@@ -111,13 +111,16 @@ def run(
     as_json: Json = False,
 ) -> None:
     """Run a study: labs up, loads, probes, labs down; then its table and report."""
-    from delaylab.verbs import studies
+    from delaylab.verbs.study_file import load, parse_only
 
-    chosen = studies.parse_only(only or [])
+    chosen = parse_only(only or [])
     if (study is None) == (resume is None):
         raise BadInput("give a study, or --resume DIR", fix="delaylab run quickstart")
-    if dry_run:
-        trials = studies.dry_run(study or "", scale, chosen)
+    loaded = load(study or "") if resume is None or dry_run else None
+    from delaylab.verbs import studies
+
+    if dry_run and loaded:
+        trials = studies.dry_run(loaded, scale, chosen)
         if as_json:
             _print_json(trials)
             return
@@ -125,7 +128,7 @@ def run(
             console.print(f"{trial['expected_s']:8.1f} s  {trial['packets']:8d}  {trial['id']}")
         console.print(f"{sum(t['expected_s'] for t in trials):8.1f} s  {len(trials)} trials")
         return
-    folder = resume or studies.begin(study or "", scale, chosen, out)
+    folder = studies.begin(loaded, scale, chosen, out) if loaded else resume or Path()
     try:
         outcomes = studies.run(folder, terminal(stderr=True), pcap=pcap)
     except KeyboardInterrupt:
@@ -146,9 +149,12 @@ def report(
     as_json: Json = False,
 ) -> None:
     """Write a dataset's report: one HTML file that opens anywhere, and its charts."""
+    from delaylab.dataset import read_study
+
+    study = read_study(directory)  # what is damaged is said before analyses are loaded
     from delaylab.report.html import write_report
 
-    path = write_report(directory)
+    path = write_report(study)
     if as_json:
         _print_json({"report": str(path)})
     else:
@@ -161,13 +167,16 @@ def show(
     as_json: Json = False,
 ) -> None:
     """Show a dataset's numbers in the terminal."""
+    from delaylab.dataset import read_study
+
+    study = read_study(directory)  # what is damaged is said before analyses are loaded
     from delaylab.report.show import as_json as numbers
     from delaylab.report.terminal import print_study
 
     if as_json:
-        _print_json(numbers(directory))
+        _print_json(numbers(study))
     else:
-        print_study(console, directory)
+        print_study(console, study)
 
 
 @app.command()

@@ -22,9 +22,14 @@ def read_bytes(place: Path, most: int, *, pipes: bool = False) -> bytes:
     try:
         # Opening a pipe that nobody writes to would wait.
         flags = os.O_RDONLY | os.O_CLOEXEC | (0 if pipes else os.O_NONBLOCK)
-        with open(os.open(place, flags), "rb") as file:  # noqa: PTH123  a descriptor
-            _check(os.fstat(file.fileno()), place, most, pipes=pipes)
-            content = file.read(most + 1)
+        # A folder is no file to Python, so it is the descriptor that is looked at and closed.
+        handle = os.open(place, flags)
+        try:
+            _check(os.fstat(handle), place, most, pipes=pipes)
+            with open(handle, "rb", closefd=False) as file:
+                content = file.read(most + 1)
+        finally:
+            os.close(handle)
     except FileNotFoundError:
         raise BadInput("no such file", str(place)) from None
     except (OSError, ValueError) as error:

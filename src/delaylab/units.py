@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Self
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
-_TEXT = re.compile(r"\s*(?P<number>\d{1,24}(?:\.\d{1,18})?)\s*(?P<unit>[A-Za-zµμ%]*)\s*")
+_TEXT = re.compile(r"\s*(?P<number>[0-9]{1,24}(?:\.[0-9]{1,18})?)\s*(?P<unit>[A-Za-zµμ%]*)\s*")
 
 LARGEST = 2**64 - 1
 """Quantities are 64-bit numbers to the agents: 584 years in ns."""

@@ -8,7 +8,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from delaylab.analysis.group import groups
 from delaylab.analysis.usable import usable
-from delaylab.dataset import read_study
+from delaylab.dataset import Study, read_study
 from delaylab.diskio import own_folder, write_new
 from delaylab.errors import DelaylabError
 from delaylab.report import words
@@ -19,12 +19,13 @@ from delaylab.report.vega import to_png
 TEMPLATES = Path(__file__).parent / "templates"
 
 
-def write_report(directory: Path) -> Path:
+def write_report(given: Path | Study) -> Path:
     """Write `report.html` and `charts/` into a dataset's directory; return the page's path.
 
     Raises `BadInput` for a damaged dataset, `DelaylabError` if the files cannot be written.
     """
-    study = read_study(directory)
+    study = given if isinstance(given, Study) else read_study(given)
+    directory = study.directory
     found = list(groups(study))
     with usable(str(directory)):
         page = gather(study, found)

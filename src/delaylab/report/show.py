@@ -21,7 +21,7 @@ from delaylab.records.trial import TrialRecord
 from delaylab.report.arrange import cost_by_kind
 
 
-def as_json(directory: Path) -> dict[str, Any]:
+def as_json(given: Path | Study) -> dict[str, Any]:
     """Return the study, its trials and its claims as plain JSON values; delays in µs.
 
     A segment between two clocks can be off by its `bound_us`; a median smaller than that is null,
@@ -31,9 +31,9 @@ def as_json(directory: Path) -> dict[str, Any]:
     median user RTT at rest (round trip), by the sender's kind. Raises `BadInput` for a
     damaged dataset.
     """
-    study = read_study(directory)
+    study = given if isinstance(given, Study) else read_study(given)
     found = list(groups(study))
-    with usable(str(directory)):
+    with usable(str(study.directory)):
         return _numbers(study, found)
 
 

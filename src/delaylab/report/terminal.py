@@ -34,11 +34,11 @@ SHOWN = 2
 ARROWS = {"sending": "→", "receiving": "←", "remote": "↻"}
 
 
-def print_study(console: Console, directory: Path) -> None:
+def print_study(console: Console, given: Path | Study) -> None:
     """Print a study: delay per layer and direction, claims, warnings with remedies."""
-    study = read_study(directory)
+    study = given if isinstance(given, Study) else read_study(given)
     found = list(groups(study))
-    with usable(str(directory)):
+    with usable(str(study.directory)):
         parts = list(_parts(study, found))
     for part in parts:
         console.print(part)

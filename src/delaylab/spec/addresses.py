@@ -19,7 +19,7 @@ def why_no_address(given: Interface) -> str | None:
         (address == BROADCAST, "it means all nodes"),
         (address.is_multicast, "it is a multicast address"),
         (address.is_loopback, "it is a loopback address"),
-        (getattr(address, "scope_id", None) is not None, "the scope (%) says where it is used"),
+        (getattr(given, "scope_id", None) is not None, "the scope (%) says where it is used"),
         (network.prefixlen == 0, "its network (/0) is all there is"),
         (wide and address == network.network_address, f"it is that of the network {network}"),
         (wide and _is_broadcast(given), f"it is the broadcast address of {network}"),

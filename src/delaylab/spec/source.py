@@ -160,6 +160,9 @@ def _sentence(problem: Any, model: type[BaseModel]) -> str:
             return f"{field_name!r} is missing"
         case "value_error":
             return message
+        case "model_type":
+            what = field_name or "the file"
+            return f"{what}: expected a mapping (`name: value`), got {_short(problem.get('input'))}"
         case _:
             got = problem.get("input")
             return f"{field_name}: {message[0].lower()}{message[1:]}, got {_short(got)}"

@@ -21,7 +21,8 @@ OPPORTUNITY_BYTES = 1504
 """What mahimahi lets pass at one opportunity: a packet of 1500 bytes, and 4 of its TUN device."""
 MOST_BYTES = 32 << 20
 """Of a file that a lab file names."""
-MOST_POINTS = 1_000_000
+MOST_POINTS, MOST_LINES = 1_000_000, 2_000_000
+"""Points of a trace, and lines of a file, with comments and empty ones."""
 MOST_DIGITS = 18
 """Of a whole number in such a file."""
 LONGEST_NS = 31 * 86_400 * 10**9
@@ -139,9 +140,10 @@ def numbered_lines(path: Path, what: str) -> list[tuple[int, str]]:
     lines: list[tuple[int, str]] = []
     # Line by line: the text of a file of newlines is small, the list of its lines is not.
     for number, line in enumerate(io.StringIO(read_text(path, MOST_BYTES), newline=None), start=1):
+        if number > MOST_LINES or len(lines) > MOST_POINTS:
+            most = MOST_POINTS if len(lines) > MOST_POINTS else MOST_LINES
+            raise BadInput(f"the {what} has more than {most} lines", str(path))
         kept = line.split("#")[0].strip()
-        if kept and len(lines) == MOST_POINTS:
-            raise BadInput(f"the {what} has more than {MOST_POINTS} lines", str(path))
         if kept:
             lines.append((number, kept))
     return lines

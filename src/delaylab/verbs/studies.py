@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -11,36 +10,11 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from delaylab import campaign, dataset, study
-from delaylab.analysis.findings import CLAIMS
-from delaylab.errors import BadInput
-from delaylab.spec import Document, StudyFile, load_study, study_from
-from delaylab.studies import find
+from delaylab.spec import Document, StudyFile, study_from
 
 
-def parse_only(pairs: Iterable[str]) -> dict[str, set[str]]:
-    """`factor=level` arguments; several levels of one factor add up."""
-    only: dict[str, set[str]] = {}
-    for pair in pairs:
-        factor, equals, level = pair.partition("=")
-        if not equals or not factor or not level:
-            raise BadInput(f"--only wants factor=level, got {pair!r}")
-        only.setdefault(factor, set()).add(level)
-    return only
-
-
-def load(name: str) -> StudyFile:
-    """A shipped study or a file, its claims known."""
-    loaded = load_study(find(name))
-    for position, claim in enumerate(loaded.spec.claims):
-        if claim not in CLAIMS:
-            known = ", ".join(CLAIMS)
-            raise loaded.document.refuse(f"no claim {claim!r}", ("claims", position), known)
-    return loaded
-
-
-def begin(name: str, scale: str, only: dict[str, set[str]], out: Path | None) -> Path:
+def begin(loaded: StudyFile, scale: str, only: dict[str, set[str]], out: Path | None) -> Path:
     """A new dataset's directory, with study.json in it."""
-    loaded = load(name)
     planned = study.plan_trials(loaded, scale, only)
     stamp = datetime.now().strftime("%Y%m%d-%H%M%S")
     folder = out or Path("results") / f"{loaded.spec.study}-{stamp}"
@@ -112,9 +86,9 @@ def as_json(folder: Path) -> dict[str, Any]:
     return numbers(folder)
 
 
-def dry_run(name: str, scale: str, only: dict[str, set[str]]) -> list[dict[str, Any]]:
+def dry_run(loaded: StudyFile, scale: str, only: dict[str, set[str]]) -> list[dict[str, Any]]:
     """The trials and how long each is expected to take."""
-    planned = study.plan_trials(load(name), scale, only)
+    planned = study.plan_trials(loaded, scale, only)
     return [
         {
             "id": trial.id,
@@ -123,6 +97,3 @@ def dry_run(name: str, scale: str, only: dict[str, set[str]]) -> list[dict[str, 
         }
         for trial, expected in zip(planned, study.expected_s(planned), strict=True)
     ]
-
-
-__all__ = ["as_json", "begin", "dry_run", "finish", "load", "parse_only", "planned_in", "run"]
