@@ -53,8 +53,9 @@ REFUSED = [
 ]
 SHOWN = [
     Case(f"{verb}/{name}", "", made_of(change, verb))
-    for name, change in shown.CASES.items()
-    for verb in ("show", "report")
+    for verb, names in (("show", shown.CASES), ("report", shown.REPORTED))
+    for name in names
+    for change in (shown.CASES[name],)
 ] + [
     Case(f"json/{name}", "", made_of(shown.CASES[name], "show", "--json"))
     for name in ("title", "warnings", "no-packets")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import polars as pl
 
 from tests.hostile.dataset.refused import (
@@ -19,17 +21,32 @@ MARKUP = "[bold red]x[/bold red][link=http://x]y[/link][/] :boom:"
 WORST = f"{ESCAPES} {ELEMENTS} {MARKUP}"
 FACTORS = {"environment": ["netns"], "load": ["rest", "cpu", WORST]}
 
+TEXTS = {
+    "warnings": [{"kind": WORST, "message": WORST, "remedy": WORST}],
+    "absent": {WORST: WORST},
+    "loads": [{"load": WORST, "on": WORST, "asked": WORST, "achieved": {WORST: 1.0}}],
+    "taps": [{"point": WORST, "packets": 1, "dropped": 1}],
+}
+
+
+def everywhere(place: Path) -> None:
+    """Put the worst text wherever text may be."""
+    study(title=WORST, study=WORST, scale=WORST, created=WORST, claims=[WORST])(place)
+    trial(factors={"environment": WORST, "load": WORST}, **TEXTS)(place)
+
+
 CASES: dict[str, Change] = {
+    "everywhere": everywhere,
     "title": study(title=WORST),
     "names": study(study=WORST, scale=WORST, created=WORST),
     "claims-unknown": study(claims=[WORST, "network-adds-most", "loss-as-asked"]),
     "level": study(factors=FACTORS),
     "level-of-a-trial": trial(factors={"environment": WORST, "load": WORST}),
-    "warnings": trial(warnings=[{"kind": WORST, "message": WORST, "remedy": WORST}]),
+    "warnings": trial(warnings=TEXTS["warnings"]),
     "reason": trial(status="failed", reason=WORST),
-    "absent": trial(absent={WORST: WORST}),
-    "loads": trial(loads=[{"load": WORST, "on": WORST, "asked": WORST, "achieved": {WORST: 1.0}}]),
-    "taps": trial(taps=[{"point": WORST, "packets": 1, "dropped": 1}]),
+    "absent": trial(absent=TEXTS["absent"]),
+    "loads": trial(loads=TEXTS["loads"]),
+    "taps": trial(taps=TEXTS["taps"]),
     "of-a-paper-that-it-is-not": study(spec={"source": "oliveira2022"}, claims=["virtio-lowest"]),
     "no-stamps": frame("stamps", lambda given: given.clear()),
     "no-packets": frame("probes", lambda given: given.clear()),
@@ -42,3 +59,9 @@ CASES: dict[str, Change] = {
     ),
     "link-unused": asked(delay_ns=5_000_000, loss={"model": "independent", "share": 0.5}),
 }
+
+REPORTED = (
+    *("everywhere", "reason", "of-a-paper-that-it-is-not", "no-stamps", "no-packets"),
+    *("all-at-once", "clocks-of-every-stamp", "link-unused"),
+)
+"""Of these the report is written, too, which takes longer."""
