@@ -47,9 +47,9 @@ GENERATED = [
     Case("lab/question-marks", "nested more than", written("? " * 100_000, "plan")),
     Case("lab/dashes", "nested more than", written("- " * 100_000, "plan")),
     Case("lab/digits", "more than 40 digits", written("lab: a\nseed: " + "9" * 5000, "plan")),
-    Case("lab/wide-alias", "more than 500000 values", written(LAUGHS, "plan")),
+    Case("lab/wide-alias", "more than 250000 values", written(LAUGHS, "plan")),
     Case(
-        "lab/values", "more than 500000 values", written("lab: [" + "1," * 600_000 + "1]", "plan")
+        "lab/values", "more than 250000 values", written("lab: [" + "1," * 300_000 + "1]", "plan")
     ),
     Case("lab/bytes", "larger than 8 MiB", written("lab: a # " + "x" * (9 << 20), "plan")),
     Case("lab/device", "larger than 8 MiB", lambda _: ["plan", "/dev/zero"]),

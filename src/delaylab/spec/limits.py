@@ -14,7 +14,7 @@ from delaylab.errors import BadInput
 
 MOST_BYTES = 8 << 20
 MOST_DEPTH = 50
-MOST_NODES = 500_000
+MOST_NODES = 250_000
 """Values, keys, lists and mappings, each alias counted as all that it stands for."""
 MOST_DIGITS = 40
 MOST_KEY = 1000
@@ -57,21 +57,21 @@ class _Count:
 
     def add(self, event: yaml.Event) -> None:
         """Count an event; BadInput if it is one too many, or of a kind that has no place here."""
-        if isinstance(event, yaml.NodeEvent):
-            self._check_tag(event)
-        if isinstance(event, yaml.CollectionStartEvent):
+        if isinstance(event, yaml.ScalarEvent):
+            self._check_tag(event, event.tag)
+            self._check_scalar(event)
+            self._define(event.anchor, 1, 0)
+            self._grow(event, 1, 0)
+        elif isinstance(event, yaml.CollectionStartEvent):
+            self._check_tag(event, event.tag)
             self.open.append(_Open(event.anchor))
             self._check_depth(event, 0)
         elif isinstance(event, yaml.CollectionEndEvent):
             done = self.open.pop()
-            self._define(done.anchor, done.nodes, done.height)
+            self._define(done.anchor, done.nodes, done.height + 1)
             self._grow(event, done.nodes, done.height + 1, again=False)
         elif isinstance(event, yaml.AliasEvent):
             self._alias(event)
-        elif isinstance(event, yaml.ScalarEvent):
-            self._check_scalar(event)
-            self._define(event.anchor, 1, 0)
-            self._grow(event, 1, 0)
 
     def _alias(self, event: yaml.AliasEvent) -> None:
         anchor = str(event.anchor)
@@ -104,14 +104,13 @@ class _Count:
             what = f"lists and mappings are nested more than {MOST_DEPTH} deep"
             raise self._refuse(what, event, "nest them less")
 
-    def _check_tag(self, event: yaml.Event) -> None:
-        tag = getattr(event, "tag", None)
+    def _check_tag(self, event: yaml.Event, tag: str | None) -> None:
         if tag is not None and tag not in PLAIN_TAGS:
             short = tag.replace("tag:yaml.org,2002:", "!!")[:MOST_DIGITS]
             raise self._refuse(f"a tag ({short}) says what a value is", event, "leave it out")
 
     def _check_scalar(self, event: yaml.ScalarEvent) -> None:
-        value = str(event.value)
+        value = event.value
         if len(value) <= MOST_DIGITS or event.style or event.tag:
             return
         patterns = [*_RESOLVERS.get(value[:1], ()), *_RESOLVERS.get(None, ())]
