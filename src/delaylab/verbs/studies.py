@@ -14,7 +14,7 @@ from delaylab.spec import Document, StudyFile, study_from
 
 
 def begin(loaded: StudyFile, scale: str, only: dict[str, set[str]], out: Path | None) -> Path:
-    """A new dataset's directory, with study.json in it."""
+    """Make a new dataset's directory, with study.json in it."""
     planned = study.plan_trials(loaded, scale, only)
     stamp = datetime.now().strftime("%Y%m%d-%H%M%S")
     folder = out or Path("results") / f"{loaded.spec.study}-{stamp}"
@@ -80,7 +80,7 @@ def finish(folder: Path, console: Console) -> Path:
 
 
 def as_json(folder: Path) -> dict[str, Any]:
-    """The study's numbers, for scripts."""
+    """Return the study's numbers, for scripts."""
     from delaylab.report.show import as_json as numbers  # noqa: PLC0415  as above
 
     return numbers(folder)

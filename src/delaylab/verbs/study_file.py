@@ -10,7 +10,7 @@ from delaylab.studies import find
 
 
 def parse_only(pairs: Iterable[str]) -> dict[str, set[str]]:
-    """`factor=level` arguments; several levels of one factor add up."""
+    """Read `factor=level` arguments; several levels of one factor add up."""
     only: dict[str, set[str]] = {}
     for pair in pairs:
         factor, equals, level = pair.partition("=")
@@ -21,7 +21,7 @@ def parse_only(pairs: Iterable[str]) -> dict[str, set[str]]:
 
 
 def load(name: str) -> StudyFile:
-    """A shipped study or a file, its claims known."""
+    """Load a shipped study or a file; BadInput for a claim that nobody knows."""
     loaded = load_study(find(name))
     if not loaded.spec.claims:
         return loaded
