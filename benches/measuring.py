@@ -17,6 +17,7 @@ from delaylab.dataset import Study, read_study
 from delaylab.records.trial import TrialRecord
 from delaylab.study import Planned
 from delaylab.verbs import studies
+from delaylab.verbs.study_file import load
 
 STUDY, SCALE = "dantas2015", "quick"
 ASKED = 0.6
@@ -34,7 +35,7 @@ def run(directory: Path | None = None) -> Section:
         return _section(directory, _report_s(directory))
     with tempfile.TemporaryDirectory(prefix="dl-") as name:
         directory = Path(name)
-        studies.begin(STUDY, SCALE, {}, directory)
+        studies.begin(load(STUDY), SCALE, {}, directory)
         studies.run(directory, Console())
         return _section(directory, _report_s(directory))
 

@@ -14,6 +14,9 @@ SOURCE = Path(__file__).parent.parent / "src" / "delaylab"
 ORDER = [
     "errors",
     "private",
+    "printable",
+    "terminal",
+    "diskio",
     "guests",
     "version",
     "records",
@@ -53,6 +56,9 @@ MEANING = {"analysis", "report"}
 MEANING_MAY_USE = {
     *(
         "errors",
+        "printable",
+        "terminal",
+        "diskio",
         "units",
         "spoken",
         "records",

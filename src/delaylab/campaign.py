@@ -11,6 +11,7 @@ from typing import Any
 import polars as pl
 
 from delaylab import dataset, trial
+from delaylab.diskio import own_folder
 from delaylab.errors import DelaylabError, DoesNotFit
 from delaylab.images.progress import Progress, silent
 from delaylab.lab import Lab, temporary
@@ -48,6 +49,8 @@ def run(
     A dataset that cannot be written ends the study: its finished trials are kept.
     """
     done = dataset.finished(out)
+    if pcap:
+        own_folder(out / "pcap")
     outcomes = []
     with bench(progress) as shared:
         for item in planned:

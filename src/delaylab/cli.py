@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
 from delaylab.errors import BadInput, DelaylabError
+from delaylab.terminal import json_text, print_error, terminal
 
 app = typer.Typer(
     name="delaylab",
@@ -24,9 +23,7 @@ app = typer.Typer(
 )
 link = typer.Typer(help="Conditions of a running lab's links.", no_args_is_help=True)
 app.add_typer(link, name="link")
-# Into a pipe or a file, tables keep their width.
-console = Console(highlight=False, width=None if sys.stdout.isatty() else 120)
-errors = Console(stderr=True, highlight=False, soft_wrap=True)
+console = terminal()
 INTERRUPTED = 130
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
@@ -59,7 +56,7 @@ class ImageAction(StrEnum):
 
 
 def _print_json(value: Any) -> None:
-    sys.stdout.write(json.dumps(value, indent=2) + "\n")
+    sys.stdout.write(json_text(value) + "\n")
 
 
 @app.command()
@@ -114,13 +111,16 @@ def run(
     as_json: Json = False,
 ) -> None:
     """Run a study: labs up, loads, probes, labs down; then its table and report."""
-    from delaylab.verbs import studies
+    from delaylab.verbs.study_file import load, parse_only
 
-    chosen = studies.parse_only(only or [])
+    chosen = parse_only(only or [])
     if (study is None) == (resume is None):
         raise BadInput("give a study, or --resume DIR", fix="delaylab run quickstart")
-    if dry_run:
-        trials = studies.dry_run(study or "", scale, chosen)
+    loaded = load(study or "") if resume is None or dry_run else None
+    from delaylab.verbs import studies
+
+    if dry_run and loaded:
+        trials = studies.dry_run(loaded, scale, chosen)
         if as_json:
             _print_json(trials)
             return
@@ -128,13 +128,13 @@ def run(
             console.print(f"{trial['expected_s']:8.1f} s  {trial['packets']:8d}  {trial['id']}")
         console.print(f"{sum(t['expected_s'] for t in trials):8.1f} s  {len(trials)} trials")
         return
-    folder = resume or studies.begin(study or "", scale, chosen, out)
+    folder = studies.begin(loaded, scale, chosen, out) if loaded else resume or Path()
     try:
-        outcomes = studies.run(folder, Console(stderr=True), pcap=pcap)
+        outcomes = studies.run(folder, terminal(stderr=True), pcap=pcap)
     except KeyboardInterrupt:
         console.print(f"\ninterrupted; finished trials are kept: delaylab run --resume {folder}")
         raise typer.Exit(INTERRUPTED) from None
-    report = studies.finish(folder, Console(stderr=True) if as_json else console)
+    report = studies.finish(folder, terminal(stderr=True) if as_json else console)
     if as_json:
         _print_json({**studies.as_json(folder), "directory": str(folder), "report": str(report)})
     else:
@@ -149,9 +149,12 @@ def report(
     as_json: Json = False,
 ) -> None:
     """Write a dataset's report: one HTML file that opens anywhere, and its charts."""
+    from delaylab.dataset import read_study
+
+    study = read_study(directory)  # what is damaged is said before analyses are loaded
     from delaylab.report.html import write_report
 
-    path = write_report(directory)
+    path = write_report(study)
     if as_json:
         _print_json({"report": str(path)})
     else:
@@ -164,13 +167,16 @@ def show(
     as_json: Json = False,
 ) -> None:
     """Show a dataset's numbers in the terminal."""
+    from delaylab.dataset import read_study
+
+    study = read_study(directory)  # what is damaged is said before analyses are loaded
     from delaylab.report.show import as_json as numbers
     from delaylab.report.terminal import print_study
 
     if as_json:
-        _print_json(numbers(directory))
+        _print_json(numbers(study))
     else:
-        print_study(console, directory)
+        print_study(console, study)
 
 
 @app.command()
@@ -199,7 +205,7 @@ def up(
     from delaylab.verbs import labs
     from delaylab.verbs.images import bar
 
-    with bar(Console(stderr=True)) as progress:
+    with bar(terminal(stderr=True)) as progress:
         started = labs.up(spec.load_lab(lab_file), name, progress)
     if as_json:
         _print_json(labs.described(started))
@@ -312,9 +318,9 @@ def down(
     else:
         console.print(f"down: {', '.join(gone) or 'nothing was up'}")
         if everything and left.foreign:
-            console.print(f"not a lab's, left alone: {', '.join(left.foreign)}", markup=False)
+            console.print(f"not a lab's, left alone: {', '.join(left.foreign)}")
     for each in left.failed:
-        errors.print(f"delaylab: cannot be removed: {each}", markup=False)
+        print_error(f"delaylab: cannot be removed: {each}")
     if left.failed:
         raise typer.Exit(1)
 
@@ -337,9 +343,9 @@ def image(
     if (names and action != ImageAction.BUILD) or (old and action != ImageAction.CLEAN):
         raise BadInput("names are for `image build`, --old is for `image clean`")
     if action == ImageAction.BUILD:
-        layers = verb.build(names or [], Console(stderr=True))
+        layers = verb.build(names or [], terminal(stderr=True))
     elif action == ImageAction.CLEAN:
-        layers = verb.clean(Console(stderr=True), old=old)
+        layers = verb.clean(terminal(stderr=True), old=old)
     else:
         layers = images.layers()
     if as_json:
@@ -361,7 +367,7 @@ def doctor(
     from delaylab.verbs import doctor as verb
     from delaylab.verbs.images import bar
 
-    with bar(Console(stderr=True)) as progress:
+    with bar(terminal(stderr=True)) as progress:
         checks = verb.examine(kind, progress)
     if as_json:
         _print_json(verb.as_json(checks))
@@ -384,7 +390,7 @@ def main() -> None:
     try:
         app()
     except DelaylabError as error:
-        errors.print(f"delaylab: {error}", markup=False)
+        print_error(f"delaylab: {error}")
         sys.exit(error.exit_code)
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)

@@ -12,23 +12,29 @@ A trial's directory appears whole, by one rename, or not at all; it is never cha
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 import polars as pl
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
+from delaylab.diskio import own_folder, write_new
 from delaylab.errors import BadInput, DelaylabError
-from delaylab.records.base import Record
+from delaylab.records.base import MOST_TRIALS, Record, TrialId
+from delaylab.records.reading import read_json
 from delaylab.records.study import StudyRecord
+from delaylab.records.table_checks import read_table
 from delaylab.records.tables import TABLES
-from delaylab.records.trial import TrialRecord
+from delaylab.records.trial import TrialRecord, check_trial
 
 FORMAT = 1
+TRIAL_ID = TypeAdapter[str](TrialId)
 
 Model = TypeVar("Model", bound=Record)
 
@@ -43,25 +49,30 @@ class Study:
 
     def stamps(self, trial: str) -> pl.DataFrame:
         """Return the trial's stamps: one row per packet, leg and point."""
-        return _read_table(self.directory, trial, "stamps")
+        return self._table(trial, "stamps")
 
     def probes(self, trial: str) -> pl.DataFrame:
         """Return the trial's schedule: one row per scheduled packet, also the lost ones."""
-        return _read_table(self.directory, trial, "probes")
+        return self._table(trial, "probes")
 
     def hosts(self, trial: str) -> pl.DataFrame:
         """Return the state of the trial's hosts, long form, 10 Hz."""
-        return _read_table(self.directory, trial, "hosts")
+        return self._table(trial, "hosts")
+
+    def _table(self, trial: str, name: str) -> pl.DataFrame:
+        place = self.directory / "trials" / trial / f"{name}.parquet"
+        if not place.exists():
+            fix = "take the trial out and resume the run"
+            raise BadInput("the file is missing", str(place), fix)
+        return read_table(place, name)
 
 
 def write_study(directory: Path, study: dict[str, Any]) -> None:
     """Write `study.json`, checked, in one step. Raises `DelaylabError` if the disk is full."""
     _check(StudyRecord, study, "study.json")
     try:
-        (directory / "trials").mkdir(parents=True, exist_ok=True)
-        temporary = directory / ".study.json"
-        _write_json(temporary, study)
-        temporary.replace(directory / "study.json")
+        own_folder(directory / "trials")
+        _write_json(directory / "study.json", study)
         _sync(directory)
     except OSError as error:
         raise _not_written(directory / "study.json", error, "nothing") from error
@@ -79,9 +90,10 @@ def write_trial(
     Raises `DelaylabError` if the trial is already there or cannot be written; the trials that
     were finished before stay as they are.
     """
-    record = _check(TrialRecord, trial, "trial.json")
-    if "/" in record.id or record.id.startswith("."):
-        raise BadInput("a trial's id is the name of its directory", record.id, "rename the level")
+    given = str(trial.get("id"))
+    if not TRIAL_ID.validator.isinstance_python(given):
+        raise BadInput("a trial's id is the name of its directory", given, "rename the level")
+    record = _checked_trial(trial, "trial.json")
     tables = {
         name: _typed(name, table)
         for name, table in (("stamps", stamps), ("probes", probes), ("hosts", hosts))
@@ -91,6 +103,7 @@ def write_trial(
         raise DelaylabError("the trial is already there, and is never changed", str(place))
     partial = directory / "trials" / f".partial-{record.id}"
     try:
+        own_folder(directory / "trials")
         shutil.rmtree(partial, ignore_errors=True)
         partial.mkdir(parents=True)
         for name, table in tables.items():
@@ -113,10 +126,10 @@ def write_trials_table(directory: Path) -> None:
         | {"reason": t.reason, "started": t.started, "ended": t.ended, "warnings": len(t.warnings)}
         for t in study.trials
     ]
-    temporary = directory / ".trials.parquet"
+    table = io.BytesIO()
     try:
-        pl.DataFrame(rows, infer_schema_length=None).write_parquet(temporary)
-        temporary.replace(directory / "trials.parquet")
+        pl.DataFrame(rows, infer_schema_length=None).write_parquet(table)
+        write_new(directory / "trials.parquet", table.getvalue())
     except (OSError, pl.exceptions.PolarsError) as error:
         raise _not_written(directory / "trials.parquet", error, "all trials") from error
 
@@ -132,11 +145,11 @@ def read_study(directory: Path) -> Study:
     Raises `BadInput`, with one line, if `directory` is not a dataset or is damaged.
     """
     place = directory / "study.json"
-    if not place.is_file():
+    if not place.exists():
         raise BadInput(
             "not a dataset: it has no study.json", str(directory), "give the directory of a run"
         )
-    raw = _read_json(place)
+    raw = read_json(place)
     if raw.get("format") != FORMAT:
         raise BadInput(
             f"format {raw.get('format')!r}, but this version reads format {FORMAT}",
@@ -144,36 +157,34 @@ def read_study(directory: Path) -> Study:
             "use the version of delaylab that wrote it",
         )
     record = _check(StudyRecord, raw, str(place))
-    trials = [_read_trial(directory, name) for name in finished(directory)]
+    names = finished(directory)
+    if len(names) > MOST_TRIALS:
+        raise BadInput(f"{len(names)} trials; at most {MOST_TRIALS}", str(directory))
+    trials = [_read_trial(directory, name, record) for name in sorted(names)]
     return Study(directory, record, sorted(trials, key=lambda trial: (trial.index, trial.id)))
 
 
-def _read_trial(directory: Path, name: str) -> TrialRecord:
+def _read_trial(directory: Path, name: str, study: StudyRecord) -> TrialRecord:
     place = directory / "trials" / name / "trial.json"
-    return _check(TrialRecord, _read_json(place), str(place))
+    trial = _checked_trial(read_json(place), str(place))
+    if trial.id != name:
+        raise BadInput(f"damaged: its id is {trial.id!r}, not its directory's name", str(place))
+    if trial.factors.keys() != study.factors.keys():
+        given, known = (", ".join(each) or "none" for each in (trial.factors, study.factors))
+        raise BadInput(f"damaged: its factors are {given}; the study's are {known}", str(place))
+    return trial
 
 
-def _read_table(directory: Path, trial: str, name: str) -> pl.DataFrame:
-    place = directory / "trials" / trial / f"{name}.parquet"
-    if not place.is_file():
-        raise BadInput("the file is missing", str(place), "take the trial out and resume the run")
+def _checked_trial(raw: Mapping[str, object], where: str) -> TrialRecord:
+    record = _check(TrialRecord, raw, where)
     try:
-        return pl.read_parquet(place, columns=list(TABLES[name]))
-    except (OSError, pl.exceptions.PolarsError) as error:
-        raise BadInput(f"damaged: {_first_line(error)}", str(place)) from error
+        check_trial(record)
+    except ValueError as error:
+        raise BadInput(f"damaged: {error}", where) from None
+    return record
 
 
-def _read_json(place: Path) -> dict[str, Any]:
-    try:
-        raw = json.loads(place.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise BadInput(f"damaged: {_first_line(error)}", str(place)) from error
-    if not isinstance(raw, dict):
-        raise BadInput("damaged: not a JSON object", str(place))
-    return raw
-
-
-def _check(model: type[Model], raw: dict[str, Any], where: str) -> Model:
+def _check(model: type[Model], raw: Mapping[str, object], where: str) -> Model:
     try:
         return model.model_validate(raw)
     except ValidationError as error:
@@ -196,8 +207,7 @@ def _write_table(place: Path, table: pl.DataFrame) -> None:
 
 
 def _write_json(place: Path, value: dict[str, Any]) -> None:
-    place.write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")
-    _sync(place)
+    write_new(place, (json.dumps(value, indent=1) + "\n").encode())
 
 
 def _sync(place: Path) -> None:

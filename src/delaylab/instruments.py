@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from delaylab import hosts
+from delaylab.diskio import own_folder
 from delaylab.lab import Lab
 from delaylab.plan import Way
 from delaylab.spec import ProbeSpec
@@ -73,7 +74,7 @@ def tap(
         "port": UDP_PORT,
     }
     if pcap is not None:
-        pcap.mkdir(parents=True, exist_ok=True)
+        own_folder(pcap)
     for agent in dict.fromkeys(tap.agent for tap in path.taps):
         wanted = [
             {"name": tap.interface, "point": tap.point} for tap in path.taps if tap.agent == agent
@@ -81,7 +82,9 @@ def tap(
         file = None
         # A guest has no file system to keep packets in; its stamps come all the same.
         if pcap is not None and not agent.startswith(("node.", "xen.")):
-            file = str((pcap / f"{agent}.pcapng").resolve())
+            target = pcap.resolve() / f"{agent}.pcapng"
+            target.unlink(missing_ok=True)  # a link there would be followed
+            file = str(target)
         session = lab.session(agent)
         session.start("tap", interfaces=wanted, filter=filter_, pcap=file)
         instruments.taps.append(session)

@@ -17,6 +17,8 @@ from delaylab.machine import describe
 from delaylab.spec import Combination, LoadSpec, StudyFile, combinations, repeats
 
 LAB_S, LOAD_S, SEARCH_S, PHASE_S = 0.5, 2.5, 6.0, 1.2
+LONGEST_ID = 240
+"""A trial's id is the name of its directory."""
 CORES = os.cpu_count() or 1
 """What a trial costs beside its packets: lab and instruments, a load's start, the search for its
 rate, waiting for the last replies of one phase. For the estimate before a study only; a running
@@ -82,6 +84,9 @@ def plan_trials(study: StudyFile, scale: str, only: dict[str, set[str]]) -> list
         for combination in _shuffled(chosen, order):
             levels = [f"{factor}={level}" for factor, level in combination.levels.items()]
             name = ",".join([*levels, f"repeat={repeat}"])
+            if len(name) > LONGEST_ID:
+                what = f"a trial's id has {len(name)} characters, longer than {LONGEST_ID}"
+                raise BadInput(what, study.document.name, "shorten factors' or levels' names")
             planned.append(Planned(name, len(planned), repeat, combination))
     return planned
 

@@ -16,7 +16,11 @@ from typing import Any, ClassVar, Self
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
-_TEXT = re.compile(r"\s*(?P<number>\d{1,24}(?:\.\d{1,18})?)\s*(?P<unit>[A-Za-zµμ%]*)\s*")
+_TEXT = re.compile(r"\s*(?P<number>[0-9]{1,24}(?:\.[0-9]{1,18})?)\s*(?P<unit>[A-Za-zµμ%]*)\s*")
+
+LARGEST = 2**64 - 1
+"""Quantities are 64-bit numbers to the agents: 584 years in ns."""
+LONGEST_TEXT = 80
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -33,11 +37,14 @@ class Quantity:
     def __post_init__(self) -> None:
         if self.value < 0:
             raise ValueError(f"a {self.NAME} is not negative: {self.value}")
+        if self.value > LARGEST:
+            raise ValueError(f"a {self.NAME} of {self.value:.3g} is more than can be counted")
 
     @classmethod
     def parse(cls, text: str | int | float) -> Self:
         """Read text such as ``250ms``; raise ValueError saying what was expected."""
-        expected = f"expected a {_name(cls)} such as {cls.EXAMPLE}, got {text!r}"
+        got = repr(text) if len(str(text)) <= LONGEST_TEXT else f"{str(text)[:LONGEST_TEXT]!r} …"
+        expected = f"expected a {_name(cls)} such as {cls.EXAMPLE}, got {got}"
         if isinstance(text, bool) or not isinstance(text, str | int | float):
             raise ValueError(expected)
         plain = format(Decimal(str(text)), "f") if isinstance(text, float) else str(text)

@@ -73,5 +73,5 @@ def check_share(asked: float, count: int, n: int, alone: float | None = None) ->
 def wilson(share: float, n: float, z: float = SHOWN) -> tuple[float, float]:
     """Return Wilson's interval of a share seen in n trials."""
     middle = (share + z * z / (2 * n)) / (1 + z * z / n)
-    half = z / (1 + z * z / n) * sqrt(share * (1 - share) / n + z * z / (4 * n * n))
+    half = z / (1 + z * z / n) * sqrt(max(0.0, share * (1 - share)) / n + z * z / (4 * n * n))
     return max(0.0, middle - half), min(1.0, middle + half)

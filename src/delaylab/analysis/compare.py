@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.stats import mannwhitneyu
 
 from delaylab.analysis.effects import Effect, decile_shifts, dominance, shift
 from delaylab.analysis.statistics import Floats, block_length
@@ -36,6 +35,8 @@ def compare(a: Floats, b: Floats, seed: int = 1) -> Comparison:
     The test counts one packet of each block of n^(1/3), as neighbours share a queue and tell less
     than their number.
     """
+    from scipy.stats import mannwhitneyu  # noqa: PLC0415  takes a second to load, and few need it
+
     p = float(mannwhitneyu(_apart(a), _apart(b)).pvalue)
     return Comparison(
         n=(len(a), len(b)),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.stats import gaussian_kde
 
 from delaylab.analysis.statistics import RESAMPLED, Floats
 
@@ -29,5 +28,7 @@ def log_density(values: Floats) -> tuple[Floats, Floats]:
     logs = np.log10(positive[:: max(1, -(-len(positive) // RESAMPLED))])
     if len(logs) < 3 or np.ptp(logs) == 0:
         return np.zeros(0), np.zeros(0)
+    from scipy.stats import gaussian_kde  # noqa: PLC0415  takes a second to load, and few need it
+
     grid = np.linspace(logs.min() - 0.2, logs.max() + 0.2, GRID)
     return 10**grid, np.asarray(gaussian_kde(logs)(grid))

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import t as student
 
 from delaylab.analysis.statistics import (
     LEVEL,
@@ -58,6 +57,8 @@ def mean_of_few(values: Floats) -> Effect:
 
     The bootstrap's of so few is their range: all of three lie on one side in a quarter of cases.
     """
+    from scipy.stats import t as student  # noqa: PLC0415  takes a second to load, and few need it
+
     mean = float(values.mean())
     half = float(student.ppf((1 + LEVEL) / 2, len(values) - 1) * values.std(ddof=1))
     half /= math.sqrt(len(values))

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import kendalltau
 
 from delaylab.analysis.compare import holm
 from delaylab.analysis.statistics import Floats, block_length
@@ -38,6 +37,8 @@ def associations(series: Sequence[Series]) -> list[Association]:
     Each series is given with its levels. Of its packets one of each block of n^(1/3) counts, as
     neighbours share a queue, and at most `COUNTED`. Kendall 1945, Biometrika 33:239.
     """
+    from scipy.stats import kendalltau  # noqa: PLC0415  takes a second to load, and few need it
+
     chosen = [(levels, _chosen(values)) for levels, values in series if len(values)]
     if not chosen:
         return []

@@ -19,6 +19,7 @@ from delaylab.analysis.machine_doubts import machine_doubts
 from delaylab.analysis.machine_state import MachineState, machine_state
 from delaylab.analysis.outliers import outliers
 from delaylab.analysis.statistics import Summary, refused, spread, summarise
+from delaylab.analysis.usable import usable
 from delaylab.dataset import Study
 from delaylab.records.trial import TrialRecord
 
@@ -111,7 +112,10 @@ def groups(study: Study) -> Iterator[Group]:
         if trial.status == "ok":
             together.setdefault(tuple(trial.factors.values()), []).append(trial)
     for levels in sorted(together, key=lambda levels: _order(study, levels)):
-        yield analyse(study, together[levels])
+        trials = together[levels]
+        with usable(f"{study.directory}: {', '.join(trial.id for trial in trials)}"):
+            group = analyse(study, trials)
+        yield group
 
 
 def analyse(study: Study, trials: list[TrialRecord]) -> Group:

@@ -154,7 +154,7 @@ def _shares(direction: Direction) -> Iterator[tuple[str, ShareCheck]]:
     dropped = direction.dropped
     passed = frames - dropped.loss - dropped.queue - dropped.early
     for name, count in (("duplicate", direction.duplicated), ("corrupt", direction.corrupted)):
-        if name in asked and passed and count is not None:
+        if name in asked and passed > 0 and count is not None:
             yield name, check_share(asked[name], count, passed)
 
 

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import Field
 
-from delaylab.records.base import Record
+from delaylab.records.base import MOST_LISTED, Count, Nanoseconds, Number, Record, Text
 
 WATCHED_NS = 20_000_000
 """Five periods of a timer at 250 Hz, which most kernels have or are above."""
+
+Texts = Annotated[list[Text], Field(max_length=MOST_LISTED)]
 
 
 class Tally(Record):
     """Frames and their bytes, from the Ethernet header on."""
 
-    frames: int = 0
-    bytes: int = 0
+    frames: Count = 0
+    bytes: Count = 0
 
 
 class Dropped(Record):
@@ -25,25 +27,25 @@ class Dropped(Record):
     `ring`: they came when their port's share of the engine's ring was in use, and never entered.
     """
 
-    ring: int = 0
-    loss: int = 0
-    queue: int = 0
-    early: int = 0
-    memory: int = 0
-    oversize: int = 0
-    interface: int = 0
-    down: int = 0
+    ring: Count = 0
+    loss: Count = 0
+    queue: Count = 0
+    early: Count = 0
+    memory: Count = 0
+    oversize: Count = 0
+    interface: Count = 0
+    down: Count = 0
 
 
 class Late(Record):
     """By how much the engine sent frames after they were due, in ns."""
 
-    count: int = 0
-    mean_ns: float | None = None
-    min_ns: float | None = None
-    p50_ns: float | None = None
-    p99_ns: float | None = None
-    max_ns: float | None = None
+    count: Count = 0
+    mean_ns: Number | None = None
+    min_ns: Number | None = None
+    p50_ns: Number | None = None
+    p99_ns: Number | None = None
+    max_ns: Number | None = None
 
 
 class Direction(Record):
@@ -55,23 +57,23 @@ class Direction(Record):
     the port's own queue had no room for, on its way to the node.
     """
 
-    link: str
-    node: str | None
-    port: str
-    nodes: list[str] = []
+    link: Text
+    node: Text | None
+    port: Text
+    nodes: Texts = []
     asked: dict[str, Any] = {}
     asked_first: dict[str, Any] | None = None
     entered: Tally = Field(Tally(), alias="in")
     left: Tally = Field(Tally(), alias="out")
     dropped: Dropped = Dropped()
-    duplicated: int | None = 0
-    corrupted: int | None = 0
-    reordered: int | None = 0
+    duplicated: Count | None = 0
+    corrupted: Count | None = 0
+    reordered: Count | None = 0
     waiting: Tally = Tally()
     late: Late = Late()
-    port_dropped: int = 0
-    first_out_ns: int | None = None
-    last_out_ns: int | None = None
+    port_dropped: Count = 0
+    first_out_ns: Nanoseconds | None = None
+    last_out_ns: Nanoseconds | None = None
 
     @property
     def steady(self) -> bool:
@@ -82,17 +84,17 @@ class Direction(Record):
 class Memory(Record):
     """Bytes of frames that wait; `warn`: so many that it may soon be all."""
 
-    used: int = 0
-    bound: int = 0
-    peak: int = 0
+    used: Count = 0
+    bound: Count = 0
+    peak: Count = 0
     warn: bool = False
 
 
 class Pauses(Record):
     """How often, and for how long at most, the engine stood still while a frame was due."""
 
-    count: int = 0
-    longest_ns: int = 0
+    count: Count = 0
+    longest_ns: Count = 0
 
 
 class Floor(Record):
@@ -102,9 +104,9 @@ class Floor(Record):
     whatever is under a virtual machine); `p99_ns`: how late one moment in 100 was seen, or more.
     """
 
-    watched_ns: int = 0
-    held_up_ns: int = 0
-    p99_ns: int = 0
+    watched_ns: Count = 0
+    held_up_ns: Count = 0
+    p99_ns: Count = 0
 
     @property
     def known(self) -> bool:
@@ -122,16 +124,16 @@ class Floor(Record):
 class Engine(Record):
     """A host's link engine and all directions that it carries; `engine`: `own` or `kernel`."""
 
-    host: str
-    engine: str = "own"
-    state: str
-    why: str | None = None
+    host: Text
+    engine: Text = "own"
+    state: Text
+    why: Text | None = None
     realtime: bool = False
-    notes: list[str] = []
-    since_ns: int | None = None
-    now_ns: int | None = None
+    notes: Texts = []
+    since_ns: Nanoseconds | None = None
+    now_ns: Nanoseconds | None = None
     memory: Memory = Memory()
     pauses: Pauses = Pauses()
     floor: Floor = Floor()
-    dropped_ring: int = 0
-    directions: list[Direction] = []
+    dropped_ring: Count = 0
+    directions: Annotated[list[Direction], Field(max_length=MOST_LISTED)] = []

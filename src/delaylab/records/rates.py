@@ -2,38 +2,42 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from delaylab.records.base import Record
+from pydantic import Field
 
+from delaylab.records.base import LARGEST, Chance, Count, Nanoseconds, Number, Record, Text
+
+Interval = Annotated[int, Field(gt=0, le=LARGEST)]
+Rate = Annotated[float, Field(ge=0, le=1e15)]
 Bound = Literal["loss", "backlog", "generator"]
 
 
 class Try(Record):
     """One burst: how it was meant, and what came of it (times in ns, `took` to the last reply)."""
 
-    interval_ns: int
-    packets: int
-    lost: int
-    sent_in_ns: int
-    took_ns: int
+    interval_ns: Interval
+    packets: Count
+    lost: Count
+    sent_in_ns: Nanoseconds
+    took_ns: Nanoseconds
     held: bool
 
 
 class Search(Record):
     """The shortest interval between packets that was held, and how it was found."""
 
-    asked_interval_ns: int
-    interval_ns: int
+    asked_interval_ns: Interval
+    interval_ns: Interval
     tries: tuple[Try, ...]
 
 
 class Flow(Record):
     """Frames of one flow, named by the link that they arrive by. Others' packets are not in it."""
 
-    link: str
-    sent: int
-    received: int
+    link: Text
+    sent: Count
+    received: Count
 
 
 class Burst(Record):
@@ -46,11 +50,11 @@ class Burst(Record):
     `held`: it did, no more than tolerated was lost, and arrival kept up with sending.
     """
 
-    asked_per_s: float | None
-    seconds: float
-    sent_per_s: float
-    lost: float
-    behind_s: float = 0.0
+    asked_per_s: Rate | None
+    seconds: Rate
+    sent_per_s: Rate
+    lost: Number
+    behind_s: Number = 0.0
     paced: bool
     held: bool
     flows: tuple[Flow, ...]
@@ -78,8 +82,8 @@ class HeldRate(Record):
     links that were asked to lose frames or to keep to a rate.
     """
 
-    frames_per_s: float
-    tolerance: float
+    frames_per_s: Rate
+    tolerance: Chance
     bound: Bound
-    judged: tuple[str, ...]
+    judged: tuple[Text, ...]
     tries: tuple[Burst, ...]

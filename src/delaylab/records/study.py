@@ -2,34 +2,43 @@
 
 from __future__ import annotations
 
-from delaylab.records.base import Record
+from typing import Annotated
+
+from pydantic import Field
+
+from delaylab.records.base import MOST_TRIALS, Count, Record, Text, TrialId, Word
+
+Levels = Annotated[list[Text], Field(max_length=MOST_TRIALS)]
+
+
+MOST_FACTORS, MOST_CLAIMS = 100, 1000
 
 
 class Machine(Record):
     """The machine that ran the study; memory in bytes."""
 
-    hostname: str
-    kernel: str
-    cpu: str
-    cores: int
-    memory_bytes: int
-    python: str
-    delaylab: str
-    agent: str
-    clock: str
+    hostname: Text
+    kernel: Text
+    cpu: Text
+    cores: Count
+    memory_bytes: Count
+    python: Text
+    delaylab: Text
+    agent: Text
+    clock: Text
 
 
 class StudyRecord(Record):
     """`study.json`: what was asked, of which machine."""
 
     format: int
-    study: str
-    title: str
+    study: Text
+    title: Text
     seed: int
-    scale: str
+    scale: Text
     spec: dict[str, object]
-    factors: dict[str, list[str]]
-    claims: list[str]
-    planned: list[str]
+    factors: Annotated[dict[Word, Levels], Field(max_length=MOST_FACTORS)]
+    claims: Annotated[list[Text], Field(max_length=MOST_CLAIMS)]
+    planned: Annotated[list[TrialId], Field(max_length=MOST_TRIALS)]
     machine: Machine
-    created: str
+    created: Text

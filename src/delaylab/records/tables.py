@@ -27,3 +27,5 @@ PROBES = {
 }
 HOSTS = {"time_ns": pl.Int64, "place": pl.String, "metric": pl.String, "value": pl.Float64}
 TABLES: dict[str, dict[str, Any]] = {"stamps": STAMPS, "probes": PROBES, "hosts": HOSTS}
+NULLABLE = frozenset({"sent_ns", "slip_ns"})
+"""Columns that may be empty: of a packet that was not sent."""

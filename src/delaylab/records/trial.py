@@ -2,27 +2,47 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal, TypeVar
 
-from delaylab.records.base import Record
+from pydantic import Field, model_validator
+
+from delaylab.records.asked import check_asked
+from delaylab.records.base import (
+    MOST_LISTED,
+    MOST_POINTS,
+    Count,
+    Nanoseconds,
+    Number,
+    Point,
+    Record,
+    Text,
+    TrialId,
+    Word,
+)
 from delaylab.records.links import Engine
 from delaylab.records.rates import Flow, HeldRate, Search
+
+Item = TypeVar("Item")
+Listed = Annotated[list[Item], Field(max_length=MOST_LISTED)]
+Points = Annotated[list[Point], Field(max_length=MOST_POINTS)]
+START = "sender.app"
+"""Where a request begins and a reply ends."""
 
 
 class Endpoint(Record):
     """The node at one end of the probe, its host and its technology."""
 
-    node: str
-    host: str
-    kind: str
+    node: Word
+    host: Word
+    kind: Word
 
 
 class TrialWarning(Record):
     """A doubt about the data, and what to do about it."""
 
-    kind: str
-    message: str
-    remedy: str
+    kind: Text
+    message: Text
+    remedy: Text
 
 
 class Load(Record):
@@ -31,12 +51,12 @@ class Load(Record):
     `rate` is how the rate of frames was found, if it was by search.
     """
 
-    load: str
-    on: str
-    to: str | None = None
+    load: Text
+    on: Text
+    to: Text | None = None
     asked: object = None
-    achieved: dict[str, float] = {}
-    flows: list[Flow] = []
+    achieved: dict[Text, Number] = {}
+    flows: Listed[Flow] = []
     rate: HeldRate | None = None
 
 
@@ -44,67 +64,75 @@ class Tap(Record):
     """What a capture point saw and what it had to drop, and what captured: programs at the
     interface's hooks, or a packet ring (as all did before there were two)."""
 
-    point: str
-    packets: int
-    dropped: int
+    point: Text
+    packets: Count
+    dropped: Count
     by: Literal["tcx", "ring"] = "ring"
 
 
 class ClockReading(Record):
     """Two clocks read at one moment: the reference, the other one, the reference again; in ns."""
 
-    clock: str
-    reference: str
-    before_ns: int
-    other_ns: int
-    after_ns: int
+    clock: Text
+    reference: Text
+    before_ns: Nanoseconds
+    other_ns: Nanoseconds
+    after_ns: Nanoseconds
 
 
 class Way(Record):
     """The recorded points of each leg, in the order in which a packet passes them."""
 
-    request: list[str] = []
-    reply: list[str] = []
+    request: Points = []
+    reply: Points = []
+
+    @model_validator(mode="after")
+    def _each_once(self) -> Way:
+        for leg in (self.request, self.reply):
+            twice = next((point for point in leg if leg.count(point) > 1), None)
+            if twice is not None:
+                raise ValueError(f"the way passes {twice} twice")
+        return self
 
 
 class Hop(Record):
     """A link on the way from node `start` to node `end`, and the points before and behind it."""
 
-    link: str
-    start: str
-    end: str
-    near: str = "sender.vif"
-    far: str = "responder.vif"
+    link: Text
+    start: Text
+    end: Text
+    near: Point = "sender.vif"
+    far: Point = "responder.vif"
 
 
 class TrialRecord(Record):
     """`trial.json`: one lab, one load, one probe run."""
 
-    id: str
-    index: int
-    factors: dict[str, str]
-    repeat: int
+    id: TrialId
+    index: Count
+    factors: dict[Word, Text]
+    repeat: Count
     status: Literal["ok", "failed", "skipped"]
-    reason: str | None = None
-    started: str | None = None
-    ended: str | None = None
+    reason: Text | None = None
+    started: Text | None = None
+    ended: Text | None = None
     sender: Endpoint | None = None
     responder: Endpoint | None = None
-    protocol: str | None = None
-    size_bytes: int | None = None
-    interval_ns: int | None = None
+    protocol: Text | None = None
+    size_bytes: Count | None = None
+    interval_ns: Count | None = None
     rate_search: Search | None = None
     path: Way = Way()
-    absent: dict[str, str] = {}
-    clock: str | None = None
-    warnings: list[TrialWarning] = []
-    loads: list[Load] = []
-    taps: list[Tap] = []
-    responder_icmp: dict[str, int] = {}
-    clock_readings: list[ClockReading] = []
-    link: str | None = None
-    hops: list[Hop] = []
-    links: list[Engine] = []
+    absent: Annotated[dict[Text, Text], Field(max_length=MOST_POINTS)] = {}
+    clock: Text | None = None
+    warnings: Listed[TrialWarning] = []
+    loads: Listed[Load] = []
+    taps: Listed[Tap] = []
+    responder_icmp: dict[Text, Nanoseconds] = {}
+    clock_readings: Listed[ClockReading] = []
+    link: Text | None = None
+    hops: Listed[Hop] = []
+    links: Listed[Engine] = []
 
     @property
     def crossed(self) -> list[Hop]:
@@ -112,3 +140,21 @@ class TrialRecord(Record):
         if self.hops or not (self.link and self.sender and self.responder):
             return self.hops
         return [Hop(link=self.link, start=self.sender.node, end=self.responder.node)]
+
+
+def check_trial(trial: TrialRecord) -> None:
+    """Raise ValueError for a trial whose parts do not go together."""
+    if trial.status == "ok" and not (trial.sender and trial.responder and trial.path.request):
+        raise ValueError("a trial that is ok has a sender, a responder and a path")
+    request, reply = trial.path.request, trial.path.reply
+    if (request or reply) and request[:1] != [START]:
+        raise ValueError(f"path: a request begins at {START}")
+    if reply and reply[-1] != START:
+        raise ValueError(f"path: a reply ends at {START}")
+    for engine in trial.links:
+        for direction in engine.directions:
+            for asked in (direction.asked, direction.asked_first or {}):
+                try:
+                    check_asked(asked)
+                except ValueError as error:
+                    raise ValueError(f"link {direction.link}, asked: {error}") from None

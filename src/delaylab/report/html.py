@@ -7,7 +7,9 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from delaylab.analysis.group import groups
-from delaylab.dataset import read_study
+from delaylab.analysis.usable import usable
+from delaylab.dataset import Study, read_study
+from delaylab.diskio import own_folder, write_new
 from delaylab.errors import DelaylabError
 from delaylab.report import words
 from delaylab.report.links import NOTE
@@ -17,17 +19,21 @@ from delaylab.report.vega import to_png
 TEMPLATES = Path(__file__).parent / "templates"
 
 
-def write_report(directory: Path) -> Path:
+def write_report(given: Path | Study) -> Path:
     """Write `report.html` and `charts/` into a dataset's directory; return the page's path.
 
     Raises `BadInput` for a damaged dataset, `DelaylabError` if the files cannot be written.
     """
-    study = read_study(directory)
-    page = gather(study, list(groups(study)))
+    study = given if isinstance(given, Study) else read_study(given)
+    directory = study.directory
+    found = list(groups(study))
+    with usable(str(directory)):
+        page = gather(study, found)
+        text = render(page)
     target = directory / "report.html"
     try:
         _write_charts(directory / "charts", page)
-        target.write_text(render(page), encoding="utf-8")
+        write_new(target, text.encode())
     except OSError as error:
         raise DelaylabError(f"cannot be written: {error.strerror}", str(target)) from error
     return target
@@ -56,7 +62,7 @@ def render(page: Page) -> str:
 
 
 def _write_charts(place: Path, page: Page) -> None:
-    place.mkdir(exist_ok=True)
+    own_folder(place)
     for name, svg in [(c.name, c.svg) for c in page.charts] + [(w.name, w.svg) for w in page.ways]:
-        (place / f"{name}.svg").write_text(svg, encoding="utf-8")
-        (place / f"{name}.png").write_bytes(to_png(svg))
+        write_new(place / f"{name}.svg", svg.encode())
+        write_new(place / f"{name}.png", to_png(svg))

@@ -15,12 +15,13 @@ from delaylab.analysis.findings import findings
 from delaylab.analysis.group import Group, SegmentSummary, analyse, groups
 from delaylab.analysis.instrument import Cost
 from delaylab.analysis.statistics import Quantile, Summary
+from delaylab.analysis.usable import usable
 from delaylab.dataset import Study, read_study
 from delaylab.records.trial import TrialRecord
 from delaylab.report.arrange import cost_by_kind
 
 
-def as_json(directory: Path) -> dict[str, Any]:
+def as_json(given: Path | Study) -> dict[str, Any]:
     """Return the study, its trials and its claims as plain JSON values; delays in µs.
 
     A segment between two clocks can be off by its `bound_us`; a median smaller than that is null,
@@ -30,8 +31,13 @@ def as_json(directory: Path) -> dict[str, Any]:
     median user RTT at rest (round trip), by the sender's kind. Raises `BadInput` for a
     damaged dataset.
     """
-    study = read_study(directory)
+    study = given if isinstance(given, Study) else read_study(given)
     found = list(groups(study))
+    with usable(str(study.directory)):
+        return _numbers(study, found)
+
+
+def _numbers(study: Study, found: list[Group]) -> dict[str, Any]:
     alone = {group.trials[0].id: group for group in found if len(group.trials) == 1}
     return {
         "study": study.record.study,

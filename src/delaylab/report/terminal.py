@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
@@ -14,12 +13,14 @@ from delaylab.analysis.claims import Finding
 from delaylab.analysis.findings import findings
 from delaylab.analysis.group import Group, SegmentSummary, groups
 from delaylab.analysis.statistics import Summary
+from delaylab.analysis.usable import usable
 from delaylab.dataset import Study, read_study
 from delaylab.report import words
 from delaylab.report.arrange import Panel, cost_by_kind, doubts_by_kind, panels, usual
 from delaylab.report.links import Links, links
 
 COLOURS = {"reproduced": "green", "not reproduced": "red", "not testable here": "yellow"}
+TITLE, CAPTION = "italic", "dim italic"
 # Groups beside each other in a terminal of 100 columns.
 COLUMNS = 3
 # Groups of one way that are shown layer by layer.
@@ -33,29 +34,34 @@ SHOWN = 2
 ARROWS = {"sending": "→", "receiving": "←", "remote": "↻"}
 
 
-def print_study(console: Console, directory: Path) -> None:
+def print_study(console: Console, given: Path | Study) -> None:
     """Print a study: delay per layer and direction, claims, warnings with remedies."""
-    study = read_study(directory)
+    study = given if isinstance(given, Study) else read_study(given)
     found = list(groups(study))
+    with usable(str(study.directory)):
+        parts = list(_parts(study, found))
+    for part in parts:
+        console.print(part)
+
+
+def _parts(study: Study, found: list[Group]) -> Iterator[Text | Table]:
+    """Yield what is printed, from top to bottom."""
     machine = study.record.machine
-    console.print(f"[bold]{escape(study.record.title)}[/]  {escape(study.record.study)}")
-    console.print(
-        f"{machine.hostname}, {machine.cpu}, {machine.cores} cores, {words.system(machine.kernel)}",
-        style="dim",
-        highlight=False,
-    )
+    yield Text.assemble((study.record.title, "bold"), f"  {study.record.study}")
+    system = words.system(machine.kernel)
+    about = f"{machine.hostname}, {machine.cpu}, {machine.cores} cores, {system}"
+    yield Text(about, "dim")
     for panel in panels(found):
         many = len(panel.groups) > LAYERED
-        for table in [trips_table(panel)] if many else layer_tables(panel):
-            console.print(table)
+        yield from [trips_table(panel)] if many else layer_tables(panel)
     if study.record.claims:
-        console.print(claims_table(findings(study, found)))
+        yield claims_table(findings(study, found))
     carried = links(found)
     if carried is not None:
-        console.print(links_table(carried))
-    _print_cost(console, found)
-    _print_doubts(console, found)
-    _print_unfinished(console, study)
+        yield links_table(carried)
+    yield from _cost(found)
+    yield from _doubts(found)
+    yield from _unfinished(study)
 
 
 def layer_tables(panel: Panel) -> Iterator[Table]:
@@ -68,7 +74,7 @@ def layer_tables(panel: Panel) -> Iterator[Table]:
 def trips_table(panel: Panel) -> Table:
     """Return the round trips of a panel with too many groups to show each layer by layer."""
     table = Table(
-        title=f"{escape(panel.title)}: round trips, median / p99",
+        title=Text(f"{panel.title}: round trips, median / p99", TITLE),
         caption="Layer by layer in the report.",
         title_justify="left",
         caption_justify="left",
@@ -78,13 +84,13 @@ def trips_table(panel: Panel) -> Table:
         table.add_column(name, justify="right")
     for group, label in zip(panel.groups, panel.labels, strict=True):
         cells = [_cell(group.rtt.get(name)) for name, _ in TRIPS]
-        table.add_row(escape(label), _count(group), *cells)
+        table.add_row(Text(label), _count(group), *cells)
     return table
 
 
 def _layer_table(title: str, chosen: list[Group], labels: list[str]) -> Table:
     table = Table(
-        title=f"{escape(title)}: delay per layer, median / p99",
+        title=Text(f"{title}: delay per layer, median / p99", TITLE),
         caption="→ sending, ← receiving, ↻ remote: one way. RTT: round trip."
         + (CLOCKS if any(part.bound_us for g in chosen for part in g.segments) else ""),
         title_justify="left",
@@ -93,12 +99,12 @@ def _layer_table(title: str, chosen: list[Group], labels: list[str]) -> Table:
     table.add_column("layer", min_width=28)
     for group, label in zip(chosen, labels, strict=True):
         table.add_column(
-            f"{escape(label)}\n{_count(group)}", justify="right", min_width=17, no_wrap=True
+            Text(f"{label}\n{_count(group)}"), justify="right", min_width=17, no_wrap=True
         )
     parts = [{(p.leg, p.start, p.end): p for p in usual(group)} for group in chosen]
     for key, part in {key: part for found in parts for key, part in found.items()}.items():
         cells = [_bounded_cell(found.get(key)) for found in parts]
-        table.add_row(f"{ARROWS[part.direction]} {part.layer}", *cells)
+        table.add_row(Text(f"{ARROWS[part.direction]} {part.layer}"), *cells)
     table.add_section()
     for name, text in TRIPS:
         table.add_row(text, *(_cell(group.rtt.get(name)) for group in chosen), style="bold")
@@ -108,9 +114,10 @@ def _layer_table(title: str, chosen: list[Group], labels: list[str]) -> Table:
 def links_table(found: Links) -> Table:
     """Return what links were asked and what they did; those that did not hold come first."""
     more = len(found.rows) - LINKS
+    rest = f" {more} more rows are in the report." if more > 0 else ""
     table = Table(
         title="Links with conditions: one way, what one node sends",
-        caption=f"{found.summary}" + (f" {more} more rows are in the report." if more > 0 else ""),
+        caption=Text(found.summary + rest, CAPTION),
         title_justify="left",
         caption_justify="left",
     )
@@ -123,7 +130,7 @@ def links_table(found: Links) -> Table:
         verdict = Text(row.verdict, "green" if row.held else "yellow")
         achieved = [part for part in (row.chances, row.rate) if part != "–"]
         verdict.append("".join(f"\n{part}" for part in achieved), "default")
-        table.add_row(head, row.late, row.probe, verdict)
+        table.add_row(head, Text(row.late), Text(row.probe), verdict)
     return table
 
 
@@ -157,27 +164,26 @@ def _cell(delays: Summary | None) -> str:
     return f"{words.quantile(delays.median)} / {words.quantile(delays.p99)}"
 
 
-def _print_doubts(console: Console, found: list[Group]) -> None:
+def _doubts(found: list[Group]) -> Iterator[Text]:
     for doubts in doubts_by_kind(found):
         for label, message in doubts.seen[:SHOWN]:
-            line = f"[yellow]{doubts.kind}[/] {escape(label)}: {escape(message)}"
-            console.print(line, highlight=False)
+            yield Text.assemble((doubts.kind, "yellow"), f" {label}: {message}")
         more = len(doubts.seen) - SHOWN
         if more > 0:
-            console.print(f"  and {more} more of this kind", style="dim", highlight=False)
+            yield Text(f"  and {more} more of this kind", "dim")
         for remedy in doubts.remedies[:SHOWN]:
-            console.print(f"  to do: {escape(remedy)}", style="dim", highlight=False)
+            yield Text(f"  to do: {remedy}", "dim")
 
 
-def _print_cost(console: Console, found: list[Group]) -> None:
+def _cost(found: list[Group]) -> Iterator[Text]:
     for kind, cost in cost_by_kind(found).items():
         if cost.added:
             added = f"the taps add {words.shift(cost.added)} to the median user RTT at rest"
-            console.print(f"{kind}: {added}", style="dim", highlight=False, markup=False)
+            yield Text(f"{kind}: {added}", "dim")
 
 
-def _print_unfinished(console: Console, study: Study) -> None:
+def _unfinished(study: Study) -> Iterator[Text]:
     for trial in study.trials:
         if trial.status != "ok":
-            reason = escape(trial.reason or "no reason recorded")
-            console.print(f"[red]{trial.status}[/] {escape(trial.id)}: {reason}")
+            reason = trial.reason or "no reason recorded"
+            yield Text.assemble((trial.status, "red"), f" {trial.id}: {reason}")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise
 from math import log10
-from xml.sax.saxutils import escape
 
 from delaylab.analysis.group import OWN_STACK, Group, SegmentSummary
 from delaylab.report import words
 from delaylab.report.arrange import Panel, usual
+from delaylab.report.svg import xml
 
 WIDTH = 1180
 LABEL = 104
@@ -47,7 +47,7 @@ def drawing(panel: Panel) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img" '
         f'font-family="system-ui, -apple-system, Segoe UI, DejaVu Sans, sans-serif" '
         f'font-size="12" color="{DARK}" class="way">',
-        f"<title>The packet's way from {escape(panel.title)} and back</title>",
+        f"<title>The packet's way from {xml(panel.title)} and back</title>",
         *_regions(stops),
         *_line(stops),
         *_layer_names(panel, stops),
@@ -161,7 +161,7 @@ def _label(label: str, count: str, middle: float) -> list[str]:
     said.append((count, middle + 13, 10.5, 400, 0.7))
     return [
         f'<text x="0" y="{y:.1f}" font-weight="{weight}" font-size="{size}" fill="{INK}" '
-        f'fill-opacity="{opacity}">{escape(text)}</text>'
+        f'fill-opacity="{opacity}">{xml(text)}</text>'
         for text, y, size, weight, opacity in said
     ]
 
@@ -182,7 +182,7 @@ def _cell(x: float, width: float, top: float, part: SegmentSummary) -> str:
         f"{words.interval(delay.p99.interval)}; max {words.delay(delay.max)}{_clocks(part)}"
     )
     return (
-        f"<g><title>{escape(hint)}</title>"
+        f"<g><title>{xml(hint)}</title>"
         f'<rect x="{x:.1f}" y="{top + 2:.1f}" width="{width:.1f}" height="{ROW - 4}" rx="5" '
         f'fill="{RAMP[shade]}"/>'
         + _text(x + width / 2, middle - 2, words.quantile(delay.median), 12.5, "600", ink)
@@ -233,5 +233,5 @@ def _text(
 ) -> str:
     return (
         f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="middle" font-size="{size}" '
-        f'font-weight="{weight}" fill="{ink}" fill-opacity="{opacity}">{escape(text)}</text>'
+        f'font-weight="{weight}" fill="{ink}" fill-opacity="{opacity}">{xml(text)}</text>'
     )

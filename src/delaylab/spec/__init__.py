@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from delaylab.diskio import check_file
+from delaylab.errors import BadInput
+from delaylab.spec import limits
 from delaylab.spec.capabilities import ALL_CAPABILITIES, USUAL_CAPABILITIES, Capability
 from delaylab.spec.check import HERE, check_lab, host_of
 from delaylab.spec.check_conditions import check_profile, why_not, why_not_in_kernel
@@ -108,6 +111,8 @@ def study_from(document: Document) -> StudyFile:
 
 def _lab_file(document: Document, name: str) -> Document:
     path = document.folder / name
-    if not path.exists():
-        raise document.refuse(f"no lab file {path}", ("lab",))
-    return with_files(read(path))
+    try:
+        check_file(path, limits.MOST_BYTES)
+    except BadInput as error:
+        raise document.refuse(f"no lab file {path}: {error.what}", ("lab",), error.fix) from None
+    return with_files(read(path, pipes=False))

@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import (
     BaseModel,
     ConfigDict,
+    Field,
     GetCoreSchemaHandler,
     GetJsonSchemaHandler,
     SerializerFunctionWrapHandler,
@@ -19,6 +20,15 @@ from pydantic_core import CoreSchema, core_schema
 
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]{0,30}$")]
 """Names end up in interface names, file names and cgroups: lower case, digits, hyphens."""
+
+
+MOST_CPUS = 8192
+"""As many as Linux can be built for."""
+
+
+Cpu = Annotated[int, Field(ge=0, lt=MOST_CPUS)]
+Cpus = Annotated[list[Cpu], Field(max_length=MOST_CPUS)]
+"""CPUs by their numbers; which of them this machine has is seen when the lab comes up."""
 
 
 FromFile = WithJsonSchema({"type": ["string", "object", "array", "null"]})

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ipaddress
+from collections import Counter
 
+from delaylab.spec.addresses import why_no_address
 from delaylab.spec.check_conditions import check_conditions
+from delaylab.spec.counts import check_counts
 from delaylab.spec.lab import LabSpec, LinkSpec
 from delaylab.spec.names import link_name, links_of
 from delaylab.spec.names import names as names_in
@@ -16,6 +19,7 @@ HERE = "here"
 
 def check_lab(lab: LabSpec, document: Document, at: Location = ()) -> None:
     """Raise BadInput, with the line, for the first thing in a lab that cannot be."""
+    check_counts(lab, document, at)
     _check_hosts(lab, document, at)
     _check_links(lab, document, at)
     _check_addresses(lab, document, at)
@@ -29,8 +33,8 @@ def host_of(lab: LabSpec, node: str) -> str:
 
 
 def _check_hosts(lab: LabSpec, document: Document, at: Location) -> None:
-    all_names = [each for several in names_in(lab).values() for each in several]
-    twice = next((name for name in lab.nodes if all_names.count(name) > 1), None)
+    made = Counter(each for several in names_in(lab).values() for each in several)
+    twice = next((name for name in lab.nodes if made[name] > 1), None)
     if twice:
         raise document.refuse(f"a `count:` makes a second node {twice!r}", (*at, "nodes", twice))
     for name, node in lab.nodes.items():
@@ -44,7 +48,6 @@ def _check_hosts(lab: LabSpec, document: Document, at: Location) -> None:
 
 
 def _check_links(lab: LabSpec, document: Document, at: Location) -> None:
-    names: dict[str, int] = {}
     for index, link in enumerate(lab.links):
         where = (*at, "links", index)
         for position, member in enumerate(link.members):
@@ -55,7 +58,8 @@ def _check_links(lab: LabSpec, document: Document, at: Location) -> None:
                     (*where, field, position),
                     f"nodes: {', '.join(lab.nodes)}",
                 )
-        twice = next((m for m in link.members if link.members.count(m) > 1), None)
+        joined = Counter(link.members)
+        twice = next((member for member, times in joined.items() if times > 1), None)
         if twice:
             raise document.refuse(f"the link joins {twice!r} with itself", where)
         stranger = next((n for n in link.addresses if n not in link.members), None)
@@ -64,13 +68,19 @@ def _check_links(lab: LabSpec, document: Document, at: Location) -> None:
                 f"an address for {stranger!r}, which is not on this link",
                 (*where, "addresses", stranger),
             )
-        name = link_name(lab, index)
         _check_counted(lab, link, document, where)
-        for each in links_of(lab)[name]:
+    _check_link_names(lab, document, at)
+
+
+def _check_link_names(lab: LabSpec, document: Document, at: Location) -> None:
+    names: set[str] = set()
+    stands_for = links_of(lab)
+    for index in range(len(lab.links)):
+        for each in stands_for[link_name(lab, index)]:
             if each in names:
                 fix = "name one of them anew"
-                raise document.refuse(f"two links are named {each!r}", where, fix)
-            names[each] = index
+                raise document.refuse(f"two links are named {each!r}", (*at, "links", index), fix)
+            names.add(each)
 
 
 def _check_counted(lab: LabSpec, link: LinkSpec, document: Document, at: Location) -> None:
@@ -98,6 +108,10 @@ def _check_addresses(lab: LabSpec, document: Document, at: Location) -> None:
                 raise document.refuse(
                     f"{text!r} is not an address with a prefix", where, "write it as 10.1.0.1/24"
                 ) from None
+            reason = why_no_address(interface)
+            if reason:
+                fix = "write it as 10.1.0.1/24"
+                raise document.refuse(f"no node can have {text!r}: {reason}", where, fix)
             owner = owners.setdefault(str(interface.ip), node)
             if owner != node and not _one_stack(lab, owner, node):
                 raise document.refuse(

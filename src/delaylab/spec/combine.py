@@ -10,6 +10,7 @@ from typing import Any
 
 from delaylab.spec.changed_loads import LOADS_ROOT, LoadChange, changed, load_change
 from delaylab.spec.check import check_lab
+from delaylab.spec.counts import check_trials
 from delaylab.spec.expand import expand, expand_loads
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.names import links_of
@@ -59,6 +60,7 @@ def combinations(study: StudyFile, scale: str) -> Iterator[Combination]:
         _change(root, path, value, study.document, at)
 
     this = scaled(study.spec, study.document, scale, change)
+    check_trials(study.spec, study.document, scale, this)
     for names in itertools.product(*this.factors.values()):
         levels = dict(zip(this.factors, names, strict=True))
         if not this.runs(levels):

@@ -28,6 +28,7 @@ FIELDS_OF_DISCIPLINES = {
 LONGEST = Duration(3_600_000_000_000)
 FASTEST = Rate(10**12)
 LARGEST_FRAMING = Size(65_536)
+MOST_VALUES = 100_000
 FARTHEST = 1000.0
 """How far from its mean a table may say a packet lies, in spreads."""
 
@@ -58,7 +59,9 @@ class DistributionSpec(Short):
 
     MAIN: ClassVar[str] = "shape"
     shape: Shape | None = None
-    table: Annotated[list[Value] | None, Field(min_length=1, max_length=100_000), FromFile] = None
+    table: Annotated[list[Value] | None, Field(min_length=1, max_length=MOST_VALUES), FromFile] = (
+        None
+    )
 
     @model_validator(mode="after")
     def _one_of_two(self) -> Self:

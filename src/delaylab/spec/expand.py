@@ -28,7 +28,12 @@ def expand(lab: LabSpec) -> LabSpec:
         for each in _links(lab, link, link_name(lab, index), all_names)
     ]
     kept = [link for link in links if len(link.members) > 1]
-    timeline = [each for change in lab.timeline for each in _changes(lab, change, all_names)]
+    all_links = links_of(lab)
+    timeline = [
+        each
+        for change in lab.timeline
+        for each in _changes(change, all_links[change.link], all_names)
+    ]
     return lab.model_copy(update={"nodes": nodes, "links": kept, "timeline": timeline})
 
 
@@ -62,8 +67,7 @@ def _links(lab: LabSpec, link: LinkSpec, name: str, all_names: Names) -> Iterato
             yield link.model_copy(update=update)
 
 
-def _changes(lab: LabSpec, change: ChangeSpec, all_names: Names) -> Iterator[ChangeSpec]:
-    links = links_of(lab)[change.link]
+def _changes(change: ChangeSpec, links: list[str], all_names: Names) -> Iterator[ChangeSpec]:
     senders = [None] if change.node is None else all_names[change.node]
     for number, link in enumerate(links):
         # Where a link is one to each of many, what those send is each one's own link's.

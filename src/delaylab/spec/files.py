@@ -8,9 +8,11 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from delaylab.diskio import check_file
 from delaylab.errors import BadInput
+from delaylab.spec.conditions import MOST_VALUES
 from delaylab.spec.source import Document, Location
-from delaylab.spec.trace import read_text, read_trace
+from delaylab.spec.trace import MOST_BYTES, MOST_POINTS, is_whole, numbered_lines, read_trace
 from delaylab.units import Duration
 
 NETEM_SCALE = 8192
@@ -53,8 +55,10 @@ def _read(
 ) -> Any:
     given = {"file": value} if isinstance(value, str) else dict(value)
     path = document.folder / given.pop("file")
-    if not path.is_file():
-        raise document.refuse(f"no such file: {str(path)!r}", at)
+    try:
+        check_file(path, MOST_BYTES)
+    except BadInput as error:
+        raise document.refuse(f"{error.what}: {str(path)!r}", at, error.fix) from None
     try:
         return reader(path, given)
     except BadInput:
@@ -75,7 +79,7 @@ def _pattern(path: Path, given: dict[str, Any]) -> dict[str, Any]:
     The runs are CSV with the header `kept,lost`.
     """
     _nothing_else(given, "pattern")
-    lines = _lines(path)
+    lines = _lines(path, "pattern")
     if lines[0][1].replace(" ", "") == "kept,lost":
         runs = [count for number, line in lines[1:] for count in _run(line, path, number)]
     else:
@@ -87,13 +91,14 @@ def _pattern(path: Path, given: dict[str, Any]) -> dict[str, Any]:
 
 def _run(line: str, path: Path, number: int) -> list[int]:
     cells = [cell.strip() for cell in line.split(",")]
-    if len(cells) != 2 or not all(cell.isdecimal() and cell.isascii() for cell in cells):
+    if len(cells) != 2 or not all(map(is_whole, cells)):
         raise BadInput(f"expected kept,lost such as 95,5; got {line[:40]!r}", f"{path}:{number}")
     return [int(cell) for cell in cells]
 
 
 def _runs(lines: list[tuple[int, str]], path: Path) -> list[int]:
     fates: list[str] = []
+    runs: list[tuple[str, int]] = []
     for number, line in lines:
         fate = "".join(line.split())
         if not set(fate) <= {"0", "1"}:
@@ -103,7 +108,10 @@ def _runs(lines: list[tuple[int, str]], path: Path) -> list[int]:
             )
         fates.append(fate)
     # Runs begin with kept packets and end with lost ones, so that they can be repeated.
-    runs = [(fate, len(list(same))) for fate, same in groupby("".join(fates))]
+    for fate, same in groupby("".join(fates)):
+        runs.append((fate, sum(1 for _ in same)))
+        if len(runs) > MOST_POINTS:
+            raise BadInput(f"the pattern has more than {MOST_POINTS} runs", str(path))
     counts = [count for _, count in runs]
     before = [0] if runs[0][0] == "1" else []
     after = [0] if runs[-1][0] == "0" else []
@@ -115,7 +123,7 @@ def _table(path: Path, given: dict[str, Any]) -> list[float]:
     _nothing_else(given, "table")
     scale = NETEM_SCALE if path.suffix == ".dist" else 1
     values: list[float] = []
-    for number, line in _lines(path):
+    for number, line in _lines(path, "table"):
         for word in line.replace(",", " ").split():
             try:
                 value = float(word)
@@ -124,13 +132,13 @@ def _table(path: Path, given: dict[str, Any]) -> list[float]:
             if not abs(value) < 1e9:
                 raise BadInput(f"expected numbers, got {word[:40]!r}", f"{path}:{number}")
             values.append(value / scale)
+        if len(values) > MOST_VALUES:
+            raise BadInput(f"the table has more than {MOST_VALUES} values", str(path))
     return values
 
 
-def _lines(path: Path) -> list[tuple[int, str]]:
-    numbered = enumerate(read_text(path).splitlines(), start=1)
-    lines = [(number, line.split("#")[0].strip()) for number, line in numbered]
-    lines = [(number, line) for number, line in lines if line]
+def _lines(path: Path, what: str) -> list[tuple[int, str]]:
+    lines = numbered_lines(path, what)
     if not lines:
         raise BadInput("the file is empty", str(path))
     return lines

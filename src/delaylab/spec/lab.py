@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from delaylab.spec.base import Name, Short, Spec
+from delaylab.spec.base import Cpus, Name, Short, Spec
 from delaylab.spec.capabilities import Capability
 from delaylab.spec.conditions import ConditionsSpec
 from delaylab.units import Duration, Rate, Size
@@ -23,7 +23,9 @@ class UplinkSpec(Spec):
     """What a host's own interface can send: a token bucket with a bounded queue behind it."""
 
     rate: Rate = Field(description="bits per second on the link, Ethernet framing excluded")
-    queue: int = Field(1000, gt=0, description="packets that may wait, of a full frame each")
+    queue: int = Field(
+        1000, gt=0, le=10_000_000, description="packets that may wait, of a full frame each"
+    )
     burst: Size = Field(Size(16 * 1024), description="bytes that may leave at once")
 
 
@@ -36,7 +38,7 @@ class EngineSpec(Short):
     )
     memory: Size = Field(Size(256 << 20), description="bytes of packets that may wait at once")
     realtime: bool = Field(True, description="real-time scheduling, where the machine allows it")
-    cpus: list[int] | None = Field(None, description="CPUs for it alone are best")
+    cpus: Cpus | None = Field(None, description="CPUs for it alone are best")
     steer: bool = Field(
         False, description="nodes receive on other CPUs than its own (receive packet steering)"
     )
@@ -47,7 +49,7 @@ class HostSpec(Spec):
 
     uplink: UplinkSpec | None = None
     engine: EngineSpec | None = Field(None, description="what differs from the lab's")
-    cpus: list[int] | None = Field(None, description="CPUs that the host and its nodes may use")
+    cpus: Cpus | None = Field(None, description="CPUs that the host and its nodes may use")
 
 
 CONTAINERS = frozenset({"lxc", "docker"})
@@ -78,7 +80,7 @@ class NodeSpec(Spec):
 
     kind: NodeKind = "netns"
     host: Name | None = None
-    cpus: list[int] | None = Field(None, description="CPUs that the node may use")
+    cpus: Cpus | None = Field(None, description="CPUs that the node may use")
     count: int | None = Field(
         None, ge=0, le=1000, description="so many nodes like this: NAME-1, NAME-2 …"
     )
@@ -96,7 +98,7 @@ class NodeSpec(Spec):
         None, description="its initramfs; the agent is added to it, and must be its init"
     )
     vcpus: int | None = Field(None, ge=1, le=64, description="virtual CPUs")
-    pin: list[int] | None = Field(None, description="a CPU for each virtual CPU")
+    pin: Cpus | None = Field(None, description="a CPU for each virtual CPU")
     accel: Accel | None = Field(None, description="auto: KVM if it boots here, else TCG")
     nic: Nic | None = None
     machine: MachineType | None = None

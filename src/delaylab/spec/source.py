@@ -10,9 +10,13 @@ from typing import Any, TypeVar, get_args
 import yaml
 from pydantic import BaseModel, ValidationError
 
+from delaylab.diskio import read_text
 from delaylab.errors import BadInput
+from delaylab.spec import limits
 
 Location = tuple[str | int, ...]
+SHOWN = 80
+"""Characters of a wrong value that its error repeats."""
 Model = TypeVar("Model", bound=BaseModel)
 
 
@@ -52,19 +56,35 @@ class Document:
         return BadInput(what, self.where(location), fix)
 
 
-def read(path: Path) -> Document:
-    """Read a YAML file; BadInput if it is not there or is not YAML."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise BadInput("no such file", str(path)) from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadInput(f"cannot be read: {error}", str(path)) from None
+def read(path: Path, *, pipes: bool = True) -> Document:
+    """Read a YAML file; BadInput if it is not there or is not YAML.
+
+    A file that the user names may be a pipe, one that another file names may not (`pipes`).
+    """
+    text = read_text(path, limits.MOST_BYTES, pipes=pipes)
     return parse(text, str(path), path.parent)
 
 
 def parse(text: str, name: str, folder: Path = Path()) -> Document:
     """Parse YAML text; BadInput names the line that is wrong."""
+    try:
+        limits.check(text, name)
+        return _parse(text, name, folder)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        place = f"{name}:{mark.line + 1}" if mark else name
+        raise BadInput(f"not YAML: {error.problem or error.context}", place) from None
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        raise BadInput(f"not YAML: {error.reason}", f"{name}:{line}") from None
+    except yaml.YAMLError as error:
+        raise BadInput(f"not YAML: {error}", name) from None
+    except UnicodeEncodeError as error:
+        line = text.count("\n", 0, error.start) + 1
+        raise BadInput("not YAML: half of a character", f"{name}:{line}") from None
+
+
+def _parse(text: str, name: str, folder: Path) -> Document:
     loader = _Loader(text)
     try:
         root = loader.get_single_node()
@@ -72,12 +92,6 @@ def parse(text: str, name: str, folder: Path = Path()) -> Document:
             raise BadInput("the file is empty", name)
         lines: dict[Location, int] = {}
         data = _plain(root, (), lines, loader, name)
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        place = f"{name}:{mark.line + 1}" if mark else name
-        raise BadInput(f"not YAML: {error.problem or error.context}", place) from None
-    except yaml.YAMLError as error:
-        raise BadInput(f"not YAML: {error}", name) from None
     finally:
         loader.dispose()
     return Document(name, data, lines, folder)
@@ -96,12 +110,24 @@ def _plain(
             if not isinstance(key_node, yaml.ScalarNode):
                 raise BadInput("a key must be plain text", f"{name}:{line}")
             key = str(key_node.value)
+            if len(key) > limits.MOST_KEY:
+                what = f"a key has more than {limits.MOST_KEY} characters"
+                raise BadInput(what, f"{name}:{line}")
             if key in mapping:
                 raise BadInput(f"{key!r} is there twice", f"{name}:{line}", "remove one of them")
             mapping[key] = _plain(value_node, (*at, key), lines, loader, name)
             lines[(*at, key)] = line
         return mapping
-    return loader.construct_object(node)
+    return _scalar(node, loader, name)
+
+
+def _scalar(node: yaml.Node, loader: _Loader, name: str) -> Any:
+    try:
+        return loader.construct_object(node)
+    except (ValueError, OverflowError):  # of what looks like a number and is none, as `0x_`
+        what = f"{str(node.value)[: limits.MOST_DIGITS]!r} is not a number"
+        where = f"{name}:{node.start_mark.line + 1}"
+        raise BadInput(what, where, "put text in quotes") from None
 
 
 def validate(model: type[Model], document: Document, at: Location = ()) -> Model:
@@ -134,9 +160,17 @@ def _sentence(problem: Any, model: type[BaseModel]) -> str:
             return f"{field_name!r} is missing"
         case "value_error":
             return message
+        case "model_type":
+            what = field_name or "the file"
+            return f"{what}: expected a mapping (`name: value`), got {_short(problem.get('input'))}"
         case _:
             got = problem.get("input")
-            return f"{field_name}: {message[0].lower()}{message[1:]}, got {got!r}"
+            return f"{field_name}: {message[0].lower()}{message[1:]}, got {_short(got)}"
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]} …"
 
 
 def _nearest(name: str, problem: Any, model: type[BaseModel]) -> str:

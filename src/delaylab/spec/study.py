@@ -16,6 +16,8 @@ LevelName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-
 STRESSORS = ("cpu", "io", "disk", "memory")
 ON_THE_NETWORK = ("network", "frames")
 LOADS = (*STRESSORS, *ON_THE_NETWORK)
+MOST_WORKERS = 10_000
+MOST_PACKETS = 100_000_000
 CHECK_SEQUENCE = 4
 """Bytes behind every frame that no program gets to see; sizes in RFC 2544 count them."""
 SMALLEST_FRAME, LARGEST_FRAME = 64, 9018
@@ -31,10 +33,14 @@ _LISTED = BeforeValidator(_listed, json_schema_input_type=Name | list[Name])
 class LoadSpec(Spec):
     """Competing work on one node: workers of a stressor, bulk TCP, or frames at a rate."""
 
-    cpu: int | None = Field(None, gt=0, description="workers that compute")
-    io: int | None = Field(None, gt=0, description="workers that call sync()")
-    disk: int | None = Field(None, gt=0, description="workers that write and unlink a file")
-    memory: int | None = Field(None, gt=0, description="workers that map and unmap memory")
+    cpu: int | None = Field(None, gt=0, le=MOST_WORKERS, description="workers that compute")
+    io: int | None = Field(None, gt=0, le=MOST_WORKERS, description="workers that call sync()")
+    disk: int | None = Field(
+        None, gt=0, le=MOST_WORKERS, description="workers that write and unlink a file"
+    )
+    memory: int | None = Field(
+        None, gt=0, le=MOST_WORKERS, description="workers that map and unmap memory"
+    )
     network: Direction | None = Field(None, description="bulk TCP flows, as seen from `on`")
     frames: Annotated[float, Field(gt=0, le=20e6)] | Literal["max", "held"] | None = Field(
         None,
@@ -96,13 +102,15 @@ class ProbeSpec(Spec):
     over: Name | None = Field(None, description="the link by which packets reach `to`")
     protocol: Protocol = "icmp"
     ip: IpVersion = 4
-    count: int = Field(200, gt=0, le=100_000_000, description="packets under load")
+    count: int = Field(200, gt=0, le=MOST_PACKETS, description="packets under load")
     interval: Duration = Field(Duration(5_000_000), description="between intended send times")
     held: bool = Field(
         False, description="if `interval` is not held: the shortest that is, found before the load"
     )
     size: int = Field(100, ge=24, le=65000, description="bytes behind the ICMP or UDP header")
-    at_rest: int = Field(20, ge=0, description="packets at rest, before and after the load each")
+    at_rest: int = Field(
+        20, ge=0, le=MOST_PACKETS, description="packets at rest, before and after the load each"
+    )
     at_rest_interval: Duration | None = Field(None, description="left out: as `interval`")
     late: Duration = Field(Duration(1_000_000_000), description="a reply after this is late")
     realtime: bool = Field(True, description="real-time scheduling, where the machine allows it")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import csv
+import io
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, ValidationError, model_validator
 
+from delaylab.diskio import read_text
 from delaylab.errors import BadInput
 from delaylab.spec.base import Spec
 from delaylab.units import Duration, Rate
@@ -17,7 +19,12 @@ MILLISECOND = 1_000_000
 FASTEST_BPS, HOUR_NS = 10**12, 3600 * 10**9
 OPPORTUNITY_BYTES = 1504
 """What mahimahi lets pass at one opportunity: a packet of 1500 bytes, and 4 of its TUN device."""
-MOST_POINTS = 1_000_000
+MOST_BYTES = 32 << 20
+"""Of a file that a lab file names."""
+MOST_POINTS, MOST_LINES = 1_000_000, 2_000_000
+"""Points of a trace, and lines of a file, with comments and empty ones."""
+MOST_DIGITS = 18
+"""Of a whole number in such a file."""
 LONGEST_NS = 31 * 86_400 * 10**9
 HEADS = {
     "rate": ("rate", Rate, ""),
@@ -111,16 +118,9 @@ def read_trace(path: Path, repeat: Duration | None = None) -> dict[str, Any]:
     the last. Else it is CSV with the header `seconds,rate` (with units), `seconds,bps`,
     `seconds,delay` (with units) or `seconds,ms`; its last value stays unless `repeat` is given.
     """
-    text = read_text(path)
-    lines = [
-        (number, line.strip())
-        for number, line in enumerate(text.splitlines(), start=1)
-        if line.strip() and not line.lstrip().startswith("#")
-    ]
+    lines = numbered_lines(path, "trace")
     if not lines:
         raise BadInput("the trace is empty", str(path))
-    if len(lines) > MOST_POINTS:
-        raise BadInput(f"the trace has more than {MOST_POINTS} lines", str(path))
     read = _csv if "," in lines[0][1] else _mahimahi
     found = read(path, lines, repeat)
     try:
@@ -131,20 +131,33 @@ def read_trace(path: Path, repeat: Duration | None = None) -> dict[str, Any]:
     return found
 
 
-def read_text(path: Path) -> str:
-    """Read a file that a lab file names; BadInput if it cannot be."""
-    try:
-        return path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise BadInput("no such file", str(path)) from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadInput(f"cannot be read: {error}", str(path)) from None
+def numbered_lines(path: Path, what: str) -> list[tuple[int, str]]:
+    """Read the lines of a file that a lab file names, without comments and what is empty.
+
+    Raises BadInput for a file that cannot be read, and for one with too many lines; `what` the
+    file holds.
+    """
+    lines: list[tuple[int, str]] = []
+    # Line by line: the text of a file of newlines is small, the list of its lines is not.
+    for number, line in enumerate(io.StringIO(read_text(path, MOST_BYTES), newline=None), start=1):
+        if number > MOST_LINES or len(lines) > MOST_POINTS:
+            most = MOST_POINTS if len(lines) > MOST_POINTS else MOST_LINES
+            raise BadInput(f"the {what} has more than {most} lines", str(path))
+        kept = line.split("#")[0].strip()
+        if kept:
+            lines.append((number, kept))
+    return lines
+
+
+def is_whole(text: str) -> bool:
+    """Tell whether text is a whole number, of few enough digits."""
+    return text.isdecimal() and text.isascii() and len(text) <= MOST_DIGITS
 
 
 def _mahimahi(path: Path, lines: list[tuple[int, str]], repeat: Duration | None) -> dict[str, Any]:
     times: list[int] = []
     for number, line in lines:
-        if not line.isdecimal() or not line.isascii():
+        if not is_whole(line):
             expected = "expected milliseconds such as 17, or a CSV header such as seconds,rate"
             raise BadInput(f"{expected}; got {line[:40]!r}", f"{path}:{number}")
         times.append(int(line) * MILLISECOND)
@@ -169,11 +182,12 @@ def _csv(path: Path, lines: list[tuple[int, str]], repeat: Duration | None) -> d
     kind, quantity, unit = HEADS[head[1]]
     points: list[list[int]] = []
     for number, line in lines[1:]:
-        (cells,) = csv.reader([line])
+        cells: list[str] = []
         try:
+            (cells,) = csv.reader([line])
             seconds, value = (cell.strip() for cell in cells)
             points.append([Duration.parse(f"{seconds}s").ns, quantity.parse(value + unit).value])
-        except ValueError as error:
+        except (ValueError, csv.Error) as error:
             got = f"expected {lines[0][1]}; got {line[:60]!r}"
             why = f"{error}" if len(cells) == 2 else got
             raise BadInput(why, f"{path}:{number}") from None

@@ -10,6 +10,7 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from delaylab import hosts
 from delaylab.errors import BadInput, DelaylabError
@@ -198,7 +199,7 @@ def print_checks(checks: list[Check], console: Console) -> None:
         text = check.detail
         if not check.usable:
             text = f"{check.why_not}" + (f" → {check.fix}" if check.fix else "")
-        mark = "[green]yes[/]" if check.usable else "[red]no[/]"
+        mark = Text("yes", "green") if check.usable else Text("no", "red")
         table.add_row(check.group if check.group != last else "", check.name, mark, text)
         last = check.group
     console.print(table)

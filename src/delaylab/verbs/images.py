@@ -24,7 +24,8 @@ def bar(console: Console) -> Iterator[images.Progress]:
     if not console.is_terminal:
         yield images.silent
         return
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    said = TextColumn("{task.description}", markup=False)
+    columns = (said, BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True) as shown:
         task = shown.add_task("", total=1.0, visible=False)
 

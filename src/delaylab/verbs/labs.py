@@ -100,12 +100,12 @@ def print_labs(labs: list[lab.Lab], console: Console) -> None:
     console.print(table)
     for one in labs:
         for agent, why in gone[one.name].items():
-            console.print(f"{one.name}: agent {agent} is dead: {why}", markup=False, style="red")
+            console.print(f"{one.name}: agent {agent} is dead: {why}", style="red")
         if gone[one.name]:
             again = f"take it down, then up again: delaylab down {one.name}"
-            console.print(f"{one.name}: {again}", markup=False)
+            console.print(f"{one.name}: {again}")
         for state in states(one):
-            console.print(f"{one.name}: {state_line(state)}", markup=False, soft_wrap=True)
+            console.print(f"{one.name}: {state_line(state)}", soft_wrap=True)
 
 
 def down(name: str | None, *, everything: bool) -> tuple[list[str], hosts.Left]:

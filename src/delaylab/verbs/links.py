@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from delaylab import engines
@@ -82,7 +81,7 @@ def print_links(reports: list[engines.Report], console: Console) -> None:
         table.add_row(
             direction.link,
             ", ".join(direction.nodes) or direction.node,
-            escape(asked_text(direction.asked)) or "nothing",
+            asked_text(direction.asked) or "nothing",
             str(direction.entered.frames),
             str(direction.left.frames),
             _dropped_text(verdict),
@@ -90,7 +89,7 @@ def print_links(reports: list[engines.Report], console: Console) -> None:
         )
     console.print(table)
     for line in dict.fromkeys(_lines(reports)):
-        console.print(line, markup=False, soft_wrap=True)
+        console.print(line, soft_wrap=True)
 
 
 def states(lab: Lab) -> list[dict[str, Any]]:

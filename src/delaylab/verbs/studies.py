@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -11,39 +10,11 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from delaylab import campaign, dataset, study
-from delaylab.analysis.findings import CLAIMS
-from delaylab.errors import BadInput
-from delaylab.report.html import write_report
-from delaylab.report.show import as_json
-from delaylab.report.terminal import print_study
-from delaylab.spec import Document, StudyFile, load_study, study_from
-from delaylab.studies import find
+from delaylab.spec import Document, StudyFile, study_from
 
 
-def parse_only(pairs: Iterable[str]) -> dict[str, set[str]]:
-    """`factor=level` arguments; several levels of one factor add up."""
-    only: dict[str, set[str]] = {}
-    for pair in pairs:
-        factor, equals, level = pair.partition("=")
-        if not equals or not factor or not level:
-            raise BadInput(f"--only wants factor=level, got {pair!r}")
-        only.setdefault(factor, set()).add(level)
-    return only
-
-
-def load(name: str) -> StudyFile:
-    """A shipped study or a file, its claims known."""
-    loaded = load_study(find(name))
-    for position, claim in enumerate(loaded.spec.claims):
-        if claim not in CLAIMS:
-            known = ", ".join(CLAIMS)
-            raise loaded.document.refuse(f"no claim {claim!r}", ("claims", position), known)
-    return loaded
-
-
-def begin(name: str, scale: str, only: dict[str, set[str]], out: Path | None) -> Path:
-    """A new dataset's directory, with study.json in it."""
-    loaded = load(name)
+def begin(loaded: StudyFile, scale: str, only: dict[str, set[str]], out: Path | None) -> Path:
+    """Make a new dataset's directory, with study.json in it."""
     planned = study.plan_trials(loaded, scale, only)
     stamp = datetime.now().strftime("%Y%m%d-%H%M%S")
     folder = out or Path("results") / f"{loaded.spec.study}-{stamp}"
@@ -64,9 +35,9 @@ def run(folder: Path, console: Console, *, pcap: bool = False) -> list[campaign.
     """Run what is left of a study's trials."""
     planned = planned_in(folder)
     progress = Progress(
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
-        TextColumn("{task.fields[trials]}"),
+        TextColumn("{task.fields[trials]}", markup=False),
         TimeRemainingColumn(),
         console=console,
         transient=True,
@@ -100,13 +71,24 @@ def run(folder: Path, console: Console, *, pcap: bool = False) -> list[campaign.
 
 def finish(folder: Path, console: Console) -> Path:
     """Print the study's tables and write its report."""
+    # Charts are slow to load, and no study should wait for them before it runs.
+    from delaylab.report.html import write_report  # noqa: PLC0415
+    from delaylab.report.terminal import print_study  # noqa: PLC0415
+
     print_study(console, folder)
     return write_report(folder)
 
 
-def dry_run(name: str, scale: str, only: dict[str, set[str]]) -> list[dict[str, Any]]:
+def as_json(folder: Path) -> dict[str, Any]:
+    """Return the study's numbers, for scripts."""
+    from delaylab.report.show import as_json as numbers  # noqa: PLC0415  as above
+
+    return numbers(folder)
+
+
+def dry_run(loaded: StudyFile, scale: str, only: dict[str, set[str]]) -> list[dict[str, Any]]:
     """The trials and how long each is expected to take."""
-    planned = study.plan_trials(load(name), scale, only)
+    planned = study.plan_trials(loaded, scale, only)
     return [
         {
             "id": trial.id,
@@ -115,6 +97,3 @@ def dry_run(name: str, scale: str, only: dict[str, set[str]]) -> list[dict[str, 
         }
         for trial, expected in zip(planned, study.expected_s(planned), strict=True)
     ]
-
-
-__all__ = ["as_json", "begin", "dry_run", "finish", "load", "parse_only", "planned_in", "run"]

@@ -109,7 +109,8 @@ def align(
         hops.append(Hop(near, far, fit(pair(crossed, clock, reference), at_rest)))
     numbers = [_parts(len(packets), hop, crossed) for hop in hops]
     moved: list[pl.Series] = []
-    for name in (n for n in stations if clocks.get(n, order[0]) != order[0]):
+    others = [name for name in stations if name in clocks and clocks[name] != order[0]]
+    for name in others:
         leg = 0 if name.startswith(REQUEST) else 1
         way = order.index(clocks[name])
         moved.append(_moved(packets[name], hops[:way], [found[leg] for found in numbers[:way]]))

@@ -1,0 +1,79 @@
+"""How much a lab or a study file stands for, counted before any of it is made."""
+
+from __future__ import annotations
+
+import itertools
+from math import prod
+
+from delaylab.errors import BadInput
+from delaylab.spec.lab import LabSpec, LinkSpec
+from delaylab.spec.scale import REPEAT, Scaled, repeats
+from delaylab.spec.source import Document, Location
+from delaylab.spec.study import StudySpec
+
+MOST_HOSTS = 1000
+MOST_NODES = 10_000
+MOST_LINKS = 10_000
+MOST_ENDS = 50_000
+"""Ends of links: a link that joins 100 nodes has as many."""
+MOST_CHANGES = 10_000
+MOST_COMBINATIONS = 500_000
+"""Of levels, also those that a design leaves out."""
+MOST_TRIALS = 100_000
+
+
+def check_counts(lab: LabSpec, document: Document, at: Location = ()) -> None:
+    """Raise BadInput for a lab that is larger than any that could come up."""
+    stands_for = {name: _count(lab, name) for name in lab.nodes}
+    sizes = [_links_and_ends(link, stands_for) for link in lab.links]
+    counted = (
+        ("hosts", "hosts", len(lab.hosts), MOST_HOSTS),
+        ("nodes", "nodes, each `count:` written out", sum(stands_for.values()), MOST_NODES),
+        ("links", "links, each `count:` written out", sum(n for n, _ in sizes), MOST_LINKS),
+        ("links", "ends of links, each `count:` written out", sum(e for _, e in sizes), MOST_ENDS),
+        ("timeline", "changes", len(lab.timeline), MOST_CHANGES),
+    )
+    for field, what, found, most in counted:
+        if found > most:
+            raise document.refuse(f"the lab has {found} {what}; at most {most}", (*at, field))
+
+
+def check_trials(spec: StudySpec, document: Document, scale: str, scaled: Scaled) -> None:
+    """Raise BadInput for a study of more trials than can be listed, without listing them."""
+    made = prod(len(levels) for levels in scaled.factors.values())
+    if made > MOST_COMBINATIONS:
+        what = f"the factors have {_few(made)} combinations; at most {MOST_COMBINATIONS}"
+        raise document.refuse(what, ("factors",), "take out factors or levels")
+    if scaled.design:
+        names = itertools.product(*scaled.factors.values())
+        made = sum(scaled.runs(dict(zip(scaled.factors, each, strict=True))) for each in names)
+    times = repeats(spec, document, scale)
+    if made * times > MOST_TRIALS:
+        raise _too_many(made, times, spec, document, scale)
+
+
+def _too_many(made: int, times: int, spec: StudySpec, document: Document, scale: str) -> BadInput:
+    what = f"{_few(made)} combinations, each {_few(times)} times, are {_few(made * times)} trials"
+    said: Location = (
+        ("scales", scale, REPEAT) if REPEAT in spec.scales.get(scale, {}) else (REPEAT,)
+    )
+    at = said if times > made else ("factors",)
+    return document.refuse(f"{what}; at most {MOST_TRIALS}", at, "take out levels or repeats")
+
+
+def _few(number: int) -> str:
+    """Write a number, however large, in a few letters."""
+    return str(number) if number < 10**12 else f"over 10^{len(f'{number:x}') * 6 // 5 - 2}"
+
+
+def _count(lab: LabSpec, node: str) -> int:
+    count = lab.nodes[node].count
+    return 1 if count is None else count
+
+
+def _links_and_ends(link: LinkSpec, stands_for: dict[str, int]) -> tuple[int, int]:
+    # Names that are no node's are refused later, with their line.
+    members = [stands_for.get(member, 0) for member in link.members]
+    if link.join is not None:
+        return 1, sum(members)
+    return prod(members), 2 * prod(members)

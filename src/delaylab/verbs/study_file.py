@@ -1,0 +1,35 @@
+"""A study's file as `delaylab run` is given it: loaded before what runs and analyses studies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from delaylab.errors import BadInput
+from delaylab.spec import StudyFile, load_study
+from delaylab.studies import find
+
+
+def parse_only(pairs: Iterable[str]) -> dict[str, set[str]]:
+    """Read `factor=level` arguments; several levels of one factor add up."""
+    only: dict[str, set[str]] = {}
+    for pair in pairs:
+        factor, equals, level = pair.partition("=")
+        if not equals or not factor or not level:
+            raise BadInput(f"--only wants factor=level, got {pair!r}")
+        only.setdefault(factor, set()).add(level)
+    return only
+
+
+def load(name: str) -> StudyFile:
+    """Load a shipped study or a file; BadInput for a claim that nobody knows."""
+    loaded = load_study(find(name))
+    if not loaded.spec.claims:
+        return loaded
+    # Analyses are slow to load; what is wrong with the file is said before.
+    from delaylab.analysis.findings import CLAIMS  # noqa: PLC0415
+
+    for position, claim in enumerate(loaded.spec.claims):
+        if claim not in CLAIMS:
+            known = ", ".join(CLAIMS)
+            raise loaded.document.refuse(f"no claim {claim!r}", ("claims", position), known)
+    return loaded

@@ -1,0 +1,67 @@
+"""Datasets of strangers that are shown, harmlessly: each a valid one with one change."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+
+from tests.hostile.dataset.refused import (
+    Change,
+    asked,
+    frame,
+    study,
+    table,
+    trial,
+)
+
+ESCAPES = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202eevil\u2066\r\x00\ud800"
+ELEMENTS = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>&amp;{{7*7}}]]>"
+MARKUP = "[bold red]x[/bold red][link=http://x]y[/link][/] :boom:"
+WORST = f"{ESCAPES} {ELEMENTS} {MARKUP}"
+FACTORS = {"environment": ["netns"], "load": ["rest", "cpu", WORST]}
+
+TEXTS = {
+    "warnings": [{"kind": WORST, "message": WORST, "remedy": WORST}],
+    "absent": {WORST: WORST},
+    "loads": [{"load": WORST, "on": WORST, "asked": WORST, "achieved": {WORST: 1.0}}],
+    "taps": [{"point": WORST, "packets": 1, "dropped": 1}],
+}
+
+
+def everywhere(place: Path) -> None:
+    """Put the worst text wherever text may be."""
+    study(title=WORST, study=WORST, scale=WORST, created=WORST, claims=[WORST])(place)
+    trial(factors={"environment": WORST, "load": WORST}, **TEXTS)(place)
+
+
+CASES: dict[str, Change] = {
+    "everywhere": everywhere,
+    "title": study(title=WORST),
+    "names": study(study=WORST, scale=WORST, created=WORST),
+    "claims-unknown": study(claims=[WORST, "network-adds-most", "loss-as-asked"]),
+    "level": study(factors=FACTORS),
+    "level-of-a-trial": trial(factors={"environment": WORST, "load": WORST}),
+    "warnings": trial(warnings=TEXTS["warnings"]),
+    "reason": trial(status="failed", reason=WORST),
+    "absent": trial(absent=TEXTS["absent"]),
+    "loads": trial(loads=TEXTS["loads"]),
+    "taps": trial(taps=TEXTS["taps"]),
+    "of-a-paper-that-it-is-not": study(spec={"source": "oliveira2022"}, claims=["virtio-lowest"]),
+    "no-stamps": frame("stamps", lambda given: given.clear()),
+    "no-packets": frame("probes", lambda given: given.clear()),
+    "no-record-of-the-machine": frame("hosts", lambda given: given.clear()),
+    "all-lost": table("probes", pl.lit("lost").alias("outcome")),
+    "all-at-once": table("stamps", pl.lit(1, pl.Int64).alias("time_ns")),
+    "stamps-twice": frame("stamps", lambda given: pl.concat([given, given])),
+    "clocks-of-every-stamp": table(
+        "stamps", ("c" + pl.int_range(pl.len()).cast(pl.String)).cast(pl.Categorical).alias("clock")
+    ),
+    "link-unused": asked(delay_ns=5_000_000, loss={"model": "independent", "share": 0.5}),
+}
+
+REPORTED = (
+    *("everywhere", "reason", "of-a-paper-that-it-is-not", "no-stamps", "no-packets"),
+    *("all-at-once", "clocks-of-every-stamp", "link-unused"),
+)
+"""Of these the report is written, too, which takes longer."""

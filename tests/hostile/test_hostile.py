@@ -1,0 +1,168 @@
+"""Files of strangers: attacks and mistakes end in one line, at once, whoever the user is.
+
+The cases are the files in `lab`, `study` and `conditions` (their first line says what the error
+says), the lists in `dataset`, and `generated` for what is too large to keep.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from delaylab.printable import printable
+from tests.hostile.cases import Case, made_of, valid
+from tests.hostile.command import Done, delaylab
+from tests.hostile.dataset import refused, shown
+from tests.hostile.generated import GENERATED
+
+HERE = Path(__file__).parent
+CPU_S, PEAK_MIB = 2.0, 300.0
+
+
+def of_files(folder: str, *verb: str) -> Iterator[Case]:
+    for path in sorted((HERE / folder).glob("*.yaml")):
+        says = path.read_bytes().split(b"\n")[0].decode().removeprefix("# expects:").strip()
+        argv = [*verb, str(path)]
+        yield Case(f"{folder}/{path.stem}", says, lambda _, argv=argv: argv)  # type: ignore[misc]
+
+
+def of_conditions() -> Iterator[Case]:
+    for path in sorted((HERE / "conditions").glob("*.json")):
+        said = json.loads(path.read_text())
+        argv = ["link", "set", "nolab", "wan", "--", *said["conditions"]]
+        yield Case(f"conditions/{path.stem}", said["expects"], lambda _, argv=argv: argv)  # type: ignore[misc]
+
+
+REFUSED = [
+    *of_files("lab", "plan"),
+    *of_files("study", "run", "--dry-run"),
+    *of_conditions(),
+    *(
+        Case(f"dataset/{name}", says, made_of(change, "show"))
+        for name, (says, change) in refused.CASES.items()
+    ),
+    *GENERATED,
+]
+SHOWN = [
+    Case(f"{verb}/{name}", "", made_of(change, verb))
+    for verb, names in (("show", shown.CASES), ("report", shown.REPORTED))
+    for name in names
+    for change in (shown.CASES[name],)
+] + [
+    Case(f"json/{name}", "", made_of(shown.CASES[name], "show", "--json"))
+    for name in ("title", "warnings", "no-packets")
+]
+
+
+class Runs:
+    """The commands of all cases that were chosen, run beside each other in threads."""
+
+    def __init__(self, folder: Path, chosen: list[Case]) -> None:
+        valid(folder)
+        self._folder = folder
+        self._pool = ThreadPoolExecutor(os.cpu_count())
+        self._runs = {case.name: self._start(case) for case in chosen}
+
+    def of(self, case: Case) -> Done:
+        """Wait for a case; one that was not begun with the others begins now."""
+        return (self._runs.get(case.name) or self._start(case)).result()
+
+    def folder(self, case: Case) -> Path:
+        return self._folder / re.sub(r"\W", "-", case.name)
+
+    def close(self) -> None:
+        self._pool.shutdown(cancel_futures=True)
+
+    def _start(self, case: Case) -> Future[Done]:
+        return self._pool.submit(self._run, case)
+
+    def _run(self, case: Case) -> Done:
+        folder = self.folder(case)
+        folder.mkdir()
+        return delaylab(*case.build(folder), folder=folder)
+
+
+@pytest.fixture(scope="session")
+def runs(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Runs]:
+    calls = [getattr(item, "callspec", None) for item in request.session.items]
+    chosen = [
+        call.params["case"] for call in calls if call and isinstance(call.params.get("case"), Case)
+    ]
+    # Where pytest itself has several processes, each runs its own tests' cases only.
+    alone = "PYTEST_XDIST_WORKER" not in os.environ
+    made = Runs(tmp_path_factory.mktemp("hostile"), chosen if alone else [])
+    yield made
+    made.close()
+
+
+def clean(text: str) -> bool:
+    """Nothing in it controls a terminal."""
+    return printable(text) == text
+
+
+@pytest.mark.parametrize("case", REFUSED, ids=lambda case: case.name)
+def test_it_is_refused_in_one_line(runs: Runs, case: Case) -> None:
+    done = runs.of(case)
+    assert done.code in (1, 2), done
+    lines = done.err.splitlines()
+    assert len(lines) == 1, done.err
+    assert lines[0].startswith("delaylab: ")
+    assert clean(done.err)
+    assert clean(done.out)
+    assert "Traceback" not in done.err + done.out
+    assert case.says in lines[0]
+    assert len(lines[0]) < 1000
+    assert done.cpu_s < CPU_S, done
+    assert done.peak_mib < PEAK_MIB, done
+
+
+@pytest.mark.parametrize("case", SHOWN, ids=lambda case: case.name)
+def test_it_is_shown_harmlessly(runs: Runs, case: Case) -> None:
+    done = runs.of(case)
+    assert done.code == 0, done.err
+    assert done.err == ""
+    assert clean(done.out)
+    place = runs.folder(case) / "run"
+    if case.name.startswith("json/"):
+        json.loads(done.out, parse_constant=pytest.fail)
+    if case.name.startswith("report/"):
+        page = (place / "report.html").read_text(encoding="utf-8")
+        assert clean(page)
+        assert not re.search(r"<(script|img)|\sonerror=alert\(1\)>", page.replace("&lt;", ""))
+        drawings = [path.read_text() for path in (place / "charts").glob("*.svg")]
+        for drawing in [*drawings, *re.findall(r"<svg.*?</svg>", page, re.DOTALL)]:
+            names = {
+                element.tag.rpartition("}")[2] for element in ElementTree.fromstring(drawing).iter()
+            }
+            assert not names & {"script", "img", "foreignObject"}
+            assert clean(drawing)
+
+
+def test_there_are_enough_of_them() -> None:
+    names = [case.name for case in (*REFUSED, *SHOWN)]
+    assert len(set(names)) == len(names)
+    assert len(REFUSED) >= 180
+
+
+def test_a_report_is_written_past_no_link(tmp_path: Path) -> None:
+    place = shutil.copytree(valid(tmp_path), tmp_path / "run")
+    mine = tmp_path / "mine"
+    mine.write_text("mine")
+    (place / "charts").mkdir()
+    for name in ("report.html", "charts/way-1-netns.svg", "charts/way-1-netns.png"):
+        (place / name).symlink_to(mine)
+    assert delaylab("report", str(place), folder=tmp_path).code == 0
+    assert mine.read_text() == "mine"
+    assert not (place / "report.html").is_symlink()
+    assert not (place / "charts" / "way-1-netns.svg").is_symlink()
+    assert not list(place.rglob(".report*"))
