@@ -12,6 +12,8 @@ import struct
 import zlib
 from collections.abc import Callable
 
+import zstandard
+
 from delaylab.images import lz4
 
 HEADER = 0x202
@@ -40,10 +42,8 @@ def _bunzip2(data: bytes) -> bytes:
 
 
 def _unzstd(data: bytes) -> bytes:
-    import pyarrow as pa  # noqa: PLC0415  slow to load, and most verbs need none
-
-    with pa.CompressedInputStream(pa.BufferReader(data), "zstd") as stream:
-        return bytes(stream.read())
+    # Of a frame that need not say how large it becomes.
+    return zstandard.ZstdDecompressor().decompressobj().decompress(data)
 
 
 DECOMPRESSORS: dict[bytes, Callable[[bytes], bytes]] = {
@@ -61,7 +61,7 @@ def decompress(data: bytes) -> bytes:
         if data.startswith(magic):
             try:
                 return function(data)
-            except (lzma.LZMAError, zlib.error, OSError) as error:
+            except (lzma.LZMAError, zlib.error, zstandard.ZstdError, OSError) as error:
                 raise ValueError(f"damaged: {error}") from None
     raise ValueError(f"compressed in an unknown way: it begins with {data[:6].hex()}")
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import struct
 
+import lz4.block
+
 MAGIC = b"\x02\x21\x4c\x18"
 BLOCK = 8 << 20
 LENGTH = struct.Struct("<I")
@@ -15,17 +17,14 @@ LENGTH = struct.Struct("<I")
 
 def decompress(data: bytes, size: int) -> bytes:
     """A frame of `size` bytes, which it does not say itself. ValueError: damaged."""
-    import pyarrow as pa  # noqa: PLC0415  slow to load, and most verbs need none
-
-    codec = pa.Codec("lz4_raw")
     parts = []
     position = len(MAGIC)
     for begin in range(0, size, BLOCK):
         try:
             (length,) = LENGTH.unpack_from(data, position)
             block = data[position + LENGTH.size : position + LENGTH.size + length]
-            parts.append(codec.decompress(block, min(BLOCK, size - begin), asbytes=True))
-        except (struct.error, OSError) as error:
+            parts.append(lz4.block.decompress(block, min(BLOCK, size - begin)))
+        except (struct.error, lz4.block.LZ4BlockError) as error:
             raise ValueError(f"damaged after {begin} bytes: {error}") from None
         position += LENGTH.size + length
     return b"".join(parts)
