@@ -120,7 +120,9 @@ pub fn connect_as(user: u32, agent: &Path, socket: &str) -> Client<UnixStream> {
     let output = OwnedFd::from(theirs.try_clone().unwrap());
     let mut join = Command::new(agent);
     join.arg("join").arg(socket).uid(user).gid(user);
-    join.stdin(OwnedFd::from(theirs)).stdout(output).spawn().unwrap();
+    let mut joined = join.stdin(OwnedFd::from(theirs)).stdout(output).spawn().unwrap();
+    // It ends with the client's stream.
+    std::thread::spawn(move || joined.wait());
     Client { stream: ours }
 }
 
