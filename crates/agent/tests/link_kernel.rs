@@ -166,7 +166,7 @@ fn a_timeline_is_tried_beforehand_and_kept() {
 fn an_ordinary_user_has_links_in_the_kernel_too() {
     let home = common::fresh_dir();
     fs::create_dir(&home).unwrap();
-    fs::set_permissions(&home, fs::Permissions::from_mode(0o777)).unwrap();
+    fs::set_permissions(&home, fs::Permissions::from_mode(0o1777)).unwrap();
     let agent = home.join("agent");
     fs::copy(common::AGENT, &agent).unwrap();
     let mut command = Command::new(&agent);
@@ -177,7 +177,7 @@ fn an_ordinary_user_has_links_in_the_kernel_too() {
     let end = fabric.client.call(&request).end;
     assert!(end["error"].is_null(), "{end}");
     let (name, dir, done) = ("kerneluser".into(), home.join("lab"), end["done"].clone());
-    let lab = Lab { name, dir, fabric, done };
+    let lab = Lab { name, dir, fabric, done, user: Some((NOBODY, agent)) };
     assert_eq!(lab.ping("n1", "10.9.0.2", 20, &[]).len(), 20);
     assert_eq!(lab.links()["state"], "running");
     lab.down();
