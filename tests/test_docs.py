@@ -59,6 +59,16 @@ def test_links_lead_somewhere(document: Path) -> None:
             assert (document.parent / target).exists(), target
 
 
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_text_is_wrapped(document: Path) -> None:
+    """Tables, code and what a benchmark wrote may be wider."""
+    if document.name == "benchmarks.md":
+        return
+    text = re.sub(r"^ *```.*?^ *```", "", document.read_text(), flags=re.M | re.S)
+    wide = [line for line in text.splitlines() if len(line) > 100 and not line.startswith("|")]
+    assert wide == []
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_has_its_page(kind: str) -> None:
     assert f"[{kind}]({kind}.md)" in (KINDS_FOLDER / "README.md").read_text()
