@@ -29,9 +29,9 @@ pub struct Control {
     pub time_ns: Option<i64>,
     /// The remaining time to live or hop limit.
     pub ttl: Option<u8>,
-    /// For a transmit stamp: the packet's number and the step.
+    /// The packet's number and the step, for a transmit stamp.
     pub transmit: Option<(u32, Step)>,
-    /// For a packet that came back from the error queue: its error.
+    /// The packet's error, if it came back from the error queue.
     pub unreachable: Option<Unreachable>,
     /// The local address that the packet was sent to.
     pub local: Option<IpAddr>,

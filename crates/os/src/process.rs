@@ -108,9 +108,9 @@ pub fn start_time(pid: i32) -> io::Result<u64> {
 /// The way in which a child ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// The child called exit(2) with this code.
+    /// The exit code of a child that called exit(2).
     Exit(i32),
-    /// This signal killed the child.
+    /// The signal that killed the child.
     Killed(i32),
 }
 
