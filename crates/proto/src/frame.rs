@@ -22,8 +22,8 @@ pub enum Kind {
     Stdout = 3,
     /// Bytes from a command's standard error.
     Stderr = 4,
-    /// On a stream with many channels: this side has finished with the channel. The payload is empty. The
-    /// channel is free once both sides have sent a `Close`.
+    /// The end of a channel on a stream with many channels: this side has finished with it. The payload is
+    /// empty. The channel is free once both sides have sent a `Close`.
     Close = 5,
 }
 
