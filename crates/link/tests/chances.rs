@@ -1,5 +1,5 @@
-//! In the long run every share and every distribution is as configured. Bounds are five standard deviations:
-//! a correct pipe fails one such test in two million seeds.
+//! Shares and distributions are as configured in the long run. Bounds are five standard deviations: a correct
+//! pipe fails one such test in two million seeds.
 
 mod common;
 

@@ -34,7 +34,7 @@ fn codel_leaves_a_short_queue_alone() {
 fn codel_drops_by_its_law() {
     let kept = run(&asked(json!({"kind": "codel"})), 1, &evenly(3000, 0, 1514));
     let times = drop_times(&kept);
-    // The first frame that waited 5 ms begins to leave after at most five others.
+    // The first frame that waited 5 ms begins to leave after four, at most five others.
     let first_above = 5 * FRAME;
     assert!((times[0] - first_above - INTERVAL).abs() <= FRAME, "{}", times[0]);
     // From then on an interval over the square root of the count passes between drops.
