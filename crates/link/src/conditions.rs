@@ -36,7 +36,7 @@ pub struct Conditions {
     pub trace: Option<Trace>,
 }
 
-/// A random part of the delay, drawn anew for every frame.
+/// A random part of the delay, drawn for every frame.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Jitter {
@@ -115,7 +115,7 @@ pub struct Reorder {
     pub gap: u32,
 }
 
-/// The rate of a link: the time for which a frame occupies it.
+/// The rate of a link, which determines how long a frame occupies it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rate {
@@ -129,7 +129,7 @@ pub struct Rate {
     pub minimum_bytes: u32,
 }
 
-/// The queue in which frames wait for the rate. Without a size its size follows from rate and delay.
+/// The queue in which frames wait for the rate. If no size is given it follows from rate and delay.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Queue {

@@ -1,5 +1,5 @@
 //! A sweep over conditions and loads in virtual time, as a reviewed table: `sweep.txt`. After an intended
-//! change `UPDATE_SWEEP=1 cargo test -p delaylab-link --test sweep` writes it anew.
+//! change `UPDATE_SWEEP=1 cargo test -p delaylab-link --test sweep` rewrites it.
 
 mod common;
 
