@@ -3,7 +3,7 @@
 //! - [`supervisor`]: answers sessions; starts the engine, a [`child`], and sets the ports down when the
 //!   engine has ended.
 //! - [`engine`]: the engine's process; serves requests beside the loop.
-//! - [`serve`]: serves requests and runs the timeline, for either kind of engine.
+//! - [`serve`](mod@serve): serves requests and runs the timeline, for either kind of engine.
 //! - [`forward`]: the loop; [`intake`], [`direction`], [`wire`], [`pool`], [`due`] and [`outbox`] are its
 //!   parts.
 //! - [`kernel`]: uses the kernel's bridges and qdiscs instead.

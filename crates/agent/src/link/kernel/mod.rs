@@ -2,10 +2,10 @@
 //! (docs/links.md, "Engines").
 //!
 //! - [`engine`]: the process that builds links, answers for them, and ends when a part has vanished.
-//! - [`want`]: conditions mapped to the kernel's features, or the reason why not. It is pure, as are
-//!   [`qdisc`] (the options of qdiscs), [`limits`] (their limits), and [`table`] (jitter as a table).
+//! - [`want`](mod@want): conditions mapped to the kernel's features, or the reason why not. It is pure, as
+//!   are [`qdisc`] (the options of qdiscs), [`limits`] (their limits), and [`table`] (jitter as a table).
 //! - [`lay`]: builds all of it by the netlink messages of [`message`]; [`counted`] reads the counters.
-//! - [`probe`]: tries which of these parts the kernel has ([`can`]).
+//! - [`probe`](mod@probe): tries which of these parts the kernel has ([`can`]).
 
 mod can;
 mod counted;
