@@ -1,4 +1,4 @@
-//! The protocol's frames.
+//! The libFuzzer target for the protocol's frames.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {

@@ -1,4 +1,4 @@
-//! Captured packets.
+//! The libFuzzer target for captured packets.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {

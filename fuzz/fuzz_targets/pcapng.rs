@@ -1,4 +1,4 @@
-//! Captures read back.
+//! The libFuzzer target for captures.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {

@@ -1,4 +1,4 @@
-//! Many netlink requests in few system calls.
+//! Batches of netlink requests, to save system calls.
 
 use delaylab_os::netlink::Route;
 use delaylab_proto::Failure;
@@ -8,26 +8,28 @@ use netlink_packet_core::{
 };
 use netlink_packet_route::RouteNetlinkMessage;
 
-/// The kernel copies a batch as a whole: large enough to make calls few, small enough to be cheap.
+/// The size in bytes at which a batch is sent. The kernel copies a batch as a whole: it should be large
+/// enough to save calls and small enough to be cheap to copy.
 const FULL: usize = 64 << 10;
 
-/// What a request does to its object.
+/// The effect of a request on its object.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Verb {
-    /// Make it; that it exists is an error.
+    /// Create the object; it is an error if it exists.
     Create,
-    /// Change what is there.
+    /// Change an existing object.
     Change,
-    /// Make it, or change what is there.
+    /// Create the object, or change it if it exists.
     Replace,
 }
 
-/// Requests for one socket, in order. Nothing is sent before [`Batch::flush`], [`Batch::finish`] or a full buffer.
+/// Requests for one socket, in order. They are sent by [`Batch::flush`], [`Batch::finish`], or once the
+/// buffer is full.
 pub struct Batch<'a> {
     socket: &'a Route,
     bytes: Vec<u8>,
     last: usize,
-    /// What each request does, for the error; the index is the sequence number.
+    /// The description of each request for error messages; the index is the sequence number.
     what: Vec<String>,
 }
 
@@ -36,7 +38,7 @@ impl<'a> Batch<'a> {
         Self { socket, bytes: Vec::with_capacity(FULL + 4096), last: 0, what: Vec::new() }
     }
 
-    /// One request alone.
+    /// Send a single request.
     pub fn one(
         socket: &'a Route,
         what: String,
@@ -48,7 +50,7 @@ impl<'a> Batch<'a> {
         batch.finish()
     }
 
-    /// Adds a request; `what` names the operation and its object, as an error shows it.
+    /// Add a request. `what` names the operation and its object for error messages.
     pub fn push(
         &mut self,
         what: String,
@@ -72,12 +74,12 @@ impl<'a> Batch<'a> {
         if self.bytes.len() >= FULL { self.flush() } else { Ok(()) }
     }
 
-    /// Sends what is left.
+    /// Send the remaining requests.
     pub fn finish(mut self) -> Result<(), Failure> {
         self.flush()
     }
 
-    /// Sends what there is, and waits until the kernel has done it.
+    /// Send all buffered requests, and block until the kernel has processed them.
     pub fn flush(&mut self) -> Result<(), Failure> {
         if self.bytes.is_empty() {
             return Ok(());

@@ -1,6 +1,8 @@
-//! `delaylab-agent call`: runs a command by another agent, its standard input and output one stream.
+//! `delaylab-agent call`: run a command through another agent, with its standard input and output joined to
+//! one stream.
 //!
-//! So a machine inside a machine is reached: the command, in the outer one, is the way to the inner.
+//! This is the way into a nested machine: the command runs in the outer machine and connects to the inner
+//! one.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -16,23 +18,23 @@ use serde_json::{Value, json};
 use crate::line::Line;
 
 const PIECE: usize = 32 << 10;
-/// How many bytes of output may be under way.
+/// The limit on bytes of output under way.
 const OUTPUT_WINDOW: u64 = 1 << 20;
 
-/// Run a command by the agent that listens on SOCKET.
+/// Run a command through the agent that listens on SOCKET.
 #[derive(Args)]
 pub struct Call {
-    /// Where the agent listens.
+    /// The socket on which the agent listens.
     socket: PathBuf,
-    /// The descriptor that is the command's standard input and output.
+    /// The number of the file descriptor that becomes the command's standard input and output.
     #[arg(long)]
     stream: i32,
-    /// The command.
+    /// The command and its arguments.
     #[arg(last = true, required = true)]
     words: Vec<String>,
 }
 
-/// Carries bytes until the command ends; its exit code, or an error if it never ran.
+/// Relay bytes until the command ends; return its exit code, or an error if it never ran.
 pub fn run(call: &Call) -> Result<u8, Failure> {
     let what = || format!("call {}", call.socket.display());
     let failed = |error: io::Error| Failure::new(what(), error);
@@ -80,7 +82,7 @@ pub fn run(call: &Call) -> Result<u8, Failure> {
 
 fn wait(agent: &Line, stream: &OwnedFd, window: Window, unsent: bool) -> io::Result<()> {
     let mut on = vec![(agent.input(), Want::Read)];
-    // The stream waits while the agent does not take what came by it.
+    // Stop reading the stream while the agent does not take the data that already came from it.
     match agent.output() {
         Some(output) => on.push((output, Want::Write)),
         None if window.room() > 0 => on.push((stream.as_fd(), Want::Read)),
@@ -92,7 +94,7 @@ fn wait(agent: &Line, stream: &OwnedFd, window: Window, unsent: bool) -> io::Res
     poll::wait(&on, None).map(|_| ())
 }
 
-/// Writes what the command said last; to nobody, if the stream's other end has gone.
+/// Write the command's last output to the stream. Discard it if the stream's other end is closed.
 fn drain(stream: &OwnedFd, unsent: &mut Vec<u8>) -> io::Result<()> {
     while !unsent.is_empty() {
         poll::wait(&[(stream.as_fd(), Want::Write)], None)?;
@@ -105,7 +107,7 @@ fn drain(stream: &OwnedFd, unsent: &mut Vec<u8>) -> io::Result<()> {
     Ok(())
 }
 
-/// Carries what has come by the stream to the command, as much as it takes.
+/// Relay data from the stream to the command, as much as the window allows.
 fn forward(stream: &OwnedFd, agent: &mut Line, window: &mut Window) -> Result<(), Failure> {
     let mut piece = [0; PIECE];
     let room = window.room().min(piece.len());
@@ -115,7 +117,7 @@ fn forward(stream: &OwnedFd, agent: &mut Line, window: &mut Window) -> Result<()
     let failed = |error: &dyn ToString| Failure::new("read the stream", error.to_string());
     match pipe::read_some(stream.as_fd(), &mut piece[..room]).map_err(|error| failed(&error))? {
         None => Ok(()),
-        // Nobody is left who would want to talk to the machine inside.
+        // Nobody is left who could talk to the nested machine.
         Some(0) => Err(failed(&"its other end has gone")),
         Some(count) => {
             window.sent(count);
@@ -124,19 +126,19 @@ fn forward(stream: &OwnedFd, agent: &mut Line, window: &mut Window) -> Result<()
     }
 }
 
-/// Tells the agent how much more output it may send.
+/// Tell the agent how much more output it may send.
 fn tell_used(agent: &mut Line, bytes: usize) -> Result<(), Failure> {
     let order = Frame::new(Kind::Message, json!({"used": bytes}).to_string());
     agent.send(&order).map_err(|error| Failure::new("talk to the agent", error))
 }
 
-/// What an agent says about the command.
+/// An agent's message about the command.
 enum Said {
-    /// So many bytes of input are used up.
+    /// The agent has used this many bytes of input.
     Used(u64),
-    /// It has ended, with this exit code.
+    /// The command has ended with this exit code.
     Ended(u8),
-    /// Something that is of no matter here.
+    /// A message that does not matter here.
     Else,
 }
 

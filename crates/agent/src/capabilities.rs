@@ -1,10 +1,10 @@
-//! The capabilities that a node's programs can have (capabilities(7)).
+//! The capabilities available to a node's programs (capabilities(7)).
 
 use caps::errors::CapsError;
 use caps::{CapSet, Capability, CapsHashSet};
 use delaylab_proto::Failure;
 
-/// Limit what programs can have that this process and its children start from now on, to capabilities with these
+/// Limit the programs that this process and its children start from now on to the capabilities with these
 /// names (`net_admin`, …). This process keeps its own, which measuring needs.
 pub fn limit(names: &[String]) -> Result<(), Failure> {
     let failed = |error: CapsError| Failure::new("limit the capabilities of a node", error);
@@ -13,7 +13,8 @@ pub fn limit(names: &[String]) -> Result<(), Failure> {
     for capability in own.difference(&kept) {
         caps::drop(None, CapSet::Bounding, *capability).map_err(failed)?;
     }
-    // A program of root takes all that is left; these are two more ways to get some.
+    // A program of root gets all capabilities in the bounding set. These two sets would be other ways to get
+    // some.
     caps::clear(None, CapSet::Ambient).map_err(failed)?;
     caps::clear(None, CapSet::Inheritable).map_err(failed)
 }

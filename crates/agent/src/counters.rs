@@ -1,4 +1,4 @@
-//! `counters`: what the kernel counts in this network namespace.
+//! `counters`: the kernel's counters of this network namespace.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,7 +18,7 @@ struct Request {}
 /// Counters by name.
 pub type Counters = BTreeMap<String, u64>;
 
-/// Reads `/proc/self/net/dev` and `/proc/self/net/snmp` once.
+/// Read `/proc/self/net/dev` and `/proc/self/net/snmp` once.
 pub fn serve(request: Value, _: &mut Session) -> Result<Value, Failure> {
     fields::<Request>(request)?;
     let directory = Path::new("/proc/self/net");
@@ -27,7 +27,7 @@ pub fn serve(request: Value, _: &mut Session) -> Result<Value, Failure> {
     Ok(json!({"interfaces": interfaces(directory)?, "snmp": snmp}))
 }
 
-/// Each interface's counters, from `net/dev` (proc_pid_net(5)).
+/// Read the counters of each interface from `net/dev` (proc_pid_net(5)).
 pub fn interfaces(net: &Path) -> Result<BTreeMap<String, Counters>, Failure> {
     Ok(read(&net.join("dev"))?.lines().filter_map(interface).collect())
 }
@@ -47,7 +47,7 @@ fn interface(line: &str) -> Option<(String, Counters)> {
     Some((name.trim().to_owned(), counters.into_iter().collect::<Option<Counters>>()?))
 }
 
-/// Each protocol's counters, from `net/snmp`: pairs of lines, names and numbers. Values that may be
+/// Read the counters of each protocol from `net/snmp`: pairs of lines, names and numbers. Values that may be
 /// negative (`Tcp MaxConn`) are left out.
 pub fn protocols(net: &Path) -> Result<BTreeMap<String, Counters>, Failure> {
     let text = read(&net.join("snmp"))?;

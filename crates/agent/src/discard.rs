@@ -1,4 +1,4 @@
-//! The operation `discard`: a UDP port that takes what comes and drops it (RFC 863).
+//! `discard`: a UDP port that receives packets and drops them (RFC 863).
 
 use std::net::Ipv4Addr;
 use std::os::fd::AsFd;
@@ -20,8 +20,8 @@ struct Request {
     port: u16,
 }
 
-/// Holds an IPv4 port until `stop`, with whoever else discards by it, so that the kernel does not answer
-/// what comes to it by ICMP errors. A filter drops each packet before it would wait in a buffer.
+/// Bind an IPv4 UDP port until `stop`, so that the kernel does not answer packets to it by ICMP errors.
+/// Several sessions may share a port. A filter drops each packet before it enters a buffer.
 pub fn serve(request: Value, session: &mut Session) -> Result<Value, Failure> {
     let Request { port } = fields(request)?;
     let failed = |error| Failure::new(format!("discard what comes to UDP port {port}"), error);

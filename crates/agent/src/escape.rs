@@ -1,13 +1,13 @@
-//! Bytes that Linux's hypervisor console keeps for itself, carried past it.
+//! Escaping of a byte that Linux's hypervisor console swallows.
 //!
-//! A console on `hvc` takes byte 15 for the SysRq key and drops it, whatever its terminal's settings
-//! are (drivers/tty/hvc/hvc_console.c). So on the way to such a guest it is written as two others.
+//! A console on `hvc` takes byte 15 for the SysRq key and drops it, whatever its terminal settings are
+//! (drivers/tty/hvc/hvc_console.c). So the byte is sent to such a guest as two others.
 
 const SYSRQ: u8 = 0x0f;
 const ESCAPE: u8 = 0x10;
 const CHANGE: u8 = 0x40;
 
-/// For the way to the guest.
+/// Escape bytes on their way to the guest.
 pub fn escape(bytes: &[u8]) -> Vec<u8> {
     let mut escaped = Vec::with_capacity(bytes.len() + 16);
     for &byte in bytes {
@@ -20,14 +20,14 @@ pub fn escape(bytes: &[u8]) -> Vec<u8> {
     escaped
 }
 
-/// Undoes it in the guest, piece by piece.
+/// The decoder in the guest, which works piece by piece.
 #[derive(Default)]
 pub struct Unescape {
     within: bool,
 }
 
 impl Unescape {
-    /// The bytes that a piece of the stream stands for.
+    /// Decode a piece of the stream and append the result to `into`.
     pub fn take(&mut self, piece: &[u8], into: &mut Vec<u8>) {
         for &byte in piece {
             if std::mem::take(&mut self.within) {

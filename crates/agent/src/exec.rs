@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use crate::fields::fields;
 use crate::session::{Order, Session};
 
-/// How long an abandoned command may take to end by itself.
+/// The time that an abandoned command has to end by itself.
 const GRACE: Duration = Duration::from_secs(2);
 const SIGTERM: i32 = 15;
 const SIGKILL: i32 = 9;
@@ -33,7 +33,7 @@ struct Request {
     tty: Option<Size>,
     #[serde(default)]
     stdin: bool,
-    /// How many bytes of output the client takes before it has said that it used some; left out: any number.
+    /// The bytes of output that the client accepts before it reports some as used; unlimited if left out.
     #[serde(default)]
     window: Option<u64>,
 }
@@ -47,7 +47,8 @@ struct Size {
     term: Option<String>,
 }
 
-/// Runs a command: `{"started": pid}`, its output, then its exit code or the signal that killed it.
+/// Run a command: send `{"started": pid}`, then its output, and return its exit code or the signal that
+/// killed it.
 pub fn serve(request: Value, session: &mut Session) -> Result<Value, Failure> {
     let request: Request = fields(request)?;
     let mut running = Running::start(&request)?;
@@ -58,18 +59,18 @@ pub fn serve(request: Value, session: &mut Session) -> Result<Value, Failure> {
     result
 }
 
-/// A command and our ends of its streams.
+/// A running command and this process's ends of its streams.
 struct Running {
     pid: i32,
     handle: PidFd,
     input: Option<OwnedFd>,
     outputs: Vec<(Kind, OwnedFd)>,
-    /// What the client sent and the command has not read yet: at most [`STDIN_WINDOW`].
+    /// Input from the client that the command has not read yet: at most [`STDIN_WINDOW`].
     pending: Vec<u8>,
     closing: bool,
-    /// Bytes of input that are used up, and that the client has not been told of.
+    /// Bytes of input that are used up but not yet reported to the client.
     untold: usize,
-    /// The output that the client may be sent.
+    /// The flow control window of output to the client.
     window: Window,
 }
 
@@ -124,7 +125,7 @@ impl Running {
         Ok(Self { pid, handle, input, outputs, pending, closing: false, untold: 0, window })
     }
 
-    /// Carries bytes both ways until the command has ended and all that it wrote is sent.
+    /// Relay bytes both ways until the command has ended and all of its output is sent.
     fn relay(&mut self, session: &mut Session) -> Result<Value, Failure> {
         session.event(json!({"started": self.pid}))?;
         let mut ended = false;
@@ -162,9 +163,9 @@ impl Running {
         Ok(Ready { ordered: ready[0], ended: !ended && ready[1], writable })
     }
 
-    /// Relays what the command has written, as much as the client takes; forgets streams that it has closed. Unless
-    /// the command has `ended`, orders come first: a flood of output must not keep a signal waiting. Returns true if
-    /// there is no more for now.
+    /// Relay the command's output, as much as the client accepts, and drop streams that the command has
+    /// closed. Unless the command has `ended`, orders have priority: a flood of output must not delay a
+    /// signal. Return true if there is no more output for now.
     fn read(&mut self, session: &mut Session, ended: bool) -> Result<bool, Failure> {
         let mut bytes = vec![0; 64 << 10];
         let (mut open, mut emptied) = (Vec::new(), true);
@@ -209,14 +210,14 @@ impl Running {
         self.close_if_asked();
     }
 
-    /// The command has closed its input, which is its right: what it would have read has no reader.
+    /// Drop the command's input, which the command has closed, as it may. Pending input counts as used.
     fn forget_input(&mut self) {
         self.input = None;
         self.untold += self.pending.len();
         self.pending.clear();
     }
 
-    /// Takes input for the command. A client that sends more than it may is at fault.
+    /// Queue input for the command. Fail if the client exceeds its window.
     fn take(&mut self, bytes: Vec<u8>) -> Result<(), Failure> {
         if (self.pending.len() + self.untold + bytes.len()) as u64 > STDIN_WINDOW {
             let why = format!("more than {STDIN_WINDOW} bytes came that the command has not read");
@@ -230,7 +231,7 @@ impl Running {
         Ok(())
     }
 
-    /// Tells the client how much input it may send anew.
+    /// Report to the client how much more input it may send.
     fn tell_used(&mut self, session: &mut Session) -> Result<(), Failure> {
         if self.untold == 0 {
             return Ok(());
@@ -259,7 +260,7 @@ impl Running {
         Ok(())
     }
 
-    /// Ends a command that nobody waits for: its whole process group, by SIGTERM, then SIGKILL.
+    /// Stop a command that nobody waits for: signal its process group with SIGTERM, then with SIGKILL.
     fn abandon(&mut self) -> Result<(), Failure> {
         process::signal_group(self.pid, SIGTERM).map_err(broken)?;
         self.input = None;
@@ -278,7 +279,7 @@ impl Running {
     }
 }
 
-/// What there is to do.
+/// The events that occurred.
 struct Ready {
     ended: bool,
     ordered: bool,

@@ -3,7 +3,7 @@
 use delaylab_proto::Failure;
 use serde_json::Value;
 
-/// Reads the fields of a request; fields that the operation does not have are refused.
+/// Parse the fields of a request. Fail on fields that the operation does not have.
 pub fn fields<T: serde::de::DeserializeOwned>(mut request: Value) -> Result<T, Failure> {
     let op = request.as_object_mut().and_then(|fields| fields.remove("op"));
     let what = format!("read the request `{}`", op.as_ref().and_then(Value::as_str).unwrap_or(""));

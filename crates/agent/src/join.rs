@@ -1,5 +1,5 @@
-//! `delaylab-agent join`: standard input and output joined to the socket of another agent, so that a
-//! command in a machine is a session with an agent in there.
+//! `delaylab-agent join`: connect standard input and output to the socket of another agent, so that a command
+//! in a machine becomes a session with an agent in there.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -14,7 +14,7 @@ use delaylab_proto::Failure;
 
 const PIECE: usize = 64 << 10;
 
-/// Carries bytes both ways until the agent's end closes, after everything that it said.
+/// Relay bytes both ways until the agent closes its end and all of its output is written.
 pub fn run(socket: &Path) -> Result<(), Failure> {
     let failed = |error: io::Error| Failure::new(format!("join {}", socket.display()), error);
     let mut agent = UnixStream::connect(socket).map_err(failed)?;

@@ -1,12 +1,12 @@
-//! How late frames were sent, as a histogram whose buckets are within 3 % of their values.
+//! A histogram of how late frames were sent; bucket widths are within 3 % of the values.
 
-/// Buckets for each doubling.
+/// The number of buckets per doubling.
 const STEPS: usize = 32;
 const STEP_BITS: u32 = STEPS.trailing_zeros();
-/// Later than 2^36 ns, over a minute, is as late as that.
+/// The number of doublings: values beyond 2^36 ns, over a minute, share the last bucket.
 const DOUBLINGS: usize = 37 - STEP_BITS as usize;
 
-/// Lateness of many frames, in ns.
+/// The lateness of many frames, in ns.
 #[derive(Clone)]
 pub struct Lateness {
     buckets: Box<[u32; STEPS * DOUBLINGS]>,
@@ -16,7 +16,7 @@ pub struct Lateness {
     max: i64,
 }
 
-/// What is reported of it; times are 0 where there was no frame.
+/// The reported summary; times are 0 if there was no frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize)]
 pub struct Summary {
     pub count: u64,
@@ -43,7 +43,7 @@ impl Lateness {
         self.max = self.max.max(late_ns);
     }
 
-    /// What another one recorded, too.
+    /// Add all values of another histogram.
     pub fn add(&mut self, other: &Self) {
         for (here, there) in self.buckets.iter_mut().zip(&*other.buckets) {
             *here += there;
@@ -58,7 +58,8 @@ impl Lateness {
         self.sum
     }
 
-    /// What values exceed by so much in all; 0 if they are less than that together.
+    /// Return the threshold above which the values' excess sums up to `total`; 0 if all values together are
+    /// less.
     pub fn exceeded_in_all_by(&self, total: i64) -> i64 {
         let (mut count, mut sum) = (0, 0);
         for (bucket, &more) in self.buckets.iter().enumerate().rev().filter(|(_, n)| **n > 0) {
@@ -85,7 +86,7 @@ impl Lateness {
         }
     }
 
-    /// The middle of the bucket in which so many percent are reached.
+    /// Return the percentile: the middle of the bucket that contains it.
     fn quantile(&self, percent: u64) -> i64 {
         let rank = (self.count * percent).div_ceil(100);
         let mut seen = 0;
@@ -97,7 +98,7 @@ impl Lateness {
     }
 }
 
-/// Values below `2 * STEPS` have a bucket each.
+/// Return the bucket of a value. Values below `2 * STEPS` have a bucket each.
 fn bucket(late_ns: i64) -> usize {
     let value = u64::try_from(late_ns).unwrap_or(0);
     let shift = (u64::BITS - value.leading_zeros()).saturating_sub(STEP_BITS + 1);
@@ -139,7 +140,8 @@ mod tests {
         for value in [60, 50, 10, 10] {
             late.record(value);
         }
-        // 60 and 50 exceed 45 by 15 and 5; all of them exceed 5 by 55, 45, 5 and 5.
+        // 60 and 50 exceed 45 by 15 and 5 (20 in all); 60, 50, 10 and 10 exceed 5 by 55, 45, 5 and 5 (110 in
+        // all).
         let found = [0, 5, 20, 110, 130, 131].map(|total| late.exceeded_in_all_by(total));
         assert_eq!(found, [60, 55, 45, 5, 0, 0]);
     }

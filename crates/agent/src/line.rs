@@ -1,4 +1,4 @@
-//! One stream of frames that neither blocks nor loses: what has come, what is still to be sent.
+//! A non-blocking stream of frames that loses nothing: partly received frames and unsent bytes are buffered.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -10,22 +10,22 @@ use crate::escape::Unescape;
 
 const PIECE: usize = 64 << 10;
 
-/// A stream in both directions. Its descriptors do not block.
+/// A stream in both directions, by descriptors that do not block.
 pub struct Line {
     input: OwnedFd,
     output: OwnedFd,
     unread: Vec<u8>,
     unsent: Vec<u8>,
-    /// How much of `unsent` has been sent.
+    /// The number of bytes of `unsent` that have been sent.
     sent: usize,
-    /// For a stream whose bytes come escaped.
+    /// The decoder, for a stream whose bytes arrive escaped.
     unescape: Option<Unescape>,
-    /// For a stream whose other end can take only so many bytes ahead of its reader.
+    /// The window, for a stream whose other end buffers only so many bytes.
     window: Option<Window>,
 }
 
 impl Line {
-    /// A line that reads from `input` and writes to `output`.
+    /// Build a line that reads from `input` and writes to `output`.
     pub fn new(input: OwnedFd, output: OwnedFd) -> io::Result<Self> {
         pipe::set_nonblocking(input.as_fd())?;
         pipe::set_nonblocking(output.as_fd())?;
@@ -33,40 +33,40 @@ impl Line {
         Ok(Self { input, output, unread, unsent, sent: 0, unescape: None, window: None })
     }
 
-    /// The same line, of which what is read was escaped.
+    /// Decode everything that is read from now on.
     pub fn unescaping(self) -> Self {
         Self { unescape: Some(Unescape::default()), ..self }
     }
 
-    /// Keeps so many bytes under way at most, until [`Line::used`] says that some have been read.
+    /// Keep at most `window` bytes under way until [`Line::used`] reports that some have been read.
     pub fn limit(&mut self, window: u64) {
         self.window = Some(Window::new(window));
     }
 
-    /// Counts bytes that the other end has read.
+    /// Count bytes that the other end has read.
     pub fn used(&mut self, bytes: u64) {
         if let Some(window) = &mut self.window {
             window.used(bytes);
         }
     }
 
-    /// Both directions by one descriptor.
+    /// Build a line that uses one descriptor for both directions.
     pub fn of(stream: OwnedFd) -> io::Result<Self> {
         let output = stream.try_clone()?;
         Self::new(stream, output)
     }
 
-    /// What to wait for until something can be read.
+    /// Return the descriptor to wait for before reading.
     pub fn input(&self) -> BorrowedFd<'_> {
         self.input.as_fd()
     }
 
-    /// What to wait for until something can be written; `None` if nothing is to be.
+    /// Return the descriptor to wait for before writing; `None` if there is nothing to write.
     pub fn output(&self) -> Option<BorrowedFd<'_>> {
         (self.backlog() > 0 && self.room() > 0).then(|| self.output.as_fd())
     }
 
-    /// How many bytes are still to be sent.
+    /// Return the number of bytes that are still to be sent.
     pub fn backlog(&self) -> usize {
         self.unsent.len() - self.sent
     }
@@ -75,18 +75,18 @@ impl Line {
         self.window.map_or(usize::MAX, |window| window.room())
     }
 
-    /// The frames that have come whole, and whether the stream has ended. Does not wait.
+    /// Return the complete frames received, and true if the stream has ended. Does not block.
     pub fn receive(&mut self) -> Result<(Vec<Frame>, bool), FrameError> {
         self.receive_counted().map(|(frames, ended, _)| (frames, ended))
     }
 
-    /// The same, and how many bytes were read for it.
+    /// Return the same, and the number of bytes that were read for it.
     pub fn receive_counted(&mut self) -> Result<(Vec<Frame>, bool, usize), FrameError> {
         let mut piece = [0; PIECE];
         let mut read = 0;
         let ended = match pipe::read_some(self.input.as_fd(), &mut piece) {
             Ok(None) => false,
-            // A stream that fails has no more to say.
+            // A stream that fails has ended.
             Ok(Some(0)) | Err(_) => true,
             Ok(Some(count)) => {
                 read = count;
@@ -106,13 +106,13 @@ impl Line {
         Ok((frames, ended, read))
     }
 
-    /// Sends a frame, as much of it as there is room for; the rest waits.
+    /// Send a frame as far as there is room; the rest is buffered.
     pub fn send(&mut self, frame: &Frame) -> Result<(), FrameError> {
         write_frame(&mut self.unsent, frame)?;
         Ok(self.flush()?)
     }
 
-    /// Sends what waits, as much as there is room for.
+    /// Send buffered bytes as far as there is room.
     pub fn flush(&mut self) -> io::Result<()> {
         while self.backlog() > 0 {
             let now = self.backlog().min(self.room());

@@ -1,4 +1,4 @@
-//! Sessions, each in a process of its own. Whatever fails here ends one session and never the agent.
+//! Sessions, each in a process of its own. A failure here ends one session, never the agent.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -13,10 +13,10 @@ use delaylab_proto::{Failure, Frame, Kind, Reply, write_frame};
 use crate::serve;
 use crate::session::Session;
 
-/// How long to let be what just failed: nothing announces that a descriptor or memory is free again.
+/// The pause after a failure: nothing announces that a descriptor or memory is free again.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Serve every client, for ever.
+/// Serve all clients for ever.
 pub fn accept(listener: &UnixListener) -> ! {
     loop {
         if let Some(client) = next_client(listener) {
@@ -25,8 +25,8 @@ pub fn accept(listener: &UnixListener) -> ! {
     }
 }
 
-/// Wait for a client and take it. `None` for one that is gone again, that belongs to another user, or that cannot be
-/// taken for want of memory or descriptors.
+/// Block until a client connects, and accept it. Return `None` for a client that has left already, that
+/// belongs to another user, or that cannot be accepted for lack of memory or descriptors.
 pub fn next_client(listener: &UnixListener) -> Option<UnixStream> {
     let client = match listener.accept() {
         Ok((client, _)) => client,
@@ -46,7 +46,7 @@ pub fn next_client(listener: &UnixListener) -> Option<UnixStream> {
     }
 }
 
-/// Wait until one of these is ready, as [`poll::wait`] does; an error is as good as a wait that found nothing.
+/// Block until one of these is ready, as [`poll::wait`] does. After an error none is ready.
 pub fn wait(on: &[(std::os::fd::BorrowedFd<'_>, Want)]) -> Vec<bool> {
     poll::wait(on, None).unwrap_or_else(|_| {
         pause();
@@ -54,8 +54,9 @@ pub fn wait(on: &[(std::os::fd::BorrowedFd<'_>, Want)]) -> Vec<bool> {
     })
 }
 
-/// Start a process that serves one session and ends with this process, which may answer it about
-/// links by a stream. Return the session's pid; `None` if it could not be started, which the client is told.
+/// Start a process that serves one session and ends with this process. By the stream `supervisor` the session
+/// can ask this process about links. Return the session's pid, or `None` if it could not be started, which
+/// the client is told.
 pub fn start(stream: OwnedFd, supervisor: Option<OwnedFd>) -> Option<i32> {
     let agent = std::process::id();
     match process::fork() {
@@ -71,17 +72,17 @@ pub fn start(stream: OwnedFd, supervisor: Option<OwnedFd>) -> Option<i32> {
     }
 }
 
-/// Return why a session could not be started, as its client is told.
+/// Build the failure that tells a client why its session could not be started.
 pub fn cannot_start(error: &io::Error) -> Failure {
     Failure::new("start a session", error)
         .fix("the node may be at its limit of processes, memory or open files")
 }
 
-/// Tell a client why it is not served, without waiting for it.
+/// Tell a client, without blocking, why it is not served.
 pub fn refuse(stream: OwnedFd, failure: &Failure) {
     if pipe::set_nonblocking(stream.as_fd()).is_ok() {
         let bytes = serde_json::to_vec(&Reply::Error(failure.clone())).unwrap_or_default();
-        // Who does not listen, or has gone, need not be told.
+        // Ignore a client that does not read or has left.
         let _ = write_frame(&mut UnixStream::from(stream), &Frame::new(Kind::Message, bytes));
     }
 }

@@ -1,8 +1,8 @@
-//! Ethernet addresses as text.
+//! MAC addresses as text.
 
 use serde::Deserialize;
 
-/// An Ethernet address: `02:00:00:00:00:01`.
+/// A MAC address: `02:00:00:00:00:01`.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Hash)]
 #[serde(try_from = "String")]
 pub struct Mac(pub [u8; 6]);

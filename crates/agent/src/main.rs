@@ -36,10 +36,10 @@ use std::process::ExitCode;
 use clap::{Args, Parser, Subcommand};
 use delaylab_proto::Failure;
 
-/// Works for delaylab where packets are: builds labs, runs commands and probes, stamps packets.
+/// Work for delaylab where packets are: build labs, run commands and probes, stamp packets.
 ///
-/// It is driven in frames over its standard input and output, as docs/protocol.md says; `delaylab`
-/// starts it, there is seldom a reason to do so by hand.
+/// The agent is controlled by frames on its standard input and output, as docs/protocol.md describes.
+/// `delaylab` starts it; there is seldom a reason to do so by hand.
 #[derive(Parser)]
 #[command(name = "delaylab-agent", version)]
 struct CommandLine {
@@ -53,31 +53,31 @@ enum Verb {
     Serve,
     /// Build a lab from a request on standard input and keep it until the input ends.
     ///
-    /// All processes of the lab live in one pid namespace and hold its network namespaces: when this
-    /// process ends, however it does, the kernel removes all of them.
+    /// All processes of the lab live in one PID namespace and hold its network namespaces: when this process
+    /// ends, in whatever way, the kernel removes all of them.
     Fabric(Fabric),
-    /// Be the first process of a container or of a virtual machine.
+    /// Run as the first process of a container or of a virtual machine.
     Init(init::Init),
-    /// Run a command by another agent, its input and output one stream.
+    /// Run a command through another agent, with its input and output joined to one stream.
     Call(call::Call),
-    /// Join standard input and output to the socket of another agent: a session with it.
+    /// Connect standard input and output to the socket of another agent, as a session with it.
     Join {
-        /// Where the agent listens.
+        /// The socket on which the agent listens.
         socket: PathBuf,
     },
-    /// Say as JSON what the kernel here can do for links: tried, in a network namespace of its own.
+    /// Print as JSON what this kernel can do for links, tried in a network namespace of its own.
     Kernel,
-    /// Join standard input and output to the console of a machine whose agent serves on it.
+    /// Connect standard input and output to the console of a machine whose agent serves on it.
     Relay {
-        /// The console's terminal.
+        /// The console's terminal device.
         device: PathBuf,
     },
 }
 
 #[derive(Args)]
 struct Fabric {
-    /// Instead, remove what killed keepers left: run directories below DIR and the
-    /// control groups that they name. Labs that are up are not touched.
+    /// Remove what killed keepers left, instead of building a lab: run directories below DIR and the control
+    /// groups that they name. Labs that are up are not touched.
     #[arg(long, value_name = "DIR")]
     sweep: Option<PathBuf>,
 }

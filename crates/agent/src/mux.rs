@@ -1,4 +1,5 @@
-//! Many sessions over one stream, told apart by their channels: a virtual machine's serial line.
+//! Multiplexing of many sessions over one stream by channel numbers, e.g. over a virtual machine's serial
+//! line.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -12,70 +13,71 @@ use serde_json::json;
 use crate::line::Line;
 use crate::listen;
 
-/// Above this many unsent bytes on the trunk, branches have to wait.
+/// The number of unsent bytes on the trunk above which branches have to wait.
 const BACKLOG: usize = 1 << 20;
-/// A client that leaves so many bytes unread is let go: the others' frames come by the same stream. Commands are asked
-/// to keep far below it (`window` in docs/protocol.md); a guest need not do what it is asked.
+/// The number of bytes that a client may leave unread before it is disconnected: frames of the others come by
+/// the same stream. Commands are asked to stay far below it (`window` in docs/protocol.md), but a guest need
+/// not comply.
 const UNREAD: usize = 256 << 20;
 
-/// The stream that all share, the `trunk`, and a `branch` for every session.
+/// The shared stream, the `trunk`, and a `branch` for every session.
 pub struct Mux {
     trunk: Line,
     limited: bool,
     branches: BTreeMap<u16, Branch>,
 }
 
-/// A channel in use: free again once both sides have closed it.
+/// A channel in use; it is free again once both sides have closed it.
 struct Branch {
     line: Option<Line>,
     closed_here: bool,
     closed_there: bool,
 }
 
-/// What happened while waiting.
+/// The events of one wait.
 #[derive(Default)]
 pub struct Turn {
-    /// Which of the caller's own descriptors are ready.
+    /// True for each of the caller's own descriptors that is ready.
     pub ready: Vec<bool>,
     /// Frames on channels that have no branch.
     pub new: Vec<Frame>,
-    /// Whether the other end of the trunk has gone.
+    /// True if the other end of the trunk has closed.
     pub ended: bool,
-    /// How many bytes were read from the trunk.
+    /// The number of bytes read from the trunk.
     pub read: usize,
 }
 
 impl Mux {
-    /// A trunk without branches.
+    /// Build a mux over a stream, without branches.
     pub fn new(trunk: OwnedFd) -> io::Result<Self> {
         Line::of(trunk).map(Self::on)
     }
 
-    /// The same on a line of any kind.
+    /// Build a mux over any kind of line, without branches.
     pub fn on(trunk: Line) -> Self {
         Self { trunk, limited: false, branches: BTreeMap::new() }
     }
 
-    /// Keeps so many bytes under way on the trunk at most: the other side says on channel 0 what it has read
-    /// ([`told_read`]).
+    /// Keep at most `window` bytes under way on the trunk. The other side reports on channel 0 how many bytes
+    /// it has read ([`told_read`]).
     pub fn limit(&mut self, window: u64) {
         self.limited = true;
         self.trunk.limit(window);
     }
 
-    /// Sends a frame on the trunk.
+    /// Send a frame on the trunk.
     pub fn send(&mut self, frame: &Frame) -> Result<(), Failure> {
         self.trunk.send(frame).map_err(broken)
     }
 
-    /// Joins a session's stream to a channel.
+    /// Connect a session's stream to a channel.
     pub fn join(&mut self, channel: u16, stream: OwnedFd) -> io::Result<()> {
         let line = Some(Line::of(stream)?);
         self.branches.insert(channel, Branch { line, closed_here: false, closed_there: false });
         Ok(())
     }
 
-    /// Joins a client's stream to a channel that is free; a client for whom there is none is sent away.
+    /// Connect a client's stream to a free channel. Refuse the client if there is none.
     pub fn admit(&mut self, client: OwnedFd) {
         let channel =
             self.free_channel().ok_or_else(|| io::Error::other("all channels are in use"));
@@ -85,7 +87,7 @@ impl Mux {
         }
     }
 
-    /// Says on a channel that has no branch why it gets none, and closes it.
+    /// Report a failure on a channel that has no branch, and close the channel.
     pub fn refuse(&mut self, channel: u16, failure: &Failure) -> Result<(), Failure> {
         let reply = serde_json::to_vec(&Reply::Error(failure.clone())).unwrap_or_default();
         self.send(&Frame { channel, ..Frame::new(Kind::Message, reply) })?;
@@ -94,17 +96,17 @@ impl Mux {
         self.close(channel)
     }
 
-    /// Whether a channel is in use.
+    /// Return true if a channel is in use.
     pub fn has(&self, channel: u16) -> bool {
         self.branches.contains_key(&channel)
     }
 
-    /// A channel from 1 on that is not in use.
+    /// Return a free channel, from 1 on.
     pub fn free_channel(&self) -> Option<u16> {
         (1..=u16::MAX).find(|channel| !self.branches.contains_key(channel))
     }
 
-    /// Hands a frame from the trunk to its branch.
+    /// Pass a frame from the trunk to its branch.
     pub fn deliver(&mut self, frame: &Frame) -> Result<(), Failure> {
         let Some(branch) = self.branches.get_mut(&frame.channel) else { return Ok(()) };
         if frame.kind == Kind::Close {
@@ -112,7 +114,7 @@ impl Mux {
             return self.close_if_done(frame.channel);
         }
         let Some(line) = &mut branch.line else { return Ok(()) };
-        // In a stream of its own a session has no need to be told from others.
+        // A session needs no channel number on a stream of its own.
         let sent = line.send(&Frame { channel: 0, ..frame.clone() });
         if sent.is_err() || line.backlog() > UNREAD {
             return self.close(frame.channel);
@@ -120,8 +122,8 @@ impl Mux {
         Ok(())
     }
 
-    /// Waits for something to happen, on the streams or on the caller's own descriptors, and carries
-    /// every frame on. `None` waits for ever.
+    /// Wait for an event on the streams or on the caller's own descriptors, and pass all frames on. A timeout
+    /// of `None` waits for ever.
     pub fn turn(
         &mut self,
         own: &[(BorrowedFd<'_>, Want)],
@@ -155,7 +157,7 @@ impl Mux {
     }
 
     fn flush(&mut self) {
-        // A stream that cannot be written to any more shows its end where it is read.
+        // A stream that cannot be written to any more reports its end when it is read.
         let _ = self.trunk.flush();
         let channels: Vec<u16> = self.branches.keys().copied().collect();
         for channel in channels {
@@ -189,7 +191,7 @@ impl Mux {
         let Some(line) = self.branches.get_mut(&channel).and_then(|b| b.line.as_mut()) else {
             return Ok(());
         };
-        // What is no frame ends the session, not the trunk.
+        // An invalid frame ends the session, not the trunk.
         let (frames, ended) = line.receive().unwrap_or((Vec::new(), true));
         for frame in frames {
             self.send(&Frame { channel, ..frame })?;
@@ -197,7 +199,7 @@ impl Mux {
         if ended { self.close(channel) } else { Ok(()) }
     }
 
-    /// Lets go of a branch and says so.
+    /// Close a branch and tell the other side.
     fn close(&mut self, channel: u16) -> Result<(), Failure> {
         let Some(branch) = self.branches.get_mut(&channel) else { return Ok(()) };
         branch.line = None;
@@ -208,7 +210,7 @@ impl Mux {
         if tell { self.send(&Frame { channel, ..closing() }) } else { Ok(()) }
     }
 
-    /// Closes a branch that the other side has closed, once all that came by it was handed on.
+    /// Close a branch that the other side has closed, once all its data was passed on.
     fn close_if_done(&mut self, channel: u16) -> Result<(), Failure> {
         let done = self.branches.get(&channel).is_some_and(|branch| {
             branch.closed_there && branch.line.as_ref().is_none_or(|line| line.backlog() == 0)
@@ -217,13 +219,13 @@ impl Mux {
     }
 }
 
-/// Says on channel 0 that so many bytes were read from the trunk.
+/// Build the report, sent on channel 0, that this many bytes were read from the trunk.
 pub fn tell_read(bytes: usize) -> Frame {
     let event = Reply::Event(json!({"read": bytes}));
     Frame::new(Kind::Message, serde_json::to_vec(&event).unwrap_or_default())
 }
 
-/// The bytes that the other side says it has read; `None` for any other frame.
+/// Return the number of bytes that the other side reports as read; `None` for any other frame.
 fn told_read(frame: &Frame) -> Option<u64> {
     if frame.channel != 0 || frame.kind != Kind::Message {
         return None;
@@ -250,7 +252,7 @@ mod tests {
     use std::fs::File;
     use std::os::fd::AsFd;
 
-    /// Both ends of a trunk.
+    /// Build both ends of a trunk.
     fn pair() -> (Mux, Mux) {
         let (here, there) = pipe::stream().unwrap();
         (Mux::new(here).unwrap(), Mux::new(there).unwrap())

@@ -1,15 +1,15 @@
-//! Interfaces whose frames are another's: the kernel's own stack is to answer none of them.
+//! Interfaces whose frames belong to a link: the kernel's own stack must answer none of them.
 
 use std::io;
 
 use delaylab_os::sysctl;
 use delaylab_proto::Failure;
 
-/// No IPv6 there, and no ARP for the addresses of others.
+/// The sysctls that disable IPv6 and the answering of ARP requests.
 const QUIET: [(&str, &str); 2] =
     [("net/ipv6/conf/{}/disable_ipv6", "1"), ("net/ipv4/conf/{}/arp_ignore", "8")];
 
-/// Keeps the stack of these interfaces quiet, in the network where this process is.
+/// Keep the stack from answering on these interfaces of this process's current network namespace.
 pub fn quieten<'a>(interfaces: impl Iterator<Item = &'a str>) -> Result<(), Failure> {
     let mut interfaces = interfaces.peekable();
     if interfaces.peek().is_none() {
@@ -22,7 +22,7 @@ pub fn quieten<'a>(interfaces: impl Iterator<Item = &'a str>) -> Result<(), Fail
     {
         let name = name.replace("{}", interface);
         match sysctls.set(&name, value) {
-            // A kernel without IPv6 is quiet as it is.
+            // A kernel without IPv6 sends none anyway.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             result => result.map_err(failed(format!("set {name}")))?,
         }

@@ -1,5 +1,5 @@
-//! `delaylab-agent relay`: standard input and output joined to a hypervisor's console, escaped on
-//! the way in.
+//! `delaylab-agent relay`: connect standard input and output to a hypervisor's console, with the input
+//! escaped.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -14,7 +14,7 @@ use crate::escape::escape;
 
 const PIECE: usize = 16 << 10;
 
-/// Carries bytes both ways until one side ends.
+/// Relay bytes both ways until one side ends.
 pub fn run(device: &Path) -> Result<(), Failure> {
     let failed = |error: io::Error| Failure::new(format!("relay {}", device.display()), error);
     let mut device = File::options().read(true).write(true).open(device).map_err(failed)?;

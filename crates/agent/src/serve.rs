@@ -1,4 +1,4 @@
-//! The agent's server: requests of one session, one after the other.
+//! The server of one session, which handles its requests one after the other.
 
 use delaylab_os::clock;
 use delaylab_proto::{Failure, Reply};
@@ -29,13 +29,13 @@ const OPERATIONS: &[(&str, Operation)] = &[
     ("link-restart", link::serve),
 ];
 
-/// Serves requests until the client goes away.
+/// Serve requests until the client closes the session.
 pub fn run(mut session: Session) -> Result<(), Failure> {
     loop {
         let reply = match session.request() {
             Ok(None) => return Ok(()),
             Ok(Some(request)) => answer(request, &mut session),
-            // The stream can no longer be told apart into frames, or holds none.
+            // The stream no longer holds valid frames or requests.
             Err(failure) => {
                 session.reply(&Reply::Error(failure.clone()))?;
                 return Err(failure);
@@ -77,7 +77,7 @@ fn hello(request: Value, _: &mut Session) -> Result<Value, Failure> {
     Ok(json!({"version": env!("CARGO_PKG_VERSION"), "pid": std::process::id(), "clock": clock}))
 }
 
-/// The time now, for who compares two clocks: read as late as can be.
+/// Return the current time, for comparing two clocks. The clock is read as late as possible.
 fn read_clock(request: Value, _: &mut Session) -> Result<Value, Failure> {
     fields::<NoFields>(request)?;
     Ok(json!({"time_ns": clock::realtime_ns()}))

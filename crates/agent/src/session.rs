@@ -1,4 +1,4 @@
-//! One stream of the framed protocol: requests come, replies go, orders are read in between.
+//! A session: one stream of the framed protocol, with requests, replies, and orders in between.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -11,28 +11,28 @@ use delaylab_proto::{Failure, Frame, Kind, Reply, read_frame, write_frame};
 use serde_json::Value;
 
 const HEADER: usize = 7;
-/// How many frames are read before their orders are carried out.
+/// The maximum number of frames to read before their orders are carried out.
 const AT_ONCE: usize = 16;
 
-/// What a client may say to a request that is running.
+/// An order of the client to a running request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// End well and give what there is.
+    /// Stop, and return the results so far.
     Stop,
     /// Send this signal to the command.
     Signal(i32),
-    /// Bytes for the command's standard input; empty closes it.
+    /// Write these bytes to the command's standard input; an empty payload closes it.
     Stdin(Vec<u8>),
-    /// The client has used so many bytes of the command's output.
+    /// Count this many bytes of the command's output as used.
     Used(u64),
-    /// The client went away: stop, and kill what was started.
+    /// Stop and kill what was started, because the client has gone.
     Closed,
 }
 
 /// Orders in the order in which they were given.
 pub type Orders = Vec<Order>;
 
-/// The agent's end of one stream.
+/// The agent's end of one session.
 pub struct Session {
     input: OwnedFd,
     output: File,
@@ -44,7 +44,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// A session that reads frames from `input` and writes them to `output`.
+    /// Build a session that reads frames from `input` and writes them to `output`.
     pub fn new(input: OwnedFd, output: OwnedFd) -> Self {
         Self {
             input,
@@ -57,18 +57,18 @@ impl Session {
         }
     }
 
-    /// A session of an agent that carries links, with a stream to who answers about them.
+    /// Add the stream to the supervisor, which answers requests about links.
     #[must_use]
     pub fn with_supervisor(self, supervisor: OwnedFd) -> Self {
         Self { supervisor: Some(supervisor.into()), ..self }
     }
 
-    /// Who answers about links, if this agent carries any.
+    /// Return the stream to the supervisor, if this agent carries links.
     pub fn supervisor(&mut self) -> Option<&mut File> {
         self.supervisor.as_mut()
     }
 
-    /// Lets go of the client's streams; the session sends and receives nothing from then on.
+    /// Release the client's streams; the session sends and receives nothing from then on.
     pub fn detach(&mut self) -> std::io::Result<()> {
         let null = File::options().read(true).write(true).open("/dev/null")?;
         self.input = null.try_clone()?.into();
@@ -77,31 +77,32 @@ impl Session {
         Ok(())
     }
 
-    /// Tells the client about a request that goes on.
+    /// Send an event of a running request.
     pub fn event(&mut self, value: Value) -> Result<(), Failure> {
         self.reply(&Reply::Event(value))
     }
 
-    /// Sends a table or a command's output. The frame's channel is that of the request.
+    /// Send a table or a command's output on the request's channel.
     pub fn frame(&mut self, frame: &Frame) -> Result<(), Failure> {
         let frame = Frame { channel: self.channel, ..frame.clone() };
         write_frame(&mut self.output, &frame).map_err(|error| Failure::new("answer", error))
     }
 
-    /// Sends one reply.
+    /// Send one reply.
     pub fn reply(&mut self, reply: &Reply) -> Result<(), Failure> {
         let bytes = serde_json::to_vec(reply).map_err(|error| Failure::new("answer", error))?;
         self.frame(&Frame::new(Kind::Message, bytes))
     }
 
-    /// What to wait for in poll(2): readable when orders may have come.
+    /// Return a descriptor for poll(2) that is readable when orders may have come.
     pub fn input(&self) -> BorrowedFd<'_> {
         self.input.as_fd()
     }
 
-    /// The orders that have come; does not wait. A client that went away is reported every time.
+    /// Return the pending orders without blocking. [`Order::Closed`] is reported every time once the client
+    /// has gone.
     pub fn orders(&mut self) -> Result<Orders, Failure> {
-        // A client that sends without end must not keep its orders from being carried out.
+        // The limit keeps a client that sends without end from delaying its own orders.
         for _ in 0..AT_ONCE {
             let before = self.waiting.len();
             self.receive(Some(Duration::ZERO))?;
@@ -121,13 +122,13 @@ impl Session {
         Ok(orders)
     }
 
-    /// Waits for the next request; `None` once the client has gone. Orders that came too late for the
-    /// request that they were meant for are dropped.
+    /// Block until the next request; return `None` once the client has gone. Orders that came too late for
+    /// their request are dropped.
     pub fn request(&mut self) -> Result<Option<Value>, Failure> {
         self.request_frame()?.map(|frame| message(&frame)).transpose()
     }
 
-    /// The same, as it came: for a request that is too large to be taken apart twice.
+    /// Return the next request as a frame, for requests that are too large to be parsed twice.
     pub fn request_frame(&mut self) -> Result<Option<Frame>, Failure> {
         loop {
             while let Some(frame) = self.waiting.pop_front() {
@@ -154,13 +155,13 @@ impl Session {
             return Ok(());
         }
         let mut bytes = [0; 64 << 10];
-        // One frame and not a byte more: what is left makes `input` readable, so that a client's
-        // order is not overlooked which came together with its request.
+        // Read one frame and no byte more. The rest keeps `input` readable, so that an order which came
+        // together with its request is not overlooked.
         while let Some(missing) = missing(&self.unread) {
             let count = missing.min(bytes.len());
             match pipe::read_some(self.input.as_fd(), &mut bytes[..count]) {
                 Ok(None) => return Ok(()),
-                // A connection that was reset is one whose client went away.
+                // A reset connection means that the client has gone.
                 Ok(Some(0)) | Err(_) => {
                     self.closed = true;
                     return Ok(());
@@ -175,8 +176,8 @@ impl Session {
     }
 }
 
-/// How many bytes are still to come of a header, then of its frame; `None` if all are there, or as
-/// many as show that it is none.
+/// Return the number of bytes missing of a header or of its frame; `None` if the frame is complete or its
+/// header invalid.
 fn missing(bytes: &[u8]) -> Option<usize> {
     let Some(header) = bytes.get(..HEADER) else { return Some(HEADER - bytes.len()) };
     let length = u32::from_le_bytes([header[0], header[1], header[2], header[3]]);
@@ -194,7 +195,7 @@ fn message(frame: &Frame) -> Result<Value, Failure> {
     serde_json::from_slice(&frame.payload).map_err(|error| Failure::new("read a request", error))
 }
 
-/// The order in a frame; `None` if it is a request.
+/// Return the order in a frame; `None` if it is a request.
 fn order(frame: &Frame) -> Result<Option<Order>, Failure> {
     if frame.kind == Kind::Stdin {
         return Ok(Some(Order::Stdin(frame.payload.clone())));
@@ -217,7 +218,7 @@ fn order(frame: &Frame) -> Result<Option<Order>, Failure> {
     }
 }
 
-/// Standard input and output as a session's streams.
+/// Return standard input and output as a session's streams.
 pub fn stdio() -> Result<(OwnedFd, OwnedFd), Failure> {
     let input = std::io::stdin().as_fd().try_clone_to_owned();
     let output = std::io::stdout().as_fd().try_clone_to_owned();

@@ -5,42 +5,42 @@ use delaylab_wire::Leg;
 
 use crate::session::Session;
 
-/// Rows of one table frame: some 20 bytes each keep it far below the protocol's limit.
+/// The rows per table frame; at some 20 bytes each a frame stays far below the protocol's limit.
 const ROWS: usize = 1 << 20;
 
 /// One stamp: a row of the table `stamps`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamp {
-    /// The probe of the packet.
+    /// The number of the packet's probe.
     pub probe: u32,
-    /// The packet's number within the probe.
+    /// The packet's sequence number within the probe.
     pub seq: u32,
     /// The half of the round trip.
     pub leg: Leg,
     /// The vantage point, by its place in the list of points.
     pub point: u32,
-    /// When the packet was there, in ns since the Unix epoch.
+    /// The time of the packet at the point, in ns since the Unix epoch.
     pub time_ns: i64,
 }
 
 /// The fate of one scheduled packet: a row of the table `packets`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet<'a> {
-    /// The probe of the packet.
+    /// The number of the packet's probe.
     pub probe: u32,
-    /// The packet's number within the probe.
+    /// The packet's sequence number within the probe.
     pub seq: u32,
-    /// When it was meant to be sent, in ns since the Unix epoch.
+    /// The time at which it was to be sent, in ns since the Unix epoch.
     pub intended_ns: i64,
-    /// When user space handed it to the kernel; `None` if it never was or the kernel refused it.
+    /// The time at which user space passed it to the kernel; `None` if it never did or the kernel refused it.
     pub sent_ns: Option<i64>,
-    /// `replied`, `late`, `lost`, `refused` or `unsent`.
+    /// The outcome: `replied`, `late`, `lost`, `refused` or `unsent`.
     pub outcome: &'static str,
-    /// Replies beyond the first.
+    /// The number of replies beyond the first.
     pub duplicates: u16,
-    /// Its reply came after that of a later packet (RFC 4737).
+    /// True if its reply came after that of a later packet (RFC 4737).
     pub reordered: bool,
-    /// Why it was lost or refused, if anyone said.
+    /// The reason why it was lost or refused, if known.
     pub error: Option<&'a str>,
 }
 

@@ -1,4 +1,4 @@
-//! Labs in real namespaces: needs root, and ping(8).
+//! Labs in real namespaces. Needs root and ping(8).
 
 mod common;
 
@@ -111,7 +111,7 @@ fn a_sysctl_that_the_kernel_lacks_is_named() {
 fn an_ordinary_user_builds_a_lab_and_not_on_the_machine() {
     let home = fresh_dir();
     fs::create_dir(&home).unwrap();
-    // As /tmp: everybody may make something in it, and nobody takes away what is another's.
+    // Like /tmp: everybody may create entries, and nobody may remove those of others.
     fs::set_permissions(&home, fs::Permissions::from_mode(0o1777)).unwrap();
     let agent = home.join("agent");
     fs::copy(AGENT, &agent).unwrap();

@@ -1,4 +1,4 @@
-//! Whatever is killed at whatever moment, nothing of the lab is left. Needs root.
+//! Whatever is killed at whatever time, nothing of the lab is left. Needs root.
 
 mod common;
 
@@ -21,7 +21,7 @@ enum Victim {
     Agent,
 }
 
-/// splitmix64 (Steele, Lea and Flood 2014).
+/// Return the next number of splitmix64 (Steele, Lea and Flood 2014).
 fn random(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut z = *state;
@@ -48,14 +48,15 @@ fn find(victim: Victim, keeper: i32, choice: u64) -> Option<i32> {
 }
 
 fn kill(pid: i32) {
-    // A process that has just ended by itself is no victim.
+    // A process that has just ended by itself cannot be killed.
     if let Ok(process) = PidFd::open(pid) {
         process.signal(SIGKILL).unwrap();
     }
 }
 
-/// After the keeper's death the kernel ends pid 1 on its own time. One that has just begun has no
-/// title yet, and shares its keeper's lock for an instant: to a sweep its lab is up.
+/// Wait until the kernel has ended the lab's PID 1, which it does some time after the keeper's death. A PID 1
+/// that has just started has no title yet and shares its keeper's lock for an instant, so a sweep takes its
+/// lab to be up.
 fn wait_until_dead(lab: &str, dir: &Path) {
     let deadline = Instant::now() + Duration::from_secs(5);
     while !processes_of(lab).is_empty() || is_locked(dir) {
@@ -109,7 +110,7 @@ fn nothing_is_left_after_kill_9_of_any_process_at_any_moment() {
         } else if victim == Victim::Init && built {
             assert_eq!(fabric.child.wait().unwrap().code(), Some(1));
         } else {
-            // It ends by itself or by the end of its input, and never waits for one who is dead.
+            // The keeper ends by itself or with its input, and never waits for a dead process.
             fabric.end();
         }
         assert_gone(&lab, &dir);

@@ -1,4 +1,4 @@
-//! Links with conditions in real namespaces: needs root, and ping(8).
+//! Links with conditions in real namespaces. Needs root and ping(8).
 
 mod common;
 
@@ -21,7 +21,7 @@ fn each_direction_has_its_own_delay() {
         let times = lab.ping("n1", to, 20, more);
         assert_eq!(times.len(), 20);
         assert!(times.iter().all(|&time| time >= 8.0), "{times:?}");
-        // No more than is asked, but for what a busy machine adds: not to all of them.
+        // A busy machine adds delay, but not to all packets.
         assert!(times.iter().any(|&time| time < 8.5), "{times:?}");
     }
     let links = lab.settled();
@@ -43,7 +43,7 @@ fn one_condition_is_changed_and_the_others_stay() {
     let first = under(json!({"delay_ns": 2_000_000}));
     let lab = Lab::up("change", &plan(&[first, json!({})], &json!({})));
     let set = |changes: Value| json!({"op": "link-set", "changes": changes});
-    // Addresses are resolved before anything is lost: a lost question is repeated after a second.
+    // Resolve addresses before frames are lost: a lost ARP request is repeated only after a second.
     assert_eq!(lab.ping("n1", "10.9.0.2", 3, &[]).len(), 3);
     let loss = json!({"model": "independent", "share": 0.5});
     lab.ask(set(json!([{"link": "wan", "node": "n1", "set": {"loss": loss}}])));

@@ -1,4 +1,4 @@
-//! A link into which more goes than an engine carries, beside another one. Needs root.
+//! A link with more frames than an engine can carry, beside another link. Needs root.
 
 mod common;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 const FLOOD: u32 = 1_000_000;
 
-/// Two cables, `flooded` from `n1` to `n2` and `quiet` from `n3` to `n4`.
+/// Build two cables, `flooded` from `n1` to `n2` and `quiet` from `n3` to `n4`.
 fn two_links() -> Value {
     let member = |node: &str| json!({"port": format!("vif-{node}"), "node": node});
     let more = json!({"links": [
@@ -16,7 +16,7 @@ fn two_links() -> Value {
     plan(&[json!({}), json!({}), json!({}), json!({})], &more)
 }
 
-/// What a node has given to its interface so far.
+/// Return the number of frames that a node has passed to its interface so far.
 fn sent_by(lab: &Lab, node: &str) -> u64 {
     let said = lab.client(&format!("node.{node}")).call(&json!({"op": "counters"})).end;
     number(&said, "/done/interfaces/eth0/tx_packets")
@@ -27,7 +27,7 @@ fn a_flood_on_one_link_takes_nothing_from_another() {
     let lab = Lab::up("flood", &two_links());
     let notes = lab.links()["notes"].to_string();
     assert!(!notes.contains("flood"), "programs are allowed where tests run: {notes}");
-    // What an interface says of itself while it is new is counted on both sides or on none.
+    // Frames that a new interface sends by itself are counted on both sides or on neither.
     let sent = || [sent_by(&lab, "n1"), sent_by(&lab, "n3")];
     let mut before = sent();
     let counted = lab.until("counted as sent", |_| {
@@ -45,7 +45,7 @@ fn a_flood_on_one_link_takes_nothing_from_another() {
     let last_ns = number(&lab.links(), "/now_ns");
     let flooded = flood.finish().end;
     assert!(number(&flooded, "/done/ended_ns") > last_ns, "the flood was there all the time");
-    // What was sent last may still be in the kernel's queue of received frames: none is missing in the end.
+    // The last frames may still be in the kernel's receive queue; in the end none is missing.
     let links = lab.until("all of them", |links| {
         let since = |way, at: &str| of(links, way, at) - of(&counted, way, at);
         let came = [0, 2].map(|way| since(way, "/in/frames") + since(way, "/dropped/ring"));

@@ -1,13 +1,13 @@
-//! What a link engine does to many frames, large frames, and frames of machines. Needs root, ping(8),
-//! bash and python3.
+//! Link engines with many frames, large frames, and frames of virtual machines. Needs root, ping(8), bash and
+//! python3.
 
 mod common;
 
 use common::links::{self, Lab, number, plan, under};
 use serde_json::{Value, json};
 
-/// Answers echo requests that come by a TAP as a virtual machine would: says that it is attached, then
-/// answers until it is ended.
+/// A script that answers echo requests on a TAP as a virtual machine would. It reports that it is attached
+/// and answers until it is killed.
 const MACHINE: &str = r#"
 import fcntl, os, struct, sys
 tap = os.open("/dev/net/tun", os.O_RDWR)
@@ -25,8 +25,8 @@ while True:
         os.write(tap, frame)
 "#;
 
-/// Says how many packets came, and the least time in ns from what they say of when they were sent to when
-/// the kernel had them.
+/// A script that prints the number of packets that arrived, and the least time in ns from the send time in a
+/// packet to the kernel's receive stamp.
 const ARRIVALS: &str = r#"
 import socket, struct
 arriving = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -47,7 +47,7 @@ except TimeoutError:
 print(len(delays), min(delays, default=0), flush=True)
 "#;
 
-/// Sends as many packets as fast as they go, each of which says when.
+/// A script that sends this many packets as fast as possible, each with its send time.
 const BURST: &str = r#"
 import socket, struct, time
 sending = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -56,7 +56,7 @@ for _ in range(20000):
     sending.send(struct.pack("q", time.time_ns()))
 "#;
 
-/// Frames from `n1` to `n2`, as fast as they go if `interval_ns` is 0.
+/// Build a request for frames from `n1` to `n2`, as fast as possible if `interval_ns` is 0.
 fn generate(count: u32, interval_ns: u32, size: usize) -> Value {
     links::generate([1, 2], count, interval_ns, size)
 }
@@ -104,7 +104,7 @@ fn no_frame_of_a_burst_arrives_before_its_time() {
     let said = receiver.finish().stdout();
     let (count, least_ns) = said.trim().split_once(' ').unwrap_or_else(|| panic!("{said}"));
     assert!(count.parse::<usize>().unwrap() > 1000, "{said}");
-    // While the engine sends some of them others come.
+    // More frames arrive while the engine sends some.
     assert!(least_ns.parse::<i64>().unwrap() >= DELAY_NS, "{said}");
     lab.down();
 }
@@ -130,7 +130,7 @@ fn a_port_that_was_down_takes_frames_again_at_once() {
     let (left, refused) = send();
     assert!(refused >= 10);
     set("up");
-    // From here on none may be refused, whatever else the node has sent meanwhile.
+    // From here on no frame may be refused, even if the node has sent others meanwhile.
     let refused = number(&lab.links(), "/directions/0/dropped/down");
     let (left_again, refused_again) = send();
     assert!(left_again >= left + 10);
@@ -151,7 +151,7 @@ fn frames_that_no_cable_carries_are_refused_and_counted() {
     assert_eq!(refused(), 0);
     assert_eq!(lab.ping("n1", "10.9.0.2", 3, &["-s", "973"]).len(), 0);
     assert_eq!(refused(), 3);
-    // Its checksum is left to an interface that it never leaves by: the engine completes it.
+    // The checksum is left to an interface by which the frame never leaves: the engine completes it.
     let passed = || number(&lab.links(), "/directions/0/out/frames");
     let before = passed();
     lab.run("n1", &["bash", "-c", "echo > /dev/udp/10.9.0.2/9"]);

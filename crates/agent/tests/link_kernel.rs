@@ -1,5 +1,5 @@
-//! Links that the kernel carries, in real namespaces: needs root, ping(8), and a kernel with ifb, TBF
-//! and programs at interfaces. What needs netem is tested in a guest (tests/doing/test_netem.py).
+//! Links that the kernel carries, in real namespaces. Needs root, ping(8), and a kernel with ifb, TBF and
+//! programs at interfaces. Tests that need netem run in a guest (tests/doing/test_netem.py).
 
 mod common;
 
@@ -36,7 +36,7 @@ fn a_cable_of_the_kernel_carries_all_and_loses_what_is_asked() {
     assert_eq!((&links["state"], &there["asked"]["loss"]), (&json!("running"), &loss));
     let (entered, lost) = (number(there, "/in/frames"), number(there, "/dropped/loss"));
     assert!((400..420).contains(&entered), "{there}");
-    // Four standard deviations of chance.
+    // The bounds are four standard deviations.
     assert!((65..135).contains(&lost), "{there}");
     assert_eq!(number(there, "/out/frames"), entered - lost);
     assert_eq!(number(&links["directions"][1], "/dropped/loss"), 0);
@@ -45,8 +45,8 @@ fn a_cable_of_the_kernel_carries_all_and_loses_what_is_asked() {
     lab.down();
 }
 
-/// Sends frames from `n1` faster than the link carries them; bits per second on the link while they leave
-/// it, with Ethernet's framing.
+/// Send frames from `n1` faster than the link carries them. Return the rate at which they leave the link in
+/// bits per second, with Ethernet's framing.
 fn carried_bps(lab: &Lab, count: u64, size: u64) -> f64 {
     lab.ask(json!({"op": "links", "reset": true}));
     let flow = json!({"interface": "eth0", "to_mac": mac(2), "from": "10.9.0.1", "to": "10.9.0.2"});
@@ -61,15 +61,15 @@ fn carried_bps(lab: &Lab, count: u64, size: u64) -> f64 {
     let first = moment(&lab.until("under way", |links| waits(moment(links).1)));
     let now = || moment(&lab.links());
     let last = std::iter::repeat_with(now).take_while(|moment| waits(moment.1)).last();
-    // Not a number if all of them left while the machine paused.
+    // The rate is not a number if all frames left while the machine paused.
     let last = last.unwrap_or(first);
     sender.finish();
     let bits = (last.1 - first.1) * ((size + 24).max(84) * 8) as f64;
     bits / (last.0 - first.0) * 1e9
 }
 
-/// Whether a rate is kept within 1 %, in one of three tries: after a pause of the machine a token bucket makes
-/// up for 10 ms and no more, and what a link counts wrongly it counts wrongly each time.
+/// Return true if a rate is kept within 1 % in one of three tries. After a pause of the machine a token
+/// bucket catches up by at most 10 ms, but an error in counting shows in every try.
 fn keeps(lab: &Lab, asked_bps: f64, count: u64, size: u64) -> bool {
     let off = || (carried_bps(lab, count, size) / asked_bps - 1.0).abs();
     std::iter::repeat_with(off).take(3).any(|off| off < 0.01)

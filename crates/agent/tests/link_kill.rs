@@ -1,4 +1,5 @@
-//! A link whose engine has ended has no carrier: never a perfect wire, never a silent one. Needs root.
+//! A link whose engine has ended has no carrier: it neither passes frames nor drops them silently. Needs
+//! root.
 
 mod common;
 
@@ -31,7 +32,7 @@ fn wait_for_carrier(lab: &Lab, wanted: bool) {
     }
 }
 
-/// As the lab's own processes see it.
+/// Kill the engine, from within the lab.
 fn kill_engine(lab: &Lab) {
     let pid = lab.links()["pid"].to_string();
     assert_eq!(lab.client("link.h").call(&exec(&["kill", "-9", &pid])).end["done"]["exit"], 0);

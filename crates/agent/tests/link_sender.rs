@@ -1,4 +1,4 @@
-//! Senders that are held to a link's rate at their own interfaces. Needs root and python3.
+//! Senders that are limited to a link's rate at their own interfaces. Needs root and python3.
 
 mod common;
 
@@ -6,8 +6,8 @@ use common::links::{Lab, number, plan};
 use common::stolen_ms;
 use serde_json::{Value, json};
 
-/// Sends UDP of 1000 bytes of payload by a blocking socket, as many as are asked for; says how many ms
-/// that took, until the last one left the socket's memory.
+/// A script that sends UDP packets of 1000 bytes of payload by a blocking socket, as many as requested, and
+/// prints the time in ms until the last one left the socket's buffer.
 const SENDER: &str = r#"
 import fcntl, socket, struct, sys, termios, time
 count, to = int(sys.argv[1]), ("10.9.0.2", 9)
@@ -19,17 +19,17 @@ while struct.unpack("i", fcntl.ioctl(sender, termios.TIOCOUTQ, b"    "))[0]:
     time.sleep(0.0001)
 print((time.monotonic() - began) * 1e3)
 "#;
-/// What one of these takes of the medium: headers of UDP, IPv4 and Ethernet, and its framing.
+/// The bits of one packet on the medium: with headers of UDP, IPv4 and Ethernet, and framing.
 const BITS: f64 = (1000.0 + 8.0 + 20.0 + 14.0 + 24.0) * 8.0;
 
-/// A lab that is up. Its addresses are resolved: what waits for that is no link's.
+/// Bring a lab up and resolve its addresses, because frames that wait for that would not be the link's.
 fn up(name: &str, plan: &Value) -> Lab {
     let lab = Lab::up(name, plan);
     assert_eq!(lab.ping("n1", "10.9.0.2", 1, &[]).len(), 1);
     lab
 }
 
-/// A cable on which `n1` sends under these conditions, its interface known.
+/// Build a cable on which `n1` sends under these conditions, with its interface known.
 fn cable(conditions: Value) -> Value {
     let card = |node: &str| json!({"in": format!("node.{node}"), "on": "eth0"});
     let member = json!({"conditions": conditions, "card": card("n1")});
@@ -41,8 +41,8 @@ fn set(lab: &Lab, conditions: Value) -> Value {
     lab.ask(json!({"op": "link-set", "changes": changes}))
 }
 
-/// Sends, waits for the last frame; how many ms that took, by how many it may be late because the
-/// machine did not run, and how many were lost.
+/// Send and wait for the last frame. Return the time in ms, the ms by which it may be late because the
+/// machine did not run, and the number of lost frames.
 fn send(lab: &Lab, count: u32) -> (f64, f64, u64) {
     lab.ask(json!({"op": "links", "reset": true}));
     let before_ms = stolen_ms();
@@ -57,18 +57,19 @@ fn send(lab: &Lab, count: u32) -> (f64, f64, u64) {
     (ms, stolen, here)
 }
 
-/// How long so many take at a rate, in ms.
+/// Return the time that this many packets take at a rate, in ms.
 fn at(bps: f64, count: u32) -> f64 {
     BITS * f64::from(count) / bps * 1e3
 }
 
-/// Whether the sender's interface holds it to a rate: once it has, it keeps the queue, open.
+/// Return true if the sender's interface limits it to a rate. An interface that has been limited keeps the
+/// qdisc, open.
 fn is_held(lab: &Lab) -> bool {
     let says = queue(lab);
     says.contains("tbf d1a7: root") && !says.contains("rate 1Tbit")
 }
 
-/// The root queue of the sender's interface.
+/// Return the root qdisc of the sender's interface.
 fn queue(lab: &Lab) -> String {
     lab.run("n1", &["tc", "-d", "qdisc", "show", "dev", "eth0", "root"])
 }
@@ -77,7 +78,7 @@ fn queue(lab: &Lab) -> String {
 fn a_sender_beyond_the_rate_is_held_at_its_own_interface_and_loses_nothing() {
     let rate = json!({"bps": 10_000_000});
     let lab = up("held", &cable(json!({"rate": rate, "queue": {"held": "sender"}})));
-    // Never faster; slower only as far as the machine is busy, or does not run.
+    // Never faster; slower only as far as the machine is busy or does not run.
     let takes = |(ms, stolen, lost), expected: f64| {
         assert_eq!(lost, 0);
         assert!(ms > 0.97 * expected, "{ms} of {expected} ms");
@@ -104,7 +105,7 @@ fn it_is_held_and_released_with_the_rate_and_other_conditions_stay() {
     let says = queue(&lab);
     assert!(is_held(&lab) && says.contains("rate 5Mbit"), "{says}");
     assert!(says.contains("overhead 4") && says.contains("mpu 64"), "{says}");
-    // One that waits when the rate goes leaves at once, and is not lost.
+    // A frame that waits when the rate is removed leaves at once and is not lost.
     let before_ms = stolen_ms();
     let mut sender = lab.client("node.n1");
     sender.send(&common::exec(&["python3", "-c", SENDER, "600"]));

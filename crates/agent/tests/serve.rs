@@ -51,7 +51,7 @@ fn input_that_a_command_does_not_read_is_not_kept() {
     let mut agent = Process::start("serve");
     agent.client.send(&json!({"op": "exec", "argv": ["sleep", "1000"], "stdin": true}));
     assert!(agent.client.event()["started"].is_u64());
-    // Its pipe takes 64 KiB; the agent keeps no more than the window beside that.
+    // The command's pipe takes 64 KiB; the agent keeps no more than the window beyond that.
     for _ in 0..16 {
         agent.client.stdin(&[b'x'; 16 << 10]);
     }
@@ -167,7 +167,7 @@ fn watch_keeps_its_schedule_and_names_its_metrics() {
     let places = json!([{"name": "here", "pid": agent.child.id()}]);
     agent.client.send(&json!({"op": "watch", "interval_ns": 20_000_000, "places": places}));
     assert_eq!(agent.client.event(), json!({"ready": true}));
-    // Long enough for some samples: the time itself is what is tested.
+    // Long enough for some samples: the time itself is under test.
     std::thread::sleep(std::time::Duration::from_millis(300));
     agent.client.send(&json!({"stop": true}));
     let answer = agent.client.finish();

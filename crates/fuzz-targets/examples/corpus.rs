@@ -1,4 +1,4 @@
-//! Writes seeds for libFuzzer: `cargo run --package delaylab-fuzz-targets --example corpus -- FOLDER`.
+//! Write seeds for libFuzzer: `cargo run --package delaylab-fuzz-targets --example corpus -- FOLDER`.
 
 use delaylab_fuzz_targets::TARGETS;
 use delaylab_fuzz_targets::random::Random;

@@ -4,12 +4,12 @@ use crate::Outcome;
 use delaylab_proto::{Frame, FrameError, Kind, Reply, read_frame, split_frame, write_frame};
 use std::io::{self, Read};
 
-/// Bytes of a frame's header, from its description in `docs/protocol.md`.
+/// The length of a frame's header in bytes, from its description in `docs/protocol.md`.
 const HEADER: usize = 7;
-/// The longest payload, from there, too.
+/// The longest payload in bytes, from the same description.
 const LONGEST: u32 = 64 << 20;
 
-/// Reads a stream of frames; accepts it if it ends behind a frame and all messages are answers.
+/// Read a stream of frames. Accept it if it ends behind a frame and all messages are answers.
 pub fn run(bytes: &[u8]) -> Outcome {
     let mut rest = bytes;
     let mut dribble = Dribble { bytes, calls: 0 };
@@ -43,7 +43,7 @@ pub fn run(bytes: &[u8]) -> Outcome {
     }
 }
 
-/// Panics unless a frame that is not all there is waited for, wherever it is cut.
+/// Assert that an incomplete frame is waited for, wherever it is cut.
 fn partial(frame: &[u8]) {
     for end in [0, HEADER - 1, HEADER, frame.len() - 1] {
         if end < frame.len() {
@@ -52,7 +52,7 @@ fn partial(frame: &[u8]) {
     }
 }
 
-/// Panics unless an answer is the same after it was written and read again.
+/// Assert that an answer stays the same when it is written and read again.
 fn answer(payload: &[u8]) -> Outcome {
     let reply: Reply =
         serde_json::from_slice(payload).map_err(|_| "message is no answer".to_owned())?;
@@ -64,7 +64,7 @@ fn answer(payload: &[u8]) -> Outcome {
 
 type Next = Result<Option<Frame>, FrameError>;
 
-/// Panics unless a stream that gives its bytes one by one gives the same.
+/// Assert that a stream that returns its bytes one by one gives the same result.
 fn agree(at_once: &Next, slowly: &Next) {
     match (at_once, slowly) {
         (Ok(one), Ok(other)) => assert_eq!(one, other),
@@ -72,7 +72,7 @@ fn agree(at_once: &Next, slowly: &Next) {
     }
 }
 
-/// Panics unless the splitter refuses or waits for what the reader does not take.
+/// Assert that the splitter rejects or waits for what the reader does not accept.
 fn not_split(split: Result<Option<(Frame, usize)>, FrameError>, read: &Next) {
     match (split, read) {
         (Ok(None), Ok(None) | Err(FrameError::Io(_))) => {}
@@ -84,7 +84,7 @@ fn not_split(split: Result<Option<(Frame, usize)>, FrameError>, read: &Next) {
     }
 }
 
-/// Panics if the reason does not fit the bytes that are not a frame; returns it.
+/// Assert that the reason fits the bytes that are not a frame, and return it.
 fn end(bytes: &[u8], refused: Next, read: usize) -> Outcome {
     let Some(header) = bytes.first_chunk::<HEADER>() else {
         return match refused {
@@ -112,7 +112,7 @@ fn inside_a_frame(error: &io::Error) -> String {
     "end inside a frame".into()
 }
 
-/// A stream that gives a few bytes at a time, and is interrupted now and then.
+/// A stream that returns a few bytes at a time and is interrupted now and then.
 struct Dribble<'a> {
     bytes: &'a [u8],
     calls: usize,
@@ -124,7 +124,7 @@ impl Read for Dribble<'_> {
         if self.calls.is_multiple_of(5) {
             return Err(io::ErrorKind::Interrupted.into());
         }
-        // More the longer it takes, or a long payload would take a call for each of its bytes.
+        // Return more with every call, or a long payload would need a call per byte.
         let count = to.len().min(self.calls);
         self.bytes.read(&mut to[..count])
     }

@@ -1,4 +1,4 @@
-//! Targets for fuzzers of what reads bytes from outside: the protocol's frames, captured packets,
+//! Fuzz targets for everything that reads bytes from outside: the protocol's frames, captured packets,
 //! captures. A target takes any bytes and panics if an invariant does not hold.
 //!
 //! Two fuzzers use them: `tests/fuzzer.rs`, which mutates the [`seeds`] here and runs with every
@@ -11,17 +11,17 @@ pub mod pcapng;
 pub mod random;
 pub mod seeds;
 
-/// Outcome of bytes that hold every invariant: accepted, or refused with the reason.
+/// The outcome of an input for which all invariants hold: accepted, or rejected with the reason.
 pub type Outcome = Result<(), String>;
 
 /// One target with the seeds that are mutated for it.
 #[derive(Clone, Copy, Debug)]
 pub struct Target {
-    /// The name that libFuzzer's target has, too.
+    /// The name, which is also that of libFuzzer's target.
     pub name: &'static str,
     /// The target itself.
     pub run: fn(&[u8]) -> Outcome,
-    /// Makes a seed.
+    /// The generator of seeds.
     pub seed: fn(&mut random::Random) -> seeds::Seed,
 }
 
@@ -32,7 +32,7 @@ pub const TARGETS: [Target; 3] = [
     Target { name: "pcapng", run: pcapng::run, seed: seeds::pcapng::seed },
 ];
 
-/// Panics unless `part` lies in `whole` and ends no later than `end` bytes from its start.
+/// Assert that `part` lies in `whole` and ends no later than `end` bytes from its start.
 fn inside(part: &[u8], whole: &[u8], end: usize) {
     let (part, whole) = (part.as_ptr_range(), whole.as_ptr_range());
     assert!(whole.start <= part.start && part.end <= whole.end, "outside of the input");

@@ -1,9 +1,9 @@
-//! Mutations: what a damaged, cut or hostile input looks like beside a good one.
+//! Mutations, which turn a good input into a damaged, cut or hostile one.
 
 use crate::random::Random;
 use crate::seeds::{Field, Seed};
 
-/// Values at which parsers change their minds: sizes of headers, limits of integers.
+/// Values at which parsers behave differently: sizes of headers, limits of integers.
 const BOUNDARIES: [u32; 32] = [
     0,
     1,
@@ -38,16 +38,17 @@ const BOUNDARIES: [u32; 32] = [
     0xffff_fffc,
     u32::MAX,
 ];
-/// Bytes that mean something in a header: versions, protocols, types of tags and extensions.
+/// Bytes with a meaning in headers: versions, protocols, types of tags and extensions.
 const TELLING: [u8; 14] = [0x45, 0x4f, 0x60, 17, 58, 43, 44, 51, 60, 0x81, 0x88, 0x20, b'"', b'}'];
-/// Mutations that meet the first bytes, where headers are, come this often in 100.
+/// The percentage of mutations that hit the first bytes, where headers are.
 const NEAR: usize = 70;
 const HEADERS: usize = 96;
 
-/// Numbers of mutations of one input: mostly few, or hardly any would get past the headers.
+/// The possible numbers of mutations of one input. Most are small, or hardly any input would get past the
+/// headers.
 const COUNTS: [usize; 6] = [1, 1, 1, 2, 2, 4];
 
-/// Changes `seed` by one to four mutations, some of which take a part of `other`.
+/// Change `seed` by one to four mutations, some of which take a part of `other`.
 pub fn mutate(random: &mut Random, seed: Seed, other: &[u8]) -> Vec<u8> {
     let Seed { mut bytes, lengths, .. } = seed;
     for _ in 0..random.pick(&COUNTS) {
@@ -87,7 +88,7 @@ fn once(random: &mut Random, bytes: &mut Vec<u8>, lengths: &[Field], other: &[u8
     }
 }
 
-/// A place in `length` bytes, their end included.
+/// Return a place in `length` bytes, their end included.
 fn place(random: &mut Random, length: usize) -> usize {
     let end = if random.chance(NEAR) { length.min(HEADERS) } else { length };
     random.below(end + 1)
@@ -99,7 +100,7 @@ fn overwrite(random: &mut Random, bytes: &mut [u8], at: usize) {
     field.set(bytes, value);
 }
 
-/// Makes a length field lie: a little, by as much as there is, or at a boundary.
+/// Falsify a length field: by a little, by the bytes that are left, or to a boundary value.
 fn length(random: &mut Random, bytes: &mut [u8], field: Field) {
     let Some(value) = field.get(bytes) else { return };
     let rest = bytes.len().saturating_sub(field.at + field.width) as u32;

@@ -4,7 +4,7 @@ use crate::{Outcome, inside};
 use delaylab_wire::*;
 use std::net::IpAddr;
 
-/// Parses a frame; accepts it if it carries a probe's packet.
+/// Parse a frame. Accept it if it carries a probe packet.
 pub fn run(bytes: &[u8]) -> Outcome {
     let outcome = parse(bytes);
     assert_eq!(outcome, layers(bytes), "views and parser differ");
@@ -18,7 +18,7 @@ pub fn run(bytes: &[u8]) -> Outcome {
     Ok(())
 }
 
-/// Panics unless bytes that end earlier or later give the same, or are truncated.
+/// Assert that bytes that end earlier or later give the same result, or are truncated.
 fn cut<T: Copy + PartialEq + std::fmt::Debug>(
     bytes: &[u8],
     outcome: Result<T, NotAProbe>,
@@ -38,7 +38,7 @@ fn cut<T: Copy + PartialEq + std::fmt::Debug>(
     }
 }
 
-/// Panics if the views of any bytes show what is not there, whatever stands before them.
+/// Assert that the views of any bytes show nothing that is not there, whatever precedes them.
 fn anywhere(bytes: &[u8]) {
     let address = |last| IpAddr::from([10, 0, 0, last]);
     let ends = (address(1), address(2));
@@ -63,7 +63,7 @@ fn leg(sighting: &Sighting) {
     }
 }
 
-/// Parses by the views alone, each checked on the way.
+/// Parse by the views alone, and check each on the way.
 fn layers(bytes: &[u8]) -> Result<Sighting, NotAProbe> {
     let view = EthernetView::new(bytes)?;
     let payload = view.payload();
@@ -95,7 +95,7 @@ fn ipv4(bytes: &[u8]) -> Result<Sighting, NotAProbe> {
     assert_eq!(Ipv4Repr::parse(&same), Ok(repr));
     assert_eq!(same.payload(), payload);
     if total == again.len() && bytes.len() >= total {
-        // But for the type of service, the identification, the flags and, with those, the checksum.
+        // Except for the type of service, the identification, the flags and so the checksum.
         for part in [0..1, 2..4, 8..10, 12..total] {
             assert_eq!(again[part.clone()], bytes[part], "written otherwise than read");
         }
@@ -122,7 +122,7 @@ fn ipv6(bytes: &[u8]) -> Result<Sighting, NotAProbe> {
     assert_eq!(Ipv6Repr::parse(&same), Ok(repr));
     assert_eq!(same.payload(), payload);
     if total == again.len() && bytes.len() >= total {
-        // But for the traffic class and the flow label.
+        // Except for the traffic class and the flow label.
         assert_eq!(again[0] >> 4, bytes[0] >> 4);
         assert_eq!(again[4..], bytes[4..total], "written otherwise than read");
     }
@@ -159,7 +159,7 @@ fn transport(
             assert!(length <= usize::from(u16::from_be_bytes([bytes[4], bytes[5]])));
             udp.emit(&mut again, pseudo);
             assert_eq!(again[4..6], (length as u16).to_be_bytes());
-            // A datagram that was cut is written with the length that it has now.
+            // A datagram that was cut is written with its current length.
             ([0..4, 8..length], 6..8)
         }
         Transport::Echo(echo) => {
@@ -178,7 +178,7 @@ fn transport(
     Ok(Sighting { transport, probe: probe(payload)?, ttl })
 }
 
-/// Panics unless two right checksums of the same bytes are one; zero can be written in two ways.
+/// Assert that two right checksums of the same bytes are equal; zero can be written in two ways.
 fn one_checksum(one: &[u8], other: &[u8]) {
     let zero = |sum: &[u8]| sum == [0, 0] || sum == [0xff, 0xff];
     assert!(one == other || zero(one) && zero(other), "two checksums: {one:?}, {other:?}");
@@ -188,7 +188,7 @@ fn probe(bytes: &[u8]) -> Result<ProbeRepr, NotAProbe> {
     let repr = ProbeRepr::parse(&ProbeView::new(bytes)?);
     let mut again = [0; PROBE_HEADER];
     repr.emit(&mut again);
-    // Flags and what is reserved are written as zero.
+    // Flags and reserved fields are written as zero.
     assert_eq!(again[..5], bytes[..5]);
     assert_eq!(again[8..], bytes[8..PROBE_HEADER], "written otherwise than read");
     Ok(repr)

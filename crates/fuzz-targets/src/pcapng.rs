@@ -3,13 +3,13 @@
 use crate::{Outcome, inside};
 use delaylab_wire::pcapng::{Block, NotPcapng, Reader, interface, packet, section_header};
 
-/// Bytes of the smallest block.
+/// The length of the smallest block, in bytes.
 const SMALLEST: usize = 12;
-/// The code of delaylab's own time resolution: ns.
+/// The code of delaylab's own time resolution, which is ns.
 const NANOSECONDS: u8 = 9;
 const ETHERNET: u16 = 1;
 
-/// Reads a capture; accepts it if it is blocks to its last byte.
+/// Read a capture. Accept it if it consists of blocks to its last byte.
 pub fn run(bytes: &[u8]) -> Outcome {
     let mut reader = Reader::new(bytes);
     let mut copy = Vec::new();
@@ -38,7 +38,7 @@ pub fn run(bytes: &[u8]) -> Outcome {
     if bytes.is_empty() { Err("no bytes".into()) } else { Ok(()) }
 }
 
-/// Panics unless what was read of `whole` is in it.
+/// Assert that everything read from `whole` lies in it.
 fn covered(block: &Block<'_>, whole: &[u8]) {
     let end = whole.len() - 4;
     match *block {
@@ -52,7 +52,7 @@ fn covered(block: &Block<'_>, whole: &[u8]) {
     }
 }
 
-/// Writes a block anew and returns true, if delaylab writes such; panics if a packet's bytes differ.
+/// Write a block again; return false for blocks that delaylab never writes. Panic if a packet's bytes differ.
 fn write(block: &Block<'_>, copy: &mut Vec<u8>, whole: &[u8]) -> bool {
     let start = copy.len();
     match *block {
@@ -61,13 +61,13 @@ fn write(block: &Block<'_>, copy: &mut Vec<u8>, whole: &[u8]) -> bool {
             interface(copy, name, snap);
         }
         Block::Interface { .. } => {
-            // Interfaces are numbered: one of another kind must not be left out.
+            // Interfaces are numbered, so one of another kind must not be left out.
             copy.extend_from_slice(whole);
         }
         Block::Packet { interface, time, data, original } => {
             packet(copy, interface, time, data, original);
             let written = &mut copy[start..];
-            // Options, and padding that is not zero, are not written.
+            // Options and padding that is not zero are not written.
             if written.len() == whole.len() {
                 let padding = 28 + data.len()..whole.len() - 4;
                 let mut whole = whole.to_vec();
@@ -80,7 +80,7 @@ fn write(block: &Block<'_>, copy: &mut Vec<u8>, whole: &[u8]) -> bool {
     true
 }
 
-/// Panics if the error does not fit what is there; returns it as a reason.
+/// Assert that the error fits the bytes, and return it as a reason.
 fn refused(bytes: &[u8], at: usize, error: NotPcapng) -> String {
     let rest = &bytes[at..];
     if error == NotPcapng::Truncated("block") && rest.len() >= SMALLEST {

@@ -1,5 +1,5 @@
-//! A fuzzer that needs no nightly toolchain: seeded, mutated inputs for every target. A failure
-//! prints the seed of its input; `DELAYLAB_FUZZ_SEED=SEED DELAYLAB_FUZZ_INPUTS=1` tries it again.
+//! A fuzzer that needs no nightly toolchain: seeded, mutated inputs for every target. A failure prints the
+//! seed of its input; `DELAYLAB_FUZZ_SEED=SEED DELAYLAB_FUZZ_INPUTS=1` tries it again.
 
 use delaylab_fuzz_targets::mutate::mutate;
 use delaylab_fuzz_targets::random::Random;
@@ -10,13 +10,13 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc;
 use std::time::Duration;
 
-/// Inputs for each target: a million for all, besides seeds left as they are.
+/// The number of inputs per target: a million mutated ones for all, besides unchanged seeds.
 const INPUTS: u64 = 400_000;
-/// Shares of outcomes are asked of this many inputs and more: below, chance decides.
+/// The least number of inputs for which the shares of outcomes are checked; with fewer, chance decides.
 const ENOUGH: u64 = 20_000;
-/// Time for one input, which takes microseconds, before it is held to go on for ever.
+/// The time limit for one input, which takes microseconds; after it the input is taken to hang.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Seeds left as they are, in 100 inputs.
+/// The percentage of inputs that are unchanged seeds.
 const UNCHANGED: usize = 15;
 
 #[test]
@@ -73,8 +73,8 @@ fn captures() {
     );
 }
 
-/// Tries `target`, and asserts the share in 100 of mutated inputs that it accepted, and that it
-/// refused some for each of `reasons`.
+/// Fuzz `target`. Assert the percentage of mutated inputs that it accepted, and that it rejected some for
+/// each of `reasons`.
 fn fuzz(target: &str, accepted: std::ops::RangeInclusive<u64>, reasons: &[&str]) {
     let target = *TARGETS.iter().find(|known| known.name == target).expect("a target");
     let first = variable("DELAYLAB_FUZZ_SEED").unwrap_or(1);
@@ -91,7 +91,7 @@ fn fuzz(target: &str, accepted: std::ops::RangeInclusive<u64>, reasons: &[&str])
     }
 }
 
-/// Outcomes of the mutated inputs; seeds that were left as they are do not count.
+/// The outcomes of the mutated inputs; unchanged seeds do not count.
 #[derive(Debug, Default)]
 struct Counts {
     mutated: u64,
@@ -104,7 +104,7 @@ fn variable(name: &str) -> Option<u64> {
     Some(text.parse().unwrap_or_else(|_| panic!("{name} is a number, not {text:?}")))
 }
 
-/// Runs all inputs; ends the process, with the seed, if one of them does not end.
+/// Run all inputs. Abort the process and print the seed if one of them hangs.
 fn watched(target: Target, first: u64, inputs: u64) -> Counts {
     let current = AtomicU64::new(first);
     std::thread::scope(|scope| {
@@ -116,7 +116,7 @@ fn watched(target: Target, first: u64, inputs: u64) -> Counts {
                 let now = current.load(Relaxed);
                 if before.replace(now) == Some(now) {
                     let failing = Failing { target: target.name, seed: now };
-                    // Past the capture of output, which the abort would lose.
+                    // Write directly: the abort would lose captured output.
                     let _ = writeln!(std::io::stderr(), "{failing}: no end for {PATIENCE:?}");
                     std::process::abort();
                 }
@@ -128,7 +128,7 @@ fn watched(target: Target, first: u64, inputs: u64) -> Counts {
     })
 }
 
-/// Runs all inputs and counts the refused by their reasons.
+/// Run all inputs and count the rejected ones by reason.
 fn all(target: Target, current: &AtomicU64, inputs: u64) -> Counts {
     let mut counts = Counts::default();
     let first = current.load(Relaxed);
@@ -140,7 +140,7 @@ fn all(target: Target, current: &AtomicU64, inputs: u64) -> Counts {
     counts
 }
 
-/// Tries the one input that `seed` stands for.
+/// Try the one input of `seed`.
 fn one(target: Target, seed: u64, counts: &mut Counts) {
     let mut random = Random::new(seed);
     let input = (target.seed)(&mut random);
@@ -157,7 +157,7 @@ fn one(target: Target, seed: u64, counts: &mut Counts) {
     }
 }
 
-/// The input that is being tried; says how to try it again if it panics.
+/// The input that is being tried; it prints how to try it again if it panics.
 struct Failing {
     target: &'static str,
     seed: u64,

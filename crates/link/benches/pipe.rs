@@ -1,4 +1,4 @@
-//! What a pipe costs for each frame: `cargo bench -p delaylab-link`.
+//! The cost of a pipe per frame: `cargo bench -p delaylab-link`.
 
 use std::hint::black_box;
 
@@ -6,11 +6,11 @@ use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use delaylab_link::{Conditions, Delivery, Pipe, Reason, Sink};
 use serde_json::{Value, json};
 
-/// Frames a round, 10 µs from each other.
+/// The number of frames per round, sent every 10 µs.
 const FRAMES: i64 = 1000;
 const INTERVAL_NS: i64 = 10_000;
 
-/// Looks at every decision, as an engine has to.
+/// A sink that reads every decision, as an engine must.
 struct Looks(i64);
 
 impl Sink<u32> for Looks {
@@ -25,7 +25,7 @@ impl Sink<u32> for Looks {
 
 fn cases() -> Vec<(&'static str, Value)> {
     let jitter = |shape: Value| json!({"delay_ns": 20_000_000, "jitter": {"spread_ns": 2_000_000, "distribution": shape}});
-    // 1 Gbit/s is more than the frames take, 100 Mbit/s less.
+    // The frames need less than 1 Gbit/s and more than 100 Mbit/s.
     let rate = |bps: u64, discipline: &str| {
         json!({"delay_ns": 20_000_000, "rate": {"bps": bps},
                "queue": {"packets": 1000, "discipline": {"kind": discipline}}})

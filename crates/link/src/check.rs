@@ -1,4 +1,4 @@
-//! What conditions may say.
+//! The range check of conditions.
 
 use crate::opportunities::Opportunities;
 use crate::steps::Steps;
@@ -6,21 +6,21 @@ use crate::{
     Conditions, Discipline, Distribution, Holder, Jitter, Loss, Queue, Rate, Reorder, Trace,
 };
 
-/// The longest time a condition may name: an hour.
+/// The longest time that a condition may have: one hour.
 const LONGEST_NS: i64 = 3_600_000_000_000;
 /// The longest trace: 31 days.
 const LONGEST_TRACE_NS: i64 = 31 * 24 * LONGEST_NS;
 /// The fastest link: 1 Tbit/s.
 const FASTEST_BPS: u64 = 1_000_000_000_000;
-/// The most framing a frame can have.
+/// The largest framing of a frame, in bytes.
 const LARGEST_FRAMING: u32 = 65_536;
-/// How far from its mean a table may say a frame lies, in spreads.
+/// The largest deviation from the mean that a table may contain, in spreads.
 const FARTHEST: f64 = 1000.0;
 
 type Check = Result<(), String>;
 
 impl Conditions {
-    /// Whether these can be had. The error is one line that names the condition.
+    /// Check that a link can provide these conditions. An error is one line that names the condition.
     pub fn check(&self) -> Result<(), String> {
         time("delay_ns", self.delay_ns)?;
         share("duplicate", self.duplicate)?;
@@ -139,7 +139,7 @@ fn trace(trace: &Trace) -> Check {
     }
 }
 
-/// The times of a trace's points.
+/// Check the times of a trace's points.
 fn steps(mut at_ns: impl Iterator<Item = i64>, period_ns: Option<i64>) -> Check {
     ensure(at_ns.next() == Some(0), || "trace.points: the first has to be at 0".into())?;
     let mut last = 0;

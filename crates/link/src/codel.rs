@@ -1,19 +1,19 @@
-//! Controlled delay: the state and the law of RFC 8289, section 5.
+//! Controlled delay (CoDel): the state and the control law of RFC 8289, section 5.
 
-/// The parameters, as in [`crate::Discipline::Codel`].
+/// The parameters of [`crate::Discipline::Codel`].
 #[derive(Clone, Copy)]
 pub(crate) struct Target {
     pub(crate) target_ns: i64,
     pub(crate) interval_ns: i64,
 }
 
-/// A full frame: a queue that holds no more is never too long.
+/// The length of a full frame in bytes. A queue that holds no more is never too long.
 const FULL_FRAME: u64 = 1514;
 
-/// What the discipline remembers.
+/// The state of the discipline.
 #[derive(Default)]
 pub(crate) struct Codel {
-    /// When the waiting time will have been above the target for an interval.
+    /// The time at which the waiting time will have been above the target for one interval.
     first_above_ns: Option<i64>,
     dropping: bool,
     drop_next_ns: i64,
@@ -22,8 +22,8 @@ pub(crate) struct Codel {
 }
 
 impl Codel {
-    /// The frame that leaves at `now_ns`. `take` takes the next one from the queue and says how
-    /// long it waited and how many bytes are left; `drop` gets those that are dropped.
+    /// Return the frame that leaves at `now_ns`. `take` removes the next frame from the queue and returns it
+    /// with its waiting time and the bytes left in the queue; `drop` receives dropped frames.
     pub(crate) fn next<F>(
         &mut self,
         target: Target,
@@ -51,7 +51,7 @@ impl Codel {
         frame
     }
 
-    /// The frame, and whether it has waited too long for long enough.
+    /// Return the frame, and true if frames have waited too long for a whole interval.
     fn judge<F>(
         &mut self,
         target: Target,
@@ -70,7 +70,7 @@ impl Codel {
         (Some(frame), now_ns >= since)
     }
 
-    /// Begins to drop; soon after it last ended, at the pace it had then.
+    /// Enter the dropping state. Resume the former drop rate if the last dropping state ended recently.
     fn begin(&mut self, target: Target, now_ns: i64) {
         self.dropping = true;
         let more = self.count - self.last_count;
@@ -82,7 +82,7 @@ impl Codel {
 }
 
 impl Target {
-    /// The control law: the time to the next drop.
+    /// Return the time to the next drop, by the control law.
     fn wait_ns(self, count: u64) -> i64 {
         (self.interval_ns as f64 / libm::sqrt(count as f64)) as i64
     }

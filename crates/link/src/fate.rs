@@ -1,12 +1,12 @@
-//! What chance decides about a frame. Everything is drawn when the frame arrives, whatever else
-//! becomes of it, so that the n-th frame draws the same under any other conditions.
+//! The random decisions about a frame. All are drawn when the frame arrives, even if it is lost or dropped,
+//! so that the n-th frame draws the same values under any other conditions.
 
 use crate::chance::{Chance, Stream};
 use crate::jitter::Jitters;
 use crate::loss::Losses;
 use crate::{Conditions, Reorder};
 
-/// What chance decided about one frame.
+/// The random decisions about one frame.
 #[derive(Clone, Copy)]
 pub(crate) struct Fate {
     pub(crate) lost: bool,
@@ -17,7 +17,7 @@ pub(crate) struct Fate {
 }
 
 impl Fate {
-    /// A frame to which nothing happens.
+    /// The fate of a frame under no random condition.
     pub(crate) const PLAIN: Fate =
         Fate { lost: false, copies: 1, corrupt: None, reordered: false, jitter_ns: 0 };
 }
@@ -28,7 +28,7 @@ pub(crate) struct Fates {
     duplicates: Chance,
     corruptions: Chance,
     overtaking: Chance,
-    /// Frames since one overtook.
+    /// Frames since the last one that overtook.
     in_order: u32,
     jitters: Jitters,
     plain: bool,
@@ -49,7 +49,7 @@ impl Fates {
         fates
     }
 
-    /// From `before` to `after`: what is the same in both goes on undisturbed.
+    /// Change the conditions. A condition that is the same before and after keeps its state.
     pub(crate) fn change(&mut self, before: &Conditions, after: &Conditions) {
         if before.loss != after.loss {
             self.losses.restart_pattern();
@@ -66,7 +66,7 @@ impl Fates {
             && conditions.corrupt == 0.0;
     }
 
-    /// The fate of the frame that arrives next.
+    /// Draw the fate of the next frame.
     pub(crate) fn draw(&mut self, conditions: &Conditions) -> Fate {
         if self.plain {
             return Fate::PLAIN;
@@ -81,7 +81,8 @@ impl Fates {
         }
     }
 
-    /// The bit is drawn of whole frames too, so that another share finds the stream alike.
+    /// Draw the bit to flip, if any. A bit is drawn for intact frames too, so that another share finds the
+    /// stream in the same state.
     fn corrupts(&mut self, share: f64) -> Option<u64> {
         let corrupt = happens(&mut self.corruptions, share);
         let bit = if share > 0.0 { self.corruptions.number() } else { 0 };
@@ -97,7 +98,7 @@ impl Fates {
     }
 }
 
-/// Nothing is drawn for what is not asked.
+/// Draw an event, unless its condition is not configured: then the stream is not advanced.
 fn happens(chance: &mut Chance, share: f64) -> bool {
     share > 0.0 && chance.happens(share)
 }

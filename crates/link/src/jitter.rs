@@ -1,8 +1,8 @@
 //! The random part of the delay.
 //!
-//! Each frame draws a normal score; scores of successive frames follow a first-order
-//! autoregression that keeps them standard normal, and the distribution's quantile function makes
-//! a value of the score. So the distribution is the same whatever the correlation.
+//! Each frame draws a normal score. Scores of successive frames follow a first-order autoregression that
+//! keeps them standard normal, and the distribution's quantile function maps a score to a value. So the
+//! distribution does not depend on the correlation.
 
 use std::f64::consts::{FRAC_1_SQRT_2, PI};
 
@@ -11,14 +11,14 @@ use rand_distr::{Distribution as _, StandardNormal};
 use crate::chance::Stream;
 use crate::{Distribution, Jitter};
 
-/// Pareto's distribution with shape 3 and least value 1 is cut where netem's table ends.
+/// The cut of the Pareto distribution with shape 3 and least value 1, at the end of netem's table.
 const CUT: f64 = 4.5;
-/// The mean of that: 3/2 less the integral of x⁻³ from the cut on.
+/// The mean of the cut distribution: 3/2 less the integral of x⁻³ from the cut on.
 const PARETO_MEAN: f64 = 1.5 - 0.5 / (CUT * CUT);
-/// Its variance: the second moment is 3 less the integral of 2x⁻² from the cut on.
+/// The variance of the cut distribution: its second moment is 3 less the integral of 2x⁻² from the cut on.
 const PARETO_VARIANCE: f64 = 3.0 - 2.0 / CUT - PARETO_MEAN * PARETO_MEAN;
-/// The standard deviation of a quarter of a score and three quarters of its Pareto value, found
-/// by numeric integration (`tests::scales`).
+/// The standard deviation of a quarter of a score plus three quarters of its Pareto value, found by numerical
+/// integration (`tests::scales`).
 const MIX_DEVIATION: f64 = 0.967_684;
 
 /// The jitter of one direction.
@@ -28,13 +28,13 @@ pub(crate) struct Jitters {
     asked: Option<Asked>,
 }
 
-/// Jitter with what is the same for every frame reckoned once.
+/// The configured jitter, with values that are the same for every frame precomputed.
 struct Asked {
     jitter: Jitter,
-    /// How much of a score is the last one's, and how much is new.
+    /// The weights of the last score and of the newly drawn one.
     kept: f64,
     new: f64,
-    /// One over the standard deviation of what [`pareto`] gives.
+    /// The inverse of the standard deviation of [`pareto`].
     pareto: f64,
 }
 
@@ -43,12 +43,12 @@ impl Jitters {
         Jitters { stream, score: None, asked: None }
     }
 
-    /// Other jitter from now on; the last score stays.
+    /// Change the jitter; the last score stays.
     pub(crate) fn set(&mut self, jitter: Option<&Jitter>) {
         self.asked = jitter.filter(|jitter| jitter.spread_ns > 0).map(Asked::new);
     }
 
-    /// What the next frame waits beyond the delay, in nanoseconds; often negative.
+    /// Draw the jitter of the next frame, in nanoseconds; it may be negative.
     pub(crate) fn next_ns(&mut self) -> i64 {
         let Some(asked) = &self.asked else { return 0 };
         let drawn: f64 = StandardNormal.sample(&mut self.stream);
@@ -63,7 +63,7 @@ impl Jitters {
 
 impl Asked {
     fn new(jitter: &Jitter) -> Self {
-        // Scores of this correlation have the rank correlation that is asked (Pearson 1907).
+        // Scores of this correlation have the configured rank correlation (Pearson 1907).
         let kept = 2.0 * libm::sin(PI * jitter.correlation / 6.0);
         Asked {
             jitter: jitter.clone(),
@@ -73,7 +73,7 @@ impl Asked {
         }
     }
 
-    /// The value at a score, in spreads.
+    /// Return the value for a score, in spreads.
     fn value(&self, score: f64) -> f64 {
         match &self.jitter.distribution {
             Distribution::Uniform => libm::erf(score * FRAC_1_SQRT_2),
@@ -88,12 +88,12 @@ impl Asked {
     }
 }
 
-/// What the share `share` (more than 0, less than 1) of all frames' jitter is below, in spreads.
+/// Return the quantile of the jitter's distribution at `share` (more than 0, less than 1), in spreads.
 pub fn jitter_quantile(jitter: &Jitter, share: f64) -> f64 {
     Asked::new(jitter).value(score(share))
 }
 
-/// The score that a share of all is below, by halving: within 1e-10.
+/// Return the quantile of the normal distribution at `share`, by bisection, within 1e-10.
 fn score(share: f64) -> f64 {
     let (mut low, mut high) = (-10.0, 10.0);
     for _ in 0..38 {
@@ -103,12 +103,12 @@ fn score(share: f64) -> f64 {
     (low + high) / 2.0
 }
 
-/// The probability of a greater score.
+/// Return the probability of a greater score.
 fn above(score: f64) -> f64 {
     libm::erfc(score * FRAC_1_SQRT_2) / 2.0
 }
 
-/// The value of the cut Pareto distribution at a score, less its mean.
+/// Return the value of the cut Pareto distribution for a score, less its mean.
 fn pareto(score: f64) -> f64 {
     (1.0 / libm::cbrt(above(score))).min(CUT) - PARETO_MEAN
 }
@@ -121,7 +121,7 @@ fn mix(score: f64, pareto_scale: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// Mean and standard deviation of a function of the score.
+    /// Compute the mean and standard deviation of a function of the score.
     fn moments(value: impl Fn(f64) -> f64) -> (f64, f64) {
         const STEP: f64 = 1e-4;
         let steps = (-120_000..=120_000).map(|i| f64::from(i) * STEP);

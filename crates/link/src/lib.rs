@@ -1,7 +1,7 @@
-//! What a link does to its frames: a frame, a time and a seeded random stream in, deliveries
-//! and drops out. No I/O and no clock; a [`Pipe`] is one direction of a link.
+//! The conditions of a link applied to its frames: a frame, a time and a seeded random stream go in,
+//! deliveries and drops come out. No I/O and no clock. A [`Pipe`] is one direction of a link.
 //!
-//! `docs/links.md` says how each condition is defined.
+//! `docs/links.md` defines each condition.
 
 mod chance;
 mod check;

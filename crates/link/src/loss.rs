@@ -1,14 +1,14 @@
-//! Which frames are lost.
+//! The loss of frames.
 
 use crate::Loss;
 use crate::chance::{Chance, Stream};
 
-/// What the models of loss remember from frame to frame.
+/// The state of the loss models.
 pub(crate) struct Losses {
     chance: Chance,
-    /// Gilbert and Elliott's state.
+    /// The state of the Gilbert-Elliott model.
     bad: bool,
-    /// The run of the pattern, and how many of its frames were.
+    /// The current run of the pattern, and the number of its frames so far.
     run: usize,
     used: u32,
 }
@@ -18,13 +18,13 @@ impl Losses {
         Losses { chance: Chance::new(stream), bad: false, run: 0, used: 0 }
     }
 
-    /// Begins a pattern anew, since another one is asked.
+    /// Restart the pattern, because another one was configured.
     pub(crate) fn restart_pattern(&mut self) {
         self.run = 0;
         self.used = 0;
     }
 
-    /// Whether the next frame is lost.
+    /// Return true if the next frame is lost.
     pub(crate) fn next(&mut self, loss: &Loss) -> bool {
         match loss {
             Loss::Independent { share, correlation } => {

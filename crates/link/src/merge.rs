@@ -1,10 +1,10 @@
-//! Changes of conditions, named ones only.
+//! Partial changes of conditions.
 
 use serde_json::{Map, Value};
 
-/// What is asked once `changes` are made to `asked`: what they name is changed, `null` removes it,
-/// and all else stays. Parts that have no meaning without each other change as one: a `trace`,
-/// and what carries another `model` or `kind` than before.
+/// Return the conditions after `changes`: a named key is changed, `null` removes it, and all others stay.
+/// Parts that have no meaning without each other change as one: a `trace`, and anything whose `model` or
+/// `kind` changes.
 pub fn merge(asked: &Value, changes: &Value) -> Value {
     match (asked, changes) {
         (Value::Object(asked), Value::Object(changes)) => Value::Object(merged(asked, changes)),
@@ -30,14 +30,15 @@ fn merged(asked: &Map<String, Value>, changes: &Map<String, Value>) -> Map<Strin
     result
 }
 
-/// Whether the changes name another variant, none of whose parts are to be taken over.
+/// Return true if the changes name another variant, none of whose former parts may be kept.
 fn replaced(asked: &Map<String, Value>, changes: &Map<String, Value>) -> bool {
     ["model", "kind"]
         .iter()
         .any(|tag| changes.get(*tag).is_some_and(|t| asked.get(*tag) != Some(t)))
 }
 
-/// A queue is limited in packets or in bytes, and at the sender in neither.
+/// Return the keys that this key replaces: a queue is limited in packets or in bytes, at the sender in
+/// neither.
 fn alternatives(key: &str) -> &'static [&'static str] {
     match key {
         "packets" => &["bytes", "held"],

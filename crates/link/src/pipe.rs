@@ -1,4 +1,4 @@
-//! One direction of a link: chance, then the queue and its rate, then the delay.
+//! One direction of a link: random decisions first, then the queue and its rate, then the delay.
 
 use crate::chance::streams;
 use crate::fate::{Fate, Fates};
@@ -7,21 +7,21 @@ use crate::server::Server;
 use crate::steps::Steps;
 use crate::{Conditions, Delivery, Reason, Sink, Trace};
 
-/// A frame that takes longer than this to leave is held back until it has left, so that a change
-/// can still reach it. Others are delivered as they begin to leave, which saves a visit.
+/// The longest transmission time of a frame that is delivered as it begins to leave, which saves a wake-up. A
+/// frame that takes longer is held back until it has left, so that a change can still reach it.
 const HELD_NS: i64 = 1_000_000;
 
 /// A frame that is leaving.
 struct Leaving<T> {
     start_ns: i64,
     end_ns: i64,
-    /// The share of it that was left at the start.
+    /// The share of the frame that was left at the start.
     part: f64,
     frame: Waiting<T>,
 }
 
-/// One direction of a link. `T` is the caller's handle of a frame. Times are nanoseconds of one
-/// clock, which the caller reads; frames are offered in the order of their arrival.
+/// One direction of a link. `T` is the caller's handle of a frame. Times are nanoseconds of one clock, which
+/// the caller reads. Frames are offered in the order of their arrival.
 pub struct Pipe<T> {
     conditions: Conditions,
     fates: Fates,
@@ -33,8 +33,8 @@ pub struct Pipe<T> {
 }
 
 impl<T: Copy> Pipe<T> {
-    /// A direction under these conditions, which [`Conditions::check`] has passed. `start_ns` is
-    /// when a trace begins.
+    /// Build a direction under conditions that have passed [`Conditions::check`]. A trace begins at
+    /// `start_ns`.
     pub fn new(conditions: Conditions, seed: u64, start_ns: i64) -> Self {
         let mut stream = streams(seed);
         let server = Server::new(&conditions, start_ns);
@@ -51,9 +51,9 @@ impl<T: Copy> Pipe<T> {
         }
     }
 
-    /// Other conditions from now on. Frames that wait are kept, and what did not change keeps its
-    /// state and its random stream. [`Pipe::advance`] to now first: what happened before happens
-    /// under the conditions of before.
+    /// Change the conditions. Waiting frames are kept, and unchanged conditions keep their state and their
+    /// random streams. Call [`Pipe::advance`] up to now first, so that earlier events happen under the
+    /// earlier conditions.
     pub fn change(&mut self, conditions: Conditions, now_ns: i64) {
         let before = std::mem::replace(&mut self.conditions, conditions);
         let after = &self.conditions;
@@ -68,7 +68,7 @@ impl<T: Copy> Pipe<T> {
         }
     }
 
-    /// A frame of `bytes` from its Ethernet header on, without check sequence, enters.
+    /// Offer a frame of `bytes`, counted from its Ethernet header on, without check sequence.
     pub fn offer(&mut self, arrival_ns: i64, bytes: u32, frame: T, sink: &mut impl Sink<T>) {
         let fate = self.fates.draw(&self.conditions);
         if fate.lost {
@@ -82,7 +82,7 @@ impl<T: Copy> Pipe<T> {
         self.advance(arrival_ns, sink);
     }
 
-    /// Does what the queue does until now, at its exact times. Offer what arrived until then first.
+    /// Process the queue up to now, at its exact times. Offer all frames that arrived until then first.
     pub fn advance(&mut self, now_ns: i64, sink: &mut impl Sink<T>) {
         while let Some(next_ns) = self.next_ns().filter(|next| *next <= now_ns) {
             if let Some(Leaving { frame, .. }) = self.leaving.take() {
@@ -93,7 +93,7 @@ impl<T: Copy> Pipe<T> {
         }
     }
 
-    /// When [`Pipe::advance`] next has something to do.
+    /// Return the time at which [`Pipe::advance`] next has something to do.
     pub fn next_ns(&self) -> Option<i64> {
         match &self.leaving {
             Some(leaving) => Some(leaving.end_ns),
@@ -101,7 +101,7 @@ impl<T: Copy> Pipe<T> {
         }
     }
 
-    /// How many frames and bytes were offered and neither delivered nor dropped yet.
+    /// Return the number of frames and bytes that were offered and neither delivered nor dropped yet.
     pub fn waiting(&self) -> (usize, u64) {
         let (frames, bytes) = self.backlog.size();
         match &self.leaving {
@@ -110,7 +110,7 @@ impl<T: Copy> Pipe<T> {
         }
     }
 
-    /// The frame begins to leave.
+    /// Begin to send a frame.
     fn begin(&mut self, start_ns: i64, frame: Waiting<T>, sink: &mut impl Sink<T>) {
         let end_ns = self.server.serve(start_ns, frame.bytes, frame.fate.copies);
         if end_ns - start_ns > HELD_NS {
@@ -120,7 +120,7 @@ impl<T: Copy> Pipe<T> {
         }
     }
 
-    /// The frame enters the delay.
+    /// Start a frame's delay.
     fn depart(&mut self, left_ns: i64, frame: T, fate: &Fate, sink: &mut impl Sink<T>) {
         let asked_ns = match &self.delays {
             Some(trace) => trace.at(left_ns).value,
@@ -140,7 +140,7 @@ impl<T: Copy> Pipe<T> {
 }
 
 impl<T> Leaving<T> {
-    /// Another server takes over what is left: as much of the frame as of its time.
+    /// Continue on another server with the share of the frame that is left.
     fn go_on(&mut self, server: &mut Server, now_ns: i64) {
         let whole = (self.end_ns - self.start_ns).max(1) as f64;
         let left = (self.end_ns - now_ns.clamp(self.start_ns, self.end_ns)) as f64;

@@ -1,4 +1,4 @@
-//! Frames that wait for the rate.
+//! The queue of frames that wait for the rate.
 
 use std::collections::VecDeque;
 
@@ -9,24 +9,24 @@ use crate::red::{Limits, Red};
 use crate::server::Server;
 use crate::{Conditions, Discipline, Holder, Reason, Sink, Trace};
 
-/// Without a queue of its own a rate has one for what arrives within the round trip, or this.
+/// The least round trip time from which the default size of a queue follows.
 const SHORTEST_ROUND_TRIP_NS: i64 = 10_000_000;
-/// And at least for these frames.
+/// The least default size of a queue, in full frames.
 const FEWEST_FRAMES: u64 = 10;
 const FULL_FRAME_BYTES: u64 = 1514;
-/// The same with Ethernet's framing, in bits: what RED reckons idle time in.
+/// The bits of a full frame with Ethernet's framing, the unit in which RED counts idle time.
 const FULL_FRAME_BITS: f64 = 1538.0 * 8.0;
 
-/// How much may wait.
+/// The limit of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
-    /// So many frames.
+    /// The maximum number of frames.
     Packets(u64),
-    /// So many bytes, counted from the Ethernet headers on.
+    /// The maximum number of bytes, counted from the Ethernet headers on.
     Bytes(u64),
 }
 
-/// A frame that waits.
+/// A waiting frame.
 #[derive(Clone, Copy)]
 pub(crate) struct Waiting<T> {
     pub(crate) frame: T,
@@ -35,7 +35,7 @@ pub(crate) struct Waiting<T> {
     pub(crate) fate: Fate,
 }
 
-/// The queue and what its disciplines remember.
+/// The queue and the state of its disciplines.
 pub(crate) struct Backlog<T> {
     frames: VecDeque<Waiting<T>>,
     bytes: u64,
@@ -57,7 +57,7 @@ impl<T: Copy> Backlog<T> {
         }
     }
 
-    /// Other limits from now on; what waits is kept, even beyond them.
+    /// Change limit and discipline; waiting frames are kept, even beyond the limit.
     pub(crate) fn set(&mut self, conditions: &Conditions, server: &Server) {
         self.limit = limit(conditions, server.mean_bps().unwrap_or(0));
         self.discipline =
@@ -68,12 +68,12 @@ impl<T: Copy> Backlog<T> {
         self.frames.front()
     }
 
-    /// Frames and bytes.
+    /// Return the number of waiting frames and bytes.
     pub(crate) fn size(&self) -> (usize, u64) {
         (self.frames.len(), self.bytes)
     }
 
-    /// Lets a frame wait, or drops it.
+    /// Enqueue a frame or drop it.
     pub(crate) fn enter(&mut self, frame: Waiting<T>, server: &Server, sink: &mut impl Sink<T>) {
         if self.drops_early(frame.arrival_ns, server) {
             return sink.drop(frame.frame, Reason::Early);
@@ -86,7 +86,7 @@ impl<T: Copy> Backlog<T> {
         self.frames.push_back(frame);
     }
 
-    /// The frame that begins to leave now.
+    /// Dequeue the frame that begins to leave now.
     pub(crate) fn leave(&mut self, now_ns: i64, sink: &mut impl Sink<T>) -> Option<Waiting<T>> {
         let (frames, bytes) = (&mut self.frames, &mut self.bytes);
         let mut take = || {
@@ -122,7 +122,7 @@ impl<T: Copy> Backlog<T> {
     }
 }
 
-/// What may wait under these conditions.
+/// Return the queue's limit under these conditions.
 fn limit(conditions: &Conditions, bps: u64) -> Limit {
     let asked = conditions.queue.as_ref();
     if conditions.held_by_sender() {
@@ -147,15 +147,15 @@ fn longest_delay(conditions: &Conditions) -> i64 {
 }
 
 impl Conditions {
-    /// Whether frames wait for the rate at the sender's own interface.
+    /// Return true if frames wait for the rate at the sender's own interface.
     #[must_use]
     pub fn held_by_sender(&self) -> bool {
         self.queue.as_ref().is_some_and(|queue| queue.held == Holder::Sender)
     }
 
-    /// How much may wait, asked or by default: for the rate (a trace's mean), what arrives within
-    /// twice the delay or 10 ms, whichever is longer, but at least ten full frames. `None`
-    /// without a rate: nothing waits.
+    /// Return the configured or default limit of the queue; `None` without a rate, where nothing waits. The
+    /// default is the bytes that arrive at the rate (a trace's mean) within twice the delay or 10 ms,
+    /// whichever is longer, but at least ten full frames.
     pub fn queue_limit(&self) -> Option<Limit> {
         Server::new(self, 0).mean_bps().map(|bps| limit(self, bps))
     }

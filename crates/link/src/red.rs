@@ -1,8 +1,8 @@
-//! Random early detection, after Floyd and Jacobson 1993, figure 2.
+//! Random early detection (RED), after Floyd and Jacobson 1993, figure 2.
 
 use crate::chance::{Chance, Stream};
 
-/// The parameters, as in [`crate::Discipline::Red`].
+/// The parameters of [`crate::Discipline::Red`].
 pub(crate) struct Limits {
     pub(crate) min_bytes: u64,
     pub(crate) max_bytes: u64,
@@ -10,7 +10,7 @@ pub(crate) struct Limits {
     pub(crate) weight: f64,
 }
 
-/// What the discipline remembers.
+/// The state of the discipline.
 pub(crate) struct Red {
     chance: Chance,
     /// The mean length of the queue, in bytes.
@@ -24,8 +24,8 @@ impl Red {
         Red { chance: Chance::new(stream), mean: 0.0, count: -1 }
     }
 
-    /// Whether to drop a frame that finds `waiting` bytes, or an empty queue after as long an
-    /// idle time as `could_have_left` frames take.
+    /// Return true if the next frame is to be dropped. It finds `waiting` bytes, or an empty queue after an
+    /// idle time in which `could_have_left` frames could have left.
     pub(crate) fn drops(&mut self, limits: &Limits, waiting: u64, could_have_left: f64) -> bool {
         let keeps = 1.0 - limits.weight;
         self.mean = match waiting {
@@ -40,7 +40,7 @@ impl Red {
         self.count += 1;
         let drops = self.mean >= max || {
             let share = limits.probability * (self.mean - min) / (max - min);
-            // Spreads the drops evenly: each frame that passes makes the next drop more likely.
+            // Spread the drops evenly: each frame that passes makes the next drop more likely.
             let even = share / (1.0 - self.count as f64 * share).max(share);
             self.chance.happens(even)
         };

@@ -1,20 +1,20 @@
-//! How fast frames leave: not at all held up, at a rate, at a rate that changes, or at
-//! opportunities. A frame's departure is known when it begins to leave.
+//! The server of the queue: unlimited, at a rate, at a rate that changes, or at opportunities. A frame's
+//! departure time is known when it begins to leave.
 
 use crate::opportunities::Opportunities;
 use crate::steps::{Round, Steps};
 use crate::{Conditions, Rate, Trace};
 
-/// A rate is work per nanosecond: bits per second are bits times this per nanosecond.
+/// The unit of work: a bit takes this much, and a rate in bits per second does that much work per nanosecond.
 const WORK_OF_A_BIT: u64 = 1_000_000_000;
 
-/// What serves the queue.
+/// The server of the queue.
 pub(crate) struct Server {
     kind: Kind,
     framing: Rate,
-    /// When the last frame has left.
+    /// The time at which the last frame has left.
     free_ns: i64,
-    /// Work that a last, unfinished nanosecond has left over.
+    /// The work left over from a last, partly used nanosecond.
     owed: u64,
 }
 
@@ -35,7 +35,7 @@ impl Server {
         }
     }
 
-    /// From `before` to `after`; whether frames leave by another rate or trace.
+    /// Change the conditions; return true if the rate or the trace has changed.
     pub(crate) fn change(&mut self, before: &Conditions, after: &Conditions, now_ns: i64) -> bool {
         self.framing = framing(after);
         let other = served_by(before) != served_by(after);
@@ -46,17 +46,17 @@ impl Server {
         other
     }
 
-    /// Forgets the frame that is leaving.
+    /// Abort the frame that is leaving.
     pub(crate) fn stop(&mut self, now_ns: i64) {
         self.free_ns = now_ns;
     }
 
-    /// Whether frames never wait.
+    /// Return true if frames never wait.
     pub(crate) fn is_open(&self) -> bool {
         matches!(self.kind, Kind::Open)
     }
 
-    /// When a frame that arrives then, with none before it, begins to leave.
+    /// Return the time at which a frame that arrives at `arrival_ns`, with none before it, begins to leave.
     pub(crate) fn start_ns(&self, arrival_ns: i64) -> i64 {
         let start = arrival_ns.max(self.free_ns);
         match &self.kind {
@@ -65,12 +65,12 @@ impl Server {
         }
     }
 
-    /// Lets a frame leave from [`Server::start_ns`] on; when it has left, its copy too.
+    /// Send a frame from [`Server::start_ns`] on; return the time at which it and its copies have left.
     pub(crate) fn serve(&mut self, start_ns: i64, frame_bytes: u32, copies: u8) -> i64 {
         self.serve_part(start_ns, frame_bytes, copies, 1.0)
     }
 
-    /// Lets what is left of a frame leave, a share of it.
+    /// Send the share of a frame that is left.
     pub(crate) fn serve_part(&mut self, now_ns: i64, bytes: u32, copies: u8, share: f64) -> i64 {
         if now_ns > self.free_ns {
             self.owed = 0;
@@ -95,12 +95,12 @@ impl Server {
         self.free_ns
     }
 
-    /// How long the server has been idle when a frame arrives then.
+    /// Return the server's idle time when a frame arrives at `arrival_ns`.
     pub(crate) fn idle_ns(&self, arrival_ns: i64) -> i64 {
         arrival_ns.saturating_sub(self.free_ns).max(0)
     }
 
-    /// Bits per second, in the mean of one round of a trace.
+    /// Return the rate in bits per second; for a trace the mean of one period.
     pub(crate) fn mean_bps(&self) -> Option<u64> {
         match &self.kind {
             Kind::Open => None,
@@ -128,7 +128,7 @@ impl Kind {
     }
 }
 
-/// What decides how fast frames leave, apart from their framing: a trace, or else a rate.
+/// Return the trace or else the rate that determines how fast frames leave, apart from framing.
 fn served_by(conditions: &Conditions) -> (Option<&Trace>, Option<u64>) {
     match &conditions.trace {
         Some(trace @ (Trace::Rate { .. } | Trace::Opportunities { .. })) => (Some(trace), None),
@@ -136,23 +136,23 @@ fn served_by(conditions: &Conditions) -> (Option<&Trace>, Option<u64>) {
     }
 }
 
-/// The framing that is asked, Ethernet's by default.
+/// Return the configured framing, or else Ethernet's.
 fn framing(conditions: &Conditions) -> Rate {
     conditions.rate.clone().unwrap_or(Rate::ethernet(0))
 }
 
-/// The work that a share of a frame and its copies makes. Whole frames' is exact: less than 2⁵³.
+/// Return the work for a share of a frame and its copies. For whole frames it is exact: less than 2⁵³.
 fn work(framing: &Rate, frame_bytes: u32, copies: u8, share: f64) -> u64 {
     let framed = frame_bytes.saturating_add(framing.overhead_bytes).max(framing.minimum_bytes);
     let work = u64::from(framed) * 8 * WORK_OF_A_BIT * u64::from(copies);
     (work as f64 * share) as u64
 }
 
-/// When work that begins then is done, and what of it the last nanosecond did not do.
+/// Return the end time of work that begins at `start_ns`, and the work that the last nanosecond leaves over.
 fn finish(steps: &Steps<u64>, round: Option<&Round>, start_ns: i64, mut work: u64) -> (i64, u64) {
     let mut now = start_ns;
     if let Some(round) = round {
-        // Whole rounds at once: a trace may pass next to nothing in each.
+        // Skip whole rounds at once: a trace may carry next to nothing in each.
         let rounds = u128::from(work.saturating_sub(1)) / round.sum;
         work -= (rounds * round.sum) as u64;
         now += rounds as i64 * round.period_ns;

@@ -1,35 +1,35 @@
-//! Where a pipe's frames go.
+//! The receiver of a pipe's decisions.
 
-/// Takes what a pipe has decided. Every frame offered comes here once, or still waits.
+/// A receiver of a pipe's decisions. Every offered frame either reaches it once or still waits.
 pub trait Sink<T> {
-    /// The frame leaves the link.
+    /// Take a frame that leaves the link.
     fn deliver(&mut self, delivery: Delivery<T>);
-    /// The frame is gone.
+    /// Take a frame that the link dropped.
     fn drop(&mut self, frame: T, why: Reason);
 }
 
-/// How a frame leaves the link.
+/// A frame that leaves the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Delivery<T> {
-    /// When, on the clock of the arrivals; it may be past.
+    /// The departure time, on the clock of the arrivals; it may be in the past.
     pub due_ns: i64,
     /// The handle that was offered.
     pub frame: T,
-    /// 1, or 2 of a frame that is duplicated.
+    /// The number of copies: 1, or 2 for a duplicated frame.
     pub copies: u8,
-    /// The bit to turn, modulo the bits behind the Ethernet header; `None` leaves the frame whole.
+    /// The bit to flip, modulo the number of bits behind the Ethernet header; `None` leaves the frame intact.
     pub corrupt: Option<u64>,
-    /// Whether it went without delay, past the frames before it.
+    /// True if the frame went without delay, past earlier frames.
     pub reordered: bool,
 }
 
-/// Why a frame is gone.
+/// The reason why a frame was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reason {
-    /// The loss that was asked.
+    /// The configured loss.
     Loss,
     /// The queue was full.
     Queue,
-    /// The queue's discipline dropped it before that.
+    /// The queue's discipline dropped the frame before the queue was full.
     Early,
 }

@@ -1,10 +1,10 @@
-//! Values that change over time, in steps: traces of rate and of delay.
+//! Step functions of time: traces of rate and of delay.
 
-/// What holds at a moment, and until when.
+/// The value at a time, and the time at which it ends.
 #[derive(Clone, Copy)]
 pub(crate) struct Step<V> {
     pub(crate) value: V,
-    /// `None`: for ever.
+    /// The end of the step; `None` if it lasts for ever.
     pub(crate) until_ns: Option<i64>,
 }
 
@@ -16,12 +16,12 @@ pub(crate) struct Steps<V> {
 }
 
 impl<V: Copy> Steps<V> {
-    /// `points` begin at 0 and go forward; `period_ns` is more than the last.
+    /// Build a trace. The times of `points` begin at 0 and ascend; `period_ns` exceeds the last.
     pub(crate) fn new(epoch_ns: i64, points: Vec<(i64, V)>, period_ns: Option<i64>) -> Self {
         Steps { epoch_ns, points, period_ns }
     }
 
-    /// What holds at `at_ns`; before the epoch, what holds at its start.
+    /// Return the step at `at_ns`; before the epoch, the first one.
     pub(crate) fn at(&self, at_ns: i64) -> Step<V> {
         let since = (at_ns - self.epoch_ns).max(0);
         let within = self.period_ns.map_or(since, |period| since % period);
@@ -34,7 +34,7 @@ impl<V: Copy> Steps<V> {
     }
 }
 
-/// One round of a trace of rate.
+/// One period of a trace of rates.
 pub(crate) struct Round {
     pub(crate) period_ns: i64,
     /// The sum of rate times nanoseconds.
@@ -42,7 +42,7 @@ pub(crate) struct Round {
 }
 
 impl Steps<u64> {
-    /// Reckons a round; there is none without a period.
+    /// Sum up one period; return `None` if the trace does not repeat.
     pub(crate) fn round(&self) -> Option<Round> {
         let period_ns = self.period_ns?;
         let ends = self.points.iter().skip(1).map(|point| point.0).chain([period_ns]);
@@ -51,7 +51,7 @@ impl Steps<u64> {
         Some(Round { period_ns, sum })
     }
 
-    /// The mean rate of a round, or else the rate that stays in the end.
+    /// Return the mean rate of a period, or the last rate if the trace does not repeat.
     pub(crate) fn mean_rate(&self, round: Option<&Round>) -> u64 {
         match round {
             Some(round) => (round.sum / round.period_ns as u128) as u64,

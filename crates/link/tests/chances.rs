@@ -1,5 +1,5 @@
-//! In the long run every share and every distribution is what was asked. Bounds are five standard
-//! deviations of what chance allows: a right pipe would fail one such test in two million seeds.
+//! Shares and distributions are as configured in the long run. Bounds are five standard deviations: a correct
+//! pipe fails one such test in two million seeds.
 
 mod common;
 
@@ -8,7 +8,7 @@ use delaylab_link::Reason;
 use serde_json::{Value, json};
 
 const COUNT: usize = 200_000;
-/// Frames so far apart that jitter never turns their order round.
+/// The distance between frames, so large that jitter never reorders them.
 const APART: i64 = 100 * MS;
 const DELAY: i64 = 50 * MS;
 
@@ -16,7 +16,7 @@ fn run_apart(asked: &Value) -> Kept {
     run(asked, 11, &evenly(COUNT, APART, 1000))
 }
 
-/// Whether `found` of `count` events fit a share; successive ones may be correlated.
+/// Assert that `found` of `count` events fit a share; successive events may be correlated.
 #[track_caller]
 fn assert_share(found: usize, count: usize, share: f64, correlation: f64) {
     let (found, count) = (found as f64, count as f64);
@@ -25,14 +25,14 @@ fn assert_share(found: usize, count: usize, share: f64, correlation: f64) {
     assert!((found - count * share).abs() <= bound, "{found} of {count}, not {share}");
 }
 
-/// For each frame 1.0 if it is among those, else 0.0.
+/// Return 1.0 for each of these frames and 0.0 for every other.
 fn indicators(frames: impl Iterator<Item = Frame>) -> Vec<f64> {
     let mut indicators = vec![0.0; COUNT];
     frames.for_each(|frame| indicators[frame as usize] = 1.0);
     indicators
 }
 
-/// The correlation of each value with the next one of another list.
+/// Return the correlation of two lists of values, pair by pair.
 fn correlation(x: &[f64], y: &[f64]) -> f64 {
     let ((mean_x, sd_x), (mean_y, sd_y)) = (moments(x.iter().copied()), moments(y.iter().copied()));
     let products = x.iter().zip(y).map(|(x, y)| (x - mean_x) * (y - mean_y));
@@ -68,7 +68,7 @@ fn gilbert_and_elliotts_states_last_as_long_as_asked() {
     let (to_bad, to_good) = (0.01, 0.2);
     let loss = json!({"model": "gilbert-elliott", "to_bad": to_bad, "to_good": to_good});
     let kept = run_apart(&json!({"loss": loss}));
-    // The chain's memory, 1 - to_bad - to_good, correlates successive losses.
+    // The chain's memory, 1 - to_bad - to_good, is the correlation of successive losses.
     let share = to_bad / (to_bad + to_good);
     assert_share(kept.dropped.len(), COUNT, share, 1.0 - to_bad - to_good);
 
@@ -102,7 +102,7 @@ fn frames_are_duplicated_and_corrupted_by_their_shares() {
     assert_share(twice.clone().count(), COUNT, 0.03, 0.0);
     assert_share(wrong.clone().count(), COUNT, 0.2, 0.0);
 
-    // Two conditions draw from two streams.
+    // Two conditions draw from two different streams.
     let (twice, wrong) = (indicators(twice.map(|d| d.frame)), indicators(wrong.map(|d| d.frame)));
     let found = correlation(&twice, &wrong);
     assert!(found.abs() < 5.0 / (COUNT as f64).sqrt(), "{found}");
@@ -139,7 +139,7 @@ fn only_every_frame_after_a_gap_is_reordered() {
     assert_eq!(reordered, (4..100).step_by(5).collect::<Vec<_>>());
 }
 
-/// The jitter of each frame, in spreads of 1 ms.
+/// Measure the jitter of each frame, in spreads of 1 ms.
 fn jitter(distribution: &Value, correlation: f64) -> Vec<f64> {
     let jitter = json!({"spread_ns": MS, "distribution": distribution, "correlation": correlation});
     let kept = run_apart(&json!({"delay_ns": DELAY, "jitter": jitter}));
@@ -147,7 +147,7 @@ fn jitter(distribution: &Value, correlation: f64) -> Vec<f64> {
     kept.delays(&arrivals).into_iter().map(|delay| (delay - DELAY) as f64 / MS as f64).collect()
 }
 
-/// The place of each value among all, from 0 to 1.
+/// Return the rank of each value, from 0 to the count less 1.
 fn ranks(values: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..values.len()).collect();
     order.sort_by(|a, b| values[*a].total_cmp(&values[*b]));
@@ -170,7 +170,7 @@ fn jitter_has_its_mean_spread_and_correlation() {
             let (mean, found) = moments(values.iter().copied());
             let bound = 5.0 * (1.0 / COUNT as f64 * (1.0 + rho) / (1.0 - rho)).sqrt();
             assert!(mean.abs() < bound, "{distribution} {rho}: {mean}");
-            // A standard deviation's own error grows with the fourth moment, 11 for Pareto's.
+            // The error of a standard deviation grows with the fourth moment, which is 11 for Pareto.
             assert!((found / deviation - 1.0).abs() < 2.0 * bound, "{distribution} {rho}: {found}");
             let ranks = ranks(&values);
             let found = correlation(&ranks[1..], &ranks[..COUNT - 1]);
@@ -189,7 +189,7 @@ fn jitter_has_its_shape() {
         let normal = jitter(&json!("normal"), rho);
         assert_share(below(&normal, -1.0), COUNT, 0.158_655, rho);
         assert_share(below(&normal, 2.0), COUNT, 0.977_250, rho);
-        // Pareto's median is the cube root of 2, its cut 4.5, and it is never below 1.
+        // The Pareto distribution has the median ∛2, the cut 4.5 and the least value 1.
         let pareto = jitter(&json!("pareto"), rho);
         let scaled = |x: f64| (x - 1.475_309) / 0.615_646;
         assert_eq!(below(&pareto, scaled(1.0) - 1e-5), 0);

@@ -1,4 +1,4 @@
-//! A change of one condition leaves the others as they were, and loses nothing that waits.
+//! A change of one condition leaves the others as they were and loses no waiting frame.
 
 mod common;
 
@@ -6,8 +6,8 @@ use common::{Frame, Kept, MS, S, conditions, drain, offer_all, run};
 use delaylab_link::{Pipe, Reason, merge};
 use serde_json::{Value, json};
 
-/// Every condition with two values that draw alike, so that what follows a change can be told
-/// beforehand: all as if the second had been there from the start.
+/// Return every condition with two values that draw the same random numbers. So the frames after a change
+/// must fare as if the second value had been there from the start.
 fn each() -> Vec<(&'static str, Value, Value)> {
     vec![
         ("delay_ns", json!(3 * MS), json!(4 * MS)),
@@ -34,7 +34,7 @@ fn each() -> Vec<(&'static str, Value, Value)> {
     ]
 }
 
-/// Bursts are this far from each other, so that each finds the link at rest.
+/// The distance between bursts, so large that each finds the link idle.
 const PERIOD: i64 = 20 * MS;
 const BURST: u64 = 3;
 const BURSTS: u64 = 200;
@@ -46,7 +46,7 @@ fn bursts() -> Vec<(i64, u32)> {
     (0..BURSTS * BURST).map(frame).collect()
 }
 
-/// A run with a change between two bursts.
+/// Run the bursts with a change between two of them.
 fn run_changed(before: &Value, change: &Value) -> Kept {
     let arrivals = bursts();
     let (first, second) = arrivals.split_at(CHANGED as usize);
@@ -61,7 +61,7 @@ fn run_changed(before: &Value, change: &Value) -> Kept {
     kept
 }
 
-/// The part of a run before the change, or from it on.
+/// Return the part of a run whose frames satisfy `is_in`.
 fn part(kept: &Kept, is_in: impl Fn(Frame) -> bool) -> Kept {
     let mut part = kept.clone();
     part.delivered.retain(|delivery| is_in(delivery.frame));
@@ -69,7 +69,7 @@ fn part(kept: &Kept, is_in: impl Fn(Frame) -> bool) -> Kept {
     part
 }
 
-/// Whether a change does what it says, and nothing else, to a link with all of `asked`.
+/// Assert that a change has its effect, and no other, on a link with all of `asked`.
 fn assert_nothing_else_changed(asked: &Value, name: &str, after: &Value) {
     let change = json!({name: after});
     let changed = run_changed(asked, &change);
@@ -97,7 +97,7 @@ fn a_change_of_each_leaves_all_others_at_once() {
         each().into_iter().map(|(name, before, _)| (name.to_string(), before)).collect();
     for (name, _, after) in each() {
         assert_nothing_else_changed(&all, name, &after);
-        // The trace stands in for `delay_ns`; any other change can be seen.
+        // The trace replaces `delay_ns`, so only that change has no effect.
         let after = run(&merge(&all, &json!({name: after})), 7, &bursts());
         assert_eq!(run(&all, 7, &bursts()) == after, name == "delay_ns", "{name}");
     }
@@ -105,7 +105,7 @@ fn a_change_of_each_leaves_all_others_at_once() {
 
 #[test]
 fn the_state_of_loss_stays_when_another_condition_changes() {
-    // Lost for ever once bad: a state that began anew would be good again.
+    // Once bad, all frames are lost for ever; a state that restarted would be good again.
     let loss = json!({"model": "gilbert-elliott", "to_bad": 0.02, "to_good": 0.0});
     let kept = run_changed(&json!({"loss": loss}), &json!({"delay_ns": 5}));
     let last = kept.delivered.last().expect("the first frames find it good").frame;
@@ -185,7 +185,7 @@ fn frames_that_wait_stay_whatever_changes() {
         assert_eq!(pipe.waiting(), waiting, "{change}");
         drain(&mut pipe, &mut kept);
         assert_eq!((kept.delivered.len(), kept.dropped.len()), (40, 0), "{change}");
-        // Those that wait leave in their order, and not before the change.
+        // Waiting frames leave in order, and not before the change.
         assert!(kept.delivered.is_sorted_by_key(|delivery| delivery.due_ns));
         assert!(kept.delivered[leaving..].iter().all(|delivery| delivery.due_ns >= 20 * MS));
     }
@@ -193,7 +193,7 @@ fn frames_that_wait_stay_whatever_changes() {
 
 #[test]
 fn a_frame_that_is_leaving_goes_on_under_the_new_rate() {
-    // 12 304 bits: 12.304 s in all, of which 3.076 s are over when the change comes.
+    // 12 304 bits take 12.304 s in all, of which 3.076 s are over at the change.
     let slow = json!({"rate": {"bps": 1000}});
     let outage = json!({"trace": {"kind": "rate", "points": [[0, 0], [3600 * S, 1_000_000]]}});
     let at = 3_076 * MS;

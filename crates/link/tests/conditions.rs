@@ -1,10 +1,10 @@
-//! Conditions as JSON: what is read, what is refused, what a change changes.
+//! Conditions as JSON: parsing, errors and changes.
 
 use delaylab_link::{Conditions, merge};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-/// The conditions, or why there are none.
+/// Parse conditions, or return the reason why they are invalid.
 fn read(value: &Value) -> Result<Conditions, String> {
     let conditions: Conditions =
         serde_json::from_value(value.clone()).map_err(|error| error.to_string())?;
@@ -193,7 +193,7 @@ fn a_change_of_one_condition_leaves_every_other() {
     }
 }
 
-/// Any JSON, made of the words that conditions are made of.
+/// Generate any JSON made of the keywords of conditions.
 fn anything() -> impl Strategy<Value = Value> {
     let word = prop::sample::select(vec![
         "delay_ns",
@@ -252,7 +252,7 @@ proptest! {
     fn reading_and_merging_never_panic(asked in anything(), changes in anything()) {
         let _ = read(&asked);
         let _ = read(&merge(&asked, &changes));
-        // A small change of good conditions goes deeper into the checks.
+        // A small change of valid conditions reaches deeper into the checks.
         let _ = read(&merge(&everything(), &changes));
     }
 }

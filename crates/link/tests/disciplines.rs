@@ -1,4 +1,4 @@
-//! Queues that drop before they are full.
+//! Queueing disciplines that drop before the queue is full.
 
 mod common;
 
@@ -7,15 +7,15 @@ use delaylab_link::{Delivery, Reason};
 use serde_json::{Value, json};
 
 const INTERVAL: i64 = 100 * MS;
-/// What a full frame takes at 10 Mbit/s.
+/// The transmission time of a full frame at 10 Mbit/s, in ns.
 const FRAME: i64 = 1_230_400;
 
-/// A link of 10 Mbit/s with this discipline, and room for all.
+/// Build a link of 10 Mbit/s with this discipline and ample room.
 fn asked(discipline: Value) -> Value {
     json!({"rate": {"bps": 10_000_000}, "queue": {"packets": 100_000, "discipline": discipline}})
 }
 
-/// When each dropped frame was: as the next one that passed began to leave.
+/// Return the time of each drop: that at which the next passed frame began to leave.
 fn drop_times(kept: &Kept) -> Vec<i64> {
     let passed_after =
         |frame: u64| kept.delivered.iter().find(|d: &&Delivery<u64>| d.frame > frame);
@@ -34,10 +34,10 @@ fn codel_leaves_a_short_queue_alone() {
 fn codel_drops_by_its_law() {
     let kept = run(&asked(json!({"kind": "codel"})), 1, &evenly(3000, 0, 1514));
     let times = drop_times(&kept);
-    // The first frame that waited 5 ms begins to leave after four others, at the latest five.
+    // The first frame that waited 5 ms begins to leave after four, at most five others.
     let first_above = 5 * FRAME;
     assert!((times[0] - first_above - INTERVAL).abs() <= FRAME, "{}", times[0]);
-    // Then an interval over the root of the count passes from drop to drop.
+    // From then on an interval over the square root of the count passes between drops.
     let mut expected = times[0] as f64;
     for (count, time) in (1..).zip(&times[1..20]) {
         expected += INTERVAL as f64 / f64::from(count).sqrt();
@@ -50,7 +50,7 @@ fn codel_drops_by_its_law() {
 
 #[test]
 fn codel_goes_on_at_its_pace_when_the_queue_soon_grows_again() {
-    // Floods, with a pause between in which the queue empties.
+    // Floods, with a pause between them in which the queue empties.
     const FLOOD: i64 = 1500;
     let drops = |pause: i64| {
         let arrivals: Vec<_> = (0..3 * FLOOD).map(|i| (i / FLOOD * pause, 1514)).collect();
@@ -75,7 +75,7 @@ fn codel_goes_on_at_its_pace_when_the_queue_soon_grows_again() {
 
 #[test]
 fn codel_holds_an_elastic_load_near_its_target() {
-    // A window that grows by a frame a round trip and halves upon a drop: TCP in outline.
+    // A window that grows by one frame per round trip and halves after a drop, an outline of TCP.
     for (discipline, least, most) in
         [(json!({"kind": "codel"}), MS, 15 * MS), (json!({"kind": "droptail"}), 100 * MS, S)]
     {
@@ -84,7 +84,7 @@ fn codel_holds_an_elastic_load_near_its_target() {
     }
 }
 
-/// What a frame waits on average when one sender, 40 ms away, adapts its window.
+/// Return the mean waiting time of a frame for one sender, 40 ms away, that adapts its window.
 fn mean_wait_of_a_window(asked: &Value) -> i64 {
     const FARTHEST: f64 = 500.0;
     let mut pipe = delaylab_link::Pipe::new(common::conditions(asked), 1, 0);
@@ -113,11 +113,11 @@ fn mean_wait_of_a_window(asked: &Value) -> i64 {
 fn red_drops_nothing_from_a_short_queue_and_all_from_a_long_one() {
     let red = json!({"kind": "red", "min_bytes": 15_140, "max_bytes": 45_420, "probability": 0.1,
                      "weight": 1.0});
-    // With a weight of 1 the mean is the queue: 11 frames enter below the lower limit, the one
-    // that is leaving and ten that wait.
+    // With a weight of 1 the mean is the current queue. 11 frames enter below the lower limit: the one that
+    // is leaving and ten that wait.
     let kept = run(&asked(red.clone()), 1, &evenly(11, 0, 1514));
     assert_eq!(kept.dropped.len(), 0);
-    // Beyond the upper limit, 30 that wait, none enters.
+    // Above the upper limit, with 30 waiting frames, none enters.
     let kept = run(&asked(red), 1, &evenly(1000, 0, 1514));
     assert_eq!(kept.delivered.len(), 31);
     assert_eq!(kept.dropped_for(Reason::Early), 969);
@@ -125,14 +125,14 @@ fn red_drops_nothing_from_a_short_queue_and_all_from_a_long_one() {
 
 #[test]
 fn red_spreads_its_drops_evenly() {
-    // A queue that stays as it is: one frame arrives as one leaves. Half way between its limits a
-    // share of 0.1 is dropped in the mean, and Floyd and Jacobson make the distance from drop to
-    // drop any of 1, …, 1 / 0.1 frames, all alike, of which the mean is 5.5.
+    // A queue of constant length: one frame arrives as one leaves. Half way between its limits a mean share
+    // of 0.1 is dropped. Floyd and Jacobson make the distance between drops uniform over 1, …, 1 / 0.1
+    // frames, so its mean is 5.5.
     let red = json!({"kind": "red", "min_bytes": 0, "max_bytes": 151_400, "probability": 0.2,
                      "weight": 0.001});
     let fill = evenly(51, 0, 1514);
     let count = 200_000;
-    // As many more as are dropped keep it at its length.
+    // As many more frames as are dropped keep the queue at its length.
     let steady = (1..count).map(|i| (i * FRAME * 45 / 55, 1514));
     let kept = run(&asked(red), 1, &fill.into_iter().chain(steady).collect::<Vec<_>>());
     let late: Vec<_> =

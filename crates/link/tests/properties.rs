@@ -1,4 +1,4 @@
-//! What holds under any conditions and any arrivals.
+//! Properties that hold under any conditions and any arrivals.
 
 mod common;
 
@@ -9,7 +9,7 @@ use delaylab_link::Pipe;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-/// One of a few values of a condition, or none.
+/// Generate one of a few values of a condition, or none.
 fn one_of(values: Vec<Value>) -> impl Strategy<Value = Value> {
     prop_oneof![Just(Value::Null), prop::sample::select(values)]
 }
@@ -72,7 +72,7 @@ fn chances() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Any conditions, as JSON; what is null is not asked.
+/// Generate any conditions as JSON; a null value is not configured.
 fn any_conditions() -> impl Strategy<Value = Value> {
     (0..30 * MS, jitter(), rate(), queue(), trace(), chances()).prop_map(
         |(delay, jitter, rate, queue, trace, chances)| {
@@ -83,7 +83,7 @@ fn any_conditions() -> impl Strategy<Value = Value> {
     )
 }
 
-/// Conditions at their bounds.
+/// Generate conditions at their bounds.
 fn extremes() -> impl Strategy<Value = Value> {
     const HOUR: i64 = 3_600 * S;
     const MONTH: i64 = 31 * 24 * HOUR;
@@ -119,7 +119,7 @@ fn extremes() -> impl Strategy<Value = Value> {
     )
 }
 
-/// Frames of any sizes, in bursts and with pauses.
+/// Generate frames of any size, in bursts and with pauses.
 fn any_arrivals() -> impl Strategy<Value = Vec<(i64, u32)>> {
     let gap = prop_oneof![Just(0), 0..50_000i64, 0..3 * MS];
     prop::collection::vec((gap, 14..1515u32), 1..150).prop_map(|frames| {
@@ -132,7 +132,7 @@ fn any_arrivals() -> impl Strategy<Value = Vec<(i64, u32)>> {
     })
 }
 
-/// The same with every moment visited at which something happens, and many at which nothing does.
+/// Run the pipe and visit every time at which something happens, and many at which nothing does.
 fn run_in_steps(asked: &Value, seed: u64, arrivals: &[(i64, u32)], step_ns: i64) -> Kept {
     let mut pipe = Pipe::new(conditions(asked), seed, 0);
     let mut kept = Kept::default();
@@ -182,7 +182,7 @@ proptest! {
         prop_assert!(kept.delivered.iter().all(|delivery| matches!(delivery.copies, 1 | 2)));
     }
 
-    /// Nothing overflows, also at the time that a clock shows now.
+    /// Check that nothing overflows, even at the time that a clock shows now.
     #[test]
     fn conditions_at_their_bounds_are_met(
         asked in extremes(), change in extremes(), seed: u64, arrivals in any_arrivals()
@@ -224,7 +224,7 @@ proptest! {
     ) {
         let mut stepped = run_in_steps(&asked, seed, &arrivals, step);
         let mut jumped = run(&asked, seed, &arrivals);
-        // A drop by chance and one from the queue may be told the other way round.
+        // The order of a random loss and a queue drop may differ between the two runs.
         stepped.dropped.sort_by_key(|dropped| dropped.0);
         jumped.dropped.sort_by_key(|dropped| dropped.0);
         prop_assert_eq!(stepped, jumped);
@@ -235,8 +235,8 @@ proptest! {
         prop_assert_eq!(run(&asked, seed, &arrivals), run(&asked, seed, &arrivals));
     }
 
-    /// Over any window no more leaves than the rate carries in it, and the frame that the window
-    /// cuts, its copy included. What varies after the rate may crowd frames as far as it varies.
+    /// Check that over any window no more leaves than the rate carries in it plus the frame that the window
+    /// cuts, with its copy. Jitter after the rate may crowd frames by as much as it varies.
     #[test]
     fn the_rate_is_never_exceeded(
         seed: u64, arrivals in any_arrivals(), chances in chances(), queue in queue(),
@@ -261,7 +261,7 @@ proptest! {
                 total += bits;
                 first = first.min((frame, bits));
                 let window = i128::from(due - sent[from].0 + varies + 1);
-                // What left first may have begun to before the window.
+                // The first frame may have begun to leave before the window.
                 prop_assert!((total - first.1) * 1_000_000_000 <= window * i128::from(bps));
             }
         }

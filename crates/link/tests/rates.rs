@@ -14,7 +14,7 @@ fn due(kept: &Kept) -> Vec<i64> {
 #[test]
 fn a_frame_takes_its_bits_and_its_framing() {
     let cases = [
-        // bytes, what is asked beside 10 Mbit/s, nanoseconds
+        // bytes, framing configured beside 10 Mbit/s, nanoseconds
         (1514, json!({}), 1_230_400),
         (60, json!({}), 67_200),
         (14, json!({}), 67_200),
@@ -31,7 +31,7 @@ fn a_frame_takes_its_bits_and_its_framing() {
 
 #[test]
 fn a_rate_does_not_drift() {
-    // 12 304 bits at 3 Mbit/s end in a third of a nanosecond.
+    // 12 304 bits at 3 Mbit/s end at a third of a nanosecond.
     let kept = run(
         &json!({"rate": {"bps": 3_000_000}, "queue": {"packets": 100_000}}),
         1,
@@ -80,7 +80,7 @@ fn a_full_queue_drops_what_comes_last() {
     ] {
         let asked = json!({"rate": {"bps": 1_000_000}, "queue": queue});
         let kept = run(&asked, 1, &evenly(20, 1, 1514));
-        // One more is leaving.
+        // One more frame is leaving.
         assert_eq!(kept.delivered.len(), waiting + 1, "{queue}");
         assert_eq!(kept.dropped[0], (waiting as u64 + 1, Reason::Queue));
         assert_eq!(kept.dropped_for(Reason::Queue), 19 - waiting);
@@ -141,20 +141,20 @@ fn a_reordered_frame_waits_for_the_rate_alone() {
 
 #[test]
 fn a_trace_of_rate_stands_in_for_the_rate() {
-    // 1 ms a frame, an outage from 1.5 ms to 4.5 ms, then half the rate.
+    // A frame takes 1 ms; an outage lasts from 1.5 ms to 4.5 ms; then the rate is halved.
     let points = json!([[0, 12_304_000], [3 * MS / 2, 0], [9 * MS / 2, 6_152_000]]);
     let trace = json!({"kind": "rate", "points": points, "period_ns": 9 * MS});
     let asked = json!({"rate": {"bps": 5}, "trace": trace});
     let kept = run(&asked, 1, &evenly(4, 0, 1514));
     let quarters: Vec<_> = due(&kept).iter().map(|ns| ns * 4 / MS).collect();
-    // The second has half of it to go after the outage. Of the fourth three quarters are done when
-    // the second round begins, and the rest goes at the first rate.
+    // Half of the second frame is left after the outage. Three quarters of the fourth are done when the
+    // second round begins; the rest goes at the first rate.
     assert_eq!(quarters, [4, 22, 30, 37]);
 }
 
 #[test]
 fn a_trace_that_passes_next_to_nothing_is_reckoned_at_once() {
-    // 84 bytes at one bit a second, in the first nanosecond of each.
+    // 84 bytes at one bit per second, carried in the first nanosecond of each second.
     let trace = json!({"kind": "rate", "points": [[0, 1_000_000_000], [1, 0]], "period_ns": S});
     let kept = run(&json!({"trace": trace}), 1, &[(0, 60)]);
     assert_eq!(due(&kept), [671 * S + 1]);
@@ -174,29 +174,29 @@ fn opportunities_carry_as_many_bytes_as_mahimahi_counts() {
     let trace =
         json!({"kind": "opportunities", "at_ns": [2 * MS, 2 * MS, 5 * MS], "period_ns": 5 * MS});
     let asked = json!({"trace": trace, "queue": {"packets": 100}});
-    // A full packet needs one opportunity; two of those at 2 ms, one at 5 ms.
+    // A full packet needs one opportunity: two leave at 2 ms, one at 5 ms.
     assert_eq!(due(&run(&asked, 1, &evenly(4, 0, 1514))), [2 * MS, 2 * MS, 5 * MS, 7 * MS]);
-    // One that was not used is gone.
+    // An unused opportunity is gone.
     assert_eq!(due(&run(&asked, 1, &[(3 * MS, 1514), (3 * MS, 1514)])), [5 * MS, 7 * MS]);
-    // At the very moment it is not.
+    // A frame that arrives at the time of an opportunity can still use it.
     assert_eq!(due(&run(&asked, 1, &[(5 * MS, 1514), (7 * MS, 60)])), [5 * MS, 7 * MS]);
-    // 752 bytes fit twice, a byte more begins the next opportunity and ends there.
+    // 752 bytes fit twice; one byte more starts the next opportunity and leaves with it.
     assert_eq!(due(&run(&asked, 1, &evenly(3, 0, 762))), [2 * MS; 3]);
     assert_eq!(due(&run(&asked, 1, &evenly(4, 0, 763))), [2 * MS, 2 * MS, 2 * MS, 5 * MS]);
 }
 
-/// A trace of rate: lengths and rates of its steps, and whether it begins again.
+/// Generate a trace of rates: the lengths and rates of its steps, and whether it repeats.
 fn any_trace() -> impl Strategy<Value = (Vec<(i64, u64)>, bool)> {
     let rate = prop_oneof![Just(0), 1_000u64..50_000_000];
     let steps = prop::collection::vec((1..3 * MS, rate), 1..6);
     (steps, any::<bool>()).prop_map(|(mut steps, again)| {
-        // Something passes in the end.
+        // The last step carries something.
         steps.last_mut().unwrap().1 += 1_000_000;
         (steps, again)
     })
 }
 
-/// The work that a trace does until then, in bits times nanoseconds per second.
+/// Return the work that a trace does until `until_ns`, in bits times nanoseconds per second.
 fn work(steps: &[(i64, u64)], again: bool, until_ns: i64) -> u128 {
     let (mut now, mut done) = (0, 0);
     for i in 0.. {
@@ -213,7 +213,7 @@ fn work(steps: &[(i64, u64)], again: bool, until_ns: i64) -> u128 {
 }
 
 proptest! {
-    /// Frame after frame leaves in the nanosecond in which the trace has carried it.
+    /// Check that each frame leaves in the nanosecond in which the trace has carried it.
     #[test]
     fn a_trace_carries_what_it_says(
         (steps, again) in any_trace(), sizes in prop::collection::vec(60..1514u32, 1..40)
@@ -235,7 +235,7 @@ proptest! {
         }
     }
 
-    /// Every opportunity carries its bytes at most, and is not left unused while something waits.
+    /// Check that an opportunity carries at most its bytes and is never unused while a frame waits.
     #[test]
     fn opportunities_are_used_and_not_exceeded(
         gaps in prop::collection::vec(0..MS, 1..10), bytes in 100..3000u32,

@@ -1,6 +1,5 @@
-//! A sweep over conditions and loads in virtual time, as a table to review: `sweep.txt`.
-//! After a change that is meant, `UPDATE_SWEEP=1 cargo test -p delaylab-link --test sweep`
-//! writes it anew.
+//! A sweep over conditions and loads in virtual time, as a reviewed table: `sweep.txt`. After an intended
+//! change `UPDATE_SWEEP=1 cargo test -p delaylab-link --test sweep` rewrites it.
 
 mod common;
 
@@ -12,7 +11,7 @@ use serde_json::{Value, json};
 
 const SEEDS: u64 = 3;
 
-/// Names of conditions, and what they ask.
+/// Return conditions by name.
 fn conditions() -> Vec<(&'static str, Value)> {
     let rate = json!({"bps": 10_000_000});
     let codel = json!({"packets": 1000, "discipline": {"kind": "codel"}});
@@ -43,14 +42,14 @@ fn conditions() -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// Names of loads, and their frames over ten seconds: five and twenty Mbit/s, and bursts.
+/// Return loads by name, with their frames over ten seconds: 5 Mbit/s, 20 Mbit/s, and bursts.
 fn loads() -> Vec<(&'static str, Vec<(i64, u32)>)> {
     let full = |interval: i64| (0..10 * S / interval).map(move |i| (i * interval, 1514)).collect();
     let bursts = (0..1000).flat_map(|i| (0..20).map(move |k| (i * 10 * MS + k, 60))).collect();
     vec![("half", full(2_460_800)), ("double", full(615_200)), ("bursts", bursts)]
 }
 
-/// One row: counts, delays in ms, and the rate with Ethernet's framing in Mbit/s.
+/// Format one row: counts, delays in ms, and the rate with Ethernet's framing in Mbit/s.
 fn row(kept: &Kept, arrivals: &[(i64, u32)]) -> String {
     let mut delays = kept.delays(arrivals);
     delays.sort_unstable();
@@ -104,7 +103,7 @@ fn table() -> String {
     );
     for (name, asked) in conditions() {
         for (load, arrivals) in loads() {
-            // What no chance decides is the same for every seed.
+            // Rows without random decisions are the same for every seed.
             let rows: Vec<_> =
                 (1..=SEEDS).map(|seed| row(&run(&asked, seed, &arrivals), &arrivals)).collect();
             let all_alike = rows.iter().all(|row| *row == rows[0]);

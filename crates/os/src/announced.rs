@@ -1,4 +1,4 @@
-//! What the kernel announces about interfaces and queues (rtnetlink(7)).
+//! Kernel notifications about interfaces, qdiscs and filters (rtnetlink(7)).
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -8,15 +8,15 @@ use nix::sys::socket::{
     AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, bind, recv, socket,
 };
 
-/// linux/rtnetlink.h, `RTMGRP_TC`.
+/// The multicast group of traffic control changes (`RTMGRP_TC` in linux/rtnetlink.h).
 const RTMGRP_TC: u32 = 8;
 
-/// Readable once an interface, a queue or a filter of its network namespace was changed.
+/// A socket that becomes readable once an interface, qdisc or filter of its network namespace has changed.
 #[derive(Debug)]
 pub struct Announced(OwnedFd);
 
 impl Announced {
-    /// Listens in the current network namespace.
+    /// Subscribe to the notifications of the current network namespace.
     pub fn open() -> io::Result<Self> {
         let kind = (SockType::Raw, SockFlag::SOCK_CLOEXEC, SockProtocol::NetlinkRoute);
         let socket = socket(AddressFamily::Netlink, kind.0, kind.1, kind.2)?;
@@ -25,12 +25,12 @@ impl Announced {
         Ok(Self(socket))
     }
 
-    /// Forgets what was announced so far: what is there now is read from the kernel itself.
+    /// Discard all pending notifications: the caller reads the current state from the kernel itself.
     pub fn clear(&self) -> io::Result<()> {
         let mut buffer = [0; 16 << 10];
         loop {
             match recv(self.0.as_raw_fd(), &mut buffer, MsgFlags::MSG_DONTWAIT) {
-                // More was announced than the socket holds: it is gone, but for that.
+                // ENOBUFS: the socket overflowed and lost notifications, which does not matter here.
                 Ok(_) | Err(Errno::ENOBUFS | Errno::EINTR) => {}
                 Err(Errno::EAGAIN) => return Ok(()),
                 Err(error) => return Err(error.into()),

@@ -1,4 +1,4 @@
-//! What the first process of a virtual machine does: modules, devices, power.
+//! Tasks of a virtual machine's first process: modules, devices, power.
 
 use std::ffi::CStr;
 use std::fs::File;
@@ -12,7 +12,7 @@ use nix::sys::termios::{SetArg, cfmakeraw, tcgetattr, tcsetattr};
 
 const NO_PARAMETERS: &CStr = c"";
 
-/// Loads a kernel module from its file (finit_module(2)); one that is there already is no error.
+/// Load a kernel module from its file (finit_module(2)). Succeed if the module is already loaded.
 pub fn load_module(file: &File) -> io::Result<()> {
     // SAFETY: the parameters are a C string that lives long enough.
     let done = unsafe {
@@ -25,7 +25,7 @@ pub fn load_module(file: &File) -> io::Result<()> {
     if error.raw_os_error() == Some(libc::EEXIST) { Ok(()) } else { Err(error) }
 }
 
-/// Waits until `find` finds something, asked again whenever something appears in `folder`.
+/// Block until `find` returns something; call it again whenever an entry appears in `folder`.
 pub fn wait_in<T>(folder: &Path, mut find: impl FnMut() -> Option<T>) -> io::Result<T> {
     let watch = Inotify::init(InitFlags::IN_CLOEXEC)?;
     watch.add_watch(folder, AddWatchFlags::IN_CREATE | AddWatchFlags::IN_MOVED_TO)?;
@@ -37,7 +37,7 @@ pub fn wait_in<T>(folder: &Path, mut find: impl FnMut() -> Option<T>) -> io::Res
     }
 }
 
-/// Makes a terminal pass every byte as it is; anything else is left alone.
+/// Put a terminal into raw mode, in which it passes every byte unchanged. Do nothing for other descriptors.
 pub fn make_raw(line: &impl AsFd) -> io::Result<()> {
     let mut settings = match tcgetattr(line) {
         Err(nix::errno::Errno::ENOTTY | nix::errno::Errno::EINVAL) => return Ok(()),
@@ -47,7 +47,7 @@ pub fn make_raw(line: &impl AsFd) -> io::Result<()> {
     Ok(tcsetattr(line, SetArg::TCSANOW, &settings)?)
 }
 
-/// Switches the machine off. Only for the first process of a virtual machine.
+/// Switch the machine off. Only for the first process of a virtual machine.
 pub fn power_off() -> io::Result<()> {
     reboot(RebootMode::RB_POWER_OFF)?;
     Ok(())

@@ -1,9 +1,9 @@
-//! The clock that stamps are taken on: this kernel's `CLOCK_REALTIME`.
+//! This kernel's clocks: `CLOCK_REALTIME`, which all stamps are taken on, and others.
 
 use std::io;
 
-/// The time in ns since the Unix epoch, from `CLOCK_REALTIME`, the clock of the kernel's
-/// software stamps. Costs no system call where the vDSO serves it.
+/// Return the time of `CLOCK_REALTIME`, in ns since the Unix epoch: the clock of the kernel's software
+/// stamps. Makes no system call where the vDSO serves it.
 #[must_use]
 pub fn realtime_ns() -> i64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
@@ -12,7 +12,8 @@ pub fn realtime_ns() -> i64 {
     time.tv_sec * 1_000_000_000 + time.tv_nsec
 }
 
-/// The time in ns of `CLOCK_MONOTONIC`, which nobody sets: for intervals and for what is due.
+/// Return the time of `CLOCK_MONOTONIC` in ns. Setting the clock does not affect it: use it for intervals and
+/// deadlines.
 #[must_use]
 pub fn monotonic_ns() -> i64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
@@ -21,13 +22,13 @@ pub fn monotonic_ns() -> i64 {
     time.tv_sec * 1_000_000_000 + time.tv_nsec
 }
 
-/// How far `CLOCK_REALTIME`, which stamps are of, is ahead of `CLOCK_MONOTONIC` now.
+/// Return the current offset of `CLOCK_REALTIME`, the clock of all stamps, from `CLOCK_MONOTONIC`, in ns.
 #[must_use]
 pub fn epoch_ahead_ns() -> i64 {
     realtime_ns() - monotonic_ns()
 }
 
-/// For how many ns the calling thread has had a CPU; a system call.
+/// Return the CPU time that the calling thread has used, in ns. Makes a system call.
 #[must_use]
 pub fn thread_cpu_ns() -> i64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
@@ -36,7 +37,7 @@ pub fn thread_cpu_ns() -> i64 {
     time.tv_sec * 1_000_000_000 + time.tv_nsec
 }
 
-/// How far `CLOCK_TAI` is ahead of `CLOCK_REALTIME`, in ns: whole leap seconds, 0 where nobody told
+/// Return the offset of `CLOCK_TAI` from `CLOCK_REALTIME`, in ns: whole leap seconds, or 0 if nobody has told
 /// the kernel (adjtimex(2)).
 pub fn tai_ahead_ns() -> io::Result<i64> {
     // SAFETY: all zeros is a valid timex, which asks for no change.
@@ -48,15 +49,15 @@ pub fn tai_ahead_ns() -> io::Result<i64> {
     Ok(i64::from(state.tai) * 1_000_000_000)
 }
 
-/// This kernel's clock by name: `realtime@` and the first 8 digits of the boot id, so that two
-/// stamps are of one clock exactly if their kernels are one.
+/// Return the name of this kernel's clock: `realtime@` and the first 8 digits of the boot id. Two stamps have
+/// the same clock name exactly if one kernel took both.
 pub fn name() -> io::Result<String> {
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id")?;
     Ok(format!("realtime@{}", boot.get(..8).unwrap_or(boot.trim())))
 }
 
-/// The frequency of this CPU's time stamp counter in kHz, measured for 20 ms against the kernel's
-/// monotonic clock: within a few parts in a million.
+/// Measure the frequency of this CPU's time stamp counter, in kHz: over 20 ms, against the kernel's monotonic
+/// clock, within a few parts in a million.
 #[cfg(target_arch = "x86_64")]
 #[must_use]
 pub fn counter_khz() -> u64 {
@@ -67,7 +68,7 @@ pub fn counter_khz() -> u64 {
     u64::try_from(u128::from(later - counter) * 1_000_000 / ns).unwrap_or(u64::MAX)
 }
 
-/// Counter and time of one moment: of several pairs the one that was read fastest.
+/// Read counter and time at one moment: take 16 pairs and return the one that took the least time to read.
 #[cfg(target_arch = "x86_64")]
 fn counter_at() -> (u64, std::time::Instant) {
     let pair = || {

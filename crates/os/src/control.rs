@@ -1,39 +1,39 @@
-//! What comes with a packet in control messages: stamps, hop limits, errors.
+//! Control messages of a received packet: stamps, hop limits, errors.
 
 use std::net::IpAddr;
 
-/// A step of a packet's way out of the kernel.
+/// A step of a packet's way out through the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Into the queueing discipline.
+    /// The packet entered the queueing discipline.
     Qdisc,
-    /// Taken by the driver.
+    /// The driver took the packet.
     Stack,
 }
 
-/// An ICMP error about a packet that was sent, or an error of this host's own.
+/// An ICMP error about a packet that was sent, or a local error of this host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unreachable {
-    /// The error as a system call would return it.
+    /// The error number that a system call would return.
     pub errno: i32,
-    /// Type and code of the ICMP message; `None` for an error of this host.
+    /// Type and code of the ICMP message; `None` for a local error.
     pub icmp: Option<(u8, u8)>,
-    /// Who sent the ICMP message.
+    /// The source address of the ICMP message.
     pub offender: Option<IpAddr>,
 }
 
-/// What the kernel says about a packet.
+/// The kernel's control messages for one packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Control {
-    /// A stamp, in ns since the Unix epoch.
+    /// The packet's stamp, in ns since the Unix epoch.
     pub time_ns: Option<i64>,
-    /// The time to live or hop limit left.
+    /// The remaining time to live or hop limit.
     pub ttl: Option<u8>,
-    /// The stamp is one of transmission: the packet's number and the step.
+    /// The packet's number and the step, for a transmit stamp.
     pub transmit: Option<(u32, Step)>,
-    /// The packet is one that was sent, and came back as an error.
+    /// The packet's error, if it came back from the error queue.
     pub unreachable: Option<Unreachable>,
-    /// The address of this host that the packet was sent to.
+    /// The local address that the packet was sent to.
     pub local: Option<IpAddr>,
 }
 
@@ -56,7 +56,7 @@ impl Control {
     fn take(&mut self, level: i32, kind: i32, message: *const libc::cmsghdr) {
         match (level, kind) {
             (libc::SOL_SOCKET, libc::SCM_TIMESTAMPING) => {
-                // The software stamp is the first of three.
+                // The kernel sends three stamps; the first is the software stamp.
                 let time: libc::timespec = read_data(message);
                 let time_ns = time.tv_sec * 1_000_000_000 + time.tv_nsec;
                 self.time_ns = (time_ns != 0).then_some(time_ns);
@@ -113,14 +113,14 @@ impl Control {
     }
 }
 
-/// The data of a control message, which the kernel made at least as long as `T`.
+/// Read the data of a control message, which the kernel made at least as long as `T`.
 fn read_data<T: Copy>(message: *const libc::cmsghdr) -> T {
     // SAFETY: the message's type determines its contents (socket(7), ip(7), ipv6(7)), and the
     // buffer behind it is larger than any of them; it may be less aligned than `T`.
     unsafe { std::ptr::read_unaligned(libc::CMSG_DATA(message).cast()) }
 }
 
-/// Two values, one behind the other.
+/// Read two values, the second directly behind the first.
 fn read_pair<A: Copy, B: Copy>(message: *const libc::cmsghdr) -> (A, B) {
     // SAFETY: as in `read_data`; the kernel always writes the address behind an extended error.
     unsafe {

@@ -1,4 +1,4 @@
-//! Offloads of an interface, by ethtool's ioctl: in the network namespace of the caller.
+//! Offloads of an interface in the caller's network namespace, set by ethtool's ioctl.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -16,8 +16,8 @@ struct EthtoolValue {
     data: u32,
 }
 
-/// Switches transmit checksums, TSO, GSO and GRO on or off, so that a tap sees the frames that a
-/// cable would carry. The order matters: segmentation needs checksums.
+/// Switch transmit checksums, TSO, GSO and GRO on or off. With them off a tap sees the frames that a cable
+/// would carry. The order of the commands matters: segmentation needs checksums.
 pub fn set_offloads(interface: &str, enabled: bool) -> io::Result<()> {
     let commands = if enabled {
         [SET_TX_CHECKSUM, SET_GSO, SET_TSO, SET_GRO]
@@ -37,21 +37,22 @@ pub fn set_offloads(interface: &str, enabled: bool) -> io::Result<()> {
     Ok(())
 }
 
-/// Sets an offload. A card whose driver cannot change it is as it should be if it is so already.
+/// Set one offload. A driver that cannot change it (EOPNOTSUPP) is no error if the offload is already as
+/// wanted.
 fn set(fd: &OwnedFd, interface: &str, command: u32, enabled: bool) -> io::Result<()> {
     match ask(fd, interface, command, enabled.into()) {
         Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => {
-            // Each command that sets is preceded by the one that gets.
+            // The command that reads a setting is one less than the command that sets it.
             let is = ask(fd, interface, command - 1, 0)? != 0;
-            // A checksum that is still to be filled in (User-Mode Linux insists on it) changes
-            // nothing that a tap sees; a segment of many frames does.
+            // A checksum that is yet to be filled in (User-Mode Linux insists on that) changes nothing that a
+            // tap sees. A segment of many frames does.
             if is == enabled || command == SET_TX_CHECKSUM { Ok(()) } else { Err(error) }
         }
         result => result.map(|_| ()),
     }
 }
 
-/// One command to the driver; the value that it leaves.
+/// Send one command to the driver and return the value that it leaves.
 fn ask(fd: &OwnedFd, interface: &str, command: u32, data: u32) -> io::Result<u32> {
     let mut value = EthtoolValue { command, data };
     // SAFETY: ifreq is plain data for which all zeros is a value.

@@ -1,30 +1,30 @@
-//! Classic BPF programs that let only a probe's packets into a socket
-//! (Documentation/networking/filter.rst of the kernel).
+//! Classic BPF programs that let only a probe's packets into a socket (Documentation/networking/filter.rst of
+//! the kernel).
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-/// Which packets are a probe's. 0 in a field lets any value pass.
+/// The packets of a probe. A field that is 0 matches any value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Match {
     /// The transport.
     pub transport: Transport,
     /// The IP version, 4 or 6.
     pub ip: u8,
-    /// The probe in the payload's header.
+    /// The probe's number, from the payload's header.
     pub probe: u32,
     /// The magic number of the payload's header.
     pub magic: u32,
-    /// How many bytes of a packet to keep.
+    /// The number of bytes to keep of each packet.
     pub snap: u32,
 }
 
-/// The transport of a probe and what tells its packets from others'.
+/// A probe's transport protocol, and the field that identifies its packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transport {
-    /// ICMP or ICMPv6 echo and echo reply with this identifier.
+    /// ICMP or ICMPv6 echo request and reply with this identifier.
     Icmp(u16),
-    /// UDP from or to this port.
+    /// UDP with this source or destination port.
     Udp(u16),
 }
 
@@ -35,11 +35,11 @@ pub struct Program(Vec<libc::sock_filter>);
 const LOAD_U32: u32 = libc::BPF_LD | libc::BPF_W;
 const LOAD_U16: u32 = libc::BPF_LD | libc::BPF_H;
 const LOAD_U8: u32 = libc::BPF_LD | libc::BPF_B;
-/// A jump target to be filled in: the program's last instruction, which refuses the packet.
+/// A jump target that is resolved later to the program's last instruction, which rejects the packet.
 const REFUSE: u8 = u8::MAX;
 
 impl Program {
-    /// A program that refuses every packet: for a socket that only holds its port.
+    /// Build a program that rejects every packet, for a socket that only reserves its port.
     #[must_use]
     pub fn nothing() -> Self {
         let mut program = Self::default();
@@ -47,8 +47,8 @@ impl Program {
         program
     }
 
-    /// A program for Ethernet frames (packet sockets), request and reply. IPv6 packets with
-    /// extension headers all pass: a filter cannot walk them, the reader does.
+    /// Build a program for Ethernet frames (packet sockets) that matches requests and replies. All IPv6
+    /// packets with extension headers pass: classic BPF cannot walk these headers, but the reader does.
     #[must_use]
     pub fn frames(wanted: &Match) -> Self {
         const NETWORK: u32 = 14;
@@ -75,7 +75,7 @@ impl Program {
         program.finish(wanted.snap)
     }
 
-    /// A program that lets whole frames through which come by these interfaces, and no others.
+    /// Build a program that accepts whole frames from these interfaces and rejects all others.
     #[must_use]
     pub fn interfaces(indices: &[u32]) -> Self {
         let mut sorted = indices.to_vec();
@@ -87,8 +87,8 @@ impl Program {
         program
     }
 
-    /// Lets the packet through if what was loaded is one of these numbers, which are in order: a
-    /// search by halves, since every packet of hundreds of interfaces takes it.
+    /// Accept the packet if the loaded value is one of these sorted numbers. The search is binary because
+    /// every packet of hundreds of interfaces takes it.
     fn one_of(&mut self, sorted: &[u32]) {
         if let [number] = sorted {
             self.jump_if(*number, 0, 1);
@@ -101,15 +101,15 @@ impl Program {
         let code = (libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K) as u16;
         self.0.push(libc::sock_filter { code, jt: 0, jf: 1, k: *first });
         let jump = self.0.len();
-        // Conditional jumps reach 255 steps, this one any distance.
+        // A conditional jump reaches at most 255 instructions, this one any distance.
         self.push(libc::BPF_JMP | libc::BPF_JA, 0);
         self.one_of(lower);
         self.0[jump].k = (self.0.len() - jump - 1) as u32;
         self.one_of(upper);
     }
 
-    /// A program for a raw ICMP socket of this IP version, for echo replies with this
-    /// identifier; such a socket sees the IPv4 header, but not the IPv6 one (raw(7), RFC 3542).
+    /// Build a program for a raw ICMP socket of this IP version that accepts echo replies with this
+    /// identifier. Such a socket sees the IPv4 header, but not the IPv6 header (raw(7), RFC 3542).
     #[must_use]
     pub fn raw_replies(ip: u8, ident: u16) -> Self {
         let mut program = Self::default();
@@ -125,7 +125,7 @@ impl Program {
         program.finish(u32::MAX)
     }
 
-    /// Checks from the transport header on, whose offset is `network` + X.
+    /// Append checks of the transport header, which starts at offset `network` + X, and of the payload.
     fn transport(&mut self, network: u32, wanted: &Match) {
         match wanted.transport {
             Transport::Icmp(ident) => {
@@ -181,7 +181,7 @@ impl Program {
         let refuse = self.0.len();
         self.push(libc::BPF_RET, 0);
         for (at, step) in self.0.iter_mut().enumerate() {
-            // Programs here are some 20 steps long: the distance fits.
+            // The programs here have some 20 instructions, so the distance fits.
             let distance = (refuse - at).saturating_sub(1) as u8;
             for target in [&mut step.jt, &mut step.jf] {
                 if *target == REFUSE {
@@ -192,7 +192,7 @@ impl Program {
         self
     }
 
-    /// Attaches the program; it replaces one attached before (`SO_ATTACH_FILTER`, socket(7)).
+    /// Attach the program to a socket, replacing any earlier one (`SO_ATTACH_FILTER`, socket(7)).
     pub fn attach(&self, socket: BorrowedFd<'_>) -> io::Result<()> {
         let program =
             libc::sock_fprog { len: self.0.len() as u16, filter: self.0.as_ptr().cast_mut() };
@@ -206,7 +206,7 @@ impl Program {
 }
 
 impl Match {
-    /// The number of the transport's protocol.
+    /// Return the IP protocol number of the transport.
     pub(crate) fn protocol(&self) -> u32 {
         match (self.transport, self.ip) {
             (Transport::Udp(_), _) => 17,

@@ -1,4 +1,4 @@
-//! A directory by descriptor: what is below it stays reachable whatever its path leads to by now.
+//! A directory held by file descriptor: it stays reachable even if its path leads elsewhere by now.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io;
@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 
 use nix::sys::stat::Mode;
 
-/// Others may write to it.
+/// The mode bits that let other users write.
 const WRITABLE_BY_OTHERS: u32 = 0o022;
-/// Of what is in it, only the owner of an entry may rename or remove that (inode(7)).
+/// The mode bit that lets only an entry's owner rename or remove the entry (inode(7)).
 const STICKY: u32 = 0o1000;
 
 /// An open directory.
@@ -20,7 +20,7 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// Open a directory; a symbolic link in its place is an error.
+    /// Open a directory. Fail if its path ends in a symbolic link.
     pub fn open(path: &Path) -> io::Result<Self> {
         let mut options = OpenOptions::new();
         options.read(true).custom_flags(libc::O_DIRECTORY | libc::O_NOFOLLOW);
@@ -32,12 +32,12 @@ impl Folder {
         Self::open(&self.at(name))
     }
 
-    /// Return another handle of the same directory.
+    /// Return another handle to the same directory.
     pub fn try_clone(&self) -> io::Result<Self> {
         Ok(Self { file: self.file.try_clone()? })
     }
 
-    /// Make a directory in this one, for this user alone, and open it.
+    /// Create a directory in this one with mode 0700, and open it.
     pub fn make(&self, name: &str) -> io::Result<Self> {
         DirBuilder::new().mode(0o700).create(self.at(name))?;
         self.enter(name)
@@ -53,8 +53,8 @@ impl Folder {
         PathBuf::from(format!("/proc/self/fd/{}", self.file.as_raw_fd()))
     }
 
-    /// Open or make a regular file of this user in this directory, to read and to append to. Links, devices and
-    /// pipes are refused, and never waited for.
+    /// Open or create a regular file of this user in this directory, to read and to append to. Refuse links,
+    /// devices and pipes; never block on them.
     pub fn file(&self, name: &str, create: bool) -> io::Result<File> {
         let mut options = OpenOptions::new();
         options.read(true).append(true).create_new(create).mode(0o600);
@@ -77,7 +77,8 @@ impl Folder {
         Err(denied(format!("other users may write to it (mode {:o})", about.mode() & 0o7777)))
     }
 
-    /// Fail unless only this user and root can rename or remove what this user puts into the directory.
+    /// Fail unless only this user and root can rename or remove the entries that this user creates in the
+    /// directory.
     pub fn require_safe(&self) -> io::Result<()> {
         let about = self.file.metadata()?;
         if about.uid() != 0 {
@@ -89,7 +90,7 @@ impl Folder {
         Err(denied(format!("other users may write to it (mode {:o})", about.mode() & 0o7777)))
     }
 
-    /// Run something with the directory as the current one. Only for processes of one thread.
+    /// Run `act` with this directory as the current directory. Only for single-threaded processes.
     pub fn inside<T>(&self, act: impl FnOnce() -> T) -> io::Result<T> {
         let before = Self::open_current()?;
         nix::unistd::fchdir(&self.file)?;

@@ -1,20 +1,20 @@
-//! Many whole frames in one system call: `sendmmsg(2)` on a packet socket (packet(7)).
+//! Sending many whole frames by one system call: `sendmmsg(2)` on a packet socket (packet(7)).
 
 use std::io;
 use std::mem::zeroed;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-/// What one system call sends at most, made once.
+/// The buffers for one call of `sendmmsg(2)`, allocated once.
 #[derive(Debug)]
 pub struct FrameBatch {
     names: Box<[libc::sockaddr_ll]>,
     vectors: Box<[libc::iovec]>,
-    // Points into the boxes above, which never move.
+    // These point into the boxes above, which never move.
     headers: Box<[libc::mmsghdr]>,
 }
 
 impl FrameBatch {
-    /// Room for so many frames.
+    /// Allocate room for `slots` frames.
     #[must_use]
     pub fn new(slots: usize) -> Self {
         // SAFETY: all zeros is a valid sockaddr_ll, iovec and mmsghdr.
@@ -30,12 +30,12 @@ impl FrameBatch {
         Self { names, vectors, headers }
     }
 
-    /// Sends frames, each by the interface with its index, or by the one that the socket is bound to, which
-    /// costs the kernel less; returns how many it took before the first that it refused. An error is about
-    /// the first.
+    /// Send frames, each by the interface with its index, or by the interface that the socket is bound to,
+    /// which costs the kernel less. Return how many frames the kernel took before the first that it refused;
+    /// an error is about the first frame.
     ///
     /// # Panics
-    /// If there are more frames than there is room for.
+    /// Panics if there are more frames than slots.
     pub fn send<'a>(
         &mut self,
         socket: BorrowedFd<'_>,
@@ -67,7 +67,7 @@ impl FrameBatch {
         usize::try_from(sent).map_err(|_| io::Error::last_os_error())
     }
 
-    /// Sends the first: with less for the kernel to read than for several.
+    /// Send the first frame by `sendto(2)`, which gives the kernel less to read than `sendmmsg(2)`.
     fn send_one(&self, socket: BorrowedFd<'_>) -> io::Result<()> {
         let (header, vector) = (&self.headers[0].msg_hdr, &self.vectors[0]);
         // SAFETY: the name, if any, is this struct's, and the vector points to a frame that is borrowed
@@ -86,8 +86,8 @@ impl FrameBatch {
     }
 }
 
-/// Lets a socket have so many bytes under way, if the system allows it: beyond its usual limit
-/// where this process may (socket(7), `SO_SNDBUFFORCE`).
+/// Set a socket's send buffer to `bytes`: beyond the system's limit where this process may (`SO_SNDBUFFORCE`,
+/// socket(7)), else up to the limit.
 pub fn widen(socket: BorrowedFd<'_>, bytes: i32) -> io::Result<()> {
     let set = |name| crate::option::set_option(socket.as_raw_fd(), libc::SOL_SOCKET, name, &bytes);
     set(libc::SO_SNDBUFFORCE).or_else(|_| set(libc::SO_SNDBUF))

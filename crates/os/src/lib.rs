@@ -1,4 +1,4 @@
-//! Linux: sockets, stamps, rings, namespaces, processes, netlink; the only crate with `unsafe`.
+//! Linux interfaces: sockets, stamps, rings, namespaces, processes, netlink. The only crate with `unsafe`.
 #![allow(unsafe_code)]
 
 pub mod announced;

@@ -1,4 +1,4 @@
-//! Interfaces: up and down, and waiting for network cards until they are there and have their links.
+//! Interfaces: setting them up or down, and waiting for network cards and their carrier.
 
 use std::fs;
 use std::io;
@@ -11,10 +11,10 @@ use nix::sys::socket::{
 
 use crate::poll::{self, Want};
 
-/// Waits until `found` finds something, asked again after every change of any interface; `None`
-/// if it has not in time.
+/// Wait until `found` returns something; call it again after every change of any interface. Return `None` if
+/// the time runs out.
 ///
-/// Changes are announced to this socket's group (rtnetlink(7), `RTMGRP_LINK`).
+/// The kernel announces changes to this socket's multicast group (rtnetlink(7), `RTMGRP_LINK`).
 pub fn wait<T>(patience: Duration, mut found: impl FnMut() -> Option<T>) -> io::Result<Option<T>> {
     let kind = (SockType::Raw, SockFlag::SOCK_CLOEXEC, SockProtocol::NetlinkRoute);
     let changes: OwnedFd = socket(AddressFamily::Netlink, kind.0, kind.1, kind.2)?;
@@ -30,20 +30,20 @@ pub fn wait<T>(patience: Duration, mut found: impl FnMut() -> Option<T>) -> io::
             return Ok(None);
         }
         if poll::wait(&[(changes.as_fd(), Want::Read)], Some(left))?[0] {
-            // What changed is read from the cards themselves.
+            // The notification's contents do not matter: `found` reads the state of the cards themselves.
             recv(changes.as_raw_fd(), &mut announced, MsgFlags::MSG_DONTWAIT)?;
         }
     }
 }
 
-/// Brings an interface up or takes it down (netdevice(7)): what is at the other end of a veth that is
-/// down has no carrier. No error if it is so already.
+/// Set an interface up or down (netdevice(7)). Succeed if it is so already. The peer of a veth that is down
+/// has no carrier.
 pub fn set_up(name: &str, up: bool) -> io::Result<()> {
     let kind = (SockType::Datagram, SockFlag::SOCK_CLOEXEC);
     let socket = socket(AddressFamily::Inet, kind.0, kind.1, None)?;
     // SAFETY: ifreq is plain data for which all zeros is a value.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-    // The last byte stays zero.
+    // The last byte stays zero and ends the name.
     for (to, from) in request.ifr_name[..libc::IFNAMSIZ - 1].iter_mut().zip(name.bytes()) {
         *to = from.cast_signed();
     }
@@ -54,7 +54,7 @@ pub fn set_up(name: &str, up: bool) -> io::Result<()> {
             return Err(io::Error::last_os_error());
         }
         let flag = libc::IFF_UP as libc::c_short;
-        // SAFETY: both questions are about the flags.
+        // SAFETY: both requests read or write the flags of the union.
         let flags = unsafe { &mut request.ifr_ifru.ifru_flags };
         *flags = if up { *flags | flag } else { *flags & !flag };
         Ok(())
@@ -63,7 +63,7 @@ pub fn set_up(name: &str, up: bool) -> io::Result<()> {
     ask(libc::SIOCSIFFLAGS)
 }
 
-/// Whether an interface has its link. One that is not up yet has no such file to read.
+/// Return true if an interface has a carrier. An interface that is down has no readable carrier file.
 #[must_use]
 pub fn has_carrier(name: &str) -> bool {
     fs::read_to_string(format!("/sys/class/net/{name}/carrier"))

@@ -1,17 +1,17 @@
 //! The process's memory.
 
-/// Of x86-64, in bytes.
+/// The size of a cache line on x86-64, in bytes.
 #[cfg(target_arch = "x86_64")]
 const CACHE_LINE: usize = 64;
 
-/// Returns freed memory to the kernel (malloc_trim(3)). Before many forks: each copies the page table of
-/// what is mapped, and a child whose allocator tidies up what was freed would copy all of those pages.
+/// Return freed memory to the kernel (malloc_trim(3)). Call it before many forks: each fork copies the page
+/// table of mapped memory, and a child whose allocator tidies up freed memory would copy all of those pages.
 pub fn trim() {
     // SAFETY: takes an integer; glibc holds its own locks.
     unsafe { libc::malloc_trim(0) };
 }
 
-/// These bytes will soon be read: the CPU may fetch them meanwhile. Changes nothing else.
+/// Hint the CPU to fetch these bytes, which will soon be read. Has no other effect.
 pub fn prefetch(bytes: &[u8]) {
     #[cfg(target_arch = "x86_64")]
     for line in bytes.chunks(CACHE_LINE) {

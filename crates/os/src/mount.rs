@@ -1,4 +1,4 @@
-//! Mounts of a lab's or a node's own mount namespace.
+//! Mounts in the mount namespace of a lab or a node.
 
 use std::ffi::CStr;
 use std::io;
@@ -10,23 +10,24 @@ use nix::mount::{MsFlags, mount};
 
 const NONE: Option<&str> = None;
 
-/// Lets no mount event out of this mount namespace, nor in.
+/// Make all mounts private: no mount event leaves or enters this mount namespace.
 pub fn make_private() -> io::Result<()> {
     Ok(mount(NONE, "/", NONE, MsFlags::MS_REC | MsFlags::MS_PRIVATE, NONE)?)
 }
 
-/// Mounts a `/proc` that shows this process's pid namespace.
+/// Mount a `/proc` that shows this process's PID namespace.
 pub fn proc() -> io::Result<()> {
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
     Ok(mount(Some("proc"), "/proc", Some("proc"), flags, NONE)?)
 }
 
-/// A `/proc` of its own for this process's pid namespace, in no folder: its root (fsopen(2)).
+/// Create a `/proc` for this process's PID namespace that is mounted nowhere, and return its root
+/// (fsopen(2)).
 pub fn detached_proc() -> io::Result<OwnedFd> {
     detached(c"proc")
 }
 
-/// A `/sys` of its own for the network namespace where this process is now, in no folder: its root.
+/// Create a `/sys` for this process's current network namespace that is mounted nowhere, and return its root.
 pub fn detached_sys() -> io::Result<OwnedFd> {
     detached(c"sysfs")
 }
@@ -49,7 +50,7 @@ fn detached(kind: &CStr) -> io::Result<OwnedFd> {
     descriptor(mount)
 }
 
-/// A descriptor that a system call just made.
+/// Wrap a descriptor that a system call just returned.
 fn descriptor(result: libc::c_long) -> io::Result<OwnedFd> {
     if result < 0 {
         return Err(io::Error::last_os_error());
@@ -59,28 +60,28 @@ fn descriptor(result: libc::c_long) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// Mounts a disk's file system.
+/// Mount a disk's file system.
 pub fn disk(device: &Path, kind: &str, folder: &Path) -> io::Result<()> {
     Ok(mount(Some(device), folder, Some(kind), MsFlags::empty(), NONE)?)
 }
 
-/// Moves a mount, with those in it, to another folder.
+/// Move a mount, with the mounts below it, to another folder.
 pub fn relocate(from: &Path, to: &Path) -> io::Result<()> {
     Ok(mount(Some(from), to, NONE, MsFlags::MS_MOVE, NONE)?)
 }
 
-/// Makes the mount that the process is in the root of everything (switch_root(8)).
+/// Make the mount that holds the current directory the root of the file system (switch_root(8)).
 pub fn become_root() -> io::Result<()> {
     relocate(Path::new("."), Path::new("/"))?;
     nix::unistd::chroot(".")?;
     Ok(nix::unistd::chdir("/")?)
 }
 
-/// Mounts a file system of the kernel's own, such as `sysfs` or `tmpfs`.
+/// Mount a file system of the kernel itself, such as `sysfs` or `tmpfs`.
 pub fn kernel_file_system(kind: &str, folder: &str) -> io::Result<()> {
     let flags = MsFlags::MS_NOSUID;
     match mount(Some(kind), folder, Some(kind), flags, NONE) {
-        // There already: the kernel mounts some by itself.
+        // Already mounted: the kernel mounts some by itself.
         Err(nix::errno::Errno::EBUSY) => Ok(()),
         result => Ok(result?),
     }

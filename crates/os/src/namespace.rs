@@ -1,4 +1,4 @@
-//! Namespaces: new ones, and those of other processes.
+//! Creating namespaces and joining those of other processes.
 
 use std::fs;
 use std::io;
@@ -8,44 +8,44 @@ pub use nix::sched::CloneFlags as Namespaces;
 
 use crate::process::PidFd;
 
-/// Moves this process into new namespaces.
+/// Move this process into new namespaces.
 pub fn unshare(namespaces: Namespaces) -> io::Result<()> {
     Ok(nix::sched::unshare(namespaces)?)
 }
 
-/// Moves this process into the network namespace of another one.
+/// Move this process into the network namespace of another process.
 pub fn join_network(of: &PidFd) -> io::Result<()> {
     Ok(nix::sched::setns(of.as_fd(), Namespaces::CLONE_NEWNET)?)
 }
 
-/// Moves this process into the network namespace that a descriptor stands for.
+/// Move this process into the network namespace that a descriptor refers to.
 pub fn join_network_of(descriptor: &impl AsFd) -> io::Result<()> {
     Ok(nix::sched::setns(descriptor, Namespaces::CLONE_NEWNET)?)
 }
 
-/// Names this UTS namespace.
+/// Set the host name of this UTS namespace.
 pub fn set_hostname(name: &str) -> io::Result<()> {
     Ok(nix::unistd::sethostname(name)?)
 }
 
-/// In a new user namespace: makes its root stand for the one user and group that made it.
+/// Map root of the current, new user namespace to the user and group that created it.
 pub fn map_to_root(uid: u32, gid: u32) -> io::Result<()> {
     fs::write("/proc/self/setgroups", "deny")?;
     fs::write("/proc/self/uid_map", format!("0 {uid} 1"))?;
     fs::write("/proc/self/gid_map", format!("0 {gid} 1"))
 }
 
-/// The effective user and group of this process.
+/// Return the effective user and group of this process.
 pub fn user() -> (u32, u32) {
     (nix::unistd::geteuid().as_raw(), nix::unistd::getegid().as_raw())
 }
 
-/// The index of an interface of the current network namespace.
+/// Return the index of an interface in the current network namespace.
 pub fn interface_index(name: &str) -> io::Result<u32> {
     Ok(nix::net::if_::if_nametoindex(name)?)
 }
 
-/// The highest index that an interface of the current network namespace has.
+/// Return the highest interface index in the current network namespace.
 pub fn highest_index() -> io::Result<u32> {
     let interfaces = nix::net::if_::if_nameindex()?;
     Ok(interfaces.iter().map(nix::net::if_::Interface::index).max().unwrap_or(0))

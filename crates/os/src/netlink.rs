@@ -1,4 +1,4 @@
-//! A NETLINK_ROUTE socket that takes many requests in one system call.
+//! A NETLINK_ROUTE socket that sends many requests in one system call.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -17,31 +17,31 @@ const NLMSGERR_ATTR_MSG: u16 = 1;
 const NETLINK_CAP_ACK: libc::c_int = 10;
 const NETLINK_EXT_ACK: libc::c_int = 11;
 
-/// The kernel's refusal of one request.
+/// The kernel's error for one request.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Refusal {
     /// The request's sequence number.
     pub sequence: u32,
-    /// errno(3).
+    /// The error number, see errno(3).
     pub errno: i32,
-    /// The kernel's own words, often empty.
+    /// The kernel's own error text, often empty.
     pub message: String,
 }
 
 impl Refusal {
-    /// The cause in words, e.g. `File exists`.
+    /// Return the cause in words, e.g. `File exists`.
     pub fn why(&self) -> String {
         let text = nix::errno::Errno::from_raw(self.errno).desc();
         if self.message.is_empty() { text.into() } else { format!("{text}: {}", self.message) }
     }
 }
 
-/// A socket in the network namespace where it was opened, whichever its process is in later.
+/// A socket in the network namespace in which it was opened, even if its process moves to another one.
 #[derive(Debug)]
 pub struct Route(OwnedFd);
 
 impl Route {
-    /// Opens one in the current network namespace.
+    /// Open a socket in the current network namespace.
     pub fn open() -> io::Result<Self> {
         let fd = socket(
             AddressFamily::Netlink,
@@ -69,8 +69,9 @@ impl Route {
         Ok(Self(fd))
     }
 
-    /// Asks for all objects of a kind (`NLM_F_DUMP`): `question` is the type of the message and `body`
-    /// what stands behind its header. What stands behind the header of each answer.
+    /// Request all objects of a kind (`NLM_F_DUMP`). `question` is the message type and `body` the data
+    /// behind the message header. Return the data behind the header of each answer. Blocks until the last
+    /// answer.
     pub fn dump(&self, question: u16, body: &[u8]) -> io::Result<Vec<Vec<u8>>> {
         let mut request = ((HEADER + body.len()) as u32).to_ne_bytes().to_vec();
         request.extend(question.to_ne_bytes());
@@ -92,9 +93,8 @@ impl Route {
         }
     }
 
-    /// Sends serialised requests, of which only the last asks to be acknowledged, and returns the
-    /// first refusal. The kernel has worked through all of them when this returns; it does not stop at
-    /// a refused one.
+    /// Send serialised requests, only the last of which asks for an acknowledgement, and return the first
+    /// error. The kernel has processed all requests when this returns; it does not stop at one that fails.
     pub fn request(&self, batch: &[u8], last: u32) -> io::Result<Option<Refusal>> {
         send(self.0.as_raw_fd(), batch, MsgFlags::empty())?;
         let mut buffer = vec![0; 64 << 10];
@@ -114,7 +114,7 @@ impl Route {
     }
 }
 
-/// The messages of one datagram.
+/// Split a datagram into its messages.
 fn messages(mut bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     std::iter::from_fn(move || {
         if bytes.len() < HEADER {
@@ -127,7 +127,7 @@ fn messages(mut bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// Reads NLMSG_ERROR messages (an acknowledgement is one with errno 0).
+/// Read NLMSG_ERROR messages. One with errno 0 is an acknowledgement.
 fn answers(bytes: &[u8]) -> Vec<Refusal> {
     let errors = messages(bytes)
         .filter(|message| u16_at(message, 4) == ERROR && message.len() >= HEADER + 4 + HEADER);
@@ -139,13 +139,13 @@ fn answers(bytes: &[u8]) -> Vec<Refusal> {
     errors.map(refusal).collect()
 }
 
-/// The error of an NLMSG_ERROR message.
+/// Return the error of an NLMSG_ERROR message.
 fn refused(message: &[u8]) -> io::Error {
     let errno = message.get(HEADER..HEADER + 4).map(|bytes| u32_at(bytes, 0) as i32);
     io::Error::from_raw_os_error(errno.map_or(libc::EPROTO, i32::saturating_neg))
 }
 
-/// The text of an extended acknowledgement, behind the (capped) copy of the request.
+/// Return the text of an extended acknowledgement, which follows the (capped) copy of the request.
 fn extended(message: &[u8]) -> Option<String> {
     let flags = u16_at(message, 6);
     if flags & NLM_F_ACK_TLVS == 0 {

@@ -1,20 +1,21 @@
-//! How many files a process may have open (getrlimit(2), `RLIMIT_NOFILE`), and which of its threads has them.
+//! The limit on a process's open files (getrlimit(2), `RLIMIT_NOFILE`), and file descriptor tables per
+//! thread.
 
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
-/// Lets this process have as many as its hard limit is, where it may set that: no error, for whoever opens
-/// too many is told so then.
+/// Raise this process's soft limit on open files to its hard limit. Ignore a failure: opening too many files
+/// reports the error then.
 pub fn allow_most() {
     if let Ok((_, hard)) = getrlimit(Resource::RLIMIT_NOFILE) {
         let _ = setrlimit(Resource::RLIMIT_NOFILE, hard, hard);
     }
 }
 
-/// From now on the calling thread's table of open files is its own, with what is open now: it does not see
-/// what other threads open or close. Each of its system calls on one then costs less, for the kernel need
-/// not count that the file is in use (unshare(2), `CLONE_FILES`). No error where that is refused: nothing but
-/// that cost depends on it.
+/// Give the calling thread a file descriptor table of its own, a copy of the current one (unshare(2),
+/// `CLONE_FILES`). The thread does not see later opens and closes of other threads. Each of its system calls
+/// on a descriptor then costs less, because the kernel need not count that the file is in use. Ignore a
+/// failure: only that cost depends on it.
 pub fn part() {
     let _ = unshare(CloneFlags::CLONE_FILES);
 }
@@ -55,7 +56,7 @@ mod tests {
         assert_eq!(read(), None);
         drop(end);
         other.join().unwrap();
-        // A thread has been joined a moment before its table is gone.
+        // Joining a thread returns a moment before the kernel frees its table.
         poll::wait(&[(reader.as_fd(), Want::Read)], None).unwrap();
         assert_eq!(read(), Some(0));
     }

@@ -1,9 +1,9 @@
-//! Options of sockets.
+//! Socket options.
 
 use std::io;
 use std::os::fd::RawFd;
 
-/// Sets a socket option to a plain value.
+/// Set a socket option to a plain value.
 pub(crate) fn set_option<T>(fd: RawFd, level: i32, name: i32, value: &T) -> io::Result<()> {
     let length = size_of::<T>() as libc::socklen_t;
     // SAFETY: `value` points to `length` readable bytes for the length of the call.

@@ -5,13 +5,13 @@ use std::os::fd::AsFd;
 
 use nix::sys::socket::{getsockopt, sockopt};
 
-/// Return the user that connected, or that listens, at the other end: as it was at that moment, in the numbers of
-/// this process's user namespace.
+/// Return the user of the process that connected, or that listens, at the other end: as of that moment, in
+/// the user ids of this process's user namespace.
 pub fn user(socket: &impl AsFd) -> io::Result<u32> {
     Ok(getsockopt(socket, sockopt::PeerCredentials)?.uid())
 }
 
-/// Fail unless the other end belongs to the user of this process.
+/// Fail unless the process at the other end belongs to this process's user.
 pub fn require_own(socket: &impl AsFd) -> io::Result<()> {
     let (peer, own) = (user(socket)?, nix::unistd::geteuid().as_raw());
     if peer == own {

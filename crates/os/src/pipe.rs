@@ -1,4 +1,5 @@
-//! Descriptors: those that do not block, pairs of them, and their way to other processes.
+//! File descriptors: non-blocking reads and writes, pipes and socket pairs, and passing them to other
+//! processes.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
@@ -9,15 +10,15 @@ use nix::sys::socket::{
     recvmsg, sendmsg, socketpair,
 };
 
-/// Makes reads and writes return `WouldBlock` instead of waiting.
+/// Make reads and writes return `WouldBlock` instead of waiting.
 pub fn set_nonblocking(fd: BorrowedFd<'_>) -> io::Result<()> {
     let flags = OFlag::from_bits_retain(fcntl(fd, FcntlArg::F_GETFL)?);
     fcntl(fd, FcntlArg::F_SETFL(flags | OFlag::O_NONBLOCK))?;
     Ok(())
 }
 
-/// Reads what is there into `buffer`: `Ok(None)` if nothing is yet, `Ok(Some(0))` at the end.
-/// The end of a terminal, which is an error by its nature, is an end.
+/// Read the available bytes into `buffer`. Return `Ok(None)` if there are none yet and `Ok(Some(0))` at the
+/// end. A terminal reports its end as an error (EIO); here it is an end like any other.
 pub fn read_some(fd: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<Option<usize>> {
     match nix::unistd::read(fd, buffer) {
         Ok(count) => Ok(Some(count)),
@@ -27,7 +28,7 @@ pub fn read_some(fd: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<Option<usi
     }
 }
 
-/// Writes what there is room for: `Ok(None)` if there is none.
+/// Write as many bytes as there is room for. Return `Ok(None)` if there is none.
 pub fn write_some(fd: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<Option<usize>> {
     match nix::unistd::write(fd, bytes) {
         Ok(count) => Ok(Some(count)),
@@ -36,18 +37,18 @@ pub fn write_some(fd: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<Option<usize>>
     }
 }
 
-/// A pipe, both ends close-on-exec: (to read, to write).
+/// Create a pipe (read end, write end), both ends close-on-exec.
 pub fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok(nix::unistd::pipe2(OFlag::O_CLOEXEC)?)
 }
 
-/// Two ends of a stream in both directions, close-on-exec.
+/// Create a connected pair of stream sockets, close-on-exec.
 pub fn stream() -> io::Result<(OwnedFd, OwnedFd)> {
     let kind = (AddressFamily::Unix, SockType::Stream);
     Ok(socketpair(kind.0, kind.1, None, SockFlag::SOCK_CLOEXEC)?)
 }
 
-/// A descriptor that this process was started with, by its number. Only once for each.
+/// Take ownership of a descriptor that this process was started with. Call it only once for each number.
 pub fn inherited(number: RawFd) -> io::Result<OwnedFd> {
     fcntl(
         // SAFETY: the number is only asked about; a closed one is an error.
@@ -58,8 +59,8 @@ pub fn inherited(number: RawFd) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(number) })
 }
 
-/// Sends a descriptor by a Unix socket, with one byte that carries it (unix(7), `SCM_RIGHTS`). Does not wait:
-/// a peer that reads nothing is `WouldBlock`.
+/// Send a descriptor by a Unix socket, along with one byte (unix(7), `SCM_RIGHTS`). Does not block: if the
+/// peer's buffer is full the error is `WouldBlock`.
 pub fn send_descriptor(by: BorrowedFd<'_>, descriptor: BorrowedFd<'_>) -> io::Result<()> {
     let carried = [descriptor.as_raw_fd()];
     let rights = [ControlMessage::ScmRights(&carried)];
@@ -69,18 +70,18 @@ pub fn send_descriptor(by: BorrowedFd<'_>, descriptor: BorrowedFd<'_>) -> io::Re
     Ok(())
 }
 
-/// What came by [`receive_descriptor`].
+/// The result of [`receive_descriptor`].
 #[derive(Debug)]
 pub enum Received {
     /// A descriptor, close-on-exec.
     Descriptor(OwnedFd),
-    /// A byte whose descriptor is missing: none was sent, or this process has too many open.
+    /// A byte without a descriptor: none was sent, or this process has too many files open.
     Nothing,
-    /// The end: the peer has gone.
+    /// The end of the stream: the peer has closed it.
     End,
 }
 
-/// Waits for a descriptor that was sent by [`send_descriptor`].
+/// Block until a descriptor arrives that [`send_descriptor`] sent.
 pub fn receive_descriptor(by: BorrowedFd<'_>) -> io::Result<Received> {
     let mut byte = [0];
     let mut parts = [IoSliceMut::new(&mut byte)];
@@ -90,7 +91,7 @@ pub fn receive_descriptor(by: BorrowedFd<'_>) -> io::Result<Received> {
     if message.bytes == 0 {
         return Ok(Received::End);
     }
-    // What had no room is no descriptor: the kernel has closed it already.
+    // The kernel has closed descriptors for which the buffer had no room.
     let received = message.cmsgs().ok().and_then(|mut parts| {
         parts.find_map(|part| match part {
             ControlMessageOwned::ScmRights(descriptors) => descriptors.first().copied(),
@@ -102,7 +103,7 @@ pub fn receive_descriptor(by: BorrowedFd<'_>) -> io::Result<Received> {
     Ok(owned.map_or(Received::Nothing, Received::Descriptor))
 }
 
-/// Connects standard input, output and error to nothing.
+/// Redirect standard input, output and error to `/dev/null`.
 pub fn detach_stdio() -> io::Result<()> {
     let null = std::fs::OpenOptions::new().read(true).write(true).open("/dev/null")?;
     nix::unistd::dup2_stdin(&null)?;

@@ -1,4 +1,4 @@
-//! Waiting for descriptors.
+//! Waiting for file descriptors.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -7,23 +7,23 @@ use std::time::Duration;
 use nix::poll::{PollFd, PollFlags, PollTimeout};
 use nix::sys::time::TimeSpec;
 
-/// What a descriptor is waited for.
+/// The event to wait for on a descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Want {
-    /// Something to read, or the end.
+    /// Data to read, or the end.
     Read,
     /// Room to write, or the end.
     Write,
-    /// Only its end.
+    /// Only the end.
     End,
 }
 
-/// Waits until one of the descriptors is ready; says which are. `None` waits for ever. Interrupted by
-/// a signal, none is.
+/// Wait until one of the descriptors is ready, and return which are. A timeout of `None` waits for ever.
+/// After a signal none is ready.
 pub fn wait(on: &[(BorrowedFd<'_>, Want)], timeout: Option<Duration>) -> io::Result<Vec<bool>> {
     let mut fds: Vec<PollFd> = on.iter().map(|(fd, want)| PollFd::new(*fd, flags(*want))).collect();
     let timeout = timeout.map_or(PollTimeout::NONE, |time| {
-        // Rounded up: a wait that ends early would be repeated in a spin.
+        // Rounded up: a wait that ends early would be repeated in a busy loop.
         let millis = time.as_micros().div_ceil(1000);
         PollTimeout::try_from(i32::try_from(millis).unwrap_or(i32::MAX)).expect("not negative")
     });
@@ -35,8 +35,8 @@ pub fn wait(on: &[(BorrowedFd<'_>, Want)], timeout: Option<Duration>) -> io::Res
     Ok(fds.iter().map(|fd| fd.any().unwrap_or(true)).collect())
 }
 
-/// Waits until something can be read from one of the descriptors, or for a time that is kept as exactly as
-/// the kernel's timers are (ppoll(2)); `None` waits for ever. Says which are ready.
+/// Wait until one of the descriptors is readable, or for a timeout as exact as the kernel's timers
+/// (ppoll(2)); `None` waits for ever. Return which are ready.
 pub fn wait_exactly<const N: usize>(
     on: [BorrowedFd<'_>; N],
     timeout: Option<Duration>,

@@ -1,4 +1,4 @@
-//! Processes: clone with namespaces, the parent's death, handles that cannot be mistaken.
+//! Processes: clone with namespaces, the parent's death, and handles that survive reuse of a pid.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -9,18 +9,19 @@ use nix::sched::CpuSet;
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 use nix::unistd::Pid;
 
-/// Namespaces that a process can get of its own, as flags of clone(2).
+/// The namespaces that a process can get of its own, as flags of clone(2).
 pub use nix::sched::CloneFlags as Namespaces;
 
-/// Which side of a clone this is.
+/// The side of a clone on which the caller continues.
 pub enum Side {
-    /// The caller goes on; the child's pid as the caller sees it.
+    /// The calling process, with the child's pid as the caller sees it.
     Parent(i32),
     /// The new process.
     Child,
 }
 
-/// clone(2) in the form of fork(2), the child in new `namespaces`. Only for processes of one thread.
+/// Call clone(2) in the form of fork(2), with the child in new `namespaces`. Only for single-threaded
+/// processes.
 pub fn clone(namespaces: Namespaces) -> io::Result<Side> {
     let flags = libc::c_long::from(namespaces.bits() | libc::SIGCHLD);
     // SAFETY: no stack and no CLONE_VM, so the child goes on in a copy of this process, as after
@@ -33,22 +34,23 @@ pub fn clone(namespaces: Namespaces) -> io::Result<Side> {
     }
 }
 
-/// fork(2).
+/// Call fork(2).
 pub fn fork() -> io::Result<Side> {
     clone(Namespaces::empty())
 }
 
-/// Asks for SIGKILL when the parent dies. The caller must then look whether it already has.
+/// Request SIGKILL when the parent dies. The caller must then check whether the parent is already dead.
 pub fn die_with_parent() -> io::Result<()> {
     nix::sys::prctl::set_pdeathsig(Signal::SIGKILL).map_err(io::Error::from)
 }
 
-/// The pid of the parent as this process sees it; 0 if it is in an outer pid namespace.
+/// Return the parent's pid as this process sees it; 0 if the parent is in an outer PID namespace.
 pub fn parent() -> i32 {
     nix::unistd::getppid().as_raw()
 }
 
-/// A process by handle: readable when it has ended, never another process that got its number.
+/// A handle of a process (pidfd): readable once the process has ended, and never another process with the
+/// same pid.
 #[derive(Debug)]
 pub struct PidFd {
     fd: OwnedFd,
@@ -56,7 +58,7 @@ pub struct PidFd {
 }
 
 impl PidFd {
-    /// The handle of a process that is alive, or is a child that was not waited for.
+    /// Open the handle of a live process, or of an ended child that was not waited for.
     pub fn open(pid: i32) -> io::Result<Self> {
         // SAFETY: no memory is passed; the result is a new descriptor or -1.
         let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
@@ -68,12 +70,12 @@ impl PidFd {
         Ok(Self { fd: unsafe { OwnedFd::from_raw_fd(fd) }, pid })
     }
 
-    /// The process's number, which may be another's once it has ended.
+    /// Return the process's pid, which may be another process's once this one has ended.
     pub fn pid(&self) -> i32 {
         self.pid
     }
 
-    /// Sends a signal; no error if the process has ended.
+    /// Send a signal. Succeed if the process has ended.
     pub fn signal(&self, signal: i32) -> io::Result<()> {
         // SAFETY: no siginfo is passed.
         let result = unsafe {
@@ -93,31 +95,31 @@ impl AsFd for PidFd {
     }
 }
 
-/// Return when a process started, in clock ticks since boot: with its pid, the name of one process for ever
-/// (proc_pid_stat(5), field 22).
+/// Return the start time of a process, in clock ticks since boot (proc_pid_stat(5), field 22). Pid and start
+/// time together identify one process for ever.
 pub fn start_time(pid: i32) -> io::Result<u64> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
-    // The second field is the program's name in brackets, which may hold brackets and spaces.
+    // The second field is the program's name in parentheses, which may itself hold parentheses and spaces.
     let after = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
     let field = after.split_whitespace().nth(22 - 3).and_then(|text| text.parse().ok());
     field.ok_or_else(|| io::Error::other(format!("/proc/{pid}/stat has no start time")))
 }
 
-/// How a child ended.
+/// The way in which a child ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// By exit(2), with this code.
+    /// The exit code of a child that called exit(2).
     Exit(i32),
-    /// By this signal.
+    /// The signal that killed the child.
     Killed(i32),
 }
 
-/// Waits for any child; `None` if there is none left.
+/// Block until any child ends; return `None` if there is none left.
 pub fn wait_any() -> Option<(i32, Ended)> {
     wait(-1)
 }
 
-/// Waits for the child `pid`, or any for -1; `None` if there is no such child.
+/// Block until the child `pid` ends, or any child for -1; return `None` if there is no such child.
 pub fn wait(pid: i32) -> Option<(i32, Ended)> {
     loop {
         let mut status = 0;
@@ -138,7 +140,7 @@ pub fn wait(pid: i32) -> Option<(i32, Ended)> {
     }
 }
 
-/// Sends a signal to every process of a group; no error if it is empty.
+/// Send a signal to every process of a group. Succeed if the group is empty.
 pub fn signal_group(group: i32, signal: i32) -> io::Result<()> {
     // SAFETY: no memory is passed.
     if unsafe { libc::kill(-group, signal) } == 0 {
@@ -148,12 +150,12 @@ pub fn signal_group(group: i32, signal: i32) -> io::Result<()> {
     if error.raw_os_error() == Some(libc::ESRCH) { Ok(()) } else { Err(error) }
 }
 
-/// Lets the kernel reap all children, also those that it inherits.
+/// Let the kernel reap all children, including those that this process inherits.
 pub fn reap_by_kernel() -> io::Result<()> {
     child_signal(SigHandler::SigIgn)
 }
 
-/// Makes ended children wait to be asked for again, as [`wait`] needs it.
+/// Keep ended children until they are waited for, as [`wait`] needs it.
 pub fn reap_by_wait() -> io::Result<()> {
     child_signal(SigHandler::SigDfl)
 }
@@ -165,14 +167,14 @@ fn child_signal(handler: SigHandler) -> io::Result<()> {
     Ok(())
 }
 
-/// Binds this process to some CPUs.
+/// Restrict this process to these CPUs.
 pub fn set_affinity(cpus: &[usize]) -> io::Result<()> {
     set_thread_affinity(0, cpus)
 }
 
-/// Makes the command's process the leader of a session of its own that dies with this process;
-/// with `terminal`, its standard input becomes the session's controlling terminal. Signals do to it
-/// what they usually do: a shell in the background starts what it starts with SIGINT ignored.
+/// Make the command's process the leader of a new session, and kill it when this process dies. With
+/// `terminal` its standard input becomes the session's controlling terminal. Signals get their default
+/// actions: a background shell starts its children with SIGINT ignored.
 pub fn new_session(command: &mut Command, terminal: bool) {
     let parent = nix::unistd::getpid();
     let prepare = move || {
@@ -195,11 +197,11 @@ pub fn new_session(command: &mut Command, terminal: bool) {
     unsafe { command.pre_exec(prepare) };
 }
 
-/// Hands `descriptor` to the command under the number `as_number`, which must not be 0 to 2.
+/// Pass `descriptor` to the command under the number `as_number`, which must not be 0 to 2.
 pub fn hand_over(command: &mut Command, descriptor: OwnedFd, as_number: i32) {
     let prepare = move || {
-        // SAFETY: takes integers. A copy under another number is not close-on-exec; the same
-        // number must be told.
+        // SAFETY: takes integers only. dup2 clears close-on-exec for a different number; for the same number
+        // it must be cleared explicitly.
         let done = unsafe {
             if descriptor.as_raw_fd() == as_number {
                 libc::fcntl(as_number, libc::F_SETFD, 0)
@@ -213,7 +215,7 @@ pub fn hand_over(command: &mut Command, descriptor: OwnedFd, as_number: i32) {
     unsafe { command.pre_exec(prepare) };
 }
 
-/// Binds one thread, by its id, to some CPUs.
+/// Restrict one thread, by its id, to these CPUs.
 pub fn set_thread_affinity(thread: i32, cpus: &[usize]) -> io::Result<()> {
     let mut set = CpuSet::new();
     for &cpu in cpus {
@@ -222,7 +224,7 @@ pub fn set_thread_affinity(thread: i32, cpus: &[usize]) -> io::Result<()> {
     Ok(nix::sched::sched_setaffinity(Pid::from_raw(thread), &set)?)
 }
 
-/// Sets variables of this process's environment. Only for processes of one thread.
+/// Set variables of this process's environment. Only for single-threaded processes.
 pub fn set_environment(variables: &[(&str, &str)]) {
     for (name, value) in variables {
         // SAFETY: the callers have one thread, nobody reads the environment meanwhile.
@@ -230,7 +232,7 @@ pub fn set_environment(variables: &[(&str, &str)]) {
     }
 }
 
-/// Makes this process the leader of a session of its own, out of reach of the terminal's Ctrl-C.
+/// Make this process the leader of a new session, out of reach of the terminal's Ctrl-C.
 pub fn leave_terminal() -> io::Result<()> {
     nix::unistd::setsid()?;
     Ok(())

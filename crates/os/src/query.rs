@@ -1,4 +1,4 @@
-//! Questions to the kernel's routing: which interface, and has it a queue.
+//! Queries to the kernel by rtnetlink: routes, and the qdisc, alias and bridge of an interface.
 
 use nix::sys::socket::{
     AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, recv, send, socket,
@@ -8,26 +8,26 @@ use std::net::IpAddr;
 use std::os::fd::AsRawFd;
 
 const HEADER: usize = 16;
-/// The fixed parts behind a header: `ifinfomsg` and `rtmsg` (rtnetlink(7)).
+/// The length of the fixed part behind a header: `ifinfomsg` here, `rtmsg` below (rtnetlink(7)).
 const IFINFO: usize = 16;
 const RTMSG: usize = 12;
 const IFLA_QDISC: u16 = 6;
 
-/// Whether an interface has a queueing discipline other than `noqueue`: whether packets wait before
-/// its driver takes them.
+/// Return true if an interface has a qdisc other than `noqueue`, in which packets wait before its driver
+/// takes them.
 pub fn has_queue(interface: u32) -> io::Result<bool> {
     let name = of_interface(interface, IFLA_QDISC)?;
     name.map(|name| name != b"noqueue\0")
         .ok_or_else(|| io::Error::other("the kernel does not name the interface's queue"))
 }
 
-/// The alias of an interface; empty if it has none.
+/// Return the alias of an interface; empty if it has none.
 pub fn alias(interface: u32) -> io::Result<String> {
     let alias = of_interface(interface, libc::IFLA_IFALIAS)?.unwrap_or_default();
     Ok(String::from_utf8_lossy(&alias).trim_end_matches('\0').to_owned())
 }
 
-/// The bridge that an interface is a port of.
+/// Return the index of the bridge that an interface is a port of.
 pub fn master(interface: u32) -> io::Result<Option<u32>> {
     let master = of_interface(interface, libc::IFLA_MASTER)?;
     Ok(master.and_then(|index| index.try_into().ok()).map(u32::from_ne_bytes))
@@ -40,7 +40,7 @@ fn of_interface(interface: u32, wanted: u16) -> io::Result<Option<Vec<u8>>> {
     Ok(attribute(&answer[IFINFO..], wanted).map(<[u8]>::to_vec))
 }
 
-/// The interface by which packets leave for an address.
+/// Return the index of the interface by which packets to an address leave.
 pub fn interface_to(to: IpAddr) -> io::Result<u32> {
     let (family, address) = match to {
         IpAddr::V4(to) => (libc::AF_INET, to.octets().to_vec()),
@@ -59,7 +59,7 @@ pub fn interface_to(to: IpAddr) -> io::Result<u32> {
         .ok_or_else(|| io::Error::from_raw_os_error(libc::EHOSTUNREACH))
 }
 
-/// Asks one question; returns what stands behind the answer's header.
+/// Send one request and return the data behind the answer's header.
 fn ask(question: u16, expected: u16, message: &[u8]) -> io::Result<Vec<u8>> {
     let protocol = SockProtocol::NetlinkRoute;
     let fd = socket(AddressFamily::Netlink, SockType::Raw, SockFlag::SOCK_CLOEXEC, protocol)?;
@@ -80,7 +80,7 @@ fn ask(question: u16, expected: u16, message: &[u8]) -> io::Result<Vec<u8>> {
     Err(io::Error::from_raw_os_error(errno.map_or(libc::EPROTO, |e| -i32::from_ne_bytes(e))))
 }
 
-/// The value of the first attribute of a kind.
+/// Return the value of the first attribute of a kind.
 pub(crate) fn attribute(mut bytes: &[u8], wanted: u16) -> Option<&[u8]> {
     loop {
         let field = |at: usize| Some(u16::from_ne_bytes([*bytes.get(at)?, *bytes.get(at + 1)?]));

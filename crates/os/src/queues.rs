@@ -1,47 +1,47 @@
-//! Queueing disciplines of a network namespace, and what they have counted (rtnetlink(7)).
+//! Queueing disciplines of a network namespace and their counters (rtnetlink(7)).
 
 use std::io;
 
 use crate::netlink::Route;
 use crate::query::attribute;
 
-/// `struct tcmsg`: family and padding, interface, handle, parent, info.
+/// The length of `struct tcmsg`: family and padding, interface, handle, parent, info.
 const TCMSG: usize = 20;
 const TCA_KIND: u16 = 1;
 const TCA_STATS2: u16 = 7;
-/// Of `TCA_STATS2`: `gnet_stats_basic`, `gnet_stats_queue`, and packets in 64 bits.
+/// Attributes in `TCA_STATS2`: `gnet_stats_basic`, `gnet_stats_queue`, and packets in 64 bits.
 const STATS_BASIC: u16 = 1;
 const STATS_QUEUE: u16 = 3;
 const STATS_PKT64: u16 = 8;
 
-/// A queueing discipline and its counts, since it was made.
+/// A queueing discipline and its counters since it was created.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Queue {
-    /// The index of its interface.
+    /// The index of the qdisc's interface.
     pub interface: u32,
-    /// Major number in the upper half.
+    /// The handle, with the major number in the upper half.
     pub handle: u32,
-    /// `netem`, `tbf`, …
+    /// The kind: `netem`, `tbf`, …
     pub kind: String,
-    /// Packets that have left it.
+    /// Packets that have left the qdisc.
     pub packets: u64,
-    /// Their bytes.
+    /// Bytes that have left the qdisc.
     pub bytes: u64,
-    /// What it did not take, or dropped later; this wraps around.
+    /// Packets that the qdisc refused or dropped later; the counter wraps around.
     pub drops: u32,
-    /// Packets in it.
+    /// Packets that wait in the qdisc.
     pub waiting_packets: u32,
-    /// Their bytes.
+    /// Bytes that wait in the qdisc.
     pub waiting_bytes: u32,
 }
 
-/// All of the namespace where the socket was opened.
+/// Read all qdiscs of the namespace in which the socket was opened.
 pub fn read(socket: &Route) -> io::Result<Vec<Queue>> {
     let answers = socket.dump(libc::RTM_GETQDISC, &[0; TCMSG])?;
     Ok(answers.iter().filter_map(|answer| queue(answer)).collect())
 }
 
-/// Whether something at the ingress of an interface looks at frames (a filter at `clsact`).
+/// Return true if an interface has a filter at its ingress hook (`clsact`).
 pub fn has_ingress_filter(socket: &Route, interface: u32) -> io::Result<bool> {
     const CLSACT_INGRESS: u32 = 0xffff_fff2;
     let mut message = [0; TCMSG];
@@ -112,7 +112,7 @@ mod tests {
             waiting_bytes: 300,
         };
         assert_eq!(queue(&message), Some(expected));
-        // Cut behind the kind, as of one without statistics; cut within it.
+        // Cut behind the kind, as for a qdisc without statistics; then cut within the kind.
         let uncounted = queue(&message[..30]).unwrap();
         assert_eq!((uncounted.kind.as_str(), uncounted.packets), ("netem", 0));
         assert_eq!(queue(&message[..29]), None);

@@ -1,5 +1,5 @@
-//! Messages from a lab's processes to its keeper. The kernel adds the sender's pid,
-//! translated into the keeper's pid namespace (unix(7), `SCM_CREDENTIALS`).
+//! Messages from a lab's processes to its keeper. The kernel adds the sender's pid, translated into the
+//! keeper's PID namespace (unix(7), `SCM_CREDENTIALS`).
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -9,24 +9,24 @@ use nix::sys::socket::{
     setsockopt, socketpair, sockopt,
 };
 
-/// The end that the lab's processes share.
+/// The sending end, which the lab's processes share.
 #[derive(Debug)]
 pub struct Sender(OwnedFd);
 
-/// The keeper's end.
+/// The receiving end, which the keeper holds.
 #[derive(Debug)]
 pub struct Receiver(OwnedFd);
 
-/// One message and who sent it.
+/// A message and its sender.
 #[derive(Debug)]
 pub struct Message {
-    /// As the receiver sees it.
+    /// The sender's pid as the receiver sees it.
     pub pid: i32,
-    /// At most 64 KiB.
+    /// The message, at most 64 KiB.
     pub bytes: Vec<u8>,
 }
 
-/// Both ends of a new channel, close-on-exec.
+/// Create a channel and return both ends, close-on-exec.
 pub fn channel() -> io::Result<(Sender, Receiver)> {
     let (sender, receiver) =
         socketpair(AddressFamily::Unix, SockType::SeqPacket, None, SockFlag::SOCK_CLOEXEC)?;
@@ -35,12 +35,12 @@ pub fn channel() -> io::Result<(Sender, Receiver)> {
 }
 
 impl Sender {
-    /// Sends one message; waits while the channel is full.
+    /// Send one message. Blocks while the channel is full.
     pub fn send(&self, bytes: &[u8]) -> io::Result<()> {
         self.transmit(bytes, MsgFlags::MSG_NOSIGNAL)
     }
 
-    /// Sends one message, or none if the channel is full.
+    /// Send one message, or fail if the channel is full.
     pub fn try_send(&self, bytes: &[u8]) -> io::Result<()> {
         self.transmit(bytes, MsgFlags::MSG_NOSIGNAL | MsgFlags::MSG_DONTWAIT)
     }
@@ -51,7 +51,7 @@ impl Sender {
         Ok(())
     }
 
-    /// True once the receiver's end is closed.
+    /// Return true once the receiving end is closed.
     pub fn is_abandoned(&self) -> io::Result<bool> {
         let on = [(self.0.as_fd(), crate::poll::Want::End)];
         Ok(crate::poll::wait(&on, Some(std::time::Duration::ZERO))?[0])
@@ -59,7 +59,7 @@ impl Sender {
 }
 
 impl Receiver {
-    /// The next message; `None` once all senders are gone.
+    /// Block until the next message; return `None` once all senders are gone.
     pub fn receive(&self) -> io::Result<Option<Message>> {
         let mut bytes = vec![0; 64 << 10];
         let mut space = nix::cmsg_space!(libc::ucred);

@@ -1,4 +1,4 @@
-//! What both receive rings of packet sockets have in common (packet(7),
+//! The common part of both receive rings of packet sockets (packet(7),
 //! Documentation/networking/packet_mmap.rst).
 
 use crate::filter::Program;
@@ -12,19 +12,19 @@ use std::ptr::NonNull;
 /// A packet in a ring.
 #[derive(Clone, Copy, Debug)]
 pub struct Captured<'a> {
-    /// The frame from its Ethernet header on, cut to the filter's snap.
+    /// The frame from its Ethernet header on, cut to the filter's snap length.
     pub data: &'a [u8],
     /// The frame's length on the wire, in bytes.
     pub original: u32,
-    /// When the kernel saw the frame, in ns since the Unix epoch.
+    /// The kernel's receive or transmit stamp, in ns since the Unix epoch.
     pub time_ns: i64,
-    /// Whether the frame was leaving by the interface.
+    /// True if the frame was leaving by the interface.
     pub outgoing: bool,
-    /// The interface, by its index.
+    /// The index of the interface.
     pub interface: u32,
 }
 
-/// A packet socket with a ring that is mapped into this process.
+/// A packet socket with a ring that is mapped into this process's memory.
 #[derive(Debug)]
 pub(crate) struct Mapped {
     socket: OwnedFd,
@@ -33,8 +33,8 @@ pub(crate) struct Mapped {
 }
 
 impl Mapped {
-    /// Opens the socket, attaches the filter before any packet can come, maps the ring, then
-    /// binds it to the interface (0: to all). `request` is the kernel's `tpacket_req` or `tpacket_req3`.
+    /// Open the socket, attach the filter before any packet can come, map the ring, and bind the socket to
+    /// the interface (0: to all). `request` is the kernel's `tpacket_req` or `tpacket_req3`.
     pub(crate) fn open<Request>(
         interface: u32,
         filter: &Program,
@@ -64,12 +64,12 @@ impl Mapped {
         self.socket.as_fd()
     }
 
-    /// How many packets the kernel dropped because the ring was full, since the last call.
+    /// Return how many packets the kernel has dropped since the last call because the ring was full.
     pub(crate) fn dropped(&self) -> io::Result<u32> {
         let mut statistics = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
         let mut length = size_of::<libc::tpacket_stats>() as libc::socklen_t;
-        // SAFETY: `statistics` is `length` writable bytes; TPACKET_V3 has one more field, which
-        // the kernel then leaves out.
+        // SAFETY: `statistics` is `length` writable bytes. TPACKET_V3 has one more field, which the kernel
+        // leaves out for this length.
         let result = unsafe {
             libc::getsockopt(
                 self.socket.as_raw_fd(),
@@ -82,8 +82,8 @@ impl Mapped {
         if result == 0 { Ok(statistics.tp_drops) } else { Err(io::Error::last_os_error()) }
     }
 
-    /// The direction and the interface of the packet whose ring header of `header` bytes lies
-    /// at `offset`: the kernel puts a sockaddr_ll behind the aligned header.
+    /// Return the direction and the interface of the packet whose ring header of `header` bytes lies at
+    /// `offset`. The kernel puts a sockaddr_ll behind the aligned header.
     pub(crate) fn address(&self, offset: usize, header: usize) -> (bool, u32) {
         let at = offset + header.next_multiple_of(16);
         let address = self.at(at, size_of::<libc::sockaddr_ll>()).cast::<libc::sockaddr_ll>();
@@ -92,10 +92,10 @@ impl Mapped {
         (address.sll_pkttype == libc::PACKET_OUTGOING, address.sll_ifindex as u32)
     }
 
-    /// A pointer into the ring.
+    /// Return a pointer into the ring.
     ///
     /// # Panics
-    /// If `size` bytes at `offset` do not lie within the ring.
+    /// Panics if `size` bytes at `offset` do not lie within the ring.
     pub(crate) fn at(&self, offset: usize, size: usize) -> *mut u8 {
         assert!(offset + size <= self.length, "the kernel's offset lies within the ring");
         // SAFETY: just checked.
@@ -110,13 +110,13 @@ impl Drop for Mapped {
     }
 }
 
-/// A packet socket that receives nothing until it is bound to a protocol.
+/// Open a packet socket that receives nothing until it is bound to a protocol.
 pub fn packet_socket() -> io::Result<OwnedFd> {
     let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
     Ok(socket(AddressFamily::Packet, SockType::Raw, flags, None)?)
 }
 
-/// Binds a packet socket to an interface; protocol 0 lets it send only.
+/// Bind a packet socket to an interface; with protocol 0 it can only send.
 pub fn bind(fd: BorrowedFd<'_>, interface: u32, protocol: u16) -> io::Result<()> {
     // SAFETY: all zeros is a valid sockaddr_ll.
     let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
@@ -141,12 +141,12 @@ fn map(socket: &OwnedFd, length: usize) -> io::Result<NonNull<u8>> {
     NonNull::new(memory.cast()).ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))
 }
 
-/// Time in ns since the Unix epoch, of a ring header's two fields.
+/// Convert the two time fields of a ring header to ns since the Unix epoch.
 pub(crate) fn time_ns(seconds: u32, nanoseconds: u32) -> i64 {
     i64::from(seconds) * 1_000_000_000 + i64::from(nanoseconds)
 }
 
-/// The socket's pending error, e.g. `ENETDOWN` when its interface went away.
+/// Return the socket's pending error, e.g. `ENETDOWN` when its interface has gone away.
 pub(crate) fn pending_error(fd: BorrowedFd<'_>) -> io::Result<()> {
     let errno = nix::sys::socket::getsockopt(&fd, nix::sys::socket::sockopt::SocketError)?;
     if errno == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(errno)) }

@@ -1,4 +1,4 @@
-//! A receive ring of blocks (`TPACKET_V3`): cheapest for many packets that nobody waits for.
+//! A receive ring of blocks (`TPACKET_V3`): the cheapest way to capture many packets that nobody waits for.
 
 use crate::filter::Program;
 use crate::ring::{Captured, Mapped, pending_error, time_ns};
@@ -9,10 +9,10 @@ use std::time::Duration;
 
 const BLOCK: usize = 256 << 10;
 const BLOCKS: usize = 64;
-/// A block that is not full is handed over after this time.
+/// The time after which the kernel hands over a block that is not full.
 pub const RETIRE: Duration = Duration::from_millis(10);
 
-/// A ring of 64 blocks of 256 KiB: some 70 000 packets of 128 bytes.
+/// A ring of 64 blocks of 256 KiB, for some 70 000 packets of 128 bytes.
 #[derive(Debug)]
 pub struct BlockRing {
     mapped: Mapped,
@@ -20,7 +20,7 @@ pub struct BlockRing {
 }
 
 impl BlockRing {
-    /// Captures what passes the filter on an interface from now on, in both directions.
+    /// Start to capture the packets on an interface that pass the filter, in both directions.
     pub fn open(interface: u32, filter: &Program) -> io::Result<Self> {
         let request = libc::tpacket_req3 {
             tp_block_size: BLOCK as u32,
@@ -36,18 +36,18 @@ impl BlockRing {
         Ok(Self { mapped, next: 0 })
     }
 
-    /// The socket: readable when a block is ready, in error when the interface went away.
+    /// Return the socket: readable when a block is ready, in error when the interface has gone away.
     #[must_use]
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.mapped.fd()
     }
 
-    /// Lets no more packets in; those in the ring come out within two [`RETIRE`] times.
+    /// Let no more packets in. Those already in the ring come out within two [`RETIRE`] times.
     pub fn close_gate(&self) -> io::Result<()> {
         Program::nothing().attach(self.fd())
     }
 
-    /// Hands every packet of the ready blocks to `take`; returns how many there were.
+    /// Pass every packet of the ready blocks to `take` and return the number of packets.
     pub fn drain(&mut self, mut take: impl FnMut(Captured<'_>)) -> io::Result<usize> {
         pending_error(self.fd())?;
         let mut packets = 0;
@@ -60,7 +60,7 @@ impl BlockRing {
         Ok(packets)
     }
 
-    /// The current block's owner, which the kernel and this process hand to one another.
+    /// Return the current block's status, by which the kernel and this process pass it to each other.
     fn status(&self) -> &AtomicU32 {
         let header = self.header();
         // SAFETY: the field lies in the ring, is aligned, and is only accessed as an atomic.
@@ -98,7 +98,7 @@ impl BlockRing {
         Captured { data, original: header.tp_len, time_ns, outgoing, interface }
     }
 
-    /// How many packets the kernel dropped because the ring was full, since the last call.
+    /// Return how many packets the kernel has dropped since the last call because the ring was full.
     pub fn dropped(&self) -> io::Result<u32> {
         self.mapped.dropped()
     }

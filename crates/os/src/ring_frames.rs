@@ -1,5 +1,4 @@
-//! A receive ring of frames (`TPACKET_V2`): every packet is visible at once, so that a reader
-//! can wait for it.
+//! A receive ring of frames (`TPACKET_V2`): every packet is visible at once, so a reader can wait for it.
 
 use crate::filter::Program;
 use crate::ring::{Captured, Mapped, pending_error, time_ns};
@@ -9,12 +8,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 const BLOCK: usize = 64 << 10;
 const FRAME: usize = 256;
-/// What the kernel puts before a frame: its header, an address, room for the Ethernet header to end
-/// at a multiple of 16 bytes (net/packet/af_packet.c, `tpacket_rcv`).
+/// The bytes that the kernel puts before a frame: its header, an address, and padding so that the Ethernet
+/// header ends at a multiple of 16 bytes (net/packet/af_packet.c, `tpacket_rcv`).
 const HEADROOM: usize = 80;
 const CACHE_LINE: usize = 64;
 
-/// A ring of frames, by default of up to about 190 bytes each.
+/// A ring of frames; by default a frame holds up to about 190 bytes.
 #[derive(Debug)]
 pub struct FrameRing {
     mapped: Mapped,
@@ -24,20 +23,20 @@ pub struct FrameRing {
     next: usize,
 }
 
-/// A frame that is to be sent on.
+/// A frame to be forwarded.
 #[derive(Clone, Copy, Debug)]
 pub struct Passing<'a> {
-    /// The frame and when it came.
+    /// The frame and its arrival time.
     pub captured: Captured<'a>,
-    /// The tag that the kernel took out of the frame, from its type on.
+    /// The VLAN tag that the kernel removed from the frame, from its type on.
     pub vlan: Option<[u8; 4]>,
-    /// Whether its checksums are in it, not left to an interface that it would leave by.
+    /// True if the frame's checksums are complete, false if they are left to the egress interface.
     pub finished: bool,
 }
 
 impl FrameRing {
-    /// Captures what passes the filter on an interface (0: on all) from now on, with `outgoing` also what
-    /// leaves by it; room for at least `frames` packets.
+    /// Start to capture the packets that arrive at an interface (0: at all) and pass the filter; with
+    /// `outgoing` also those that leave by it. The ring has room for at least `frames` packets.
     pub fn open(
         interface: u32,
         filter: &Program,
@@ -47,8 +46,8 @@ impl FrameRing {
         Self::sized(interface, filter, frames, outgoing, FRAME)
     }
 
-    /// Captures what comes in by any interface and passes the filter, in whole: frames of up to `bytes`
-    /// from their Ethernet headers on.
+    /// Start to capture the frames that arrive at any interface and pass the filter, uncut: up to `bytes`
+    /// from the Ethernet header on.
     pub fn whole(filter: &Program, frames: usize, bytes: usize) -> io::Result<Self> {
         let size = (HEADROOM + bytes).next_multiple_of(CACHE_LINE);
         Self::sized(0, filter, frames, false, size)
@@ -75,29 +74,29 @@ impl FrameRing {
         Ok(Self { mapped, frames, size, block, next: 0 })
     }
 
-    /// The socket: readable when a packet has come, in error when the interface went away.
+    /// Return the socket: readable when a packet has come, in error when the interface has gone away.
     #[must_use]
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.mapped.fd()
     }
 
-    /// How many packets there is room for.
+    /// Return the number of packets that the ring has room for.
     #[must_use]
     pub fn frames(&self) -> usize {
         self.frames
     }
 
-    /// The interface's error, if it went away.
+    /// Return the interface's error if it has gone away.
     pub fn check(&self) -> io::Result<()> {
         pending_error(self.fd())
     }
 
-    /// Hands up to `limit` packets that have come to `take`; returns how many there were.
+    /// Pass up to `limit` packets that have arrived to `take` and return the number of packets.
     pub fn drain(&mut self, limit: usize, mut take: impl FnMut(Captured<'_>)) -> usize {
         self.drain_whole(limit, |passing| take(passing.captured))
     }
 
-    /// The same, with what is needed to send them on.
+    /// Pass packets as [`Self::drain`] does, with the data that forwarding them needs.
     pub fn drain_whole(&mut self, limit: usize, mut take: impl FnMut(Passing<'_>)) -> usize {
         for packets in 0..limit {
             let per_block = self.block / self.size;
@@ -129,13 +128,13 @@ impl FrameRing {
         Passing { captured, vlan: vlan(header), finished }
     }
 
-    /// How many packets the kernel dropped because the ring was full, since the last call.
+    /// Return how many packets the kernel has dropped since the last call because the ring was full.
     pub fn dropped(&self) -> io::Result<u32> {
         self.mapped.dropped()
     }
 }
 
-/// The tag that is not in the frame but beside it.
+/// Return the VLAN tag that the kernel keeps beside the frame, not in it.
 fn vlan(header: &libc::tpacket2_hdr) -> Option<[u8; 4]> {
     if header.tp_status & libc::TP_STATUS_VLAN_VALID == 0 {
         return None;

@@ -1,5 +1,5 @@
-//! A program that divides a ring among the interfaces whose frames come by it (`bpf/share.c`), so that
-//! none of them fills it.
+//! A socket filter that divides a ring among the interfaces that fill it (`bpf/share.c`), so that none of
+//! them takes all of it.
 
 use aya::programs::SocketFilter;
 use aya::{Ebpf, EbpfLoader, Pod};
@@ -11,18 +11,18 @@ use crate::option::set_option;
 use crate::tcx::refused;
 use crate::tcx_shared::Shared;
 
-/// `bpf/share.c`, compiled; aligned as the loader wants it.
+/// The compiled `bpf/share.c`, aligned as the loader needs it.
 static OBJECT: &[u8] = aya::include_bytes_aligned!("../bpf/share.o");
-/// An interface may have one of so many parts of what is free. One that floods then has a fifth of the
-/// ring and leaves four, two have a sixth each.
+/// The divisor of the free slots: an interface may use 1/`PARTS` of what is free. One interface that floods
+/// then has a fifth of the ring and leaves four; two have a sixth each.
 const PARTS: u32 = 4;
-/// Frames that the ring is taken to hold fewer than it does: CPUs that let one in at the same time
-/// do not see each other's, and one that found the ring full would be counted as in it for ever.
+/// Slots held back from the ring's capacity. CPUs that admit a frame at the same time do not see each
+/// other's, and a frame that found the ring full would be counted as in it for ever.
 const RESERVE: usize = 64;
-/// The place of all interfaces together.
+/// The map index of the total over all interfaces.
 const ALL: u32 = 0;
 
-/// As `SETTINGS` in `bpf/share.c`.
+/// The layout of `SETTINGS` in `bpf/share.c`.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct Settings {
@@ -33,15 +33,15 @@ struct Settings {
 // SAFETY: plain integers without padding.
 unsafe impl Pod for Settings {}
 
-/// The program at a socket, which keeps it for as long as it is open.
+/// The program at a socket, attached as long as the socket is open.
 pub struct RingShares {
     taken: Shared,
     refused: Shared,
 }
 
 impl RingShares {
-    /// From now on frames of these interfaces, and no others, enter the socket's ring of so many frames,
-    /// which has been empty until now. Needs `CAP_BPF` outside of user namespaces.
+    /// Admit frames of these interfaces, and no others, to the socket's ring of `frames` slots, which must be
+    /// empty. Needs `CAP_BPF` outside of user namespaces.
     pub fn attach(socket: BorrowedFd<'_>, interfaces: &[u32], frames: usize) -> io::Result<Self> {
         let room = u32::try_from(frames.saturating_sub(RESERVE)).unwrap_or(u32::MAX);
         let settings = Settings { frames: room, parts: PARTS };
@@ -59,7 +59,7 @@ impl RingShares {
         Ok(Self { taken, refused })
     }
 
-    /// Frames of these interfaces, one each, have been taken out of the ring.
+    /// Count one frame of each of these interfaces as taken out of the ring.
     pub fn give_back(&self, interfaces: &[u32]) {
         for &interface in interfaces {
             self.taken.set(interface, self.taken.get(interface) + 1);
@@ -67,7 +67,8 @@ impl RingShares {
         self.taken.set(ALL, self.taken.get(ALL) + interfaces.len() as u64);
     }
 
-    /// How many frames of an interface were refused so far, beyond its share of the ring.
+    /// Return how many frames of an interface were refused so far because they exceeded its share of the
+    /// ring.
     #[must_use]
     pub fn refused(&self, interface: u32) -> u64 {
         self.refused.get(interface)

@@ -1,4 +1,4 @@
-//! Signals that are read like messages.
+//! Signals as messages to read from a descriptor.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -6,11 +6,11 @@ use std::os::fd::{AsFd, BorrowedFd};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 
-/// SIGTERM, SIGINT and SIGHUP, held back and readable instead.
+/// SIGTERM, SIGINT and SIGHUP, blocked and readable from a descriptor instead.
 pub struct EndSignals(SignalFd);
 
 impl EndSignals {
-    /// Holds them back from now on.
+    /// Block these signals from now on.
     pub fn block() -> io::Result<Self> {
         let mut set = SigSet::empty();
         for signal in [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP] {
@@ -27,7 +27,7 @@ impl AsFd for EndSignals {
     }
 }
 
-/// Lets every signal through again.
+/// Unblock all signals.
 pub fn unblock_all() -> io::Result<()> {
     Ok(SigSet::empty().thread_set_mask()?)
 }

@@ -1,4 +1,4 @@
-//! Sockets that send probes.
+//! Sockets that send probe packets.
 
 use crate::filter::Program;
 use crate::option::set_option;
@@ -10,14 +10,14 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
-/// What a probe's socket hands over and takes.
+/// The kind of a probe's socket, which determines the data that it takes and returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flavour {
     /// UDP payloads.
     Udp,
     /// ICMP messages; the kernel fills in the identifier and the checksum (icmp(7), "ping sockets").
     IcmpDatagram,
-    /// ICMP messages; what is received starts with the IP header (IPv4) or not (IPv6), raw(7).
+    /// ICMP messages. Received data starts with the IP header for IPv4, but not for IPv6 (raw(7)).
     IcmpRaw,
 }
 
@@ -30,12 +30,13 @@ fn open(address: IpAddr, kind: SockType, protocol: Option<SockProtocol>) -> io::
     Ok(socket(family(address), kind, flags, protocol)?)
 }
 
-/// A UDP socket bound to `local` (port 0: the system's choice), of its own IP version only.
+/// Open a UDP socket bound to `local` (port 0: chosen by the system), for this IP version only.
 pub fn udp(local: SocketAddr) -> io::Result<OwnedFd> {
     bound(local, false)
 }
 
-/// As `udp`; others bound so may have the same port. What comes to it goes to one of them.
+/// Open a UDP socket as `udp` does, whose port other sockets so opened may share. Each packet reaches one of
+/// them.
 pub fn shared_udp(local: SocketAddr) -> io::Result<OwnedFd> {
     bound(local, true)
 }
@@ -50,9 +51,9 @@ fn bound(local: SocketAddr, shared: bool) -> io::Result<OwnedFd> {
     Ok(fd)
 }
 
-/// A socket for ICMP echo from `local`, whose port is the identifier (0: the system's choice): a
-/// datagram socket where `net.ipv4.ping_group_range` allows one, else a raw one (needs
-/// `CAP_NET_RAW`). The identifier taken is returned.
+/// Open a socket for ICMP echo from `local`, whose port is the identifier (0: chosen by the system), and
+/// return the identifier that it got. It is a datagram socket where `net.ipv4.ping_group_range` allows one,
+/// else a raw socket, which needs `CAP_NET_RAW`.
 pub fn icmp(local: SocketAddr) -> io::Result<(OwnedFd, Flavour, u16)> {
     let (from, ident) = (local.ip(), local.port());
     let protocol = if from.is_ipv4() { SockProtocol::Icmp } else { SockProtocol::IcmpV6 };
@@ -63,7 +64,7 @@ pub fn icmp(local: SocketAddr) -> io::Result<(OwnedFd, Flavour, u16)> {
             Ok((fd, Flavour::IcmpDatagram, ident))
         }
         Err(refused) => {
-            // Where neither is allowed, the first refusal names the way an ordinary user has.
+            // If neither is allowed, report the first error: it names what an ordinary user can change.
             let fd = open(from, SockType::Raw, Some(protocol)).map_err(|_| refused)?;
             bind(fd.as_raw_fd(), &SockaddrStorage::from(SocketAddr::new(from, 0)))?;
             let ident = if ident == 0 { std::process::id() as u16 | 1 } else { ident };
@@ -74,7 +75,7 @@ pub fn icmp(local: SocketAddr) -> io::Result<(OwnedFd, Flavour, u16)> {
     }
 }
 
-/// The unspecified address of the same family as `like`, with a port.
+/// Return the unspecified address of the same family as `like`, with a port.
 #[must_use]
 pub fn any(like: IpAddr, port: u16) -> SocketAddr {
     if like.is_ipv4() {
@@ -84,12 +85,12 @@ pub fn any(like: IpAddr, port: u16) -> SocketAddr {
     }
 }
 
-/// Connects a socket, so that it receives from `to` only and errors from the way there reach it.
+/// Connect a socket: it then receives only from `to`, and gets the errors of packets sent there.
 pub fn connect_to(fd: BorrowedFd<'_>, to: SocketAddr) -> io::Result<()> {
     Ok(connect(fd.as_raw_fd(), &SockaddrStorage::from(to))?)
 }
 
-/// The address that a socket sends from.
+/// Return the address that a socket sends from.
 pub fn local_address(fd: BorrowedFd<'_>) -> io::Result<SocketAddr> {
     let address: SockaddrStorage = getsockname(fd.as_raw_fd())?;
     if let Some(v4) = address.as_sockaddr_in() {
@@ -101,7 +102,7 @@ pub fn local_address(fd: BorrowedFd<'_>) -> io::Result<SocketAddr> {
         .ok_or_else(|| io::Error::from(io::ErrorKind::Unsupported))
 }
 
-/// Sets the time to live (IPv4) or hop limit (IPv6) of what is sent, 1 to 255.
+/// Set the time to live (IPv4) or hop limit (IPv6) of sent packets, 1 to 255.
 pub fn set_ttl(fd: BorrowedFd<'_>, ip: IpAddr, ttl: u8) -> io::Result<()> {
     let (level, name) = if ip.is_ipv4() {
         (libc::IPPROTO_IP, libc::IP_TTL)
@@ -111,7 +112,7 @@ pub fn set_ttl(fd: BorrowedFd<'_>, ip: IpAddr, ttl: u8) -> io::Result<()> {
     set_option(fd.as_raw_fd(), level, name, &i32::from(ttl))
 }
 
-/// Has the time to live or hop limit of what is received handed over with it.
+/// Request the time to live or hop limit of each received packet as a control message.
 pub fn receive_ttl(fd: BorrowedFd<'_>, ip: IpAddr) -> io::Result<()> {
     let (level, name) = if ip.is_ipv4() {
         (libc::IPPROTO_IP, libc::IP_RECVTTL)
@@ -121,7 +122,7 @@ pub fn receive_ttl(fd: BorrowedFd<'_>, ip: IpAddr) -> io::Result<()> {
     set_option(fd.as_raw_fd(), level, name, &1i32)
 }
 
-/// Has the address that a packet was sent to handed over with it.
+/// Request the destination address of each received packet as a control message.
 pub fn receive_local_address(fd: BorrowedFd<'_>, ip: IpAddr) -> io::Result<()> {
     let (level, name) = if ip.is_ipv4() {
         (libc::IPPROTO_IP, libc::IP_PKTINFO)
@@ -131,7 +132,7 @@ pub fn receive_local_address(fd: BorrowedFd<'_>, ip: IpAddr) -> io::Result<()> {
     set_option(fd.as_raw_fd(), level, name, &1i32)
 }
 
-/// Has ICMP errors about what was sent put on the error queue (`IP_RECVERR`, ip(7)).
+/// Put ICMP errors about sent packets on the error queue (`IP_RECVERR`, ip(7)).
 pub fn receive_errors(fd: BorrowedFd<'_>, ip: IpAddr) -> io::Result<()> {
     let (level, name) = if ip.is_ipv4() {
         (libc::IPPROTO_IP, libc::IP_RECVERR)
@@ -141,8 +142,8 @@ pub fn receive_errors(fd: BorrowedFd<'_>, ip: IpAddr) -> io::Result<()> {
     set_option(fd.as_raw_fd(), level, name, &1i32)
 }
 
-/// Asks for buffers of this size in both directions: past the system's limit where
-/// `CAP_NET_ADMIN` allows it, else up to the limit.
+/// Set the size of both socket buffers: beyond the system's limit where `CAP_NET_ADMIN` allows it, else up to
+/// the limit.
 pub fn set_buffers(fd: BorrowedFd<'_>, bytes: usize) -> io::Result<()> {
     if setsockopt(&fd, sockopt::RcvBufForce, &bytes).is_err() {
         setsockopt(&fd, sockopt::RcvBuf, &bytes)?;

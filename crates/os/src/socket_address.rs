@@ -1,9 +1,9 @@
-//! Addresses as the kernel reads and writes them, in names and control messages.
+//! Addresses in the kernel's format, in socket names and control messages.
 
 use std::mem::zeroed;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV6};
 
-/// The address in a name that the kernel wrote.
+/// Read the address from a name that the kernel wrote.
 pub(crate) fn read_address(name: &libc::sockaddr_storage) -> Option<SocketAddr> {
     let name_at = std::ptr::from_ref(name);
     match i32::from(name.ss_family) {
@@ -24,7 +24,7 @@ pub(crate) fn read_address(name: &libc::sockaddr_storage) -> Option<SocketAddr> 
     }
 }
 
-/// Writes an address as a name for the kernel; returns the name's length.
+/// Write an address as a name for the kernel and return the name's length.
 pub(crate) fn write_address(
     address: SocketAddr,
     name: &mut libc::sockaddr_storage,
@@ -39,7 +39,7 @@ pub(crate) fn write_address(
     storage.len()
 }
 
-/// Room for the control message that [`write_source`] makes, aligned as one must be.
+/// The buffer for the control message that [`write_source`] makes, aligned as the kernel requires.
 #[repr(C, align(8))]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SourceControl([u8; 40]);
@@ -48,8 +48,8 @@ impl SourceControl {
     pub(crate) const EMPTY: Self = Self([0; 40]);
 }
 
-/// Writes the control message that has a packet sent from `source` (`IP_PKTINFO`, ip(7);
-/// `IPV6_PKTINFO`, ipv6(7)); returns its length.
+/// Write the control message that sets a packet's source address (`IP_PKTINFO`, ip(7); `IPV6_PKTINFO`,
+/// ipv6(7)), and return its length.
 pub(crate) fn write_source(source: IpAddr, control: &mut SourceControl) -> usize {
     match source {
         IpAddr::V4(address) => {

@@ -1,4 +1,5 @@
-//! Many packets in one system call: `sendmmsg(2)` and `recvmmsg(2)` on buffers made once.
+//! Sending and receiving many packets by one system call: `sendmmsg(2)` and `recvmmsg(2)` on buffers
+//! allocated once.
 
 use crate::control::Control;
 use crate::socket_address::{SourceControl, read_address, write_address, write_source};
@@ -7,28 +8,28 @@ use std::mem::zeroed;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-/// Room for every control message that the kernel may attach to a packet here: a time, a hop
-/// limit and an extended error with its origin's address.
+/// The room for all control messages that the kernel may attach to a packet here: a stamp, a hop limit and an
+/// extended error with the address of its origin.
 const CONTROL: usize = 256;
 
 fn count(result: libc::c_int) -> io::Result<usize> {
     usize::try_from(result).map_err(|_| io::Error::last_os_error())
 }
 
-/// Packets to send, in slots of one size.
+/// Packets to send, in slots of equal size.
 #[derive(Debug)]
 pub struct SendBatch {
     buffers: Box<[u8]>,
     stride: usize,
     names: Box<[libc::sockaddr_storage]>,
     sources: Box<[SourceControl]>,
-    // Points into the boxes above, which never move.
+    // These point into the boxes above, which never move.
     headers: Box<[libc::mmsghdr]>,
     _vectors: Box<[libc::iovec]>,
 }
 
 impl SendBatch {
-    /// `slots` packets of `size` bytes, for a connected socket.
+    /// Allocate `slots` packets of `size` bytes, for a connected socket.
     #[must_use]
     pub fn new(slots: usize, size: usize) -> Self {
         let mut buffers = vec![0; slots * size].into_boxed_slice();
@@ -49,16 +50,15 @@ impl SendBatch {
         Self { buffers, stride: size, names, sources, headers, _vectors: vectors }
     }
 
-    /// The packet in a slot.
+    /// Return the packet in a slot.
     pub fn slot(&mut self, slot: usize) -> &mut [u8] {
         &mut self.buffers[slot * self.stride..][..self.stride]
     }
 
-    /// Puts `bytes` into a slot, to be sent to `to` by a socket that is not connected, and from
-    /// `source` if one is given.
+    /// Copy `bytes` into a slot, to be sent to `to` by an unconnected socket, and from `source` if given.
     ///
     /// # Panics
-    /// If `bytes` is longer than the slots.
+    /// Panics if `bytes` is longer than a slot.
     pub fn fill(&mut self, slot: usize, bytes: &[u8], to: SocketAddr, source: Option<IpAddr>) {
         self.slot(slot)[..bytes.len()].copy_from_slice(bytes);
         let length = write_address(to, &mut self.names[slot]);
@@ -74,8 +74,8 @@ impl SendBatch {
         }
     }
 
-    /// Sends the packets in slots `first..end`; returns how many the kernel took before the
-    /// first that it refused. An error is about the first.
+    /// Send the packets in slots `first..end` and return how many the kernel took before the first that it
+    /// refused. An error is about the first packet.
     pub fn send(&mut self, fd: BorrowedFd<'_>, first: usize, end: usize) -> io::Result<usize> {
         let headers = &mut self.headers[first..end];
         // SAFETY: the headers point to buffers and names of this struct, which outlive the call.
@@ -92,19 +92,19 @@ fn vectors(buffers: &mut [u8], size: usize, slots: usize) -> Box<[libc::iovec]> 
         .collect()
 }
 
-/// Packets received, each with who sent it and what the kernel says about it.
+/// Received packets, each with its source and the kernel's control messages.
 #[derive(Debug)]
 pub struct ReceiveBatch {
     buffers: Box<[u8]>,
     stride: usize,
     names: Box<[libc::sockaddr_storage]>,
     controls: Box<[ControlBuffer]>,
-    // Points into the boxes above, which never move.
+    // These point into the boxes above, which never move.
     headers: Box<[libc::mmsghdr]>,
     _vectors: Box<[libc::iovec]>,
 }
 
-/// Control messages are read as `cmsghdr`, so their buffer is aligned like one.
+/// A buffer for control messages, aligned like the `cmsghdr` as which they are read.
 #[repr(C, align(8))]
 #[derive(Clone, Copy, Debug)]
 struct ControlBuffer([u8; CONTROL]);
@@ -119,7 +119,7 @@ pub struct Message<'a> {
 }
 
 impl Message<'_> {
-    /// Who sent the packet, if that was asked for.
+    /// Return the source address of the packet, if the batch was made to receive it.
     #[must_use]
     pub fn from(&self) -> Option<SocketAddr> {
         if self.header.msg_name.is_null() || self.header.msg_namelen == 0 {
@@ -129,7 +129,7 @@ impl Message<'_> {
         }
     }
 
-    /// What the kernel says about the packet.
+    /// Return the kernel's control messages for the packet.
     #[must_use]
     pub fn control(&self) -> Control {
         Control::read(self.header)
@@ -137,8 +137,8 @@ impl Message<'_> {
 }
 
 impl ReceiveBatch {
-    /// Room for `slots` packets of up to `size` bytes each; longer ones are cut. Who sent them
-    /// is only asked for with `named`.
+    /// Allocate room for `slots` packets of up to `size` bytes each; longer ones are cut. Source addresses
+    /// are received only with `named`.
     #[must_use]
     pub fn new(slots: usize, size: usize, named: bool) -> Self {
         let mut buffers = vec![0; slots * size].into_boxed_slice();
@@ -163,12 +163,12 @@ impl ReceiveBatch {
         Self { buffers, stride: size, names, controls, headers, _vectors: vectors }
     }
 
-    /// Takes what has come, without waiting; 0 if nothing has.
+    /// Receive the packets that have arrived, without blocking, and return their number.
     pub fn receive(&mut self, fd: BorrowedFd<'_>) -> io::Result<usize> {
         self.take(fd, libc::MSG_DONTWAIT)
     }
 
-    /// Takes what is on the error queue: transmit stamps and errors; 0 if nothing is.
+    /// Receive transmit stamps and errors from the error queue, without blocking, and return their number.
     pub fn receive_errors(&mut self, fd: BorrowedFd<'_>) -> io::Result<usize> {
         self.take(fd, libc::MSG_DONTWAIT | libc::MSG_ERRQUEUE)
     }
@@ -189,13 +189,13 @@ impl ReceiveBatch {
         }
     }
 
-    /// How many packets one call takes at most.
+    /// Return the maximum number of packets per call.
     #[must_use]
     pub fn slots(&self) -> usize {
         self.controls.len()
     }
 
-    /// A packet that the last call took, by its place in it.
+    /// Return a packet of the last call, by its slot.
     #[must_use]
     pub fn message(&self, slot: usize) -> Message<'_> {
         let length = (self.headers[slot].msg_len as usize).min(self.stride);

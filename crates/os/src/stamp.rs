@@ -1,4 +1,4 @@
-//! The kernel's software stamps (Documentation/networking/timestamping.rst).
+//! The kernel's software timestamps (Documentation/networking/timestamping.rst).
 
 use crate::option::set_option;
 use crate::socket::{any, local_address, udp};
@@ -8,17 +8,17 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
-/// Which stamps a socket should take.
+/// The stamps that a socket should take.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wanted {
-    /// When a packet enters the queueing discipline (`TX_SCHED`).
+    /// Stamp packets that enter the queueing discipline (`TX_SCHED`).
     pub qdisc: bool,
-    /// When the driver takes a packet (`TX`) and when one arrives from the driver (`RX`).
+    /// Stamp packets that the driver takes (`TX`) and packets that arrive from the driver (`RX`).
     pub stack: bool,
 }
 
-/// Has a socket take stamps. Transmit stamps come on the error queue without the packet, under
-/// the packet's number since this call.
+/// Enable stamps on a socket. Transmit stamps come on the error queue, without the packet, and name it by its
+/// number since this call.
 pub fn enable(fd: BorrowedFd<'_>, wanted: Wanted) -> io::Result<()> {
     let mut flags = libc::SOF_TIMESTAMPING_SOFTWARE
         | libc::SOF_TIMESTAMPING_OPT_ID
@@ -32,22 +32,22 @@ pub fn enable(fd: BorrowedFd<'_>, wanted: Wanted) -> io::Result<()> {
     set_option(fd.as_raw_fd(), libc::SOL_SOCKET, libc::SO_TIMESTAMPING, &flags)
 }
 
-/// Stops stamps; enabling them again numbers packets from 0 anew.
+/// Disable stamps. Enabling them again numbers packets from 0.
 pub fn disable(fd: BorrowedFd<'_>) -> io::Result<()> {
     set_option(fd.as_raw_fd(), libc::SOL_SOCKET, libc::SO_TIMESTAMPING, &0u32)
 }
 
-/// Keeps the kernel stamping every arriving packet as long as the socket is open, also for
-/// packet rings, which would else take the time at which they get to the packet.
+/// Make the kernel stamp every arriving packet as long as the socket is open. Packet rings otherwise use the
+/// time at which they process the packet.
 pub fn keep_receive_stamps_on(fd: BorrowedFd<'_>) -> io::Result<()> {
     let flags = libc::SOF_TIMESTAMPING_SOFTWARE | libc::SOF_TIMESTAMPING_RX_SOFTWARE;
     set_option(fd.as_raw_fd(), libc::SOL_SOCKET, libc::SO_TIMESTAMPING, &flags)
 }
 
-/// Waits until the kernel stamps arriving packets: it switches that on in the background after
-/// the first socket asks for it, and packets until then have no stamp. Sends itself datagrams
-/// over loopback until one has a stamp; where loopback is down, waits the time that it takes
-/// at most. Some socket must have asked for receive stamps before.
+/// Block until the kernel stamps arriving packets, at most 50 ms. The kernel enables stamping in the
+/// background after the first socket requests it, and earlier packets have no stamp. This function sends
+/// itself datagrams over loopback until one has a stamp; where loopback is down it waits the full 50 ms. Some
+/// socket must have requested receive stamps before.
 pub fn settle() -> io::Result<()> {
     const LIMIT: Duration = Duration::from_millis(50);
     const STEP: Duration = Duration::from_millis(1);
@@ -61,7 +61,7 @@ pub fn settle() -> io::Result<()> {
     let mut incoming = ReceiveBatch::new(1, 1, false);
     let start = Instant::now();
     while start.elapsed() < LIMIT {
-        // A refusal means that loopback is down: then only the time limit ends the wait.
+        // An error means that loopback is down: then only the time limit ends the wait.
         let _ = outgoing.send(sender.as_fd(), 0, 1);
         let stamped = incoming.receive(receiver.as_fd())? > 0
             && incoming.message(0).control().time_ns.is_some();

@@ -1,35 +1,36 @@
-//! Which packet a transmit stamp belongs to.
+//! Matching of transmit stamps to packets.
 
 use crate::stamp::{self, Wanted};
 use std::io;
 use std::os::fd::BorrowedFd;
 
-/// The kernel numbers the packets of a socket from 0 and names a stamp's packet by that number.
-/// Where a refused packet may or may not have taken a number, the numbers start anew: a
-/// *generation*. Within one, packets and numbers match.
+/// The mapping from the kernel's packet numbers to the caller's indices. The kernel numbers a socket's
+/// packets from 0 and names a stamp's packet by that number. A refused packet may or may not have used up a
+/// number; in case of doubt the numbering restarts with a new *generation*. Within a generation packets and
+/// numbers match.
 #[derive(Debug)]
 pub struct StampIds {
     wanted: Wanted,
-    /// The place (a caller's index) of the packet with number 0.
+    /// The index, as the caller counts packets, of the packet with number 0.
     current: u32,
     previous: Option<u32>,
 }
 
 impl StampIds {
-    /// Enables the stamps; the next packet is the one at `place`.
+    /// Enable the stamps. The next packet is the one with the index `place`.
     pub fn start(fd: BorrowedFd<'_>, wanted: Wanted, place: u32) -> io::Result<Self> {
         stamp::enable(fd, wanted)?;
         Ok(Self { wanted, current: place, previous: None })
     }
 
-    /// Whether a packet that was refused for this reason certainly took a number: it was built,
-    /// and dropped by the queue (`ENOBUFS`) or by the packet filter (`EPERM`).
+    /// Return true if a packet that was refused for this reason certainly used up a number: it was built, and
+    /// then dropped by the queue (`ENOBUFS`) or by the packet filter (`EPERM`).
     #[must_use]
     pub fn counts(refusal: &io::Error) -> bool {
         matches!(refusal.raw_os_error(), Some(libc::ENOBUFS | libc::EPERM))
     }
 
-    /// Starts a generation after a refusal in doubt; the next packet to be sent is the one at `place`.
+    /// Start a new generation after a doubtful refusal. The next packet is the one with the index `place`.
     pub fn restart(&mut self, fd: BorrowedFd<'_>, place: u32) -> io::Result<()> {
         stamp::disable(fd)?;
         stamp::enable(fd, self.wanted)?;
@@ -38,9 +39,9 @@ impl StampIds {
         Ok(())
     }
 
-    /// The place of packet number `id`: the one of the current generation and the one before
-    /// for which `fits` holds, i.e. which was sent before the stamp and has none yet. `None`
-    /// if neither does, or both do: a doubtful stamp is left out rather than given to another packet.
+    /// Return the index of packet number `id`: of the current and the previous generation the one for which
+    /// `fits` holds, i.e. which was sent before the stamp and has none yet. Return `None` if neither or both
+    /// fit: a doubtful stamp is left out rather than assigned to another packet.
     pub fn place(&self, id: u32, fits: impl Fn(u32) -> bool) -> Option<u32> {
         let candidate = |base: u32| Some(base.wrapping_add(id)).filter(|place| fits(*place));
         let current = candidate(self.current);

@@ -1,5 +1,5 @@
-//! Receive packet steering (RPS, the kernel's scaling.rst): on which CPUs the stack works on what an
-//! interface receives.
+//! Receive packet steering (RPS, the kernel's scaling.rst): the CPUs on which the stack processes an
+//! interface's received packets.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -10,9 +10,9 @@ use nix::sys::stat::Mode;
 
 use crate::sched::online_cpus;
 
-/// From now on on any CPU but these; the namespace's `/sys` is given
-/// ([`crate::mount::detached_sys`]). Needs `CAP_NET_ADMIN` outside of user namespaces; `InvalidInput`
-/// if no CPU is left.
+/// Process an interface's received packets on any CPU but these. `sys` is the namespace's `/sys`
+/// ([`crate::mount::detached_sys`]). Needs `CAP_NET_ADMIN` outside of user namespaces. Fails with
+/// `InvalidInput` if no CPU is left.
 pub fn keep_off(sys: BorrowedFd<'_>, interface: &str, cpus: &[usize]) -> io::Result<()> {
     let others: Vec<usize> = (0..online_cpus()).filter(|cpu| !cpus.contains(cpu)).collect();
     if others.is_empty() {
@@ -26,7 +26,7 @@ pub fn keep_off(sys: BorrowedFd<'_>, interface: &str, cpus: &[usize]) -> io::Res
     if written == mask.len() { Ok(()) } else { Err(Errno::EINVAL.into()) }
 }
 
-/// CPUs as the kernel takes them: words of 32 in hexadecimal, the highest first.
+/// Format CPUs as the kernel's bit mask: hexadecimal words of 32 bits, the highest first.
 fn mask(cpus: &[usize]) -> String {
     let words = cpus.iter().max().map_or(0, |most| most / 32) + 1;
     let word = |number: usize| {

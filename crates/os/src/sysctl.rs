@@ -8,17 +8,16 @@ use nix::errno::Errno;
 use nix::fcntl::{OFlag, open, openat};
 use nix::sys::stat::Mode;
 
-/// The parameters that the current network namespace has of its own: those whose names begin with
-/// `net`.
+/// The parameters of a network namespace: those whose names begin with `net`.
 #[derive(Debug)]
 pub struct OfNetwork(OwnedFd);
 
 impl OfNetwork {
-    /// Of the network namespace that this process is in now, found in `proc`, a mount of its own, or
-    /// else in `/proc`.
+    /// Open the parameters of this process's current network namespace, in `proc`, a proc mount of its own,
+    /// or else in `/proc`.
     ///
-    /// A mount keeps the `sys/net` of all namespaces under one name and searches them one by one
-    /// (fs/proc/proc_sysctl.c, `proc_sys_compare`): hundreds of namespaces want several mounts.
+    /// A proc mount keeps the `sys/net` of all namespaces under one name and searches them linearly
+    /// (fs/proc/proc_sysctl.c, `proc_sys_compare`). With hundreds of namespaces several mounts are faster.
     pub fn current(proc: Option<BorrowedFd<'_>>) -> io::Result<Self> {
         let flags = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
         Ok(Self(match proc {
@@ -27,7 +26,8 @@ impl OfNetwork {
         }))
     }
 
-    /// Sets the parameter `name`, written as sysctl(8) takes it; those of other namespaces too.
+    /// Set the parameter `name`, written as sysctl(8) takes it. Parameters outside of `net` are set in
+    /// `/proc/sys`.
     pub fn set(&self, name: &str, value: &str) -> io::Result<()> {
         let path = path(name);
         let flags = OFlag::O_WRONLY | OFlag::O_CLOEXEC;
@@ -35,13 +35,14 @@ impl OfNetwork {
             Ok(below) => openat(&self.0, below, flags, Mode::empty())?,
             Err(_) => open(&Path::new("/proc/sys").join(path), flags, Mode::empty())?,
         };
-        // The kernel takes a value in one write only.
+        // The kernel accepts a value only in one write.
         let written = nix::unistd::write(&file, value.as_bytes())?;
         if written == value.len() { Ok(()) } else { Err(Errno::EINVAL.into()) }
     }
 }
 
-/// Dots separate folders, unless a slash comes first (`net/ipv4/conf/eth0.1/forwarding`).
+/// Convert a parameter's name to a path. Dots separate folders, unless a slash comes first
+/// (`net/ipv4/conf/eth0.1/forwarding`).
 fn path(name: &str) -> PathBuf {
     let separator = name.find(['.', '/']).map(|at| &name[at..=at]);
     if separator == Some("/") {

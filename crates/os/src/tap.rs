@@ -1,5 +1,4 @@
-//! TAP interfaces: the host's end of a virtual machine's cable
-//! (Documentation/networking/tuntap.rst).
+//! TAP interfaces: the host's end of a virtual machine's cable (Documentation/networking/tuntap.rst).
 
 use std::fs::File;
 use std::io;
@@ -7,7 +6,7 @@ use std::os::fd::AsRawFd;
 
 use libc::{IFF_NO_PI, IFF_TAP, ifreq};
 
-/// linux/if_tun.h
+/// The ioctls of linux/if_tun.h.
 mod request {
     use libc::{c_int, c_uint};
 
@@ -16,13 +15,13 @@ mod request {
     nix::ioctl_write_ptr!(set_index, b'T', 218, c_uint);
 }
 
-/// Makes a TAP in the current network namespace, under this index, that lives as long as the
+/// Create a TAP with this interface index in the current network namespace. It lives as long as the
 /// namespace.
 pub fn make(name: &str, index: u32) -> io::Result<()> {
     let device = File::options().read(true).write(true).open("/dev/net/tun")?;
     // SAFETY: an all-zero `ifreq` is valid.
     let mut request: ifreq = unsafe { std::mem::zeroed() };
-    // The last byte stays zero.
+    // The last byte stays zero and ends the name.
     for (to, from) in request.ifr_name[..libc::IFNAMSIZ - 1].iter_mut().zip(name.bytes()) {
         *to = from.cast_signed();
     }

@@ -1,5 +1,5 @@
-//! Programs at an interface's traffic control hooks (`tcx`, Linux 6.6 and later): stamps for a
-//! fraction of what a packet socket costs. Needs `CAP_BPF` and `CAP_NET_ADMIN` outside of user namespaces.
+//! Programs at an interface's traffic control hooks (`tcx`, Linux 6.6 and later): stamps at a fraction of the
+//! cost of a packet socket. Needs `CAP_BPF` and `CAP_NET_ADMIN` outside of user namespaces.
 
 use crate::filter::{Match, Transport};
 use crate::tcx_shared::Shared;
@@ -11,10 +11,10 @@ use aya::programs::{LinkOrder, SchedClassifier, TcAttachType};
 use aya::{Ebpf, EbpfLoader, Pod};
 use std::io;
 
-/// `bpf/tcx.c`, compiled; aligned as the loader wants it.
+/// The compiled `bpf/tcx.c`, aligned as the loader needs it.
 static OBJECT: &[u8] = aya::include_bytes_aligned!("../bpf/tcx.o");
 
-/// As `struct settings` in `bpf/match.h`.
+/// The layout of `struct settings` in `bpf/match.h`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 struct Settings {
@@ -44,24 +44,24 @@ impl Settings {
     }
 }
 
-/// What the programs of a sender must know besides; a tap has the default.
+/// The settings of a sender's programs beyond those of a tap, which uses the default.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sender {
-    /// The UDP port that it sends from; 0 for ICMP.
+    /// The UDP source port; 0 for ICMP.
     pub port: u16,
-    /// The sequence number of its first packet.
+    /// The sequence number of the first packet.
     pub first_seq: u32,
-    /// How many packets it will send.
+    /// The number of packets that the sender will send.
     pub count: u32,
 }
 
-/// The programs and their maps, not yet at any interface.
+/// The programs and their maps, not yet attached to an interface.
 #[derive(Debug)]
 pub(crate) struct Programs(Ebpf);
 
 impl Programs {
-    /// Loads them for a probe's packets, with a ring of so many bytes (a power of two); `frames` says
-    /// whether taps give the packets themselves.
+    /// Load the programs for a probe's packets, with a ring of `ring` bytes (a power of two). With `frames`
+    /// taps return the packets themselves.
     pub(crate) fn load(
         wanted: &Match,
         sender: &Sender,
@@ -78,21 +78,21 @@ impl Programs {
         loaded.map(Self).map_err(refused)
     }
 
-    /// Runs programs on what comes in by an interface of this network namespace, and on what goes out.
+    /// Attach programs to the ingress and egress hooks of an interface of this network namespace.
     pub(crate) fn attach(
         &mut self,
         interface: u32,
         incoming: &str,
         outgoing: &str,
     ) -> io::Result<[FdLink; 2]> {
-        // The kernel takes milliseconds to check a program: both, before the first is at work.
+        // The kernel takes milliseconds to verify a program, so load both before the first one runs.
         for name in [incoming, outgoing] {
             self.program(name)?.load().map_err(refused)?;
         }
         let interface = nix::net::if_::if_indextoname(interface)?;
         let interface = interface.to_string_lossy();
         let mut at = |name: &str, hook| -> io::Result<FdLink> {
-            // Taps stand before all others, or one that takes packets away would hide them.
+            // Taps come before all other programs, since one that takes packets away would hide them.
             let tap = name.starts_with("tap");
             let order = if tap { LinkOrder::first() } else { LinkOrder::last() };
             let program = self.program(name)?;
@@ -109,17 +109,17 @@ impl Programs {
         program.try_into().map_err(refused)
     }
 
-    /// The ring that the programs put packets into.
+    /// Take the ring that the programs write packets to.
     pub(crate) fn events(&mut self) -> io::Result<RingBuf<MapData>> {
         self.0.take_map("EVENTS").expect("the object has this map").try_into().map_err(refused)
     }
 
-    /// Memory shared with the programs: `SENT` or `ASLEEP` of `bpf/tcx.c`.
+    /// Map memory shared with the programs: `SENT` or `ASLEEP` of `bpf/tcx.c`.
     pub(crate) fn shared(&self, name: &str) -> io::Result<Shared> {
         Shared::of(&self.0, name)
     }
 
-    /// How many packets found the ring full, so far.
+    /// Return how many packets found the ring full so far.
     pub(crate) fn dropped(&self) -> io::Result<u32> {
         let map = self.0.map("DROPPED").expect("the object has this map");
         let counter: Array<_, u64> = map.try_into().map_err(refused)?;
@@ -128,10 +128,10 @@ impl Programs {
     }
 }
 
-/// A record in the ring, of the program that was attached.
+/// Read a record in the ring, written by the attached program.
 ///
 /// # Panics
-/// If it is not of the type's size: program and reader are of two makes.
+/// Panics if it does not have the type's size: program and reader come from different builds.
 pub(crate) fn record<'a, T: Pod>(item: &'a RingBufItem<'_>) -> &'a T {
     assert_eq!(item.len(), size_of::<T>(), "the program and its reader are of one make");
     // SAFETY: the record is as long as a T, which may hold any bytes; records in a ring are aligned to 8
@@ -139,7 +139,7 @@ pub(crate) fn record<'a, T: Pod>(item: &'a RingBufItem<'_>) -> &'a T {
     unsafe { &*item.as_ptr().cast::<T>() }
 }
 
-/// An error with its causes in one line.
+/// Convert an error to one line of text, with its causes.
 pub(crate) fn refused<E: std::error::Error>(error: E) -> io::Error {
     let mut text = error.to_string();
     let mut cause = error.source();

@@ -1,4 +1,4 @@
-//! A program at interfaces that takes away what comes in by them (`bpf/drop.c`).
+//! A program that drops all received frames of an interface (`bpf/drop.c`).
 
 use aya::programs::links::FdLink;
 use aya::programs::tc::TcAttachOptions;
@@ -8,10 +8,10 @@ use std::io;
 
 use crate::tcx::refused;
 
-/// `bpf/drop.c`, compiled; aligned as the loader wants it.
+/// The compiled `bpf/drop.c`, aligned as the loader needs it.
 static OBJECT: &[u8] = aya::include_bytes_aligned!("../bpf/drop.o");
 
-/// The program at work, until dropped.
+/// The attached program, which is detached on drop.
 #[derive(Debug)]
 pub struct TcxDrop {
     _program: Ebpf,
@@ -19,9 +19,9 @@ pub struct TcxDrop {
 }
 
 impl TcxDrop {
-    /// Takes away what comes in by these interfaces of this network namespace, behind packet sockets
-    /// and behind the programs of taps: the rest of the kernel never sees it. Needs `CAP_BPF` and
-    /// `CAP_NET_ADMIN` outside of user namespaces, and Linux 6.6.
+    /// Drop all received frames of these interfaces of this network namespace, behind packet sockets and the
+    /// programs of taps: the rest of the kernel never sees them. Needs `CAP_BPF` and `CAP_NET_ADMIN` outside
+    /// of user namespaces, and Linux 6.6.
     pub fn open<'a>(interfaces: impl Iterator<Item = &'a str>) -> io::Result<Self> {
         let mut object = EbpfLoader::new().btf(None).load(OBJECT).map_err(refused)?;
         let program = object.program_mut("drop_all").expect("the object has this program");

@@ -1,4 +1,4 @@
-//! A program at an interface that takes away a share of what comes in by it (`bpf/loss.c`).
+//! A program that drops a share of an interface's received frames (`bpf/loss.c`).
 
 use aya::maps::{Array, IterableMap};
 use aya::programs::links::FdLink;
@@ -11,15 +11,15 @@ use std::os::fd::AsFd;
 use crate::tcx::refused;
 use crate::tcx_shared::Shared;
 
-/// `bpf/loss.c`, compiled; aligned as the loader wants it.
+/// The compiled `bpf/loss.c`, aligned as the loader needs it.
 static OBJECT: &[u8] = aya::include_bytes_aligned!("../bpf/loss.o");
 
-/// How many words `struct loss` has, and where its counts are.
+/// The number of words in `struct loss`, and the places of its counters.
 const WORDS: usize = 7;
 const SEEN: u32 = 5;
 const LOST: u32 = 6;
 
-/// The program at work, until dropped.
+/// The attached program, which is detached on drop.
 #[derive(Debug)]
 pub struct TcxLoss {
     _program: Ebpf,
@@ -27,22 +27,21 @@ pub struct TcxLoss {
     shared: Shared,
 }
 
-/// The probabilities of two states, as Gilbert and Elliott have them. Each frame may turn the state, and
-/// then may be lost.
+/// The probabilities of the Gilbert-Elliott model. Each frame may change the state and may then be lost.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Chances {
-    /// That the state turns bad.
+    /// The probability of a change from the good to the bad state.
     pub to_bad: f64,
-    /// That it turns good.
+    /// The probability of a change from the bad to the good state.
     pub to_good: f64,
-    /// That a frame is lost while it is bad.
+    /// The probability that a frame is lost in the bad state.
     pub lost_in_bad: f64,
-    /// That a frame is lost while it is good.
+    /// The probability that a frame is lost in the good state.
     pub lost_in_good: f64,
 }
 
 impl TcxLoss {
-    /// Takes frames away behind packet sockets and the programs of taps. Needs `CAP_BPF` and
+    /// Start to drop frames, behind packet sockets and the programs of taps. Needs `CAP_BPF` and
     /// `CAP_NET_ADMIN` outside of user namespaces, and Linux 6.6.
     pub fn open(interface: &str, chances: &Chances) -> io::Result<Self> {
         let mut object = EbpfLoader::new().btf(None).load(OBJECT).map_err(refused)?;
@@ -61,12 +60,12 @@ impl TcxLoss {
         Ok(Self { _program: object, _link: link, shared })
     }
 
-    /// Other chances from now on; the state stays.
+    /// Change the probabilities; the state stays.
     pub fn set(&self, chances: &Chances) {
         set(&self.shared, chances);
     }
 
-    /// Frames that came, and those of them that were taken away.
+    /// Return the number of frames received and the number of those that were dropped.
     pub fn counted(&self) -> (u64, u64) {
         (self.shared.get(SEEN), self.shared.get(LOST))
     }

@@ -1,5 +1,5 @@
-//! A sender's programs at its interface: one notes when each request goes out, one takes the
-//! replies, which then go no further into the kernel.
+//! A sender's programs at its interface: one stamps each request as it goes out, the other takes the replies,
+//! which then go no further into the kernel.
 
 use crate::clock;
 use crate::filter::Match;
@@ -15,10 +15,10 @@ use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
-/// Bytes that the ring holds: some 20 000 replies. A larger one would leave the CPU's cache.
+/// The size of the ring in bytes, for some 20 000 replies. A larger ring would not fit into the CPU's cache.
 const RING: u32 = 512 << 10;
 
-/// As `struct reply` in `bpf/tcx.c`.
+/// The layout of `struct reply` in `bpf/tcx.c`.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct Event {
@@ -37,13 +37,13 @@ unsafe impl Pod for Event {}
 pub struct Reply {
     /// The probe's sequence number.
     pub seq: u32,
-    /// Time to live or hop limit.
+    /// The remaining time to live or hop limit.
     pub ttl: u8,
-    /// When the kernel saw it, in ns since the Unix epoch.
+    /// The kernel's receive stamp, in ns since the Unix epoch.
     pub time_ns: i64,
 }
 
-/// The programs at work for one probe.
+/// The attached programs of one probe.
 pub struct TcxSender {
     interface: u32,
     programs: Programs,
@@ -56,8 +56,8 @@ pub struct TcxSender {
 }
 
 impl TcxSender {
-    /// Takes the replies to a sender's packets and notes when these go out, from now on. An interface with
-    /// a queue is refused: its packets would be noted before they have waited there, not after.
+    /// Start to take the replies to a sender's packets and to stamp outgoing requests. Refuse an interface
+    /// with a queue: the stamp would precede the wait in that queue.
     pub fn open(interface: u32, wanted: &Match, sender: &Sender) -> io::Result<Self> {
         if query::has_queue(interface)? {
             return Err(io::Error::other("the interface has a queue"));
@@ -71,8 +71,8 @@ impl TcxSender {
         Ok(Self { interface, programs, replies, sent, asleep, tai_ahead_ns, _links, sentinel })
     }
 
-    /// Readable when a reply has come: to wait for, since from now on a reply wakes who waits. The
-    /// next [`Self::drain`] that finds one ends that.
+    /// Return a descriptor that becomes readable when a reply has come. From now on replies wake the waiting
+    /// thread, until the next [`Self::drain`] that finds one.
     #[must_use]
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.asleep.set(0, 1);
@@ -80,12 +80,12 @@ impl TcxSender {
         unsafe { BorrowedFd::borrow_raw(self.replies.as_raw_fd()) }
     }
 
-    /// The interface's error, if it went away.
+    /// Return the interface's error if it has gone away.
     pub fn check(&self) -> io::Result<()> {
         pending_error(self.sentinel.as_fd())
     }
 
-    /// Hands up to `limit` replies that have come to `take`; returns how many there were.
+    /// Pass up to `limit` replies that have come to `take` and return the number of replies.
     pub fn drain(&mut self, limit: usize, mut take: impl FnMut(Reply)) -> usize {
         let mut taken = 0;
         while taken < limit
@@ -103,14 +103,14 @@ impl TcxSender {
         taken
     }
 
-    /// When the packet at a place first went out, in ns since the Unix epoch.
+    /// Return the first transmit time of the packet at a place, in ns since the Unix epoch.
     #[must_use]
     pub fn sent_ns(&self, place: u32) -> Option<i64> {
         let tai = self.sent.get(place);
         (tai != 0).then(|| tai as i64 - self.tai_ahead_ns)
     }
 
-    /// How many replies found the ring full, so far; those went on into the kernel.
+    /// Return how many replies found the ring full so far; those went on into the kernel.
     pub fn dropped(&self) -> io::Result<u32> {
         self.programs.dropped()
     }

@@ -1,4 +1,4 @@
-//! Memory that programs in the kernel share with this process.
+//! Memory that BPF programs in the kernel share with this process.
 
 use aya::Ebpf;
 use aya::maps::{Array, IterableMap};
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::tcx::refused;
 
-/// An array map of `u64`, mapped (`BPF_F_MMAPABLE`).
+/// A BPF array map of `u64`, mapped into memory (`BPF_F_MMAPABLE`).
 #[derive(Debug)]
 pub(crate) struct Shared {
     memory: NonNull<AtomicU64>,
@@ -17,23 +17,23 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// Maps the array of this name.
+    /// Map the array of this name.
     ///
     /// # Panics
-    /// If the object has no such map.
+    /// Panics if the object has no such map.
     pub(crate) fn of(object: &Ebpf, name: &str) -> io::Result<Self> {
         let map = object.map(name).expect("the object has this map");
         let map: Array<_, u64> = map.try_into().map_err(refused)?;
         Self::map(map.map().fd().as_fd(), map.len() as usize)
     }
 
-    /// Maps the array of `length` elements that `fd` stands for.
+    /// Map the array of `length` elements that `fd` refers to.
     pub(crate) fn map(fd: BorrowedFd<'_>, length: usize) -> io::Result<Self> {
         let (size, shared) = (length * size_of::<u64>(), libc::MAP_SHARED);
         let access = libc::PROT_READ | libc::PROT_WRITE;
         let nowhere = std::ptr::null_mut();
-        // SAFETY: a new mapping at an address of the kernel's choice; the kernel rounds the size up to pages
-        // as it did the array's.
+        // SAFETY: a new mapping at an address of the kernel's choice. The kernel rounds the size up to whole
+        // pages, as it did for the array.
         let memory = unsafe { libc::mmap(nowhere, size, access, shared, fd.as_raw_fd(), 0) };
         if memory == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
@@ -42,12 +42,12 @@ impl Shared {
         Ok(Self { memory, length })
     }
 
-    /// The element at a place; 0 beyond the end, as where nothing was written.
+    /// Return the element at a place; 0 if it was never written or lies beyond the end.
     pub(crate) fn get(&self, place: u32) -> u64 {
         self.at(place).map_or(0, |element| element.load(Ordering::Relaxed))
     }
 
-    /// Writes the element at a place, if there is one.
+    /// Write the element at a place, if there is one.
     pub(crate) fn set(&self, place: u32, value: u64) {
         if let Some(element) = self.at(place) {
             element.store(value, Ordering::SeqCst);

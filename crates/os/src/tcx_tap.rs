@@ -1,5 +1,5 @@
-//! A tap at an interface's traffic control hooks: what a [`crate::ring_blocks::BlockRing`] gives,
-//! for a third of the price.
+//! A tap at an interface's traffic control hooks: the same packets as a [`crate::ring_blocks::BlockRing`], at
+//! a third of the cost.
 
 use crate::clock;
 use crate::filter::Match;
@@ -15,17 +15,17 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-/// Readers look at least this often: nothing wakes them.
+/// The longest time between two reads of the ring: nothing wakes the reader.
 pub const LOOK: Duration = Duration::from_millis(10);
-/// An ether type for local experiments (IEEE 802): no packet of interest has it.
+/// An EtherType for local experiments (IEEE 802), which no packet of interest has.
 const NOBODY: u16 = 0x88b5;
-/// Bytes of a ring for packets themselves, and of one for what is told of them: room for 100 000 of
+/// The sizes in bytes of a ring of whole packets and of one of their descriptions: room for 100 000 of
 /// either.
 const FRAMES_RING: u32 = 16 << 20;
 const BRIEFS_RING: u32 = 4 << 20;
 const SNAP: usize = 128;
 
-/// As `struct brief` in `bpf/tcx.c`.
+/// The layout of `struct brief` in `bpf/tcx.c`.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct Brief {
@@ -36,7 +36,7 @@ struct Brief {
     tai: u32,
 }
 
-/// As `struct whole` in `bpf/tcx.c`.
+/// The layout of `struct whole` in `bpf/tcx.c`.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct Whole {
@@ -53,21 +53,21 @@ unsafe impl Pod for Brief {}
 // SAFETY: plain integers without padding.
 unsafe impl Pod for Whole {}
 
-/// `enum leg` in `bpf/match.h`.
+/// The reply's value of `enum leg` in `bpf/match.h`.
 const REPLY: u32 = 2;
 
-/// What a tap tells of a packet.
+/// A packet that a tap has seen.
 #[derive(Clone, Copy, Debug)]
 pub enum Seen<'a> {
     /// A packet of the probe.
     Packet {
-        /// The probe in its header.
+        /// The probe's number in the packet's header.
         probe: u32,
-        /// Its number within the probe.
+        /// The packet's sequence number within the probe.
         seq: u32,
-        /// Whether it is on its way back.
+        /// True for a reply.
         reply: bool,
-        /// When the kernel saw it, in ns since the Unix epoch.
+        /// The kernel's stamp, in ns since the Unix epoch.
         time_ns: i64,
     },
     /// The packet itself, to be parsed.
@@ -80,13 +80,13 @@ pub struct TcxTap {
     programs: Programs,
     events: RingBuf<MapData>,
     links: Vec<FdLink>,
-    /// Says when the interface goes away, and has the kernel stamp what comes in.
+    /// A socket that reports when the interface goes away, and that makes the kernel stamp received packets.
     sentinel: OwnedFd,
 }
 
 impl TcxTap {
-    /// Captures what passes the filter from now on, with `frames` the packets themselves. An interface with a
-    /// queue is refused: what goes out would be seen before it has waited there, not after.
+    /// Start to capture the packets that pass the filter; with `frames` capture the packets themselves.
+    /// Refuse an interface with a queue: outgoing packets would be seen before their wait in it.
     pub fn open(interface: u32, wanted: &Match, frames: bool) -> io::Result<Self> {
         if query::has_queue(interface)? {
             return Err(io::Error::other("the interface has a queue"));
@@ -99,18 +99,19 @@ impl TcxTap {
         Ok(Self { interface, programs, events, links, sentinel })
     }
 
-    /// A socket that is in error when the interface went away. It is never readable for a packet.
+    /// Return a socket that is in error once the interface has gone away. It is never readable because of a
+    /// packet.
     #[must_use]
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.sentinel.as_fd()
     }
 
-    /// Lets no more packets in; those in the ring come out within two [`LOOK`] times.
+    /// Let no more packets in. Those already in the ring come out within two [`LOOK`] times.
     pub fn close_gate(&mut self) {
         self.links.clear();
     }
 
-    /// Hands every packet in the ring to `take`; returns how many there were.
+    /// Pass every packet in the ring to `take` and return the number of packets.
     pub fn drain(&mut self, mut take: impl FnMut(Seen<'_>)) -> io::Result<usize> {
         pending_error(self.fd())?;
         let tai_ahead_ns = clock::tai_ahead_ns()?;
@@ -135,7 +136,7 @@ impl TcxTap {
         Ok(packets)
     }
 
-    /// How many packets found the ring full, so far.
+    /// Return how many packets found the ring full so far.
     pub fn dropped(&self) -> io::Result<u32> {
         self.programs.dropped()
     }
@@ -147,7 +148,7 @@ impl fmt::Debug for TcxTap {
     }
 }
 
-/// A packet socket for packets that nobody sends.
+/// Open a packet socket bound to an EtherType that nobody sends.
 pub(crate) fn sentinel(interface: u32) -> io::Result<OwnedFd> {
     let socket = ring::packet_socket()?;
     stamp::keep_receive_stamps_on(socket.as_fd())?;

@@ -5,12 +5,12 @@ use std::fs;
 use std::io;
 use std::sync::OnceLock;
 
-/// Where this process's arguments and environment were put at its start: address and length. The
+/// The address and length of this process's arguments and environment as placed at its start. They are the
 /// same in all its forks, which need not ask the kernel again.
 static ROOM: OnceLock<(usize, usize)> = OnceLock::new();
 
-/// Moves the environment out of the memory behind the arguments, so that [`set`] may use it.
-/// Once, before the first fork, in a process of one thread.
+/// Move the environment out of the memory behind the arguments, so that [`set`] may use that memory. Call it
+/// once, before the first fork, in a single-threaded process.
 pub fn make_room() -> io::Result<()> {
     for (name, value) in std::env::vars_os() {
         // SAFETY: this process has one thread, nobody reads the environment meanwhile.
@@ -18,7 +18,7 @@ pub fn make_room() -> io::Result<()> {
         unsafe { std::env::set_var(name, value) };
     }
     let stat = fs::read_to_string("/proc/self/stat")?;
-    // Fields are counted from the end of the command's name, which may itself hold blanks.
+    // Fields are counted from the end of the command's name, which may itself hold spaces.
     let fields: Vec<&str> =
         stat.rsplit_once(')').map_or("", |(_, rest)| rest).split_whitespace().collect();
     let field = |number: usize| fields.get(number - 3).and_then(|text| text.parse::<usize>().ok());
@@ -31,8 +31,8 @@ pub fn make_room() -> io::Result<()> {
     Ok(())
 }
 
-/// Writes `title` over the arguments that this process was started with: what ps(1) prints. Also
-/// sets the thread's short name (15 bytes) to `short`. [`make_room`] comes first.
+/// Write `title` over the arguments that this process was started with, which ps(1) prints, and set the
+/// thread's short name (15 bytes) to `short`. Call [`make_room`] first.
 pub fn set(title: &str, short: &str) -> io::Result<()> {
     nix::sys::prctl::set_name(&CString::new(short)?)?;
     let Some(&(start, length)) = ROOM.get() else { return Ok(()) };

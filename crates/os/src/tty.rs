@@ -3,15 +3,15 @@
 use std::io;
 use std::os::fd::OwnedFd;
 
-/// A pseudo-terminal: our end, and the end that is a terminal to a command.
+/// A pseudo-terminal: this process's end, and the command's end, which is a terminal to it.
 pub struct Terminal {
-    /// What the command writes is read here, and what is written here it reads.
+    /// This process's end: it reads the command's output and writes the command's input.
     pub ours: OwnedFd,
-    /// For the command.
+    /// The command's end.
     pub command: OwnedFd,
 }
 
-/// Opens a pseudo-terminal of `rows` × `columns` characters, both ends close-on-exec.
+/// Open a pseudo-terminal of `rows` × `columns` characters, both ends close-on-exec.
 pub fn open(rows: u16, columns: u16) -> io::Result<Terminal> {
     use nix::fcntl::{FcntlArg, FdFlag, fcntl};
     let size = nix::pty::Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };

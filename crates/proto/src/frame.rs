@@ -1,14 +1,14 @@
-//! A frame: `[payload length: u32 LE][channel: u16 LE][kind: u8][payload]`.
+//! The frame format: `[payload length: u32 LE][channel: u16 LE][kind: u8][payload]`.
 
 use std::io::{self, Read, Write};
 
 /// The largest payload that is accepted: 64 MiB.
 pub const MAX_PAYLOAD: u32 = 64 << 20;
 const HEADER: usize = 7;
-/// Room that is made for a payload before it comes: 64 KiB.
+/// The capacity reserved for a payload before it arrives: 64 KiB.
 const FIRST: usize = 64 << 10;
 
-/// What a frame's payload is.
+/// The kind of a frame's payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kind {
@@ -22,8 +22,8 @@ pub enum Kind {
     Stdout = 3,
     /// Bytes from a command's standard error.
     Stderr = 4,
-    /// On a stream with many channels: this side is done with the channel. No payload. The channel
-    /// is free once both sides have said so.
+    /// The end of a channel on a stream with many channels: this side has finished with it. The payload is
+    /// empty. The channel is free once both sides have sent a `Close`.
     Close = 5,
 }
 
@@ -46,22 +46,22 @@ impl TryFrom<u8> for Kind {
 /// One frame of the protocol.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// Tells requests apart that share one stream; 0 where each has a stream of its own.
+    /// The request's number on a stream that several requests share; 0 where each has a stream of its own.
     pub channel: u16,
-    /// What the payload is.
+    /// The kind of the payload.
     pub kind: Kind,
-    /// At most [`MAX_PAYLOAD`] bytes.
+    /// The payload, at most [`MAX_PAYLOAD`] bytes.
     pub payload: Vec<u8>,
 }
 
 impl Frame {
-    /// A frame on channel 0.
+    /// Build a frame on channel 0.
     pub fn new(kind: Kind, payload: impl Into<Vec<u8>>) -> Self {
         Self { channel: 0, kind, payload: payload.into() }
     }
 }
 
-/// Why bytes are not a frame.
+/// A reason why bytes are not a frame.
 #[derive(Debug, thiserror::Error)]
 pub enum FrameError {
     /// The stream failed, or ended inside a frame.
@@ -70,12 +70,12 @@ pub enum FrameError {
     /// The kind byte is not one that this version knows.
     #[error("unknown frame kind {0}")]
     UnknownKind(u8),
-    /// The length field is over [`MAX_PAYLOAD`]: the peer does not speak this protocol.
+    /// The length field exceeds [`MAX_PAYLOAD`]: the peer does not speak this protocol.
     #[error("frame of {0} bytes is over the limit of {MAX_PAYLOAD}")]
     TooLong(u32),
 }
 
-/// Reads one frame; `None` if the stream ended before its first byte.
+/// Read one frame. Return `None` if the stream ended before its first byte.
 pub fn read_frame(stream: &mut impl Read) -> Result<Option<Frame>, FrameError> {
     let mut header = [0u8; HEADER];
     let mut have = 0;
@@ -89,7 +89,7 @@ pub fn read_frame(stream: &mut impl Read) -> Result<Option<Frame>, FrameError> {
         }
     }
     let (length, channel, kind) = fields(&header)?;
-    // Memory for what comes, not for what is announced.
+    // Allocate for the bytes that arrive, not for the length that the header claims.
     let mut payload = Vec::with_capacity(length.min(FIRST));
     if stream.take(length as u64).read_to_end(&mut payload)? < length {
         return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
@@ -97,7 +97,7 @@ pub fn read_frame(stream: &mut impl Read) -> Result<Option<Frame>, FrameError> {
     Ok(Some(Frame { channel, kind, payload }))
 }
 
-/// A header's payload length, channel and kind; refuses what [`Frame`] cannot hold.
+/// Return a header's payload length, channel and kind. Fail on values that [`Frame`] cannot hold.
 fn fields(header: &[u8; HEADER]) -> Result<(usize, u16, Kind), FrameError> {
     let length = u32::from_le_bytes([header[0], header[1], header[2], header[3]]);
     if length > MAX_PAYLOAD {
@@ -107,10 +107,11 @@ fn fields(header: &[u8; HEADER]) -> Result<(usize, u16, Kind), FrameError> {
     Ok((length as usize, channel, Kind::try_from(header[6])?))
 }
 
-/// Takes the frame at the start of `bytes`, with its length there; `None` if it is not all there yet.
+/// Parse the frame at the start of `bytes`. Return it with its length in bytes, or `None` if it is
+/// incomplete.
 pub fn split_frame(bytes: &[u8]) -> Result<Option<(Frame, usize)>, FrameError> {
     let Some(header) = bytes.first_chunk() else { return Ok(None) };
-    // A header that can be no frame's is refused now, not once the payload has come.
+    // Reject an invalid header now instead of once the payload has arrived.
     let (length, channel, kind) = fields(header)?;
     let whole = HEADER + length;
     Ok(bytes.get(HEADER..whole).map(|payload| {
@@ -119,8 +120,7 @@ pub fn split_frame(bytes: &[u8]) -> Result<Option<(Frame, usize)>, FrameError> {
     }))
 }
 
-/// Writes one frame in a single `write_all`, so that writers who share a stream under a lock
-/// never interleave.
+/// Write one frame in a single `write_all`, so that writers who share a stream under a lock never interleave.
 pub fn write_frame(stream: &mut impl Write, frame: &Frame) -> Result<(), FrameError> {
     let length = u32::try_from(frame.payload.len()).unwrap_or(u32::MAX);
     if length > MAX_PAYLOAD {

@@ -1,8 +1,8 @@
-//! The framed protocol that delaylab speaks with its agents over any byte stream: stdio,
-//! a Unix socket, virtio-serial, a console.
+//! The framed protocol between delaylab and its agents, over any byte stream: stdio, a Unix socket,
+//! virtio-serial, a console.
 //!
-//! `docs/protocol.md` is the specification; this crate is one of its two implementations
-//! (the other is `src/delaylab/wireline.py`). Nothing here opens or owns a stream.
+//! `docs/protocol.md` is the specification. This crate is one of its two implementations; the other is
+//! `src/delaylab/wireline.py`. Nothing here opens or owns a stream.
 
 mod frame;
 mod message;

@@ -1,27 +1,27 @@
-//! What an agent answers. Requests are defined where they are served, each by its own struct.
+//! An agent's answers. Each request is defined by a struct where it is served.
 
 use serde::{Deserialize, Serialize};
 
-/// Why a request failed, in the form that a user reads: what, why, and what to do.
+/// The reason why a request failed, in the form that a user reads: what, why, and what to do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{what}: {why}")]
 pub struct Failure {
-    /// What could not be done, e.g. `bind ICMP socket`.
+    /// The operation that failed, e.g. `bind ICMP socket`.
     pub what: String,
     /// The cause, e.g. `Permission denied`.
     pub why: String,
-    /// What the user can do; empty if nothing is known.
+    /// The remedy for the user; empty if none is known.
     #[serde(default)]
     pub fix: String,
 }
 
 impl Failure {
-    /// A failure without a known remedy.
+    /// Build a failure without a known remedy.
     pub fn new(what: impl Into<String>, why: impl ToString) -> Self {
         Self { what: what.into(), why: why.to_string(), fix: String::new() }
     }
 
-    /// The same failure with a remedy.
+    /// Add a remedy to the failure.
     #[must_use]
     pub fn fix(mut self, fix: impl Into<String>) -> Self {
         self.fix = fix.into();
@@ -33,10 +33,10 @@ impl Failure {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Reply {
-    /// Something happened, e.g. `{"ready": true}`; the request goes on.
+    /// An event, e.g. `{"ready": true}`; the request continues.
     Event(serde_json::Value),
-    /// The request ended well; its tables, if any, were sent before.
+    /// The request succeeded. Its tables, if any, were sent before.
     Done(serde_json::Value),
-    /// The request failed; the stream is ready for the next one.
+    /// The request failed. The stream is ready for the next one.
     Error(Failure),
 }

@@ -1,10 +1,10 @@
-//! Flow control: how much one side may send before the other says that it has used some of it.
+//! Flow control: a limit on the bytes that one side may send before the other confirms that it has used some.
 
-/// How many bytes of standard input may be under way to a command that has not read them: 128 KiB. They fit into a
-/// Unix socket's buffer, so that a client never waits while it writes.
+/// The limit on bytes of standard input under way to a command that has not read them: 128 KiB. They fit into
+/// a Unix socket's buffer, so that a client never blocks on a write.
 pub const STDIN_WINDOW: u64 = 128 << 10;
 
-/// The bytes that may still be sent.
+/// A flow control window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
     size: u64,
@@ -12,7 +12,7 @@ pub struct Window {
 }
 
 impl Window {
-    /// A window of `size` bytes, of which none are under way.
+    /// Build a window of `size` bytes, none of them under way.
     #[must_use]
     pub fn new(size: u64) -> Self {
         Self { size, under_way: 0 }
@@ -24,12 +24,12 @@ impl Window {
         usize::try_from(self.size.saturating_sub(self.under_way)).unwrap_or(usize::MAX)
     }
 
-    /// Count bytes that were sent, or have come.
+    /// Count bytes that were sent or received.
     pub fn sent(&mut self, bytes: usize) {
         self.under_way = self.under_way.saturating_add(bytes as u64);
     }
 
-    /// Count bytes that the other side has used. More than are under way count as all of them.
+    /// Count bytes that the other side has used. A count beyond the bytes under way empties the window.
     pub fn used(&mut self, bytes: u64) {
         self.under_way = self.under_way.saturating_sub(bytes);
     }

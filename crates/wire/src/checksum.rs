@@ -2,13 +2,13 @@
 
 use std::net::IpAddr;
 
-/// A running one's-complement sum; pieces may be added in any order if all but the last added
-/// have an even length.
+/// A running one's-complement sum. Pieces may be added in any order if all but the last one added have an
+/// even length.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sum(u64);
 
 impl Sum {
-    /// This sum with `bytes` added, padded with a zero to an even length.
+    /// Add `bytes` to the sum, padded with a zero to an even length.
     #[must_use]
     pub fn over(mut self, bytes: &[u8]) -> Self {
         // Four bytes at a time in host order: the one's-complement sum is independent of the
@@ -23,7 +23,7 @@ impl Sum {
         self
     }
 
-    /// The checksum field's value, in host order (write it big-endian).
+    /// Return the value of the checksum field, in host order (write it big-endian).
     #[must_use]
     pub fn finish(self) -> u16 {
         let mut sum = self.0;
@@ -34,8 +34,8 @@ impl Sum {
     }
 }
 
-/// The sum of the pseudo header that UDP and ICMPv6 include (RFC 768; RFC 8200, section 8.1).
-/// Addresses of two families have no pseudo header: they give an empty sum.
+/// Sum the pseudo header that UDP and ICMPv6 include (RFC 768; RFC 8200, section 8.1). Addresses of two
+/// different families have no pseudo header; their sum is empty.
 #[must_use]
 pub fn pseudo_header(from: IpAddr, to: IpAddr, protocol: u8, length: usize) -> Sum {
     let sum = match (from, to) {
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// RFC 1071, section 4.1, word by word.
+    /// Compute the checksum word by word, as in RFC 1071, section 4.1.
     fn slow(bytes: &[u8]) -> u16 {
         let mut sum = 0u32;
         for pair in bytes.chunks(2) {

@@ -2,7 +2,7 @@
 
 use crate::{Leg, NotAProbe, Protocol, Sum, be};
 
-/// Bytes of an echo header.
+/// The length of an echo header, in bytes.
 pub const ECHO_HEADER: usize = 8;
 
 /// An echo message in captured bytes.
@@ -13,8 +13,7 @@ pub struct EchoView<'a> {
 }
 
 impl<'a> EchoView<'a> {
-    /// A view of `bytes`, which start at the ICMP header; other messages than echo and echo
-    /// reply are refused.
+    /// Wrap `bytes`, which start at the ICMP header. Fail unless they are an echo request or echo reply.
     pub fn new(bytes: &'a [u8], protocol: Protocol) -> Result<Self, NotAProbe> {
         if bytes.len() < ECHO_HEADER {
             return Err(NotAProbe::Truncated("ICMP"));
@@ -30,22 +29,22 @@ impl<'a> EchoView<'a> {
         Ok(Self { bytes, leg })
     }
 
-    /// Echo is a request, echo reply a reply.
+    /// Return the leg: an echo is a request, an echo reply is a reply.
     pub fn leg(&self) -> Leg {
         self.leg
     }
 
-    /// The identifier: one probe's socket.
+    /// Return the identifier, which belongs to one probe's socket.
     pub fn ident(&self) -> u16 {
         be::u16(self.bytes, 4)
     }
 
-    /// The sequence number of the ICMP header: the low 16 bits of the probe's.
+    /// Return the sequence number of the ICMP header: the low 16 bits of the probe's.
     pub fn seq(&self) -> u16 {
         be::u16(self.bytes, 6)
     }
 
-    /// What follows the ICMP header, as far as it was captured.
+    /// Return the payload behind the ICMP header, as far as it was captured.
     pub fn payload(&self) -> &'a [u8] {
         &self.bytes[ECHO_HEADER..]
     }
@@ -54,25 +53,25 @@ impl<'a> EchoView<'a> {
 /// An echo header to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EchoRepr {
-    /// Echo or echo reply.
+    /// Request for an echo, reply for an echo reply.
     pub leg: Leg,
-    /// The identifier: one probe's socket.
+    /// The identifier, which belongs to one probe's socket.
     pub ident: u16,
     /// The sequence number.
     pub seq: u16,
 }
 
 impl EchoRepr {
-    /// The fields of a captured header.
+    /// Read the fields of a captured header.
     pub fn parse(view: &EchoView<'_>) -> Self {
         Self { leg: view.leg(), ident: view.ident(), seq: view.seq() }
     }
 
-    /// Writes the header over the start of `message`, whose payload must be in place, with the
-    /// checksum over all of it. `pseudo` is the pseudo header's sum for ICMPv6, empty for ICMP.
+    /// Write the header over the start of `message`, whose payload must be in place, with the checksum over
+    /// all of it. `pseudo` is the pseudo header's sum for ICMPv6 and empty for ICMP.
     ///
     /// # Panics
-    /// If `message` is shorter than [`ECHO_HEADER`].
+    /// Panics if `message` is shorter than [`ECHO_HEADER`].
     pub fn emit(&self, message: &mut [u8], protocol: Protocol, pseudo: Sum) {
         message[0] = match (protocol, self.leg) {
             (Protocol::Icmpv6, Leg::Request) => 128,

@@ -2,10 +2,10 @@
 
 use crate::{NotAProbe, be};
 
-/// Bytes of an Ethernet header without tags.
+/// The length of an Ethernet header without tags, in bytes.
 pub const ETHERNET_HEADER: usize = 14;
 
-/// What an Ethernet frame carries.
+/// The protocol of an Ethernet frame's payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u16)]
 pub enum EtherType {
@@ -23,7 +23,7 @@ pub struct EthernetView<'a> {
 }
 
 impl<'a> EthernetView<'a> {
-    /// A view of a frame; its tags (802.1Q, 802.1ad) are skipped.
+    /// Wrap a frame and skip its tags (802.1Q, 802.1ad).
     pub fn new(bytes: &'a [u8]) -> Result<Self, NotAProbe> {
         let mut payload = ETHERNET_HEADER;
         loop {
@@ -37,7 +37,7 @@ impl<'a> EthernetView<'a> {
         }
     }
 
-    /// What the frame carries.
+    /// Return the protocol of the payload.
     pub fn ether_type(&self) -> Result<EtherType, NotAProbe> {
         match be::u16(self.bytes, self.payload - 2) {
             0x0800 => Ok(EtherType::Ipv4),
@@ -46,7 +46,7 @@ impl<'a> EthernetView<'a> {
         }
     }
 
-    /// The destination's and the sender's hardware addresses.
+    /// Return the destination and source MAC addresses, in this order.
     pub fn addresses(&self) -> ([u8; 6], [u8; 6]) {
         let mut addresses = ([0; 6], [0; 6]);
         addresses.0.copy_from_slice(&self.bytes[..6]);
@@ -54,7 +54,7 @@ impl<'a> EthernetView<'a> {
         addresses
     }
 
-    /// What follows the header and its tags.
+    /// Return the payload behind the header and its tags.
     pub fn payload(&self) -> &'a [u8] {
         &self.bytes[self.payload..]
     }
@@ -63,25 +63,25 @@ impl<'a> EthernetView<'a> {
 /// An Ethernet header to send, untagged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EthernetRepr {
-    /// The destination's hardware address.
+    /// The destination MAC address.
     pub to: [u8; 6],
-    /// The sender's hardware address.
+    /// The source MAC address.
     pub from: [u8; 6],
-    /// What the frame carries.
+    /// The protocol of the payload.
     pub ether_type: EtherType,
 }
 
 impl EthernetRepr {
-    /// The fields of a captured header; tags are not among them.
+    /// Read the fields of a captured header, without tags.
     pub fn parse(view: &EthernetView<'_>) -> Result<Self, NotAProbe> {
         let (to, from) = view.addresses();
         Ok(Self { to, from, ether_type: view.ether_type()? })
     }
 
-    /// Writes the header over the start of `frame`.
+    /// Write the header over the start of `frame`.
     ///
     /// # Panics
-    /// If `frame` is shorter than [`ETHERNET_HEADER`].
+    /// Panics if `frame` is shorter than [`ETHERNET_HEADER`].
     pub fn emit(&self, frame: &mut [u8]) {
         frame[..6].copy_from_slice(&self.to);
         frame[6..12].copy_from_slice(&self.from);

@@ -1,4 +1,4 @@
-//! From a captured frame to the probe packet that it carries.
+//! Finding the probe packet in a captured frame.
 
 use crate::{
     EchoRepr, EchoView, EtherType, EthernetView, Ipv4View, Ipv6View, Leg, NotAProbe, ProbeRepr,
@@ -17,17 +17,17 @@ pub enum Transport {
 /// A probe packet seen in a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sighting {
-    /// Its transport header.
+    /// The transport header.
     pub transport: Transport,
-    /// Its probe header.
+    /// The probe header.
     pub probe: ProbeRepr,
-    /// The time to live or hop limit left.
+    /// The remaining time to live or hop limit.
     pub ttl: u8,
 }
 
 impl Sighting {
-    /// Which leg the packet is on: an echo says so itself; a UDP datagram to the responder's
-    /// port is a request, one from it a reply. `None` for UDP between other ports.
+    /// Return the leg that the packet belongs to. An echo carries it; a UDP datagram to the responder's port
+    /// is a request, one from that port a reply. Return `None` for UDP between other ports.
     pub fn leg(&self, responder_port: u16) -> Option<Leg> {
         match self.transport {
             Transport::Echo(echo) => Some(echo.leg),
@@ -38,8 +38,8 @@ impl Sighting {
     }
 }
 
-/// The probe packet in an Ethernet frame, which may be cut off after the probe header.
-/// Checksums are not checked: with offloads a captured packet has none yet.
+/// Parse the probe packet in an Ethernet frame, which may be cut after the probe header. Checksums are not
+/// verified: with offloads a captured packet has none yet.
 pub fn parse(frame: &[u8]) -> Result<Sighting, NotAProbe> {
     let ethernet = EthernetView::new(frame)?;
     match ethernet.ether_type()? {
@@ -48,7 +48,7 @@ pub fn parse(frame: &[u8]) -> Result<Sighting, NotAProbe> {
     }
 }
 
-/// The probe packet in an IP packet: what a raw socket receives.
+/// Parse the probe packet in an IP packet, as a raw socket receives it.
 pub fn parse_ip(packet: &[u8]) -> Result<Sighting, NotAProbe> {
     match packet.first().map(|byte| byte >> 4) {
         Some(4) => parse_ipv4(packet),

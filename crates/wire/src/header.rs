@@ -2,20 +2,20 @@
 
 use crate::{NotAProbe, be};
 
-/// `dlab` in ASCII.
+/// The magic number: `dlab` in ASCII.
 pub const MAGIC: u32 = 0x646c_6162;
-/// The only version of the header so far.
+/// The header's version, the only one so far.
 pub const VERSION: u8 = 1;
-/// Bytes of the header.
+/// The length of the header in bytes.
 pub const PROBE_HEADER: usize = 24;
 
-/// A probe header in captured bytes: magic `u32`, version `u8`, flags `u8`, reserved `u16`,
-/// probe `u32`, seq `u32`, intended time `i64`, all big-endian.
+/// A probe header in captured bytes: magic `u32`, version `u8`, flags `u8`, reserved `u16`, probe `u32`, seq
+/// `u32`, intended time `i64`, all big-endian.
 #[derive(Clone, Copy, Debug)]
 pub struct ProbeView<'a>(&'a [u8]);
 
 impl<'a> ProbeView<'a> {
-    /// A view of a payload that is long enough and starts with the magic number and version.
+    /// Wrap a payload. Fail unless it is long enough and starts with the magic number and the version.
     pub fn new(payload: &'a [u8]) -> Result<Self, NotAProbe> {
         if payload.len() < PROBE_HEADER {
             return Err(NotAProbe::Truncated("probe"));
@@ -26,17 +26,17 @@ impl<'a> ProbeView<'a> {
         Ok(Self(payload))
     }
 
-    /// The probe that the packet belongs to.
+    /// Return the number of the probe that the packet belongs to.
     pub fn probe(&self) -> u32 {
         be::u32(self.0, 8)
     }
 
-    /// The packet's number within the probe.
+    /// Return the packet's sequence number within the probe.
     pub fn seq(&self) -> u32 {
         be::u32(self.0, 12)
     }
 
-    /// When the packet was meant to be sent, in ns since the Unix epoch.
+    /// Return the time at which the packet was to be sent, in ns since the Unix epoch.
     pub fn intended_ns(&self) -> i64 {
         (i64::from(be::u32(self.0, 16)) << 32) | i64::from(be::u32(self.0, 20))
     }
@@ -45,24 +45,24 @@ impl<'a> ProbeView<'a> {
 /// A probe header to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProbeRepr {
-    /// The probe that the packet belongs to.
+    /// The number of the probe that the packet belongs to.
     pub probe: u32,
-    /// The packet's number within the probe.
+    /// The packet's sequence number within the probe.
     pub seq: u32,
-    /// When the packet is meant to be sent, in ns since the Unix epoch.
+    /// The time at which the packet is to be sent, in ns since the Unix epoch.
     pub intended_ns: i64,
 }
 
 impl ProbeRepr {
-    /// The fields of a captured header.
+    /// Read the fields of a captured header.
     pub fn parse(view: &ProbeView<'_>) -> Self {
         Self { probe: view.probe(), seq: view.seq(), intended_ns: view.intended_ns() }
     }
 
-    /// Writes the header over the first [`PROBE_HEADER`] bytes of `payload`.
+    /// Write the header over the first [`PROBE_HEADER`] bytes of `payload`.
     ///
     /// # Panics
-    /// If `payload` is shorter than that.
+    /// Panics if `payload` is shorter than that.
     pub fn emit(&self, payload: &mut [u8]) {
         payload[..4].copy_from_slice(&MAGIC.to_be_bytes());
         payload[4..8].copy_from_slice(&[VERSION, 0, 0, 0]);

@@ -3,10 +3,10 @@
 use crate::{NotAProbe, Sum, be};
 use std::net::Ipv4Addr;
 
-/// Bytes of an IPv4 header without options.
+/// The length of an IPv4 header without options, in bytes.
 pub const IPV4_HEADER: usize = 20;
 
-/// A transport protocol that probes use, with its number in IP headers.
+/// A transport protocol that probes use, with its IP protocol number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Protocol {
@@ -37,8 +37,7 @@ pub struct Ipv4View<'a> {
 }
 
 impl<'a> Ipv4View<'a> {
-    /// A view of `bytes`, which start at the IP header and may end before the packet does.
-    /// Fragments are refused.
+    /// Wrap `bytes`, which start at the IP header and may end before the packet does. Fail on fragments.
     pub fn new(bytes: &'a [u8]) -> Result<Self, NotAProbe> {
         if bytes.len() < IPV4_HEADER {
             return Err(NotAProbe::Truncated("IPv4"));
@@ -51,47 +50,47 @@ impl<'a> Ipv4View<'a> {
         if bytes.len() < header {
             return Err(NotAProbe::Truncated("IPv4"));
         }
-        // "More fragments" or an offset.
+        // "More fragments" is set, or the fragment offset is not 0.
         if be::u16(bytes, 6) & 0x3fff != 0 {
             return Err(NotAProbe::Fragment);
         }
         Ok(Self { bytes, header })
     }
 
-    /// The transport protocol.
+    /// Return the transport protocol.
     pub fn protocol(&self) -> Result<Protocol, NotAProbe> {
         Protocol::from_number(self.bytes[9])
     }
 
-    /// The time to live left.
+    /// Return the remaining time to live.
     pub fn ttl(&self) -> u8 {
         self.bytes[8]
     }
 
-    /// The sender's address.
+    /// Return the source address.
     pub fn from(&self) -> Ipv4Addr {
         be::u32(self.bytes, 12).into()
     }
 
-    /// The destination's address.
+    /// Return the destination address.
     pub fn to(&self) -> Ipv4Addr {
         be::u32(self.bytes, 16).into()
     }
 
-    /// What follows the header and its options, as far as it was captured; padding of the link
-    /// layer is left out.
+    /// Return the payload behind the header and its options, as far as it was captured, without padding of
+    /// the link layer.
     pub fn payload(&self) -> &'a [u8] {
         let end = usize::from(be::u16(self.bytes, 2)).min(self.bytes.len());
         &self.bytes[self.header..end]
     }
 }
 
-/// An IPv4 header to send: no options, "don't fragment".
+/// An IPv4 header to send, without options and with "don't fragment".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ipv4Repr {
-    /// The sender's address.
+    /// The source address.
     pub from: Ipv4Addr,
-    /// The destination's address.
+    /// The destination address.
     pub to: Ipv4Addr,
     /// The transport protocol.
     pub protocol: Protocol,
@@ -100,16 +99,16 @@ pub struct Ipv4Repr {
 }
 
 impl Ipv4Repr {
-    /// The fields of a captured header.
+    /// Read the fields of a captured header.
     pub fn parse(view: &Ipv4View<'_>) -> Result<Self, NotAProbe> {
         let (from, to) = (view.from(), view.to());
         Ok(Self { from, to, protocol: view.protocol()?, ttl: view.ttl() })
     }
 
-    /// Writes the header over the start of `packet`, whose length becomes the packet's.
+    /// Write the header over the start of `packet`, whose length becomes the packet's total length.
     ///
     /// # Panics
-    /// If `packet` is shorter than [`IPV4_HEADER`] or longer than 65535 bytes.
+    /// Panics if `packet` is shorter than [`IPV4_HEADER`] or longer than 65535 bytes.
     pub fn emit(&self, packet: &mut [u8]) {
         let total = u16::try_from(packet.len()).expect("an IPv4 packet fits 16 bits");
         packet[..2].copy_from_slice(&[0x45, 0]);

@@ -1,9 +1,9 @@
-//! IPv6 and the extension headers that may stand before a probe (RFC 8200).
+//! IPv6 and the extension headers that may precede a probe (RFC 8200).
 
 use crate::{NotAProbe, Protocol, be};
 use std::net::Ipv6Addr;
 
-/// Bytes of an IPv6 header without extension headers.
+/// The length of an IPv6 header without extension headers, in bytes.
 pub const IPV6_HEADER: usize = 40;
 
 /// An IPv6 packet in captured bytes.
@@ -15,8 +15,8 @@ pub struct Ipv6View<'a> {
 }
 
 impl<'a> Ipv6View<'a> {
-    /// A view of `bytes`, which start at the IP header and may end before the packet does.
-    /// Hop-by-hop, routing and destination options are skipped; fragments are refused.
+    /// Wrap `bytes`, which start at the IP header and may end before the packet does. Skip hop-by-hop,
+    /// routing and destination options; fail on fragments.
     pub fn new(bytes: &'a [u8]) -> Result<Self, NotAProbe> {
         if bytes.len() < IPV6_HEADER {
             return Err(NotAProbe::Truncated("IPv6"));
@@ -41,22 +41,22 @@ impl<'a> Ipv6View<'a> {
         Ok(Self { bytes, protocol, payload })
     }
 
-    /// The transport protocol.
+    /// Return the transport protocol.
     pub fn protocol(&self) -> Result<Protocol, NotAProbe> {
         Protocol::from_number(self.protocol)
     }
 
-    /// The hop limit left.
+    /// Return the remaining hop limit.
     pub fn hop_limit(&self) -> u8 {
         self.bytes[7]
     }
 
-    /// The sender's address.
+    /// Return the source address.
     pub fn from(&self) -> Ipv6Addr {
         self.address(8)
     }
 
-    /// The destination's address.
+    /// Return the destination address.
     pub fn to(&self) -> Ipv6Addr {
         self.address(24)
     }
@@ -67,8 +67,8 @@ impl<'a> Ipv6View<'a> {
         octets.into()
     }
 
-    /// What follows the last extension header, as far as it was captured; padding of the link
-    /// layer is left out.
+    /// Return the payload behind the last extension header, as far as it was captured, without padding of the
+    /// link layer.
     pub fn payload(&self) -> &'a [u8] {
         let end = IPV6_HEADER + usize::from(be::u16(self.bytes, 4));
         &self.bytes[self.payload..end.min(self.bytes.len())]
@@ -78,9 +78,9 @@ impl<'a> Ipv6View<'a> {
 /// An IPv6 header to send, without extension headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ipv6Repr {
-    /// The sender's address.
+    /// The source address.
     pub from: Ipv6Addr,
-    /// The destination's address.
+    /// The destination address.
     pub to: Ipv6Addr,
     /// The transport protocol.
     pub protocol: Protocol,
@@ -89,16 +89,16 @@ pub struct Ipv6Repr {
 }
 
 impl Ipv6Repr {
-    /// The fields of a captured header.
+    /// Read the fields of a captured header.
     pub fn parse(view: &Ipv6View<'_>) -> Result<Self, NotAProbe> {
         let (from, to) = (view.from(), view.to());
         Ok(Self { from, to, protocol: view.protocol()?, hop_limit: view.hop_limit() })
     }
 
-    /// Writes the header over the start of `packet`, whose length becomes the packet's.
+    /// Write the header over the start of `packet`, whose length determines the payload length field.
     ///
     /// # Panics
-    /// If `packet` is shorter than [`IPV6_HEADER`] or longer than that plus 65535 bytes.
+    /// Panics if `packet` is shorter than [`IPV6_HEADER`] or longer than that plus 65535 bytes.
     pub fn emit(&self, packet: &mut [u8]) {
         let length = u16::try_from(packet.len() - IPV6_HEADER).expect("a payload fits 16 bits");
         packet[..4].copy_from_slice(&[0x60, 0, 0, 0]);

@@ -1,5 +1,5 @@
-//! Probe packets as bytes: unvalidated views for what was captured, representations that cannot
-//! be illegal for what is sent. No I/O and no clock: [`parse`] and the `emit` functions are pure.
+//! Probe packets as bytes: unvalidated views of captured packets, and representations of packets to send that
+//! cannot be illegal. No I/O and no clock: [`parse`] and the `emit` functions are pure.
 
 mod checksum;
 mod echo;
@@ -20,17 +20,17 @@ pub use ipv4::{IPV4_HEADER, Ipv4Repr, Ipv4View, Protocol};
 pub use ipv6::{IPV6_HEADER, Ipv6Repr, Ipv6View};
 pub use udp::{UDP_HEADER, UdpRepr, UdpView};
 
-/// Which half of a round trip a packet belongs to.
+/// The half of a round trip that a packet belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Leg {
-    /// From the sender of the probe to its responder.
+    /// The request, from the probe's sender to its responder.
     Request = 0,
-    /// From the responder back.
+    /// The reply, from the responder to the sender.
     Reply = 1,
 }
 
-/// Why bytes are not a probe packet.
+/// A reason why bytes are not a probe packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotAProbe {
     /// The bytes end before the header that should follow.
@@ -39,10 +39,10 @@ pub enum NotAProbe {
     /// A field has a value that no probe packet has.
     #[error("malformed {0} header")]
     Malformed(&'static str),
-    /// A fragment: only the first would carry the header, so none is counted.
+    /// The packet is a fragment. Only the first fragment would carry the header, so none is counted.
     #[error("IP fragment")]
     Fragment,
-    /// Another protocol, another ICMP type, or a payload that is not a probe's.
+    /// The packet has another protocol, another ICMP type, or a payload that is not a probe's.
     #[error("not a probe's packet")]
     Other,
 }

@@ -1,5 +1,5 @@
-//! Captures in the pcapng format (draft-ietf-opsawg-pcapng), little-endian, as blocks to append
-//! to a file: one section header, the interfaces, then the packets; and read back by [`Reader`].
+//! A writer of captures in the pcapng format (draft-ietf-opsawg-pcapng): little-endian blocks to append to a
+//! file, first a section header, then the interfaces, then the packets. [`Reader`] reads them back.
 
 mod reader;
 
@@ -9,7 +9,7 @@ const LINKTYPE_ETHERNET: u16 = 1;
 const OPTION_IF_NAME: u16 = 2;
 const OPTION_IF_TSRESOL: u16 = 9;
 
-/// Appends a section header: the start of a file.
+/// Append a section header, the start of a file.
 pub fn section_header(out: &mut Vec<u8>) {
     block(out, 0x0a0d_0d0a, |body| {
         body.extend_from_slice(&0x1a2b_3c4du32.to_le_bytes());
@@ -19,8 +19,8 @@ pub fn section_header(out: &mut Vec<u8>) {
     });
 }
 
-/// Appends an Ethernet interface with the given name, times in ns and at most `snap` bytes of
-/// a packet; interfaces are numbered from 0 in the order of their blocks.
+/// Append an Ethernet interface with this name, time stamps in ns and at most `snap` bytes of a packet.
+/// Interfaces are numbered from 0 in the order of their blocks.
 pub fn interface(out: &mut Vec<u8>, name: &str, snap: u32) {
     block(out, 1, |body| {
         body.extend_from_slice(&LINKTYPE_ETHERNET.to_le_bytes());
@@ -32,8 +32,8 @@ pub fn interface(out: &mut Vec<u8>, name: &str, snap: u32) {
     });
 }
 
-/// Appends a packet seen on `interface` at `time_ns` (ns since the Unix epoch); `data` is what
-/// was captured of its `original` bytes.
+/// Append a packet captured on `interface` at `time_ns` (ns since the Unix epoch). `data` holds the captured
+/// bytes, `original` is the packet's length on the wire.
 pub fn packet(out: &mut Vec<u8>, interface: u32, time_ns: u64, data: &[u8], original: u32) {
     block(out, 6, |body| {
         body.extend_from_slice(&interface.to_le_bytes());
@@ -45,7 +45,7 @@ pub fn packet(out: &mut Vec<u8>, interface: u32, time_ns: u64, data: &[u8], orig
     });
 }
 
-/// A block: type, total length, body padded to 4 bytes, total length again.
+/// Append a block: type, total length, body padded to 4 bytes, total length again.
 fn block(out: &mut Vec<u8>, kind: u32, write_body: impl FnOnce(&mut Vec<u8>)) {
     let start = out.len();
     out.extend_from_slice(&kind.to_le_bytes());
@@ -57,9 +57,9 @@ fn block(out: &mut Vec<u8>, kind: u32, write_body: impl FnOnce(&mut Vec<u8>)) {
     out.extend_from_slice(&length);
 }
 
-/// An option: code, length, value padded to 4 bytes.
+/// Append an option: code, length, value padded to 4 bytes.
 fn option(out: &mut Vec<u8>, code: u16, value: &[u8]) {
-    // Names of interfaces and points are far below the 65535 bytes that an option can hold.
+    // Names of interfaces and points are far below the limit of 65535 bytes per option.
     let value = &value[..value.len().min(usize::from(u16::MAX))];
     let start = out.len();
     out.extend_from_slice(&code.to_le_bytes());

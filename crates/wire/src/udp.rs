@@ -2,7 +2,7 @@
 
 use crate::{NotAProbe, Sum, be};
 
-/// Bytes of a UDP header.
+/// The length of a UDP header, in bytes.
 pub const UDP_HEADER: usize = 8;
 
 /// A UDP datagram in captured bytes.
@@ -10,7 +10,7 @@ pub const UDP_HEADER: usize = 8;
 pub struct UdpView<'a>(&'a [u8]);
 
 impl<'a> UdpView<'a> {
-    /// A view of `bytes`, which start at the UDP header and may end before the payload does.
+    /// Wrap `bytes`, which start at the UDP header and may end before the payload does.
     pub fn new(bytes: &'a [u8]) -> Result<Self, NotAProbe> {
         if bytes.len() < UDP_HEADER {
             return Err(NotAProbe::Truncated("UDP"));
@@ -21,17 +21,17 @@ impl<'a> UdpView<'a> {
         Ok(Self(bytes))
     }
 
-    /// The port that the datagram was sent from.
+    /// Return the source port.
     pub fn from_port(&self) -> u16 {
         be::u16(self.0, 0)
     }
 
-    /// The port that the datagram was sent to.
+    /// Return the destination port.
     pub fn to_port(&self) -> u16 {
         be::u16(self.0, 2)
     }
 
-    /// What follows the UDP header, as far as it was captured and belongs to the datagram.
+    /// Return the datagram's payload, as far as it was captured.
     pub fn payload(&self) -> &'a [u8] {
         let end = usize::from(be::u16(self.0, 4)).min(self.0.len());
         &self.0[UDP_HEADER..end]
@@ -41,30 +41,30 @@ impl<'a> UdpView<'a> {
 /// A UDP header to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UdpRepr {
-    /// The port to send from.
+    /// The source port.
     pub from_port: u16,
-    /// The port to send to.
+    /// The destination port.
     pub to_port: u16,
 }
 
 impl UdpRepr {
-    /// The fields of a captured header.
+    /// Read the fields of a captured header.
     pub fn parse(view: &UdpView<'_>) -> Self {
         Self { from_port: view.from_port(), to_port: view.to_port() }
     }
 
-    /// Writes the header over the start of `datagram`, whose payload must be in place, with the
-    /// checksum over `pseudo` (see [`crate::pseudo_header`]) and all of it.
+    /// Write the header over the start of `datagram`, whose payload must be in place, with the checksum over
+    /// `pseudo` (see [`crate::pseudo_header`]) and all of it.
     ///
     /// # Panics
-    /// If `datagram` is shorter than [`UDP_HEADER`] or longer than 65535 bytes.
+    /// Panics if `datagram` is shorter than [`UDP_HEADER`] or longer than 65535 bytes.
     pub fn emit(&self, datagram: &mut [u8], pseudo: Sum) {
         let length = u16::try_from(datagram.len()).expect("a UDP datagram fits 16 bits");
         datagram[..2].copy_from_slice(&self.from_port.to_be_bytes());
         datagram[2..4].copy_from_slice(&self.to_port.to_be_bytes());
         datagram[4..6].copy_from_slice(&length.to_be_bytes());
         datagram[6..8].fill(0);
-        // A sum of zero is sent as all ones, since zero means "no checksum".
+        // A checksum of zero is sent as all ones, since zero means "no checksum".
         let sum = match pseudo.over(datagram).finish() {
             0 => 0xffff,
             sum => sum,

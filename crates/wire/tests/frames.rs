@@ -1,10 +1,10 @@
-//! Whole frames: built from representations and parsed back, and cut short.
+//! Whole frames, built from representations, parsed back, and cut short.
 
 use delaylab_wire::*;
 use proptest::prelude::*;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// A frame with a probe header and `size` bytes of payload; the first `size` is the header's.
+/// Build a frame with `size` bytes of payload, which start with the probe header.
 fn frame(v6: bool, transport: Transport, probe: ProbeRepr, size: usize) -> Vec<u8> {
     let protocol = match (transport, v6) {
         (Transport::Udp(_), _) => Protocol::Udp,

@@ -1,4 +1,4 @@
-//! Captures read back as what was written; what is not a capture is refused with the reason.
+//! Captures are read back as written, and other bytes are rejected with the reason.
 
 use delaylab_wire::pcapng::{self, Block, NotPcapng, Reader};
 use proptest::prelude::*;
@@ -14,7 +14,7 @@ fn any_interface() -> impl Strategy<Value = Written> {
     ("[a-z.]{0,20}", any::<u32>()).prop_map(|(name, snap)| Written::Interface { name, snap })
 }
 
-/// A packet of one of the first `interfaces`.
+/// Generate a packet of one of the first `interfaces`.
 fn any_packet(interfaces: u32) -> impl Strategy<Value = Written> {
     let data = proptest::collection::vec(any::<u8>(), 0..130);
     (0..interfaces, any::<u64>(), data, any::<u32>()).prop_map(
@@ -63,7 +63,7 @@ proptest! {
     }
 }
 
-/// A section header, an interface and a packet of 5 bytes: 28, 36 and 40 bytes.
+/// Build a capture of a section header, an interface and a packet of 5 bytes: 28, 36 and 40 bytes long.
 fn capture() -> Vec<u8> {
     let mut bytes = Vec::new();
     pcapng::section_header(&mut bytes);
@@ -127,7 +127,7 @@ fn blocks_and_options_that_are_not_known_are_passed_over() {
     let mut bytes = capture();
     bytes.extend_from_slice(b"\x05\0\0\0\x10\0\0\0abcd\x10\0\0\0");
     assert_eq!(Reader::new(&bytes).last(), Some(Ok(Block::Other { kind: 5, body: b"abcd" })),);
-    // The interface's name becomes a comment.
+    // The option code 1 turns the interface's name into a comment.
     bytes[INTERFACE + 16] = 1;
     assert!(Reader::new(&bytes).all(|block| block.is_ok()));
 }

@@ -1,4 +1,4 @@
-//! An agent that carries a host's links: waits for the network, then forwards.
+//! An agent that carries a host's links: it waits for the network, then forwards.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -15,7 +15,7 @@ use super::plan::Agent;
 use super::report::{Report, tell};
 use crate::link::{Carrier, Links, Supervisor, Work};
 
-/// The life of such an agent. It is ready once frames are forwarded.
+/// Run such an agent until the lab ends. It reports ready once frames are forwarded.
 pub fn live(
     member: &Member,
     links: &Links,
@@ -46,11 +46,11 @@ fn start<'a>(
     if let Some(built) = &lent.built {
         poll::wait(&[(built.as_fd(), Want::Read)], None).map_err(failed)?;
     }
-    // Its children are waited for: how the engine ended is worth knowing.
+    // Wait for children instead of letting the kernel reap them: the engine's exit status is needed.
     process::reap_by_wait().map_err(failed)?;
-    // Of each port there is a program and a socket: a system's usual limit is for some hundred.
+    // Each port needs a program and a socket; a system's usual limit suffices for a few hundred ports.
     open_files::allow_most();
-    // Without it the host's own stack looks at every frame before it drops it (crate::quiet).
+    // Without this program the host's own stack processes every frame before dropping it (crate::quiet).
     let drop = match links.engine {
         Carrier::Own => TcxDrop::open(links.ports()).ok(),
         // The bridge behind the ports takes all frames.

@@ -1,4 +1,4 @@
-//! Control groups of a lab's agents: `delaylab/LAB.PID/AGENT` in each hierarchy, PID the keeper's.
+//! Control groups of a lab's agents: `delaylab/LAB.PID/AGENT` in each hierarchy, where PID is the keeper's.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,25 +10,25 @@ use std::time::{Duration, Instant};
 use delaylab_os::poll::{self, Want};
 use delaylab_os::process::PidFd;
 
-/// How long processes that were killed may take to leave a group.
+/// The time that killed processes have to leave a group.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Not `memory`: a lab stays under whatever limit its user has.
+/// The controllers to use. `memory` is not among them: a lab stays under the limit of its user.
 const WANTED: [&str; 3] = ["cpuset", "cpu", "cpuacct"];
 
-/// The folder in each hierarchy that all labs' are in.
+/// The folder in each hierarchy that holds the groups of all labs.
 const SHARED: &str = "delaylab";
 
-/// Where groups can be made.
+/// The cgroup hierarchies in which groups can be created.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Hierarchies {
-    /// Version 1: a folder for each controller, below which this process is.
+    /// Version 1: for each controller the folder of this process's group.
     V1(BTreeMap<String, PathBuf>),
-    /// Version 2: one folder, and those of its controllers that are wanted.
+    /// Version 2: the root folder, and its controllers that are wanted.
     V2(PathBuf, Vec<String>),
 }
 
 impl Hierarchies {
-    /// Those of this system; an error says why there are none.
+    /// Find the hierarchies of this system. The error is the reason why there are none.
     pub fn find() -> Result<Self, String> {
         let read =
             |path: &str| fs::read_to_string(path).map_err(|error| format!("{path}: {error}"));
@@ -36,8 +36,8 @@ impl Hierarchies {
         let mut v1 = BTreeMap::new();
         for controller in WANTED {
             let Some(folder) = v1_folder(&mounts, &own, controller) else { continue };
-            // Where real-time time is handed out by group, a new group has none: a probe in it could
-            // not be scheduled on time. The weight of `cpu` is worth less than that.
+            // Where real-time CPU time is assigned by group, a new group has none, and a probe in it could
+            // not be scheduled on time. The weight of `cpu` matters less than that.
             if controller == "cpu" && folder.join("cpu.rt_runtime_us").exists() {
                 continue;
             }
@@ -56,7 +56,7 @@ impl Hierarchies {
         Ok(Self::V2(root, usable))
     }
 
-    /// The folder of an agent in each hierarchy, by controller (`unified` for version 2).
+    /// Return the folder of an agent in each hierarchy, by controller (`unified` for version 2).
     pub fn folders(&self, lab: &str, agent: &str) -> BTreeMap<String, PathBuf> {
         let lab = format!("{lab}.{}", std::process::id());
         let below = |root: &Path| root.join(SHARED).join(&lab).join(agent);
@@ -68,7 +68,7 @@ impl Hierarchies {
         }
     }
 
-    /// Makes an agent's folders, and gives it CPUs if they can be given: whether they were.
+    /// Create an agent's folders and assign its CPUs; return true if a cpuset binds it to them.
     pub fn create(
         &self,
         folders: &BTreeMap<String, PathBuf>,
@@ -95,8 +95,8 @@ impl Hierarchies {
     }
 }
 
-/// The folders of a lab of this keeper in every hierarchy, also those where delaylab makes none but
-/// a guest's software may: below the group that this process is in, and below the root.
+/// Return the folders of this keeper's lab in every hierarchy, below this process's group and below the root.
+/// They include folders that delaylab never creates but a guest's software may.
 pub fn everywhere(lab: &str) -> io::Result<Vec<PathBuf>> {
     let read = |path: &str| fs::read_to_string(path);
     let roots = roots(&read("/proc/self/mounts")?, &read("/proc/self/cgroup")?);
@@ -104,8 +104,8 @@ pub fn everywhere(lab: &str) -> io::Result<Vec<PathBuf>> {
     Ok(roots.iter().map(|root| root.join(SHARED).join(&lab)).collect())
 }
 
-/// Fails unless all of these are control groups that delaylab makes: `delaylab`, or below it those of a lab, in a
-/// hierarchy that is mounted here.
+/// Fail unless all of these are control groups that delaylab creates: `delaylab`, or groups of a lab below
+/// it, in a hierarchy that is mounted here.
 pub fn require_ours(folders: &[PathBuf]) -> io::Result<()> {
     let roots = roots(&fs::read_to_string("/proc/self/mounts")?, "");
     match folders.iter().find(|folder| !is_ours(folder, &roots)) {
@@ -123,7 +123,7 @@ pub fn require_ours(folders: &[PathBuf]) -> io::Result<()> {
 fn is_ours(folder: &Path, roots: &[PathBuf]) -> bool {
     let plain =
         folder.components().all(|part| matches!(part, Component::RootDir | Component::Normal(_)));
-    // Of the lab, `delaylab/LAB.PID`.
+    // A lab's group is named `delaylab/LAB.PID`.
     let is_labs = |name: &str| {
         let pid = name.rsplit_once('.').map(|(lab, pid)| (!lab.is_empty(), pid.parse::<u32>()));
         matches!(pid, Some((true, Ok(_))))
@@ -136,7 +136,7 @@ fn is_ours(folder: &Path, roots: &[PathBuf]) -> bool {
     shared.is_some_and(|at| names.get(at + 1).is_none_or(|lab| is_labs(lab)))
 }
 
-/// The folders that must be removed for these agents' folders to be gone, children first.
+/// Return these folders and their parents up to `delaylab`, children first, as they must be removed.
 pub fn with_parents<'a>(folders: impl Iterator<Item = &'a PathBuf>) -> Vec<PathBuf> {
     let mut all: Vec<PathBuf> = Vec::new();
     for folder in folders {
@@ -149,13 +149,13 @@ pub fn with_parents<'a>(folders: impl Iterator<Item = &'a PathBuf>) -> Vec<PathB
     all
 }
 
-/// Removes groups and all below them; waits for processes in them that are ending. `delaylab` itself
-/// stays while another lab is in it.
+/// Remove groups and all groups below them, and wait for ending processes in them. The group `delaylab` stays
+/// while it holds another lab.
 pub fn remove(folders: &[PathBuf]) -> io::Result<()> {
     let deadline = Instant::now() + PATIENCE;
     for folder in folders {
         if folder.file_name().is_some_and(|name| name == SHARED) {
-            // That of another lab's, or gone: both are well.
+            // An error means that the group holds another lab or is already gone.
             let _ = fs::remove_dir(folder);
         } else {
             remove_with_all_below(folder, deadline)?;
@@ -199,7 +199,7 @@ fn create_folder(folder: &Path) -> io::Result<()> {
     }
 }
 
-/// A cpuset takes no process before it has both CPUs and memory nodes.
+/// Set the CPUs of a cpuset. It accepts no process before it has both CPUs and memory nodes.
 fn set_v1_cpus(folder: &Path, cpus: Option<&str>) -> io::Result<()> {
     let parent = folder.parent().unwrap_or(folder);
     fs::write(folder.join("cpuset.mems"), fs::read(parent.join("cpuset.mems"))?)?;
@@ -210,7 +210,7 @@ fn set_v1_cpus(folder: &Path, cpus: Option<&str>) -> io::Result<()> {
     fs::write(folder.join("cpuset.cpus"), cpus)
 }
 
-/// Hands the parent's controllers down, then sets the CPUs.
+/// Enable the controllers in the parent, then set the CPUs.
 fn set_v2_cpus(folder: &Path, cpus: Option<&str>, controllers: &[String]) -> io::Result<()> {
     let parent = folder.parent().unwrap_or(folder);
     let list: Vec<String> = controllers.iter().map(|name| format!("+{name}")).collect();
@@ -218,7 +218,7 @@ fn set_v2_cpus(folder: &Path, cpus: Option<&str>, controllers: &[String]) -> io:
     cpus.map_or(Ok(()), |cpus| fs::write(folder.join("cpuset.cpus"), cpus))
 }
 
-/// The folder of this process in a controller's hierarchy of version 1.
+/// Return the folder of this process's group in a controller's version 1 hierarchy.
 fn v1_folder(mounts: &str, own: &str, controller: &str) -> Option<PathBuf> {
     let has = |list: &str| list.split(',').any(|name| name == controller);
     let root = mounted(mounts, |kind, options| kind == "cgroup" && has(options))?;
@@ -231,7 +231,7 @@ fn v1_folder(mounts: &str, own: &str, controller: &str) -> Option<PathBuf> {
     Some(if below.exists() { below } else { root })
 }
 
-/// In every hierarchy that is mounted, its root and the group of this process.
+/// Return the root and this process's group of every mounted hierarchy.
 fn roots(mounts: &str, own: &str) -> Vec<PathBuf> {
     let paths: Vec<&str> = own.lines().filter_map(|line| line.splitn(3, ':').nth(2)).collect();
     let mut found = Vec::new();
@@ -239,7 +239,7 @@ fn roots(mounts: &str, own: &str) -> Vec<PathBuf> {
         let fields: Vec<&str> = line.split(' ').collect();
         if let [_, root, "cgroup" | "cgroup2", ..] = fields[..] {
             found.push(PathBuf::from(root));
-            // Whichever of them is this hierarchy's: the others are not there.
+            // Only the paths that belong to this hierarchy exist in it.
             let below = paths.iter().map(|path| Path::new(root).join(path.trim_start_matches('/')));
             found.extend(below.filter(|path| path.is_dir()));
         }
@@ -249,7 +249,7 @@ fn roots(mounts: &str, own: &str) -> Vec<PathBuf> {
     found
 }
 
-/// The first mount point whose type and options are wanted (proc_pid_mounts(5)).
+/// Return the first mount point whose type and options satisfy `wanted` (proc_pid_mounts(5)).
 fn mounted(mounts: &str, wanted: impl Fn(&str, &str) -> bool) -> Option<PathBuf> {
     mounts.lines().find_map(|line| {
         let mut fields = line.split(' ').skip(1);

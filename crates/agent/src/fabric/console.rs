@@ -1,4 +1,5 @@
-//! What a guest or its command wrote: the end of it is a file in the guest's folder, quoted when it fails.
+//! The console output of a guest or its command. Its end is kept in a file in the guest's folder and quoted
+//! if the guest fails.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -6,43 +7,44 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver};
 use std::time::Duration;
 
-/// The file's name.
+/// The name of the file.
 const FILE: &str = "console";
-/// How many lines an error quotes.
+/// The number of lines that an error quotes.
 const LAST_LINES: usize = 5;
-/// A guest may write without end, into memory that is this machine's: of more than this the beginning is dropped,
+/// The largest size of the file in bytes; beyond it the beginning is dropped. A guest may write without end,
+/// and the file may be in this machine's memory.
 const LONGEST: u64 = 1 << 20;
-/// and so much of the end is kept.
+/// The bytes kept of the end when the beginning is dropped.
 const KEPT: usize = 128 << 10;
-/// How long to wait for the last words of a command that has ended: something that it started may still hold its
-/// output.
+/// The time to wait for the last output of an ended command: a process that it started may still hold its
+/// output open.
 const PATIENCE: Duration = Duration::from_millis(200);
 
 /// The console of one guest.
 pub struct Console {
     path: PathBuf,
-    /// Disconnected once all that was written is in the file.
+    /// Disconnected once all output is in the file.
     written: Receiver<()>,
 }
 
 impl Console {
-    /// Keep the end of what comes by `output` in the file of a guest's folder, until it ends.
+    /// Start a thread that keeps the end of `output` in a file of the guest's folder.
     pub fn keep(folder: &Path, output: impl Read + Send + 'static) -> io::Result<Self> {
         let path = folder.join(FILE);
         let file = File::options().read(true).append(true).create(true).open(&path)?;
         let (done, written) = mpsc::channel();
         let thread = std::thread::Builder::new().name("console".into());
         thread.spawn(move || {
-            // Nobody is left to be told of a full disk; what is there can still be quoted.
+            // Nobody is left to report a full disk to; the existing output can still be quoted.
             let _ = copy(output, file);
             drop(done);
         })?;
         Ok(Self { path, written })
     }
 
-    /// Return the end of it in one line; empty if nothing was written.
+    /// Return the end of the output in one line; empty if there was none. Blocks for up to 200 ms.
     pub fn last_words(&self) -> String {
-        // Times out, or is disconnected.
+        // Either times out or is disconnected.
         let _ = self.written.recv_timeout(PATIENCE);
         let text = fs::read(&self.path).unwrap_or_default();
         last_lines(&String::from_utf8_lossy(&text))
@@ -67,7 +69,7 @@ fn copy(mut output: impl Read, mut file: File) -> io::Result<()> {
     }
 }
 
-/// Shorten a file to its end; return its length.
+/// Cut a file down to its end and return its new length.
 fn keep_end(file: &mut File) -> io::Result<u64> {
     io::Seek::seek(file, io::SeekFrom::End(-(KEPT as i64)))?;
     let mut end = Vec::with_capacity(KEPT);
@@ -77,7 +79,8 @@ fn keep_end(file: &mut File) -> io::Result<u64> {
     Ok(end.len() as u64)
 }
 
-/// The end of a console; of a kernel that panicked, why it did rather than where.
+/// Return the last lines of a console; after a kernel panic the lines up to its message, without the call
+/// trace.
 fn last_lines(console: &str) -> String {
     let plain = |line: &str| line.chars().filter(|c| !c.is_control()).collect::<String>();
     let lines: Vec<String> = console.lines().map(plain).collect();

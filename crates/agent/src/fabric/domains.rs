@@ -1,4 +1,4 @@
-//! Xen domains on a machine that is a dom0: no process is theirs, so that none ends with the lab.
+//! Xen domains on a machine that is a dom0. They are no processes, so the end of the lab does not end them.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, TryLockError};
@@ -8,15 +8,15 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How the file is named that holds a domain's UUID; written before the domain is made.
+/// The extension of the file that holds a domain's UUID; it is written before the domain is created.
 const MARK: &str = "domain";
 const XL: &str = "xl";
-/// How long who starts a domain may take to end, once it was killed.
+/// The time that a killed command which starts a domain has to end.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How often it is looked whether it has.
+/// The interval at which its lock is checked.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// Destroys the domains whose marks are in a run directory, once its lab's processes have ended.
+/// Destroy the domains whose marks are in a run directory, once the lab's processes have ended.
 pub fn destroy(directory: &Path) -> io::Result<()> {
     let ours = marked(directory)?;
     if ours.is_empty() {
@@ -24,7 +24,7 @@ pub fn destroy(directory: &Path) -> io::Result<()> {
     }
     for id in ids(&call(&["vm-list"])?, &ours) {
         if let Err(error) = call(&["destroy", &id])
-            // One that was about to end by itself is as good as destroyed.
+            // A domain that just ended by itself is as good as destroyed.
             && ids(&call(&["vm-list"])?, &ours).contains(&id)
         {
             return Err(error);
@@ -40,7 +40,8 @@ fn marked(directory: &Path) -> io::Result<BTreeSet<String>> {
         if path.extension().is_some_and(|extension| extension == MARK) {
             let mut uuid = String::new();
             once_released(&path)?.read_to_string(&mut uuid)?;
-            // Empty: of a command killed before it had written it; it had made no domain either.
+            // An empty mark belongs to a command that was killed before it wrote the UUID, so it created no
+            // domain.
             if !uuid.trim().is_empty() {
                 uuids.insert(uuid.trim().to_owned());
             }
@@ -49,7 +50,7 @@ fn marked(directory: &Path) -> io::Result<BTreeSet<String>> {
     Ok(uuids)
 }
 
-/// A mark that nobody holds the lock of any more: who does could still make its domain.
+/// Open a mark once nobody holds its lock: the holder could still create its domain. Blocks for up to 5 s.
 fn once_released(mark: &Path) -> io::Result<File> {
     let file = File::open(mark)?;
     let deadline = Instant::now() + PATIENCE;
@@ -66,8 +67,8 @@ fn once_released(mark: &Path) -> io::Result<File> {
     }
 }
 
-/// The numbers of these domains in `xl vm-list`: a line for each, UUID, number, name. By UUID, since
-/// one whose making was cut short has no name yet.
+/// Return the ids of these domains in the output of `xl vm-list`: per line UUID, id, name. They are found by
+/// UUID, because a domain whose creation was cut short has no name yet.
 fn ids(listed: &str, uuids: &BTreeSet<String>) -> Vec<String> {
     let lines = listed.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
     lines

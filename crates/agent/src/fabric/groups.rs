@@ -1,4 +1,4 @@
-//! The control groups of one lab, and what could not be had.
+//! The control groups of one lab, and warnings about those that are missing.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -10,20 +10,20 @@ use super::cgroups::{self, Hierarchies};
 use super::plan::Build;
 use super::rundir::RunDir;
 
-/// In the order of the plan's agents.
+/// The control groups, in the order of the plan's agents.
 pub struct Groups {
     /// Each agent's folders by controller.
     pub folders: Vec<BTreeMap<String, PathBuf>>,
-    /// Whether an agent's CPUs are those of its group.
+    /// True for each agent that a cpuset binds to its CPUs.
     pub has_cpus: Vec<bool>,
-    /// Where guests' software may have made groups for this lab, by itself.
+    /// Folders in which guests' software may have created groups for this lab by itself.
     guests: Vec<PathBuf>,
-    /// What was asked for and is not there, with the reason.
+    /// The groups that could not be created, with the reason.
     pub warnings: Vec<String>,
 }
 
 impl Groups {
-    /// Makes the groups of the agents that ask for one. What cannot be made is a warning.
+    /// Create the groups of the agents that request one. A group that cannot be created is a warning.
     pub fn create(build: &Build, directory: &RunDir) -> Result<Self, Failure> {
         let agents = &build.plan.agents;
         let mut groups = Self {
@@ -69,7 +69,7 @@ impl Groups {
                 Err(error) => {
                     let name = &agent.name;
                     self.warnings.push(format!("no control group for {name}: {error}"));
-                    // Half of it may exist: kept in no agent's list, but removed with the lab.
+                    // Half of the group may exist: remove it now, and list it for no agent.
                     let _ = cgroups::remove(&cgroups::with_parents(self.folders[index].values()));
                     self.folders[index].clear();
                 }
@@ -83,7 +83,7 @@ impl Groups {
         cgroups::with_parents(agents.chain(&self.guests))
     }
 
-    /// Removes them all, once no process is left in them.
+    /// Remove all groups. No process may be left in them.
     pub fn remove(&self) -> io::Result<()> {
         cgroups::remove(&self.all())
     }

@@ -1,4 +1,4 @@
-//! pid 1 of a lab: starts the builder of the network and the agents, reaps. Its death ends them all.
+//! PID 1 of a lab: it starts the builder of the network and the agents, and reaps. Its death ends them all.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -16,34 +16,34 @@ use super::report::{Report, tell};
 use super::roster::{self, Roster};
 use crate::link::{Agents, Links};
 
-/// How many agents set their sysctls by one mount of `/proc`.
+/// The number of agents that set their sysctls through one mount of `/proc`.
 const AGENTS_PER_PROC: usize = 32;
 
-/// What the keeper made ready for pid 1.
+/// The data that the keeper prepares for PID 1.
 pub struct Lab<'a> {
     pub build: &'a Build,
     pub spaces: &'a [Space],
     pub network: Network<'a>,
-    /// In the order of the plan; their networks are filled in as agents start.
+    /// The members, in the order of the plan; their networks are filled in as agents start.
     pub members: Vec<Member<'a>>,
-    /// Outside the lab: who becomes root in it, if it is rootless.
+    /// The user and group outside of the lab that become root in a rootless lab.
     pub user: (u32, u32),
 }
 
-/// The processes that pid 1 started, by pid.
+/// The processes that PID 1 started, by pid.
 struct Children {
     builder: i32,
-    /// In the order of the plan.
+    /// The agents' pids, in the order of the plan.
     agents: Vec<i32>,
 }
 
-/// The life of pid 1.
+/// Run PID 1 until the lab ends.
 pub fn live(lab: Lab, keeper: Sender) -> ! {
     let build = lab.build;
     let children = match start(lab, &keeper) {
         Ok(children) => children,
         Err(failure) => {
-            // If even this fails, the keeper is gone and has taken this process with it.
+            // If even this fails, the keeper is gone and takes this process with it.
             let _ = tell(&keeper, &Report::Failed(failure));
             std::process::exit(1);
         }
@@ -57,7 +57,7 @@ fn start(lab: Lab, keeper: &Sender) -> Result<Children, Failure> {
         let (uid, gid) = lab.user;
         namespace::map_to_root(uid, gid).map_err(failed("map the user to root"))?;
     }
-    // After the change of user, which would clear it.
+    // Set this after the change of user, which would clear it.
     process::die_with_parent().map_err(failed("bind the lab to its keeper"))?;
     if keeper.is_abandoned().map_err(failed("bind the lab to its keeper"))? {
         std::process::exit(1);
@@ -65,9 +65,10 @@ fn start(lab: Lab, keeper: &Sender) -> Result<Children, Failure> {
     let name = format!("delaylab-agent lab {}", lab.build.lab);
     title::set(&name, "delaylab-lab").map_err(failed("name the process"))?;
     mount::make_private().map_err(failed("separate the mounts"))?;
-    // Refused where the system's /proc is covered in part (some containers): ours shows outer pids then.
+    // The mount is refused if the system's /proc is partly covered, as in some containers. /proc then shows
+    // outer pids.
     let _ = mount::proc();
-    // Before any monitor: what serves other guests may ask for theirs at once.
+    // Create the folders before any monitor starts: a node that serves other guests may need theirs at once.
     lab.members.iter().try_for_each(Member::make_folder)?;
     let (roster, writer) = roster::pair(lab.members.len()).map_err(failed("make a pipe"))?;
     let (built, building) = pipe::pair().map_err(failed("make a pipe"))?;
@@ -79,14 +80,14 @@ fn start(lab: Lab, keeper: &Sender) -> Result<Children, Failure> {
         }
     };
     drop(building);
-    // What only the builder needs would be copied into every agent.
+    // The data that only the builder needs would be copied into every agent.
     drop((lab.network, roster));
     memory::trim();
     let mut lent = Lent { roster: Some(writer), proc: None, built: Some(built) };
     let mut pids = Vec::with_capacity(lab.members.len());
     for member in lab.members {
         if member.index % AGENTS_PER_PROC == 0 {
-            // Refused where a new /proc is: the one there is will do, more slowly.
+            // Refused where a new /proc is refused. The existing one works too, but more slowly.
             lent.proc = mount::detached_proc().ok();
         }
         pids.push(start_member(member, lab.build, lab.spaces, &pids, keeper, &mut lent)?);
@@ -94,9 +95,9 @@ fn start(lab: Lab, keeper: &Sender) -> Result<Children, Failure> {
     Ok(Children { builder, agents: pids })
 }
 
-/// The life of the builder: a process of its own, so that the network is made while agents start.
+/// Run the builder, a process of its own so that the network is built while agents still start.
 ///
-/// `_building` is closed when it ends: whoever waits for the network sees that.
+/// `_building` closes when the builder ends, which agents that wait for the network notice.
 fn build_network(network: Network, mut roster: Roster, keeper: &Sender, _building: OwnedFd) -> ! {
     let report = match network.build(&mut roster) {
         Ok(true) => Report::Built,
@@ -129,7 +130,7 @@ fn start_member(
     match process::clone(Member::namespaces(member.agent)).map_err(failed)? {
         Side::Parent(pid) => {
             if let Some(roster) = &lent.roster {
-                // The builder leaves early only after a failure that it told.
+                // The builder ends early only after a failure that it has reported.
                 let _ = roster.started(index, pid);
             }
             Ok(pid)
@@ -141,7 +142,7 @@ fn start_member(
     }
 }
 
-/// The agents that have the interfaces which links lead to, as far as they have been started.
+/// Return the pids of those agents, started so far, that hold the interfaces to which links lead.
 fn agents_of(links: &Links, build: &Build, pids: &[i32]) -> Agents {
     let wanted: BTreeSet<&str> = links
         .members()
@@ -152,7 +153,8 @@ fn agents_of(links: &Links, build: &Build, pids: &[i32]) -> Agents {
     found.map(|(agent, &pid)| (agent.name.clone(), pid)).collect()
 }
 
-/// Reaps for ever. The death of an agent, or of a builder that failed, is told; once the lab is up nobody listens any more.
+/// Reap children for ever. Report the death of an agent or of a failed builder; nobody reads reports once the
+/// lab is up.
 fn reap(build: &Build, children: &Children, keeper: &Sender) -> ! {
     while let Some((pid, ended)) = process::wait_any() {
         let agent = children.agents.iter().position(|&agent| agent == pid);

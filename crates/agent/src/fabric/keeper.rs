@@ -1,4 +1,4 @@
-//! The keeper of a lab: outside it, so that it can clean up after it whatever happens inside.
+//! The keeper of a lab. It runs outside of the lab so that it can clean up whatever happens inside.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -33,7 +33,7 @@ use crate::session::{self, Order, Session};
 
 const SIGKILL: i32 = 9;
 
-/// Takes one request from standard input, builds the lab, and keeps it until it is told to end.
+/// Read one request from standard input, build the lab, and keep it until told to stop.
 pub fn keep() -> ExitCode {
     let Ok(mut session) = session::stdio().map(|(input, output)| Session::new(input, output))
     else {
@@ -42,7 +42,7 @@ pub fn keep() -> ExitCode {
     match run(&mut session) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            // A client that has gone needs no answer; one that is there and was answered ignores it.
+            // A client that has gone needs no answer; one that has been answered already ignores this one.
             let _ = session.reply(&Reply::Error(failure));
             ExitCode::FAILURE
         }
@@ -67,7 +67,7 @@ fn run(session: &mut Session) -> Result<(), Failure> {
     result.and(cleaned)
 }
 
-/// A lab that is being built, or is up.
+/// A lab that is being built or is up.
 struct Keeper {
     signals: EndSignals,
     directory: RunDir,
@@ -75,22 +75,23 @@ struct Keeper {
     reports: Receiver,
     pid: i32,
     init: PidFd,
-    /// The lab's interfaces in the machine's own network; before it is built, a name may be another's.
+    /// The lab's interfaces in the machine's own network namespace. Empty until the lab is built: before that
+    /// an interface of the same name may be another's.
     on_machine: Vec<String>,
 }
 
-/// `lab.json`.
+/// The contents of `lab.json`.
 #[derive(Serialize)]
 struct Described<'a> {
     record: Option<&'a RawValue>,
     keeper: &'a Value,
 }
 
-/// Why a lab ends.
+/// The reason why a lab ends.
 enum End {
-    /// Somebody asked for it, or left.
+    /// A client or a signal requested the end, or the client left.
     Asked,
-    /// Its pid 1 died by itself.
+    /// The lab's PID 1 died by itself.
     Died,
 }
 
@@ -99,7 +100,8 @@ impl Keeper {
         let spaces = build.plan.spaces(build.rootless)?;
         let network = Network::new(&build.plan, &spaces, &build.lab, build.rootless)?;
         let directory = RunDir::create(&build.dir, &build.lab, |folders| {
-            // What cannot be removed now stays written down nowhere, but holds no process either.
+            // A group that cannot be removed now is recorded nowhere any more, but it holds no process
+            // either.
             let _ = cgroups::remove(folders);
         })?;
         let groups = match Groups::create(build, &directory) {
@@ -113,7 +115,7 @@ impl Keeper {
         let place = directory.place().map_err(failed)?;
         let members = members(&build.plan, &directory, &place, &groups, &network);
         let on_machine = network.on_machine();
-        // Every process of the lab begins as a copy of this one.
+        // Every process of the lab starts as a copy of this one.
         memory::trim();
         let user = namespace::user();
         let (sender, reports) = report::channel().map_err(failed)?;
@@ -121,7 +123,7 @@ impl Keeper {
         spaces_of_lab.set(Namespaces::CLONE_NEWUSER, build.rootless);
         match process::clone(spaces_of_lab) {
             Ok(Side::Child) => {
-                // The lock, the keeper's ends and its streams are the keeper's alone.
+                // The lock, the keeper's ends and its streams must stay with the keeper alone.
                 drop((directory, reports, signals));
                 let _ = signals::unblock_all();
                 let _ = process::leave_terminal();
@@ -191,7 +193,8 @@ impl Keeper {
             .collect()
     }
 
-    /// The agents' pids once all are ready and the network is built; `None` if somebody asked to end.
+    /// Wait until all agents are ready and the network is built, and return the agents' pids; `None` if the
+    /// end was requested.
     fn wait_until_built(
         &self,
         build: &Build,
@@ -248,7 +251,7 @@ impl Keeper {
         }
     }
 
-    /// Ends every process of the lab, then removes what the kernel does not.
+    /// Kill every process of the lab, then remove what the kernel does not clean up.
     fn clean(self) -> Result<(), Failure> {
         let failed = |error: io::Error| Failure::new("clean up after the lab", error);
         self.init.signal(SIGKILL).map_err(failed)?;

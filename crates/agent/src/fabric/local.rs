@@ -1,4 +1,4 @@
-//! What is in one namespace of a lab's network: built with one batch.
+//! The part of a lab's network in one namespace, built by one batch.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
@@ -13,28 +13,29 @@ use super::plan::{Bridge, End, Operation};
 use crate::batch::{Batch, Verb};
 use crate::quiet;
 
-/// The index of `lo` in every namespace.
+/// The interface index of `lo` in every namespace.
 pub const LOOPBACK: u32 = 1;
 
 /// The interfaces and settings of one namespace.
 #[derive(Default)]
 pub struct Local<'a> {
-    /// The name of an agent in it, for messages.
+    /// The name of an agent in the namespace, for messages.
     pub agent: &'a str,
-    /// Every interface that the plan makes here, with its index. Before it is made, an index in the
-    /// machine's namespace is 0: unknown.
+    /// Every interface that the plan creates here, with its index. In the machine's namespace the index is 0
+    /// (unknown) until the interface exists.
     pub made: BTreeMap<&'a str, u32>,
     pub bridges: Vec<&'a Bridge>,
     pub taps: Vec<&'a End>,
     pub settings: Vec<&'a Operation>,
-    /// Whether links will have bridges here that the plan does not name.
+    /// True if links will have bridges here that the plan does not name.
     pub bridged: bool,
-    /// Interfaces whose frames a link engine takes: the kernel is to answer none of them.
+    /// Ports of a link engine: the kernel must answer none of the frames that arrive there.
     pub ports: Vec<&'a str>,
 }
 
 impl Local<'_> {
-    /// Builds what is in the namespace where this process is: the machine's, or one of the lab's.
+    /// Build the interfaces and settings of this process's current namespace, the machine's or one of the
+    /// lab's.
     pub fn build(mut self, on_machine: bool, alias: &str) -> Result<(), Failure> {
         if on_machine {
             for (name, index) in &mut self.made {
@@ -56,7 +57,7 @@ impl Local<'_> {
             })?;
             batch.push(what, Verb::Change, message::tap(end, index))?;
         }
-        // Before they come up: then the kernel would begin to speak at once.
+        // Do this before the interfaces are up: the kernel would start to send at once.
         quiet::quieten(self.ports.iter().copied())?;
         for bridge in &self.bridges {
             let what = format!("make bridge {} in {agent}", bridge.name);
@@ -147,13 +148,13 @@ impl Local<'_> {
     }
 }
 
-/// A netlink socket in the namespace where this process is.
+/// Open a netlink socket in this process's current namespace.
 pub fn open() -> Result<Socket, Failure> {
     Socket::open().map_err(|error| Failure::new("open a netlink socket", error))
 }
 
-/// Removes interfaces of the namespace where this process is, as far as they are still there. The
-/// kernel would do so as well, once it gets round to taking a dead namespace with their peers apart.
+/// Remove those of these interfaces that still exist in this process's current namespace. The kernel would
+/// also remove them, once it gets round to tearing down the dead namespace of their peers.
 pub fn remove(names: &[String]) -> Result<(), Failure> {
     for name in names {
         let Ok(index) = namespace::interface_index(name) else { continue };

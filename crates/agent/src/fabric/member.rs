@@ -24,60 +24,60 @@ use crate::init::container;
 use crate::link::Agents;
 use crate::listen;
 
-/// Bridged packets are the lab's, not the firewall's: br_netfilter, where it is loaded, would filter
-/// and delay them.
+/// The sysctls that exempt bridged packets from the firewall: br_netfilter, where it is loaded, would filter
+/// and delay the lab's packets.
 const BRIDGE_TABLES: &[&str] = &[
     "-net.bridge.bridge-nf-call-iptables",
     "-net.bridge.bridge-nf-call-ip6tables",
     "-net.bridge.bridge-nf-call-arptables",
 ];
 
-/// What a new agent needs to know.
+/// The configuration of a new agent.
 pub struct Member<'a> {
     pub index: usize,
     pub agent: &'a Agent,
     /// The lab's run directory.
     pub place: &'a Folder,
-    /// What its guest may use of the run directory.
+    /// The folder of the run directory that its guest may use.
     pub folder: PathBuf,
-    /// The control groups to join, as folders.
+    /// The folders of the control groups to join.
     pub cgroups: Vec<PathBuf>,
-    /// Bind to these CPUs by affinity, where there is no cpuset.
+    /// The CPUs to bind to by affinity, where there is no cpuset.
     pub affinity: Option<Vec<usize>>,
-    /// Whose network to join; `None` for one's own or the machine's.
+    /// The agent whose network namespace to join; `None` for a new one or the machine's.
     pub network: Option<PidFd>,
-    /// Who has the interfaces that its links lead to.
+    /// The agents that hold the interfaces to which its links lead.
     pub others: Agents,
-    /// Whether the plan makes bridges in its new network.
+    /// True if the plan creates bridges in its new network namespace.
     pub has_bridges: bool,
 }
 
-/// What pid 1 lends to new agents until they are ready.
+/// Resources that PID 1 lends to new agents until they are ready.
 #[derive(Default)]
 pub struct Lent {
-    /// Where agents say that their namespaces are as they shall be.
+    /// The pipe by which agents report that their namespaces are configured.
     pub roster: Option<Writer>,
-    /// A `/proc` that few other agents use, to set sysctls by.
+    /// A `/proc` mount shared with few other agents, for setting sysctls.
     pub proc: Option<OwnedFd>,
-    /// Ends once the network is built.
+    /// A pipe that closes once the network is built.
     pub built: Option<OwnedFd>,
 }
 
 impl Member<'_> {
-    /// The namespaces that its process is made with.
+    /// Return the namespaces that the agent's process is created with.
     pub fn namespaces(agent: &Agent) -> Namespaces {
         let mut flags = Namespaces::empty();
         flags.set(Namespaces::CLONE_NEWNET, agent.network == "new");
         flags.set(Namespaces::CLONE_NEWPID, has(agent, Isolate::Pid));
         flags.set(Namespaces::CLONE_NEWUTS, has(agent, Isolate::Uts));
         flags.set(Namespaces::CLONE_NEWIPC, has(agent, Isolate::Ipc));
-        // A pid namespace without its own /proc would show the pids of another.
+        // A PID namespace without its own /proc would show the pids of another one.
         let mounts = has(agent, Isolate::Mount) || has(agent, Isolate::Pid);
         flags.set(Namespaces::CLONE_NEWNS, mounts);
         flags
     }
 
-    /// Makes the folder of its guest, if it has one, and in it the one that a container sees.
+    /// Create the folder of the guest, if there is one, and in it the folder that a container sees.
     pub fn make_folder(&self) -> Result<(), Failure> {
         if self.agent.guest.is_none() {
             return Ok(());
@@ -91,7 +91,7 @@ impl Member<'_> {
         })
     }
 
-    /// The life of an agent.
+    /// Run the agent until the lab ends.
     pub fn live(self, keeper: &Sender, mut lent: Lent) -> Result<(), Failure> {
         if let Some(guest) = &self.agent.guest {
             return monitor::live(&self, guest, keeper, lent);
@@ -107,20 +107,20 @@ impl Member<'_> {
         };
         self.configured(&mut lent);
         tell(keeper, &Report::Ready(self.index))?;
-        // Only now: the last one to let go of it waits for the kernel to unmount it.
+        // Only now: whoever closes it last blocks until the kernel has unmounted it.
         drop(lent.proc);
         listen::accept(&listener)
     }
 
-    /// Tells the builder that this agent's namespaces are as they shall be.
+    /// Report to the builder that this agent's namespaces are configured.
     pub fn configured(&self, lent: &mut Lent) {
         if let Some(roster) = lent.roster.take() {
-            // Its reader ends only with the lab, or after a failure that was told.
+            // The reader ends only with the lab, or after a failure that it has reported.
             let _ = roster.configured(self.index);
         }
     }
 
-    /// Makes the process what the plan says, but for its network's settings.
+    /// Set up the process as planned, except for the settings of its network namespace.
     pub fn prepare(&self) -> Result<(), Failure> {
         let agent = self.agent;
         let failed = |what: &str| {
@@ -149,7 +149,7 @@ impl Member<'_> {
         Ok(())
     }
 
-    /// Limits what the node's programs may do, to what the plan gives them.
+    /// Limit the capabilities of the node's programs to those in the plan.
     fn limit_capabilities(&self) -> Result<(), Failure> {
         match &self.agent.capabilities {
             Some(kept) => capabilities::limit(kept),
@@ -157,12 +157,13 @@ impl Member<'_> {
         }
     }
 
-    /// Listens for sessions.
+    /// Listen for sessions.
     pub fn listen(&self) -> Result<UnixListener, Failure> {
         self.listen_on(Path::new(&format!("{}.sock", self.agent.name)))
     }
 
-    /// Listens on a socket in the run directory, whatever the path of that leads to by now, and however long it is.
+    /// Listen on a socket in the run directory, even if the directory's path leads elsewhere by now or is too
+    /// long for a socket's name.
     pub fn listen_on(&self, name: &Path) -> Result<UnixListener, Failure> {
         let listener = self.place.inside(|| UnixListener::bind(name)).and_then(|bound| bound);
         listener.map_err(|error| Failure::new(format!("listen on {}", name.display()), error))
@@ -170,7 +171,7 @@ impl Member<'_> {
 
     fn join_cgroups(&self) -> Result<(), Failure> {
         for folder in &self.cgroups {
-            // 0 stands for the process that writes it.
+            // 0 means the process that writes it.
             fs::write(folder.join("cgroup.procs"), "0").map_err(|error| {
                 Failure::new(format!("put {} into {}", self.agent.name, folder.display()), error)
             })?;
@@ -178,7 +179,7 @@ impl Member<'_> {
         Ok(())
     }
 
-    /// Sets the sysctls of the network where this process is.
+    /// Set the sysctls of this process's current network namespace.
     pub fn set_sysctls(&self, lent: &Lent) -> Result<(), Failure> {
         let name = &self.agent.name;
         let network = sysctl::OfNetwork::current(lent.proc.as_ref().map(OwnedFd::as_fd))

@@ -1,4 +1,4 @@
-//! rtnetlink(7) messages for what a plan can ask for.
+//! rtnetlink(7) messages for the operations of a plan.
 
 use std::net::IpAddr;
 
@@ -17,17 +17,17 @@ use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use super::plan::{Bridge, End, Mac, Prefix, Queue, Route};
 use crate::tbf::Bucket;
 
-/// Packets that wait for a virtual machine; the kernel's default of 1000 loses bursts while its
-/// virtual CPU is not scheduled.
+/// The transmit queue length of a virtual machine's TAP, in packets. The kernel's default of 1000 loses
+/// bursts while the virtual CPU is not scheduled.
 const TAP_QUEUE: u32 = 10_000;
 
-/// Where one end of a veth goes: the network namespace of a process, under an index (0: any).
+/// The place of one end of a veth: the network namespace of a process, and an index (0: any).
 pub struct Place {
     pub pid: u32,
     pub index: u32,
 }
 
-/// One veth, both ends where they belong.
+/// Create a veth with each end in its namespace.
 pub fn veth(ends: [&End; 2], places: &[Place; 2]) -> RouteNetlinkMessage {
     let mut link = end(ends[0], &places[0]);
     let peer = InfoVeth::Peer(end(ends[1], &places[1]));
@@ -42,8 +42,9 @@ fn end(end: &End, place: &Place) -> LinkMessage {
     let mut link = named(&end.name, end.mac, end.mtu);
     link.header.index = place.index;
     link.attributes.push(LinkAttribute::NetNsPid(place.pid));
-    // What a veth uses anyway. Left out, the kernel makes a queue per CPU in each direction and takes
-    // all but one away again (drivers/net/veth.c, `veth_init_queues`): a third of the veth's cost.
+    // A veth uses one queue anyway. Without these attributes the kernel creates a queue per CPU in each
+    // direction and removes all but one again (drivers/net/veth.c, `veth_init_queues`): a third of the veth's
+    // cost.
     link.attributes.push(LinkAttribute::NumTxQueues(1));
     link.attributes.push(LinkAttribute::NumRxQueues(1));
     link
@@ -57,7 +58,7 @@ fn named(name: &str, mac: Option<Mac>, mtu: Option<u32>) -> LinkMessage {
     link
 }
 
-/// What a TAP shall be, once it is made.
+/// Set the attributes of an existing TAP.
 pub fn tap(end: &End, index: u32) -> RouteNetlinkMessage {
     let mut link = LinkMessage::default();
     link.header.index = index;
@@ -67,21 +68,21 @@ pub fn tap(end: &End, index: u32) -> RouteNetlinkMessage {
     RouteNetlinkMessage::SetLink(link)
 }
 
-/// The name and size of an interface that is there already.
+/// Set the name and MTU of an existing interface.
 pub fn rename(index: u32, name: &str, mtu: Option<u32>) -> RouteNetlinkMessage {
     let mut link = named(name, None, mtu);
     link.header.index = index;
     RouteNetlinkMessage::SetLink(link)
 }
 
-/// Removes an interface; of a veth, both ends.
+/// Remove an interface; for a veth this removes both ends.
 pub fn remove(index: u32) -> RouteNetlinkMessage {
     let mut link = LinkMessage::default();
     link.header.index = index;
     RouteNetlinkMessage::DelLink(link)
 }
 
-/// A bridge that forwards at once and floods multicast like a cable.
+/// Create a bridge that forwards at once and floods multicast like a cable.
 pub fn bridge(bridge: &Bridge, index: u32) -> RouteNetlinkMessage {
     let mut link = named(&bridge.name, bridge.mac, bridge.mtu);
     link.header.index = index;
@@ -96,7 +97,7 @@ pub fn bridge(bridge: &Bridge, index: u32) -> RouteNetlinkMessage {
     RouteNetlinkMessage::NewLink(link)
 }
 
-/// Marks an interface as ours, makes it a port of the bridge `master`, and brings it up.
+/// Mark an interface as ours, make it a port of the bridge `master`, and set it up.
 pub fn raise(index: u32, alias: Option<&str>, master: Option<u32>) -> RouteNetlinkMessage {
     let mut link = LinkMessage::default();
     link.header.index = index;
@@ -107,7 +108,7 @@ pub fn raise(index: u32, alias: Option<&str>, master: Option<u32>) -> RouteNetli
     RouteNetlinkMessage::NewLink(link)
 }
 
-/// An address, without duplicate address detection: it is usable at once.
+/// Add an address without duplicate address detection, so that it is usable at once.
 pub fn address(prefix: Prefix, index: u32) -> RouteNetlinkMessage {
     let mut message = AddressMessage::default();
     message.header.family = family(prefix.address);
@@ -122,7 +123,7 @@ pub fn address(prefix: Prefix, index: u32) -> RouteNetlinkMessage {
     RouteNetlinkMessage::NewAddress(message)
 }
 
-/// A unicast route.
+/// Add a unicast route.
 pub fn route(route: &Route, index: Option<u32>) -> RouteNetlinkMessage {
     let mut message = RouteMessage::default();
     message.header.address_family = family(route.to.address);
@@ -140,7 +141,7 @@ pub fn route(route: &Route, index: Option<u32>) -> RouteNetlinkMessage {
     RouteNetlinkMessage::NewRoute(message)
 }
 
-/// A token bucket filter as the interface's root queue.
+/// Create a token bucket filter as the interface's root qdisc.
 pub fn queue(queue: &Queue, index: u32) -> RouteNetlinkMessage {
     let Queue { rate_bps, burst_bytes, limit_bytes, .. } = *queue;
     let bucket = Bucket { rate_bps, burst_bytes, limit_bytes, ..Bucket::default() };

@@ -1,5 +1,5 @@
-//! An agent whose node is a container or a virtual machine: starts it, waits until the agent inside
-//! answers, and from then on stands for it.
+//! An agent whose node is a container or a virtual machine. It starts the guest, waits until the agent inside
+//! answers, and then represents it.
 
 use std::cell::OnceCell;
 use std::fs;
@@ -27,11 +27,11 @@ use crate::init::container;
 use crate::listen;
 use crate::mux::Mux;
 
-/// The number under which a command gets its end of the stream.
+/// The number of the command's file descriptor of the stream.
 const STREAM: i32 = 3;
 const ENDED: &str = "it has ended";
 
-/// The life of a monitor.
+/// Run a monitor until the lab ends.
 pub fn live(
     member: &Member,
     guest: &Guest,
@@ -54,7 +54,8 @@ pub fn live(
         Held::Command(running) => {
             let ended = wait_for_end(&running);
             let failure = monitor.failure(ended.err().unwrap_or_else(|| ENDED.to_owned()));
-            // Once the lab is up nobody listens any more, nor needs to: what it served says so.
+            // Once the lab is up nobody reads this report. None is needed: the guests that this command
+            // served report the end.
             let _ =
                 keeper.try_send(&serde_json::to_vec(&Report::Failed(failure)).unwrap_or_default());
             wait_for_ever()
@@ -62,7 +63,7 @@ pub fn live(
     }
 }
 
-/// What a monitor keeps as long as its guest lives.
+/// The resources that a monitor holds as long as its guest lives.
 enum Held {
     Stream(Mux, UnixListener, PidFd),
     Leash(OwnedFd, UnixListener),
@@ -79,7 +80,7 @@ struct Monitor<'a> {
 impl Monitor<'_> {
     fn start(&mut self, lent: &mut Lent) -> Result<Held, Failure> {
         self.member.prepare()?;
-        // Before the network is built: other guests may be reached through this one.
+        // Listen before the network is built: other guests may be reached through this one.
         let listener = match self.guest.reach {
             Reach::Stream | Reach::Folder => Some(self.member.listen()?),
             Reach::Nothing => None,
@@ -130,7 +131,7 @@ impl Monitor<'_> {
         Ok(Held::Stream(mux, listener, running))
     }
 
-    /// Waits for a reply that is wanted on channel 0.
+    /// Wait for a reply on channel 0 that satisfies `wanted`.
     fn answer(
         &self,
         mux: &mut Mux,
@@ -153,8 +154,8 @@ impl Monitor<'_> {
         }
     }
 
-    /// Listens in the folder that the container sees. The socket gets its name once it listens: an engine may have
-    /// started the container already, which waits for that.
+    /// Listen in the folder that the container sees. The socket gets its name by a rename once it listens: an
+    /// engine may have started the container already, which waits for that name.
     fn listen_for_leash(&self) -> Result<UnixListener, Failure> {
         let guest = self.member.folder.file_name().map(Path::new).unwrap_or(Path::new(""));
         let folder = guest.join(container::FOLDER);
@@ -195,7 +196,7 @@ impl Monitor<'_> {
         Ok(Held::Leash(leash, sessions))
     }
 
-    /// Starts the command; its output goes to the console's file.
+    /// Start the command; its output goes to the console's file.
     fn run(&self, stream: Option<OwnedFd>) -> Result<Option<PidFd>, Failure> {
         let mut words = self.guest.command.iter().map(|word| self.filled(word));
         let Some(program) = words.next() else { return Ok(None) };
@@ -211,11 +212,11 @@ impl Monitor<'_> {
             process::hand_over(&mut command, stream, STREAM);
         }
         let child = command.spawn().map_err(failed)?;
-        // The command's own copies of its output are all that is left of it.
+        // Drop this process's copies of the output, so that only the command holds them.
         drop(command);
-        // After the command, which is started as a copy of a process of one thread.
+        // Start the thread only after the command, which must be forked from a single-threaded process.
         let console = Console::keep(&self.member.folder, output).map_err(failed)?;
-        // There is one command.
+        // This is called once: there is one command.
         let _ = self.console.set(console);
         PidFd::open(child.id().cast_signed()).map(Some).map_err(failed)
     }
@@ -238,7 +239,7 @@ impl Monitor<'_> {
             .replace("{cgroup}", &cgroup)
     }
 
-    /// Binds virtual CPUs, which are threads of QEMU, to CPUs.
+    /// Bind virtual CPUs, which are threads of QEMU, to CPUs.
     fn pin(&self) -> io::Result<()> {
         if self.guest.pin.is_empty() {
             return Ok(());
@@ -251,7 +252,7 @@ impl Monitor<'_> {
         Ok(())
     }
 
-    /// Carries sessions to a machine and back until it has ended, or says what is no frame: why.
+    /// Relay sessions to and from a machine until it ends or sends an invalid frame; return the reason.
     fn relay(&self, mut mux: Mux, listener: &UnixListener, running: &PidFd) -> String {
         loop {
             let own = [(listener.as_fd(), Want::Read), (running.as_fd(), Want::Read)];
@@ -270,8 +271,8 @@ impl Monitor<'_> {
         }
     }
 
-    /// Hands clients over to the container's agent until it has ended. The connection is the client's own: what it
-    /// leads to was decided when the container started.
+    /// Pass clients' connections to the container's agent until it has ended. The connection to the agent was
+    /// made when the container started, so nothing that the container does later redirects a client.
     fn hand_over(&self, leash: &OwnedFd, listener: &UnixListener) -> ! {
         loop {
             let ready = listen::wait(&[(listener.as_fd(), Want::Read), (leash.as_fd(), Want::End)]);
@@ -288,8 +289,8 @@ impl Monitor<'_> {
         }
     }
 
-    /// Says to everyone who comes that the guest has ended. Its namespaces stay as long as the lab, for those who
-    /// look what happened.
+    /// Tell every new client that the guest has ended. Its namespaces stay as long as the lab, for
+    /// inspection.
     fn answer_for_the_ended(&self, listener: &UnixListener, why: &str) -> ! {
         loop {
             if let Some(client) = listen::next_client(listener) {
@@ -309,7 +310,7 @@ impl Monitor<'_> {
         Ok(left)
     }
 
-    /// Why the guest is not there, with its last words.
+    /// Build the error for a guest that failed, with the end of its console.
     fn failure(&self, why: String) -> Failure {
         let last = self.console.get().map_or(String::new(), Console::last_words);
         let said = if last.is_empty() { last } else { format!("; the end of its console: {last}") };

@@ -1,5 +1,5 @@
-//! The network of a lab: resolved before anything is made, then built with one batch for all veths
-//! and one for each namespace.
+//! The network of a lab. It is resolved before anything is created, then built by one batch for all veths and
+//! one for each namespace.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
@@ -15,26 +15,26 @@ use super::roster::Roster;
 use crate::batch::{Batch, Verb};
 use crate::link::{self, Carrier};
 
-/// IFNAMSIZ without the final zero.
+/// The longest name of an interface: IFNAMSIZ without the final zero.
 const NAME_LENGTH: usize = 15;
 
-/// A lab's network as it shall be.
+/// A resolved network of a lab.
 pub struct Network<'a> {
     alias: String,
     rootless: bool,
     veths: Vec<(&'a [End; 2], [Space; 2])>,
     locals: BTreeMap<Space, Local<'a>>,
     spaces: HashMap<&'a str, Space>,
-    /// Indices are new in the whole lab: where both ends of a veth have the same, the kernel takes it
-    /// for an interface without a peer and tells the bridge of its carrier up to a second late
-    /// (net/core/link_watch.c, `linkwatch_urgent_event`). They are not the machine's either: before Linux
-    /// 6.14 an index that somebody has where the request comes from cannot be given to a new interface
-    /// in another namespace (net/core/rtnetlink.c, `rtnl_newlink`).
+    /// The last interface index used; indices are unique in the whole lab. If both ends of a veth had the
+    /// same index, the kernel would take it for an interface without a peer, and tell the bridge of its
+    /// carrier up to a second late (net/core/link_watch.c, `linkwatch_urgent_event`). The indices are not in
+    /// use in the machine's namespace either: before Linux 6.14 an index that is in use in the requester's
+    /// namespace cannot be given to a new interface in another one (net/core/rtnetlink.c, `rtnl_newlink`).
     last_index: u32,
 }
 
 impl<'a> Network<'a> {
-    /// Resolves the plan's operations; finds all that can be wrong without asking the kernel.
+    /// Resolve the plan's operations, and find every error that can be found without asking the kernel.
     pub fn new(
         plan: &'a Plan,
         spaces: &[Space],
@@ -142,7 +142,7 @@ impl<'a> Network<'a> {
         self.locals.get_mut(&space).expect("every space is an agent's")
     }
 
-    /// Whether there will be a bridge there.
+    /// Return true if there will be a bridge in a namespace.
     pub fn has_bridges(&self, space: Space) -> bool {
         let has = |local: &Local| local.bridged || !local.bridges.is_empty();
         self.locals.get(&space).is_some_and(has)
@@ -153,7 +153,7 @@ impl<'a> Network<'a> {
         found.ok_or_else(|| Failure::new("read the plan", format!("no agent is named `{agent}`")))
     }
 
-    /// Notes that the plan makes an interface.
+    /// Record that the plan creates an interface.
     fn interface(&mut self, agent: &str, name: &'a str) -> Result<Space, Failure> {
         let what = || format!("make interface {name} in {agent}");
         if name.is_empty() || name.len() > NAME_LENGTH {
@@ -173,13 +173,13 @@ impl<'a> Network<'a> {
         }
     }
 
-    /// The names of the interfaces that the plan makes in the machine's own network.
+    /// Return the names of the interfaces that the plan creates in the machine's own network namespace.
     pub fn on_machine(&self) -> Vec<String> {
         let made = self.locals.get(&Space::Machine).map(|local| local.made.keys());
         made.into_iter().flatten().map(|name| (*name).to_owned()).collect()
     }
 
-    /// The namespace of an interface that the plan makes, or of the loopback of a new namespace.
+    /// Return the namespace of an interface that the plan creates, or of the loopback of a new namespace.
     fn made(&self, agent: &str, name: &str) -> Result<Space, Failure> {
         let space = self.space(agent)?;
         let loopback = name == "lo" && space != Space::Machine;
@@ -190,14 +190,14 @@ impl<'a> Network<'a> {
         Err(Failure::new(what, "the plan makes no such interface there before this operation"))
     }
 
-    /// Builds it, each veth as soon as the agents at its ends are there; false if an agent died
-    /// meanwhile, of which pid 1 tells. The caller is in the machine's namespace, and afterwards in
-    /// any of the lab's.
+    /// Build the network, each veth as soon as the agents at its ends have started. Return false if an agent
+    /// died meanwhile, which PID 1 reports. The calling process must be in the machine's namespace and is
+    /// afterwards in any one of the lab's.
     pub fn build(mut self, roster: &mut Roster) -> Result<bool, Failure> {
         if !self.build_veths(roster)? || !roster.wait_for_all().map_err(unreadable)? {
             return Ok(false);
         }
-        // The machine's comes first: where this process is before it enters any other.
+        // The machine's namespace comes first, while this process is still in it.
         for (space, local) in std::mem::take(&mut self.locals) {
             if let Space::Of(index) = space {
                 enter(roster, index, local.agent)?;
@@ -210,7 +210,7 @@ impl<'a> Network<'a> {
     fn build_veths(&mut self, roster: &mut Roster) -> Result<bool, Failure> {
         self.veths.sort_by_key(|(_, spaces)| spaces.iter().copied().filter_map(agent).max());
         let Some((_, spaces)) = self.veths.first() else { return Ok(true) };
-        // An ordinary user may make interfaces only from a namespace of the lab.
+        // An ordinary user may create interfaces only from a namespace of the lab.
         if let (true, Space::Of(index)) = (self.rootless, spaces[0]) {
             if !roster.wait_for(index).map_err(unreadable)? {
                 return Ok(false);
@@ -235,8 +235,8 @@ impl<'a> Network<'a> {
                     .map_or_else(std::process::id, i32::cast_unsigned),
                 index: self.locals[&space].made[end.name.as_str()],
             };
-            // An end whose index is the kernel's choice comes second: a first one without an index
-            // has the other's ignored (drivers/net/veth.c, `veth_newlink`).
+            // An end whose index the kernel chooses comes second: if the first end has no index, the index of
+            // the other is ignored (drivers/net/veth.c, `veth_newlink`).
             let swapped = spaces[0] == Space::Machine;
             let (i, j) = if swapped { (1, 0) } else { (0, 1) };
             let (a, b) = (&ends[i], &ends[j]);
@@ -257,7 +257,8 @@ fn outlives(name: &str) -> Failure {
     .fix("give the host a network namespace of its own, with a veth to the machine")
 }
 
-/// An index above all of the namespace where this process is, and of what may be made there meanwhile.
+/// Return an index above all in this process's namespace, and above those that may be created there
+/// meanwhile.
 fn first_free() -> Result<u32, Failure> {
     const MEANWHILE: u32 = 1000;
     let highest = namespace::highest_index();
@@ -266,7 +267,7 @@ fn first_free() -> Result<u32, Failure> {
         .map_err(|error| Failure::new("list the machine's interfaces", error))
 }
 
-/// The agent that holds a namespace of the lab.
+/// Return the agent that holds a namespace of the lab.
 fn agent(space: Space) -> Option<usize> {
     match space {
         Space::Machine => None,
@@ -274,7 +275,7 @@ fn agent(space: Space) -> Option<usize> {
     }
 }
 
-/// Enters the network of an agent that was waited for.
+/// Enter the network namespace of an agent that was waited for.
 fn enter(roster: &Roster, index: usize, agent: &str) -> Result<(), Failure> {
     let join = || -> io::Result<()> {
         let pid = roster.pid(index).ok_or_else(|| io::Error::other("it is not there"))?;

@@ -1,4 +1,4 @@
-//! What a lab is made of, as the request says it (docs/protocol.md, "The plan").
+//! The request to build a lab, and its plan (docs/protocol.md, "The plan").
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -11,24 +11,24 @@ use serde_json::value::RawValue;
 use crate::link::Links;
 pub use crate::mac::Mac;
 
-/// `{"op": "build", …}`.
+/// The request `{"op": "build", …}`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Build {
-    /// What is asked for; only `build` is known.
+    /// The operation; only `build` is known.
     pub op: String,
     /// The lab's name.
     pub lab: String,
-    /// The run directory: made, used and removed by the keeper alone.
+    /// The run directory. Only the keeper creates, uses and removes it.
     pub dir: PathBuf,
-    /// Go on after standard input ends.
+    /// True to continue after standard input ends.
     #[serde(default)]
     pub linger: bool,
-    /// Work in a user namespace.
+    /// True to work in a user namespace.
     #[serde(default)]
     pub rootless: bool,
-    /// What the client wants to find in `lab.json` as long as the lab is up. Kept as it came: it is
-    /// copied into every process of the lab.
+    /// The data that the client wants in `lab.json` while the lab is up. It stays unparsed, because every
+    /// process of the lab gets a copy.
     #[serde(default)]
     pub record: Option<Box<RawValue>>,
     pub plan: Plan,
@@ -49,7 +49,7 @@ pub struct Plan {
 #[serde(deny_unknown_fields)]
 pub struct Agent {
     pub name: String,
-    /// `new`, `guest` (its guest brings it), `machine`, or the name of an agent before this one.
+    /// `new`, `guest` (the guest's own), `machine`, or the name of an earlier agent.
     pub network: String,
     #[serde(default)]
     pub isolate: Vec<Isolate>,
@@ -61,31 +61,32 @@ pub struct Agent {
     pub cgroup: bool,
     #[serde(default)]
     pub sysctls: BTreeMap<String, String>,
-    /// What its programs may have of root's capabilities; left out: all that delaylab itself has.
+    /// The capabilities available to its programs; if left out, all that delaylab itself has.
     #[serde(default)]
     pub capabilities: Option<Vec<String>>,
     #[serde(default)]
     pub guest: Option<Guest>,
-    /// The links that it carries: the agent is a host's link engine.
+    /// The links that the agent carries as a host's link engine.
     #[serde(default)]
     pub links: Option<Links>,
 }
 
 impl Agent {
-    /// The CPUs that all of its processes are bound to. What carries links binds only the thread that
-    /// forwards: in real time that leaves its CPU to nobody, not even to who answers for it.
+    /// Return the CPUs that all of its processes are bound to. An agent that carries links binds only the
+    /// forwarding thread: a real-time thread leaves its CPU to no other process, not even to the one that
+    /// answers for it.
     pub fn bound_to(&self) -> Option<&[usize]> {
         self.cpus.as_deref().filter(|_| self.links.is_none())
     }
 }
 
-/// A container or a virtual machine: a command of the lab in which a second agent answers for the
-/// first, its monitor.
+/// A container or a virtual machine: a command of the lab in which a second agent answers for the first one,
+/// its monitor.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Guest {
-    /// Words may hold `{folder}`, `{pid}` (of the monitor), `{stream}` (a descriptor's number) and
-    /// `{cgroup}`. Empty: somebody else starts the guest.
+    /// The command's words, which may hold `{folder}`, `{lab}`, `{pid}` (the monitor's), `{stream}` (a
+    /// descriptor's number), `{tsc_khz}` and `{cgroup}`. Empty if somebody else starts the guest.
     #[serde(default)]
     pub command: Vec<String>,
     #[serde(default)]
@@ -95,24 +96,24 @@ pub struct Guest {
     /// The request `setup` for the agent inside.
     #[serde(default)]
     pub setup: Option<Box<RawValue>>,
-    /// A CPU for each virtual CPU of a QEMU.
+    /// The CPU for each virtual CPU of a QEMU.
     #[serde(default)]
     pub pin: Vec<usize>,
 }
 
-/// How a monitor reaches the agent inside its guest.
+/// The channel from a monitor to the agent inside its guest.
 #[derive(Clone, Copy, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub enum Reach {
-    /// By one stream for all sessions, which the command gets as a descriptor.
+    /// One stream for all sessions, which the command gets as a descriptor.
     Stream,
-    /// By a folder that the guest sees, in which its agent listens.
+    /// A folder that the guest sees, in which the monitor listens and the guest's agent connects.
     Folder,
-    /// There is no agent inside: the command serves other guests.
+    /// No agent inside: the command serves other guests.
     Nothing,
 }
 
-/// A namespace that an agent can have of its own, besides that of the network.
+/// A namespace that an agent can have of its own, besides the network namespace.
 #[derive(Clone, Copy, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub enum Isolate {
@@ -122,7 +123,7 @@ pub enum Isolate {
     Ipc,
 }
 
-/// One thing to make or set in the network.
+/// An operation that creates or sets something in the network.
 #[derive(Deserialize)]
 #[serde(tag = "do", rename_all = "lowercase", deny_unknown_fields)]
 pub enum Operation {
@@ -138,7 +139,7 @@ pub enum Operation {
         on: String,
         enabled: bool,
     },
-    /// What the interface receives is worked on by other CPUs than these (RPS).
+    /// Process the interface's received packets on CPUs other than these (RPS).
     Steering {
         r#in: String,
         on: String,
@@ -186,7 +187,7 @@ pub struct Address {
 pub struct Queue {
     pub r#in: String,
     pub on: String,
-    /// Bits per second.
+    /// The rate in bits per second.
     pub rate_bps: u64,
     pub burst_bytes: u32,
     pub limit_bytes: u32,
@@ -203,7 +204,7 @@ pub struct Route {
     pub on: Option<String>,
 }
 
-/// An address and the length of its network's prefix: `10.0.0.1/24`.
+/// An address and its prefix length: `10.0.0.1/24`.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(try_from = "String")]
 pub struct Prefix {
@@ -226,7 +227,7 @@ impl TryFrom<String> for Prefix {
     }
 }
 
-/// Where an agent's network is.
+/// The network namespace of an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Space {
     /// The namespace that delaylab was started in.
@@ -236,7 +237,7 @@ pub enum Space {
 }
 
 impl Plan {
-    /// Each agent's network; agents that join another's share its space.
+    /// Return each agent's network namespace; agents that join another's share its space.
     pub fn spaces(&self, rootless: bool) -> Result<Vec<Space>, Failure> {
         let mut spaces: BTreeMap<&str, Space> = BTreeMap::new();
         let mut found = Vec::with_capacity(self.agents.len());
@@ -267,7 +268,7 @@ impl Plan {
     }
 }
 
-/// Names become files and folders: one path component, no surprises.
+/// Check a name, which becomes a file or folder and so must be one plain path component.
 pub fn check_name(name: &str) -> Result<(), String> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
     if !name.is_empty() && !name.starts_with('.') && name.chars().all(plain) {

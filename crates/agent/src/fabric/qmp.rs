@@ -1,4 +1,4 @@
-//! QEMU's own account of a virtual machine (QEMU Machine Protocol, docs/interop/qmp-spec.rst there).
+//! A client of the QEMU Machine Protocol (docs/interop/qmp-spec.rst in QEMU).
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
@@ -7,18 +7,18 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// Where it listens in a guest's folder; only QEMU's guests have it.
+/// The name of QMP's socket in a guest's folder; only QEMU guests have it.
 const SOCKET: &str = "qmp.sock";
-/// It answers at once, or QEMU itself hangs.
+/// The time limit for an answer. QEMU answers at once unless it hangs.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// A conversation with the QEMU of a guest.
+/// A connection to the QEMU of a guest.
 pub struct Qmp {
     stream: BufReader<UnixStream>,
 }
 
 impl Qmp {
-    /// Connects to the QEMU whose guest has this folder.
+    /// Connect to the QEMU of the guest with this folder.
     pub fn connect(folder: &Path) -> io::Result<Self> {
         let stream = UnixStream::connect(folder.join(SOCKET))?;
         stream.set_read_timeout(Some(PATIENCE))?;
@@ -29,13 +29,13 @@ impl Qmp {
         Ok(qmp)
     }
 
-    /// The state of its machine, such as `running` or `internal-error`.
+    /// Return the state of the machine, such as `running` or `internal-error`.
     pub fn status(&mut self) -> io::Result<String> {
         let status = self.ask("query-status")?;
         status["status"].as_str().map(str::to_owned).ok_or_else(|| odd(&status))
     }
 
-    /// The thread of each virtual CPU, by the CPU's number.
+    /// Return the number and the thread id of each virtual CPU.
     pub fn cpu_threads(&mut self) -> io::Result<Vec<(usize, i32)>> {
         let cpus = self.ask("query-cpus-fast")?;
         let one = |cpu: &Value| {
@@ -54,7 +54,7 @@ impl Qmp {
             if let Some(returned) = answer.get_mut("return") {
                 return Ok(returned.take());
             }
-            // Events come in between.
+            // Events may precede the answer.
             if answer.get("error").is_some() {
                 return Err(odd(&answer));
             }

@@ -1,14 +1,14 @@
-//! What the lab's processes tell the keeper.
+//! Reports of the lab's processes to the keeper.
 
 use delaylab_os::report::Sender;
 use delaylab_proto::Failure;
 use serde::{Deserialize, Serialize};
 
-/// One message.
+/// A report.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Report {
-    /// The agent with this index listens. The message's sender is the agent.
+    /// The agent with this index is listening. The sender of the message is the agent.
     Ready(usize),
     /// The network is built.
     Built,
@@ -16,7 +16,7 @@ pub enum Report {
     Failed(Failure),
 }
 
-/// Sends a report. If the keeper is gone, so is this process in a moment.
+/// Send a report. If the keeper is gone, this process will be killed in a moment, too.
 pub fn tell(keeper: &Sender, report: &Report) -> Result<(), Failure> {
     let bytes = serde_json::to_vec(report).map_err(|error| Failure::new("report", error))?;
     keeper.send(&bytes).map_err(|error| Failure::new("report to the keeper", error))

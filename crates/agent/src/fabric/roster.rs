@@ -1,25 +1,25 @@
-//! Who is there: how the builder of the network learns of agents, one by one, as they start.
+//! The roster: it reports agents to the builder of the network, one by one, as they start.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
 use delaylab_os::pipe;
 
-/// An agent's index, then its pid as pid 1 sees it, or [`CONFIGURED`].
+/// The length of a message: an agent's index, then its pid as PID 1 sees it, or [`CONFIGURED`].
 const LENGTH: usize = 8;
 const CONFIGURED: i32 = 0;
 
-/// The end of pid 1 and of its agents.
+/// The end of PID 1 and of its agents.
 pub struct Writer(OwnedFd);
 
-/// The builder's end, and what came by it.
+/// The builder's end, and the messages received so far.
 pub struct Roster {
     reader: OwnedFd,
     pids: Vec<Option<i32>>,
     configured: Vec<bool>,
 }
 
-/// Both ends, for so many agents.
+/// Create both ends for this number of agents.
 pub fn pair(agents: usize) -> io::Result<(Roster, Writer)> {
     let (reader, writer) = pipe::pair()?;
     let roster = Roster { reader, pids: vec![None; agents], configured: vec![false; agents] };
@@ -27,19 +27,19 @@ pub fn pair(agents: usize) -> io::Result<(Roster, Writer)> {
 }
 
 impl Writer {
-    /// By pid 1: the agent has this pid.
+    /// Report, as PID 1, that the agent has this pid.
     pub fn started(&self, index: usize, pid: i32) -> io::Result<()> {
         self.write(index, pid)
     }
 
-    /// By the agent: its namespaces are as they shall be.
+    /// Report, as the agent, that its namespaces are configured.
     pub fn configured(&self, index: usize) -> io::Result<()> {
         self.write(index, CONFIGURED)
     }
 
     fn write(&self, index: usize, value: i32) -> io::Result<()> {
         let index = u32::try_from(index).expect("an index fits u32");
-        // Of all writers at once no two are mixed: pipe(7), PIPE_BUF.
+        // The kernel never interleaves messages of concurrent writers (pipe(7), PIPE_BUF).
         let mut message = [0; LENGTH];
         message[..4].copy_from_slice(&index.to_ne_bytes());
         message[4..].copy_from_slice(&value.to_ne_bytes());
@@ -49,12 +49,12 @@ impl Writer {
 }
 
 impl Roster {
-    /// The pid of an agent that is configured.
+    /// Return the pid of an agent that is configured.
     pub fn pid(&self, index: usize) -> Option<i32> {
         self.pids[index].filter(|_| self.configured[index])
     }
 
-    /// Waits until the agent is configured. False if it cannot be any more: an agent has died.
+    /// Block until the agent is configured. Return false if it cannot be any more, because an agent has died.
     pub fn wait_for(&mut self, index: usize) -> io::Result<bool> {
         while self.pid(index).is_none() {
             if !self.read()? {
@@ -64,13 +64,13 @@ impl Roster {
         Ok(true)
     }
 
-    /// Waits for all agents; false if one has died.
+    /// Block until all agents are configured; return false if one has died.
     pub fn wait_for_all(&mut self) -> io::Result<bool> {
         while self.read()? {}
         Ok((0..self.pids.len()).all(|index| self.pid(index).is_some()))
     }
 
-    /// Takes in what has come, waits if nothing has; false at the end.
+    /// Read pending messages; block if there are none. Return false at the end.
     fn read(&mut self) -> io::Result<bool> {
         let mut buffer = [0; 512 * LENGTH];
         let Some(count) = pipe::read_some(self.reader.as_fd(), &mut buffer)? else {

@@ -1,7 +1,7 @@
-//! A lab's run directory: its lock says that the lab is up, and that the directory is a lab's.
+//! A lab's run directory. Its lock shows that the lab is up, and that the directory belongs to a lab.
 //!
-//! The directory appears under its name with its lock and loses both at once, by a rename: what a killed keeper leaves
-//! is either a lab's directory or has a [`DRAFT`]'s name. Nothing else is ever removed.
+//! The directory gets its name together with its lock, and loses both at once, by a rename. So a killed
+//! keeper leaves either a lab's directory or one with a [`DRAFT`]'s name. Nothing else is ever removed.
 
 use std::fs::{self, DirBuilder, File, TryLockError};
 use std::io::{self, BufRead, BufReader, Write};
@@ -17,16 +17,16 @@ use super::cgroups;
 use super::domains;
 
 const LOCK: &str = "lock";
-/// The first line of a lock: what it is, and the number of this format.
+/// The first line of a lock: a mark with the number of this format.
 const MARK: &str = "delaylab lab 1";
-/// How the name of a directory begins that is being made or removed. No lab's name begins with a dot.
+/// The prefix of a directory that is being created or removed. No lab's name begins with a dot.
 const DRAFT: &str = ".delaylab-";
-/// How the name of a guest's folder ends.
+/// The suffix of a guest's folder.
 const GUEST: &str = ".guest";
 
-/// A run directory that this process holds the lock of.
+/// A run directory whose lock this process holds.
 pub struct RunDir {
-    /// The directory that it is in, and its name there.
+    /// The parent directory, and the name in it.
     top: Folder,
     name: String,
     path: PathBuf,
@@ -34,21 +34,21 @@ pub struct RunDir {
     lock: File,
 }
 
-/// An entry of the directory where labs have theirs.
+/// An entry of the directory that holds the labs' run directories.
 pub enum Entry {
     /// A lab that is up.
     Up,
-    /// What a killed keeper left of a lab.
+    /// The remains of a lab whose keeper was killed.
     Stale(RunDir),
-    /// It has gone, or is just being made.
+    /// An entry that has gone or is just being created.
     Gone,
-    /// Not a lab's.
+    /// An entry that does not belong to a lab.
     Foreign,
 }
 
 impl RunDir {
-    /// Makes and locks the run directory of `lab`. One that a killed keeper left is removed first, after `sweep` has
-    /// removed its control groups.
+    /// Create and lock the run directory of `lab`. Remove the remains of a killed keeper first, after `sweep`
+    /// has removed their control groups.
     pub fn create(path: &Path, lab: &str, sweep: impl Fn(&[PathBuf])) -> Result<Self, Failure> {
         let what = || format!("make the run directory {}", path.display());
         let failed = |error: io::Error| Failure::new(what(), error);
@@ -83,13 +83,13 @@ impl RunDir {
         }
     }
 
-    /// Looks at an entry of `top`, and locks it if it is what a killed keeper left. An empty directory is as good as
-    /// none: one may be given to a lab, and is not removed by a sweep.
+    /// Examine an entry of `top`, and lock it if it is the remains of a killed keeper. An empty directory
+    /// counts as gone: one may be given to a lab, and a sweep does not remove it.
     pub fn look(top: &Folder, name: &str, path: &Path) -> io::Result<Entry> {
         let folder = match top.enter(name) {
             Ok(folder) => folder,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Entry::Gone),
-            // A file, or a link, which O_DIRECTORY and O_NOFOLLOW refuse in this way.
+            // A file or a link: O_DIRECTORY and O_NOFOLLOW refuse both with this error.
             Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
                 return Ok(Entry::Foreign);
             }
@@ -114,7 +114,7 @@ impl RunDir {
             Err(TryLockError::WouldBlock) => return Ok(Entry::Up),
             Err(TryLockError::Error(error)) => return Err(error),
         }
-        // Between open and lock its last holder may have removed it: then it locks nothing.
+        // The last holder may have removed the file between open and lock: then it locks nothing.
         if !is_named(&folder, &lock)? {
             return Ok(Entry::Gone);
         }
@@ -122,8 +122,8 @@ impl RunDir {
         Ok(Entry::Stale(Self { top, name: name.to_owned(), path: path.to_owned(), folder, lock }))
     }
 
-    /// Makes the directory under a draft's name, locks it, and gives it its own name. `None` if another keeper, or a
-    /// sweep of what it took for leftovers, came in between.
+    /// Create the directory under a draft's name, lock it, and rename it. Return `None` if another keeper, or
+    /// a sweep that took the draft for remains, intervened.
     fn make(top: &Folder, name: &str, path: &Path) -> io::Result<Option<Self>> {
         let draft = draft_name();
         let folder = top.make(&draft)?;
@@ -151,13 +151,13 @@ impl RunDir {
         }
     }
 
-    /// Writes down which control groups this lab makes, before it makes them.
+    /// Record the control groups that this lab uses, before they are created.
     pub fn record(&self, groups: &[PathBuf]) -> io::Result<()> {
         let lines: String = groups.iter().map(|path| format!("{}\n", path.display())).collect();
         (&self.lock).write_all(lines.as_bytes())
     }
 
-    /// The control groups that were written down. A line that names something else is an error.
+    /// Return the recorded control groups. Fail if a line names anything else.
     pub fn groups(&self) -> io::Result<Vec<PathBuf>> {
         let lines = BufReader::new(fs::File::open(self.folder.at(LOCK))?).lines().skip(1);
         let groups: Vec<PathBuf> =
@@ -166,29 +166,29 @@ impl RunDir {
         Ok(groups)
     }
 
-    /// Writes down what the lab is, for those who come later: `lab.json`, whole or not at all.
+    /// Write a description of the lab to `lab.json`, atomically.
     pub fn describe(&self, lab: &impl Serialize) -> io::Result<()> {
         let draft = self.folder.at("lab.json.new");
         fs::write(&draft, serde_json::to_vec(lab)?)?;
         fs::rename(draft, self.folder.at("lab.json"))
     }
 
-    /// Another handle of the directory itself, for those that make something in it.
+    /// Return another handle of the directory itself, for creating entries in it.
     pub fn place(&self) -> io::Result<Folder> {
         self.folder.try_clone()
     }
 
-    /// Where the agent `name` listens.
+    /// Return the path of the socket on which the agent `name` listens.
     pub fn socket(&self, name: &str) -> PathBuf {
         self.path.join(format!("{name}.sock"))
     }
 
-    /// What the guest of the agent `name` may use.
+    /// Return the folder that the guest of the agent `name` may use.
     pub fn folder(&self, name: &str) -> PathBuf {
         self.path.join(format!("{name}{GUEST}"))
     }
 
-    /// Removes the directory, the files in it and the folders of guests; of other directories, none.
+    /// Remove the directory with its files and the guests' folders, but no other directories.
     pub fn remove(self) -> io::Result<()> {
         self.empty()?;
         let draft = draft_name();
@@ -197,7 +197,7 @@ impl RunDir {
         fs::remove_dir(self.top.at(&draft))
     }
 
-    /// Removes all of the lab's but the lock, and the domains that its files name.
+    /// Remove all files of the lab except the lock, and destroy the domains that they name.
     fn empty(&self) -> io::Result<()> {
         domains::destroy(&self.folder.here())?;
         for entry in fs::read_dir(self.folder.here())? {
@@ -215,17 +215,17 @@ impl RunDir {
     }
 }
 
-/// Removes a directory with a draft's name that is empty; returns true if it has such a name.
+/// Remove an empty directory with a draft's name; return true if it has such a name.
 pub fn remove_empty_draft(top: &Folder, name: &str) -> bool {
     if !name.starts_with(DRAFT) {
         return false;
     }
-    // One that is not empty, or has gone, is looked at by the next sweep.
+    // The next sweep takes care of a directory that is not empty.
     let _ = fs::remove_dir(top.at(name));
     true
 }
 
-/// The name of a directory that is being made or removed; no other is called so.
+/// Return a unique name for a directory that is being created or removed.
 fn draft_name() -> String {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -239,7 +239,7 @@ fn split(path: &Path) -> io::Result<(&Path, &str)> {
     Ok((above.unwrap_or(Path::new(".")), name))
 }
 
-/// True if a lock begins with the mark: delaylab wrote it. Reads no further than the mark is long.
+/// Return true if a lock begins with the mark, so delaylab wrote it. Read no more than the mark's length.
 fn is_marked(lock: &File) -> io::Result<bool> {
     let mut start = String::new();
     let limit = MARK.len() as u64 + 1;
@@ -250,7 +250,7 @@ fn is_marked(lock: &File) -> io::Result<bool> {
     }
 }
 
-/// True if the lock is still the one in the directory.
+/// Return true if the lock is still the one in the directory.
 fn is_named(folder: &Folder, lock: &File) -> io::Result<bool> {
     match fs::symlink_metadata(folder.at(LOCK)) {
         Ok(named) => Ok(named.ino() == lock.metadata()?.ino()),

@@ -1,4 +1,4 @@
-//! `setup`: an agent inside a virtual machine makes its system what the plan says of the node.
+//! `setup`: the agent inside a virtual machine configures the system as the plan describes the node.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,9 +17,9 @@ use crate::batch::{Batch, Verb};
 use crate::fields::fields;
 use crate::session::Session;
 
-/// How long a network card may take to find its link.
+/// The time that a network card has to get its carrier.
 const LINK: Duration = Duration::from_secs(30);
-/// How long one may take to be there at all.
+/// The time that a network card has to appear.
 const CARD: Duration = Duration::from_secs(10);
 
 #[derive(Deserialize)]
@@ -29,11 +29,11 @@ struct Request {
     #[serde(default)]
     sysctls: BTreeMap<String, String>,
     interfaces: Vec<Card>,
-    /// Addresses, queues, offloads and routes.
+    /// Operations on addresses, queues, offloads and routes.
     operations: Vec<Operation>,
 }
 
-/// A network card, known by its address, and what it shall be called.
+/// A network card, identified by its MAC address, and its new name.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Card {
@@ -43,7 +43,7 @@ struct Card {
     mtu: Option<u32>,
 }
 
-/// Only ever asked for by a monitor, of an agent that is alone in its machine.
+/// Configure the machine. Only a monitor requests this, from an agent that is alone in its machine.
 pub fn serve(request: Value, _: &mut Session) -> Result<Value, Failure> {
     let request: Request = fields(request)?;
     if std::process::id() == 1 || !crate::init::is_alone() {
@@ -59,7 +59,7 @@ pub fn serve(request: Value, _: &mut Session) -> Result<Value, Failure> {
         local.settings.push(operation);
     }
     local.build(false, "delaylab")?;
-    // Some cards need seconds to find their link, and lose until then what is sent.
+    // Some cards need seconds to get a carrier, and lose all packets until then.
     let down = || request.interfaces.iter().find(|card| !links::has_carrier(&card.name));
     links::wait(LINK, || down().is_none().then_some(()))
         .map_err(|error| Failure::new("wait for the network cards' links", error))?;
@@ -95,9 +95,9 @@ fn name_cards<'a>(cards: &'a [Card], local: &mut Local<'a>) -> Result<(), Failur
     Ok(())
 }
 
-/// The network cards that are there: all that are wanted, or those that have come in time.
+/// Wait for the network cards; return all that are there once the wanted ones have come or the time is up.
 fn wait_for(cards: &[Card]) -> io::Result<BTreeMap<[u8; 6], u32>> {
-    // A driver that has been loaded may find its cards a little later.
+    // The cards may appear some time after their driver was loaded.
     links::wait(CARD, || {
         let there = addresses().ok()?;
         cards.iter().all(|card| there.contains_key(&card.mac.0)).then_some(())
@@ -105,7 +105,7 @@ fn wait_for(cards: &[Card]) -> io::Result<BTreeMap<[u8; 6], u32>> {
     addresses()
 }
 
-/// Two steps, since one card's new name may be another's old one.
+/// Rename the cards in two steps, because one card's new name may be another's old one.
 fn rename(
     socket: &netlink::Route,
     cards: &[Card],
@@ -130,7 +130,7 @@ fn rename(
     Ok(())
 }
 
-/// Ethernet address → index, of every network card there is.
+/// Return the MAC address and index of every network card.
 fn addresses() -> io::Result<BTreeMap<[u8; 6], u32>> {
     let mut found = BTreeMap::new();
     for entry in fs::read_dir("/sys/class/net")? {

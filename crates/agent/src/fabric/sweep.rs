@@ -1,5 +1,5 @@
-//! Clears what killed keepers left: control groups and run directories, never those of a lab that is up, and nothing
-//! that is not a lab's.
+//! Removal of the control groups and run directories of killed keepers. It spares labs that are up, and
+//! everything that does not belong to a lab.
 
 use std::fs;
 use std::io;
@@ -12,12 +12,12 @@ use serde::Serialize;
 use super::cgroups;
 use super::rundir::{Entry, RunDir, remove_empty_draft};
 
-/// What a sweep leaves behind, as JSON on standard output.
+/// The entries that a sweep left, as JSON on standard output.
 #[derive(Default, Serialize)]
 struct Left {
-    /// Names of entries that are not a lab's.
+    /// Names of entries that do not belong to a lab.
     foreign: Vec<String>,
-    /// What is a lab's, or may be, and could not be removed or looked at.
+    /// Entries that belong to a lab, or may, and could not be removed or examined.
     failed: Vec<Refused>,
 }
 
@@ -27,7 +27,7 @@ struct Refused {
     why: String,
 }
 
-/// Sweeps the run directories directly below `directory`. One that cannot be swept does not stop the others.
+/// Sweep the run directories directly below `directory`. A failure for one of them does not stop the others.
 pub fn sweep(directory: &Path) -> Result<(), Failure> {
     let failed = |error: io::Error| Failure::new(format!("sweep {}", directory.display()), error);
     let top = match Folder::open(directory) {
@@ -53,7 +53,7 @@ pub fn sweep(directory: &Path) -> Result<(), Failure> {
     tell(&left)
 }
 
-/// Sweeps one entry; false if it is not a lab's.
+/// Sweep one entry; return false if it does not belong to a lab.
 fn sweep_one(top: &Folder, name: &str, directory: &Path) -> io::Result<bool> {
     match RunDir::look(top, name, &directory.join(name))? {
         Entry::Up => Ok(true),

@@ -1,7 +1,7 @@
-//! `generate`: UDP frames in an open loop, one way, by one or many interfaces.
+//! `generate`: one-way UDP frames in an open loop, by one or many interfaces.
 //!
-//! Frame i is meant to be sent at start + i × interval, whatever becomes of the others; what is due is
-//! sent in one system call. Nobody needs to answer: taps and counters say what arrived.
+//! Frame i is to be sent at start + i × interval, whatever happens to the others. All frames that are due are
+//! sent in one system call. Nobody needs to answer: taps and counters record what arrived.
 
 mod request;
 mod spacing;
@@ -25,11 +25,11 @@ use crate::session::{Order, Session};
 use request::{Flow, PAYLOAD, Request};
 use spacing::Spacing;
 
-/// The client's orders are looked for at least this often.
+/// The longest time between two checks for the client's orders.
 const ORDERS_NS: i64 = 50_000_000;
 const BUFFERS: i32 = 64 << 20;
 
-/// Serves one request: sends until all is sent, or until told to stop.
+/// Serve one request: send frames until all are sent or the client stops it.
 pub fn serve(request: Value, session: &mut Session) -> Result<Value, Failure> {
     let request: Request = fields(request)?;
     request.check()?;
@@ -49,9 +49,9 @@ struct Generator<'a> {
     request: &'a Request,
     socket: OwnedFd,
     batch: FrameBatch,
-    /// A frame for each flow and place in a batch, but for what differs from one to the next.
+    /// A frame for each slot of a batch, of which only some fields change.
     frames: Vec<Vec<u8>>,
-    /// By flow.
+    /// The interface index of each flow.
     interfaces: Vec<u32>,
     next: u32,
     spacing: Spacing,
@@ -70,7 +70,7 @@ impl<'a> Generator<'a> {
         });
         let interfaces = interfaces.collect::<Result<_, _>>()?;
         let socket = ring::packet_socket().map_err(failed)?;
-        // With the system's usual room the kernel refuses what an interface cannot take at once.
+        // With the system's default buffer the kernel refuses frames that an interface cannot take at once.
         let _ = frame_batch::widen(socket.as_fd(), BUFFERS);
         Ok(Self {
             request,
@@ -112,12 +112,12 @@ impl<'a> Generator<'a> {
         Ok(())
     }
 
-    /// When a frame is to be sent, from the start on.
+    /// Return a frame's intended time after the start.
     fn intended_ns(&self, number: u32) -> i64 {
         (u64::from(number) * self.request.interval_ns).cast_signed()
     }
 
-    /// Sends what is due by now, a batch at most.
+    /// Send the frames that are due by now, at most one batch.
     fn send(&mut self, start_ns: i64, now_ns: i64) -> Result<(), Failure> {
         let epoch_ns = self.began_ns - start_ns;
         let first = self.next;
@@ -156,9 +156,9 @@ impl<'a> Generator<'a> {
     }
 }
 
-/// One frame over the whole of `frame`.
+/// Write one frame over the whole of `frame`.
 fn write(flow: &Flow, port: u16, header: ProbeRepr, frame: &mut [u8]) {
-    // A locally administered address that is no other's: nobody answers to it.
+    // A locally administered address that nobody else uses, so nobody answers to it.
     let from = [2, 0x64, 0x6c, 0, 0, 1];
     EthernetRepr { to: flow.to_mac.0, from, ether_type: EtherType::Ipv4 }.emit(frame);
     let packet = &mut frame[ETHERNET_HEADER..];

@@ -1,4 +1,4 @@
-//! What a generator is asked for.
+//! The request `generate`.
 
 use std::net::Ipv4Addr;
 
@@ -8,37 +8,38 @@ use serde::Deserialize;
 
 use crate::mac::Mac;
 
-/// The shortest frame: headers, and behind them Ethernet's padding (60 bytes, 64 with the check sequence).
+/// The length of the shortest frame: the headers and Ethernet's padding (60 bytes, 64 with the check
+/// sequence).
 const SHORTEST: usize = 60;
 const LONGEST: usize = 9014;
 
-/// `{"op": "generate", …}`.
+/// The request `{"op": "generate", …}`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Request {
-    /// Frames are of these in turn.
+    /// The flows, which take turns frame by frame.
     pub flows: Vec<Flow>,
-    /// The number in the probe's header, if frames have room for one.
+    /// The probe number in the probe header, if frames have room for one.
     pub probe: u32,
     pub count: u32,
-    /// From one frame to the next; 0: as fast as can be.
+    /// The interval between frames; 0 sends as fast as possible.
     pub interval_ns: u64,
-    /// Bytes of a frame from its Ethernet header on, without check sequence.
+    /// The length of a frame in bytes, from its Ethernet header on, without check sequence.
     pub size: usize,
-    /// The UDP port to send to, and from.
+    /// The UDP source and destination port.
     pub port: u16,
-    /// At most so many frames in one system call.
+    /// The maximum number of frames per system call.
     #[serde(default = "sixty_four")]
     pub batch: usize,
     #[serde(default)]
     pub realtime: bool,
 }
 
-/// Where frames go.
+/// The path of a flow's frames.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Flow {
-    /// The interface to send by.
+    /// The egress interface.
     pub interface: String,
     pub to_mac: Mac,
     pub from: Ipv4Addr,
@@ -61,7 +62,7 @@ impl Request {
     }
 }
 
-/// Where the probe's header begins.
+/// The offset of the probe header in a frame.
 pub const PAYLOAD: usize = ETHERNET_HEADER + IPV4_HEADER + UDP_HEADER;
 
 fn sixty_four() -> usize {

@@ -1,28 +1,29 @@
-//! How what is sent late is made up for.
+//! Catching up after late frames.
 
-/// At so many times the rate: it meets no queue that the rate would not have filled.
+/// The catch-up rate, as a multiple of the configured rate. This keeps a stall from filling queues with one
+/// burst.
 const FASTER: u64 = 2;
-/// But at once, what is due in so short a time.
+/// The span of due frames that may be sent at once.
 const AT_ONCE_NS: i64 = 50_000;
 
-/// When the next frame may leave behind those before it, late as it may be.
+/// The earliest time at which the next frame may leave, however late it is.
 pub struct Spacing {
     least_ns: i64,
     free_ns: i64,
 }
 
 impl Spacing {
-    /// Of frames that are asked so far apart.
+    /// Build the spacing for frames with this interval.
     pub fn of(interval_ns: u64) -> Self {
         Self { least_ns: (interval_ns / FASTER).cast_signed(), free_ns: i64::MIN }
     }
 
-    /// When a frame is to leave that is due then.
+    /// Return the time at which a frame that is due at `due_ns` may leave.
     pub fn not_before(&self, due_ns: i64) -> i64 {
         self.free_ns.max(due_ns)
     }
 
-    /// A frame leaves.
+    /// Record that a frame leaves.
     pub fn sent(&mut self, now_ns: i64) {
         self.free_ns = self.free_ns.max(now_ns - AT_ONCE_NS) + self.least_ns;
     }
@@ -35,7 +36,7 @@ mod tests {
     const INTERVAL_NS: i64 = 20_000;
     const STALL_NS: i64 = 10_000_000;
 
-    /// When each frame leaves a generator that looks every microsecond but for one stall.
+    /// Return the send time of each frame of a generator that checks every microsecond except for one stall.
     fn sent_ns(count: i64) -> Vec<i64> {
         let mut spacing = Spacing::of(INTERVAL_NS as u64);
         let mut sent = Vec::new();
@@ -63,7 +64,7 @@ mod tests {
             let found = sent.iter().map(within).max().unwrap();
             assert!(found as i64 <= most, "{found} in {window_ns} ns, {most} at most");
         }
-        // In as much time again as the stall took it has caught up.
+        // It has caught up after as much time again as the stall took.
         let late = |number: usize| sent[number] - number as i64 * INTERVAL_NS;
         let again = ((1_000_000 + 2 * STALL_NS) / INTERVAL_NS) as usize;
         assert!(

@@ -1,5 +1,5 @@
-//! The first process of a container. It gets its sessions from its monitor, by the one connection that it opens to
-//! it: nothing that the container writes decides where a session goes.
+//! The first process of a container. It gets its sessions from its monitor, by the one connection that it
+//! opens: nothing that the container writes decides where a session goes.
 
 use std::fs::File;
 use std::io;
@@ -13,26 +13,27 @@ use delaylab_proto::Failure;
 
 use crate::{capabilities, listen};
 
-/// The folder of the run directory that a container sees, read-only, within its monitor's own.
+/// The folder of the run directory that the container sees, read-only, within its monitor's folder.
 pub const FOLDER: &str = "leash";
-/// The socket in it where the monitor waits for the container. When this connection ends, so does the container.
+/// The socket in that folder on which the monitor waits for the container. The container ends with this
+/// connection.
 pub const LEASH: &str = "leash.sock";
 
-/// Serve the sessions that the monitor hands over, as long as the leash holds.
+/// Serve the sessions that the monitor passes on, until the connection to it ends.
 pub fn live(folder: &Path, capabilities: &[String]) -> Result<(), Failure> {
     let failed = |error: io::Error| Failure::new(format!("serve in {}", folder.display()), error);
-    // What others leave behind here becomes this process's children.
+    // Orphaned processes in the container become this process's children.
     process::reap_by_kernel().map_err(failed)?;
     capabilities::limit(capabilities)?;
     let leash = boot::wait_in(folder, || UnixStream::connect(folder.join(LEASH)).ok());
     let leash = OwnedFd::from(leash.map_err(failed)?);
     let network = File::open("/proc/self/ns/net").map_err(failed)?;
-    // Says at the same time that sessions are served from now on.
+    // This also tells the monitor that sessions are served from now on.
     pipe::send_descriptor(leash.as_fd(), network.as_fd()).map_err(failed)?;
     loop {
         match pipe::receive_descriptor(leash.as_fd()) {
             Ok(Received::Descriptor(session)) => drop(listen::start(session, None)),
-            // The session's own end has closed with its descriptor.
+            // A byte without its descriptor; the lost session's connection is closed.
             Ok(Received::Nothing) => {}
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Ok(Received::End) | Err(_) => return Ok(()),

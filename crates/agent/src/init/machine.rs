@@ -1,4 +1,4 @@
-//! The first process of a virtual machine: all sessions share one stream to its monitor.
+//! The first process of a virtual machine. All sessions share one stream to its monitor.
 
 use std::fs::{self, File};
 use std::io;
@@ -17,10 +17,10 @@ use crate::listen;
 use crate::mux::{self, Mux};
 
 const VIRTIO: &str = "virtio:";
-/// A hypervisor's console, to which what comes is escaped.
+/// The prefix of a hypervisor's console, whose input is escaped.
 const CONSOLE: &str = "/dev/hvc";
-/// A serial line. That of User-Mode Linux stands still for good once its 4096 bytes of buffer have been full
-/// (drivers/tty/n_tty.c; arch/um/drivers/line.c does not take up again what it then lets go of).
+/// The prefix of a serial line. User-Mode Linux's hangs for good once its buffer of 4096 bytes has been full
+/// (drivers/tty/n_tty.c; arch/um/drivers/line.c never resumes after it throttles).
 const SERIAL: &str = "/dev/ttyS";
 const SERIAL_WINDOW: u64 = 2048;
 pub const FILE_SYSTEMS: [(&str, &str); 6] = [
@@ -32,7 +32,7 @@ pub const FILE_SYSTEMS: [(&str, &str); 6] = [
     ("tmpfs", "/run"),
 ];
 
-/// What udev makes elsewhere.
+/// The symbolic links that udev creates elsewhere.
 const LINKS: [(&str, &str); 4] = [
     ("/dev/fd", "/proc/self/fd"),
     ("/dev/stdin", "/proc/self/fd/0"),
@@ -40,21 +40,21 @@ const LINKS: [(&str, &str); 4] = [
     ("/dev/stderr", "/proc/self/fd/2"),
 ];
 
-/// What to do before any session is served, in this order.
+/// The steps before any session is served, in this order.
 pub struct Start<'a> {
-    /// Kernel modules to load.
+    /// The kernel modules to load.
     pub modules: &'a [String],
-    /// A disk whose file system becomes the root.
+    /// The disk whose file system becomes the root.
     pub root: Option<&'a Path>,
-    /// A program to run to its end.
+    /// The program to run to its end.
     pub before: Option<&'a Path>,
 }
 
-/// Serves sessions until the stream ends, then switches the machine off.
+/// Serve sessions until the stream ends, then switch the machine off.
 pub fn live(stream: &str, start: &Start) -> Result<(), Failure> {
     let served = serve(stream, start);
     if let Err(failure) = &served {
-        // On the console, which is where a user looks when a machine does not answer.
+        // Write to the console, where a user looks when a machine does not answer.
         eprintln!("delaylab-agent: {failure}");
     }
     boot::power_off().map_err(|error| Failure::new("switch the machine off", error))?;
@@ -88,7 +88,7 @@ fn serve(stream: &str, start: &Start) -> Result<(), Failure> {
             mux.send(&mux::tell_read(turn.read))?;
         }
         for frame in turn.new {
-            // Several may have come at once for one new session.
+            // Several frames may have come at once for one new session.
             if !mux.has(frame.channel) {
                 begin(&mut mux, frame.channel)?;
             }
@@ -100,7 +100,7 @@ fn serve(stream: &str, start: &Start) -> Result<(), Failure> {
     }
 }
 
-/// Starts a session on a channel; what fails there is said on that channel.
+/// Start a session on a channel. Report a failure to start it on that channel.
 fn begin(mux: &mut Mux, channel: u16) -> Result<(), Failure> {
     let joined = pipe::stream().and_then(|(ours, theirs)| {
         mux.join(channel, ours)?;
@@ -113,14 +113,14 @@ fn begin(mux: &mut Mux, channel: u16) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Runs a program to its end; what it says is on the console.
+/// Run a program to its end; its output goes to the console.
 fn run(program: &Path) -> Result<(), Failure> {
     let what = || format!("run {}", program.display());
     let status = Command::new(program).status().map_err(|error| Failure::new(what(), error))?;
     if status.success() { Ok(()) } else { Err(Failure::new(what(), status)) }
 }
 
-/// What every program expects of a running system.
+/// Mount file systems, create links and set the environment that every program expects.
 fn prepare() -> Result<(), Failure> {
     for (kind, folder) in FILE_SYSTEMS {
         let failed = |error: io::Error| Failure::new(format!("mount {folder}"), error);
@@ -138,11 +138,11 @@ fn prepare() -> Result<(), Failure> {
         ("HOME", "/"),
         (ALONE, "1"),
     ]);
-    // Commands start where the init is.
+    // Commands start in the current directory of init.
     std::env::set_current_dir("/tmp").map_err(|error| Failure::new("enter /tmp", error))
 }
 
-/// The device of the virtio port with this name; there is no udev to link it by name.
+/// Find the device of the virtio port with this name. There is no udev to link it by name.
 fn port(name: &str) -> Option<PathBuf> {
     fs::read_dir("/sys/class/virtio-ports").ok()?.flatten().find_map(|entry| {
         let found = fs::read_to_string(entry.path().join("name")).ok()?;

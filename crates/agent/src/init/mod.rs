@@ -10,11 +10,12 @@ use std::path::PathBuf;
 use clap::Args;
 use delaylab_proto::Failure;
 
-/// How the agent is reached from outside: by one of the two.
+/// The two ways to reach the agent from outside, of which one is given.
 #[derive(Args)]
 #[group(required = true, multiple = false)]
 pub struct Reached {
-    /// In a container: connect to the socket in this folder, serve the sessions that come by it, and end with it.
+    /// In a container: connect to the socket in this folder, serve the sessions that come by it, and end with
+    /// it.
     #[arg(long, value_name = "DIR")]
     folder: Option<PathBuf>,
     /// In a virtual machine: serve all sessions on this device; `virtio:NAME` for a virtio port.
@@ -39,20 +40,20 @@ pub struct Init {
     /// In a virtual machine: a disk whose file system, or that of its first partition, becomes the root.
     #[arg(long, value_name = "DEVICE")]
     root: Option<PathBuf>,
-    /// What User-Mode Linux adds to the end of its command line.
+    /// Arguments that User-Mode Linux appends to its command line.
     #[arg(hide = true)]
     _added: Vec<String>,
 }
 
-/// Set in the environment of everything that a virtual machine's init starts.
+/// The environment variable set for all processes that a virtual machine's init starts.
 const ALONE: &str = "DELAYLAB_MACHINE";
 
-/// Whether this process is in a virtual machine of which the agent is the init.
+/// Return true if this process runs in a virtual machine whose init is the agent.
 pub fn is_alone() -> bool {
     std::env::var_os(ALONE).is_some()
 }
 
-/// Lives until the guest ends.
+/// Run until the guest ends.
 pub fn live(init: &Init) -> Result<(), Failure> {
     match (&init.reached.folder, &init.reached.stream) {
         (Some(folder), _) => container::live(folder, &init.capabilities),

@@ -1,4 +1,4 @@
-//! Kernel modules of a virtual machine, as its image lists them.
+//! Kernel modules of a virtual machine, as listed in its image.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -13,13 +13,13 @@ const LIST: &str = "/lib/delaylab/modules.json";
 
 #[derive(Deserialize)]
 struct Module {
-    /// `None`: built into the kernel.
+    /// The module's file; `None` if it is built into the kernel.
     file: Option<String>,
     #[serde(default)]
     needs: Vec<String>,
 }
 
-/// Loads modules, each after those that it needs.
+/// Load modules, each after the modules that it needs.
 pub fn load(wanted: &[String]) -> Result<(), Failure> {
     if wanted.is_empty() {
         return Ok(());

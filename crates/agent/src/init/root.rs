@@ -1,5 +1,5 @@
-//! A disk of the user's own as the root of a virtual machine: its programs and files, with the agent
-//! as its init. What the disk itself would start is not started.
+//! A user's disk as the root of a virtual machine: its programs and files, with the agent as init. Services
+//! on the disk are not started.
 
 use std::fs;
 use std::io;
@@ -12,10 +12,11 @@ use super::machine::FILE_SYSTEMS;
 
 const HERE: &str = "/root-of-disk";
 const KIND: &str = "ext4";
-/// What is already mounted below another, and moves with it.
+/// A file system that is mounted below another one and moves with it.
 const INSIDE_ANOTHER: &str = "/dev/pts";
 
-/// Makes the file system of a disk, or of its first partition that has one, the root.
+/// Make the file system of a disk, or of its first partition that has one, the root. Block until the disk
+/// appears.
 pub fn enter(disk: &Path) -> Result<(), Failure> {
     let what = || format!("make {} the root", disk.display());
     let failed = |error: io::Error| Failure::new(what(), error);
@@ -41,7 +42,7 @@ pub fn enter(disk: &Path) -> Result<(), Failure> {
     std::env::set_current_dir("/tmp").map_err(failed)
 }
 
-/// The disk itself, then its partitions in order.
+/// Return the disk itself, then its partitions in order.
 fn candidates(disk: &Path) -> Vec<PathBuf> {
     let name = disk.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let inside = fs::read_dir(Path::new("/sys/block").join(&name)).into_iter().flatten().flatten();

@@ -1,4 +1,5 @@
-//! What is asked of each direction, and changes to it: all of them checked before any is made.
+//! The configured conditions of each direction, and changes to them. All changes are checked before any is
+//! made.
 
 use delaylab_link::{Conditions, merge};
 use delaylab_proto::Failure;
@@ -7,26 +8,26 @@ use serde_json::{Map, Value, json};
 use super::counts::Snapshot;
 use super::plan::{Change, Links};
 
-/// What is asked of every direction, in the order of the plan's members.
+/// The configuration of every direction, in the order of the plan's members.
 #[derive(Clone)]
 pub struct Asked(Vec<Direction>);
 
-/// What one member sends on its link.
+/// One direction: the frames that one member sends on its link.
 #[derive(Clone)]
 pub struct Direction {
     pub link: String,
-    /// None behind an uplink.
+    /// The node; `None` behind an uplink.
     pub node: Option<String>,
     pub port: String,
-    /// Whether frames can be held at its node's interface.
+    /// True if frames can be held at the node's interface.
     has_card: bool,
-    /// As it was written.
+    /// The conditions as they were written.
     pub asked: Value,
 }
 
 impl Direction {
-    /// What was asked of it and what was done, as `links` reports it; and how many frames that were
-    /// sent by its port got no further.
+    /// Build the direction's report in `links`: its configuration, its counters, and the number of frames
+    /// that were sent by its port but dropped there.
     pub fn report(&self, done: &Snapshot, port_dropped: u64) -> Value {
         let Self { link, node, port, asked, .. } = self;
         let mut fields = Map::new();
@@ -47,7 +48,7 @@ pub struct Changed {
 }
 
 impl Asked {
-    /// What the plan asks.
+    /// Read the configuration from the plan.
     pub fn new(links: &Links) -> Result<Self, Failure> {
         let members = links.members().map(|(link, member)| Direction {
             link: link.link.clone(),
@@ -65,12 +66,12 @@ impl Asked {
         &self.0
     }
 
-    /// The conditions of every direction.
+    /// Return the conditions of every direction.
     pub fn conditions(&self) -> Result<Vec<Conditions>, Failure> {
         self.0.iter().map(|direction| read(direction, &direction.asked)).collect()
     }
 
-    /// Changes what is named and nothing else. After an error nothing is changed.
+    /// Change only the conditions that are named. After an error nothing is changed.
     pub fn change(&mut self, changes: &[Change]) -> Result<Vec<Changed>, Failure> {
         let mut after = self.0.clone();
         let mut changed = Vec::new();

@@ -1,15 +1,15 @@
-//! What a cable carries.
+//! The frames that a cable can carry.
 
 use delaylab_os::ring_frames::Passing;
 
 use super::plan::{HEADER, TAG};
 
-/// The frame's length as a cable would see it.
+/// Return the frame's length on a cable.
 pub fn length(passing: &Passing) -> usize {
     passing.captured.original as usize + passing.vlan.map_or(0, |tag| tag.len())
 }
 
-/// Whether a cable carries so long a frame.
+/// Return true if a cable carries a frame of this length.
 pub fn fits(passing: &Passing, longest: usize) -> bool {
     let data = passing.captured.data;
     let tagged = passing.vlan.is_some()

@@ -1,19 +1,19 @@
-//! Checksums that a sender has left to its card. User-Mode Linux cannot do otherwise: what it sends
-//! carries the sum of the pseudo-header where a cable has the whole checksum.
+//! Completion of checksums that a sender has left to its card. User-Mode Linux cannot do otherwise: its
+//! frames carry the sum of the pseudo-header where a cable has the whole checksum.
 
 const ETHERNET: usize = 14;
 const TAG: usize = 4;
 const TCP: u8 = 6;
 const UDP: u8 = 17;
 
-/// The frame as a card would have sent it; `None` if it is not TCP or UDP right behind IP.
+/// Return the frame as a card would have sent it; `None` if it is not TCP or UDP directly behind IP.
 pub fn completed(frame: &[u8]) -> Option<Vec<u8>> {
     let (segment, field) = segment(frame)?;
     let (end, at) = (segment.end, segment.start + field);
     let sum = frame.get(segment.clone())?.chunks(2).fold(0u64, |sum, pair| {
         sum + u64::from(u16::from_be_bytes([pair[0], *pair.get(1).unwrap_or(&0)]))
     });
-    // 0 would mean that there is no checksum (RFC 768); 0xffff sums up alike.
+    // A checksum of 0 would mean that there is none (RFC 768); 0xffff is equivalent.
     let sum = match !folded(sum) {
         0 => u16::MAX,
         sum => sum,
@@ -23,7 +23,7 @@ pub fn completed(frame: &[u8]) -> Option<Vec<u8>> {
     Some(whole)
 }
 
-/// Where the TCP or UDP segment is, and the place of the checksum in it.
+/// Return the range of the TCP or UDP segment, and the offset of the checksum in it.
 fn segment(frame: &[u8]) -> Option<(std::ops::Range<usize>, usize)> {
     let tagged = matches!(frame.get(12..14)?, [0x81, 0x00] | [0x88, 0xa8]);
     let ip = ETHERNET + if tagged { TAG } else { 0 };
@@ -54,14 +54,14 @@ fn folded(mut sum: u64) -> u16 {
 mod tests {
     use super::*;
 
-    /// 10.0.0.1 to 10.0.0.2, port 1 to port 2, "abc": from its Ethernet header on.
+    /// A UDP datagram "abc" from 10.0.0.1 port 1 to 10.0.0.2 port 2, from its Ethernet header on.
     const UDP4: [u8; 45] = [
         2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0, // Ethernet
         0x45, 0, 0, 31, 0, 0, 0, 0, 64, 17, 0x66, 0xcc, 10, 0, 0, 1, 10, 0, 0, 2, // IPv4
         0, 1, 0, 2, 0, 11, 0, 0, b'a', b'b', b'c', // UDP
     ];
 
-    /// The sum of what a receiver sums: it is right if this is all ones.
+    /// Sum what a receiver sums; the checksum is right if the result is all ones.
     fn received(source_and_target: &[u8], protocol: u8, segment: &[u8]) -> u16 {
         let pseudo = [source_and_target, &[0, protocol], &(segment.len() as u16).to_be_bytes()];
         let bytes = [&pseudo.concat(), segment].concat();
@@ -73,7 +73,7 @@ mod tests {
         )
     }
 
-    /// With the sum of the pseudo-header in its place, as the kernel leaves it.
+    /// Put the sum of the pseudo-header in the checksum's place, as the kernel leaves it.
     fn left_to_the_card(
         mut frame: Vec<u8>,
         ip: usize,
@@ -94,7 +94,8 @@ mod tests {
         let whole = completed(&frame).unwrap();
         assert_eq!(received(&whole[26..34], UDP, &whole[34..]), 0xffff);
         assert_eq!((&whole[..40], &whole[42..]), (&frame[..40], &frame[42..]));
-        // By hand: 0xffff less 0x141f of the pseudo-header, 0x000e of the header and 0xc462 of the text.
+        // Computed by hand: 0xffff less 0x141f of the pseudo-header, 0x000e of the header and 0xc462 of the
+        // text.
         assert_eq!(whole[40..42], [0x27, 0x70]);
     }
 

@@ -1,4 +1,4 @@
-//! The engine's process, as its supervisor sees it: how it is begun, asked, and found ended.
+//! The engine's process as its supervisor sees it: starting it, sending it requests, and noticing its end.
 
 use std::fs::File;
 use std::io;
@@ -17,18 +17,18 @@ use super::plan::{Carrier, Links};
 use super::{engine, kernel};
 
 const SIGKILL: i32 = 9;
-/// An engine that has not answered for so long is not going to.
+/// The time limit for an engine's answer; after it the engine is taken to hang.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What an engine is to do.
+/// The task of an engine.
 #[derive(Clone, Copy)]
 pub struct Work<'a> {
     /// The agent's name.
     pub name: &'a str,
     pub links: &'a Links,
-    /// The CPUs of the thread that forwards; `None` for any.
+    /// The CPUs of the forwarding thread; `None` for any.
     pub cpus: Option<&'a [usize]>,
-    /// Where nodes' own interfaces are.
+    /// The agents that hold the nodes' own interfaces.
     pub agents: &'a Agents,
 }
 
@@ -37,19 +37,19 @@ pub struct Engine {
     pid: i32,
     running: PidFd,
     control: File,
-    /// Why it ends, if it has said so in place of an answer.
+    /// The reason for its end, if it sent one in place of an answer.
     last_words: Option<String>,
 }
 
 impl Engine {
-    /// Starts it; it carries links from now on. `again`: in place of one that has ended.
+    /// Start an engine, which carries links from now on. `again` means in place of one that has ended.
     pub fn start(work: Work, asked: &Asked, again: bool) -> Result<Self, Failure> {
         let failed = |error: io::Error| Failure::new("start the link engine", error);
         let (ours, theirs) = pipe::stream().map_err(failed)?;
         let pid = match process::fork().map_err(failed)? {
             Side::Parent(pid) => pid,
             Side::Child => {
-                // With the supervisor's end open here, its death would go unnoticed.
+                // If the supervisor's end stayed open here, its death would go unnoticed.
                 drop(ours);
                 let name = work.name;
                 let title = format!("delaylab-agent {name} engine");
@@ -69,13 +69,14 @@ impl Engine {
         Ok(engine)
     }
 
-    /// Its answer; `None` if it has ended, or does so now.
+    /// Send a request and wait for the answer; return `None` if the engine has ended or ends now. Kill an
+    /// engine that does not answer within 10 s.
     pub fn ask(&mut self, request: &Value) -> Option<Result<Value, Failure>> {
         super::send(&mut self.control, request).ok()?;
         match poll::wait(&[(self.control.as_fd(), Want::Read)], Some(PATIENCE)) {
             Ok(ready) if ready[0] => self.hear(),
             Ok(_) => {
-                // An answer that came now would be taken for that to another question.
+                // A late answer would be taken for the answer to another request.
                 let why = match self.running.signal(SIGKILL) {
                     Ok(()) => {
                         format!("it has not answered for {} s, and is ended", PATIENCE.as_secs())
@@ -88,7 +89,8 @@ impl Engine {
         }
     }
 
-    /// What it answers; `None` if these are its last words, or it has ended without.
+    /// Read an answer; return `None` if the engine sends the reason for its end instead, or has ended
+    /// without.
     fn hear(&mut self) -> Option<Result<Value, Failure>> {
         match super::hear(&mut self.control).ok()? {
             Reply::Done(value) => Some(Ok(value)),
@@ -101,7 +103,7 @@ impl Engine {
         }
     }
 
-    /// What it said last, or else how it ended; waits for its end.
+    /// Wait for the engine's end, and return the reason that it sent or else the way it ended.
     pub fn why_it_ended(&mut self) -> String {
         let ended = process::wait(self.pid).map(|(_, ended)| ended);
         if self.last_words.is_none() {
@@ -114,7 +116,7 @@ impl Engine {
         }
     }
 
-    /// Readable once it has ended.
+    /// Return a descriptor that becomes readable once the engine has ended.
     pub fn ended(&self) -> BorrowedFd<'_> {
         self.running.as_fd()
     }

@@ -1,11 +1,12 @@
-//! What happened to the frames of one direction.
+//! The counters of one direction.
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::lateness::Lateness;
 
-/// Frames and their bytes, from the Ethernet header on; and when they came or went, in ns since the epoch.
+/// A count of frames and bytes, from the Ethernet header on, with the first and last time in ns since the
+/// epoch.
 #[derive(Clone, Copy, Default, Serialize)]
 pub struct Tally {
     pub frames: u64,
@@ -16,28 +17,28 @@ pub struct Tally {
     last_ns: Option<i64>,
 }
 
-/// Frames that were not sent, by the reason.
+/// Dropped frames by drop reason.
 #[derive(Clone, Copy, Default, Serialize)]
 pub struct Dropped {
-    /// More came at once than the port's share of the ring: these have not entered.
+    /// Frames beyond the port's share of the ring; they never entered.
     pub ring: u64,
-    /// The loss that is asked.
+    /// The configured loss.
     pub loss: u64,
-    /// The queue was full.
+    /// A full queue.
     pub queue: u64,
-    /// The queue's discipline took it.
+    /// A drop by the queue's discipline.
     pub early: u64,
-    /// The memory for frames under way was used up.
+    /// No memory left for frames under way.
     pub memory: u64,
-    /// Longer than the MTU allows, cut, or without its checksums: what no cable carries.
+    /// Frames that no cable carries: longer than the MTU allows, cut, or without checksums.
     pub oversize: u64,
-    /// The interface did not take it.
+    /// Frames that the egress interface did not take.
     pub interface: u64,
-    /// The interface was down.
+    /// Frames for an interface that was down.
     pub down: u64,
 }
 
-/// All that is counted of one direction.
+/// All counters of one direction.
 #[derive(Clone, Default)]
 pub struct Counts {
     pub entered: Tally,
@@ -49,18 +50,18 @@ pub struct Counts {
     pub late: Lateness,
 }
 
-/// The counts at one moment, and how many frames and bytes were under way.
+/// The counters at one moment, and the number of frames and bytes under way.
 #[derive(Clone, Default)]
 pub struct Snapshot {
     pub counts: Counts,
-    /// Waiting for the rate.
+    /// Frames and bytes that wait for the rate.
     pub waiting: (usize, u64),
-    /// Waiting for the rate or under way.
+    /// Frames that wait for the rate or are under way.
     pub held: u32,
 }
 
 impl Tally {
-    /// What somebody else has counted, who knows no times.
+    /// Build a tally from counters that have no times.
     pub fn of(frames: u64, bytes: u64) -> Self {
         Self { frames, bytes, ..Self::default() }
     }
@@ -74,7 +75,7 @@ impl Tally {
 }
 
 impl Snapshot {
-    /// As `links` reports it.
+    /// Return the fields that `links` reports.
     pub fn fields(&self) -> Map<String, Value> {
         let Counts { entered, left, dropped, duplicated, corrupted, reordered, late } =
             &self.counts;

@@ -1,4 +1,4 @@
-//! One direction of a link: its pipe, its memory, and what became of its frames.
+//! One direction of a link: its pipe, its memory and its counters.
 
 use delaylab_link::{Conditions, Delivery, Pipe, Reason, Sink};
 
@@ -7,22 +7,22 @@ use super::due::{Due, What};
 use super::plan::HEADER;
 use super::pool::{Account, Pool, Slot};
 
-/// What the node behind one port sends.
+/// One direction: the frames that the node behind one port sends.
 pub struct Direction {
-    /// Its number.
+    /// The direction's number.
     number: u32,
-    /// The index of its port.
+    /// The interface index of its port.
     pub interface: u32,
-    /// The link that it is of, by number.
+    /// The number of its link.
     pub wire: usize,
-    /// The longest frame, without a tag.
+    /// The length of the longest frame without a VLAN tag.
     pub longest: usize,
     pipe: Pipe<Slot>,
     pub account: Account,
     pub counts: Counts,
-    /// How many frames had been refused before they came in, when counts began.
+    /// The number of frames refused before they entered, at the time when counting began.
     refused_before: u64,
-    /// For when the pipe's queue is to be looked at next.
+    /// The time at which the pipe's queue is to be processed next.
     armed_ns: Option<i64>,
 }
 
@@ -48,7 +48,7 @@ impl Direction {
         }
     }
 
-    /// A frame enters, in these parts.
+    /// Take in a frame, given in these parts.
     pub fn enter(&mut self, arrival_ns: i64, parts: &[&[u8]], pool: &mut Pool, due: &mut Due) {
         let Some(slot) = pool.take(&mut self.account, parts) else {
             self.counts.dropped.memory += 1;
@@ -60,7 +60,7 @@ impl Direction {
         self.arm(due);
     }
 
-    /// Does what the queue was to do at `due_ns`, if that still stands.
+    /// Process the queue as scheduled for `due_ns`, unless that was rescheduled.
     pub fn advance(&mut self, due_ns: i64, now_ns: i64, pool: &mut Pool, due: &mut Due) {
         if self.armed_ns != Some(due_ns) {
             return;
@@ -76,7 +76,7 @@ impl Direction {
         self.arm(due);
     }
 
-    /// `refused`: how many frames were kept out of the ring so far.
+    /// Return the counters; `refused` is the number of frames kept out of the ring so far.
     pub fn snapshot(&self, refused: u64) -> Snapshot {
         let (waiting, held) = (self.pipe.waiting(), self.account.used());
         let mut counts = self.counts.clone();
@@ -84,7 +84,7 @@ impl Direction {
         Snapshot { counts, waiting, held }
     }
 
-    /// Counts anew, as [`Self::snapshot`] does.
+    /// Reset the counters; `refused` is as for [`Self::snapshot`].
     pub fn reset(&mut self, refused: u64) {
         self.counts = Counts::default();
         self.refused_before = refused;
@@ -109,7 +109,7 @@ impl Direction {
     }
 }
 
-/// Takes what the pipe decides.
+/// The sink of the pipe's decisions.
 struct Outcome<'a> {
     direction: u32,
     account: &'a mut Account,
@@ -140,7 +140,7 @@ impl Sink<Slot> for Outcome<'_> {
     }
 }
 
-/// Turns one bit behind the Ethernet header; false if there is none.
+/// Flip one bit behind the Ethernet header; return false if there is none.
 fn turn_a_bit(frame: &mut [u8], random: u64) -> bool {
     let Some(payload @ [_, ..]) = frame.get_mut(HEADER..) else { return false };
     let bit = random % (payload.len() as u64 * 8);

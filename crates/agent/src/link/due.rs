@@ -1,20 +1,20 @@
-//! What is to be done at which time.
+//! The schedule of an engine's events.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::pool::Slot;
 
-/// What is due.
+/// An event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum What {
-    /// A frame of a direction is to be sent, so many times.
+    /// Send this number of copies of a direction's frame.
     Send { slot: Slot, direction: u32, copies: u8 },
-    /// A direction's queue has something to do.
+    /// Process a direction's queue.
     Advance { direction: u32 },
 }
 
-/// All that is to be done, by its time; what was said first comes first.
+/// All scheduled events in order of time; events at the same time keep the order in which they were added.
 #[derive(Default)]
 pub struct Due {
     heap: BinaryHeap<Reverse<(i64, u64, What)>>,
@@ -27,12 +27,12 @@ impl Due {
         self.heap.push(Reverse((due_ns, self.serial, what)));
     }
 
-    /// The next time at which something is due.
+    /// Return the time of the next event.
     pub fn next_ns(&self) -> Option<i64> {
         self.heap.peek().map(|Reverse((due_ns, ..))| *due_ns)
     }
 
-    /// The next frame that is to be sent, if that is the next thing to do.
+    /// Return the frame to be sent next, if the next event is to send one.
     pub fn next_frame(&self) -> Option<Slot> {
         match self.heap.peek() {
             Some(&Reverse((.., What::Send { slot, .. }))) => Some(slot),
@@ -40,7 +40,7 @@ impl Due {
         }
     }
 
-    /// What is due by now, with the time at which it was.
+    /// Remove and return the next event that is due by now, with its time.
     pub fn pop(&mut self, now_ns: i64) -> Option<(i64, What)> {
         if self.next_ns()? > now_ns {
             return None;

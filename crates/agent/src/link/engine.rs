@@ -1,5 +1,5 @@
-//! The engine's process: the loop, and beside it a thread that takes requests, so that reading them and
-//! writing answers takes the loop no time.
+//! The engine's process: the loop, and beside it a thread that serves requests, so that reading them and
+//! writing answers costs the loop no time.
 
 use std::fs::File;
 use std::io;
@@ -23,10 +23,10 @@ use super::serve::serve;
 use super::timeline::Timeline;
 use crate::pace::Pace;
 
-/// The life of the engine, from its first message (`{}`, or why it could not start) until the
-/// supervisor's end of `control` closes. Then it takes the ports down: without a supervisor nobody
-/// else would, should it end as well. Forwards on these CPUs, if any are named; `again`: in place of
-/// one that has ended.
+/// Run the engine, from its first message (`{}`, or the reason why it could not start) until the supervisor's
+/// end of `control` closes. Then set the ports down: if the engine ended later, no supervisor would be left
+/// to do so. The loop runs on the CPUs of `work`, if any are named. `again` means in place of an engine that
+/// has ended.
 pub fn live(work: Work, asked: Asked, again: bool, control: OwnedFd) -> Result<(), Failure> {
     let Work { links, cpus, .. } = work;
     let mut control = File::from(control);
@@ -42,7 +42,7 @@ pub fn live(work: Work, asked: Asked, again: bool, control: OwnedFd) -> Result<(
         let (apart, begin) = mpsc::channel();
         let (begun, first) = mpsc::channel();
         scope.spawn(move || {
-            // Before that, what is opened here would be open in the loop's table as well, for good.
+            // Descriptors opened before this point would also stay open in the loop's own table, for good.
             let _ = begin.recv();
             take_requests(front, links, again, requests, &begun);
         });
@@ -63,7 +63,7 @@ pub fn live(work: Work, asked: Asked, again: bool, control: OwnedFd) -> Result<(
     })
 }
 
-/// The life of the thread beside the loop: says whether it could begin, then serves; ends the process.
+/// Run the thread beside the loop: report whether it could start, then serve requests. Ends the process.
 fn take_requests(
     mut front: Front,
     links: &Links,
@@ -73,7 +73,7 @@ fn take_requests(
 ) {
     let first = front.begin(again);
     let refused = first.is_err();
-    // The loop waits for it, or the process has ended.
+    // The loop waits for this message, unless the process has ended.
     let _ = begun.send(first);
     if refused {
         return;
@@ -84,7 +84,7 @@ fn take_requests(
     std::process::exit(i32::from(served.and(lowered).is_err()));
 }
 
-/// Only the calling thread: the other one could starve beside it.
+/// Bind the calling thread only: the other thread could starve beside it.
 fn bind(cpus: Option<&[usize]>) -> Result<(), Failure> {
     cpus.map_or(Ok(()), process::set_affinity)
         .map_err(|error| Failure::new("bind the link engine to its CPUs", error))
@@ -103,13 +103,13 @@ fn start(work: Work<'_>, asked: Asked) -> Result<Started<'_>, Failure> {
     let (woken, wake) = pipe::pair().map_err(failed)?;
     pipe::set_nonblocking(woken.as_fd()).map_err(failed)?;
     pipe::set_nonblocking(wake.as_fd()).map_err(failed)?;
-    // It is bound to its CPUs only later, when the other thread is there.
+    // The thread is bound to its CPUs only later, when the other thread exists.
     let own = work.cpus.map_or_else(sched::own_cpus, <[usize]>::len);
     let (pace, refused) = Pace::new(links.realtime, own);
     let mut notes: Vec<String> =
         refused.map(|why| format!("not in real time: {why}")).into_iter().collect();
     match Locked::as_used() {
-        // For as long as the process lives.
+        // Keep the lock for as long as the process lives.
         Ok(locked) => std::mem::forget(locked),
         Err(error) => notes.push(format!("its memory may be paged out: {error}")),
     }

@@ -1,12 +1,12 @@
-//! Between the clock that stamps are of, which may be set, and the one that runs on.
+//! Conversion between the clock of stamps, which may be set, and the monotonic clock.
 
 use delaylab_os::clock;
 
-/// How long a reading holds. Each takes two looks at a clock, and a frame needs it twice; if the clock is
-/// set, what comes within this time is taken for earlier or later by as much.
+/// The lifetime of a reading. Each reading takes two clock reads, and a frame needs the offset twice. If the
+/// clock is set, frames that arrive within this time get arrival times wrong by as much.
 const HOLDS_NS: i64 = 100_000;
 
-/// How far the clock of the epoch is ahead, as read last.
+/// The last reading of the offset between the two clocks.
 #[derive(Default)]
 pub struct Epoch {
     ahead_ns: i64,
@@ -14,7 +14,8 @@ pub struct Epoch {
 }
 
 impl Epoch {
-    /// In ns, as of no more than 0.1 ms before `now_ns` of the clock that runs on.
+    /// Return the offset of the epoch's clock in ns, read at most 0.1 ms before `now_ns` on the monotonic
+    /// clock.
     pub fn ahead_ns(&mut self, now_ns: i64) -> i64 {
         if now_ns >= self.until_ns {
             *self = Self { ahead_ns: clock::epoch_ahead_ns(), until_ns: now_ns + HOLDS_NS };
@@ -32,7 +33,8 @@ mod tests {
         let mut epoch = Epoch::default();
         let now_ns = clock::monotonic_ns();
         let read_ns = epoch.ahead_ns(now_ns);
-        // Two looks at two clocks: within a second even if this thread loses its CPU between them.
+        // Two reads of two clocks: within a second of each other even if this thread loses its CPU between
+        // them.
         assert!((read_ns - clock::epoch_ahead_ns()).abs() < 1_000_000_000);
         epoch.ahead_ns = 7;
         assert_eq!(epoch.ahead_ns(now_ns + HOLDS_NS - 1), 7);

@@ -1,4 +1,4 @@
-//! The loop that forwards: frames come by a ring, wait until they are due, leave in batches.
+//! The forwarding loop: frames arrive by a ring, wait until they are due, and leave in batches.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -22,13 +22,13 @@ use super::pool::Pool;
 use super::wire::Wire;
 use crate::pace::Pace;
 
-/// Frames taken, or sent, before it is looked for the other.
+/// The number of frames received, or sent, before the loop turns to the other task.
 const TURN: usize = 32;
-/// Not running for longer than this while something was due is a pause.
+/// The shortest time, with something due, for which the loop must not have run to count as a pause.
 const PAUSE_NS: i64 = 2_000_000;
 const NO_DIRECTION: u32 = u32::MAX;
 
-/// All links of a host.
+/// The forwarding state of all links of a host.
 pub struct Forwarder {
     intake: Intake,
     outbox: Outbox,
@@ -36,14 +36,14 @@ pub struct Forwarder {
     due: Due,
     directions: Vec<Direction>,
     wires: Vec<Wire>,
-    /// By an interface's index.
+    /// The direction of each interface, by interface index.
     direction_of: Vec<u32>,
     epoch: Epoch,
     whole: Whole,
     awake_ns: i64,
 }
 
-/// What the loop is told, and how it answers.
+/// The loop's ends of the channels for orders and answers.
 pub struct Ends {
     pub orders: mpsc::Receiver<Order>,
     pub answers: mpsc::Sender<Answer>,
@@ -52,7 +52,7 @@ pub struct Ends {
 }
 
 impl Forwarder {
-    /// Opens what is needed in the network where the calling thread is.
+    /// Open the ring and the sockets in the calling thread's network namespace.
     pub fn open(links: &Links, conditions: Vec<Conditions>) -> Result<Self, Failure> {
         let now_ns = clock::monotonic_ns();
         let failed = |what: &str| {
@@ -85,20 +85,21 @@ impl Forwarder {
         })
     }
 
-    /// Why a flood by one port could keep out frames of others, if it could.
+    /// Return the reason why a flood on one port could keep out frames of others, if it could.
     pub fn why_undivided(&self) -> Option<&io::Error> {
         self.intake.why_undivided()
     }
 
-    /// Forwards for as long as somebody may give orders.
+    /// Forward until nobody can give orders any more.
     pub fn run(mut self, pace: &mut Pace, ends: &Ends) -> Result<(), Failure> {
         let failed = |error: io::Error| Failure::new("rest", error);
         loop {
             let now_ns = pace.keep(clock::monotonic_ns()).map_err(failed)?;
             let waited_ns = self.due.next_ns();
-            // First what is due: what has come bears its stamp, and can wait.
+            // Send what is due first: arrived frames carry their stamps and can wait.
             let sent = self.send(now_ns);
-            // Behind with these it takes in less: what is too much is dropped before it costs anything.
+            // If the loop is behind with sending it takes in less, so excess frames are dropped before they
+            // cost anything.
             let (taken, first_ns) = self.receive(now_ns, if sent < TURN { TURN } else { TURN / 4 });
             self.note_pause(now_ns, waited_ns.into_iter().chain(first_ns).min());
             match ends.orders.try_recv() {
@@ -120,7 +121,7 @@ impl Forwarder {
         Ok(())
     }
 
-    /// Takes frames that have come, up to a limit: how many, and when the first one came.
+    /// Receive up to `limit` frames. Return their number and the arrival time of the first.
     fn receive(&mut self, mut now_ns: i64, limit: usize) -> (usize, Option<i64>) {
         let mut first_ns = None;
         let Self { intake, directions, wires, direction_of, pool, due, epoch, whole, .. } = self;
@@ -129,7 +130,7 @@ impl Forwarder {
             // Stamps are of a clock that may be set while frames are under way.
             let stamped_ns = captured.time_ns - epoch.ahead_ns(now_ns);
             if stamped_ns > now_ns {
-                // It came since; later than now it has only if a clock was set.
+                // The frame arrived after `now_ns`. If its stamp is still in the future, a clock was set.
                 now_ns = clock::monotonic_ns();
             }
             let arrival_ns = stamped_ns.min(now_ns);
@@ -165,7 +166,8 @@ impl Forwarder {
         (taken, first_ns)
     }
 
-    /// Sends what is due, and what becomes so meanwhile, up to a limit; returns how much there was to do.
+    /// Send what is due, including what becomes due meanwhile, up to a limit. Return the number of events
+    /// processed.
     fn send(&mut self, mut now_ns: i64) -> usize {
         let mut done = 0;
         while done < TURN {
@@ -179,7 +181,7 @@ impl Forwarder {
         done
     }
 
-    /// Sends what is due now.
+    /// Process the events that are due now.
     fn send_due(&mut self, now_ns: i64, limit: usize) -> usize {
         let Self { directions, wires, pool, due, outbox, epoch, .. } = self;
         let mut done = 0;
@@ -236,7 +238,7 @@ impl Forwarder {
                 Answer::Direction(Box::new(snapshot))
             }
             Order::ReadWhole { reset } => {
-                // Read, the kernel's counter begins anew.
+                // Reading the kernel's counter resets it.
                 self.whole.dropped_ring += self.intake.dropped();
                 let (whole, fullness, floor) = (self.whole, self.pool.fullness(), pace.floor());
                 if reset {
@@ -247,7 +249,7 @@ impl Forwarder {
                 Answer::Whole(whole, fullness, floor)
             }
         };
-        // Who asked may have ended: then so does this loop, in a moment.
+        // If the receiver has ended, so will this loop in a moment.
         let _ = ends.answers.send(answer);
     }
 }

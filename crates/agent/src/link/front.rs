@@ -1,4 +1,5 @@
-//! What answers for the loop: it keeps what is asked, holds senders as that says, and gives the loop orders.
+//! The thread that answers for the loop: it keeps the configuration, limits senders at their interfaces, and
+//! gives orders to the loop.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::mpsc;
@@ -16,7 +17,7 @@ use super::port_drops::PortDrops;
 use super::serve::Carries;
 use crate::lateness::Lateness;
 
-/// An engine, as those see it who ask it.
+/// An engine as its clients see it.
 pub struct Front<'a> {
     pub asked: Asked,
     pub gates: Gates<'a>,
@@ -24,9 +25,9 @@ pub struct Front<'a> {
     pub answers: mpsc::Receiver<Answer>,
     pub wake: OwnedFd,
     pub realtime: bool,
-    /// What could not be had.
+    /// The features that were not available, with the reason.
     pub notes: Vec<String>,
-    /// When the counts began.
+    /// The time at which counting began.
     pub since_ns: i64,
     pub port_drops: PortDrops,
 }
@@ -71,7 +72,7 @@ impl Carries for Front<'_> {
 }
 
 impl Front<'_> {
-    /// Holds senders as is asked at first; with `again` releases those that an engine held which has ended.
+    /// Limit senders as initially configured. With `again`, first release those that an ended engine limited.
     pub fn begin(&mut self, again: bool) -> Result<(), Failure> {
         if again {
             self.gates.release_all();
@@ -79,12 +80,12 @@ impl Front<'_> {
         self.gates.change(&changed_to(&self.asked.conditions()?))
     }
 
-    /// Why nothing is answered any more.
+    /// Return the failure to report once the loop has ended.
     pub fn ended() -> Failure {
         Failure::new("ask the link engine", "its loop has ended")
     }
 
-    /// What each direction did, and how late the frames of all were; with `reset` counts begin anew.
+    /// Return the report of each direction and the lateness of all frames; with `reset`, reset the counters.
     fn read(&mut self, reset: bool) -> Result<(Vec<Value>, Lateness), Failure> {
         for direction in 0..self.asked.directions().len() {
             self.order(Order::Read { direction, reset })?;
@@ -121,7 +122,7 @@ impl Front<'_> {
     }
 }
 
-/// What is asked at first, as changes.
+/// Return the initial conditions as changes.
 fn changed_to(conditions: &[Conditions]) -> Vec<Changed> {
     let all = conditions.iter().cloned().enumerate();
     all.map(|(direction, conditions)| Changed { direction, conditions }).collect()

@@ -1,4 +1,4 @@
-//! What holds a sender to a link's rate at its own interface: a token bucket filter there.
+//! A token bucket filter that limits a sender to a link's rate at the sender's own interface.
 
 use std::io;
 use std::thread;
@@ -16,32 +16,33 @@ use super::plan::{Card, HEADER};
 use crate::batch::{Batch, Verb};
 use crate::tbf::Bucket;
 
-/// The filter's name on its interface, by which it is told from a queue that somebody else has set there.
+/// The filter's handle, which tells it from a qdisc that somebody else has set on the interface.
 const HANDLE: TcHandle = TcHandle { major: 0xd1a7, minor: 0 };
-/// What may leave at once after a pause, in time: a timer of the kernel is seldom later than 2 ms.
+/// The burst as a fraction of a second's bytes: 2 ms, because a timer of the kernel is seldom later than
+/// that.
 const BURSTS_PER_SECOND: u64 = 500;
-/// And in full frames, where that is more.
+/// The least burst in full frames.
 const BURST_FRAMES: u64 = 4;
-/// How many full frames may wait: as many as an interface's usual queue has.
+/// The limit of waiting full frames, as many as an interface's usual queue holds.
 const LIMIT_FRAMES: u32 = 1000;
-/// What no link is faster than, in bits per second.
+/// The rate of an open filter in bits per second; no link is faster.
 const FASTEST_BPS: u64 = 1_000_000_000_000;
 
-/// A node's interface, from outside of its network.
+/// A node's interface, seen from outside of its network namespace.
 pub struct Gate {
     socket: Route,
     index: u32,
-    /// For messages.
+    /// The interface's name for messages.
     name: String,
 }
 
-/// The filter that these conditions ask for at the sender's interface, if any.
+/// Return the filter at the sender's interface that these conditions require, if any.
 pub fn bucket(conditions: &Conditions, mtu: u32) -> Option<Bucket> {
     let rate = conditions.rate.as_ref().filter(|_| conditions.held_by_sender())?;
     let full = mtu + HEADER as u32;
     let framed = u64::from(full + rate.overhead_bytes);
     let burst = (rate.bps / 8 / BURSTS_PER_SECOND).max(BURST_FRAMES * framed);
-    // A filter counts in fewer bits; what it lets through too fast waits in the link.
+    // The filter's fields are narrower. Frames that it lets through too fast wait in the link.
     Some(Bucket {
         rate_bps: rate.bps,
         overhead_bytes: u16::try_from(rate.overhead_bytes).unwrap_or(u16::MAX),
@@ -52,11 +53,11 @@ pub fn bucket(conditions: &Conditions, mtu: u32) -> Option<Bucket> {
 }
 
 impl Gate {
-    /// Finds a node's interface in the network of its agent, which has this pid.
+    /// Find a node's interface in the network namespace of its agent, which has this pid.
     pub fn open(card: &Card, pid: i32) -> Result<Self, Failure> {
         let name = format!("{} in {}", card.on, card.r#in);
         let failed = |error: io::Error| Failure::new(format!("find the interface {name}"), error);
-        // A socket stays in the network where it was opened; the thread that is there for it ends.
+        // A socket stays in the network namespace in which it was opened; the thread that opens it ends.
         let opened = thread::scope(|scope| {
             let inside = scope.spawn(|| -> io::Result<(Route, u32)> {
                 namespace::join_network(&PidFd::open(pid)?)?;
@@ -68,7 +69,7 @@ impl Gate {
         Ok(Self { socket, index, name })
     }
 
-    /// Sets the filter, or changes it; frames that wait stay.
+    /// Set or change the filter; waiting frames stay.
     pub fn set(&self, bucket: &Bucket) -> Result<(), Failure> {
         let mut message = bucket.of_interface(self.index);
         message.header.handle = HANDLE;
@@ -76,8 +77,8 @@ impl Gate {
         Batch::one(&self.socket, format!("hold frames at {}", self.name), Verb::Replace, message)
     }
 
-    /// Lets the sender be as fast as it is, if it was held. The filter stays, open: taking it away would
-    /// lose what is sent meanwhile, for the kernel stops the interface to change its root queue.
+    /// Stop limiting the sender, if it was limited. The filter stays, with its limits open: removing it would
+    /// lose frames sent meanwhile, because the kernel stops the interface to change its root qdisc.
     pub fn release(&self) -> Result<(), Failure> {
         let limit_bytes = u32::MAX;
         let burst_bytes = u32::MAX;
@@ -85,9 +86,9 @@ impl Gate {
         self.waiting().map_or(Ok(()), |_| self.set(&open))
     }
 
-    /// Frames and bytes that the filter holds; `None` if there is none.
+    /// Return the frames and bytes that wait in the filter; `None` if there is no filter.
     pub fn waiting(&self) -> Option<(usize, u64)> {
-        // A kernel may leave a question for one queue unanswered (6.18 does).
+        // Read all qdiscs: a kernel may leave a request for a single one unanswered (6.18 does).
         let queues = queues::read(&self.socket).ok()?;
         let ours = |queue: &&Queue| (queue.interface, queue.handle) == (self.index, HANDLE.into());
         let queue = queues.iter().find(ours)?;

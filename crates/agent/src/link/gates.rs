@@ -1,4 +1,4 @@
-//! All senders that are held to their links' rates at their own interfaces.
+//! The senders that are limited to their links' rates at their own interfaces.
 
 use std::collections::BTreeMap;
 
@@ -9,33 +9,33 @@ use super::gate::{Gate, bucket};
 use super::plan::{Card, Links};
 use crate::tbf::Bucket;
 
-/// The pids of agents in whose networks nodes' interfaces are, by the agents' names.
+/// The pids of the agents that hold the network namespaces of nodes' interfaces, by agent name.
 pub type Agents = BTreeMap<String, i32>;
 
 pub struct Gates<'a> {
-    /// Of each direction, the interface of its node and the link's MTU.
+    /// For each direction the interface of its node and the link's MTU.
     cards: Vec<(Option<&'a Card>, u32)>,
     agents: &'a Agents,
-    /// By direction.
+    /// The closed gates, by direction.
     shut: BTreeMap<usize, (Gate, Bucket)>,
 }
 
 impl<'a> Gates<'a> {
-    /// None yet.
+    /// Build the gates, all open.
     pub fn new(links: &'a Links, agents: &'a Agents) -> Self {
         let cards = links.members().map(|(link, member)| (member.card.as_ref(), link.mtu));
         Self { cards: cards.collect(), agents, shut: BTreeMap::new() }
     }
 
-    /// Releases those that an engine held which has ended.
+    /// Open the gates that an ended engine closed.
     pub fn release_all(&self) {
         for card in self.cards.iter().filter_map(|(card, _)| *card) {
-            // Where the interface is gone, so is what was set there.
+            // If the interface is gone, so is its filter.
             let _ = self.open(card).and_then(|gate| gate.release());
         }
     }
 
-    /// Holds senders as their new conditions ask, or after an error as before.
+    /// Limit senders as their new conditions require; after an error restore the former limits.
     pub fn change(&mut self, changed: &[Changed]) -> Result<(), Failure> {
         let mut before = Vec::new();
         for Changed { direction, conditions } in changed {
@@ -43,7 +43,7 @@ impl<'a> Gates<'a> {
             before.push((*direction, self.shut.get(direction).map(|(_, bucket)| *bucket)));
             if let Err(failure) = self.set(*direction, wanted) {
                 for (direction, wanted) in before.into_iter().rev() {
-                    // What was possible is so again, if anything is.
+                    // The former limits were possible, so restoring them should be, too.
                     let _ = self.set(direction, wanted);
                 }
                 return Err(failure);
@@ -52,7 +52,7 @@ impl<'a> Gates<'a> {
         Ok(())
     }
 
-    /// Frames and bytes that wait at a direction's sender.
+    /// Return the frames and bytes that wait at a direction's sender.
     pub fn waiting(&self, direction: usize) -> (usize, u64) {
         self.shut.get(&direction).and_then(|(gate, _)| gate.waiting()).unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! The links of a plan as the loop has them: directions and wires by number, over one pool.
+//! The links of a plan in the form that the loop needs: directions and wires by number, over one pool.
 
 use std::io;
 
@@ -11,7 +11,7 @@ use super::plan::{HEADER, Link, Links, Member};
 use super::pool::Pool;
 use super::wire::Wire;
 
-/// What the loop works on.
+/// The data of the loop.
 pub struct Laid {
     pub directions: Vec<Direction>,
     pub wires: Vec<Wire>,
@@ -19,7 +19,7 @@ pub struct Laid {
 }
 
 impl Laid {
-    /// All links, their ports found in the network where the calling thread is. Conditions are in the
+    /// Build all links and find their ports in the calling thread's network namespace. Conditions are in the
     /// order of the plan's members.
     pub fn new(links: &Links, conditions: Vec<Conditions>, now_ns: i64) -> Result<Self, Failure> {
         let longest = links.longest_frame();
@@ -51,7 +51,7 @@ impl Laid {
         Ok(Self { directions, wires, pool })
     }
 
-    /// The indices of all ports, in the order of their directions.
+    /// Return the interface indices of all ports, in the order of their directions.
     pub fn interfaces(&self) -> Vec<u32> {
         self.directions.iter().map(|direction| direction.interface).collect()
     }
@@ -62,8 +62,8 @@ fn port(member: &Member) -> Result<u32, Failure> {
         .map_err(|error: io::Error| Failure::new(format!("find the port {}", member.port), error))
 }
 
-/// A direction's own seed: of its link and of who sends, so that it is the same whatever other links
-/// there are, and another on another host (FNV-1a, Fowler, Noll and Vo).
+/// Derive a direction's seed from its link and its sender, so that it does not depend on other links and
+/// differs on another host (FNV-1a, Fowler, Noll and Vo).
 fn seed(of_lab: u64, link: &Link, member: &Member) -> u64 {
     const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
     const PRIME: u64 = 0x0000_0100_0000_01b3;

@@ -1,13 +1,14 @@
-//! The links of a host whose conditions this agent makes (docs/protocol.md, "Links").
+//! The links of a host whose conditions this agent implements (docs/protocol.md, "Links").
 //!
-//! - [`supervisor`]: answers sessions; starts the engine, a [`child`], and takes the ports down when it has
-//!   ended.
-//! - [`engine`]: the engine's process; takes orders beside the loop.
-//! - [`serve`]: requests and the timeline, for whatever carries the links.
-//! - [`forward`]: the loop; [`intake`], [`direction`], [`wire`], [`pool`], [`due`], [`outbox`] are its parts.
-//! - [`kernel`]: instead of these, the kernel's bridges and queues.
-//! - [`gates`]: senders that are held at their own interfaces, each by a [`gate`].
-//! - `crate::pace`: when the loop sleeps, when it spins.
+//! - [`supervisor`]: answers sessions; starts the engine, a [`child`], and sets the ports down when the
+//!   engine has ended.
+//! - [`engine`]: the engine's process; serves requests beside the loop.
+//! - [`serve`](mod@serve): serves requests and runs the timeline, for either kind of engine.
+//! - [`forward`]: the loop; [`intake`], [`direction`], [`wire`], [`pool`], [`due`] and [`outbox`] are its
+//!   parts.
+//! - [`kernel`]: uses the kernel's bridges and qdiscs instead.
+//! - [`gates`]: limits senders at their own interfaces, each by a [`gate`].
+//! - `crate::pace`: decides when the loop sleeps and when it spins.
 
 mod asked;
 mod cable;
@@ -49,7 +50,7 @@ pub use supervisor::Supervisor;
 
 use crate::session::Session;
 
-/// Serves a request about links in a session: hands it to the supervisor, and back what that says.
+/// Serve a session's request about links: pass it to the supervisor and return the answer.
 pub fn serve(request: Value, session: &mut Session) -> Result<Value, Failure> {
     let Some(supervisor) = session.supervisor() else {
         return Err(Failure::new("ask about links", "this agent carries none")
@@ -59,13 +60,13 @@ pub fn serve(request: Value, session: &mut Session) -> Result<Value, Failure> {
     receive(supervisor)
 }
 
-/// Sends one request or reply to another process of the agent.
+/// Send a request or reply to another process of the agent.
 fn send(to: &mut File, message: &impl serde::Serialize) -> Result<(), Failure> {
     let bytes = serde_json::to_vec(message).map_err(|error| Failure::new("ask", error))?;
     write_frame(to, &Frame::new(Kind::Message, bytes)).map_err(|error| Failure::new("ask", error))
 }
 
-/// Waits for the reply to a request.
+/// Block until the reply to a request.
 fn receive(from: &mut File) -> Result<Value, Failure> {
     match hear(from)? {
         Reply::Done(value) | Reply::Event(value) => Ok(value),
@@ -73,7 +74,7 @@ fn receive(from: &mut File) -> Result<Value, Failure> {
     }
 }
 
-/// Waits for what another process of the agent says next.
+/// Block until the next message of another process of the agent.
 fn hear(from: &mut File) -> Result<Reply, Failure> {
     let what = "wait for an answer about links";
     let frame = read_frame(from).map_err(|error| Failure::new(what, error))?;
@@ -81,13 +82,13 @@ fn hear(from: &mut File) -> Result<Reply, Failure> {
     serde_json::from_slice(&frame.payload).map_err(|error| Failure::new(what, error))
 }
 
-/// The last words of an engine, by which its supervisor knows why it ends, whatever it has asked.
+/// Send the reason why an engine ends to its supervisor, which takes it in place of any answer.
 fn say_why(to: &mut File, failure: &Failure) {
-    // Without a supervisor nobody wants to know.
+    // Without a supervisor nobody needs to know.
     let _ = send(to, &Reply::Event(json!(failure)));
 }
 
-/// Takes all ports up or down; goes on after an error and gives the first.
+/// Set all ports up or down. Continue after an error and return the first.
 fn set_ports(of: &Links, up: bool) -> Result<(), Failure> {
     let word = if up { "bring up" } else { "take down" };
     let mut result = Ok(());

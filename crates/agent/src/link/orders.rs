@@ -1,4 +1,4 @@
-//! What the forwarding loop is told, and what it answers. Each order takes it microseconds.
+//! Orders to the forwarding loop, and its answers. Each order takes the loop microseconds.
 
 use delaylab_link::Conditions;
 
@@ -8,24 +8,24 @@ use crate::pace::Watched;
 
 /// An order to the loop.
 pub enum Order {
-    /// Other conditions from now on.
+    /// Change the conditions of a direction.
     Change { direction: usize, conditions: Box<Conditions> },
-    /// The counts of one direction, which begin anew with `reset`.
+    /// Read the counters of one direction, and reset them with `reset`.
     Read { direction: usize, reset: bool },
-    /// The counts of all directions together.
+    /// Read the counters of all directions together.
     ReadWhole { reset: bool },
 }
 
-/// An answer, in the order of the questions.
+/// An answer; answers come in the order of the orders.
 pub enum Answer {
     Direction(Box<Snapshot>),
     Whole(Whole, Fullness, Watched),
 }
 
-/// What is counted of all directions together.
+/// The counters of all directions together.
 #[derive(Clone, Copy, Default)]
 pub struct Whole {
-    /// Times when the loop did not run while something was due.
+    /// The number of pauses, in which the loop did not run while something was due.
     pub pauses: u64,
     pub longest_pause_ns: i64,
     /// Frames that found the ring full.

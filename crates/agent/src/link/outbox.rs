@@ -1,4 +1,4 @@
-//! Frames that are due: sent by their ports, each with the record of how late it was.
+//! Sending due frames by their ports, and recording how late each was sent.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -11,35 +11,35 @@ use super::counts::Counts;
 use super::direction::Direction;
 use super::pool::{Pool, Slot};
 
-/// What may wait in one interface's own queue, in bytes: with less, the kernel may refuse what that has
-/// room for.
+/// The send buffer of a port's socket in bytes. With a smaller one the kernel may refuse frames for which the
+/// interface's own queue has room.
 const QUEUE: i32 = 16 << 20;
 
-/// One frame for one port.
+/// A frame for one port.
 struct Outgoing {
     slot: Slot,
     direction: u32,
     port: u32,
     due_ns: i64,
-    /// Whether it counts as having left: once, by however many ports it leaves.
+    /// True if the frame counts as sent; a frame is counted once, however many ports it leaves by.
     counted: bool,
 }
 
-/// All ports. Each has a socket of its own: to one of all ports each call would have to name the interface,
-/// and the kernel to look for it; and a queue that stands still would take the room of all.
+/// The sockets of all ports. Each port has its own: with a common one every call would have to name the
+/// interface and the kernel to look it up, and a stalled queue would use up the buffer of all.
 pub struct Outbox {
-    /// By number.
+    /// The sockets by port number.
     ports: Vec<OwnedFd>,
     batch: FrameBatch,
-    /// How many frames one system call takes.
+    /// The maximum number of frames per system call.
     size: usize,
     frames: Vec<Outgoing>,
-    /// Slots that are free once all frames are sent.
+    /// The slots that are free once all frames are sent.
     done: Vec<(Slot, u32)>,
 }
 
 impl Outbox {
-    /// For ports that are the interfaces with these indices; sends so many frames in one system call.
+    /// Open sockets for ports with these interface indices, for `size` frames per system call.
     pub fn open(interfaces: &[u32], size: usize) -> io::Result<Self> {
         let ports =
             interfaces.iter().map(|&interface| open(interface)).collect::<io::Result<_>>()?;
@@ -47,7 +47,7 @@ impl Outbox {
         Ok(Self { ports, batch, size, frames: Vec::new(), done: Vec::new() })
     }
 
-    /// A frame of a direction is to be sent by these ports.
+    /// Queue a direction's frame for sending by these ports.
     pub fn add(
         &mut self,
         slot: Slot,
@@ -60,13 +60,13 @@ impl Outbox {
         }
     }
 
-    /// With the next [`Self::flush`] a slot has been used for the last time.
+    /// Mark a slot as free after the next [`Self::flush`].
     pub fn release(&mut self, slot: Slot, direction: u32) {
         self.done.push((slot, direction));
     }
 
-    /// Sends all, in order; what a port does not take is counted and does not keep others. The clock of the
-    /// epoch is so far ahead.
+    /// Send all queued frames in order. A frame that a port refuses is counted and does not delay others.
+    /// `ahead_ns` is the offset of the epoch's clock.
     pub fn flush(&mut self, ahead_ns: i64, directions: &mut [Direction], pool: &mut Pool) {
         let mut began_ns = clock::monotonic_ns();
         for run in self.frames.chunk_by(|one, next| one.port == next.port) {
@@ -100,11 +100,11 @@ impl Outbox {
     }
 }
 
-/// When one system call sent some frames.
+/// The time of one system call that sent some frames.
 struct When {
     began_ns: i64,
     ended_ns: i64,
-    /// How far the clock of the epoch is ahead.
+    /// The offset of the epoch's clock.
     ahead_ns: i64,
 }
 
@@ -112,7 +112,7 @@ impl When {
     fn note(&self, sent: &[Outgoing], directions: &mut [Direction], pool: &Pool) {
         let each_ns = (self.ended_ns - self.began_ns) / sent.len().max(1) as i64;
         for (frame, number) in sent.iter().zip(0..) {
-            // On average in the middle of the kernel's work on it, the later part of which is the
+            // On average in the middle of the kernel's work on the frame; the later part of that work is the
             // receiver's.
             let sent_ns = self.began_ns + each_ns * number + each_ns / 2;
             let counts = &mut directions[frame.direction as usize].counts;
@@ -131,7 +131,7 @@ fn open(interface: u32) -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
-/// An interface did not take a frame.
+/// Count a frame that an interface refused.
 fn refused(counts: &mut Counts, error: &io::Error) {
     match error.raw_os_error().map(Errno::from_raw) {
         Some(Errno::ENETDOWN | Errno::ENXIO) => counts.dropped.down += 1,

@@ -1,4 +1,4 @@
-//! The links of a host, as the plan says them (docs/protocol.md, "Links").
+//! The links of a host in a plan (docs/protocol.md, "Links").
 
 use std::collections::BTreeSet;
 
@@ -9,43 +9,43 @@ use serde_json::{Value, json};
 use super::asked::Asked;
 use crate::mac::Mac;
 
-/// An Ethernet header, and the tag that a frame may carry beside it.
+/// The length of an Ethernet header, and of a VLAN tag.
 pub const HEADER: usize = 14;
 pub const TAG: usize = 4;
 
-/// All links that one engine carries.
+/// All links of one engine.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Links {
-    /// What carries them.
+    /// The kind of engine.
     #[serde(default)]
     pub engine: Carrier,
     #[serde(default)]
     pub seed: u64,
-    /// Whether to forward in real time, if this is allowed.
+    /// True to forward in real time, if this is allowed.
     #[serde(default = "yes")]
     pub realtime: bool,
-    /// The bound on the frames that are delayed at one time.
+    /// The limit on memory for frames under way, in bytes.
     #[serde(default = "quarter_gigabyte")]
     pub memory_bytes: u64,
     pub links: Vec<Link>,
-    /// Changes over time, counted from the engine's start.
+    /// Timed changes, counted from the engine's start.
     #[serde(default)]
     pub timeline: Vec<Moment>,
 }
 
-/// What carries links.
+/// A kind of link engine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Carrier {
-    /// A process that takes each frame and sends it when it is due.
+    /// delaylab's own: a process that receives each frame and sends it when it is due.
     #[default]
     Own,
     /// The kernel's bridges and queues.
     Kernel,
 }
 
-/// One link: a cable between two ports, or what all of its ports share.
+/// A link: a cable between two ports, or a network that its ports share.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Link {
@@ -59,23 +59,23 @@ pub struct Link {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Member {
-    /// The interface in this host's network.
+    /// The interface in this host's network namespace.
     pub port: String,
-    /// The node behind it; none behind an uplink.
+    /// The node behind the port; `None` behind an uplink.
     #[serde(default)]
     pub node: Option<String>,
     /// The node's own interface, unless it is in a virtual machine.
     #[serde(default)]
     pub card: Option<Card>,
-    /// Ethernet addresses that are known to be behind it.
+    /// The MAC addresses known to be behind the port.
     #[serde(default)]
     pub macs: Vec<Mac>,
-    /// What happens to the frames that come in by the port.
+    /// The conditions of frames that arrive at the port.
     #[serde(default = "nothing")]
     pub conditions: Value,
 }
 
-/// A node's own interface, in the network of an agent.
+/// A node's own interface, in the network namespace of an agent.
 #[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Card {
@@ -83,7 +83,7 @@ pub struct Card {
     pub on: String,
 }
 
-/// Changes at one moment of the timeline.
+/// The changes at one moment of the timeline.
 #[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Moment {
@@ -91,7 +91,7 @@ pub struct Moment {
     pub changes: Vec<Change>,
 }
 
-/// A change of the conditions of what one node sends on a link: what `set` names.
+/// A change of the conditions of one node's frames on a link: the keys of `set`.
 #[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Change {
@@ -101,7 +101,7 @@ pub struct Change {
 }
 
 impl Links {
-    /// Whether all of this can be had; the kernel is not asked.
+    /// Check the links, without asking the kernel.
     pub fn check(&self) -> Result<(), Failure> {
         let mut ports = BTreeSet::new();
         for link in &self.links {
@@ -126,17 +126,17 @@ impl Links {
         Ok(())
     }
 
-    /// All members with their links, in the order of their directions.
+    /// Return all members with their links, in the order of their directions.
     pub fn members(&self) -> impl Iterator<Item = (&Link, &Member)> {
         self.links.iter().flat_map(|link| link.members.iter().map(move |member| (link, member)))
     }
 
-    /// Every port's name, in the order of its direction.
+    /// Return the names of all ports, in the order of their directions.
     pub fn ports(&self) -> impl Iterator<Item = &str> {
         self.members().map(|(_, member)| member.port.as_str())
     }
 
-    /// The longest frame that any of the links carries, from its Ethernet header on.
+    /// Return the length of the longest frame that any link carries, from its Ethernet header on.
     pub fn longest_frame(&self) -> usize {
         let mtu = self.links.iter().map(|link| link.mtu).max().unwrap_or(0);
         mtu as usize + HEADER + TAG

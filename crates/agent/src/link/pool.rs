@@ -1,12 +1,12 @@
-//! The memory of frames that are under way: slots of one size, a bound on all of them, and of them a
-//! share for each direction that no other can take.
+//! The memory of frames under way: slots of equal size, with a limit on their number and a share for each
+//! direction that no other direction can take.
 
 use delaylab_os::memory;
 
-/// Of a longer frame the CPU itself fetches what follows.
+/// The number of bytes to prefetch of a frame; the CPU fetches the rest of a longer one by itself.
 const PREFETCHED: usize = 128;
 
-/// A frame's place in the pool.
+/// The index of a frame's slot in the pool.
 pub type Slot = u32;
 
 /// The frames of all directions.
@@ -19,7 +19,7 @@ pub struct Pool {
     peak: usize,
 }
 
-/// The slots that are no direction's own.
+/// The slots that belong to no single direction.
 struct Shared {
     slots: u32,
     used: u32,
@@ -34,26 +34,26 @@ pub struct Account {
 }
 
 impl Account {
-    /// How many slots the direction has.
+    /// Return the number of slots that the direction uses.
     pub fn used(&self) -> u32 {
         self.used
     }
 }
 
-/// How full the pool is, in bytes.
+/// The fill level of the pool, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fullness {
     pub used: usize,
     pub bound: usize,
-    /// The most since statistics began.
+    /// The highest level since statistics began.
     pub peak: usize,
-    /// Whether half of what directions share has been in use.
+    /// True if half of the shared slots were in use at some time.
     pub warn: bool,
 }
 
 impl Pool {
-    /// Frames of up to `longest` bytes in at most `bound` bytes, for so many directions; and the account
-    /// of each. Half is shared. `None` if not every direction gets a slot of its own.
+    /// Build a pool for frames of up to `longest` bytes in at most `bound` bytes, and the account of each
+    /// direction. Half of the slots are shared. Return `None` if a direction would get no slot of its own.
     pub fn new(bound: u64, longest: usize, directions: usize) -> Option<(Self, Account)> {
         let stride = longest.next_multiple_of(64);
         let slots = u32::try_from(bound / stride as u64).unwrap_or(u32::MAX - 1);
@@ -67,7 +67,7 @@ impl Pool {
             // Untouched memory costs nothing.
             bytes: vec![0; slots as usize * stride].into(),
             lengths: vec![0; slots as usize].into(),
-            // The last one in is the first one out: what was used lately is in the CPU's cache.
+            // Last in, first out: recently used slots are in the CPU's cache.
             free: (0..slots).rev().collect(),
             stride,
             shared,
@@ -76,11 +76,11 @@ impl Pool {
         Some((pool, Account { own, used: 0 }))
     }
 
-    /// A slot, filled with a frame made of these parts; `None` if the direction has used up its own
-    /// slots and all that are shared.
+    /// Fill a slot with a frame that consists of these parts. Return `None` if the direction has used up its
+    /// own slots and all shared ones.
     ///
     /// # Panics
-    /// If the frame is longer than slots are.
+    /// Panics if the frame is longer than a slot.
     pub fn take(&mut self, account: &mut Account, parts: &[&[u8]]) -> Option<Slot> {
         if account.used >= account.own {
             if self.shared.used == self.shared.slots {
@@ -102,7 +102,7 @@ impl Pool {
         Some(slot)
     }
 
-    /// Gives a slot back to the direction that took it.
+    /// Free a slot on the account that took it.
     pub fn give(&mut self, account: &mut Account, slot: Slot) {
         if account.used > account.own {
             self.shared.used -= 1;
@@ -115,7 +115,7 @@ impl Pool {
         &self.bytes[slot as usize * self.stride..][..self.lengths[slot as usize] as usize]
     }
 
-    /// A frame will soon be read: the CPU may fetch its begin meanwhile.
+    /// Hint the CPU to fetch the beginning of a frame that will soon be read.
     pub fn prefetch(&self, slot: Slot) {
         memory::prefetch(&self.bytes[slot as usize * self.stride..][..self.stride.min(PREFETCHED)]);
     }
@@ -133,7 +133,7 @@ impl Pool {
         }
     }
 
-    /// Lets the statistics begin anew.
+    /// Reset the statistics.
     pub fn reset(&mut self) {
         self.peak = self.lengths.len() - self.free.len();
         self.shared.peak = self.shared.used;

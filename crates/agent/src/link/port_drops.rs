@@ -1,5 +1,5 @@
-//! Frames that a port's own queue dropped after it had taken them: of a TAP whose machine does not
-//! read, or of a veth whose other end is down. No system call reports these.
+//! Frames that a port's own queue dropped after it had accepted them: of a TAP whose machine does not read,
+//! or of a veth whose peer is down. No system call reports these.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -8,16 +8,16 @@ use delaylab_proto::Failure;
 
 use crate::counters::{self, Counters};
 
-/// Counters of all interfaces at one moment.
+/// The counters of all interfaces at one moment.
 pub struct PortDrops(BTreeMap<String, Counters>);
 
 impl PortDrops {
-    /// Those of the network where the calling thread is.
+    /// Read the counters in the calling thread's network namespace.
     pub fn read() -> Result<Self, Failure> {
         counters::interfaces(Path::new("/proc/thread-self/net")).map(Self)
     }
 
-    /// How many frames a port dropped from another moment to this one.
+    /// Return how many frames a port has dropped since an earlier moment.
     pub fn since(&self, before: &Self, port: &str) -> u64 {
         let of = |all: &Self| all.0.get(port).and_then(|one| one.get("tx_dropped")).copied();
         of(self).unwrap_or(0).saturating_sub(of(before).unwrap_or(0))

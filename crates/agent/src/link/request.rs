@@ -1,4 +1,4 @@
-//! What can be asked of an agent that carries links.
+//! The requests to an agent that carries links.
 
 use delaylab_proto::Failure;
 use serde::Deserialize;
@@ -9,16 +9,16 @@ use super::plan::Change;
 #[derive(Deserialize)]
 #[serde(tag = "op", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Request {
-    /// What was asked and what was done; with `reset` the counts then begin anew.
+    /// Report the configuration and the counters; with `reset`, then reset the counters.
     Links {
         #[serde(default)]
         reset: bool,
     },
-    /// Other conditions: all changes, or none if one of them cannot be made.
+    /// Change conditions: all changes, or none if one of them is impossible.
     LinkSet { changes: Vec<Change> },
-    /// Start the timeline anew.
+    /// Restart the timeline.
     LinkTimeline {},
-    /// Start the engine again, if it has ended.
+    /// Restart the engine if it has ended.
     LinkRestart {},
 }
 

@@ -1,4 +1,4 @@
-//! Requests about a host's links, answered by what carries them; meanwhile their timeline is kept.
+//! Serving requests about a host's links, and running their timeline.
 
 use std::fs::File;
 use std::io;
@@ -14,29 +14,29 @@ use super::plan::Change;
 use super::request::Request;
 use super::timeline::Timeline;
 
-/// What carries links: delaylab's engine, or the kernel.
+/// An engine that carries links: delaylab's own or the kernel's.
 pub trait Carries {
-    /// What was asked and what was done, as `links` answers; with `reset` counts then begin anew.
+    /// Return the configuration and counters, as `links` reports them; with `reset`, then reset the counters.
     fn report(&mut self, reset: bool) -> Result<Value, Failure>;
 
-    /// The directions alone.
+    /// Return the reports of the directions alone.
     fn directions(&mut self) -> Result<Vec<Value>, Failure>;
 
-    /// All changes, or none if one of them cannot be made.
+    /// Make all changes, or none if one of them is impossible.
     fn change(&mut self, changes: &[Change]) -> Result<(), Failure>;
 
-    /// Whether all is in place; an error ends the links.
+    /// Check that all links are in place; an error ends them.
     fn check(&mut self) -> Result<(), Failure> {
         Ok(())
     }
 
-    /// Readable when it is to be checked.
+    /// Return a descriptor that becomes readable when a check is needed.
     fn changed(&self) -> Option<BorrowedFd<'_>> {
         None
     }
 }
 
-/// Serves until the other end of `control` closes, or something fails.
+/// Serve until the other end of `control` closes or something fails.
 pub fn serve(
     links: &mut impl Carries,
     mut timeline: Timeline<'_>,

@@ -1,5 +1,5 @@
-//! The agent of a host's links: answers for its engine, and when that ends takes the ports down, so that
-//! whoever is behind them sees that there is no link.
+//! The agent of a host's links: it answers for its engine, and when the engine ends it sets the ports down,
+//! so that the nodes behind them see no carrier.
 
 use std::fs::File;
 use std::os::fd::AsFd;
@@ -17,30 +17,30 @@ use super::request::Request;
 use crate::listen;
 use crate::pace::Watched;
 
-/// The agent, and its engine.
+/// The agent with its engine.
 pub struct Supervisor<'a> {
     work: Work<'a>,
-    /// What is asked, as far as it came by requests: what a new engine begins with.
+    /// The configuration with all changes by requests, with which a new engine starts.
     asked: Asked,
     engine: Result<Engine, String>,
     sessions: Vec<Session>,
 }
 
-/// The process of a session, and where it asks.
+/// The process of a session, and the stream of its requests.
 struct Session {
     pid: i32,
     requests: File,
 }
 
 impl<'a> Supervisor<'a> {
-    /// Starts the engine in the network where this process is; it forwards from now on.
+    /// Start the engine in this process's network namespace; it forwards from now on.
     pub fn start(work: Work<'a>) -> Result<Self, Failure> {
         let asked = Asked::new(work.links)?;
         let engine = Ok(Engine::start(work, &asked, false)?);
         Ok(Self { work, asked, engine, sessions: Vec::new() })
     }
 
-    /// Serves everyone who connects, for ever.
+    /// Serve all clients for ever.
     pub fn serve(mut self, listener: &UnixListener) -> ! {
         loop {
             let mut on = vec![(listener.as_fd(), Want::Read)];
@@ -60,7 +60,7 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    /// Starts a process for a session. A client for whom there is none is told so.
+    /// Start a process for a session; tell the client if that fails.
     fn admit(&mut self, listener: &UnixListener) {
         let Some(client) = listen::next_client(listener) else { return };
         match pipe::stream() {
@@ -72,7 +72,7 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    /// A session asks, or has ended.
+    /// Read a session's request, or notice its end.
     fn hear(&mut self, index: usize) {
         let frame = read_frame(&mut self.sessions[index].requests);
         let heard = match frame {
@@ -131,7 +131,7 @@ impl<'a> Supervisor<'a> {
         }))
     }
 
-    /// The engine has ended: so do its links.
+    /// Record the engine's end and set the ports down.
     fn note_death(&mut self) {
         let Ok(engine) = &mut self.engine else { return };
         let mut why = engine.why_it_ended();

@@ -1,8 +1,8 @@
-//! Changes of conditions over time.
+//! Timed changes of conditions.
 
 use super::plan::{Change, Moment};
 
-/// What is still to come.
+/// The timeline and its next moment.
 pub struct Timeline<'a> {
     moments: &'a [Moment],
     began_ns: i64,
@@ -10,23 +10,23 @@ pub struct Timeline<'a> {
 }
 
 impl<'a> Timeline<'a> {
-    /// Moments in their order, counted from `began_ns`.
+    /// Build a timeline of moments in order, counted from `began_ns`.
     pub fn new(moments: &'a [Moment], began_ns: i64) -> Self {
         Self { moments, began_ns, next: 0 }
     }
 
-    /// From now on anew.
+    /// Restart the timeline now.
     pub fn restart(&mut self, now_ns: i64) {
         (self.began_ns, self.next) = (now_ns, 0);
     }
 
-    /// When the next moment is.
+    /// Return the time of the next moment.
     pub fn next_ns(&self) -> Option<i64> {
         let moment = self.moments.get(self.next)?;
         Some(self.began_ns.saturating_add_unsigned(moment.at_ns))
     }
 
-    /// The changes of the next moment, once it has come.
+    /// Return the changes of the next moment once its time has come.
     pub fn take(&mut self, now_ns: i64) -> Option<&'a [Change]> {
         if self.next_ns()? > now_ns {
             return None;

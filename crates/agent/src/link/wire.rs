@@ -1,22 +1,22 @@
-//! To which of a link's ports a frame goes.
+//! Forwarding decisions of a link: the egress ports of a frame.
 
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// Addresses that are learned on one link at most: a sender of made-up ones cannot fill the memory.
+/// The limit on MAC addresses learned on one link, so that a sender of forged ones cannot fill the memory.
 const MOST_ADDRESSES: usize = 4096;
 
-/// An Ethernet address.
+/// A MAC address.
 type Address = [u8; 6];
 
-/// One link. Its ports are known by the numbers of their directions, which follow each other.
+/// One link with its MAC table. Its ports have the numbers of their directions, which are consecutive.
 pub struct Wire {
     ports: Range<u32>,
     known: HashMap<Address, u32>,
 }
 
 impl Wire {
-    /// With the addresses that are known to be behind ports.
+    /// Build a link with the MAC addresses known to be behind its ports.
     pub fn new(ports: Range<u32>, known: impl Iterator<Item = (Address, u32)>) -> Self {
         Self { ports, known: known.collect() }
     }
@@ -25,7 +25,7 @@ impl Wire {
         self.ports.len() == 2
     }
 
-    /// A frame came in by a port: who sent it is behind that port.
+    /// Learn that the source address of a frame is behind the port at which it arrived.
     pub fn learn(&mut self, frame: &[u8], port: u32) {
         if self.is_cable() {
             return;
@@ -37,8 +37,8 @@ impl Wire {
         }
     }
 
-    /// The ports that a frame leaves by which came in by `from`: of a cable the other end, else the
-    /// one with its destination behind it; all but `from` where that is not known, or a group.
+    /// Return the egress ports of a frame that arrived at `from`: the other end of a cable, else the port
+    /// with its destination behind it, or all ports but `from` for unknown and group addresses.
     pub fn towards(&self, frame: &[u8], from: u32) -> impl Iterator<Item = u32> + use<> {
         let destination = frame.get(..6).and_then(|bytes| Address::try_from(bytes).ok());
         let known = destination

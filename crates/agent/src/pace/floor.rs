@@ -1,14 +1,14 @@
-//! What a CPU does to a thread that only looks at the clock: whatever has to be done at its time on this
-//! CPU is late by that much, too.
+//! The delays that a CPU inflicts on a thread that only reads the clock. Whatever has to be done on time on
+//! this CPU is late by as much, too.
 
 use serde::Serialize;
 
 use crate::lateness::Lateness;
 
-/// A thread that has not seen the clock for longer was held up: a look, and the next, take far less.
+/// The longest time between two reads of the clock that does not count as held up; two reads take far less.
 const HELD_UP_NS: i64 = 3_000;
 
-/// Time that a thread spent awaiting something awake, and what of it passed without it.
+/// The time that a thread has waited awake, and the part of it for which it was held up.
 #[derive(Clone, Default)]
 pub struct Floor {
     since_ns: Option<i64>,
@@ -19,22 +19,22 @@ pub struct Floor {
 /// The floor as it is reported, in ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Watched {
-    /// For how long the thread looked at nothing but the clock.
+    /// The time for which the thread only read the clock.
     pub watched_ns: i64,
-    /// Of these, when something else had the CPU: an interrupt, another thread, or, unseen, whatever is
-    /// under a virtual machine.
+    /// The part of it for which something else had the CPU: an interrupt, another thread, or, invisible from
+    /// here, the host of a virtual machine.
     pub held_up_ns: i64,
-    /// How late at least one in 100 moments of that time was seen.
+    /// The p99 lateness with which a moment of that time was seen.
     pub p99_ns: i64,
 }
 
 impl Floor {
-    /// From now on the thread looks at nothing but the clock.
+    /// Start to watch: from now on the thread only reads the clock.
     pub fn watch_from(&mut self, now_ns: i64) {
         self.since_ns = Some(now_ns);
     }
 
-    /// It has looked again.
+    /// Stop watching: the thread has read the clock again.
     pub fn watch_until(&mut self, now_ns: i64) {
         let Some(since_ns) = self.since_ns.take() else { return };
         let passed_ns = now_ns - since_ns;
@@ -46,7 +46,7 @@ impl Floor {
 
     pub fn read(&self) -> Watched {
         let Self { watched_ns, ref held_up, .. } = *self;
-        // A moment x before the end of a time that passed unseen is seen x late.
+        // A moment x before the end of an unseen interval is seen x late.
         let p99_ns = held_up.exceeded_in_all_by(watched_ns / 100);
         Watched { watched_ns, held_up_ns: held_up.sum(), p99_ns }
     }
@@ -69,7 +69,8 @@ mod tests {
 
     #[test]
     fn one_in_100_moments_is_late_by_what_the_thread_was_held_up() {
-        // A moment in the 40 µs is up to 40 µs late; one in 100 of all is among the 10 that began first.
+        // A moment within the 40 µs is up to 40 µs late. One in 100 of all moments lies in the first 10 µs of
+        // them.
         let found = watched(&[[100; 9_600].as_slice(), &[40_000]].concat());
         assert_eq!((found.watched_ns, found.held_up_ns), (1_000_000, 40_000));
         assert!((found.p99_ns - 30_000).abs() < 1_500, "{found:?}");

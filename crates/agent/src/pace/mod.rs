@@ -1,10 +1,11 @@
-//! When a thread that must be on time sleeps and when it spins, and how much real time it takes.
+//! Waiting of a thread that must be on time: when it sleeps, when it spins, and how much real time it takes.
 //!
-//! A sleep ends some microseconds late; the last of them before something is due are therefore spent
-//! awake, and with CPUs of the thread's own all that lies between frames in a stream. But the kernel stops
-//! a thread in real time for tens of milliseconds once it has been awake for 95 % of a second (sched(7),
-//! `sched_rt_runtime_us`). Short of that this one rests: as an ordinary thread, which costs nothing on a CPU that nobody else wants; where somebody does, by
-//! sleeping in gaps, if there are any, else for a moment.
+//! A sleep ends some microseconds late, so the thread spends the last microseconds before something is due
+//! awake. With CPUs of its own it also stays awake between the frames of a stream. But the kernel stops a
+//! real-time thread for tens of milliseconds once it has been awake for 95 % of a second (sched(7),
+//! `sched_rt_runtime_us`). This thread rests before that. If nobody else wants the CPU it rests as an
+//! ordinary thread, which costs nothing. If somebody does, it sleeps in gaps, if there are any, else for a
+//! moment.
 
 mod floor;
 mod rests;
@@ -21,41 +22,42 @@ use floor::Floor;
 pub use floor::Watched;
 use rests::Rests;
 
-/// Above probes (10): who sends at the right time is of no use while nobody forwards.
+/// The real-time priority of the forwarding thread. It outranks the probes (10): a packet sent on time must
+/// also be forwarded on time.
 const PRIORITY: i32 = 20;
-/// A rest that cannot wait for a gap.
+/// The length of a rest that cannot wait for a gap.
 const REST_NS: i64 = 40_000;
 const SHORTEST_SPIN_NS: i64 = 8_000;
 const LONGEST_SPIN_NS: i64 = 100_000;
-/// A sleep shorter than this is not worth its system call.
+/// The shortest sleep that is worth its system call.
 const SHORTEST_GAP_NS: i64 = 1_000;
-/// On CPUs of its own a thread stays awake if something is due so soon: a sleep may end late.
+/// The time before an event for which a thread with CPUs of its own stays awake: a sleep may end late.
 const AWAKE_NS: i64 = 5_000_000;
-/// How fast the usual oversleeping is learnt: so much less after each sleep that was not as bad, 19 times
-/// as much more after one that was worse, which settles where one of 20 is.
+/// The learning step of the usual oversleep: it decreases by one step after each sleep that was not worse,
+/// and increases by 19 steps after one that was, so it settles where one of 20 sleeps is worse.
 const STEP_NS: i64 = 50;
-/// What a sleep that ended late is expected to be worse than, next time.
+/// The margin added to the worst oversleep.
 const MARGIN_NS: i64 = 2_000;
-/// An ordinary thread that has not run for so long may have lost its CPU to another one.
+/// The time without running after which an ordinary thread may have lost its CPU to another one.
 const DISTURBED_NS: i64 = 300_000;
 
-/// How one thread waits.
+/// The waiting state of one thread.
 pub struct Pace {
     realtime: Option<RealTime>,
     rests: Rests,
     floor: Floor,
-    /// What sleeps have overslept lately: at worst, and 19 of 20 of them.
+    /// The recent oversleep: at worst, and that of 19 of 20 sleeps.
     spin_ns: i64,
     usual_ns: i64,
-    /// When the thread was last known to run.
+    /// The time at which the thread was last known to run.
     seen_ns: i64,
 }
 
 impl Pace {
-    /// For the calling thread, which is kept to so many CPUs; with the reason if real time was wanted and
-    /// cannot be had.
+    /// Set up waiting for the calling thread, which may run on `cpus` CPUs. Also return the reason if real
+    /// time was requested and is unavailable.
     pub fn new(realtime: bool, cpus: usize) -> (Self, Option<String>) {
-        // Both are worth having and can be done without.
+        // Both improve timing, and neither is required.
         let _ = sched::no_timer_slack();
         let _ = sched::prefer();
         let (realtime, why) = match realtime.then(|| RealTime::fifo(PRIORITY)) {
@@ -73,18 +75,18 @@ impl Pace {
         self.realtime.is_some()
     }
 
-    /// What the CPU itself did to the thread while it waited awake.
+    /// Return the delays that the CPU inflicted on the thread while it waited awake.
     pub fn floor(&self) -> Watched {
         self.floor.read()
     }
 
-    /// Watches anew.
+    /// Reset the floor.
     pub fn reset_floor(&mut self) {
         self.floor = Floor::default();
     }
 
-    /// To be called often while there is something to do: keeps to the limit. Returns the time: later than
-    /// `now_ns` if it slept.
+    /// Keep to the real-time limit; call this often while there is something to do. Return the time, which is
+    /// later than `now_ns` if the thread slept.
     pub fn keep(&mut self, now_ns: i64) -> io::Result<i64> {
         self.floor.watch_until(now_ns);
         let passed_ns = now_ns - self.seen_ns;
@@ -106,8 +108,9 @@ impl Pace {
         Ok(self.seen_ns)
     }
 
-    /// Nothing is to be done before `next_ns`, `None` for ever: sleeps, unless that is so soon that it
-    /// is better awaited awake. Ends when one of the descriptors is ready; says whether the second is.
+    /// Wait because nothing is to be done before `next_ns`, or ever for `None`. Sleep, or return at once if
+    /// `next_ns` is so near that the caller should spin. Return early if a descriptor is ready, and true if
+    /// the second one is.
     pub fn wait(
         &mut self,
         now_ns: i64,
@@ -144,7 +147,7 @@ impl Pace {
         Ok(ready[1])
     }
 
-    /// Sleeps whatever comes meanwhile.
+    /// Sleep without waking up for any event.
     fn sleep(&mut self, now_ns: i64, for_ns: i64) -> io::Result<()> {
         poll::wait_exactly([], Some(Duration::from_nanos(for_ns as u64)))?;
         let woken_ns = monotonic_ns();
@@ -154,7 +157,7 @@ impl Pace {
         Ok(())
     }
 
-    /// A sleep ended so much too late: what is spun from now on covers it, and forgets it slowly.
+    /// Learn from a sleep that ended `over_ns` late: later spins cover it, and the effect decays slowly.
     fn learn(&mut self, over_ns: i64) {
         let forgotten_ns = self.spin_ns - self.spin_ns / 1024;
         let spin_ns = (over_ns + MARGIN_NS).max(forgotten_ns);
@@ -178,7 +181,7 @@ mod tests {
         let (never, _other_end) = pipe::pair().unwrap();
         let (held_up, busy) = (Duration::from_millis(4), Duration::from_millis(8));
         let began_ns = monotonic_ns();
-        // With something due this soon it stays awake.
+        // With something due this soon the thread stays awake.
         assert!(!pace.wait(began_ns, Some(began_ns + 1_000), [never.as_fd(); 2]).unwrap());
         std::thread::sleep(held_up);
         pace.keep(monotonic_ns()).unwrap();
@@ -187,7 +190,8 @@ mod tests {
         let (floor, passed_ns) = (pace.floor(), monotonic_ns() - began_ns);
         assert!(floor.held_up_ns >= held_up.as_nanos() as i64, "{floor:?}");
         assert!(floor.watched_ns <= passed_ns - busy.as_nanos() as i64, "{floor:?}");
-        // All of it was one such time: a moment in its first hundredth is seen as late as it is long.
+        // All of it was one interval: a moment in its first hundredth is seen as late as the interval is
+        // long.
         assert!(floor.p99_ns * 100 >= floor.held_up_ns * 95, "{floor:?}");
         pace.reset_floor();
         assert_eq!(pace.floor(), Watched::default());
@@ -195,12 +199,12 @@ mod tests {
 
     #[test]
     fn a_thread_that_is_always_awake_rests() {
-        // Without real time there is nothing to keep to; with it, this is refused to ordinary users.
+        // Without real time there is no limit; ordinary users cannot get real time.
         let (mut pace, refused) = Pace::new(true, sched::own_cpus());
         if refused.is_some() || pace.rests.awake_per_100().is_none() {
             return;
         }
-        // As where others want the CPU.
+        // As if others wanted the CPU.
         pace.rests.be_wary(i64::MAX / 2);
         let (began_ns, mut rested_ns) = (monotonic_ns(), 0);
         while monotonic_ns() - began_ns < 300_000_000 {

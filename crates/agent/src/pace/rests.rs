@@ -1,4 +1,4 @@
-//! How much a thread in real time must rest, and how it has.
+//! The rests of a real-time thread: how much it must rest, and how much it has.
 
 use std::fs::File;
 use std::ops::RangeInclusive;
@@ -7,50 +7,50 @@ use std::os::unix::fs::FileExt;
 use delaylab_os::clock::{monotonic_ns, thread_cpu_ns};
 use delaylab_os::sched;
 
-/// What is left to others of the real time that the kernel allows, in percent. Of short rests
-/// they can use only a part, and the kernel sees to it that they have 5 % of a second (sched-deadline.rst, fair servers).
+/// The share of the allowed real time that the thread leaves unused, in percent. Others can use only a part
+/// of short rests, and the kernel guarantees them 5 % of a second (sched-deadline.rst, fair servers).
 const SPARE: i64 = 5;
-/// How far the thread may be awake ahead of its rests; half of it may be made up at leisure.
+/// The time that the thread may be awake ahead of its rests; it may catch up on half of it at leisure.
 const DEBT_NS: i64 = 30_000_000;
-/// How often it is looked whether others want the CPU.
+/// The interval at which the thread checks whether others want the CPU.
 const LOOK_NS: i64 = 1_000_000;
-/// For how long a thread that lost its CPU too often as an ordinary one does not try to be one again: at
-/// first, and at most; each time twice as long.
+/// The time for which a thread that was preempted too often as an ordinary thread stays in real time: at
+/// first, and at most; it doubles each time.
 const WARY_NS: RangeInclusive<i64> = 8_000_000_000..=64_000_000_000;
-/// What others may take of the CPU before that is too often: so much at once, as threads of the kernel
-/// that nobody can move need it now and then, and one of so many ns all the time. Other rests make more
-/// frames late than that, and such a thread has its time in them, too.
+/// The CPU time that others may take before that is too often: this much at once, which kernel threads that
+/// nobody can move need now and then, and 1/`BORNE_OF` of the time in the long run. Other rests make more
+/// frames late than that, and such a thread runs in them, too.
 const BORNE_NS: i64 = 30_000_000;
 const BORNE_OF: i64 = 200;
 
-/// What is known of the rests that the kernel wants.
+/// The state of the rests that the kernel requires.
 pub struct Rests {
-    /// So many ns awake are made up for by 100 asleep; `None` if there is no limit.
+    /// The time awake, in ns, that 100 ns of sleep make up for; `None` if there is no limit.
     awake_per_100: Option<i64>,
-    /// As of `settled_ns`, when the thread had had a CPU for `cpu_ns`.
+    /// The debt at `settled_ns`, when the thread had used `cpu_ns` of CPU time.
     debt_ns: i64,
     settled_ns: i64,
     cpu_ns: i64,
-    /// An ordinary thread for now.
+    /// True while the thread is an ordinary one.
     eased: bool,
     wary_ns: i64,
     wary_until_ns: i64,
-    /// How often others had the CPU so far.
+    /// The number of preemptions so far.
     preempted: u64,
-    /// What they took of it, less what is borne, as of `lost_at_ns`.
+    /// The CPU time that others took, less the tolerated part, as of `lost_at_ns`.
     lost_ns: i64,
     lost_at_ns: i64,
     own_cpus: bool,
-    /// Tells how many threads would run now; not asked where a thread has CPUs of its own.
+    /// /proc/loadavg, for the number of runnable threads; unused if the thread has CPUs of its own.
     load: Option<File>,
     crowded: bool,
     crowded_at_ns: i64,
 }
 
 impl Rests {
-    /// For a thread that is kept to so many CPUs; without real time it needs none.
+    /// Build the state for a thread that may run on `cpus` CPUs. Without real time it needs no rests.
     pub fn new(realtime: bool, cpus: usize) -> Self {
-        // Who is kept to some has them for its own.
+        // A thread that is restricted to some CPUs has them for its own.
         let own_cpus = realtime && cpus < sched::online_cpus();
         Self {
             awake_per_100: realtime.then(awake_per_100).flatten(),
@@ -70,14 +70,14 @@ impl Rests {
         }
     }
 
-    /// How many ns awake are made up for by 100 asleep; `None` if there is no limit.
+    /// Return the time awake, in ns, that 100 ns of sleep make up for; `None` if there is no limit.
     #[cfg(test)]
     pub fn awake_per_100(&self) -> Option<i64> {
         self.awake_per_100
     }
 
-    /// Takes in the time since the last look. What counts is not for how long a sleep was but for how
-    /// long others had the CPU: of a short one, much is the kernel's work for this thread.
+    /// Account for the time since the last call. What counts is not the length of a sleep but the time for
+    /// which others had the CPU: much of a short sleep is the kernel's work for this thread.
     pub fn settle(&mut self, now_ns: i64) {
         let Some(awake_per_100) = self.awake_per_100.filter(|_| !self.eased) else { return };
         let cpu_ns = thread_cpu_ns();
@@ -87,7 +87,7 @@ impl Rests {
         (self.settled_ns, self.cpu_ns) = (now_ns, cpu_ns);
     }
 
-    /// Whether one cannot be put off any longer.
+    /// Return true if a rest cannot be put off any longer.
     pub fn are_due_at(&mut self, now_ns: i64) -> bool {
         if self.awake_per_100.is_some() && self.debt_ns + now_ns - self.settled_ns >= DEBT_NS {
             self.settle(now_ns);
@@ -95,18 +95,19 @@ impl Rests {
         self.debt_ns >= DEBT_NS
     }
 
-    /// Whether a thread with CPUs of its own can stay awake: it will rest as an ordinary one.
+    /// Return true if a thread with CPUs of its own can stay awake, because it can rest as an ordinary
+    /// thread.
     pub fn may_be_put_off(&mut self, now_ns: i64) -> bool {
         self.own_cpus && self.may_ease(now_ns)
     }
 
-    /// Whether it is time to use gaps. A sleep in one may end late, so this is for a thread only that
-    /// cannot rest as an ordinary one.
+    /// Return true if the thread should rest in gaps. A sleep in a gap may end late, so only a thread that
+    /// cannot rest as an ordinary one does so.
     pub fn are_welcome(&mut self, now_ns: i64) -> bool {
         self.debt_ns > DEBT_NS / 2 && !self.eased && !self.may_ease(now_ns)
     }
 
-    /// Whether the thread has been an ordinary one for long enough.
+    /// Return true if the thread has been an ordinary one for long enough.
     pub fn owes_nothing_at(&self, now_ns: i64) -> bool {
         let awake_per_100 = self.awake_per_100.unwrap_or(0);
         (now_ns - self.settled_ns) * awake_per_100 / 100 >= self.debt_ns
@@ -116,7 +117,7 @@ impl Rests {
         self.eased
     }
 
-    /// Whether the thread may be an ordinary one: nobody else seems to want its CPU.
+    /// Return true if the thread may become an ordinary one, because nobody else seems to want its CPU.
     pub fn may_ease(&mut self, now_ns: i64) -> bool {
         if now_ns >= self.crowded_at_ns + LOOK_NS {
             self.crowded_at_ns = now_ns;
@@ -125,14 +126,15 @@ impl Rests {
         now_ns >= self.wary_until_ns && !self.crowded
     }
 
-    /// The thread has become an ordinary one.
+    /// Record that the thread has become an ordinary one.
     pub fn begin_ease(&mut self) {
         self.eased = true;
         self.preempted = sched::preemptions();
     }
 
-    /// As an ordinary one it has not run for so long. Whether others had its CPU; what the machine under a
-    /// virtual one took, it would have taken of a thread in real time, too.
+    /// Account for `for_ns` in which the ordinary thread did not run, and return true if it was preempted.
+    /// Time taken by the host of a virtual machine does not count: a real-time thread would have lost it,
+    /// too.
     pub fn lost_its_cpu(&mut self, now_ns: i64, for_ns: i64) -> bool {
         self.lost_to_others(sched::preemptions(), now_ns, for_ns)
     }
@@ -150,21 +152,22 @@ impl Rests {
         true
     }
 
-    /// For some time it will not be an ordinary one.
+    /// Stay in real time for a while.
     pub fn be_wary(&mut self, now_ns: i64) {
         self.wary_until_ns = now_ns + self.wary_ns;
         self.wary_ns = (self.wary_ns * 2).min(*WARY_NS.end());
         self.lost_ns = 0;
     }
 
-    /// The thread is in real time again.
+    /// Record that the thread is in real time again.
     pub fn end_ease(&mut self, now_ns: i64) {
         let awake_per_100 = self.awake_per_100.unwrap_or(0);
         self.debt_ns = (self.debt_ns - (now_ns - self.settled_ns) * awake_per_100 / 100).max(0);
         (self.settled_ns, self.cpu_ns, self.eased) = (now_ns, thread_cpu_ns(), false);
     }
 
-    /// Whether more threads want to run than there are CPUs: then an ordinary one would lose its own.
+    /// Return true if more threads are runnable than there are CPUs, so that an ordinary thread would be
+    /// preempted.
     fn is_crowded(&self) -> bool {
         let Some(load) = &self.load else { return false };
         let runnable = || -> Option<usize> {
@@ -176,12 +179,12 @@ impl Rests {
     }
 }
 
-/// The number of threads that run or would, of proc_loadavg(5): `0.20 0.18 0.12 1/80 11206`.
+/// Return the number of runnable threads from proc_loadavg(5): `0.20 0.18 0.12 1/80 11206`.
 fn runnable(load: &str) -> Option<usize> {
     load.split(' ').nth(3)?.split_once('/')?.0.parse().ok()
 }
 
-/// From what the kernel leaves to real time, less what is spared.
+/// Return the time awake that 100 ns of sleep make up for, from the kernel's real-time share less `SPARE`.
 fn awake_per_100() -> Option<i64> {
     let share = (sched::realtime_percent()? - SPARE).clamp(1, 99);
     Some(share * 100 / (100 - share))

@@ -1,4 +1,4 @@
-//! The loop of a probe: send what is due, take what has come, wait.
+//! The loop of a probe: send due packets, receive replies, wait.
 
 use super::live::Live;
 use super::log::Log;
@@ -10,28 +10,28 @@ use delaylab_proto::Failure;
 use serde_json::Value;
 use std::os::fd::BorrowedFd;
 
-/// A way for packets to the responder and back.
+/// A path for packets to the responder and back.
 pub trait Way {
-    /// Offers the packets at places `first..end` to the kernel; returns the first place that is
-    /// left to offer again. What is sent and what is refused is noted in the log.
+    /// Offer the packets at places `first..end` to the kernel. Return the first place to be offered again.
+    /// Sent and refused packets are recorded in the log.
     fn send(&mut self, log: &mut Log, first: u32, end: u32) -> Result<u32, Failure>;
-    /// Takes replies that have come; returns how many packets there were.
+    /// Receive pending replies and return the number of packets.
     fn receive(&mut self, log: &mut Log) -> Result<usize, Failure>;
-    /// Takes transmit stamps and errors.
+    /// Receive transmit stamps and errors.
     fn collect(&mut self, log: &mut Log) -> Result<(), Failure>;
-    /// What becomes readable when a reply comes.
+    /// Return a descriptor that becomes readable when a reply arrives.
     fn fd(&self) -> BorrowedFd<'_>;
-    /// What takes the kernel's stamps: `tcx`, `ring` or `socket`.
+    /// Return the source of the kernel's stamps: `tcx`, `ring` or `socket`.
     fn by(&self) -> &'static str;
-    /// Adds doubts about the measurement.
+    /// Add doubts about the measurement.
     fn warn(&self, warnings: &mut Vec<Value>);
 }
 
-/// From `ready` to the first packet: 1 ms.
+/// The time from `ready` to the first packet: 1 ms.
 const LEAD_NS: i64 = 1_000_000;
-/// How long to look out for duplicates once every packet has its reply: 2 ms.
+/// The time to wait for duplicates once every packet has its reply: 2 ms.
 const GRACE_NS: i64 = 2_000_000;
-/// After this time without a reply a probe without interval takes its window for lost: 20 ms.
+/// The time without a reply after which a probe without interval gives its window up for lost: 20 ms.
 const STALL_NS: i64 = 20_000_000;
 
 struct Schedule {
@@ -40,13 +40,13 @@ struct Schedule {
     count: u32,
     batch: u32,
     next: u32,
-    /// Packets of a probe without interval that are no longer waited for.
+    /// Packets of a probe without interval that are no longer awaited.
     given_up: u32,
     last_event: i64,
 }
 
 impl Schedule {
-    /// The place after the last packet to send now.
+    /// Return the place after the last packet to send now.
     fn due(&self, now: i64, log: &Log) -> u32 {
         if now < self.start {
             return self.next;
@@ -60,15 +60,15 @@ impl Schedule {
         due.min(self.count).min(self.next.saturating_add(self.batch))
     }
 
-    /// When the next packet is due; `None` if that depends on replies, or all are sent.
+    /// Return the time at which the next packet is due; `None` if that depends on replies, or all are sent.
     fn next_due(&self, log: &Log) -> Option<i64> {
         (self.next < self.count && self.interval > 0)
             .then(|| log.entries[self.next as usize].intended)
     }
 }
 
-/// Runs the probe to its end: all sent, and all replied or `linger_ns` over; or until the
-/// client says stop.
+/// Run the probe to its end: until all packets are sent and either all have replies or `linger_ns` is over,
+/// or until the client stops it.
 pub fn run(
     request: &Request,
     way: &mut impl Way,
@@ -100,7 +100,7 @@ pub fn run(
             schedule.last_event = now;
         }
         if sent && received == 0 {
-            // The reply may be on its way: nothing may stand between it and its stamp.
+            // The reply may be on its way: do nothing that could delay its stamp.
             pace.expect_reply(now);
             continue;
         }
@@ -128,7 +128,7 @@ pub fn run(
     }
 }
 
-/// Sends what is due; returns whether anything was.
+/// Send the packets that are due; return true if there were any.
 fn send_due(
     schedule: &mut Schedule,
     way: &mut impl Way,
@@ -150,19 +150,19 @@ fn send_due(
     Ok(schedule.next > first)
 }
 
-/// When the probe is over, once everything is sent.
+/// Return the time at which the probe is over, once everything is sent.
 fn end_of(schedule: &Schedule, request: &Request, log: &Log, now: i64) -> Option<i64> {
     if schedule.next < schedule.count {
         return None;
     }
     let linger =
         if log.outstanding() == 0 { GRACE_NS.min(request.linger_ns) } else { request.linger_ns };
-    // A packet that was refused last leaves nothing to wait for.
+    // If the kernel took no packet there is nothing to wait for.
     Some(if log.sent == 0 { now } else { schedule.last_event + linger })
 }
 
-/// When there is something to do next, at the latest. A probe without interval gives up the
-/// packets of a window that nobody answered.
+/// Return the latest time of the next wake-up. A probe without interval gives up the packets of a window that
+/// nobody answered.
 fn wake_at(schedule: &mut Schedule, log: &Log, end: Option<i64>, now: i64) -> i64 {
     if let Some(end) = end {
         return end;

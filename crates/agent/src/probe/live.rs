@@ -1,4 +1,4 @@
-//! One event for each packet, for who watches a probe as it runs.
+//! Live events, one for each packet, for clients that watch a running probe.
 
 use super::log::Log;
 use super::request::Request;
@@ -6,15 +6,15 @@ use crate::session::Session;
 use delaylab_proto::Failure;
 use serde_json::{Value, json};
 
-/// Events are written only if nothing else is to be done for this long: 150 µs.
+/// The least time without other work that writing events requires: 150 µs.
 const ROOM_NS: i64 = 150_000;
 
-/// What has been reported so far.
+/// The progress of the reports.
 #[derive(Debug)]
 pub struct Live {
     late_ns: i64,
     to: String,
-    /// The first place whose loss has not been decided.
+    /// The first place for which it is not yet decided whether the packet is lost.
     undecided: u32,
 }
 
@@ -23,8 +23,8 @@ impl Live {
         Self { late_ns: request.late_ns, to: request.to.clone(), undecided: 0 }
     }
 
-    /// Reports what was settled, if there is time before `next`; a packet without a reply for
-    /// `late_ns` is reported as lost, and once more should its reply still come.
+    /// Report settled packets if there is time before `next`. A packet without a reply for `late_ns` is
+    /// reported as lost, and again if its reply still arrives.
     pub fn report(
         &mut self,
         log: &mut Log,
@@ -47,7 +47,7 @@ impl Live {
         Ok(())
     }
 
-    /// Reports everything that is left.
+    /// Report all remaining packets.
     pub fn finish(&mut self, log: &mut Log, session: &mut Session) -> Result<(), Failure> {
         self.flush(log, session)?;
         while log.settled.is_some() && (self.undecided as usize) < log.entries.len() {

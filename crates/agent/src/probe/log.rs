@@ -1,4 +1,4 @@
-//! What happened to every scheduled packet. All memory is taken before the first is sent.
+//! The record of every scheduled packet. All memory is allocated before the first packet is sent.
 
 use super::request::{Point, Request};
 use crate::table::{Packet, Stamp};
@@ -8,7 +8,7 @@ use delaylab_wire::Leg;
 /// The points of a probe, in the order of a request's path.
 pub const POINTS: [&str; 3] = ["app", "qdisc", "stack"];
 
-/// Times of one packet in ns since the Unix epoch; 0 where there is none.
+/// The times of one packet in ns since the Unix epoch; 0 if there is none.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Entry {
     pub intended: i64,
@@ -17,7 +17,7 @@ pub struct Entry {
     pub transmitted: i64,
     pub received: i64,
     pub replied: i64,
-    /// Time to live or hop limit of the reply; 0 if not asked for.
+    /// The time to live or hop limit of the reply; 0 if not requested.
     pub ttl: u8,
     error: u16,
     duplicates: u16,
@@ -25,7 +25,7 @@ pub struct Entry {
     refused: bool,
 }
 
-/// The packets of a probe by place: their seq less the first.
+/// The packets of a probe by place, which is seq less the first seq.
 #[derive(Debug)]
 pub struct Log {
     pub entries: Vec<Entry>,
@@ -34,7 +34,7 @@ pub struct Log {
     late_ns: i64,
     app: bool,
     errors: Vec<String>,
-    /// The place after the furthest that has a reply.
+    /// The place after the last one that has a reply.
     next_expected: u32,
     /// Packets with a reply.
     pub replied: u32,
@@ -42,7 +42,7 @@ pub struct Log {
     pub sent: u32,
     /// Packets that the kernel refused.
     pub refused: u32,
-    /// Places whose fate is decided for the first time, for live events; kept if `live`.
+    /// The places settled since the last live event; only for `live` probes.
     pub settled: Option<Vec<u32>>,
 }
 
@@ -68,37 +68,37 @@ impl Log {
         self.first_seq + place
     }
 
-    /// The place of a packet that this probe has sent.
+    /// Return the place of a sent packet, if it is this probe's.
     pub fn place(&self, probe: u32, seq: u32) -> Option<u32> {
         if probe == self.probe { self.place_of_seq(seq) } else { None }
     }
 
-    /// The place of a packet that has been sent and is known to be this probe's.
+    /// Return the place of a sent packet that is known to be this probe's.
     pub fn place_of_seq(&self, seq: u32) -> Option<u32> {
         let place = seq.checked_sub(self.first_seq)?;
         let entry = self.entries.get(place as usize)?;
         (entry.sent != 0).then_some(place)
     }
 
-    /// The place of the last packet sent whose seq ends in these 16 bits.
+    /// Return the place of the last sent packet whose seq has these low 16 bits.
     pub fn last_with_low_bits(&self, bits: u16) -> Option<u32> {
         let last = self.sent + self.refused;
         (0..last).rev().take(1 << 16).find(|place| self.seq(*place) as u16 == bits)
     }
 
-    /// Notes a packet that the kernel is about to take.
+    /// Record a packet that the kernel is about to take.
     pub fn note_sent(&mut self, place: u32, sent: i64) {
         self.entries[place as usize].sent = sent;
         self.sent += 1;
     }
 
-    /// Notes that a packet was not taken yet and will be offered again.
+    /// Record that the kernel did not take a packet yet; it will be offered again.
     pub fn note_held_back(&mut self, place: u32) {
         self.entries[place as usize].sent = 0;
         self.sent -= 1;
     }
 
-    /// Notes that the kernel refused a packet after all.
+    /// Record that the kernel refused a packet after all.
     pub fn note_refused(&mut self, place: u32, why: &str) {
         let error = self.error(why);
         let entry = &mut self.entries[place as usize];
@@ -110,7 +110,7 @@ impl Log {
         self.settle(place);
     }
 
-    /// Notes a reply: `received` is the kernel's stamp, `now` user space's.
+    /// Record a reply: `received` is the kernel's stamp, `now` the time in user space.
     pub fn note_reply(&mut self, place: u32, received: Option<i64>, ttl: Option<u8>, now: i64) {
         let entry = &mut self.entries[place as usize];
         if entry.replied != 0 {
@@ -126,7 +126,7 @@ impl Log {
         self.settle(place);
     }
 
-    /// Whether a transmit stamp of this time can be the packet's first for this step.
+    /// Return true if a transmit stamp with this time can be the packet's first for this step.
     pub fn awaits(&self, place: u32, step: Step, time: i64) -> bool {
         self.entries.get(place as usize).is_some_and(|entry| {
             let stamp = match step {
@@ -137,8 +137,8 @@ impl Log {
         })
     }
 
-    /// Notes the first transmit stamp of a packet for this step. A packet that is forwarded on
-    /// this host is stamped once more at each hop under the same number; those are not awaited.
+    /// Record the first transmit stamp of a packet for this step. A packet that is forwarded on this host
+    /// gets another stamp at each hop under the same number; [`Self::awaits`] excludes those.
     pub fn note_transmit(&mut self, place: u32, step: Step, time: i64) {
         let entry = &mut self.entries[place as usize];
         match step {
@@ -147,7 +147,7 @@ impl Log {
         }
     }
 
-    /// Notes why a packet got lost.
+    /// Record the reason why a packet was lost.
     pub fn note_error(&mut self, place: u32, why: &str) {
         let error = self.error(why);
         let entry = &mut self.entries[place as usize];
@@ -163,7 +163,7 @@ impl Log {
         }
     }
 
-    /// The number of an error text, from 1; there are few different ones.
+    /// Return the number of an error text, from 1; there are few different ones.
     fn error(&mut self, why: &str) -> u16 {
         let known = self.errors.iter().position(|error| error == why);
         let at = known.unwrap_or_else(|| {
@@ -173,7 +173,7 @@ impl Log {
         u16::try_from(at + 1).unwrap_or(u16::MAX)
     }
 
-    /// Packets that may still be answered.
+    /// Return the number of packets that may still be answered.
     pub fn outstanding(&self) -> u32 {
         self.sent - self.replied
     }
@@ -194,12 +194,12 @@ impl Log {
         self.errors.get(at).map(String::as_str)
     }
 
-    /// The error of the packet at a place, if there is one.
+    /// Return the error of the packet at a place, if any.
     pub fn error_at(&self, place: u32) -> Option<&str> {
         self.error_of(&self.entries[place as usize])
     }
 
-    /// The rows of the table `packets`.
+    /// Return the rows of the table `packets`.
     pub fn packets(&self) -> impl Iterator<Item = Packet<'_>> {
         (0u32..).zip(&self.entries).map(|(place, entry)| Packet {
             probe: self.probe,
@@ -213,7 +213,7 @@ impl Log {
         })
     }
 
-    /// The rows of the table `stamps`, in the order of each packet's path.
+    /// Return the rows of the table `stamps`, in the order of each packet's path.
     pub fn stamps(&self) -> impl Iterator<Item = Stamp> {
         let app = i64::from(self.app);
         (0u32..).zip(&self.entries).flat_map(move |(place, entry)| {

@@ -1,4 +1,4 @@
-//! The operation `probe`: a schedule of packets to a responder, with the sender's own stamps.
+//! `probe`: a schedule of packets to a responder, with the sender's own stamps.
 
 mod engine;
 mod live;
@@ -21,10 +21,10 @@ use log::Log;
 use request::{Mode, Request};
 use serde_json::{Value, json};
 
-/// Above ordinary processes and below the kernel's own real-time threads (50).
+/// The real-time priority: above ordinary processes and below the kernel's own real-time threads (50).
 const PRIORITY: i32 = 10;
 
-/// Serves one request; sends the tables `stamps` and `packets`, returns the payload of `done`.
+/// Serve one request: send the tables `stamps` and `packets`, and return the payload of `done`.
 pub fn serve(request: Value, session: &mut Session) -> Result<Value, Failure> {
     let request = Request::read(request)?;
     match request.mode {
@@ -61,8 +61,8 @@ fn measure(request: &Request, mut way: impl Way, session: &mut Session) -> Resul
     }))
 }
 
-/// Real-time scheduling and locked memory for the time of the measurement; a refusal is a
-/// warning, since the measurement is still one, only with more slip.
+/// Enter real-time scheduling and lock memory for the duration of the measurement. A failure is only a
+/// warning: the measurement is still valid, with more slip.
 fn become_realtime(warnings: &mut Vec<Value>) -> Option<(RealTime, Option<Locked>)> {
     match RealTime::fifo(PRIORITY) {
         Ok(realtime) => Some((realtime, Locked::current().ok())),
@@ -77,12 +77,12 @@ fn become_realtime(warnings: &mut Vec<Value>) -> Option<(RealTime, Option<Locked
     }
 }
 
-/// A doubt about the measurement, in the form of the dataset's warnings.
+/// Build a doubt about the measurement, in the form of the dataset's warnings.
 fn warning(kind: &str, message: String, remedy: &str) -> Value {
     json!({"kind": kind, "message": message, "remedy": remedy})
 }
 
-/// Removes the thread's timer slack, so that a sleep ends when it should.
+/// Remove the thread's timer slack, so that a sleep ends on time.
 fn sharpen_timers() -> Result<(), Failure> {
     sched::no_timer_slack().map_err(|error| Failure::new("set timer slack", error))
 }

@@ -1,4 +1,4 @@
-//! Waiting: asleep when there is time, awake when a packet is due or a reply is near.
+//! Waiting: the sender sleeps while there is time, and spins when a packet is due or a reply is near.
 
 use delaylab_os::clock::realtime_ns;
 use delaylab_os::sched;
@@ -9,30 +9,30 @@ use nix::sys::time::TimeSpec;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
-/// How long before a packet is due the sender wakes to stay awake: a quarter more than it has
-/// overslept lately, within these limits. An idle machine wakes some 40 to 200 µs late.
+/// The time before a due packet at which the sender wakes up and then spins: the recent wake-up latency and a
+/// quarter, within these limits. An idle machine wakes some 40 to 200 µs late.
 const MARGIN_NS: std::ops::RangeInclusive<i64> = 30_000..=500_000;
-/// How long after a packet the sender stays awake for its reply: the stamp of a busy reader is
-/// some 10 µs nearer to the truth than that of a sleeper, but a far reply is not worth a core.
+/// The time after a packet for which the sender spins for its reply. The stamp of a spinning reader is some
+/// 10 µs more accurate than that of a sleeping one, but a far reply is not worth a core.
 const REPLY_SPIN_NS: i64 = 200_000;
-/// The client's orders are looked for at least this often: 50 ms.
+/// The longest time between two checks for the client's orders: 50 ms.
 const ORDERS_NS: i64 = 50_000_000;
-/// A real-time thread that runs for 95 % of a second is stopped for the rest of it
-/// (sched_rt_runtime_us; -1 lifts that). This one rests a tenth of its time, in small parts.
+/// The length of a rest. The kernel stops a real-time thread that runs for 95 % of a second for the rest of
+/// it (sched_rt_runtime_us; -1 disables that). This one rests a tenth of its time, in small parts.
 const REST_NS: i64 = 40_000;
 const AWAKE_PER_REST: i64 = 9;
-/// How far the thread may run ahead of its rests.
+/// The time that the thread may run ahead of its rests.
 const DEBT_NS: i64 = 5_000_000;
 
 /// The state of waiting.
 #[derive(Debug)]
 pub struct Pace {
-    /// Whether the kernel would stop this thread if it never rested.
+    /// True if the kernel would stop this thread if it never rested.
     rests: bool,
     reply_until: i64,
     looked: i64,
     margin: i64,
-    /// Time awake less nine times the time asleep, at least 0.
+    /// The time awake less nine times the time asleep, at least 0.
     debt: i64,
     accounted: i64,
 }
@@ -49,12 +49,12 @@ impl Pace {
         }
     }
 
-    /// A packet was sent: its reply may come at any moment.
+    /// Expect the reply to a packet just sent at any moment.
     pub fn expect_reply(&mut self, now: i64) {
         self.reply_until = now + REPLY_SPIN_NS;
     }
 
-    /// Whether to look again at once instead of doing anything else.
+    /// Return true if the caller should poll again at once instead of doing anything else.
     pub fn spins(&mut self, now: i64, due: Option<i64>, outstanding: bool) -> bool {
         let near = due.is_some_and(|due| due - now <= self.margin);
         let expecting = outstanding && now < self.reply_until;
@@ -67,8 +67,8 @@ impl Pace {
         self.rests && self.debt > DEBT_NS
     }
 
-    /// Waits for a packet or an order, but not past the margin before `next`; returns whether
-    /// the client has sent something.
+    /// Wait for a packet or an order, but not beyond the margin before `next`. Return true if the client has
+    /// sent something.
     pub fn wait(
         &mut self,
         packets: BorrowedFd<'_>,
@@ -82,7 +82,7 @@ impl Pace {
             return Ok(false);
         }
         self.looked = now;
-        // At rest nothing but the client may end the sleep.
+        // Only the client may end a rest.
         let wanted = if resting { PollFlags::empty() } else { PollFlags::POLLIN };
         let mut fds = [PollFd::new(orders, PollFlags::POLLIN), PollFd::new(packets, wanted)];
         let fds = if resting { &mut fds[..1] } else { &mut fds[..] };
@@ -98,7 +98,7 @@ impl Pace {
         Ok(fds[0].revents().is_some_and(|events| !events.is_empty()))
     }
 
-    /// Adapts the margin to a sleep that ended `late` ns after it should.
+    /// Adapt the margin to a sleep that ended `late` ns too late.
     fn learn(&mut self, late: i64) {
         let margin = (self.margin - self.margin / 16).max(late + late / 4);
         self.margin = margin.clamp(*MARGIN_NS.start(), *MARGIN_NS.end());

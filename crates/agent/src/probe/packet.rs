@@ -1,5 +1,5 @@
-//! Probes by packet sockets: past the host's own IP stack, so faster, and with the stamps of a
-//! tap on the interface in place of the stack's.
+//! Probes by packet sockets. They bypass the host's own IP stack, so they are faster, and their stamps are
+//! those of a tap on the interface instead of the stack's.
 
 use super::engine::Way;
 use super::log::Log;
@@ -19,14 +19,14 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 const BUFFERS: usize = 16 << 20;
 
-/// A packet socket to send by, and what sees the packets at the interface.
+/// A packet socket for sending, and the observer of packets at the interface.
 #[derive(Debug)]
 pub struct PacketWay {
     sender: OwnedFd,
     sightings: Sightings,
     route: Route,
     probe: u32,
-    /// Whether to stamp requests as they go out.
+    /// True to stamp requests as they go out.
     stack: bool,
     outgoing: SendBatch,
 }

@@ -1,4 +1,4 @@
-//! What both kinds of sender do with programs at their interface.
+//! The common part of both kinds of sender that use programs at their interface.
 
 use super::log::Log;
 use super::request::{Protocol, Request};
@@ -13,10 +13,10 @@ use delaylab_wire::MAGIC;
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 
-/// Packets to take at once, so that sending never waits for long.
+/// The number of packets to take at once, so that sending never waits for long.
 pub const TAKE: usize = 256;
 
-/// The programs for a probe, if they may be tried and the kernel lets them in.
+/// Attach the programs for a probe, if the request allows them and the kernel accepts them.
 pub fn open_programs(
     request: &Request,
     interface: u32,
@@ -36,8 +36,8 @@ pub fn open_programs(
     TcxSender::open(interface, &wanted, &sender).ok().map(Box::new)
 }
 
-/// The programs for a probe by a socket, if it is for rates: a closed loop without stamps of a queue. Its replies
-/// need not pass this host's own stack.
+/// Attach the programs for a probe by a socket, if it measures rates: a closed loop without qdisc stamps. Its
+/// replies need not pass this host's own stack.
 pub fn open_for_socket(
     request: &Request,
     fd: BorrowedFd<'_>,
@@ -52,14 +52,14 @@ pub fn open_for_socket(
         SocketAddr::V6(to) if to.scope_id() != 0 => to.scope_id(),
         _ => query::interface_to(to.ip()).ok()?,
     };
-    // Replies that come by another interface have their stamps from the socket.
+    // Replies that arrive at another interface get their stamps from the socket.
     stamp::keep_receive_stamps_on(fd).ok()?;
     let port = socket::local_address(fd).ok()?.port();
     let ident = if request.protocol == Protocol::Udp { port } else { ident };
     open_programs(request, interface, to, ident)
 }
 
-/// Notes when the packets at places `first..end`, which the kernel has taken, went out.
+/// Record the transmit times of the packets at places `first..end`, which the kernel has taken.
 pub fn note_sent(programs: &TcxSender, log: &mut Log, first: u32, end: u32) {
     for place in first..end {
         if let Some(time) = programs.sent_ns(place) {
@@ -68,11 +68,11 @@ pub fn note_sent(programs: &TcxSender, log: &mut Log, first: u32, end: u32) {
     }
 }
 
-/// Takes replies from the programs; returns how many there were.
+/// Take replies from the programs and return their number.
 pub fn take_replies(programs: &mut TcxSender, log: &mut Log) -> usize {
     let mut now = realtime_ns();
     programs.drain(TAKE, |reply| {
-        // One look at the clock does for those that were there by then.
+        // One clock read serves all replies that had arrived by then.
         if reply.time_ns > now {
             now = realtime_ns();
         }

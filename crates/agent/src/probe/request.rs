@@ -1,4 +1,4 @@
-//! What a client asks of a probe.
+//! The request `probe`.
 
 use delaylab_os::socket;
 use delaylab_os::stamp::Wanted;
@@ -7,7 +7,7 @@ use delaylab_wire::PROBE_HEADER;
 use serde::Deserialize;
 use std::net::{IpAddr, SocketAddr, SocketAddrV6};
 
-/// What carries the probe's packets.
+/// The transport protocol of the probe's packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Protocol {
@@ -15,14 +15,14 @@ pub enum Protocol {
     Udp,
 }
 
-/// How packets are handed to the kernel.
+/// The way in which packets are passed to the kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
     /// ICMP or UDP sockets.
     #[default]
     Socket,
-    /// Packet sockets, past the host's own IP stack.
+    /// Packet sockets, which bypass the host's own IP stack.
     Packet,
 }
 
@@ -44,7 +44,7 @@ pub struct Request {
     pub probe: u32,
     pub protocol: Protocol,
     pub to: String,
-    /// The address to send from; left out: as the routing table has it.
+    /// The source address; chosen by the routing table if left out.
     #[serde(default)]
     pub source: Option<IpAddr>,
     #[serde(default)]
@@ -69,7 +69,7 @@ pub struct Request {
     pub ttl: Option<u8>,
     #[serde(default)]
     pub live: bool,
-    /// Whether programs at the interface may be tried.
+    /// True if programs at the interface may be used.
     #[serde(default = "yes")]
     pub tcx: bool,
 }
@@ -78,13 +78,13 @@ fn yes() -> bool {
     true
 }
 
-/// Packets of one system call, and outstanding ones of a probe without an interval.
+/// The packets per system call, and the window of a probe without an interval.
 const BATCH: u16 = 64;
 /// The largest payload behind an IPv4 and a UDP or ICMP header.
 const MAX_SIZE: usize = 65535 - 20 - 8;
 
 impl Request {
-    /// The request in a message, with its limits checked.
+    /// Parse a request and check its limits.
     pub fn read(message: serde_json::Value) -> Result<Self, Failure> {
         let mut request: Self = serde_json::from_value(message)
             .map_err(|error| Failure::new("read probe request", error))?;
@@ -115,7 +115,7 @@ impl Request {
         Ok(request)
     }
 
-    /// Where the probe goes; port 0 for ICMP.
+    /// Return the destination address; the port is 0 for ICMP.
     pub fn destination(&self) -> Result<SocketAddr, Failure> {
         let port = if self.protocol == Protocol::Udp { self.port } else { 0 };
         let refuse = |why: String| Failure::new(format!("probe {}", self.to), why);
@@ -136,12 +136,12 @@ impl Request {
         }
     }
 
-    /// Where the probe comes from; the port is its identifier, 0 the system's choice.
+    /// Return the source address; the port is the probe's identifier, or 0 for the system's choice.
     pub fn local(&self, to: IpAddr) -> SocketAddr {
         self.source.map_or_else(|| socket::any(to, self.ident), |from| (from, self.ident).into())
     }
 
-    /// The kernel stamps to take.
+    /// Return the kernel stamps to take.
     pub fn wanted(&self) -> Wanted {
         let wants = |point| self.stamps.contains(&point);
         Wanted { qdisc: wants(Point::Qdisc), stack: wants(Point::Stack) }

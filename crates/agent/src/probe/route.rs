@@ -1,5 +1,5 @@
-//! The headers of packets to a responder, learnt from one that the kernel sends there itself:
-//! it knows the route, the source address and the neighbour's hardware address.
+//! The headers of packets to a responder, copied from a packet that the kernel itself sends there: it knows
+//! the route, the source address and the neighbour's MAC address.
 
 use super::request::{Protocol, Request};
 use delaylab_os::filter::{Match, Program, Transport};
@@ -18,9 +18,9 @@ use std::net::IpAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-/// Marks the kernel's packet: not a probe's magic number, so that no tap takes it for one.
+/// The mark of the kernel's packet. It is not a probe's magic number, so no tap takes it for a probe packet.
 const SCOUT: u32 = 0x646c_3f3f;
-/// How long the kernel may take to find the neighbour.
+/// The time that the kernel has to resolve the neighbour.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// The IP header of a packet.
@@ -30,10 +30,10 @@ enum Network {
     V6(Ipv6Repr),
 }
 
-/// Everything that is the same in all packets of a probe.
+/// The fields that are the same in all packets of a probe.
 #[derive(Debug)]
 pub struct Route {
-    /// The interface that packets leave by.
+    /// The index of the egress interface.
     pub interface: u32,
     ethernet: EthernetRepr,
     network: Network,
@@ -41,12 +41,13 @@ pub struct Route {
     pub ident: u16,
     /// The UDP destination port; 0 for ICMP.
     pub port: u16,
-    /// Keeps the identifier or port taken, so that the kernel answers no reply with an error.
+    /// A socket that keeps the identifier or port reserved, so that the kernel answers no reply with an
+    /// error.
     _holder: OwnedFd,
 }
 
 impl Route {
-    /// Sends one packet by an ordinary socket and reads its headers.
+    /// Send one packet by an ordinary socket and read its headers. Blocks for up to 3 s.
     pub fn find(request: &Request) -> Result<Self, Failure> {
         let to = request.destination()?;
         let failure = |error: std::io::Error| Failure::new(format!("reach {}", request.to), error);
@@ -87,7 +88,7 @@ impl Route {
         }
         let (interface, ethernet, network) = route.expect("the loop ends with a route");
         if ethernet.to == [0; 6] {
-            // Loopback: the kernel drops packets from packet sockets there as martians.
+            // On loopback the kernel drops packets from packet sockets as martians.
             return Err(Failure::new(
                 format!("reach {} in packet mode", request.to),
                 "that is this host itself",
@@ -97,7 +98,7 @@ impl Route {
         Ok(Self { interface, ethernet, network, ident, port: to.port(), _holder: holder })
     }
 
-    /// The length of a frame with `size` bytes behind the ICMP or UDP header.
+    /// Return the length of a frame with `size` bytes behind the ICMP or UDP header.
     pub fn frame_length(&self, size: usize) -> usize {
         ETHERNET_HEADER + self.network_header() + UDP_HEADER + size
     }
@@ -109,7 +110,7 @@ impl Route {
         }
     }
 
-    /// Writes a whole frame.
+    /// Write a whole frame.
     pub fn emit(&self, frame: &mut [u8], probe: ProbeRepr) {
         let start = ETHERNET_HEADER + self.network_header();
         let message = &mut frame[start..];
@@ -136,7 +137,7 @@ impl Route {
     }
 }
 
-/// A filter for this probe's packets on an interface.
+/// Build a filter for this probe's packets on an interface.
 pub fn filter(request: &Request, to: IpAddr, ident: u16, magic: u32, probe: u32) -> Program {
     let transport = match request.protocol {
         Protocol::Icmp => Transport::Icmp(ident),

@@ -1,4 +1,5 @@
-//! How a sender by packet sockets sees its packets go and their replies come.
+//! Observation of packets at the interface, for a sender by packet sockets: requests going out and replies
+//! coming in.
 
 use super::log::Log;
 use super::programs::{TAKE, note_sent, open_programs, take_replies};
@@ -15,11 +16,11 @@ use nix::errno::Errno;
 use std::io;
 use std::os::fd::BorrowedFd;
 
-/// Packets that the packet ring holds: a tenth of a second at 160 000 a second.
+/// The number of packets in the packet ring: a tenth of a second at 160 000 a second.
 const RING: usize = 16384;
 
-/// Programs at the interface where the kernel allows them, else a packet ring: slower, since the kernel copies every
-/// packet into it and then goes on with the reply.
+/// The observer: programs at the interface where the kernel allows them, else a packet ring. The ring is
+/// slower, since the kernel copies every packet into it and then still processes the reply.
 #[derive(Debug)]
 pub enum Sightings {
     Tcx(Box<TcxSender>),
@@ -37,7 +38,7 @@ impl Sightings {
         FrameRing::open(route.interface, &filter, RING, request.wanted().stack).map(Self::Ring)
     }
 
-    /// The name by which records say which of the two it was.
+    /// Return the name of the observer in records.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Tcx(_) => "tcx",
@@ -45,14 +46,14 @@ impl Sightings {
         }
     }
 
-    /// Notes when the packets at places `first..end`, which the kernel has taken, went out.
+    /// Record the transmit times of the packets at places `first..end`, which the kernel has taken.
     pub fn note_sent(&self, log: &mut Log, first: u32, end: u32) {
         if let Self::Tcx(programs) = self {
             note_sent(programs, log, first, end);
         }
     }
 
-    /// Takes what has come; returns how many packets there were.
+    /// Take pending packets and return their number.
     pub fn take(&mut self, log: &mut Log, port: u16) -> usize {
         match self {
             Self::Tcx(programs) => take_replies(programs, log),

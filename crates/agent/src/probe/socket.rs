@@ -21,12 +21,12 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// Bytes of a reply to look at: up to an IPv4 header with options, an ICMP and a probe header.
+/// The bytes of a reply to receive: up to an IPv4 header with options, an ICMP and a probe header.
 const RECEIVE: usize = 128;
-/// Socket buffers: some thousands of small packets, of which each is charged almost 1 KiB.
+/// The size of the socket buffers: room for some thousands of small packets, each charged almost 1 KiB.
 const BUFFERS: usize = 16 << 20;
 
-/// A connected socket.
+/// A connected socket for probes.
 #[derive(Debug)]
 pub struct SocketWay {
     fd: OwnedFd,
@@ -38,9 +38,9 @@ pub struct SocketWay {
     incoming: ReceiveBatch,
     errors: ReceiveBatch,
     ids: Option<StampIds>,
-    /// Takes the replies and stamps of a closed loop.
+    /// The programs that take the replies and stamps of a closed loop.
     programs: Option<Box<TcxSender>>,
-    /// An ICMP error that did not say which packet it was about.
+    /// An ICMP error that could not be attributed to a packet.
     unattributed: Option<String>,
 }
 
@@ -99,7 +99,7 @@ impl SocketWay {
         echo.emit(message, protocol, Sum::default());
     }
 
-    /// Numbers the stamps anew after a refusal, from the packet at `place` on.
+    /// Restart the numbering of stamps after a refusal, from the packet at `place` on.
     fn restart_ids(&mut self, log: &mut Log, place: u32) -> Result<(), Failure> {
         self.collect(log)?;
         match &mut self.ids {
@@ -118,8 +118,8 @@ impl SocketWay {
         }
     }
 
-    /// The packet that came back in an error. A router may return no more than 8 bytes of it:
-    /// the ICMP header, whose sequence number is the low half of the probe's.
+    /// Return the place of the packet quoted in an error. A router may quote no more than 8 bytes of it: the
+    /// ICMP header, whose sequence number holds the low 16 bits of the probe's.
     fn place_of(&self, log: &Log, bytes: &[u8]) -> Option<u32> {
         if self.flavour == Flavour::Udp {
             return probe_place(log, bytes);
@@ -134,7 +134,7 @@ fn probe_place(log: &Log, payload: &[u8]) -> Option<u32> {
     log.place(probe.probe(), probe.seq())
 }
 
-/// The packet that a received message replies to.
+/// Return the place of the packet that a received message replies to.
 fn reply_place(log: &Log, bytes: &[u8], flavour: Flavour, protocol: Transport) -> Option<u32> {
     if flavour == Flavour::Udp {
         return probe_place(log, bytes);
@@ -169,7 +169,7 @@ fn describe(error: Unreachable) -> String {
     }
 }
 
-/// Errors that a socket may return for a packet sent earlier.
+/// Return true for errors that a socket may report about an earlier packet.
 fn may_be_about_another(error: &io::Error) -> bool {
     let errno = Errno::from_raw(error.raw_os_error().unwrap_or(0));
     matches!(
@@ -199,7 +199,7 @@ impl Way for SocketWay {
         let (mut next, mut tried, mut singly) = (first, false, false);
         while next < end {
             let slot = (next - first) as usize;
-            // The call that took a part does not say why it stopped: from there on, one by one.
+            // A call that took only a part does not say why it stopped. From there on send one by one.
             let last = if singly { slot + 1 } else { (end - first) as usize };
             match self.outgoing.send(self.fd.as_fd(), slot, last) {
                 Ok(taken) => {
@@ -241,10 +241,11 @@ impl Way for SocketWay {
         if taken > 0 {
             return Ok(taken);
         }
-        // The socket has all replies, or those that came by another interface or found the ring full.
+        // The socket has all replies, or with programs those that arrived at another interface or found the
+        // ring full.
         let count = match self.incoming.receive(self.fd.as_fd()) {
             Ok(count) => count,
-            // What the error is about is on the error queue.
+            // The error's details are on the error queue.
             Err(error) if may_be_about_another(&error) => 0,
             Err(error) => return Err(Failure::new("receive replies", error)),
         };

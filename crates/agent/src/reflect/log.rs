@@ -7,7 +7,7 @@ use delaylab_wire::{Leg, ProbeRepr};
 /// The points of a reflector.
 pub const POINTS: [&str; 3] = ["app", "qdisc", "stack"];
 
-/// Times of one packet in ns since the Unix epoch; 0 where there is none.
+/// The times of one packet in ns since the Unix epoch; 0 if there is none.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     probe: u32,
@@ -19,37 +19,37 @@ struct Entry {
     transmitted: i64,
 }
 
-/// Reflected packets in the order of their replies.
+/// The reflected packets in the order of their replies.
 #[derive(Debug, Default)]
 pub struct Log(Vec<Entry>);
 
 impl Log {
-    /// The place of the next packet.
+    /// Return the place of the next packet.
     pub fn end(&self) -> u32 {
         self.0.len() as u32
     }
 
-    /// Notes a request: `received` is the kernel's stamp, `read` user space's.
+    /// Record a request: `received` is the kernel's stamp, `read` the time in user space.
     pub fn note_request(&mut self, probe: ProbeRepr, received: Option<i64>, read: i64) {
         let (probe, seq, received) = (probe.probe, probe.seq, received.unwrap_or(0));
         self.0.push(Entry { probe, seq, received, read, sent: 0, qdisc: 0, transmitted: 0 });
     }
 
-    /// Notes that the replies from `first` on are about to be sent.
+    /// Record that the replies from `first` on are about to be sent.
     pub fn note_replies(&mut self, first: u32, now: i64) {
         for entry in &mut self.0[first as usize..] {
             entry.sent = now;
         }
     }
 
-    /// Notes that the kernel refused a reply after all.
+    /// Record that the kernel refused a reply after all.
     pub fn note_refused(&mut self, place: u32) {
         if let Some(entry) = self.0.get_mut(place as usize) {
             entry.sent = 0;
         }
     }
 
-    /// Whether a transmit stamp of this time can be the packet's first for this step.
+    /// Return true if a transmit stamp with this time can be the packet's first for this step.
     pub fn awaits(&self, place: u32, step: Step, time: i64) -> bool {
         self.0.get(place as usize).is_some_and(|entry| {
             let stamp = match step {
@@ -60,7 +60,7 @@ impl Log {
         })
     }
 
-    /// Notes the first transmit stamp of a reply for this step.
+    /// Record the first transmit stamp of a reply for this step.
     pub fn note_transmit(&mut self, place: u32, step: Step, time: i64) {
         let entry = &mut self.0[place as usize];
         match step {
@@ -69,7 +69,7 @@ impl Log {
         }
     }
 
-    /// The rows of the table `stamps`, of one probe or (0) of all.
+    /// Return the rows of the table `stamps`, of one probe or (0) of all.
     pub fn stamps(&self, probe: u32) -> impl Iterator<Item = Stamp> {
         let wanted = move |entry: &&Entry| probe == 0 || entry.probe == probe;
         self.0.iter().filter(wanted).flat_map(|entry| {

@@ -1,4 +1,4 @@
-//! The operation `reflect`: a UDP responder in user space, with the responder's own stamps.
+//! `reflect`: a UDP responder in user space, with the responder's own stamps.
 
 mod log;
 
@@ -49,7 +49,7 @@ struct Reflector {
     reflected: u64,
 }
 
-/// Serves one request: echoes every probe packet until told to stop.
+/// Serve one request: echo every probe packet until the client stops it.
 pub fn serve(request: Value, session: &mut Session) -> Result<Value, Failure> {
     let request: Request = serde_json::from_value(request)
         .map_err(|error| Failure::new("read reflect request", error))?;
@@ -111,11 +111,11 @@ impl Reflector {
         }
     }
 
-    /// Echoes everything that has come, and takes the stamps of what was sent.
+    /// Echo all pending packets, and collect the stamps of sent replies.
     fn echo_all(&mut self) -> io::Result<()> {
         loop {
             let received = match self.incoming.receive(self.fd.as_fd()) {
-                // An ICMP error about an earlier reply; nobody waits for that one any more.
+                // An ICMP error about an earlier reply, which nobody waits for any more.
                 Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => 0,
                 other => other?,
             };
@@ -129,7 +129,7 @@ impl Reflector {
         }
     }
 
-    /// Puts the replies to the received probe packets into slots, and notes them.
+    /// Put the replies to the received probe packets into slots, and record them.
     fn fill(&mut self, received: usize) -> usize {
         let now = realtime_ns();
         let mut filled = 0;
@@ -148,14 +148,14 @@ impl Reflector {
         filled
     }
 
-    /// Sends the filled slots, whose packets are noted from `first` on. A reply that the kernel
-    /// refuses is a lost one: the prober sees it missing.
+    /// Send the filled slots, whose packets are recorded from `first` on. A reply that the kernel refuses is
+    /// lost: the sender will miss it.
     fn send(&mut self, first: u32, filled: usize) -> io::Result<()> {
         let now = realtime_ns();
         self.log.note_replies(first, now);
         let (mut next, mut singly) = (0, false);
         while next < filled {
-            // The call that took a part does not say why it stopped: from there on, one by one.
+            // A call that took only a part does not say why it stopped. From there on send one by one.
             let last = if singly { next + 1 } else { filled };
             let in_doubt = match self.outgoing.send(self.fd.as_fd(), next, last) {
                 Ok(taken) => {

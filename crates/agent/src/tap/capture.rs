@@ -1,4 +1,4 @@
-//! A pcapng file of what the taps see.
+//! A pcapng file of the packets that the taps see.
 
 use super::request::SNAP;
 use delaylab_os::ring::Captured;
@@ -7,7 +7,7 @@ use delaylab_wire::pcapng;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 
-/// A file being written. An error while packets are taken is kept until it is asked for.
+/// A capture file. A write error is kept until the next [`Self::check`].
 #[derive(Debug)]
 pub struct Capture {
     path: String,
@@ -17,7 +17,7 @@ pub struct Capture {
 }
 
 impl Capture {
-    /// Creates the file, with one interface for each point, in their order.
+    /// Create the file, with one interface for each point, in their order.
     pub fn create(path: &str, points: &[String]) -> Result<Self, Failure> {
         let file = File::create(path)
             .map_err(|error| Failure::new(format!("write capture {path}"), error))?;
@@ -33,7 +33,7 @@ impl Capture {
         Ok(capture)
     }
 
-    /// Writes one packet.
+    /// Write one packet.
     pub fn write(&mut self, point: u32, frame: &Captured<'_>) {
         self.block.clear();
         let time_ns = u64::try_from(frame.time_ns).unwrap_or(0);
@@ -43,13 +43,13 @@ impl Capture {
         }
     }
 
-    /// The first error so far, e.g. a full disk.
+    /// Return the first error so far, e.g. a full disk.
     pub fn check(&mut self) -> Result<(), Failure> {
         std::mem::replace(&mut self.result, Ok(()))
             .map_err(|error| Failure::new(format!("write capture {}", self.path), error))
     }
 
-    /// Writes what is buffered.
+    /// Write buffered data.
     pub fn finish(&mut self) -> Result<(), Failure> {
         self.result = self.file.flush();
         self.check()

@@ -1,28 +1,28 @@
-//! What came by one interface.
+//! The packets seen on one interface.
 
 use super::seen::Seen;
 use crate::table::Stamp;
 use delaylab_os::ring::Captured;
 use delaylab_wire::{NotAProbe, parse};
 
-/// Packets by what became of them.
+/// The packet counters of one interface.
 #[derive(Debug, Default)]
 pub struct Counts {
     seen: Seen,
-    /// Stamped.
+    /// Packets that were stamped.
     pub packets: u64,
-    /// Damaged, fragments or cut.
+    /// Packets that are damaged, fragments or cut.
     pub unparsed: u64,
-    /// Stamped before.
+    /// Packets that were stamped before.
     pub repeated: u64,
 }
 
 impl Counts {
-    /// The stamp of a captured frame, if it is a probe's packet and its leg is known.
+    /// Return the stamp of a captured frame, if it is a probe packet and its leg is known.
     pub fn parse(&mut self, frame: &Captured<'_>, point: u32, port: u16) -> Option<Stamp> {
         let sighting = match parse(frame.data) {
             Ok(sighting) => sighting,
-            // The kernel's filter lets some packets pass that are not a probe's.
+            // The kernel's filter accepts some packets that are not a probe's.
             Err(NotAProbe::Other) => return None,
             Err(_) => {
                 self.unparsed += 1;
@@ -34,7 +34,7 @@ impl Counts {
         Some(Stamp { probe, seq, leg, point, time_ns: frame.time_ns })
     }
 
-    /// Counts a stamp; returns whether it is the packet's first here.
+    /// Count a stamp; return true if it is the packet's first here.
     pub fn is_new(&mut self, stamp: &Stamp) -> bool {
         let new = self.seen.insert(stamp.probe, stamp.leg, stamp.seq);
         *(if new { &mut self.packets } else { &mut self.repeated }) += 1;

@@ -1,4 +1,4 @@
-//! The operation `tap`: stamps of a probe's packets on interfaces of this network namespace.
+//! `tap`: stamps of a probe's packets on interfaces of this network namespace.
 
 mod capture;
 mod counts;
@@ -29,7 +29,7 @@ struct Tap {
     counts: Counts,
 }
 
-/// Serves one request: stamps packets until told to stop.
+/// Serve one request: stamp packets until the client stops it.
 pub fn serve(request: Value, session: &mut Session) -> Result<Value, Failure> {
     let request: Request =
         serde_json::from_value(request).map_err(|error| Failure::new("read tap request", error))?;
@@ -75,7 +75,8 @@ fn run(
             break;
         }
     }
-    // Packets so far may lie in blocks that are not full: they come when the kernel retires them.
+    // Earlier packets may lie in blocks that are not full: they become readable when the kernel retires the
+    // blocks.
     for tap in taps.iter_mut() {
         tap.source.close_gate().map_err(|error| tap.failure(error))?;
     }
@@ -87,7 +88,7 @@ fn run(
     Ok(())
 }
 
-/// Waits for packets on any tap or for an order; returns whether there is an order.
+/// Wait for packets on any tap or for an order; return true if there is an order.
 fn wait(
     taps: &[Tap],
     orders: Option<BorrowedFd<'_>>,
@@ -117,7 +118,7 @@ impl Tap {
         Ok(Self { interface, source, counts: Counts::default() })
     }
 
-    /// Takes the packets that are ready.
+    /// Take the packets that are ready.
     fn drain(
         &mut self,
         point: u32,

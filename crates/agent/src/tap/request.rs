@@ -1,10 +1,10 @@
-//! What a client asks of a tap.
+//! The request `tap`.
 
 use delaylab_os::filter::{Match, Transport};
 use delaylab_wire::MAGIC;
 use serde::Deserialize;
 
-/// Bytes of a packet to keep: Ethernet, IPv6, some extension headers, ICMP and probe headers.
+/// The bytes to keep of a packet: Ethernet, IPv6, some extension headers, ICMP and probe headers.
 pub const SNAP: u32 = 128;
 
 /// The request `tap` of `docs/protocol.md`.
@@ -17,7 +17,7 @@ pub struct Request {
     pub filter: Filter,
     #[serde(default)]
     pub pcap: Option<String>,
-    /// Whether programs at the interface may be tried.
+    /// True if programs at the interface may be used.
     #[serde(default = "yes")]
     pub tcx: bool,
 }
@@ -26,7 +26,7 @@ fn yes() -> bool {
     true
 }
 
-/// An interface and the name of the vantage point that it is.
+/// An interface and the name of its vantage point.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Interface {
@@ -41,7 +41,7 @@ pub enum Protocol {
     Udp,
 }
 
-/// Which packets are the probe's; 0 lets any probe, identifier or port pass.
+/// The packets of the probe; 0 matches any probe, identifier or port.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Filter {
@@ -57,12 +57,12 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// Whether packets on their way there and back cannot be told apart.
+    /// Return true if requests and replies cannot be told apart.
     pub fn has_no_legs(&self) -> bool {
         self.protocol == Protocol::Udp && self.port == 0
     }
 
-    /// The filter as the kernel's side has it.
+    /// Return the filter for the kernel.
     pub fn wanted(&self) -> Match {
         let transport = match self.protocol {
             Protocol::Icmp => Transport::Icmp(self.ident),

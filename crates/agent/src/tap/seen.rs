@@ -1,24 +1,24 @@
-//! Which packets one interface has shown before.
+//! The packets that one interface has seen before.
 
 use delaylab_wire::Leg;
 use std::collections::HashMap;
 
 const WORD: u32 = 64;
 
-/// The packets of a word: probe, leg, and sequence number / [`WORD`].
+/// The key of a word: probe, leg, and sequence number / [`WORD`].
 type Key = (u32, Leg, u32);
 
-/// A set of packets: bits by sequence number, so that neighbours share a word.
+/// A set of packets: bits by sequence number, so neighbours share a word.
 #[derive(Debug, Default)]
 pub struct Seen {
     words: HashMap<Key, u64>,
-    /// The word of the last packet of each leg, not yet in `words`: most packets follow their
-    /// neighbours, and cost no hashing.
+    /// The word of the last packet of each leg, not yet in `words`. Most packets follow their neighbours and
+    /// so need no hashing.
     last: [Option<(Key, u64)>; 2],
 }
 
 impl Seen {
-    /// Adds a packet; returns whether it is new.
+    /// Add a packet; return true if it is new.
     pub fn insert(&mut self, probe: u32, leg: Leg, seq: u32) -> bool {
         let key = (probe, leg, seq / WORD);
         let bit = 1 << (seq % WORD);

@@ -1,4 +1,4 @@
-//! What shows a tap its packets.
+//! The source of a tap's packets.
 
 use delaylab_os::filter::{Match, Program};
 use delaylab_os::ring_blocks::{BlockRing, RETIRE};
@@ -7,8 +7,8 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
-/// Programs at the interface where the kernel allows them and no queue stands between them and the driver;
-/// else a packet ring, at three times the price for each packet.
+/// The source of a tap's packets: programs at the interface, where the kernel allows them and no queue lies
+/// between them and the driver, else a packet ring, which costs three times as much per packet.
 #[derive(Debug)]
 pub enum Source {
     Tcx(Box<TcxTap>),
@@ -16,7 +16,7 @@ pub enum Source {
 }
 
 impl Source {
-    /// Starts to capture what is wanted; `tcx` says whether programs may be tried, `frames` whether the packets
+    /// Start to capture the wanted packets. `tcx` is true if programs may be used, `frames` if the packets
     /// themselves are wanted.
     pub fn open(interface: u32, wanted: &Match, tcx: bool, frames: bool) -> io::Result<Self> {
         if tcx && let Ok(tap) = TcxTap::open(interface, wanted, frames) {
@@ -25,7 +25,7 @@ impl Source {
         BlockRing::open(interface, &Program::frames(wanted)).map(Self::Ring)
     }
 
-    /// The name by which records say which of the two it was.
+    /// Return the name of the source in records.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Tcx(_) => "tcx",
@@ -33,7 +33,8 @@ impl Source {
         }
     }
 
-    /// Readable when there are packets to take, if those wake a reader; in error when the interface went away.
+    /// Return a descriptor that is readable when there are packets, if these wake a reader, and in error when
+    /// the interface has gone away.
     pub fn fd(&self) -> BorrowedFd<'_> {
         match self {
             Self::Tcx(tap) => tap.fd(),
@@ -41,12 +42,12 @@ impl Source {
         }
     }
 
-    /// How often to look for packets that do not wake a reader.
+    /// Return the interval at which to poll for packets that do not wake a reader.
     pub fn look(&self) -> Option<Duration> {
         matches!(self, Self::Tcx(_)).then_some(LOOK)
     }
 
-    /// Lets no more packets in; those so far come out within [`Self::SETTLED`].
+    /// Let no more packets in. Those already captured come out within [`Self::SETTLED`].
     pub fn close_gate(&mut self) -> io::Result<()> {
         match self {
             Self::Tcx(tap) => tap.close_gate(),
@@ -55,10 +56,10 @@ impl Source {
         Ok(())
     }
 
-    /// Longer than any packet takes to come out.
+    /// The time after which all captured packets have come out.
     pub const SETTLED: Duration = Duration::from_millis(3 * RETIRE.as_millis() as u64);
 
-    /// Hands every packet that is ready to `take`.
+    /// Pass every packet that is ready to `take`.
     pub fn drain(&mut self, mut take: impl FnMut(Seen<'_>)) -> io::Result<usize> {
         match self {
             Self::Tcx(tap) => tap.drain(take),
@@ -66,7 +67,7 @@ impl Source {
         }
     }
 
-    /// How many packets found the ring full; asked once.
+    /// Return how many packets found the ring full; call it only once.
     pub fn dropped(&self) -> io::Result<u32> {
         match self {
             Self::Tcx(tap) => tap.dropped(),

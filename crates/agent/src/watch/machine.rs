@@ -1,4 +1,4 @@
-//! The machine's own metrics, as place `machine` (proc_stat(5), Documentation/accounting/psi.rst).
+//! The machine's metrics, at place `machine` (proc_stat(5), Documentation/accounting/psi.rst).
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,27 +8,27 @@ use delaylab_proto::Failure;
 use super::table::Samples;
 
 const PLACE: &str = "machine";
-/// Columns of a CPU's line in /proc/stat.
+/// The columns of a CPU's line in /proc/stat.
 const CPU_COLUMNS: [(&str, usize); 6] =
     [("user", 0), ("system", 2), ("idle", 3), ("iowait", 4), ("softirq", 6), ("steal", 7)];
-/// Guest time (columns 8 and 9) is already in user and nice.
+/// The number of columns to count: guest time (columns 8 and 9) is already included in user and nice.
 const COUNTED: usize = 8;
 
 type PerCpu = BTreeMap<String, Vec<u64>>;
 
-/// What the last sample saw: metrics are of the time between two samples.
+/// The state of the last sample: metrics cover the time between two samples.
 pub struct Machine {
     cpus: PerCpu,
     softirqs: PerCpu,
 }
 
 impl Machine {
-    /// Starts from the present state.
+    /// Start from the current state.
     pub fn new() -> Result<Self, Failure> {
         Ok(Self { cpus: cpus(&read("/proc/stat")?), softirqs: softirqs(&read("/proc/softirqs")?) })
     }
 
-    /// Adds the machine's metrics to a sample.
+    /// Add the machine's metrics to a sample.
     pub fn sample(&mut self, samples: &mut Samples) -> Result<(), Failure> {
         let now = cpus(&read("/proc/stat")?);
         for (cpu, counts) in &now {
@@ -48,7 +48,7 @@ impl Machine {
         }
         self.softirqs = now;
         for resource in ["cpu", "io", "memory"] {
-            // A kernel without PSI has no such files: the metrics are absent.
+            // A kernel without PSI has no such files; its metrics are absent.
             let text = fs::read_to_string(format!("/proc/pressure/{resource}")).unwrap_or_default();
             for (kind, total) in pressure(&text) {
                 samples.add(PLACE, format!("pressure.{resource}.{kind}_us"), total as f64);
@@ -82,7 +82,7 @@ fn named_numbers(line: &str) -> Option<(String, Vec<u64>)> {
     Some((name, words.map_while(|word| word.parse().ok()).collect()))
 }
 
-/// The share of each kind of time between two readings of one CPU.
+/// Return the share of each kind of time between two readings of one CPU.
 fn shares(before: &[u64], now: &[u64]) -> Vec<(&'static str, f64)> {
     let between: Vec<u64> = now
         .iter()
@@ -98,7 +98,7 @@ fn shares(before: &[u64], now: &[u64]) -> Vec<(&'static str, f64)> {
     CPU_COLUMNS.iter().filter_map(|&(name, column)| Some((name, share(column)?))).collect()
 }
 
-/// Totals in µs: `some avg10=… total=N`, `full … total=N`.
+/// Parse totals in µs: `some avg10=… total=N`, `full … total=N`.
 fn pressure(text: &str) -> Vec<(&str, u64)> {
     let line = |line| {
         let (kind, _) = str::split_once(line, ' ')?;

@@ -30,8 +30,8 @@ fn tenth_of_a_second() -> u64 {
     100_000_000
 }
 
-/// Samples until `stop`; the table `hosts` is sent in parts. Samples whose time passed while an earlier
-/// one was still being taken are counted as missed, the others stay on schedule.
+/// Sample until `stop`, and send the table `hosts` in parts. Samples whose time passed while an earlier one
+/// was still being taken are counted as missed; the others stay on schedule.
 pub fn serve(request: Value, session: &mut Session) -> Result<Value, Failure> {
     let request: Request = fields(request)?;
     if request.interval_ns == 0 {
@@ -63,7 +63,7 @@ pub fn serve(request: Value, session: &mut Session) -> Result<Value, Failure> {
     Ok(json!({"samples": taken, "missed": missed}))
 }
 
-/// True once the time has come, false if the client wants an end.
+/// Wait until the time has come and return true; return false if the client stops the sampling.
 fn wait_until(due: Instant, session: &mut Session) -> Result<bool, Failure> {
     loop {
         let left = due.saturating_duration_since(Instant::now());

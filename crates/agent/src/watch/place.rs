@@ -11,20 +11,20 @@ use serde::Deserialize;
 use super::table::Samples;
 use crate::counters;
 
-/// A place as the client names it.
+/// A place as named in the request.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Request {
     name: String,
-    /// A process in its network namespace, as this process sees it.
+    /// A process in the place's network namespace, by its pid in this process's PID namespace.
     #[serde(default)]
     pid: Option<u32>,
-    /// Control groups by controller: `cpuacct`, or `unified` for version 2.
+    /// The control groups by controller: `cpuacct`, or `unified` for version 2.
     #[serde(default)]
     cgroups: BTreeMap<String, PathBuf>,
 }
 
-/// A place and what the last sample saw.
+/// A place and the state of its last sample.
 pub struct Place {
     name: String,
     net: Option<PathBuf>,
@@ -32,7 +32,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// Checks that what shall be watched is there.
+    /// Check that everything to be watched exists.
     pub fn new(request: Request) -> Result<Self, Failure> {
         let Request { name, pid, cgroups } = request;
         let net = pid.map(|pid| PathBuf::from(format!("/proc/{pid}/net")));
@@ -48,7 +48,7 @@ impl Place {
         Ok(Self { name, net, cpu })
     }
 
-    /// Adds this place's metrics; those of a place that has ended are absent.
+    /// Add this place's metrics; those of a place that has ended are absent.
     pub fn sample(&mut self, samples: &mut Samples) {
         if let Some(used) = self.cpu.as_mut().and_then(Cpu::used) {
             samples.add(&self.name, "cpus", used);
@@ -70,7 +70,7 @@ impl Place {
     }
 }
 
-/// The CPU time of a control group.
+/// The CPU time counter of a control group.
 struct Cpu {
     file: PathBuf,
     last: Option<(Instant, f64)>,
@@ -85,7 +85,7 @@ impl Cpu {
         Some(cpu)
     }
 
-    /// How many CPUs it kept busy since the last call.
+    /// Return the number of CPUs that the group kept busy since the last call.
     fn used(&mut self) -> Option<f64> {
         let now = (Instant::now(), self.read()?);
         let (then, before) = self.last.replace(now)?;
@@ -93,13 +93,13 @@ impl Cpu {
         (passed > 0.0).then_some((now.1 - before) / passed)
     }
 
-    /// CPU time in seconds since the group was made.
+    /// Read the group's CPU time in seconds since its creation.
     fn read(&self) -> Option<f64> {
         seconds(&self.file, &fs::read_to_string(&self.file).ok()?)
     }
 }
 
-/// `cpuacct.usage` is in ns, `usage_usec` of `cpu.stat` in µs.
+/// Convert a reading to seconds: `cpuacct.usage` is in ns, `usage_usec` of `cpu.stat` in µs.
 fn seconds(file: &Path, text: &str) -> Option<f64> {
     if file.ends_with("cpu.stat") {
         let usage = text.lines().find_map(|line| line.strip_prefix("usage_usec "))?;

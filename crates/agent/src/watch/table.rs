@@ -4,10 +4,10 @@ use delaylab_proto::{Failure, Frame, Kind, Table};
 
 use crate::session::Session;
 
-/// A part of about a megabyte.
+/// The number of rows at which a part is sent, of about a megabyte.
 const LARGE: usize = 20_000;
 
-/// Rows that were not sent yet.
+/// The rows that were not sent yet.
 #[derive(Default)]
 pub struct Samples {
     now: i64,
@@ -18,12 +18,12 @@ pub struct Samples {
 }
 
 impl Samples {
-    /// Begins a sample, taken at `time_ns` since the Unix epoch.
+    /// Begin a sample, taken at `time_ns` since the Unix epoch.
     pub fn start(&mut self, time_ns: i64) {
         self.now = time_ns;
     }
 
-    /// Adds one value to the sample.
+    /// Add one value to the sample.
     pub fn add(&mut self, place: &str, metric: impl Into<String>, value: f64) {
         self.time.push(self.now);
         self.place.push(place.to_owned());
@@ -31,12 +31,12 @@ impl Samples {
         self.value.push(value);
     }
 
-    /// Sends a part of the table when there is enough for one.
+    /// Send a part of the table if there are enough rows.
     pub fn send_if_large(&mut self, session: &mut Session) -> Result<(), Failure> {
         if self.time.len() >= LARGE { self.send(session) } else { Ok(()) }
     }
 
-    /// Sends what there is.
+    /// Send all buffered rows.
     pub fn send(&mut self, session: &mut Session) -> Result<(), Failure> {
         let now = self.now;
         let rows = std::mem::replace(self, Self { now, ..Self::default() });

@@ -1,4 +1,4 @@
-//! Plans of links with conditions, and what their engine says.
+//! Plans of links with conditions, and the reports of their engine.
 
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
@@ -8,18 +8,18 @@ use serde_json::{Value, json};
 
 use super::{Client, Process, assert_gone, build, connect, connect_as, exec, fresh_dir};
 
-/// A lab of one host whose link `wan` joins nodes `n1`… with these conditions.
+/// A lab of one host whose link `wan` joins nodes `n1`… under these conditions.
 pub struct Lab {
     pub name: String,
     pub dir: PathBuf,
     pub fabric: Process,
-    /// What the keeper answered.
+    /// The keeper's answer.
     pub done: Value,
-    /// Whose it is, and an agent that they can run, if it is not this process's user's.
+    /// Its user and an agent that this user can run, if that is not the user of this process.
     pub user: Option<(u32, PathBuf)>,
 }
 
-/// The plan of nodes on one link; each item is what its node's port says beside its name.
+/// Build the plan of nodes on one link. Each item holds the fields of the node's member beyond its name.
 pub fn plan(members: &[Value], more: &Value) -> Value {
     let mut agents = vec![json!({"name": "host.h", "network": "new"})];
     let mut operations = Vec::new();
@@ -54,19 +54,19 @@ pub fn mac(number: usize) -> String {
     format!("02:00:00:00:00:{number:02x}")
 }
 
-/// A member whose frames have these conditions.
+/// Build a member whose frames have these conditions.
 pub fn under(conditions: Value) -> Value {
     json!({"conditions": conditions})
 }
 
-/// A request for frames from one node to another, as fast as they go if `interval_ns` is 0.
+/// Build a request for frames from one node to another, as fast as possible if `interval_ns` is 0.
 pub fn generate([from, to]: [usize; 2], count: u32, interval_ns: u32, size: usize) -> Value {
     json!({"op": "generate", "probe": 1, "count": count, "interval_ns": interval_ns, "size": size,
         "port": 9, "flows": [{"interface": "eth0", "to_mac": mac(to),
                               "from": format!("10.9.0.{from}"), "to": format!("10.9.0.{to}")}]})
 }
 
-/// A count of what a direction reports.
+/// Return a number in a direction's report.
 pub fn number(way: &Value, at: &str) -> u64 {
     way.pointer(at).and_then(Value::as_u64).unwrap_or_else(|| panic!("{at} of {way}"))
 }
@@ -88,7 +88,7 @@ impl Lab {
         }
     }
 
-    /// A request to the agent of the links: what it has done.
+    /// Send a request to the agent of the links and return the result.
     pub fn ask(&self, request: Value) -> Value {
         let end = self.client("link.h").call(&request).end;
         assert!(end["error"].is_null(), "{request}: {end}");
@@ -99,8 +99,8 @@ impl Lab {
         self.ask(json!({"op": "links"}))
     }
 
-    /// What the links have done, once it is so; for at most half a minute. An engine that ends may
-    /// leave a question without an answer.
+    /// Poll the links' report until it satisfies `is`, for at most half a minute. An engine that is ending
+    /// may leave a request unanswered.
     pub fn until(&self, what: &str, mut is: impl FnMut(&Value) -> bool) -> Value {
         let deadline = Instant::now() + Duration::from_secs(30);
         loop {
@@ -112,7 +112,7 @@ impl Lab {
         }
     }
 
-    /// What the links have done, once nothing is under way in any of them.
+    /// Return the links' report once nothing is under way in any direction.
     pub fn settled(&self) -> Value {
         let under_way = |way: &Value| number(way, "/held") + number(way, "/waiting/frames");
         self.until("settled", |links| {
@@ -120,13 +120,13 @@ impl Lab {
         })
     }
 
-    /// Runs a command in a node; its output, all of it.
+    /// Run a command in a node and return its whole output.
     pub fn run(&self, node: &str, argv: &[&str]) -> String {
         let answer = self.client(&format!("node.{node}")).call(&exec(argv));
         answer.stdout()
     }
 
-    /// Round trips in ms by ping(8), in the order of their replies.
+    /// Return the round trip times in ms by ping(8), in the order of the replies.
     pub fn ping(&self, node: &str, to: &str, count: usize, more: &[&str]) -> Vec<f64> {
         let count = count.to_string();
         let mut argv = vec!["ping", "-n", "-c", &count, "-i", "0.01", "-W", "1"];
@@ -137,7 +137,7 @@ impl Lab {
         times.map(|time| time.parse().unwrap()).collect()
     }
 
-    /// Ends it; nothing of it is left.
+    /// Take the lab down and assert that nothing of it is left.
     pub fn down(self) {
         assert_eq!(self.fabric.end(), Some(0));
         assert_gone(&self.name, &self.dir);

@@ -1,4 +1,4 @@
-//! What tests of the agent share: its processes, its frames, plans, and looking for leftovers.
+//! Helpers of the agent's tests: its processes, its frames, plans, and checks for leftovers.
 #![allow(dead_code, reason = "every test binary uses a part of it")]
 
 pub mod links;
@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 pub const AGENT: &str = env!("CARGO_BIN_EXE_delaylab-agent");
 
-/// A directory below the system's temporary one that no other test has; not made yet.
+/// Return a directory below the system's temporary one that no other test uses and that does not exist yet.
 pub fn fresh_dir() -> PathBuf {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -30,13 +30,13 @@ pub struct Client<S> {
     pub stream: S,
 }
 
-/// All that came for one request.
+/// All frames that came for one request.
 #[derive(Debug, Default)]
 pub struct Answer {
     pub events: Vec<Value>,
     pub output: BTreeMap<u8, Vec<u8>>,
     pub tables: Vec<Vec<u8>>,
-    /// `{"done": …}` or `{"error": …}`.
+    /// The final reply: `{"done": …}` or `{"error": …}`.
     pub end: Value,
 }
 
@@ -57,7 +57,7 @@ impl<S: Read + Write> Client<S> {
         write_frame(&mut self.stream, &Frame::new(Kind::Stdin, bytes)).unwrap();
     }
 
-    /// Sends as much input as a command takes, and waits while it takes no more.
+    /// Send input as fast as a command takes it; block while the window is full.
     pub fn stdin_in_turn(&mut self, mut bytes: &[u8]) {
         let mut window = Window::new(STDIN_WINDOW);
         while !bytes.is_empty() {
@@ -109,7 +109,7 @@ impl<S: Read + Write> Client<S> {
     }
 }
 
-/// A client of an agent of a lab.
+/// Connect to an agent of a lab.
 pub fn connect(socket: &str) -> Client<UnixStream> {
     Client { stream: UnixStream::connect(socket).unwrap() }
 }
@@ -130,13 +130,13 @@ pub fn exec(argv: &[&str]) -> Value {
     json!({"op": "exec", "argv": argv})
 }
 
-/// A process of the agent that is driven over its standard streams.
+/// An agent process controlled over its standard streams.
 pub struct Process {
     pub child: Child,
     pub client: Client<Stdio2>,
 }
 
-/// Standard streams of a child as one stream.
+/// The standard streams of a child as one stream.
 pub struct Stdio2 {
     input: Option<std::process::ChildStdin>,
     output: std::process::ChildStdout,
@@ -171,7 +171,7 @@ impl Process {
         Self { child, client: Client { stream: Stdio2 { input, output } } }
     }
 
-    /// Closes its standard input and waits for its end: the exit code.
+    /// Close its standard input, wait for its end, and return the exit code.
     pub fn end(mut self) -> Option<i32> {
         self.client.stream.input = None;
         self.child.wait().unwrap().code()
@@ -182,7 +182,7 @@ pub fn build(lab: &str, dir: &Path, plan: &Value) -> Value {
     json!({"op": "build", "lab": own(lab), "dir": dir, "plan": plan})
 }
 
-/// Nodes `n1`… on a bridge in the namespace of `host.h`.
+/// Build a plan of nodes `n1`… on a bridge in the namespace of `host.h`.
 pub fn star(nodes: usize, isolate: &[&str], cgroup: bool) -> Value {
     let mut agents = vec![json!({"name": "host.h", "network": "new", "cgroup": cgroup})];
     let mut operations = Vec::new();
@@ -205,7 +205,7 @@ pub fn star(nodes: usize, isolate: &[&str], cgroup: bool) -> Value {
     json!({"agents": agents, "operations": operations})
 }
 
-/// Processes whose title names a lab, by the lab's name or by a socket's directory.
+/// Return the processes whose title names a lab, by the lab's name or by a socket's directory.
 pub fn processes_of(lab: &str) -> Vec<String> {
     let title = format!("delaylab-agent lab {}", own(lab));
     let all = fs::read_dir("/proc").unwrap().filter_map(|entry| {
@@ -215,12 +215,12 @@ pub fn processes_of(lab: &str) -> Vec<String> {
     all.filter(|found| *found == title).collect()
 }
 
-/// A lab's name in this run of the tests: two at once do not take each other's for their own.
+/// Return a lab's name in this run of the tests, so that two runs at once do not mix up their labs.
 pub fn own(lab: &str) -> String {
     format!("{lab}-{}", std::process::id())
 }
 
-/// The control groups of a lab.
+/// Return the control groups of a lab.
 pub fn cgroups_of(lab: &str) -> Vec<PathBuf> {
     let prefix = format!("{}.", own(lab));
     let roots = fs::read_dir("/sys/fs/cgroup").unwrap().flatten();
@@ -233,7 +233,7 @@ pub fn cgroups_of(lab: &str) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Interfaces of the namespace that the test runs in which carry the lab's mark.
+/// Return the interfaces in the test's network namespace that carry the lab's mark.
 pub fn interfaces_of(lab: &str) -> Vec<PathBuf> {
     let marked = |path: &PathBuf| {
         fs::read_to_string(path.join("ifalias"))
@@ -243,16 +243,16 @@ pub fn interfaces_of(lab: &str) -> Vec<PathBuf> {
     all.filter(marked).collect()
 }
 
-/// For how long in all, in ms, a hypervisor has kept this machine's CPUs from running. Their sum:
-/// what waits for one of them waits at most so long.
+/// Return the total steal time of this machine's CPUs in ms: whoever waits for one of them waits at most so
+/// long.
 pub fn stolen_ms() -> f64 {
     let stat = fs::read_to_string("/proc/stat").unwrap();
     let all = stat.lines().next().unwrap().split_whitespace();
-    // In hundredths of a second (proc_stat(5)).
+    // The values are in hundredths of a second (proc_stat(5)).
     all.skip(1).nth(7).map_or(0.0, |stolen| stolen.parse::<f64>().unwrap() * 10.0)
 }
 
-/// Nothing of the lab is left.
+/// Assert that nothing of the lab is left.
 pub fn assert_gone(lab: &str, dir: &Path) {
     assert_eq!(processes_of(lab), Vec::<String>::new());
     assert_eq!(cgroups_of(lab), Vec::<PathBuf>::new());

@@ -1,11 +1,11 @@
-//! Streams of the protocol: frames of every kind on many channels, with answers of an agent.
+//! Seeds for the target `frame`: streams of frames of every kind on many channels, with answers of an agent.
 
 use super::{Field, Seed};
 use crate::random::Random;
 use delaylab_proto::{Failure, Frame, Kind, Reply, write_frame};
 use serde_json::{Map, Value};
 
-/// Makes a stream of up to five frames; one in eight has a message that is no answer.
+/// Generate a stream of up to five frames. One stream in eight has a message that is no answer.
 pub fn seed(random: &mut Random) -> Seed {
     let mut bytes = Vec::new();
     let mut lengths = Vec::new();
@@ -59,7 +59,7 @@ fn reply(random: &mut Random) -> Reply {
     }
 }
 
-/// A value of JSON, at most `depth` levels deep.
+/// Generate a JSON value, at most `depth` levels deep.
 fn value(random: &mut Random, depth: usize) -> Value {
     let many = random.below(4);
     match random.below(if depth == 0 { 5 } else { 7 }) {
@@ -81,7 +81,7 @@ fn text(random: &mut Random) -> String {
     random.pick(&choices).to_owned()
 }
 
-/// JSON that is no answer, and a message that is no JSON.
+/// Return JSON that is no answer, or a message that is not JSON.
 fn no_answer(random: &mut Random) -> &'static str {
     random.pick(&[r#"{"op":"hello"}"#, r#"{"stop":true}"#, r#"{"error":{"what":1}}"#, "[", ""])
 }

@@ -1,23 +1,22 @@
-//! Inputs of all shapes that the targets know, most of them good: mutations of these get past the
-//! first check.
+//! Seeds of all shapes that the targets know. Most are good: their mutations get past the first check.
 
 pub mod frame;
 pub mod packet;
 pub mod pcapng;
 
-/// A number in an input that says how long something is.
+/// A length field of an input.
 #[derive(Clone, Copy, Debug)]
 pub struct Field {
-    /// Its first byte.
+    /// The offset of its first byte.
     pub at: usize,
     /// Its size in bytes: 1, 2 or 4.
     pub width: usize,
-    /// True if its most significant byte comes first.
+    /// True if the most significant byte comes first.
     pub big_endian: bool,
 }
 
 impl Field {
-    /// Returns its value; `None` where the input has been cut before its end.
+    /// Return its value; `None` if the input ends before it.
     pub fn get(&self, bytes: &[u8]) -> Option<u32> {
         let field = bytes.get(self.at..self.at + self.width)?;
         let add = |value: u32, byte: &u8| value << 8 | u32::from(*byte);
@@ -27,7 +26,7 @@ impl Field {
         })
     }
 
-    /// Writes the low bytes of `value`, as many as are there.
+    /// Write the low bytes of `value`, as far as the input reaches.
     pub fn set(&self, bytes: &mut [u8], value: u32) {
         let value = value.to_be_bytes();
         let mut value = value[4 - self.width..].to_vec();
@@ -47,6 +46,6 @@ pub struct Seed {
     pub bytes: Vec<u8>,
     /// The length fields in it.
     pub lengths: Vec<Field>,
-    /// True if the target must accept it as it is, false if it must refuse it.
+    /// True if the target must accept it unchanged, false if it must reject it.
     pub good: bool,
 }

@@ -1,13 +1,13 @@
-//! Captured frames: IPv4 and IPv6, ICMP and UDP, with tags, options, extension headers, padding,
-//! cut behind the probe header, and fragments.
+//! Seeds for the target `packet`: IPv4 and IPv6, ICMP and UDP, with tags, options, extension headers,
+//! padding, cut behind the probe header, and fragments.
 
 use super::{Field, Seed};
 use crate::random::Random;
 use delaylab_wire::*;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Makes a frame with a probe packet. Three in sixteen must be refused: fragments, and ICMP in the
-/// other version of IP.
+/// Generate a frame with a probe packet. Three in sixteen must be rejected: fragments, and ICMP in the other
+/// version of IP.
 pub fn seed(random: &mut Random) -> Seed {
     let v6 = random.chance(50);
     let tags = random.pick(&[0, 0, 1, 2]);
@@ -70,7 +70,7 @@ fn addresses(random: &mut Random, v6: bool) -> (IpAddr, IpAddr) {
     (address(), address())
 }
 
-/// An Ethernet header with `tags` of 802.1Q and 802.1ad.
+/// Generate an Ethernet header with `tags` tags of 802.1Q and 802.1ad.
 fn ethernet(random: &mut Random, v6: bool, tags: usize) -> Vec<u8> {
     let ether_type = if v6 { EtherType::Ipv6 } else { EtherType::Ipv4 };
     let mut bytes = vec![0; ETHERNET_HEADER];
@@ -82,7 +82,7 @@ fn ethernet(random: &mut Random, v6: bool, tags: usize) -> Vec<u8> {
     bytes
 }
 
-/// An ICMP message or a UDP datagram with a probe header and `size` bytes behind its own; if
+/// Generate an ICMP message or a UDP datagram with a probe header and `size` bytes behind its own header; if
 /// `crossed`, ICMP for the other version of IP.
 fn transport(
     random: &mut Random,
@@ -113,22 +113,22 @@ fn transport(
     (protocol, bytes)
 }
 
-/// Bytes between an IP header and what it carries.
+/// The bytes between an IP header and its payload.
 struct Extra {
     bytes: Vec<u8>,
-    /// The number of the first extension header, if there is one.
+    /// The number of the first extension header, if any.
     first: Option<u8>,
-    /// The places of lengths in it.
+    /// The offsets of length fields in it.
     lengths: Vec<usize>,
 }
 
-/// Options of IPv4: up to the 40 bytes that there can be.
+/// Generate IPv4 options, up to the maximum of 40 bytes.
 fn options(random: &mut Random) -> Extra {
     let words = random.pick(&[0, 0, 1, 2, 10]);
     Extra { bytes: vec![1; 4 * words], first: None, lengths: Vec::new() }
 }
 
-/// Extension headers of IPv6, up to three; the last of a fragment is the fragment's.
+/// Generate up to three IPv6 extension headers; for a fragment a fragment header follows.
 fn extensions(random: &mut Random, protocol: Protocol, fragment: bool) -> Extra {
     let mut numbers: Vec<u8> = Vec::new();
     for _ in 0..random.pick(&[0, 0, 1, 3]) {
@@ -140,7 +140,7 @@ fn extensions(random: &mut Random, protocol: Protocol, fragment: bool) -> Extra 
     let (mut bytes, mut lengths) = (Vec::new(), Vec::new());
     for at in 0..numbers.len() {
         let next = numbers.get(at + 1).copied().unwrap_or(protocol as u8);
-        // A fragment's second byte is reserved, and its size fixed.
+        // A fragment header's second byte is reserved, and its size is fixed.
         let units = if numbers[at] == 44 { 0 } else { random.pick(&[0, 0, 1, 4]) };
         lengths.push(bytes.len() + 1);
         let end = bytes.len() + 8 * (usize::from(units) + 1);

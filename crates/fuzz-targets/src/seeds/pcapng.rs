@@ -1,11 +1,11 @@
-//! Captures: as delaylab writes them, and with what other programs add to them.
+//! Seeds for the target `pcapng`: captures as delaylab writes them, and with additions of other programs.
 
 use super::{Field, Seed};
 use crate::random::Random;
 use delaylab_wire::pcapng;
 
-/// Makes a capture of up to two sections; one in eight must be refused: it is
-/// big-endian, or has a packet of an interface that it does not describe.
+/// Generate a capture of up to two sections. One in eight must be rejected: it is big-endian, or has a packet
+/// of an interface that it does not describe.
 pub fn seed(random: &mut Random) -> Seed {
     let mut capture = Capture::default();
     let good = random.below(8) != 0;
@@ -20,7 +20,7 @@ pub fn seed(random: &mut Random) -> Seed {
             capture.packet(random, interface);
         }
         if random.chance(25) {
-            // Statistics of an interface, names of hosts, a block of somebody's own.
+            // Interface statistics, name resolution, or a custom block.
             let (kind, words) = (random.pick(&[5, 4, 0x0bad_0bad]), random.below(5));
             let body = random.bytes(4 * words);
             capture.block(kind, &body);
@@ -41,7 +41,7 @@ struct Capture {
 }
 
 impl Capture {
-    /// Notes a length at `at` bytes behind the block's start.
+    /// Record a length field at `at`.
     fn length(&mut self, at: usize, width: usize) {
         self.lengths.push(Field { at, width, big_endian: false });
     }
@@ -53,7 +53,7 @@ impl Capture {
             return;
         }
         let mut body = b"\x4d\x3c\x2b\x1a\x01\0\0\0\xff\xff\xff\xff\xff\xff\xff\xff".to_vec();
-        // The program that wrote it.
+        // The option that names the program which wrote it.
         body.extend_from_slice(b"\x04\0\x06\0editor\0\0\0\0\0\0");
         self.block(0x0a0d_0d0a, &body);
     }

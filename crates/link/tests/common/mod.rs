@@ -1,23 +1,22 @@
-//! What the tests of pipes share: conditions from JSON, a sink that keeps everything, a run in
-//! virtual time.
+//! Helpers of the pipe tests: conditions from JSON, a sink that records everything, a run in virtual time.
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use delaylab_link::{Conditions, Delivery, Pipe, Reason, Sink};
 use serde_json::Value;
 
-/// Frames are numbered as they are offered.
+/// A frame's number, in the order in which frames are offered.
 pub type Frame = u64;
 pub const MS: i64 = 1_000_000;
 pub const S: i64 = 1_000_000_000;
 
-/// Conditions that pass their check.
+/// Parse conditions and check them.
 pub fn conditions(json: &Value) -> Conditions {
     let conditions: Conditions = serde_json::from_value(json.clone()).expect("readable");
     conditions.check().expect("possible");
     conditions
 }
 
-/// Keeps what a pipe decides, in its order.
+/// A sink that records a pipe's decisions in order.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Kept {
     pub delivered: Vec<Delivery<Frame>>,
@@ -39,13 +38,13 @@ impl Kept {
         self.dropped.iter().filter(|dropped| dropped.1 == why).count()
     }
 
-    /// The delay of each frame that arrived, by the arrivals of all.
+    /// Return the delay of each delivered frame, given the arrivals of all frames.
     pub fn delays(&self, arrivals: &[(i64, u32)]) -> Vec<i64> {
         self.delivered.iter().map(|d| d.due_ns - arrivals[d.frame as usize].0).collect()
     }
 }
 
-/// Offers frames of `(arrival_ns, bytes)` and lets the queue run empty.
+/// Offer frames of `(arrival_ns, bytes)` and empty the queue.
 pub fn run(asked: &Value, seed: u64, arrivals: &[(i64, u32)]) -> Kept {
     let mut pipe = Pipe::new(conditions(asked), seed, 0);
     let mut kept = Kept::default();
@@ -54,26 +53,26 @@ pub fn run(asked: &Value, seed: u64, arrivals: &[(i64, u32)]) -> Kept {
     kept
 }
 
-/// Offers frames, numbered from `first` on.
+/// Offer frames, numbered from `first` on.
 pub fn offer_all(pipe: &mut Pipe<Frame>, first: u64, arrivals: &[(i64, u32)], kept: &mut Kept) {
     for (number, &(arrival_ns, bytes)) in (first..).zip(arrivals) {
         pipe.offer(arrival_ns, bytes, number, kept);
     }
 }
 
-/// Lets the queue run empty.
+/// Advance the pipe until its queue is empty.
 pub fn drain(pipe: &mut Pipe<Frame>, kept: &mut Kept) {
     while let Some(next_ns) = pipe.next_ns() {
         pipe.advance(next_ns, kept);
     }
 }
 
-/// Frames of one size at even intervals, from 0 on.
+/// Return frames of one size at even intervals, from 0 on.
 pub fn evenly(count: usize, interval_ns: i64, bytes: u32) -> Vec<(i64, u32)> {
     (0..count as i64).map(|i| (i * interval_ns, bytes)).collect()
 }
 
-/// Mean and standard deviation.
+/// Compute the mean and standard deviation.
 pub fn moments(values: impl Iterator<Item = f64> + Clone) -> (f64, f64) {
     let count = values.clone().count() as f64;
     let mean = values.clone().sum::<f64>() / count;

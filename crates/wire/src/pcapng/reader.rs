@@ -1,46 +1,47 @@
-//! Captures read back, block by block. Written from the format's text, not from the writer beside
-//! it: one is the check of the other.
+//! A reader of captures, block by block. It was written from the format's specification, not from the writer
+//! beside it, so that each checks the other.
 
-/// One block of a capture, with its data where they were read.
+/// One block of a capture, which borrows its data from the input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Block<'a> {
-    /// The start of a section, in which interfaces are numbered anew.
+    /// The start of a section, which restarts the numbering of interfaces.
     Section,
-    /// An interface that packets were seen on.
+    /// An interface on which packets were captured.
     Interface {
-        /// Its name; empty if the block has none.
+        /// The interface's name; empty if the block has none.
         name: &'a str,
-        /// The link layer of its packets, 1 for Ethernet.
+        /// The link layer of the interface's packets; 1 for Ethernet.
         link_type: u16,
-        /// At most this many bytes of a packet were kept; 0 for no limit.
+        /// The maximum number of bytes kept of a packet; 0 for no limit.
         snap: u32,
-        /// The unit of its times: 10 to the minus this, or with the top bit set 2 to the minus the rest.
+        /// The unit of time stamps: 10 to the minus this number, or with the top bit set 2 to the minus the
+        /// other bits.
         resolution: u8,
     },
     /// A packet.
     Packet {
-        /// The number of its interface.
+        /// The number of the packet's interface.
         interface: u32,
-        /// When it was seen, in the interface's unit since the Unix epoch.
+        /// The packet's time stamp, in the interface's unit since the Unix epoch.
         time: u64,
-        /// The bytes that were kept.
+        /// The captured bytes.
         data: &'a [u8],
-        /// The packet's length when it was seen.
+        /// The packet's length on the wire.
         original: u32,
     },
     /// A block of another type.
     Other {
-        /// Its type.
+        /// The block type.
         kind: u32,
-        /// Its content, padding included.
+        /// The block's body, padding included.
         body: &'a [u8],
     },
 }
 
-/// Reason why bytes are not a capture.
+/// A reason why bytes are not a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotPcapng {
-    /// The bytes end before the part does.
+    /// The bytes end within this part.
     #[error("truncated {0}")]
     Truncated(&'static str),
     /// A field has a value that the format does not allow.
@@ -54,22 +55,22 @@ pub enum NotPcapng {
     NoInterface,
 }
 
-/// Iterator over the blocks of a capture; the first error is its last item.
+/// An iterator over the blocks of a capture; the first error is its last item.
 #[derive(Clone, Debug)]
 pub struct Reader<'a> {
     unread: &'a [u8],
-    /// Interfaces of this section so far; `None` before the first section.
+    /// The number of interfaces in this section so far; `None` before the first section.
     interfaces: Option<u32>,
     failed: bool,
 }
 
 impl<'a> Reader<'a> {
-    /// A reader of a whole capture.
+    /// Build a reader of a whole capture.
     pub fn new(bytes: &'a [u8]) -> Self {
         Self { unread: bytes, interfaces: None, failed: false }
     }
 
-    /// The bytes behind the last block that was read.
+    /// Return the bytes behind the last block that was read.
     pub fn unread(&self) -> &'a [u8] {
         self.unread
     }
@@ -77,7 +78,7 @@ impl<'a> Reader<'a> {
     fn block(&mut self) -> Result<Block<'a>, NotPcapng> {
         let kind = u32_at(self.unread, 0, "block")?;
         if kind == SECTION {
-            // Before the length is believed: its byte order is known only from here.
+            // Check the byte order before reading the length, which depends on it.
             match u32_at(self.unread, 8, "section")? {
                 BYTE_ORDER => {}
                 order if order == BYTE_ORDER.swap_bytes() => return Err(NotPcapng::BigEndian),
@@ -139,14 +140,14 @@ const SECTION: u32 = 0x0a0d_0d0a;
 const INTERFACE: u32 = 1;
 const PACKET: u32 = 6;
 const BYTE_ORDER: u32 = 0x1a2b_3c4d;
-/// Bytes of a block around its body: type, length, length again.
+/// The bytes of a block around its body: type, length, and length again.
 const FRAMING: usize = 12;
 const TRUNCATED_BLOCK: NotPcapng = NotPcapng::Truncated("block");
 
 fn interface(body: &[u8]) -> Result<Block<'_>, NotPcapng> {
     let link_type = u16_at(body, 0, "interface")?;
     let snap = u32_at(body, 4, "interface")?;
-    // Microseconds, if no option says otherwise.
+    // The unit is microseconds if no option says otherwise.
     let (mut name, mut resolution) = ("", 6);
     each_option(&body[8..], |code, value| {
         match (code, value) {
@@ -169,13 +170,13 @@ fn packet(body: &[u8], interfaces: u32) -> Result<Block<'_>, NotPcapng> {
     }
     let rest = &body[20..];
     let data = rest.get(..captured).ok_or(NotPcapng::Truncated("packet data"))?;
-    // A body is a whole number of words, so there is room for the padding.
+    // A body is a whole number of words, so the padding is within it.
     each_option(&rest[captured.next_multiple_of(4)..], |_, _| Ok(()))?;
     Ok(Block::Packet { interface, time: u64::from(high) << 32 | u64::from(low), data, original })
 }
 
-/// Gives `take` the code and value of each option up to the end of options or of `bytes`, which are
-/// a whole number of words, as what follows the fixed fields of a block is.
+/// Pass the code and value of each option to `take`, up to the end of options or of `bytes`. The length of
+/// `bytes`, like that of all data behind the fixed fields of a block, is a whole number of words.
 fn each_option<'a>(
     mut bytes: &'a [u8],
     mut take: impl FnMut(u16, &'a [u8]) -> Result<(), NotPcapng>,

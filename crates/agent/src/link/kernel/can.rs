@@ -1,4 +1,4 @@
-//! What the kernel that runs here can do to frames: tried, not looked up.
+//! The parts of the running kernel that links can use, found by trying.
 
 use std::collections::BTreeMap;
 
@@ -8,25 +8,25 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Part {
-    /// Delay, jitter, loss, duplicates, errors, order.
+    /// netem: delay, jitter, loss, duplication, corruption, reordering.
     Netem,
-    /// Rates.
+    /// The token bucket filter, for rates.
     Tbf,
-    /// Queues that drop by delay.
+    /// CoDel, a queueing discipline that drops by delay.
     Codel,
-    /// Interfaces that only have a queue.
+    /// ifb, an interface that is only a queue.
     Ifb,
-    /// Where frames are caught as they come in.
+    /// clsact, the hook for filters on received frames.
     Clsact,
-    /// A filter for all frames, and the action that hands them on.
+    /// A u32 filter that matches all frames, and the action mirred that redirects them.
     Mirred,
-    /// What joins the ports of a link.
+    /// The bridge, which joins the ports of a link.
     Bridge,
-    /// Programs at interfaces.
+    /// Programs at interfaces (tcx).
     Tcx,
 }
 
-/// Each part with the reason why it cannot be had; none if it can.
+/// The parts of the kernel, each with the reason why it is unavailable, or `None` if it is available.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Can(pub BTreeMap<Part, Option<String>>);
@@ -36,7 +36,7 @@ impl Can {
         self.0.get(&part).is_some_and(Option::is_none)
     }
 
-    /// Ok if the kernel has it, else what lacks for this condition.
+    /// Check that the kernel has a part; the error says what is missing for this condition.
     pub fn require(&self, part: Part, condition: &str) -> Result<(), String> {
         match self.0.get(&part) {
             Some(None) => Ok(()),
@@ -47,7 +47,7 @@ impl Can {
         }
     }
 
-    /// What it takes that frames pass a queue between coming in and being forwarded.
+    /// Check for the parts that lead frames through a queue between reception and forwarding.
     pub fn require_way_round(&self) -> Result<(), String> {
         [Part::Ifb, Part::Clsact, Part::Mirred]
             .into_iter()

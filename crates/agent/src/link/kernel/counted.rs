@@ -1,4 +1,4 @@
-//! What the kernel has counted of each direction, and whether all that was laid is still there.
+//! The kernel's counters of each direction, and a check that all links are still in place.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,7 +16,7 @@ use crate::link::counts::{Counts, Dropped, Snapshot, Tally};
 pub struct Moment {
     interfaces: BTreeMap<String, Counters>,
     queues: Vec<Queue>,
-    /// What programs saw and lost, in the order of the directions.
+    /// The frames dropped by programs, in the order of the directions.
     lost: Vec<u64>,
 }
 
@@ -29,7 +29,7 @@ impl Moment {
         })
     }
 
-    /// What happened in one direction from another moment to this one.
+    /// Return the counters of one direction since an earlier moment.
     pub fn since(&self, before: &Self, number: usize, way: &Way) -> Snapshot {
         let entered = Tally::of(
             self.interface(before, &way.port, "rx_packets"),
@@ -45,7 +45,7 @@ impl Moment {
                 let (frames, bytes) = then.map_or((0, 0), |then| (then.packets, then.bytes));
                 Tally::of(now.packets.saturating_sub(frames), now.bytes.saturating_sub(bytes))
             }
-            // Nobody counts the bytes of what a program took.
+            // Nobody counts the bytes of frames that a program dropped.
             None => Tally::of(entered.frames.saturating_sub(lost), entered.bytes),
         };
         let dropped = self.dropped(before, way, lost);
@@ -56,7 +56,7 @@ impl Moment {
         }
     }
 
-    /// By which queue frames were dropped, or by the program, which took `lost`.
+    /// Return the drops of each queue, and of the program, which dropped `lost` frames.
     fn dropped(&self, before: &Self, way: &Way, lost: u64) -> Dropped {
         let drops = |kind: &str| {
             let now = self.queue_of(way, kind)?.drops;
@@ -64,9 +64,9 @@ impl Moment {
             Some(u64::from(now.wrapping_sub(then)))
         };
         let queue = drops("tbf").unwrap_or(0);
-        // CoDel counts as its own what finds it full, which the token bucket counts, too.
+        // CoDel counts drops at its limit as its own; the token bucket counts them, too.
         let early = drops("codel").unwrap_or(0).saturating_sub(queue);
-        // netem counts what the queue in it did not take as its own.
+        // netem counts frames that its inner queue refused as its own drops.
         let netem = drops("netem").unwrap_or(0).saturating_sub(queue);
         let loses = way.want.netem.as_ref().is_some_and(|netem| netem.loss.is_some());
         let (loss, memory) = if loses { (lost + netem, 0) } else { (lost, netem) };
@@ -78,14 +78,14 @@ impl Moment {
         of(self).unwrap_or(0).saturating_sub(of(before).unwrap_or(0))
     }
 
-    /// The queue of a kind that a direction has; it has one of each.
+    /// Return the queue of a kind that a direction has; it has at most one of each.
     fn queue_of(&self, way: &Way, kind: &str) -> Option<&Queue> {
         let ifb = way.ifb?;
         self.queues.iter().find(|queue| queue.interface == ifb && queue.kind == kind)
     }
 }
 
-/// Whether all that was laid is there; else what is not.
+/// Check that all links are in place; return the part that is missing, if any.
 pub fn vanished(laid: &Laid) -> Result<Option<String>, Failure> {
     let there = read_queues(laid)?;
     for way in &laid.ways {

@@ -1,5 +1,5 @@
-//! The process that stands for links in the kernel: lays them, changes them, counts, and ends when a
-//! part of them has vanished, so that its supervisor takes the ports down.
+//! The process of links in the kernel: it builds them, changes them, reads their counters, and ends when a
+//! part has vanished, so that its supervisor sets the ports down.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -23,9 +23,9 @@ use crate::link::serve::{Carries, serve};
 use crate::link::timeline::Timeline;
 use crate::pace::Watched;
 
-/// The life of this process, from its first message (`{}`, or why links could not be laid) until
-/// the supervisor's end of `control` closes. Then it takes the ports down: without a supervisor nobody
-/// else would, should a part of the links vanish.
+/// Run this process, from its first message (`{}`, or the reason why links could not be built) until the
+/// supervisor's end of `control` closes. Then set the ports down: if a part of the links vanished later, no
+/// supervisor would be left to do so.
 pub fn live(links: &Links, asked: Asked, control: OwnedFd) -> Result<(), Failure> {
     let mut control = File::from(control);
     let mut engine = match Engine::start(links, asked) {
@@ -47,7 +47,7 @@ struct Engine<'a> {
     can: Can,
     laid: Laid,
     announced: Announced,
-    /// When the counts began, and what they were.
+    /// The time at which counting began, and the counters at that time.
     since_ns: i64,
     before: Moment,
     port_drops: PortDrops,
@@ -67,7 +67,7 @@ impl<'a> Engine<'a> {
 
 impl Carries for Engine<'_> {
     fn check(&mut self) -> Result<(), Failure> {
-        // What is announced from now on is seen at the next look.
+        // Clear first: a notification that comes from now on triggers the next check.
         self.announced
             .clear()
             .map_err(|error| Failure::new("watch the links in the kernel", error))?;
@@ -88,7 +88,7 @@ impl Carries for Engine<'_> {
     fn change(&mut self, changes: &[Change]) -> Result<(), Failure> {
         let mut asked = self.asked.clone();
         let changed = asked.change(changes)?;
-        // Of several changes of one direction what they come to counts.
+        // If a direction changes several times, only the final conditions count.
         let last: BTreeMap<_, _> = changed
             .into_iter()
             .map(|Changed { direction, conditions }| (direction, conditions))
@@ -125,7 +125,7 @@ impl Carries for Engine<'_> {
 }
 
 impl Engine<'_> {
-    /// What each direction did until a moment.
+    /// Return the report of each direction up to a moment.
     fn reports(&self, now: &Moment) -> Result<Vec<Value>, Failure> {
         let drops = PortDrops::read()?;
         let numbered = self.asked.directions().iter().zip(&self.laid.ways).enumerate();
@@ -133,7 +133,7 @@ impl Engine<'_> {
             let done = now.since(&self.before, number, way);
             let port_dropped = drops.since(&self.port_drops, &direction.port);
             let mut report = direction.report(&done, port_dropped);
-            // Nobody counts these.
+            // The kernel does not count these.
             for what in ["duplicated", "corrupted", "reordered"] {
                 report[what] = Value::Null;
             }

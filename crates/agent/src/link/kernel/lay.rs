@@ -1,5 +1,5 @@
-//! Lays links in the kernel, in the network where the process is: per link a bridge of its ports, and
-//! per direction that wants one an interface whose queues its frames pass before the bridge.
+//! Links in the kernel, built in this process's network namespace: for each link a bridge of its ports, and
+//! for each direction with conditions an interface whose queues its frames pass before the bridge.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -17,12 +17,12 @@ use crate::batch::{Batch, Verb};
 use crate::link::plan::{Link, Links};
 use crate::quiet;
 
-/// What the kernel has of one direction.
+/// The kernel's objects of one direction.
 pub struct Way {
     pub port: String,
     pub index: u32,
     mtu: u32,
-    /// The name of its interface with queues, and its index once there is one.
+    /// The name of the interface that holds its queues, and its index once it exists.
     name: String,
     pub ifb: Option<u32>,
     pub want: Want,
@@ -33,13 +33,13 @@ pub struct Way {
 pub struct Laid {
     pub socket: Route,
     alias: String,
-    /// Each bridge with the ports that it has, by index.
+    /// The ports of each bridge, all by index.
     pub bridges: BTreeMap<u32, Vec<u32>>,
     pub ways: Vec<Way>,
 }
 
 impl Laid {
-    /// All links, over whatever an engine before this one left.
+    /// Build all links, replacing anything that an earlier engine left.
     pub fn new(links: &Links, wants: Vec<Want>) -> Result<Self, Failure> {
         let socket = Route::open().map_err(|error| Failure::new("open a netlink socket", error))?;
         let alias = links.ports().next().map(alias).transpose()?.unwrap_or_default();
@@ -59,7 +59,7 @@ impl Laid {
                     loss: None,
                 });
             }
-            // Conditions before the bridge: no frame is to find a perfect wire.
+            // Set conditions before joining the bridge: no frame may find a link without them.
             for way in first..laid.ways.len() {
                 laid.change(way, wants.next().unwrap_or_default())?;
             }
@@ -68,7 +68,7 @@ impl Laid {
         Ok(laid)
     }
 
-    /// Other conditions of one direction; what waits there stays.
+    /// Change the conditions of one direction; waiting frames stay.
     pub fn change(&mut self, number: usize, want: Want) -> Result<(), Failure> {
         let way = &self.ways[number];
         let what = format!("set the queues of {}", way.port);
@@ -100,7 +100,7 @@ impl Laid {
         Ok(())
     }
 
-    /// Whether [`Laid::change`] can do this.
+    /// Check that [`Laid::change`] can make this change.
     pub fn check(&self, number: usize, want: &Want) -> Result<(), Failure> {
         let way = &self.ways[number];
         let steps = qdisc::steps(&qdisc::of(&way.want), &qdisc::of(want));
@@ -108,7 +108,7 @@ impl Laid {
         steps.map(drop).map_err(|why| Failure::new(what(), why))
     }
 
-    /// What of the conditions the kernel has in its own way.
+    /// Return notes on the conditions that the kernel implements in its own way.
     pub fn notes(&self) -> Vec<String> {
         let jitters = |way: &&Way| way.want.netem.as_ref().is_some_and(|it| it.jitter.is_some());
         let note =
@@ -138,7 +138,7 @@ impl Laid {
         Ok(())
     }
 
-    /// Makes an interface and brings it up; its index.
+    /// Create an interface, set it up, and return its index.
     fn make(&self, name: &str, message: RouteNetlinkMessage) -> Result<u32, Failure> {
         let what = format!("make interface {name}");
         Batch::one(&self.socket, what.clone(), Verb::Create, message)?;
@@ -148,7 +148,7 @@ impl Laid {
         Ok(made)
     }
 
-    /// Removes what an engine that died left.
+    /// Remove what a dead engine left.
     fn clear(&self, links: &Links) -> Result<(), Failure> {
         let bridges = (0..links.links.len()).map(bridge_name);
         let count = links.ports().count();
@@ -187,7 +187,7 @@ impl Way {
     }
 }
 
-/// Names that no lab file can give: `~` is not in them.
+/// Return the name of a link's bridge. No lab file can use this name, because of the `~`.
 fn bridge_name(link: usize) -> String {
     format!("bridge~{link}")
 }
@@ -201,7 +201,7 @@ fn index(name: &str) -> Result<u32, Failure> {
         .map_err(|error: io::Error| Failure::new(format!("find interface {name}"), error))
 }
 
-/// The mark of the lab, as its ports carry it.
+/// Read the mark of the lab, which its ports carry as their alias.
 fn alias(port: &str) -> Result<String, Failure> {
     query::alias(index(port)?)
         .map_err(|error| Failure::new(format!("read the mark of {port}"), error))

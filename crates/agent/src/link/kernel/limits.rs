@@ -1,4 +1,4 @@
-//! How much may wait in the kernel's queues.
+//! The limits of the kernel's queues.
 
 use delaylab_link::{Conditions, Discipline, Limit};
 
@@ -6,22 +6,22 @@ use super::can::{Can, Part};
 use super::table::Table;
 use super::want::{Bounds, Room, Shape};
 
-/// What a frame without rate limit follows another at the earliest: 64 bytes on gigabit Ethernet.
+/// The highest frame rate without a rate limit: 64-byte frames on gigabit Ethernet.
 const FASTEST_FRAMES_PER_SECOND: f64 = 1_488_095.0;
-/// What a full frame takes of the kernel's memory.
+/// The kernel memory of a full frame, in bytes.
 const FRAME_MEMORY: u64 = 2304;
-/// What the token bucket may save up beside two frames, since its timer is late: what the rate carries
-/// in 10 ms, but no more than these bytes. What it cannot save up is lost to the rate.
+/// The token bucket's burst beyond two frames, because its timer is late: the bytes of 10 ms at the rate, but
+/// no more than `MOST_SAVED`. Tokens beyond the burst are lost to the rate.
 const SAVED_PER_SECOND: u64 = 100;
 const MOST_SAVED: u64 = 128 << 10;
 
-/// What may leave at once after a pause.
+/// Return the burst of a token bucket in bytes.
 pub fn burst(bytes_per_second: u64, bounds: Bounds) -> u32 {
     let saved = (bytes_per_second / SAVED_PER_SECOND).min(MOST_SAVED);
     saturated(2 * u64::from(bounds.longest) + saved)
 }
 
-/// Where frames wait for the rate, and how many can.
+/// Return the queue for the rate: its kind and its limit.
 pub fn room(asked: &Conditions, can: &Can) -> Result<Room, String> {
     let limit = asked.queue_limit().unwrap_or(Limit::Packets(u64::MAX));
     let discipline = asked.queue.as_ref().map(|queue| &queue.discipline);
@@ -41,8 +41,8 @@ pub fn room(asked: &Conditions, can: &Can) -> Result<Room, String> {
     })
 }
 
-/// What can be under way: what arrives at most while a frame is delayed, and what waits; but no more than the
-/// memory is for.
+/// Return the limit of frames in netem: all that can arrive while a frame is delayed, and all that can wait,
+/// but no more than fit into the memory.
 pub fn frames(delay_ns: i64, jitter: Option<&Table>, shape: Option<&Shape>, bounds: Bounds) -> u32 {
     let per_second = shape.map_or(FASTEST_FRAMES_PER_SECOND, |shape| {
         shape.bytes_per_second as f64 / f64::from(shape.minimum.max(60))

@@ -1,5 +1,5 @@
-//! rtnetlink(7) messages that lay links: bridges, interfaces that only have a queue, queues, and the
-//! filter that leads frames there.
+//! rtnetlink(7) messages that build links: bridges, interfaces that are only a queue, qdiscs, and the filter
+//! that redirects frames to them.
 
 use netlink_packet_core::DefaultNla;
 use netlink_packet_route::RouteNetlinkMessage;
@@ -12,9 +12,9 @@ use netlink_packet_route::tc::{TcAttribute, TcHandle, TcMessage};
 use super::qdisc::{Qdisc, attribute};
 
 const TCA_OPTIONS: u16 = 2;
-/// All reserved addresses but those that the kernel lets nobody forward (pause frames, LACP).
+/// The reserved addresses to forward: all but those that the kernel never forwards (pause frames, LACP).
 const LIKE_A_CABLE: u16 = 0xfff8;
-/// The first filter, for frames of all protocols (`ETH_P_ALL`).
+/// The priority and protocol of the first filter, for frames of all protocols (`ETH_P_ALL`).
 const FIRST_OF_ALL: u32 = 1 << 16 | (3u16.to_be() as u32);
 const TCA_U32_SEL: u16 = 5;
 const TCA_U32_ACT: u16 = 7;
@@ -24,7 +24,7 @@ const TCA_MIRRED_PARMS: u16 = 2;
 const TC_ACT_STOLEN: u32 = 4;
 const TCA_EGRESS_REDIR: u32 = 1;
 
-/// A bridge that forwards at once, all that comes.
+/// Create a bridge that forwards all frames, and at once.
 pub fn bridge(name: &str, mtu: u32) -> RouteNetlinkMessage {
     let options = vec![
         InfoBridge::StpState(BridgeStpState::Disabled),
@@ -35,7 +35,7 @@ pub fn bridge(name: &str, mtu: u32) -> RouteNetlinkMessage {
     made(name, mtu, InfoKind::Bridge, Some(InfoData::Bridge(options)))
 }
 
-/// An interface that hands back what it is given, once its queue lets it.
+/// Create an ifb, an interface that returns the frames that it is given once its queue releases them.
 pub fn ifb(name: &str, mtu: u32) -> RouteNetlinkMessage {
     made(name, mtu, InfoKind::Ifb, None)
 }
@@ -52,7 +52,7 @@ fn made(name: &str, mtu: u32, kind: InfoKind, data: Option<InfoData>) -> RouteNe
     RouteNetlinkMessage::NewLink(link)
 }
 
-/// Marks an interface as the lab's and brings it up.
+/// Mark an interface as the lab's and set it up.
 pub fn raise(index: u32, alias: &str) -> RouteNetlinkMessage {
     let mut link = LinkMessage::default();
     link.header.index = index;
@@ -62,7 +62,7 @@ pub fn raise(index: u32, alias: &str) -> RouteNetlinkMessage {
     RouteNetlinkMessage::SetLink(link)
 }
 
-/// Makes an interface a port of a bridge.
+/// Make an interface a port of a bridge.
 pub fn join(index: u32, bridge: u32) -> RouteNetlinkMessage {
     let mut link = LinkMessage::default();
     link.header.index = index;
@@ -70,7 +70,8 @@ pub fn join(index: u32, bridge: u32) -> RouteNetlinkMessage {
     RouteNetlinkMessage::SetLink(link)
 }
 
-/// A port that sends all that comes, whoever it is for: one of two.
+/// Make a port of a two-port bridge forward all frames, whatever their destination, by disabling MAC
+/// learning.
 pub fn like_a_cable(index: u32) -> RouteNetlinkMessage {
     let mut link = LinkMessage::default();
     link.header.index = index;
@@ -80,14 +81,14 @@ pub fn like_a_cable(index: u32) -> RouteNetlinkMessage {
     RouteNetlinkMessage::NewLink(link)
 }
 
-/// Removes an interface.
+/// Remove an interface.
 pub fn remove(index: u32) -> RouteNetlinkMessage {
     let mut link = LinkMessage::default();
     link.header.index = index;
     RouteNetlinkMessage::DelLink(link)
 }
 
-/// A queue of an interface, made or changed.
+/// Create or change a qdisc of an interface.
 pub fn queue(index: u32, queue: &Qdisc) -> RouteNetlinkMessage {
     let mut message = TcMessage::default();
     message.header.index = index.cast_signed();
@@ -100,7 +101,7 @@ pub fn queue(index: u32, queue: &Qdisc) -> RouteNetlinkMessage {
     RouteNetlinkMessage::NewQueueDiscipline(message)
 }
 
-/// Removes a queue, and with it what is in it.
+/// Remove a qdisc with the frames in it.
 pub fn remove_queue(index: u32, handle: u32, parent: u32) -> RouteNetlinkMessage {
     let mut message = TcMessage::default();
     message.header.index = index.cast_signed();
@@ -109,7 +110,7 @@ pub fn remove_queue(index: u32, handle: u32, parent: u32) -> RouteNetlinkMessage
     RouteNetlinkMessage::DelQueueDiscipline(message)
 }
 
-/// The place at an interface where filters see what comes in.
+/// Create the hook of an interface at which filters see received frames.
 pub fn ingress(index: u32) -> RouteNetlinkMessage {
     let mut message = TcMessage::default();
     message.header.index = index.cast_signed();
@@ -119,10 +120,10 @@ pub fn ingress(index: u32) -> RouteNetlinkMessage {
     RouteNetlinkMessage::NewQueueDiscipline(message)
 }
 
-/// Leads all that comes in by an interface to another one's queue. The second hands it back behind this
-/// place (`tc_skip_classify`): no frame passes twice.
+/// Redirect all frames received by an interface to another interface's queue. That interface returns them
+/// behind this hook (`tc_skip_classify`), so no frame passes twice.
 pub fn redirect(index: u32, to: u32) -> RouteNetlinkMessage {
-    // struct tc_u32_sel: no keys, so that all frames match; TC_U32_TERMINAL.
+    // struct tc_u32_sel: TC_U32_TERMINAL, and no keys, so that all frames match.
     let mut selector = [0; 16];
     selector[0] = 1;
     // struct tc_mirred: index, capab, action, refcnt, bindcnt; eaction, ifindex.

@@ -1,11 +1,11 @@
-//! Links that the kernel carries: its bridges join the ports, its queues make the conditions
+//! Links carried by the kernel: its bridges join the ports, and its qdiscs implement the conditions
 //! (docs/links.md, "Engines").
 //!
-//! - [`engine`]: the process that lays them, answers for them, and ends when a part has vanished.
-//! - [`want`]: conditions as what the kernel has for them, or why not; pure, and so are [`qdisc`], the
-//!   options of queues, [`limits`], how much may wait, and [`table`], jitter as values.
-//! - [`lay`] makes all of it by the netlink messages of [`message`]; [`counted`] reads what came of it.
-//! - [`probe`]: what of this the kernel can do at all ([`can`]).
+//! - [`engine`]: the process that builds links, answers for them, and ends when a part has vanished.
+//! - [`want`](mod@want): conditions mapped to the kernel's features, or the reason why not. It is pure, as
+//!   are [`qdisc`] (the options of qdiscs), [`limits`] (their limits), and [`table`] (jitter as a table).
+//! - [`lay`]: builds all of it by the netlink messages of [`message`]; [`counted`] reads the counters.
+//! - [`probe`](mod@probe): tries which of these parts the kernel has ([`can`]).
 
 mod can;
 mod counted;
@@ -33,7 +33,7 @@ use want::{Bounds, Want};
 pub use engine::live;
 use probe::probe;
 
-/// Writes as JSON what the kernel can do: each part with null, or the reason why it cannot be had.
+/// Print as JSON what the kernel supports: each part with null, or the reason why it is unavailable.
 pub fn tell() -> Result<(), Failure> {
     let failed =
         |error: &dyn ToString| Failure::new("say what the kernel can do", error.to_string());
@@ -41,8 +41,8 @@ pub fn tell() -> Result<(), Failure> {
     writeln!(io::stdout(), "{text}").map_err(|error| failed(&error))
 }
 
-/// Whether this kernel can carry these links, at first and by their timeline: tried, before anything is
-/// made. The caller has one thread.
+/// Check that this kernel can carry these links, initially and throughout their timeline. The kernel is tried
+/// before anything is built. Only for single-threaded processes.
 pub fn check(links: &Links) -> Result<(), Failure> {
     let can = probe()?;
     let mut asked = Asked::new(links)?;
@@ -62,14 +62,14 @@ pub fn check(links: &Links) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What every direction is to have.
+/// Return the required setup of every direction.
 fn wants(links: &Links, asked: &Asked, can: &Can) -> Result<Vec<Want>, Failure> {
     let conditions = asked.conditions()?;
     let numbered = asked.directions().iter().zip(&conditions).enumerate();
     numbered.map(|(number, (_, conditions))| want(links, asked, can, number, conditions)).collect()
 }
 
-/// What one direction is to have.
+/// Return the required setup of one direction.
 fn want(
     links: &Links,
     asked: &Asked,

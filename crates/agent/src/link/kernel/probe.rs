@@ -1,4 +1,4 @@
-//! Tries what the kernel can do, in a network namespace of its own that ends with the trial.
+//! A trial of the kernel's features, in a network namespace of its own that ends with the trial.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -15,11 +15,11 @@ use super::qdisc::{self, Qdisc};
 use super::want::{Netem, Room, Shape, Want};
 use crate::batch::{Batch, Verb};
 
-/// The index of `lo`, on which queues are tried.
+/// The index of `lo`, on which qdiscs are tried.
 const LOOPBACK: u32 = 1;
 const ROOT: u32 = u32::MAX;
 
-/// What this kernel can do. The caller has one thread.
+/// Return the features of this kernel. Only for single-threaded processes.
 pub fn probe() -> Result<Can, Failure> {
     let failed = |error: io::Error| Failure::new("try what the kernel's queues can do", error);
     let (user, group) = namespace::user();

@@ -1,4 +1,4 @@
-//! Queues as the kernel takes them: what stands in their options (linux/pkt_sched.h).
+//! Qdiscs and their options in the kernel's format (linux/pkt_sched.h).
 
 use delaylab_os::tcx_loss::Chances;
 
@@ -16,14 +16,14 @@ const TCA_NETEM_CORRUPT: u16 = 4;
 const TCA_NETEM_LOSS: u16 = 5;
 const TCA_NETEM_LATENCY64: u16 = 10;
 const TCA_NETEM_JITTER64: u16 = 11;
-/// Gilbert and Elliott's, in `TCA_NETEM_LOSS`.
+/// The Gilbert-Elliott model in `TCA_NETEM_LOSS`.
 const NETEM_LOSS_GE: u16 = 2;
 
 const TCA_CODEL_TARGET: u16 = 1;
 const TCA_CODEL_LIMIT: u16 = 2;
 const TCA_CODEL_INTERVAL: u16 = 3;
 
-/// One queue of a direction: where it is, and what it does.
+/// One qdisc of a direction: its place and its options.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Qdisc {
     pub parent: u32,
@@ -32,14 +32,14 @@ pub struct Qdisc {
     pub options: Vec<u8>,
 }
 
-/// What is to be done about a queue.
+/// A step that creates or changes a qdisc.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
     Make(Qdisc),
     Change(Qdisc),
 }
 
-/// The queues of a direction, from the outermost on.
+/// Return the qdiscs of a direction, from the outermost on.
 pub fn of(want: &Want) -> Vec<Qdisc> {
     let mut queues = Vec::new();
     if let Some(asked) = &want.netem {
@@ -48,7 +48,7 @@ pub fn of(want: &Want) -> Vec<Qdisc> {
     let Some(shape) = &want.shape else { return queues };
     let parent = if want.netem.is_some() { NETEM | 1 } else { ROOT };
     queues.push(Qdisc { parent, handle: TBF, kind: "tbf", options: shaped(shape) });
-    // The token bucket's own queue is one of bytes, which its limit is for.
+    // The token bucket's own queue counts bytes; its limit applies there.
     let (kind, options) = match shape.room {
         Room::Bytes(_) => return queues,
         Room::Packets(limit) => ("pfifo", limit.to_ne_bytes().to_vec()),
@@ -66,7 +66,7 @@ pub fn of(want: &Want) -> Vec<Qdisc> {
     queues
 }
 
-/// How to come from some queues to others without losing what is in them. Queues never become fewer
+/// Return the steps from some qdiscs to others that lose no waiting frame. Qdiscs are never removed
 /// ([`Want::keeping`]).
 pub fn steps(before: &[Qdisc], after: &[Qdisc]) -> Result<Vec<Step>, String> {
     let has_room = |queues: &[Qdisc]| queues.iter().any(|queue| queue.handle == ROOM);
@@ -75,7 +75,7 @@ pub fn steps(before: &[Qdisc], after: &[Qdisc]) -> Result<Vec<Step>, String> {
         return Err(OTHER_ROOM.into());
     }
     let mut steps = Vec::new();
-    // A token bucket that changes sets the limit of the queue in it to its own.
+    // Changing a token bucket overwrites the limit of the queue in it.
     let mut above_changed = false;
     for queue in after {
         match before.iter().find(|other| other.handle == queue.handle) {
@@ -94,7 +94,7 @@ pub fn steps(before: &[Qdisc], after: &[Qdisc]) -> Result<Vec<Step>, String> {
 const OTHER_ROOM: &str = "the kernel would drop what waits, to make the queue one of another kind (packets, bytes, codel): \
 bring the lab up with it";
 
-/// A netlink attribute, padded.
+/// Format a netlink attribute, padded.
 pub fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
     let mut bytes = ((4 + value.len()) as u16).to_ne_bytes().to_vec();
     bytes.extend(kind.to_ne_bytes());
@@ -106,7 +106,7 @@ pub fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
 fn netem(asked: &Netem) -> Vec<u8> {
     let (share, gap) = asked.reorder.unwrap_or((0.0, 0));
     let simple = asked.loss.filter(|chances| chances.to_bad == 0.0);
-    // struct tc_netem_qopt: latency (given in 64 bits instead), limit, loss, gap, duplicate, jitter.
+    // struct tc_netem_qopt: latency (set in 64 bits instead), limit, loss, gap, duplicate, jitter.
     let loss = chance(simple.map_or(0.0, |chances| chances.lost_in_good));
     let mut bytes = words(&[0, asked.limit, loss, gap, chance(asked.duplicate), 0]);
     bytes.extend(attribute(TCA_NETEM_LATENCY64, &asked.delay_ns.to_ne_bytes()));
@@ -118,7 +118,7 @@ fn netem(asked: &Netem) -> Vec<u8> {
     if gap > 0 {
         bytes.extend(attribute(TCA_NETEM_REORDER, &words(&[chance(share), 0])));
     }
-    // Left out, what was asked before would stay.
+    // Without this attribute the former setting would stay.
     bytes.extend(attribute(TCA_NETEM_CORRUPT, &words(&[chance(asked.corrupt), 0])));
     if let (None, Some(chances)) = (simple, &asked.loss) {
         bytes.extend(attribute(TCA_NETEM_LOSS, &attribute(NETEM_LOSS_GE, &gilbert(chances))));
@@ -126,7 +126,8 @@ fn netem(asked: &Netem) -> Vec<u8> {
     bytes
 }
 
-/// `struct tc_netem_gemodel`: p, r, h (kept in the bad state), k1 (lost in the good one).
+/// Format `struct tc_netem_gemodel`: p, r, h (share kept in the bad state), k1 (share lost in the good
+/// state).
 fn gilbert(chances: &Chances) -> Vec<u8> {
     let Chances { to_bad, to_good, lost_in_bad, lost_in_good } = *chances;
     words(&[chance(to_bad), chance(to_good), chance(1.0 - lost_in_bad), chance(lost_in_good)])
@@ -147,7 +148,7 @@ fn shaped(shape: &Shape) -> Vec<u8> {
     bucket.options().into_iter().flat_map(|(kind, value)| attribute(kind, &value)).collect()
 }
 
-/// A probability as the kernel has it: 2^32 - 1 is always.
+/// Convert a probability to the kernel's format, in which 2^32 - 1 means always.
 fn chance(share: f64) -> u32 {
     (share * f64::from(u32::MAX)).round() as u32
 }

@@ -1,15 +1,15 @@
-//! Jitter as netem takes it: a table of equally likely values, in 8192ths of its unit.
+//! Jitter in netem's format: a table of equally likely values, in 8192ths of a unit.
 //!
-//! The values are those of `delaylab_link`'s distributions, so that both engines mean the same by a name.
+//! The values come from the distributions of `delaylab_link`, so both engines mean the same by a name.
 
 use delaylab_link::{Jitter, jitter_quantile};
 
-/// netem takes no more (linux/pkt_sched.h, `NETEM_DIST_MAX`).
+/// The number of values, the most that netem accepts (linux/pkt_sched.h, `NETEM_DIST_MAX`).
 const VALUES: usize = 16_384;
-/// One unit.
+/// The table value of one unit.
 const SCALE: f64 = 8192.0;
 
-/// A unit in ns, and values in 8192ths of it.
+/// A table: its unit in ns, and the values in 8192ths of the unit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
     pub unit_ns: u32,
@@ -17,14 +17,14 @@ pub struct Table {
 }
 
 impl Table {
-    /// The largest value that a table can have.
+    /// Return the largest value that a table can have.
     pub fn longest_ns(&self) -> i64 {
         4 * i64::from(self.unit_ns)
     }
 }
 
-/// The table of some jitter. Its unit is the spread, unless values of more than 3.99 spreads want a
-/// larger one.
+/// Build the table of some jitter. Its unit is the spread, unless values beyond 3.99 spreads require a larger
+/// one.
 pub fn of(jitter: &Jitter) -> Table {
     let shares = (0..VALUES).map(|place| (place as f64 + 0.5) / VALUES as f64);
     let spreads: Vec<f64> = shares.map(|share| jitter_quantile(jitter, share)).collect();

@@ -1,4 +1,4 @@
-//! Conditions -> what the kernel is to have, as tables.
+//! Tables of conditions and the kernel setup that they require.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ const ALL: [Part; 8] = [
     Part::Tcx,
 ];
 
-/// A kernel that lacks these.
+/// Return a kernel that lacks these parts.
 fn without(parts: &[Part]) -> Can {
     let lacks = |part: &Part| parts.contains(part).then(|| "no such file".to_owned());
     Can(ALL.iter().map(|part| (*part, lacks(part))).collect::<BTreeMap<_, _>>())
@@ -31,7 +31,7 @@ fn want(asked: Value, can: &Can) -> Result<Want, String> {
     Want::new(&conditions, can, Bounds { longest: 1518, memory_bytes: 64 << 20 })
 }
 
-/// The queues, by their kinds.
+/// Return the kinds of the qdiscs.
 fn kinds(asked: Value, can: &Can) -> Vec<&'static str> {
     qdisc::of(&want(asked, can).unwrap()).iter().map(|queue| queue.kind).collect()
 }
@@ -121,9 +121,9 @@ fn rates_count_framing_and_limits_follow_from_rate_and_delay() {
     let shape = found.shape.unwrap();
     assert_eq!(shape.bytes_per_second, 10_000_000);
     assert_eq!((shape.overhead, shape.minimum, shape.burst), (24, 84, 2 * 1518 + 100_000));
-    // What arrives within twice the delay.
+    // The bytes that arrive within twice the delay.
     assert_eq!(shape.room, Room::Bytes(2_000_000));
-    // 0.1 s of the shortest frames, and as many as have room.
+    // The shortest frames of 0.1 s, and those that fit into the queue.
     let limit = 1000 + 10_000_000 / 84 / 10 + 2_000_000 / 60;
     assert_eq!(found.netem.unwrap().limit, (limit as u64).min((64 << 20) / 2304) as u32);
     let long = want(json!({"delay_ns": 10_000_000_000i64}), &without(&[])).unwrap();
@@ -137,7 +137,7 @@ fn correlated_loss_is_a_chain_with_the_share_that_is_asked() {
     assert_eq!((chances.lost_in_bad, chances.lost_in_good), (1.0, 0.0));
     let share = chances.to_bad / (chances.to_bad + chances.to_good);
     assert!((share - 0.2).abs() < 1e-12, "{share}");
-    // Lost after a lost one, less lost after a kept one.
+    // The probability of a loss after a loss, less that after a kept frame.
     assert!((1.0 - chances.to_good - chances.to_bad - 0.5).abs() < 1e-12);
 }
 
@@ -163,7 +163,7 @@ fn a_change_keeps_queues_and_changes_only_those_that_differ() {
             json!({"delay_ns": 5, "rate": rate(8000), "queue": {"packets": 60}}),
             &["change netem", "change pfifo"],
         ),
-        // The token bucket would set the limit of its queue: that is set once more.
+        // Changing the token bucket overwrites the limit of its queue, so that is set once more.
         (
             json!({"delay_ns": 5, "rate": rate(16_000), "queue": packets}),
             &["change tbf", "change pfifo"],

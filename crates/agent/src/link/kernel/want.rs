@@ -1,4 +1,4 @@
-//! What the kernel is to do to the frames of one direction, as its queues can do it.
+//! The kernel's setup of one direction, in terms of what its qdiscs can do.
 
 use delaylab_link::{Conditions, Discipline, Jitter, Loss, Rate, Reorder};
 use delaylab_os::tcx_loss::Chances;
@@ -6,33 +6,33 @@ use delaylab_os::tcx_loss::Chances;
 use super::can::{Can, Part};
 use super::{limits, table};
 
-/// netem keeps it as a signed word.
+/// The largest spread that netem accepts; it keeps it as a signed 32-bit integer.
 const LARGEST_JITTER_NS: i64 = i32::MAX as i64;
 
-/// What one direction is to have.
+/// The setup of one direction.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Want {
     pub netem: Option<Netem>,
     pub shape: Option<Shape>,
-    /// Loss by a program at the port's ingress, where netem does not do it.
+    /// Loss by a program at the port's ingress, used if the kernel has no netem.
     pub loss: Option<Chances>,
 }
 
-/// netem's part.
+/// The options of netem.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Netem {
     pub delay_ns: i64,
     pub jitter: Option<table::Table>,
-    /// How many frames may be in it, those waiting for the rate included.
+    /// The maximum number of frames in it, including those that wait for the rate.
     pub limit: u32,
     pub loss: Option<Chances>,
     pub duplicate: f64,
     pub corrupt: f64,
-    /// The share and the gap.
+    /// The share and the gap of reordering.
     pub reorder: Option<(f64, u32)>,
 }
 
-/// The token bucket's part.
+/// The options of the token bucket.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Shape {
     pub bytes_per_second: u64,
@@ -42,7 +42,7 @@ pub struct Shape {
     pub room: Room,
 }
 
-/// Where frames wait for the rate.
+/// The queue for the rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Room {
     Bytes(u32),
@@ -50,17 +50,17 @@ pub enum Room {
     Codel { target_us: u32, interval_us: u32, limit: u32 },
 }
 
-/// What holds for all frames of a direction besides.
+/// Bounds that apply to all frames of a direction.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
-    /// The longest frame, with its header.
+    /// The length of the longest frame with its header.
     pub longest: u32,
-    /// The memory that waiting frames of one direction may take.
+    /// The memory for waiting frames of one direction.
     pub memory_bytes: u64,
 }
 
 impl Want {
-    /// How this kernel can do what is asked; or what of it cannot be had, in one line.
+    /// Map conditions to this kernel's features; the error is one line that names the unsupported condition.
     pub fn new(asked: &Conditions, can: &Can, bounds: Bounds) -> Result<Self, String> {
         refuse_what_no_kernel_does(asked)?;
         let shape = asked.rate.as_ref().map(|rate| shape(asked, rate, can, bounds)).transpose()?;
@@ -93,8 +93,8 @@ impl Want {
         Ok(Self { netem: Some(netem), shape, loss: None })
     }
 
-    /// The same after `before`, whose parts stay though nothing is asked of them any more: with
-    /// them would go what waits there.
+    /// Keep the qdiscs of `before` even where no condition needs them any more: removing one would lose its
+    /// waiting frames.
     pub fn keeping(mut self, before: &Self) -> Self {
         if let (None, Some(shape)) = (&self.shape, &before.shape) {
             self.shape = Some(Shape::without_limit(shape));
@@ -110,7 +110,7 @@ impl Want {
 }
 
 impl Shape {
-    /// One that holds nothing back.
+    /// Return a shape that holds nothing back.
     fn without_limit(before: &Self) -> Self {
         let bytes_per_second = 1 << 37;
         let room = match before.room {
@@ -141,7 +141,7 @@ fn refuse_what_no_kernel_does(asked: &Conditions) -> Result<(), String> {
     }
     if let Some(Jitter { correlation, spread_ns, .. }) = &asked.jitter {
         if *correlation > 0.0 {
-            // Its uniform draws are correlated, but the table is entered by their lowest bits
+            // netem correlates its uniform draws, but indexes the table by their lowest bits
             // (net/sched/sch_netem.c, `tabledist`).
             return refuse("correlation of `jitter`: netem's has no effect");
         }
@@ -155,7 +155,7 @@ fn refuse_what_no_kernel_does(asked: &Conditions) -> Result<(), String> {
     Ok(())
 }
 
-/// Correlated loss is a chain of two states in which the bad one loses all.
+/// Map loss to a chain of two states. For correlated loss the bad state loses all frames.
 fn chances(loss: &Loss) -> Chances {
     match *loss {
         Loss::Independent { share, correlation: 0.0 } => Chances { lost_in_good: share, ..NEVER },
