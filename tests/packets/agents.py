@@ -9,11 +9,12 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from io import BytesIO
 from pathlib import Path
 from typing import IO, Any
 
 import polars as pl
+
+from delaylab.columns import decode
 
 ROOT = Path(__file__).parents[2]
 MESSAGE, TABLE = 0, 1
@@ -84,7 +85,7 @@ class Agent:
             kind, payload = self.frame()
             if kind == TABLE:
                 name = payload[1 : 1 + payload[0]].decode()
-                part = pl.read_ipc_stream(BytesIO(payload[1 + payload[0] :]))
+                part = decode(payload[1 + payload[0] :])
                 known = answer.tables.get(name)
                 answer.tables[name] = part if known is None else pl.concat([known, part])
                 continue
