@@ -1,4 +1,4 @@
-"""The command line: one function per verb, no logic."""
+"""The command line: one function per verb, without logic."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ Only = Annotated[
 
 
 class FileKind(StrEnum):
-    """The file formats."""
+    """The file formats that `schema` knows."""
 
     LAB = "lab"
     STUDY = "study"
 
 
 class ImageAction(StrEnum):
-    """What `image` can do."""
+    """The actions of `image`."""
 
     LIST = "list"
     BUILD = "build"
@@ -72,7 +72,7 @@ def ping(
     realtime: Annotated[bool, typer.Option(help="Real-time scheduling, if allowed.")] = True,
     as_json: Json = False,
 ) -> None:
-    """Ping, and say how much of the round trip is this machine's own."""
+    """Ping a host, and print how much of the round trip this machine itself added."""
     from delaylab.units import Duration
     from delaylab.verbs import ping as verb
 
@@ -110,7 +110,7 @@ def run(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Run a study: labs up, loads, probes, labs down; then its table and report."""
+    """Run a study: start labs, loads and probes, then print its table and write its report."""
     from delaylab.verbs.study_file import load, parse_only
 
     chosen = parse_only(only or [])
@@ -151,7 +151,7 @@ def report(
     """Write a dataset's report: one HTML file that opens anywhere, and its charts."""
     from delaylab.dataset import read_study
 
-    study = read_study(directory)  # what is damaged is said before analyses are loaded
+    study = read_study(directory)  # damage is reported before the slow imports
     from delaylab.report.html import write_report
 
     path = write_report(study)
@@ -169,7 +169,7 @@ def show(
     """Show a dataset's numbers in the terminal."""
     from delaylab.dataset import read_study
 
-    study = read_study(directory)  # what is damaged is said before analyses are loaded
+    study = read_study(directory)  # damage is reported before the slow imports
     from delaylab.report.show import as_json as numbers
     from delaylab.report.terminal import print_study
 
@@ -181,7 +181,7 @@ def show(
 
 @app.command()
 def plan(lab_file: LabFile, as_json: Json = False) -> None:
-    """Print what `up` would do."""
+    """Print the operations that `up` would carry out."""
     from delaylab import spec
     from delaylab.kinds import KINDS
     from delaylab.plan import Rights, build
@@ -200,7 +200,7 @@ def up(
     name: Annotated[str | None, typer.Option(help="Call the lab this.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Bring a lab up; it stays until `down`. Of one that is up, restart links that are down."""
+    """Start a lab, which runs until `down`; if it runs already, restart its links that are down."""
     from delaylab import spec
     from delaylab.verbs import labs
     from delaylab.verbs.images import bar
@@ -217,7 +217,7 @@ def up(
 
 @app.command()
 def ps(as_json: Json = False) -> None:
-    """List running labs: nodes, processes, addresses, and whether links hold what is asked."""
+    """List running labs: nodes, processes, addresses, and whether links keep their conditions."""
     from delaylab import hosts, lab
     from delaylab.verbs.labs import described, print_labs
 
@@ -234,7 +234,7 @@ def link_show(
     name: Annotated[str | None, typer.Argument(metavar="[LINK]", help="Only this link.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Show what is asked of a running lab's links, what they did, and whether they held."""
+    """Show a running lab's links: conditions, what was done, and whether they were kept."""
     from delaylab import lab
     from delaylab.verbs import links
 
@@ -258,7 +258,7 @@ def link_set(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Change what is named of a running link and nothing else, on all hosts or none."""
+    """Change only the named conditions of a running link, on all hosts or none."""
     from delaylab import lab
     from delaylab.verbs import links
 
@@ -276,7 +276,7 @@ def execute(
     command: Annotated[list[str], typer.Argument(metavar="-- COMMAND …", help="What to run.")],
     lab_name: LabOption = None,
 ) -> None:
-    """Run a command in a node: `delaylab exec NODE -- COMMAND …`; its exit code is ours."""
+    """Run a command in a node, `delaylab exec NODE -- COMMAND …`, and exit with its exit code."""
     from delaylab import lab
     from delaylab.verbs import execute as verb
 
@@ -296,7 +296,7 @@ def shell(
     from delaylab.verbs import execute as verb
 
     attached = lab.attach(lab_name)
-    # A node with a root of its own need not have the user's shell.
+    # A node with a root file system of its own need not have the user's shell.
     argv = ["/bin/sh"] if attached.has_own_root(node) else [os.environ.get("SHELL", "/bin/sh")]
     raise typer.Exit(verb.run(attached, node, argv, terminal=sys.stdin.isatty()))
 
@@ -309,7 +309,7 @@ def down(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Take a lab down; nothing of it stays. Needs no file."""
+    """Stop a lab and remove all that belongs to it; no lab file is needed."""
     from delaylab.verbs import labs
 
     gone, left = labs.down(name, everything=everything)
@@ -336,7 +336,7 @@ def image(
     old: Annotated[bool, typer.Option("--old", help="clean: keep the newest of each.")] = False,
     as_json: Json = False,
 ) -> None:
-    """What containers and virtual machines boot: made once from the distribution's packages."""
+    """List, build or remove the images that containers and virtual machines boot."""
     from delaylab import images
     from delaylab.verbs import images as verb
 
@@ -363,7 +363,7 @@ def doctor(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Say what this machine can run and what that costs; for the rest why not, what to do."""
+    """Check what this machine can run and at what cost; print reason and remedy for the rest."""
     from delaylab.verbs import doctor as verb
     from delaylab.verbs.images import bar
 
@@ -386,7 +386,7 @@ def schema(
 
 
 def main() -> None:
-    """Run the command line; errors that a user can mend are one line."""
+    """Run the command line; print errors that a user can correct as one line."""
     try:
         app()
     except DelaylabError as error:
