@@ -29,10 +29,11 @@ INTERRUPTED = 130
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
 LabFile = Annotated[Path, typer.Argument(metavar="LAB.yaml", help="A lab file.")]
 LabOption = Annotated[
-    str | None, typer.Option("--lab", "-l", help="Which lab; not needed if only one is up.")
+    str | None, typer.Option("--lab", "-l", help="The lab; not needed if only one is up.")
 ]
 Scale = Annotated[
-    str, typer.Option(help="How many packets: `quick`, or another that the study names (`paper`).")
+    str,
+    typer.Option(help="The study's size: `quick`, or a scale that it defines, such as `paper`."),
 ]
 Only = Annotated[
     list[str] | None,
@@ -64,8 +65,12 @@ def ping(
     host: Annotated[
         str, typer.Argument(metavar="HOST", help="Any address or name; no lab is needed.")
     ],
-    count: Annotated[int | None, typer.Option("--count", "-c", min=1, help="Stop after N.")] = None,
-    interval: Annotated[str, typer.Option("--interval", "-i", help="Such as 200ms.")] = "1s",
+    count: Annotated[
+        int | None, typer.Option("--count", "-c", min=1, help="Stop after this many packets.")
+    ] = None,
+    interval: Annotated[
+        str, typer.Option("--interval", "-i", help="Time between packets, such as 200ms.")
+    ] = "1s",
     size: Annotated[int, typer.Option("--size", "-s", min=24, help="Payload in bytes.")] = 56,
     ipv4: Annotated[bool, typer.Option("-4", help="IPv4 only.")] = False,
     ipv6: Annotated[bool, typer.Option("-6", help="IPv6 only.")] = False,
@@ -103,7 +108,7 @@ def run(
     scale: Scale = "quick",
     only: Only = None,
     out: Annotated[Path | None, typer.Option(help="Where to put the dataset.")] = None,
-    resume: Annotated[Path | None, typer.Option(help="Go on with a dataset.")] = None,
+    resume: Annotated[Path | None, typer.Option(help="Continue the study of this dataset.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="List the trials only.")] = False,
     pcap: Annotated[
         bool, typer.Option("--pcap", help="Keep the probe's packets as pcapng, for Wireshark.")
@@ -181,7 +186,7 @@ def show(
 
 @app.command()
 def plan(lab_file: LabFile, as_json: Json = False) -> None:
-    """Print the operations that `up` would carry out."""
+    """Print what `up` would start and build."""
     from delaylab import spec
     from delaylab.kinds import KINDS
     from delaylab.plan import Rights, build
@@ -197,7 +202,7 @@ def plan(lab_file: LabFile, as_json: Json = False) -> None:
 @app.command()
 def up(
     lab_file: LabFile,
-    name: Annotated[str | None, typer.Option(help="Call the lab this.")] = None,
+    name: Annotated[str | None, typer.Option(help="The lab's name, if not the file's.")] = None,
     as_json: Json = False,
 ) -> None:
     """Start a lab, which runs until `down`; if it runs already, restart its links that are down."""
@@ -230,7 +235,7 @@ def ps(as_json: Json = False) -> None:
 
 @link.command("show")
 def link_show(
-    lab_name: Annotated[str | None, typer.Argument(metavar="[LAB]", help="Which lab.")] = None,
+    lab_name: Annotated[str | None, typer.Argument(metavar="[LAB]", help="The lab's name.")] = None,
     name: Annotated[str | None, typer.Argument(metavar="[LINK]", help="Only this link.")] = None,
     as_json: Json = False,
 ) -> None:
@@ -247,14 +252,14 @@ def link_show(
 
 @link.command("set")
 def link_set(
-    lab_name: Annotated[str, typer.Argument(metavar="LAB", help="Which lab.")],
-    name: Annotated[str, typer.Argument(metavar="LINK", help="Which link.")],
+    lab_name: Annotated[str, typer.Argument(metavar="LAB", help="The lab's name.")],
+    name: Annotated[str, typer.Argument(metavar="LINK", help="The link's name.")],
     conditions: Annotated[
         list[str],
-        typer.Argument(metavar="CONDITION=VALUE …", help="As in a lab file; `none` takes away."),
+        typer.Argument(metavar="CONDITION=VALUE …", help="As in a lab file; `none` removes one."),
     ],
     node: Annotated[
-        str | None, typer.Option(metavar="NODE", help="Only what this node sends.")
+        str | None, typer.Option(metavar="NODE", help="Only the direction from this node.")
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -273,7 +278,9 @@ def link_set(
 @app.command("exec", context_settings={"ignore_unknown_options": True})
 def execute(
     node: Annotated[str, typer.Argument(metavar="NODE", help="A node, a host, or `wire`.")],
-    command: Annotated[list[str], typer.Argument(metavar="-- COMMAND …", help="What to run.")],
+    command: Annotated[
+        list[str], typer.Argument(metavar="-- COMMAND …", help="The command to run.")
+    ],
     lab_name: LabOption = None,
 ) -> None:
     """Run a command in a node, `delaylab exec NODE -- COMMAND …`, and exit with its exit code."""
@@ -303,9 +310,9 @@ def shell(
 
 @app.command()
 def down(
-    name: Annotated[str | None, typer.Argument(metavar="LAB", help="Which lab.")] = None,
+    name: Annotated[str | None, typer.Argument(metavar="LAB", help="The lab's name.")] = None,
     everything: Annotated[
-        bool, typer.Option("--all", help="All labs, and all that killed ones left.")
+        bool, typer.Option("--all", help="All labs, and all that killed labs left.")
     ] = False,
     as_json: Json = False,
 ) -> None:
@@ -328,10 +335,11 @@ def down(
 @app.command()
 def image(
     action: Annotated[
-        ImageAction, typer.Argument(metavar="[list|build|clean]", help="List, unless told.")
+        ImageAction,
+        typer.Argument(metavar="[list|build|clean]", help="What to do with the images."),
     ] = ImageAction.LIST,
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME …]", help="build: these only.")
+        list[str] | None, typer.Argument(metavar="[NAME …]", help="build: only these images.")
     ] = None,
     old: Annotated[bool, typer.Option("--old", help="clean: keep the newest of each.")] = False,
     as_json: Json = False,
@@ -377,7 +385,7 @@ def doctor(
 
 @app.command()
 def schema(
-    of: Annotated[FileKind, typer.Argument(metavar="lab|study", help="Which file format.")],
+    of: Annotated[FileKind, typer.Argument(metavar="lab|study", help="The file format.")],
 ) -> None:
     """Print the JSON schema of lab or study files, for editors."""
     from delaylab.verbs.schema import schema as verb

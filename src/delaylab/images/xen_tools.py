@@ -28,7 +28,7 @@ def packages() -> list[str]:
 def make(unpacked: Path, out: Path, progress: Progress) -> None:
     """Write `hypervisor` and `xen.cpio`."""
     images = sorted((unpacked / "boot").glob("xen-*.gz"))
-    # The folder of wrappers beside it, which run whatever version is active, has no xenstored.
+    # Beside it there is a folder of wrappers, which run whatever version is active.
     folders = [path.parent for path in (unpacked / "usr/lib").glob("xen-*/bin/xenstored")]
     if not images or not folders:
         raise NotHere("the packages have no Xen", fix="report this as a bug")
