@@ -1,4 +1,4 @@
-"""Running a study's trials: labs shared where they can be, failures retried, everything kept."""
+"""The runner of a study's trials: it shares labs, retries failures and records every outcome."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from delaylab.spec import LabSpec
 from delaylab.study import Planned, now
 
 TRIES = 2
-"""A trial that fails is tried once more, in a lab of its own; then it is kept as failed."""
+"""The number of tries per trial: a failed one is tried again in a new lab, then kept as failed."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How one trial ended: `ok`, `failed` or `skipped`, with the reason."""
+    """The end of one trial: `ok`, `failed` or `skipped`, with the reason."""
 
     planned: Planned
     status: str
@@ -41,12 +41,13 @@ def run(
     pcap: bool = False,
     progress: Progress = silent,
 ) -> list[Outcome]:
-    """Run what is not finished yet. A trial that fails is recorded as failed, and the rest go on;
-    one that does not fit on this machine is skipped.
+    """Run the trials that are not finished yet, and return their outcomes.
 
-    `pcap`: the packets themselves, too, below `pcap/`.
+    A trial that fails is recorded as failed, and the study goes on. A trial whose lab does not fit
+    on this machine is skipped. If the dataset cannot be written, the study ends; finished trials
+    are kept.
 
-    A dataset that cannot be written ends the study: its finished trials are kept.
+    With `pcap` the packets themselves are kept, too, below `pcap/`.
     """
     done = dataset.finished(out)
     if pcap:
@@ -65,7 +66,7 @@ def run(
 
 
 class Bench:
-    """The lab that is up: the next trial's too, if only load or probe differ."""
+    """A holder of one running lab, which the next trial reuses if only its load or probe differ."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
@@ -74,7 +75,7 @@ class Bench:
         self._lab: Lab | None = None
 
     def lab(self, spec: LabSpec) -> Lab:
-        """A lab that is up."""
+        """Return a running lab of this specification, started if it is not the present one."""
         if self._lab is None or spec != self._spec:
             self.clear()
             held = temporary(spec, progress=self._progress)
@@ -82,7 +83,7 @@ class Bench:
         return self._lab
 
     def end_trial(self) -> None:
-        """Close all sessions; the lab stays."""
+        """Close all sessions; the lab keeps running."""
         if self._lab is not None:
             self._lab.close()
 
@@ -95,7 +96,7 @@ class Bench:
 
 @contextmanager
 def bench(progress: Progress) -> Iterator[Bench]:
-    """A place for one lab at a time; empty at the end, whatever happens."""
+    """Provide a bench for one lab at a time; its lab is taken down on every exit."""
     shared = Bench(progress)
     try:
         yield shared

@@ -1,4 +1,4 @@
-"""Whether a lab fits on this machine, asked before anything of it is started."""
+"""A check that a lab fits into this machine's memory, made before anything is started."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from delaylab.spec import LabSpec
 
 MEBIBYTE = 1 << 20
 LEFT_FOR_OTHERS = 512 * MEBIBYTE
-"""Bytes that stay free: a machine that swaps measures its disk."""
+"""Bytes that must stay free: once a machine swaps, delays measure its disk."""
 
 
 def check(lab: LabSpec, rights: Rights) -> None:
@@ -27,7 +27,7 @@ def check(lab: LabSpec, rights: Rights) -> None:
 
 
 def available_bytes() -> int:
-    """Memory that new programs can have without swapping (proc(5), MemAvailable)."""
+    """Return the bytes that new programs can use without swapping (proc(5), MemAvailable)."""
     for line in Path("/proc/meminfo").read_text().splitlines():
         if line.startswith("MemAvailable:"):
             return int(line.split()[1]) * 1024

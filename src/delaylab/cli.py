@@ -1,4 +1,4 @@
-"""The command line: one function per verb, no logic."""
+"""The command line: one function per verb, without logic."""
 
 from __future__ import annotations
 
@@ -29,10 +29,11 @@ INTERRUPTED = 130
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
 LabFile = Annotated[Path, typer.Argument(metavar="LAB.yaml", help="A lab file.")]
 LabOption = Annotated[
-    str | None, typer.Option("--lab", "-l", help="Which lab; not needed if only one is up.")
+    str | None, typer.Option("--lab", "-l", help="The lab; not needed if only one is up.")
 ]
 Scale = Annotated[
-    str, typer.Option(help="How many packets: `quick`, or another that the study names (`paper`).")
+    str,
+    typer.Option(help="The study's size: `quick`, or a scale that it defines, such as `paper`."),
 ]
 Only = Annotated[
     list[str] | None,
@@ -41,14 +42,14 @@ Only = Annotated[
 
 
 class FileKind(StrEnum):
-    """The file formats."""
+    """The file formats that `schema` knows."""
 
     LAB = "lab"
     STUDY = "study"
 
 
 class ImageAction(StrEnum):
-    """What `image` can do."""
+    """The actions of `image`."""
 
     LIST = "list"
     BUILD = "build"
@@ -64,15 +65,19 @@ def ping(
     host: Annotated[
         str, typer.Argument(metavar="HOST", help="Any address or name; no lab is needed.")
     ],
-    count: Annotated[int | None, typer.Option("--count", "-c", min=1, help="Stop after N.")] = None,
-    interval: Annotated[str, typer.Option("--interval", "-i", help="Such as 200ms.")] = "1s",
+    count: Annotated[
+        int | None, typer.Option("--count", "-c", min=1, help="Stop after this many packets.")
+    ] = None,
+    interval: Annotated[
+        str, typer.Option("--interval", "-i", help="Time between packets, such as 200ms.")
+    ] = "1s",
     size: Annotated[int, typer.Option("--size", "-s", min=24, help="Payload in bytes.")] = 56,
     ipv4: Annotated[bool, typer.Option("-4", help="IPv4 only.")] = False,
     ipv6: Annotated[bool, typer.Option("-6", help="IPv6 only.")] = False,
     realtime: Annotated[bool, typer.Option(help="Real-time scheduling, if allowed.")] = True,
     as_json: Json = False,
 ) -> None:
-    """Ping, and say how much of the round trip is this machine's own."""
+    """Ping a host, and print how much of the round trip this machine itself added."""
     from delaylab.units import Duration
     from delaylab.verbs import ping as verb
 
@@ -103,14 +108,14 @@ def run(
     scale: Scale = "quick",
     only: Only = None,
     out: Annotated[Path | None, typer.Option(help="Where to put the dataset.")] = None,
-    resume: Annotated[Path | None, typer.Option(help="Go on with a dataset.")] = None,
+    resume: Annotated[Path | None, typer.Option(help="Continue the study of this dataset.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="List the trials only.")] = False,
     pcap: Annotated[
         bool, typer.Option("--pcap", help="Keep the probe's packets as pcapng, for Wireshark.")
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Run a study: labs up, loads, probes, labs down; then its table and report."""
+    """Run a study: start labs, loads and probes, then print its table and write its report."""
     from delaylab.verbs.study_file import load, parse_only
 
     chosen = parse_only(only or [])
@@ -151,7 +156,7 @@ def report(
     """Write a dataset's report: one HTML file that opens anywhere, and its charts."""
     from delaylab.dataset import read_study
 
-    study = read_study(directory)  # what is damaged is said before analyses are loaded
+    study = read_study(directory)  # damage is reported before the slow imports
     from delaylab.report.html import write_report
 
     path = write_report(study)
@@ -169,7 +174,7 @@ def show(
     """Show a dataset's numbers in the terminal."""
     from delaylab.dataset import read_study
 
-    study = read_study(directory)  # what is damaged is said before analyses are loaded
+    study = read_study(directory)  # damage is reported before the slow imports
     from delaylab.report.show import as_json as numbers
     from delaylab.report.terminal import print_study
 
@@ -181,7 +186,7 @@ def show(
 
 @app.command()
 def plan(lab_file: LabFile, as_json: Json = False) -> None:
-    """Print what `up` would do."""
+    """Print what `up` would start and build."""
     from delaylab import spec
     from delaylab.kinds import KINDS
     from delaylab.plan import Rights, build
@@ -197,10 +202,10 @@ def plan(lab_file: LabFile, as_json: Json = False) -> None:
 @app.command()
 def up(
     lab_file: LabFile,
-    name: Annotated[str | None, typer.Option(help="Call the lab this.")] = None,
+    name: Annotated[str | None, typer.Option(help="The lab's name, if not the file's.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Bring a lab up; it stays until `down`. Of one that is up, restart links that are down."""
+    """Start a lab, which runs until `down`; if it runs already, restart its links that are down."""
     from delaylab import spec
     from delaylab.verbs import labs
     from delaylab.verbs.images import bar
@@ -217,7 +222,7 @@ def up(
 
 @app.command()
 def ps(as_json: Json = False) -> None:
-    """List running labs: nodes, processes, addresses, and whether links hold what is asked."""
+    """List running labs: nodes, processes, addresses, and whether links keep their conditions."""
     from delaylab import hosts, lab
     from delaylab.verbs.labs import described, print_labs
 
@@ -230,11 +235,11 @@ def ps(as_json: Json = False) -> None:
 
 @link.command("show")
 def link_show(
-    lab_name: Annotated[str | None, typer.Argument(metavar="[LAB]", help="Which lab.")] = None,
+    lab_name: Annotated[str | None, typer.Argument(metavar="[LAB]", help="The lab's name.")] = None,
     name: Annotated[str | None, typer.Argument(metavar="[LINK]", help="Only this link.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Show what is asked of a running lab's links, what they did, and whether they held."""
+    """Show a running lab's links: conditions, what was done, and whether they were kept."""
     from delaylab import lab
     from delaylab.verbs import links
 
@@ -247,18 +252,18 @@ def link_show(
 
 @link.command("set")
 def link_set(
-    lab_name: Annotated[str, typer.Argument(metavar="LAB", help="Which lab.")],
-    name: Annotated[str, typer.Argument(metavar="LINK", help="Which link.")],
+    lab_name: Annotated[str, typer.Argument(metavar="LAB", help="The lab's name.")],
+    name: Annotated[str, typer.Argument(metavar="LINK", help="The link's name.")],
     conditions: Annotated[
         list[str],
-        typer.Argument(metavar="CONDITION=VALUE …", help="As in a lab file; `none` takes away."),
+        typer.Argument(metavar="CONDITION=VALUE …", help="As in a lab file; `none` removes one."),
     ],
     node: Annotated[
-        str | None, typer.Option(metavar="NODE", help="Only what this node sends.")
+        str | None, typer.Option(metavar="NODE", help="Only the direction from this node.")
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Change what is named of a running link and nothing else, on all hosts or none."""
+    """Change only the named conditions of a running link, on all hosts or none."""
     from delaylab import lab
     from delaylab.verbs import links
 
@@ -273,10 +278,12 @@ def link_set(
 @app.command("exec", context_settings={"ignore_unknown_options": True})
 def execute(
     node: Annotated[str, typer.Argument(metavar="NODE", help="A node, a host, or `wire`.")],
-    command: Annotated[list[str], typer.Argument(metavar="-- COMMAND …", help="What to run.")],
+    command: Annotated[
+        list[str], typer.Argument(metavar="-- COMMAND …", help="The command to run.")
+    ],
     lab_name: LabOption = None,
 ) -> None:
-    """Run a command in a node: `delaylab exec NODE -- COMMAND …`; its exit code is ours."""
+    """Run a command in a node, `delaylab exec NODE -- COMMAND …`, and exit with its exit code."""
     from delaylab import lab
     from delaylab.verbs import execute as verb
 
@@ -296,20 +303,20 @@ def shell(
     from delaylab.verbs import execute as verb
 
     attached = lab.attach(lab_name)
-    # A node with a root of its own need not have the user's shell.
+    # A node with a root file system of its own need not have the user's shell.
     argv = ["/bin/sh"] if attached.has_own_root(node) else [os.environ.get("SHELL", "/bin/sh")]
     raise typer.Exit(verb.run(attached, node, argv, terminal=sys.stdin.isatty()))
 
 
 @app.command()
 def down(
-    name: Annotated[str | None, typer.Argument(metavar="LAB", help="Which lab.")] = None,
+    name: Annotated[str | None, typer.Argument(metavar="LAB", help="The lab's name.")] = None,
     everything: Annotated[
-        bool, typer.Option("--all", help="All labs, and all that killed ones left.")
+        bool, typer.Option("--all", help="All labs, and all that killed labs left.")
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Take a lab down; nothing of it stays. Needs no file."""
+    """Stop a lab and remove all that belongs to it; no lab file is needed."""
     from delaylab.verbs import labs
 
     gone, left = labs.down(name, everything=everything)
@@ -328,15 +335,16 @@ def down(
 @app.command()
 def image(
     action: Annotated[
-        ImageAction, typer.Argument(metavar="[list|build|clean]", help="List, unless told.")
+        ImageAction,
+        typer.Argument(metavar="[list|build|clean]", help="What to do with the images."),
     ] = ImageAction.LIST,
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME …]", help="build: these only.")
+        list[str] | None, typer.Argument(metavar="[NAME …]", help="build: only these images.")
     ] = None,
     old: Annotated[bool, typer.Option("--old", help="clean: keep the newest of each.")] = False,
     as_json: Json = False,
 ) -> None:
-    """What containers and virtual machines boot: made once from the distribution's packages."""
+    """List, build or remove the images that containers and virtual machines boot."""
     from delaylab import images
     from delaylab.verbs import images as verb
 
@@ -363,7 +371,7 @@ def doctor(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Say what this machine can run and what that costs; for the rest why not, what to do."""
+    """Check what this machine can run and at what cost; print reason and remedy for the rest."""
     from delaylab.verbs import doctor as verb
     from delaylab.verbs.images import bar
 
@@ -377,7 +385,7 @@ def doctor(
 
 @app.command()
 def schema(
-    of: Annotated[FileKind, typer.Argument(metavar="lab|study", help="Which file format.")],
+    of: Annotated[FileKind, typer.Argument(metavar="lab|study", help="The file format.")],
 ) -> None:
     """Print the JSON schema of lab or study files, for editors."""
     from delaylab.verbs.schema import schema as verb
@@ -386,7 +394,7 @@ def schema(
 
 
 def main() -> None:
-    """Run the command line; errors that a user can mend are one line."""
+    """Run the command line; print errors that a user can correct as one line."""
     try:
         app()
     except DelaylabError as error:

@@ -1,4 +1,4 @@
-"""Tables as table frames carry them (docs/protocol.md, "Tables"): a JSON header, then columns."""
+"""Decoder of table frames (docs/protocol.md, "Tables"): a JSON header, then columns."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 _LENGTH = struct.Struct("<I")
 _NUMBERS = {"u8": "u1", "u16": "<u2", "u32": "<u4", "i64": "<i8", "f64": "<f8", "bool": "?"}
 _MISSING = 0xFFFFFFFF
-"""The index of a text that is missing."""
+"""The index that marks a missing text."""
 
 
 @dataclass
 class _Reader:
-    """The bytes behind a header, taken column by column."""
+    """A reader that takes the bytes behind a header column by column."""
 
     data: bytes
     rows: int
@@ -33,7 +33,10 @@ class _Reader:
 
 
 def decode(part: bytes) -> pl.DataFrame:
-    """Return one part of a table, its name taken off; ValueError if it is damaged."""
+    """Return one part of a table, given without its name.
+
+    Raises ValueError if a column is cut short or bytes follow the last one.
+    """
     import polars as pl  # noqa: PLC0415  slow to load, and most verbs need none
 
     (length,) = _LENGTH.unpack_from(part)

@@ -1,4 +1,7 @@
-"""Files of others: read only if they are files and of a bounded size; written past no link."""
+"""Reading and writing of files that may be hostile.
+
+Files are read only if they are regular and of bounded size; writing follows no symbolic link.
+"""
 
 from __future__ import annotations
 
@@ -16,13 +19,15 @@ MIB = 1 << 20
 def read_bytes(place: Path, most: int, *, pipes: bool = False) -> bytes:
     """Read a whole file of at most `most` bytes.
 
-    Raises `BadInput` for a larger one, for what is no file (a device never ends, a pipe may never
-    begin), and for one that cannot be read. `pipes`: what the user himself names may be a pipe.
+    Raises `BadInput` if the file is larger, cannot be read, or is not a regular file: a device
+    never ends, and a pipe may never begin. With `pipes`, anything but a folder is allowed, since a
+    path that the user gave may be a pipe.
     """
     try:
-        # Opening a pipe that nobody writes to would wait.
+        # Without O_NONBLOCK, opening a pipe waits until somebody writes to it.
         flags = os.O_RDONLY | os.O_CLOEXEC | (0 if pipes else os.O_NONBLOCK)
-        # A folder is no file to Python, so it is the descriptor that is looked at and closed.
+        # Python's open() refuses a folder with an error of its own, so the descriptor is opened and
+        # checked first.
         handle = os.open(place, flags)
         try:
             _check(os.fstat(handle), place, most, pipes=pipes)
@@ -40,7 +45,7 @@ def read_bytes(place: Path, most: int, *, pipes: bool = False) -> bytes:
 
 
 def read_text(place: Path, most: int, *, pipes: bool = False) -> str:
-    """Read a whole file as UTF-8, as `read_bytes`."""
+    """Read a whole file as UTF-8, under the same rules as `read_bytes`."""
     try:
         return read_bytes(place, most, pipes=pipes).decode("utf-8")
     except UnicodeDecodeError as error:
@@ -49,7 +54,10 @@ def read_text(place: Path, most: int, *, pipes: bool = False) -> str:
 
 
 def check_file(place: Path, most: int) -> int:
-    """Return the size of what must be a regular file of at most `most` bytes, links followed."""
+    """Return the size of a file in bytes; raise BadInput unless it is regular and at most `most`.
+
+    Symbolic links are followed.
+    """
     try:
         found = place.stat()
     except FileNotFoundError:
@@ -61,7 +69,7 @@ def check_file(place: Path, most: int) -> int:
 
 
 def write_new(place: Path, content: bytes) -> None:
-    """Put a new file in a file's place, in one step; where that is a link, the link is replaced."""
+    """Replace a file atomically; a symbolic link in its place is replaced, not followed."""
     temporary = place.with_name(f".{place.name}.{secrets.token_hex(4)}")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     handle = os.open(temporary, flags, 0o666)
@@ -77,7 +85,10 @@ def write_new(place: Path, content: bytes) -> None:
 
 
 def own_folder(place: Path) -> Path:
-    """Return a folder to write into, made if it is not there; `DelaylabError` for a link."""
+    """Return a folder to write into, made if it is missing.
+
+    Raises `DelaylabError` if the path is a symbolic link or no folder.
+    """
     with suppress(FileExistsError):
         place.mkdir(parents=True, exist_ok=True)
     if not stat.S_ISDIR(place.lstat().st_mode):

@@ -1,4 +1,4 @@
-"""A running lab's link engines: what they did, and changes of what is asked of them."""
+"""The link engines of a running lab: their reports, and changes of their conditions."""
 
 from __future__ import annotations
 
@@ -22,27 +22,33 @@ from delaylab.spec import (
 from delaylab.wireline import AgentError
 
 Report = dict[str, Any]
-"""An engine's answer to `links` (docs/protocol.md), with its `host` and its kind, `engine`."""
+"""An engine's answer to `links` (docs/protocol.md), with its host, agent and engine kind.
+
+The added keys are `host`, `agent` and `engine`.
+"""
 Asked = dict[str, Any]
 Sent = dict[str, list[dict[str, Any]]]
-"""Agent -> changes of what its nodes send."""
+"""A map from agents to the changes for the directions that start at their nodes."""
 
 
 def agents(lab: Lab) -> list[str]:
-    """The agents of a lab that carry links with conditions."""
+    """Return the agents of a lab that carry links with conditions."""
     return [agent.name for agent in lab.plan.agents if agent.links is not None]
 
 
 def reports(lab: Lab, *, reset: bool = False) -> list[Report]:
-    """What every engine says of itself and of its links; with `reset` its counts begin anew.
+    """Return every engine's report on itself and its links; `reset` then restarts its counters.
 
-    One that cannot be asked is `down`, with the reason; nothing passes its links then.
+    An engine that cannot be asked is reported as `down`, with the reason; its links carry nothing.
     """
     return [_report(lab, agent, reset=reset) for agent in agents(lab)]
 
 
 def since(lab: Lab, first: list[Report]) -> list[Report]:
-    """What every engine says now; with what was asked at first, where that was something else."""
+    """Return every engine's report now, with a note of conditions that changed since `first`.
+
+    A direction whose configuration differs has its earlier one as `asked_first`.
+    """
     before = {
         (report["host"], way["port"]): way["asked"] for report in first for way in _of_nodes(report)
     }
@@ -56,9 +62,9 @@ def since(lab: Lab, first: list[Report]) -> list[Report]:
 
 
 def revive(lab: Lab) -> list[str]:
-    """Start the engines that are down; return the hosts whose links are up again.
+    """Restart the engines that are down; return the hosts whose links are up again.
 
-    Raises DelaylabError if an agent that would start one is dead.
+    Raises DelaylabError if the agent of such an engine is dead.
     """
     down = [report for report in reports(lab) if report["state"] != "running"]
     for report in down:
@@ -67,7 +73,7 @@ def revive(lab: Lab) -> list[str]:
 
 
 def start_timeline(lab: Lab) -> None:
-    """Begin the lab's timeline anew, from what its file asks before any change."""
+    """Restart the lab's timeline, with the conditions of the lab file restored first."""
     if not lab.spec.timeline:
         return
     back: Sent = defaultdict(list)
@@ -83,9 +89,10 @@ def start_timeline(lab: Lab) -> None:
 
 
 def change(lab: Lab, link: str, node: str | None, given: ConditionsSpec) -> list[Report]:
-    """Change what is named about a link, on all hosts or none; BadInput if it cannot be.
+    """Change the given conditions of a link, on all hosts or none; return the new reports.
 
-    `node`: only what this member sends.
+    With `node`, only the direction from that member changes. Raises BadInput if the conditions are
+    impossible, and DelaylabError if an engine of the link is down or refuses them.
     """
     laid = _laid(lab, link)
     if node is not None and node not in laid.link.members:
@@ -99,7 +106,7 @@ def change(lab: Lab, link: str, node: str | None, given: ConditionsSpec) -> list
     there, back = defaultdict[str, list[dict[str, Any]]](list), defaultdict[str, Any](list)
     found = reports(lab)
     for report in found:
-        # All of them, before anything is asked of one: an engine that is dead names no directions.
+        # Check all engines before asking any: a dead engine reports no directions to compare.
         if report["host"] in laid.ports:
             _require_running(report, lab)
     for report in found:
@@ -126,7 +133,7 @@ def _laid(lab: Lab, link: str) -> LinkPorts:
 
 
 def _send(lab: Lab, there: Sent, back: Sent) -> None:
-    """Make the changes host by host; if one host refuses, take back what others have done."""
+    """Make the changes host by host; if one host refuses, undo those of the others."""
     done: list[str] = []
     for agent, wanted in there.items():
         try:
@@ -139,7 +146,11 @@ def _send(lab: Lab, there: Sent, back: Sent) -> None:
 
 
 def _replacing(direction: Report, now: Asked, wanted: Asked) -> list[dict[str, Any]]:
-    """Two steps to exactly what is wanted: a part of a condition may be too many now."""
+    """Return the two changes that turn conditions `now` into exactly `wanted`.
+
+    Differing conditions are removed first and then set: a change keeps the fields that it does not
+    name, so fields of the old condition would otherwise remain.
+    """
     differ = [key for key in now.keys() | wanted.keys() if now.get(key) != wanted.get(key)]
     if not differ:
         return []
@@ -153,7 +164,7 @@ def _change(direction: Report, named: Asked) -> dict[str, Any]:
 
 
 def _of_nodes(report: Report) -> list[Report]:
-    """The directions whose frames are conditioned here: not those from another host."""
+    """Return the directions conditioned on this host, which leaves out those from other hosts."""
     return [each for each in report["directions"] if each["node"] is not None]
 
 
@@ -186,14 +197,18 @@ def _report(lab: Lab, agent: str, *, reset: bool) -> Report:
 
 
 def _behind(lab: Lab, host: str, direction: Report) -> list[str]:
-    """All nodes behind a port: the engine knows the first of those that are one stack."""
+    """Return all nodes behind a port.
+
+    The engine itself knows only the first of several nodes that share a network stack.
+    """
     return lab.plan.laid[direction["link"]].ports[host].get(direction["port"], [])
 
 
 def _pid_out_here(parent: int, inside: int | None) -> int | None:
-    """The pid by which this process knows a child that the lab's own PID namespace calls `inside`.
+    """Return this process's pid for a child that the lab's PID namespace numbers `inside`.
 
-    Inside numbers are small, and out here those of other processes.
+    Pids inside are small and mean other processes outside. `parent` is the child's parent, as a pid
+    outside. Returns None if there is no such child.
     """
     try:
         children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()

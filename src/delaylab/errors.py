@@ -1,4 +1,4 @@
-"""Errors that a user reads: what went wrong, where, and what to do about it."""
+"""Errors for the user to read: the problem, its place, and a remedy."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class DelaylabError(Exception):
-    """One clear line for the user, and the exit code of the command.
+    """An error that the user sees as one line, with the exit code of the command.
 
     Exit codes: 1 the run failed, 2 bad input, 3 not possible on this machine.
     """
@@ -24,18 +24,18 @@ class DelaylabError(Exception):
 
 
 class BadInput(DelaylabError):
-    """A file or an argument that says something impossible; exit code 2."""
+    """Invalid content of a file or an argument; exit code 2."""
 
     def __init__(self, what: str, where: str = "", fix: str = "") -> None:
         super().__init__(what, where, fix, exit_code=2)
 
 
 class NotHere(DelaylabError):
-    """This machine, or this user's rights, cannot do it; exit code 3."""
+    """A request that this machine, or this user's rights, do not allow; exit code 3."""
 
     def __init__(self, what: str, where: str = "", fix: str = "") -> None:
         super().__init__(what, where, fix, exit_code=3)
 
 
 class DoesNotFit(NotHere):
-    """This machine is too small for it: a study skips the level."""
+    """A lab that needs more than this machine has; a study skips that level. Exit code 3."""

@@ -1,4 +1,4 @@
-"""Whether the files that a lab file names are there, asked before anything of it is started."""
+"""A check that the files named in a lab file exist, made before anything is started."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def check(lab: LabSpec) -> None:
 def _files(spec: NodeSpec) -> list[tuple[str, Path]]:
     given = {"image": spec.image, "kernel": spec.kernel, "initrd": spec.initrd}
     found = [(field, Path(path)) for field, path in given.items() if path is not None]
-    # A name without a slash in front is that of an image in a container engine.
+    # A Docker image given without a leading slash is a name in the container engine, not a file.
     if spec.kind == "docker" and not (spec.image or "").startswith("/"):
         return []
     return found

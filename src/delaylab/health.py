@@ -1,4 +1,4 @@
-"""Which agents of a running lab are dead: asked, not remembered."""
+"""Detection of dead agents in a running lab, by asking each of them."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from delaylab.lab import Lab
 from delaylab.wireline import AgentError, Session
 
 PATIENCE_S = 5.0
-"""How long an agent in a container or a machine may take to say that it is there."""
+"""Seconds that all agents in guests together have to answer."""
 
 
 def dead(lab: Lab) -> dict[str, str]:
-    """Return the agents of a lab that are dead, each with the reason.
+    """Return the dead agents of a lab, each with the reason.
 
-    An agent beside its guest is dead, too, if the agent inside does not answer.
+    The agent that stands for a guest also counts as dead if the agent inside does not answer.
     """
     found = {agent: "its process has ended" for agent in _agents(lab) if not lab.is_alive(agent)}
     asked: dict[str, Session] = {}
@@ -27,7 +27,8 @@ def dead(lab: Lab) -> dict[str, str]:
             asked[agent] = session
         except AgentError as error:
             found[agent] = error.what
-    # Side by side: one that hangs costs the patience once, not for each after it.
+    # All agents are asked before any answer is awaited, so several that hang cost one wait in
+    # total.
     deadline = time.monotonic() + PATIENCE_S
     for agent, session in asked.items():
         try:

@@ -1,4 +1,4 @@
-"""Everything that listens while packets fly: taps, reflector, the record of the machine."""
+"""The instruments that record during a probe: taps, the reflector, the machine's record."""
 
 from __future__ import annotations
 
@@ -22,25 +22,28 @@ UDP_PORT = 8462
 
 @dataclass
 class Instruments:
-    """Everything that listens while packets fly."""
+    """The sessions that record during a probe."""
 
     taps: list[Session] = field(default_factory=list)
     reflector: Session | None = None
     watch: Session | None = None
 
     def all(self) -> list[Session]:
-        """Everything that is on."""
+        """Return the sessions of all instruments that are on."""
         return [s for s in (*self.taps, self.reflector, self.watch) if s is not None]
 
 
 def identifier(probe_id: int) -> int:
-    """The ICMP identifier or UDP source port of a probe: never a privileged or an odd one."""
+    """Return a probe's ICMP identifier or UDP source port, from 33000 to 52999.
+
+    No such port is privileged.
+    """
     return 33_000 + probe_id % 20_000
 
 
 @contextmanager
 def listening(lab: Lab, probe: ProbeSpec, probe_id: int) -> Iterator[Instruments]:
-    """Reflector and machine record; both ready when the block begins."""
+    """Run the reflector (for UDP) and the machine's record, ready when the block begins."""
     instruments = Instruments()
     if probe.protocol == "udp":
         instruments.reflector = lab.node_session(probe.to)
@@ -65,7 +68,10 @@ def tap(
     probe_id: int,
     pcap: Path | None,
 ) -> None:
-    """Switch the taps on; all are ready on return."""
+    """Start the taps and wait until all are ready; with `pcap` they also keep the packets.
+
+    `pcap` is a folder, with one pcapng file per agent.
+    """
     filter_ = {
         "probe": probe_id,
         "protocol": probe.protocol,
@@ -80,10 +86,10 @@ def tap(
             {"name": tap.interface, "point": tap.point} for tap in path.taps if tap.agent == agent
         ]
         file = None
-        # A guest has no file system to keep packets in; its stamps come all the same.
+        # A guest has no file system to keep packets in, but its tap still gives stamps.
         if pcap is not None and not agent.startswith(("node.", "xen.")):
             target = pcap.resolve() / f"{agent}.pcapng"
-            target.unlink(missing_ok=True)  # a link there would be followed
+            target.unlink(missing_ok=True)  # writing would follow a link
             file = str(target)
         session = lab.session(agent)
         session.start("tap", interfaces=wanted, filter=filter_, pcap=file)
@@ -93,7 +99,7 @@ def tap(
 
 
 def stop(instruments: Instruments) -> tuple[list[Result], Result | None, Result]:
-    """Switch everything off: what the taps, the reflector and the machine's record hold."""
+    """Stop all instruments; return the results of taps, reflector and machine's record."""
     for session in instruments.all():
         session.stop()
     taps = [tap.finish(READY_S) for tap in instruments.taps]

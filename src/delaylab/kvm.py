@@ -1,4 +1,7 @@
-"""Whether KVM runs a guest here: found by booting one, never concluded from the device."""
+"""Test whether KVM can run a guest on this machine, by booting one.
+
+That the device /dev/kvm exists proves nothing.
+"""
 
 from __future__ import annotations
 
@@ -21,14 +24,21 @@ READY = b'"ready"'
 
 @dataclass(frozen=True)
 class Probed:
-    """What booting a guest on KVM came to: `reason` why it did not, else the seconds it took."""
+    """The outcome of booting a guest on KVM.
+
+    `reason` says why it did not boot, None if it did; `boot_s` is the time that the attempt took,
+    in seconds.
+    """
 
     reason: str | None
     boot_s: float
 
 
 def probe(progress: Progress = silent) -> Probed:
-    """Boot a guest on KVM, with a deadline; asked once per boot of this machine and user."""
+    """Boot a guest on KVM within a deadline; the result is kept until this machine reboots.
+
+    It is kept per user, in the folder of images.
+    """
     if not os.access(DEVICE, os.R_OK | os.W_OK):
         return Probed(f"{DEVICE} {'cannot be used' if DEVICE.exists() else 'is not there'}", 0)
     note = images.folder() / f"kvm-{_boot_id()}-{os.geteuid()}.json"

@@ -1,4 +1,4 @@
-"""A running lab: its agents, and what a user does with its nodes."""
+"""A running lab: its agents, and the operations that a user has for its nodes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from delaylab.wireline import Session
 
 @dataclass
 class Lab:
-    """Handles to the agents of a lab that is up."""
+    """Handles to the agents of a running lab."""
 
     name: str
     spec: LabSpec
@@ -32,11 +32,11 @@ class Lab:
 
     @property
     def warnings(self) -> list[str]:
-        """What could not be done and was done otherwise, e.g. a CPU set without cgroups."""
+        """Return notes on settings that were not applied, such as a CPU set without cgroups."""
         return list(self.keeper.get("warnings", []))
 
     def clock(self, agent: str) -> str:
-        """The name of the clock that an agent's stamps are of: that of its kernel."""
+        """Return the name of the clock of an agent's stamps, which is its kernel's."""
         if agent not in self._clocks:
             session = self.session(agent)
             self._clocks[agent] = session.call("hello").done["clock"]
@@ -44,7 +44,7 @@ class Lab:
         return self._clocks[agent]
 
     def pid(self, agent: str) -> int:
-        """An agent's process id, as this process sees it."""
+        """Return an agent's process id, as seen by this process."""
         return int(self.keeper["agents"][agent]["pid"])
 
     def is_alive(self, agent: str) -> bool:
@@ -53,22 +53,22 @@ class Lab:
         return bool(hosts.started_at(about["pid"]) == about["start"])
 
     def session(self, agent: str) -> Session:
-        """A new session with an agent; closed at the latest with the lab."""
+        """Open a new session with an agent; `close` closes it at the latest."""
         session = self.place.connect(f"{agent}.sock", agent)
         self._open.append(session)
         return session
 
     def node_session(self, node: str) -> Session:
-        """A new session with a node's (or, as `host.NAME` or `wire`, another) agent."""
+        """Open a new session with the agent of a node, or of a host (`host.NAME`) or the `wire`."""
         return self.session(self.agent_name(node))
 
     def has_own_root(self, node: str) -> bool:
-        """Whether a node's files are not this machine's."""
+        """Return True if a node has a root file system of its own (containers, machines)."""
         spec = self.spec.nodes.get(node)
         return spec is not None and spec.kind in CONTAINERS | MACHINES
 
     def agent_name(self, place: str) -> str:
-        """The agent of a node, or of a host or the wire by their own names."""
+        """Return the agent's name of a node, a host or the wire; BadInput if there is none."""
         agents = self.keeper["agents"]
         for name in (node_agent(place), place, host_agent(place)):
             if name in agents:
@@ -77,12 +77,12 @@ class Lab:
         raise BadInput(f"lab {self.name!r} has no node {place!r}", fix=f"there are: {known}")
 
     def close(self) -> None:
-        """Close all sessions; what runs in them is stopped by their agents."""
+        """Close all sessions; the agents stop the requests that run in them."""
         while self._open:
             self._open.pop().close()
 
     def describe(self) -> dict[str, Any]:
-        """What `ps --json` prints of a lab."""
+        """Return the entry of a lab in `ps --json`."""
         return {
             "lab": self.name,
             "keeper": self.keeper["pid"],
@@ -119,18 +119,18 @@ class Lab:
 
 
 def start(spec: LabSpec, *, name: str | None = None, progress: Progress = silent) -> Lab:
-    """Bring a lab up, whole or not at all; it outlives this process."""
+    """Start a lab, completely or not at all; it outlives this process."""
     lab, _ = _build(spec, name or spec.lab, linger=True, accounting=False, progress=progress)
     return lab
 
 
 def attach(name: str | None) -> Lab:
-    """A lab that is up already; without a name the only one."""
+    """Return the running lab of this name; without a name, the only one that runs."""
     return attached(hosts.find(name))
 
 
 def attached(running: hosts.Running) -> Lab:
-    """Handles to a running lab."""
+    """Return handles to a running lab."""
     spec = LabSpec.model_validate(running.record["spec"])
     plan = build(spec, KINDS, Rights.mine(), name=running.name)
     return Lab(running.name, spec, plan, running.place, running.keeper)
@@ -140,7 +140,7 @@ def attached(running: hosts.Running) -> Lab:
 def temporary(
     spec: LabSpec, *, accounting: bool = True, progress: Progress = silent
 ) -> Iterator[Lab]:
-    """A lab under a name of its own for the length of a block, whatever happens in it."""
+    """Run a lab under a unique name for the length of a block, and remove it on every exit."""
     name = f"{spec.lab[:20]}-{os.getpid():x}-{time.monotonic_ns() & 0xFFFFFF:06x}"
     lab, keeper = _build(spec, name, linger=False, accounting=accounting, progress=progress)
     try:

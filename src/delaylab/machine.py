@@ -1,4 +1,4 @@
-"""What machine this is, as a study records it."""
+"""Description of this machine, as a study records it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from delaylab.version import VERSION
 
 
 def describe() -> dict[str, object]:
-    """The `machine` entry of study.json; memory in bytes."""
+    """Return the `machine` entry of study.json; memory in bytes."""
     session = hosts.local_session()
     try:
         agent = session.call("hello").done
@@ -32,7 +32,7 @@ def describe() -> dict[str, object]:
 
 
 def cpu_name() -> str:
-    """The processor's name as /proc/cpuinfo has it."""
+    """Return the processor's model name from /proc/cpuinfo, or else the architecture."""
     text = Path("/proc/cpuinfo").read_text(errors="replace")
     match = re.search(r"^model name\s*:\s*(.+)$", text, re.MULTILINE)
     return match[1].strip() if match else platform.machine()

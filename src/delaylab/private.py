@@ -1,4 +1,4 @@
-"""Whose a directory is: checked before anything in it is believed, run or removed."""
+"""Ownership of directories, checked before their content is trusted, run or removed."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
 
 def why_not_private(about: os.stat_result, *, or_roots: bool = False) -> str | None:
-    """Return None for a directory of this user that no other user can write to; else why it is not.
+    """Return the reason why other users may change a directory, or None if they cannot.
 
-    `or_roots`: one of root's is as good.
+    `about` is the directory's status. It must belong to this user, or to root if `or_roots` is set,
+    and neither its group nor others may have write permission.
     """
     owners = {os.geteuid(), 0} if or_roots else {os.geteuid()}
     if about.st_uid not in owners:

@@ -1,7 +1,8 @@
-"""The highest rate of sending that a lab holds, found by trying.
+"""Search for the highest rate of sending that a lab holds.
 
-A rate is held if a burst at it is sent within 5 % of its time, and answered whole and in step:
-RFC 2544's throughput (section 26.1) of a round trip, without loss.
+A rate is held if a burst at it loses nothing and both the sending and the replies end within 105 %
+of the burst's scheduled time, plus twice the time to the first reply. This is RFC 2544's throughput
+(section 26.1) for a round trip, without loss.
 """
 
 from __future__ import annotations
@@ -17,17 +18,17 @@ from delaylab.wireline import Result
 
 BURST_NS = 250_000_000
 AT_LEAST, AT_MOST = 100, 20_000
-"""Packets in a burst."""
+"""The fewest and the most packets in a burst."""
 IN_STEP = 1.05
 CLOSE_ENOUGH = 1.1
-"""Between the shortest interval that was held and the longest that was not."""
+"""The search ends when the shortest interval held is less than this times the longest not held."""
 TRIES = 20
 
 
 def search(asked: Duration, send: Callable[[int, Duration], Result]) -> Search:
-    """Find the shortest interval from `asked` on that is held; `send` sends a burst.
+    """Find the shortest interval from `asked` up that is held; `send` sends a burst.
 
-    Where none of the tries was held the longest interval is given: the slip will tell.
+    If no try was held, the longest interval is returned, and the slip of the packets will show it.
     """
     tries: list[Try] = []
     shorter, longer = 0.0, math.inf
@@ -47,7 +48,10 @@ def search(asked: Duration, send: Callable[[int, Duration], Result]) -> Search:
 
 
 def _burst(interval: float, send: Callable[[int, Duration], Result]) -> list[Try]:
-    """A burst; once more if nothing was lost but time: the machine may just have been elsewhere."""
+    """Send a burst, and a second one if the first was late but lost nothing; return the tries.
+
+    The machine may have been busy with something else for a moment.
+    """
     packets = max(AT_LEAST, min(AT_MOST, int(BURST_NS / interval)))
     tries: list[Try] = []
     while not tries or (len(tries) == 1 and not tries[0].held and tries[0].lost == 0):
@@ -58,12 +62,12 @@ def _burst(interval: float, send: Callable[[int, Duration], Result]) -> list[Try
 def _next(shorter: float, longer: float, tried: Try) -> float:
     if longer < math.inf:
         return math.sqrt(shorter * longer)
-    # The pace of the replies is a good guess where nothing is lost; at least twice as long.
+    # If nothing is lost, the pace of the replies is a good guess; the interval at least doubles.
     return max(tried.took_ns / max(tried.packets - tried.lost, 1), shorter * 2)
 
 
 def judge(interval_ns: int, result: Result) -> Try:
-    """Whether a burst was held."""
+    """Return a try that says whether a burst was held."""
     packets = result.table("packets")
     is_reply = (pl.col("leg") == 1) & (pl.col("point").cast(pl.String) == "app")
     replies = result.table("stamps").filter(is_reply)["time_ns"].to_numpy()

@@ -1,7 +1,8 @@
-"""Clocks of guests read beside this machine's: a check of the alignment that needs no packet.
+"""Readings of guests' clocks beside this machine's, which check the clock alignment.
 
 A reading is three times: this machine's clock, the guest's through its agent, this machine's again.
-The guest's was read in between, so the offset is known within half of the time that both took.
+The guest's clock was read between the other two, so the offset is known to within half of their
+difference. It needs no packets.
 """
 
 from __future__ import annotations
@@ -13,11 +14,11 @@ from delaylab.lab import Lab
 
 READINGS = 20
 KEPT = 5
-"""Of so many readings in a row those that took least: the others waited for something."""
+"""The number of readings to keep, those that took least time: the others were held up."""
 
 
 def read(lab: Lab, agents: list[str], reference: str) -> list[dict[str, Any]]:
-    """Readings of the clocks that these agents' stamps are of, but for the `reference` itself."""
+    """Return readings of the clocks of these agents, except for the `reference` clock itself."""
     others = {lab.clock(agent): agent for agent in agents if lab.clock(agent) != reference}
     return [
         reading

@@ -1,4 +1,4 @@
-"""What a plan leaves open until its lab is brought up: where images are, whether KVM works."""
+"""Completion of a plan when its lab starts: paths of images, and whether KVM works."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ ACCEL = re.compile(r"\{accel:(auto|kvm|tcg)\}")
 
 
 def ready(plan: Plan, progress: Progress = silent) -> tuple[Plan, list[str]]:
-    """The plan with every word filled in, images built if need be, and what to tell the user.
+    """Return the plan with every placeholder filled in, and notes for the user.
 
-    Raises NotHere if an image cannot be built, or if KVM is demanded and does not work.
+    Images are built if they are missing. Raises NotHere if an image cannot be built, or if the lab
+    file demands KVM and it does not work.
     """
     notes: dict[str, None] = {}
     known: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""The probe's runs in a trial, and its packets and stamps as tables."""
+"""The probe's runs in a trial, and their packets and stamps as tables."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from delaylab.units import Duration
 from delaylab.wireline import Result, Session, wait_watching
 
 ASIDE = 1 << 31
-"""Tells probes that only try something from those of a trial, which are numbered from 1."""
+"""The bit that marks the probe ids of trial bursts; ids of a trial's own probes count from 1."""
 
 
 class Sender:
-    """The probe's runs, one after another, with sequence numbers that go on."""
+    """A sender of the probe's runs, one after another, with consecutive sequence numbers."""
 
     def __init__(
         self, lab: Lab, path: Way, probe: ProbeSpec, probe_id: int, instruments: Instruments
@@ -35,7 +35,7 @@ class Sender:
     def run(
         self, phase: str, count: int, interval: Duration, watched: Sequence[Session] = ()
     ) -> None:
-        """Send `count` packets; a failure of what listens or loads ends it at once."""
+        """Send `count` packets; raise at once if an instrument or a session of `watched` fails."""
         if count == 0:
             return
         result = self._send(self._id, self._next, count, interval, watched)
@@ -49,7 +49,7 @@ class Sender:
         self.packets.append(_of_phase(phase, result.table("packets")))
 
     def burst(self, count: int, interval: Duration) -> Result:
-        """Send packets that are not of the trial: of another probe, so that taps pass them by."""
+        """Send packets that are not part of the trial, under a probe id that the taps ignore."""
         return self._send(self._id | ASIDE, 0, count, interval, ())
 
     def _send(

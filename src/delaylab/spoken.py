@@ -1,4 +1,4 @@
-"""What is asked of a direction -> the words of a lab file."""
+"""Conversion of a direction's conditions from the link engine's form to a lab file's words."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ FIELDS: dict[str, tuple[str, type[Quantity] | None]] = {
     "probability": ("probability", Share),
     **{name: (name, Share) for name in ("to_bad", "to_good", "lost_in_bad", "lost_in_good")},
 }
-"""The link engine's names, a file's, and what their numbers are of."""
+"""The link engine's field names -> the lab file's name and the quantity (None: as it is)."""
 MAIN = {"jitter": "spread", "loss": "share", "reorder": "share", "rate": "limit"}
 
 
 def spoken(asked: dict[str, Any]) -> dict[str, str]:
-    """Conditions as the link engine has them, field by field as `link set` takes them.
+    """Return the link engine's conditions as words, field by field, as `link set` takes them.
 
-    A trace, a pattern or a table, which came from a file, is told by its length.
+    A trace, a loss pattern or a distribution table, which came from a file, is given by its length.
     """
     return {key.removesuffix("_ns"): _word(key, value) for key, value in asked.items()}
 
 
 def asked_text(asked: dict[str, Any]) -> str:
-    """Conditions on one line."""
+    """Return conditions as one line."""
     return " ".join(f"{name}={word}" for name, word in spoken(asked).items())
 
 

@@ -1,4 +1,4 @@
-"""A study: factors x levels -> trials, in a seeded random order, and its record."""
+"""A study: factors × levels -> trials in a seeded random order, and the study's record."""
 
 from __future__ import annotations
 
@@ -17,12 +17,15 @@ from delaylab.machine import describe
 from delaylab.spec import Combination, LoadSpec, StudyFile, combinations, repeats
 
 LAB_S, LOAD_S, SEARCH_S, PHASE_S = 0.5, 2.5, 6.0, 1.2
+"""The seconds that a trial costs beside its packets, for the estimate before a study.
+
+They are for: the start of lab and instruments, the start of a load, the search for a load's rate,
+and the wait for the last replies of one phase. A running study uses its own times.
+"""
 LONGEST_ID = 240
-"""A trial's id is the name of its directory."""
+"""The longest id of a trial, in characters: it names the trial's directory."""
 CORES = os.cpu_count() or 1
-"""What a trial costs beside its packets: lab and instruments, a load's start, the search for its
-rate, waiting for the last replies of one phase. For the estimate before a study only; a running
-one uses its own times."""
+"""The number of CPUs, by which guests that boot together share the work."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +39,7 @@ class Planned:
 
     @property
     def packets_s(self) -> float:
-        """A guess at how long it takes in a lab that is up."""
+        """Return the estimated seconds that the trial takes in a lab that is up."""
         probe = self.combination.probe
         rest = (probe.at_rest_interval or probe.interval).seconds * probe.at_rest * 3
         phases = 4 if probe.at_rest else 1
@@ -47,14 +50,17 @@ class Planned:
 
     @property
     def boot_s(self) -> float:
-        """A guess at how long its lab takes to come up; guests boot side by side."""
+        """Return the estimated seconds that its lab takes to start; guests boot side by side."""
         nodes = self.combination.lab.nodes.values()
         boots = [KINDS[spec.kind].boot_s for spec in nodes]
         return LAB_S + max(*boots, sum(boots) / CORES)
 
 
 def expected_s(planned: list[Planned]) -> list[float]:
-    """A guess at how long each trial takes, one after the other: a lab is shared with the next."""
+    """Return the estimated seconds of each trial.
+
+    A trial whose lab is also that of the trial before it does not wait for the lab to start.
+    """
     before: list[Planned | None] = [None, *planned[:-1]]
     return [
         item.packets_s + (0 if _shares(item, last) else item.boot_s)
@@ -67,10 +73,10 @@ def _shares(item: Planned, last: Planned | None) -> bool:
 
 
 def plan_trials(study: StudyFile, scale: str, only: dict[str, set[str]]) -> list[Planned]:
-    """All trials in the order of running: blocks of all combinations, shuffled by the seed.
+    """Return all trials in running order: per repeat all combinations, shuffled by the seed.
 
-    Within a block trials of the same lab stay together, since they can share it: labs are
-    shuffled, and the trials of each.
+    Within a repeat, trials of the same lab stay together so that they can share it: the labs are
+    shuffled, and the trials of each lab.
     """
     _check_only(study, only)
     chosen = [
@@ -113,7 +119,7 @@ def _check_only(study: StudyFile, only: dict[str, set[str]]) -> None:
 
 
 def begin(study: StudyFile, scale: str, planned: list[Planned], out: Path) -> None:
-    """Create the dataset's directory; BadInput if it holds something already."""
+    """Create the dataset's directory; raise BadInput if it is not empty."""
     spec = study.spec
     loads.require_tools(all_loads(planned))
     if out.exists() and any(out.iterdir()):
@@ -137,15 +143,15 @@ def begin(study: StudyFile, scale: str, planned: list[Planned], out: Path) -> No
 
 
 def resolved(study: StudyFile) -> dict[str, Any]:
-    """The study as one file, its lab inline: what `--resume` reads back."""
+    """Return the study as one document with its lab inline, which `--resume` reads back."""
     return {**study.document.data, "lab": study.lab_data}
 
 
 def all_loads(planned: Iterable[Planned]) -> list[LoadSpec]:
-    """The loads of all trials."""
+    """Return the loads of all trials."""
     return [load for p in planned for load in p.combination.loads]
 
 
 def now() -> str:
-    """The time as records have it: ISO 8601, UTC, milliseconds."""
+    """Return the current time as records have it: ISO 8601, UTC, milliseconds."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")

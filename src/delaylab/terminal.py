@@ -1,4 +1,4 @@
-"""The one place where text goes to a terminal: nothing in it is markup, or can control it."""
+"""All output to a terminal: no text in it is taken for markup or can control the terminal."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from rich.segment import Segment
 
 from delaylab.printable import one_line, printable
 
-# Into a pipe or a file, tables keep their width.
+# The width of tables that go into a pipe or a file.
 PIPED_WIDTH = 120
 
 
 def terminal(
     *, stderr: bool = False, file: IO[str] | None = None, width: int | None = None
 ) -> Console:
-    """Return a console that prints text as it is, its control characters as escapes."""
+    """Return a console that prints text literally, with control characters as escapes."""
     stream = file or (sys.stderr if stderr else sys.stdout)
     if width is None and not stderr and not stream.isatty():
         width = PIPED_WIDTH
@@ -44,7 +44,7 @@ def print_error(text: str) -> None:
 
 
 def json_text(value: Any) -> str:
-    """Return a value as JSON; numbers that JSON does not have are null."""
+    """Return a value as JSON, with null for NaN and infinities, which JSON lacks."""
     return json.dumps(_finite(value), indent=2, allow_nan=False)
 
 
@@ -57,7 +57,7 @@ def _finite(value: Any) -> Any:
 
 
 class _Escapes(RenderHook):
-    """The hook that every text passes on its way to a terminal."""
+    """A render hook that escapes all text on its way to the terminal."""
 
     def process_renderables(self, renderables: list[ConsoleRenderable]) -> list[ConsoleRenderable]:
         """Return the renderables with their text escaped."""
@@ -66,11 +66,11 @@ class _Escapes(RenderHook):
 
 @dataclass(frozen=True, slots=True)
 class _Escaped:
-    """A renderable, its text escaped."""
+    """A renderable whose text is escaped when it is printed."""
 
     inner: RenderableType
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         for segment in console.render(self.inner, options):
-            # What has control codes is rich's own: moving the cursor for a progress bar.
+            # Segments with control codes come from rich itself: a progress bar moves the cursor.
             yield segment if segment.control else Segment(printable(segment.text), segment.style)

@@ -1,4 +1,4 @@
-"""One trial: a lab, a load, a probe run; at rest, under load, at rest again."""
+"""One trial: a lab, a load and a probe; at rest, under load, at rest again."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CLOCK_STEP_NS = 500_000
 
 @dataclass
 class Recording:
-    """What a trial leaves: the tables, and its record but for the study's own fields."""
+    """The results of a trial: its tables, and its record without the study's own fields."""
 
     record: dict[str, Any]
     stamps: pl.DataFrame
@@ -34,9 +34,9 @@ class Recording:
 
 
 def run(combination: Combination, probe_id: int, pcap: Path | None = None) -> Recording:
-    """Bring the lab up, measure, take it down; DelaylabError if anything of it failed.
+    """Start the lab, measure, and take it down; raise DelaylabError if any part failed.
 
-    `pcap`: a folder for the packets themselves, one pcapng file per agent that taps.
+    `pcap` is a folder that gets the packets themselves, one pcapng file per agent with taps.
     """
     with temporary(combination.lab) as lab:
         return measure(lab, combination, probe_id, pcap)
@@ -45,10 +45,10 @@ def run(combination: Combination, probe_id: int, pcap: Path | None = None) -> Re
 def measure(
     lab: Lab, combination: Combination, probe_id: int, pcap: Path | None = None
 ) -> Recording:
-    """Measure in a lab that is up.
+    """Measure in a running lab.
 
-    Phases: `untapped`, at rest before the taps are on, so that their cost can be told; `before`,
-    at rest; `load`; `after`, at rest again.
+    The phases are `untapped` (at rest, before the taps start, so that their cost can be
+    determined), `before` (at rest), `load`, and `after` (at rest again).
     """
     probe = combination.probe
     path = way(lab.plan, combination.lab, probe)
@@ -116,7 +116,7 @@ def _stamps(
     taps: list[Result],
     reflected: Result | None,
 ) -> pl.DataFrame:
-    """All stamps in one table, each with the name of its kernel's clock."""
+    """Return all stamps as one table, each with the name of its kernel's clock."""
     own = _of_clock(sender.clock)
     parts = [stamps.with_columns(_prefixed(SENDER), own) for stamps in sender.stamps]
     if reflected is not None and instruments.reflector is not None:

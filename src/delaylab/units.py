@@ -1,7 +1,7 @@
-"""Durations, rates, sizes and shares: parsed exactly, kept as integers, printed as they were meant.
+"""Durations, rates, sizes and shares: parsed exactly, kept as integers, printed exactly.
 
 A quantity is an integer of its base unit (nanoseconds, bits per second, bytes, 10⁻⁹), so sums and
-comparisons are exact; text that is not a whole number of base units is refused, not rounded.
+comparisons are exact. Text that is not a whole number of base units is refused, not rounded.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from pydantic_core import CoreSchema, core_schema
 _TEXT = re.compile(r"\s*(?P<number>[0-9]{1,24}(?:\.[0-9]{1,18})?)\s*(?P<unit>[A-Za-zµμ%]*)\s*")
 
 LARGEST = 2**64 - 1
-"""Quantities are 64-bit numbers to the agents: 584 years in ns."""
+"""The largest value of a quantity: the agents use 64-bit integers, which hold 584 years in ns."""
 LONGEST_TEXT = 80
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Quantity:
-    """A non-negative whole number of a base unit."""
+    """A non-negative integer of a base unit."""
 
     value: int
 
@@ -42,7 +42,7 @@ class Quantity:
 
     @classmethod
     def parse(cls, text: str | int | float) -> Self:
-        """Read text such as ``250ms``; raise ValueError saying what was expected."""
+        """Read text such as ``250ms``; raise ValueError with the expected form if it is invalid."""
         got = repr(text) if len(str(text)) <= LONGEST_TEXT else f"{str(text)[:LONGEST_TEXT]!r} …"
         expected = f"expected a {_name(cls)} such as {cls.EXAMPLE}, got {got}"
         if isinstance(text, bool) or not isinstance(text, str | int | float):
@@ -66,7 +66,10 @@ class Quantity:
         return cls(int(exact))
 
     def __str__(self) -> str:
-        """The shortest exact form, in the largest unit among equals; parse() reads it back."""
+        """Return the shortest exact text, in the largest unit if several tie.
+
+        `parse` reads it back.
+        """
         candidates = [
             f"{number}{unit}"
             for unit, factor in reversed(self.UNITS.items())
@@ -99,12 +102,12 @@ class Quantity:
 
 
 def _name(cls: type[Quantity]) -> str:
-    """The quantity's name in messages."""
+    """Return the quantity's name for messages."""
     return cls.NAME or cls.__name__.lower()
 
 
 def _decimals(value: int, factor: int) -> Iterator[str]:
-    """value / factor as an exact decimal of at most nine places, if there is one."""
+    """Yield value / factor as an exact decimal of at most nine places, if there is one."""
     for places in range(10):
         scaled, rest = divmod(value * 10**places, factor)
         if rest == 0:
@@ -130,12 +133,12 @@ class Duration(Quantity):
 
     @property
     def ns(self) -> int:
-        """Nanoseconds."""
+        """Return the number of nanoseconds."""
         return self.value
 
     @property
     def seconds(self) -> float:
-        """Seconds, for waiting and printing only."""
+        """Return the number of seconds as a float, for waiting and printing only."""
         return self.value / 1e9
 
 
@@ -160,7 +163,7 @@ class Rate(Quantity):
 
     @property
     def bps(self) -> int:
-        """Bits per second."""
+        """Return the number of bits per second."""
         return self.value
 
 
@@ -181,7 +184,7 @@ class Size(Quantity):
 
     @property
     def bytes(self) -> int:
-        """Bytes."""
+        """Return the number of bytes."""
         return self.value
 
 
@@ -200,7 +203,7 @@ class Share(Quantity):
             raise ValueError(f"a {self.NAME} is at most {type(self)(self.MOST)}, not {self}")
 
     def __str__(self) -> str:
-        """Always in per cent; parse() reads it back."""
+        """Return the share in per cent; parse() reads it back."""
         return f"{next(_decimals(self.value, self.UNITS['%']))}%"
 
     def __float__(self) -> float:

@@ -22,12 +22,12 @@ HEADER = struct.Struct("<IHB")
 MAX_PAYLOAD = 64 << 20
 _CHUNK = 1 << 20
 STDIN_WINDOW = 128 << 10
-"""Bytes of standard input that may be under way to a command that has not read them."""
+"""The most bytes of standard input that may be under way to a command, sent but not yet read."""
 _PIECE = 32 << 10
 
 
 class FrameKind(IntEnum):
-    """What a frame's payload is."""
+    """The type of a frame's payload."""
 
     MESSAGE = 0
     TABLE = 1
@@ -38,25 +38,25 @@ class FrameKind(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One frame."""
+    """One frame of the protocol."""
 
     kind: FrameKind
     payload: bytes
     channel: int = 0
 
     def encode(self) -> bytes:
-        """The frame's bytes."""
+        """Return the frame's bytes."""
         return HEADER.pack(len(self.payload), self.channel, self.kind) + self.payload
 
 
 class Decoder:
-    """Bytes in, frames out, in any split."""
+    """A decoder that accepts bytes in any split and returns complete frames."""
 
     def __init__(self) -> None:
         self._buffer = bytearray()
 
     def feed(self, data: bytes) -> list[Frame]:
-        """Add bytes; return the frames that are complete. ValueError: this is not the protocol."""
+        """Add bytes and return the completed frames; raise ValueError on a protocol violation."""
         self._buffer += data
         frames = []
         while len(self._buffer) >= HEADER.size:
@@ -73,16 +73,19 @@ class Decoder:
 
 
 class AgentError(DelaylabError):
-    """What an agent said went wrong; or that it is gone."""
+    """An error that an agent reported, or a failure to get its answer."""
 
 
 class AgentGone(AgentError):
-    """The agent's stream ended in the middle of a request."""
+    """The end of the agent's stream in the middle of a request."""
 
 
 @dataclass
 class Result:
-    """A finished request: the `done` payload, tables by name, output of a command."""
+    """The result of a finished request: its `done` payload, its tables, the output of a command.
+
+    `parts` holds the encoded parts of each table by the table's name.
+    """
 
     done: dict[str, Any]
     parts: dict[str, list[bytes]] = field(default_factory=dict)
@@ -90,14 +93,14 @@ class Result:
     stderr: bytes = b""
 
     def table(self, name: str) -> pl.DataFrame:
-        """A table of the result, its parts joined; KeyError if the agent sent none."""
+        """Return a table of the result, its parts joined; raise KeyError if the agent sent none."""
         import polars as pl  # noqa: PLC0415  slow to load, and most verbs need none
 
         return pl.concat([decode(part) for part in self.parts[name]])
 
 
 class Session:
-    """One stream to an agent, one request at a time."""
+    """One stream to an agent, with one request at a time."""
 
     def __init__(self, label: str, reader: int, writer: int, close: Callable[[], None]) -> None:
         self.label = label
@@ -108,21 +111,21 @@ class Session:
         self._under_way = 0
 
     def fileno(self) -> int:
-        """For select: readable when the agent has said something."""
+        """Return the descriptor for select(); it is readable when the agent has sent something."""
         return self._reader
 
     def close(self) -> None:
-        """Abandon what runs; the agent stops it."""
+        """Close the session; the agent stops a request that still runs."""
         self._close()
 
     def start(self, op: str, **fields: object) -> None:
-        """Send a request; `event` and `finish` read what comes of it."""
+        """Send a request; `event` and `finish` read its answers."""
         self._request, self._result = op, Result({})
         self._under_way = 0
         self._send({"op": op, **fields})
 
     def stop(self) -> None:
-        """Ask the running request to end well."""
+        """Ask the running request to end and to give its results."""
         self._send({"stop": True})
 
     def signal(self, number: int) -> None:
@@ -131,29 +134,35 @@ class Session:
 
     @property
     def room(self) -> int:
-        """Bytes of standard input that the running command takes without a wait."""
+        """Return how many bytes of standard input the running command accepts without a wait."""
         return STDIN_WINDOW - self._under_way
 
     def stdin(self, data: bytes) -> None:
-        """Send bytes to the running command; none closes its input. Waits for room."""
+        """Send bytes to the running command, waiting for room; empty bytes close its input."""
         if not data:
             self._write(Frame(FrameKind.STDIN, b""))
         while data:
             while not self.room:
                 self._frames += self._receive()
                 if any(_ends(frame) for frame in self._frames):
-                    return  # the command needs no more
+                    return  # the request has ended: nobody reads the rest
             piece = data[: min(self.room, _PIECE)]
             data = data[len(piece) :]
             self._under_way += len(piece)
             self._write(Frame(FrameKind.STDIN, piece))
 
     def used(self, count: int) -> None:
-        """Say that so many bytes of output are done with: of a request with a `window`."""
+        """Tell the agent that `count` more bytes of output are consumed.
+
+        This is for a request with a `window`.
+        """
         self._send({"used": count})
 
     def event(self, timeout: float | None = None) -> dict[str, Any]:
-        """The request's next event; AgentError if it fails or ends before there is one."""
+        """Return the request's next event.
+
+        Raises AgentError if the request fails or ends first, or after `timeout` seconds.
+        """
         message = self._message(timeout)
         if "event" in message:
             event: dict[str, Any] = message["event"]
@@ -163,7 +172,11 @@ class Session:
     def finish(
         self, timeout: float | None = None, on_event: Callable[[dict[str, Any]], None] | None = None
     ) -> Result:
-        """Read to the request's end; AgentError with the agent's own words if it failed."""
+        """Read to the request's end and return its result.
+
+        Events are passed to `on_event`. Raises AgentError with the agent's message if the request
+        failed, or after `timeout` seconds.
+        """
         deadline = None if timeout is None else time.monotonic() + timeout
         while True:
             message = self._message(None if deadline is None else deadline - time.monotonic())
@@ -174,14 +187,17 @@ class Session:
                 on_event(message.get("event", {}))
 
     def call(self, op: str, timeout: float | None = 30, **fields: object) -> Result:
-        """A request from start to end."""
+        """Run a request from start to end.
+
+        Raises AgentError if it fails, or after `timeout` seconds.
+        """
         self.start(op, **fields)
         return self.finish(timeout)
 
     def read_output(self, timeout: float) -> None:
-        """Wait for output of the running command and hand it to `on_output`.
+        """Wait for output of the running command and pass it to `on_output`.
 
-        AgentError if it has ended, or says nothing in time.
+        Raises AgentError if the command has ended, or is silent for `timeout` seconds.
         """
         if not self._frames and not self._readable(timeout):
             raise AgentError(f"no sign of life within {timeout:.0f} s", self.label)
@@ -190,7 +206,10 @@ class Session:
             raise AgentError(f"it ended: {done}", self.label)
 
     def poll_done(self) -> dict[str, Any] | None:
-        """Take in what has come, waiting for at most one read; the request's end, if it came."""
+        """Process received frames; return the `done` payload if the request has ended, else None.
+
+        Blocks in at most one read. Raises AgentError if the request failed.
+        """
         if not self._frames:
             self._frames += self._receive()
         while self._frames:
@@ -206,7 +225,7 @@ class Session:
         return None
 
     def check(self) -> None:
-        """Read what has come without waiting; raise if the request has failed or the agent died."""
+        """Read without waiting; raise AgentError if the request has failed or the agent died."""
         while self._readable(0):
             for frame in self._receive():
                 if frame.kind == FrameKind.MESSAGE:
@@ -265,7 +284,10 @@ class Session:
         return [frame for frame in frames if not self._is_of_window(frame)]
 
     def _is_of_window(self, frame: Frame) -> bool:
-        """Take in that the command has read some of its input; no caller waits for that."""
+        """Return True for a `used` event of the window of standard input, after counting it.
+
+        No caller waits for such an event, so these frames are filtered out.
+        """
         if frame.kind != FrameKind.MESSAGE or not self._under_way:
             return False
         event = json.loads(frame.payload).get("event")
@@ -286,7 +308,7 @@ class Session:
             raise self._last_words() from None
 
     def _last_words(self) -> AgentError:
-        """Return why the agent has closed the stream, if it said so before."""
+        """Return the agent's error message from before it closed the stream, or AgentGone."""
         try:
             self._message(0)
         except AgentGone:
@@ -302,7 +324,7 @@ def _ends(frame: Frame) -> bool:
 
 
 def wait_watching(session: Session, others: Sequence[Session]) -> Result:
-    """Finish one session's request; raise at once if a request of another fails meanwhile."""
+    """Finish one session's request; raise at once if a request of another session fails."""
     poll = select.poll()
     by_fd = {other.fileno(): other for other in others}
     for fd in (session.fileno(), *by_fd):

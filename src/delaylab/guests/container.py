@@ -1,4 +1,4 @@
-"""What the container engine's helper is told of a node."""
+"""Description of a node for the program that starts containers."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from dataclasses import asdict, dataclass
 
 @dataclass(frozen=True)
 class Container:
-    """A container to start. `agent`: its monitor. `cpu_weight`: as in the lab file.
+    """A container to start.
 
-    `capabilities`: what its programs may have.
+    `agent` is its monitor's name, `capabilities` are those that its programs may have, `cpu_weight`
+    is as in the lab file.
     """
 
     name: str
@@ -23,14 +24,14 @@ class Container:
 
     @classmethod
     def parse(cls, text: str) -> Container:
-        """Back from `text`."""
+        """Read the description back from `text`."""
         return cls(**json.loads(text))
 
     def text(self) -> str:
-        """As one word of a command line."""
+        """Return the description as JSON, one word of a command line."""
         return json.dumps(asdict(self))
 
 
 def cpu_shares(weight: int) -> int:
-    """A weight of cgroups version 2, of which 100 is usual, as shares of version 1 (1024)."""
+    """Return a cgroup v2 weight (default 100) as cgroup v1 CPU shares (default 1024)."""
     return max(2, round(weight * 1024 / 100))

@@ -1,7 +1,7 @@
-"""`python -m delaylab.guests.docker`: starts a lab's containers by a container engine, at once.
+"""`python -m delaylab.guests.docker`: starts a lab's containers in a container engine.
 
-The engine may be the system's, whose containers are no processes of the lab. Still they end with
-it: the agent in each of them ends when the connection to its monitor does.
+The engine may be the system's, whose containers are not processes of the lab. They still end with
+the lab: the agent in each container ends when the connection to its monitor does.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ AT_ONCE = 8
 
 
 def main() -> int:
-    """Start the containers, then stay; an error is one line."""
+    """Start the containers and keep running; print an error as one line."""
     options = _options()
     nodes = [Container.parse(text) for text in options.container]
     try:
         client = engine.find() or _own_engine(options.folder, nodes)
         _sweep(client)
         images = {name: _image(client, name) for name in {node.image for node in nodes}}
-        # An engine on systemd puts them into its own slices.
+        # An engine that uses systemd's cgroup driver puts containers into slices of its own.
         cgroup = options.cgroup if client.info()["CgroupDriver"] == "cgroupfs" else None
 
         def start(node: Container) -> None:
@@ -67,7 +67,10 @@ def _options() -> argparse.Namespace:
 
 
 def _image(client: docker.DockerClient, name: str) -> str:
-    """The name of an image in the engine; one that is a file is imported, once by its content."""
+    """Return the name of an image in the engine; import a file, once per content.
+
+    Raises BadInput if the engine has no image of that name.
+    """
     if not name.startswith("/"):
         try:
             client.images.get(name)
@@ -77,7 +80,7 @@ def _image(client: docker.DockerClient, name: str) -> str:
                 fix="load it into the system's engine, or give a root file system's tar",
             ) from None
         return name
-    # The cache names folders by content; another file is told by its age and size.
+    # The image cache names folders by content; other files are identified by time and size.
     path = Path(name)
     about = path.stat()
     tag = f"{path.parent.name}-{about.st_size:x}-{int(about.st_mtime):x}".lstrip(".-")
@@ -130,7 +133,7 @@ def _limits(node: Container, cgroup: str | None) -> dict[str, Any]:
 
 
 def _sweep(client: docker.DockerClient) -> None:
-    """Remove what a killed lab made and did not come to start; what was started has ended."""
+    """Remove containers that a killed lab created but never started; started ones have ended."""
     about: dict[str, str | list[str] | bool] = {"label": LABEL, "status": "created"}
     made = client.containers.list(all=True, filters=about, ignore_removed=True)
     for container in made:

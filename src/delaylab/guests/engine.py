@@ -1,4 +1,4 @@
-"""A container engine: the one that runs on this machine, or one that is the lab's own."""
+"""A container engine: the one of this machine, or one of the lab's own."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ LAST_LINES = 3
 
 
 def find() -> docker.DockerClient | None:
-    """The engine of $DOCKER_HOST, or the system's if it answers.
+    """Return the engine of $DOCKER_HOST, or the system's if it answers, else None.
 
-    Raises NotHere if one was named and does not answer.
+    Raises NotHere if $DOCKER_HOST names one that does not answer.
     """
     named = os.environ.get("DOCKER_HOST")
     if not named and not SYSTEM_SOCKET.exists():
@@ -44,7 +44,10 @@ def find() -> docker.DockerClient | None:
 def start(
     folder: Path, *, hide_cpu_groups: bool
 ) -> tuple[docker.DockerClient, subprocess.Popen[bytes]]:
-    """Start an engine with all that it has in `folder`; it ends with the lab, or when told to."""
+    """Start an engine that keeps all its files in `folder`; it ends with the lab, or when told to.
+
+    `hide_cpu_groups` is passed on to dockerd.sh.
+    """
     (folder / "daemon.json").write_text("{}")
     with (
         socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as ready,
@@ -80,7 +83,10 @@ def _command(folder: Path, *, hide_cpu_groups: bool) -> list[str]:
 
 
 def _wait(process: subprocess.Popen[bytes], ready: socket.socket, log: Path) -> None:
-    """Until it says that it is ready, as to systemd (sd_notify(3))."""
+    """Wait until the engine reports that it is ready, as to systemd (sd_notify(3)).
+
+    Raises DelaylabError if it ends, or is not ready within START_DEADLINE_S.
+    """
     pidfd = os.pidfd_open(process.pid)
     try:
         while True:

@@ -1,4 +1,4 @@
-"""Applying a plan: on this machine, by one keeper process per lab."""
+"""Running labs on this machine, with one keeper process per lab."""
 
 from delaylab.hosts.binary import agent_path, kernel_parts, local_session
 from delaylab.hosts.fabric import Keeper, build

@@ -1,4 +1,4 @@
-"""Where the agent's binary is, and a session with one of its processes."""
+"""Location of the agent's binary, and a session with one of its processes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ NAME = "delaylab-agent"
 
 
 def agent_path() -> Path:
-    """$DELAYLAB_AGENT, beside this Python (an installed wheel), or on PATH."""
+    """Return the agent's path: $DELAYLAB_AGENT, beside this Python (a wheel), or on PATH.
+
+    Raises NotHere if it is not installed.
+    """
     given = os.environ.get("DELAYLAB_AGENT")
     if given:
         if not os.access(given, os.X_OK):
@@ -32,9 +35,9 @@ def agent_path() -> Path:
 
 
 def kernel_parts() -> dict[str, str | None]:
-    """What links can have of the kernel here: each part with None, or why it cannot be had.
+    """Return the parts of the kernel that links can use: each with None, or why it is missing.
 
-    Tried by the agent, in a network namespace of its own.
+    The agent tries them in a network namespace of its own. Raises DelaylabError if that fails.
     """
     tried = subprocess.run([agent_path(), "kernel"], capture_output=True, text=True, check=False)
     if tried.returncode != 0:
@@ -44,12 +47,12 @@ def kernel_parts() -> dict[str, str | None]:
 
 
 def local_session() -> Session:
-    """An agent as a child process, in this process's own network; it ends with the session."""
+    """Start an agent as a child process in this process's network; it ends with the session."""
     process = subprocess.Popen(
         [agent_path(), "serve"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        start_new_session=True,  # Ctrl-C is for us: we then ask the agent to stop
+        start_new_session=True,  # Ctrl-C is for this process, which then stops the agent
     )
     assert process.stdin is not None
     assert process.stdout is not None
@@ -57,7 +60,7 @@ def local_session() -> Session:
 
     def close() -> None:
         stdin.close()
-        # First: an agent that still has much to say would else wait for us to read it.
+        # Closed first: an agent with more output would otherwise wait for a reader.
         stdout.close()
         process.wait()
 

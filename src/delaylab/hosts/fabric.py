@@ -1,4 +1,4 @@
-"""Starting a lab's keeper on this machine."""
+"""Start of a lab's keeper on this machine."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class Keeper:
 def build(
     plan: Plan, folder: Path, rights: Rights, record: dict[str, Any], *, linger: bool
 ) -> Keeper:
-    """Carry out a plan: all of it, or nothing and a DelaylabError.
+    """Carry out a plan completely; on failure undo all of it and raise DelaylabError.
 
-    The keeper makes `folder` and puts `record` into it. A lab that does not linger lives no
-    longer than this process.
+    The keeper makes `folder` and puts `record` into it. A lab without `linger` ends with this
+    process at the latest.
     """
     process = subprocess.Popen(
         [agent_path(), "fabric"],
@@ -72,6 +72,6 @@ def build(
 
 
 def _deadline_s(plan: Plan) -> float:
-    """How long a keeper may take: its guests have deadlines of their own."""
+    """Return the seconds that the keeper may take, with its guests' own deadlines added."""
     guests = (agent.guest.deadline_ms / 1000 for agent in plan.agents if agent.guest)
     return BUILD_DEADLINE_S + max(guests, default=0)

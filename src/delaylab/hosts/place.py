@@ -1,4 +1,4 @@
-"""A directory by descriptor: what is in it is reached relative to it, and belongs to this user."""
+"""A directory held by descriptor: its owner is checked, its content reached relative to it."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from delaylab.wireline import AgentGone, Session
 
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
 _CREDENTIALS = struct.Struct("3i")
-"""Of the process at the other end of a Unix socket: pid, user, group (unix(7), `SO_PEERCRED`)."""
+"""Credentials of a Unix socket's peer: pid, user, group (unix(7), `SO_PEERCRED`)."""
 
 
 class NotOurs(NotHere):
-    """A directory that is another user's, or that another user can write to."""
+    """A directory that another user owns or can write to, or a symbolic link to one."""
 
 
 class Place:
-    """An open directory that belongs to this user, and that no other user can write to."""
+    """An open directory that belongs to this user and that no other user can write to."""
 
     def __init__(self, path: Path, descriptor: int) -> None:
         self.path = path
@@ -34,8 +34,8 @@ class Place:
     def open(cls, path: Path, above: Place | None = None) -> Place:
         """Open a directory, by its path or by its name in the one `above`.
 
-        Raises FileNotFoundError if there is none, NotOurs if it is a link or not to be trusted,
-        and OSError if it cannot be opened.
+        Raises FileNotFoundError if there is none, NotOurs if it is a symbolic link or not to be
+        trusted, and OSError if it cannot be opened.
         """
         parent = None if above is None else above._descriptor
         try:
@@ -60,9 +60,9 @@ class Place:
         return sorted(os.listdir(self._descriptor))  # noqa: PTH208  no path leads there for certain
 
     def file(self, name: str) -> int:
-        """Open a regular file of this user to read; links, devices and pipes are refused.
+        """Open a regular file of this user for reading; return its descriptor.
 
-        Raises OSError. The caller closes it.
+        The caller closes it. Raises OSError for others' files and for links, devices and pipes.
         """
         descriptor = os.open(name, _FLAGS | os.O_NONBLOCK, dir_fd=self._descriptor)
         about = os.fstat(descriptor)
@@ -78,7 +78,7 @@ class Place:
         """
         stream = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
-            # Not by the directory's path, which may be too long, or lead elsewhere by now.
+            # The directory's path may be too long for a socket, or lead elsewhere by now.
             stream.connect(f"/proc/self/fd/{self._descriptor}/{name}")
             peer = stream.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
             _, user, _ = _CREDENTIALS.unpack(peer)

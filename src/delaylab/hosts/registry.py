@@ -1,13 +1,13 @@
-"""Which labs run on this machine: one folder each below the run directory.
+"""The labs that run on this machine, one folder each below the run directory.
 
-`$DELAYLAB_RUN`; else `/run/delaylab` for root, `$XDG_RUNTIME_DIR/delaylab` or
+The run directory is `$DELAYLAB_RUN`; else `/run/delaylab` for root, `$XDG_RUNTIME_DIR/delaylab` or
 `/tmp/delaylab-UID` for others::
 
-    LAB/lock          held by the lab's keeper for as long as it lives (flock); says whose it is
+    LAB/lock          held by the lab's keeper for as long as it lives (flock); marks it as a lab
     LAB/lab.json      the lab's spec, the keeper's pid, the agents' pids
     LAB/*.sock        one per agent
 
-A directory that belongs to somebody else, or that somebody else can write to, is never believed.
+A directory that another user owns or can write to is never trusted.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from delaylab.hosts.sweep import Left, sweep
 
 STOP_DEADLINE_S = 20
 MARK = b"delaylab lab 1\n"
-"""How the lock of a lab begins, with the number of the format."""
+"""The first line of a lab's lock, with the number of the format."""
 
 
 @dataclass(frozen=True)
 class Running:
-    """A lab that is up: what its folder says."""
+    """A lab that is up, as its folder describes it."""
 
     name: str
     place: Place
@@ -44,7 +44,7 @@ class Running:
 
 
 def run_directory() -> Path:
-    """Return where this user's running labs have their folders; $DELAYLAB_RUN overrides it."""
+    """Return the directory of this user's running labs; $DELAYLAB_RUN overrides it."""
     given = os.environ.get("DELAYLAB_RUN")
     if given:
         return Path(given)
@@ -57,7 +57,7 @@ def run_directory() -> Path:
 
 
 def prepare(name: str) -> tuple[Path, Left]:
-    """Return where a lab's keeper shall make its folder, and what a sweep could not remove.
+    """Return the path for a new lab's folder, and what a sweep could not remove.
 
     Raises DelaylabError if the lab is up already, NotHere if the run directory cannot be trusted.
     """
@@ -76,7 +76,7 @@ def prepare(name: str) -> tuple[Path, Left]:
 
 
 def is_alive(place: Place) -> bool:
-    """Return True if a lab's keeper lives: it holds the lock."""
+    """Return True if a lab's keeper lives, which holds the lock."""
     try:
         lock = place.file("lock")
     except OSError:
@@ -93,7 +93,7 @@ def is_alive(place: Place) -> bool:
 
 
 def running() -> list[Running]:
-    """Return all labs of this user that are up; other things in the run directory are no labs."""
+    """Return all labs of this user that are up; other entries of the run directory are ignored."""
     top = _top()
     if top is None:
         return []
@@ -102,7 +102,10 @@ def running() -> list[Running]:
 
 
 def find(name: str | None) -> Running:
-    """Return a running lab by name; without a name the only one there is."""
+    """Return a running lab by name; without a name the only one.
+
+    Raises BadInput if there is none, or if several are up and no name is given.
+    """
     labs = running()
     if name is None and len(labs) == 1:
         return labs[0]
@@ -117,7 +120,7 @@ def find(name: str | None) -> Running:
 
 
 def stop(lab: Running) -> None:
-    """Take a lab down and wait until it is gone; a sweep removes what is then left."""
+    """Take a lab down and wait until it is gone; a later sweep removes what is left."""
     with _keeper(lab) as keeper:
         if keeper is not None and is_alive(lab.place):
             signal.pidfd_send_signal(keeper, signal.SIGTERM)
@@ -138,7 +141,7 @@ def _top() -> Place | None:
 
 
 def _enter(top: Place, name: str) -> Place | None:
-    """Return a lab's place; None for what is none, such as a file, or another user's folder."""
+    """Return a lab's place; None for anything else, such as a file or another user's folder."""
     if name.startswith("."):
         return None
     with suppress(OSError, NotOurs):
@@ -153,7 +156,7 @@ def _read(place: Place) -> Running | None:
         with os.fdopen(place.file("lab.json"), "rb") as file:
             found = json.load(file)
     except (OSError, ValueError):
-        return None  # it is being built
+        return None  # the lab is being built
     return Running(place.path.name, place, found["record"], found["keeper"])
 
 
@@ -166,7 +169,7 @@ def _is_mine(path: Path) -> bool:
 
 @contextmanager
 def _keeper(lab: Running) -> Iterator[int | None]:
-    """Yield a pidfd of a lab's keeper; None if it is gone, whoever has got its number since."""
+    """Yield a pidfd of a lab's keeper; None if it has ended, even if its number is in use again."""
     pid = int(lab.keeper["pid"])
     try:
         descriptor = os.pidfd_open(pid)
@@ -174,7 +177,7 @@ def _keeper(lab: Running) -> Iterator[int | None]:
         yield None
         return
     try:
-        # After the pidfd is open its process keeps the number until that is looked at.
+        # The open pidfd stays with its process, so the start time tells whether that is the keeper.
         yield descriptor if started_at(pid) == lab.keeper["start"] else None
     finally:
         os.close(descriptor)

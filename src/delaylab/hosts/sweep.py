@@ -1,4 +1,4 @@
-"""Removing what killed keepers left: control groups, folders, sockets."""
+"""Removal of what killed keepers left: control groups, folders, sockets."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from delaylab.hosts.binary import NAME, agent_path
 
 @dataclass(frozen=True)
 class Left:
-    """What a sweep left: names of what is no lab's, and what could not be removed, with reasons."""
+    """The leftovers of a sweep: entries that are not labs, and failures to remove, with reasons."""
 
     foreign: tuple[str, ...] = ()
     failed: tuple[str, ...] = ()
 
 
 def sweep(folder: Path) -> Left:
-    """Sweep a run directory; labs that are up and what is not a lab's are not touched.
+    """Sweep a run directory; running labs and entries that are not labs are left alone.
 
-    Raises DelaylabError if it cannot be looked at.
+    Raises DelaylabError if the directory cannot be read.
     """
     swept = subprocess.run(
         [agent_path(), "fabric", "--sweep", str(folder)],

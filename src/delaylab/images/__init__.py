@@ -1,4 +1,4 @@
-"""What containers and virtual machines boot: built once from the distribution's packages."""
+"""Images that containers and virtual machines boot, built from the distribution's packages."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = [
     "silent",
 ]
 
-# Image -> word -> layer and file in it.
+# Image -> name in `{image:…}` -> layer, and file in that layer.
 IMAGES: dict[str, dict[str, tuple[str, str]]] = {
     "agent": {"program": ("agent", "delaylab-agent")},
     "container": {"rootfs": ("container", "rootfs"), "tar": ("container", "rootfs.tar")},
@@ -59,17 +59,17 @@ REFERENCE = re.compile(r"\{image:([^/}]*)/([^}]*)\}")
 
 
 def layers_of(names: Iterable[str]) -> list[str]:
-    """The layers whose files these images are."""
+    """Return the layers that contain the files of these images."""
     return sorted({layer for name in names for layer, _ in IMAGES[name].values()})
 
 
 def is_built(name: str) -> bool:
-    """Whether `require` would have nothing to build."""
+    """Return True if every layer of an image is in the cache, so that `require` builds nothing."""
     return all(find(layer) for layer in layers_of([name]))
 
 
 def require(name: str, progress: Progress = silent) -> dict[str, Path]:
-    """The files of an image, built first if they are not in the cache.
+    """Return the files of an image, built first if they are not in the cache.
 
     Raises BadInput if there is no such image, NotHere if it cannot be built on this system.
     """
@@ -87,10 +87,10 @@ def require(name: str, progress: Progress = silent) -> dict[str, Path]:
 
 
 def resolve(text: str, progress: Progress = silent, known: dict[str, str] | None = None) -> str:
-    """A text in which each `{image:NAME/FILE}` is the path of that file, built if need be.
+    """Return a text with each `{image:NAME/FILE}` replaced by that file's path, built if missing.
 
     `{image:with-agent/INITRD}` is a user's own initrd with the agent added as its init. `known`
-    keeps what was found, for the next text.
+    keeps paths for the next text.
     """
     found = {} if known is None else known
 

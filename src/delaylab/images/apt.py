@@ -1,4 +1,4 @@
-"""The distribution's packages: looked up, fetched and unpacked, never installed; needs no root."""
+"""The distribution's packages: looked up, fetched and unpacked without root, never installed."""
 
 from __future__ import annotations
 
@@ -14,20 +14,21 @@ from urllib.parse import unquote
 from delaylab.errors import NotHere
 from delaylab.images.progress import Progress
 
-# The names without an indent are packages; those in <> are virtual, and mean others of the list.
+# Options for `apt-cache depends`. In its output, names without an indent are packages; those in <>
+# are virtual, and stand for others of the list.
 DEPENDENCIES_ONLY = [
     f"--no-{kind}"
     for kind in ("recommends", "suggests", "conflicts", "breaks", "replaces", "enhances")
 ]
 URI_LINE = re.compile(r"'(?P<uri>[^']+)' (?P<file>\S+) (?P<size>\d+) (?P<digest>\S*)")
 STATUS_LINE = re.compile(r"dlstatus:\d+:(?P<percent>[\d.]+):")
-# Unpacked, a package takes about four times its size; and both are there for a while.
+# Unpacked, a package takes about four times its size; archive and content coexist for a while.
 ROOM_FOR_EACH_BYTE = 5
 
 
 @dataclass(frozen=True)
 class Package:
-    """One version of a package, as the package lists have it."""
+    """One version of a package, as in the package lists."""
 
     name: str
     version: str
@@ -36,19 +37,19 @@ class Package:
 
 
 def architecture() -> str:
-    """The distribution's name of this processor."""
+    """Return the distribution's name of this processor's architecture."""
     return _run(["dpkg", "--print-architecture"]).strip()
 
 
 def closure(names: Sequence[str]) -> list[str]:
-    """These packages, then all that they depend on."""
+    """Return these packages, followed by all that they depend on."""
     listed = _run(["apt-cache", "depends", "--recurse", *DEPENDENCIES_ONLY, *names])
     others = {line for line in listed.splitlines() if re.match(r"[a-z0-9]", line)} - {*names}
     return [*names, *sorted(others)]
 
 
 def depends(name: str, prefix: str) -> str:
-    """The dependency of a package that begins with `prefix`."""
+    """Return the dependency of a package that begins with `prefix`; NotHere if there is none."""
     listed = _run(["apt-cache", "depends", *DEPENDENCIES_ONLY, name])
     found = re.search(rf"Depends: ({re.escape(prefix)}\S*)", listed)
     if found is None:
@@ -57,7 +58,7 @@ def depends(name: str, prefix: str) -> str:
 
 
 def look_up(names: Sequence[str]) -> list[Package]:
-    """The versions that would be fetched now, in the order of their names here."""
+    """Return the versions that would be fetched now, in the order of `names`."""
     listed = _run(["apt-get", "--print-uris", "download", *names])
     packages = []
     for line in URI_LINE.finditer(listed):
@@ -67,7 +68,10 @@ def look_up(names: Sequence[str]) -> list[Package]:
 
 
 def fetch(packages: Sequence[Package], into: Path, progress: Progress) -> None:
-    """Download packages into a folder and unpack them there, on top of each other."""
+    """Download packages into a folder and unpack them there, on top of each other.
+
+    Raises NotHere if the disk has too little room or the packages cannot be fetched.
+    """
     size = sum(package.size_bytes for package in packages)
     free = shutil.disk_usage(into).free
     if free < size * ROOM_FOR_EACH_BYTE:
@@ -140,7 +144,7 @@ def _program(name: str) -> str:
 
 
 def _failure(output: str) -> NotHere:
-    """What apt or dpkg complained of, in one line."""
+    """Return the complaint of apt or dpkg as an error of one line, with a remedy."""
     complaints = [line for line in output.splitlines() if line.startswith(("E:", "dpkg"))]
     text = "; ".join(line.removeprefix("E: ") for line in complaints[:2]) or output.strip()[-300:]
     if "No space left" in output or "enough free space" in output:

@@ -1,4 +1,4 @@
-"""Layers found in the cache, or made, with those that they are made of."""
+"""Lookup of layers in the cache, and builds of missing ones with the layers they consist of."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from delaylab.images.recipes import RECIPES, Assembled, FromPackages
 
 
 def find(name: str) -> Layer | None:
-    """A layer that is there and that nothing has to be asked for."""
+    """Return a layer from the cache, without a look at package lists; None if it must be built."""
     recipe = RECIPES[name]
     if isinstance(recipe, FromPackages):
         return cache.newest(name, recipe.recipe)
@@ -22,7 +22,10 @@ def find(name: str) -> Layer | None:
 
 
 def build(names: Iterable[str], progress: Progress, *, newer: bool) -> dict[str, Layer]:
-    """These layers and all below them, made if need be; `newer` asks for newer packages."""
+    """Return these layers with all below them, built if missing.
+
+    `newer` looks for newer packages even if a layer is in the cache.
+    """
     built: dict[str, Layer] = {}
     with cache.building(progress):
         for name in names:

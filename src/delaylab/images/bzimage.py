@@ -1,7 +1,7 @@
-"""The kernel proper out of a bzImage, the compressed form that distributions ship for x86.
+"""Extraction of the kernel from a bzImage, the compressed form that distributions ship for x86.
 
-Its place is in the header, which the kernel's Documentation/arch/x86/boot.rst describes. Without
-hardware virtualisation a guest boots seconds faster if it need not decompress itself.
+The kernel's place is in the header, which the kernel's Documentation/arch/x86/boot.rst describes.
+Without hardware virtualisation a guest boots seconds faster if it need not decompress itself.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ FIRST_WITH_PAYLOAD = 0x208
 SETUP_SECTORS = 0x1F1
 PAYLOAD = 0x248
 SECTOR = 512
-SIZE = struct.Struct("<I")  # once decompressed; the payload's last bytes
+SIZE = struct.Struct("<I")  # the decompressed size: the payload's last bytes
 
 
 def _gunzip(data: bytes) -> bytes:
@@ -42,7 +42,7 @@ def _bunzip2(data: bytes) -> bytes:
 
 
 def _unzstd(data: bytes) -> bytes:
-    # Of a frame that need not say how large it becomes.
+    # A frame need not state its decompressed size, so the streaming decompressor is used.
     return zstandard.ZstdDecompressor().decompressobj().decompress(data)
 
 
@@ -56,7 +56,7 @@ DECOMPRESSORS: dict[bytes, Callable[[bytes], bytes]] = {
 
 
 def decompress(data: bytes) -> bytes:
-    """By the magic number that data begins with. ValueError: none that is known, or damaged."""
+    """Decompress data by its magic number; raise ValueError if it is unknown or damaged."""
     for magic, function in DECOMPRESSORS.items():
         if data.startswith(magic):
             try:
@@ -67,7 +67,10 @@ def decompress(data: bytes) -> bytes:
 
 
 def vmlinux(image: bytes) -> bytes:
-    """The uncompressed kernel, an ELF file. ValueError: not a bzImage, or a damaged one."""
+    """Return the uncompressed kernel, an ELF file.
+
+    Raises ValueError if the image is not a bzImage, has no kernel in a known place, or is damaged.
+    """
     if image[HEADER : HEADER + 4] != HEADER_MAGIC:
         raise ValueError("not a bzImage: it has no boot header")
     (version,) = struct.unpack_from("<H", image, HEADER + 4)

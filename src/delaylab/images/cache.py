@@ -1,4 +1,4 @@
-"""The cache of layers: each a folder named after its content, which appears whole or not at all."""
+"""The cache of image layers: folders named after their content, each complete or absent."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ KEY_LENGTH = 16
 
 @dataclass(frozen=True)
 class Layer:
-    """One finished folder of the cache. `recipe` tells how it was made, `made_of` of what."""
+    """One finished folder of the cache: `recipe` identifies its build, `made_of` its parts."""
 
     name: str
     path: Path
@@ -38,14 +38,14 @@ class Layer:
 
     @property
     def key(self) -> str:
-        """The hash of all that went into it."""
+        """Return the hash of all that went into the layer."""
         return self.path.name.removeprefix(f"{self.name}-")
 
 
 def folder() -> Path:
     """Return $DELAYLAB_CACHE, else $XDG_CACHE_HOME/delaylab, else ~/.cache/delaylab.
 
-    Raises NotHere if another user can put something into it: what it holds is run.
+    Raises NotHere if another user can write to it, since programs from it are run.
     """
     place = _folder()
     try:
@@ -67,39 +67,45 @@ def _folder() -> Path:
 
 
 def digest(value: Any) -> str:
-    """A short hash of anything that JSON can say."""
+    """Return a short hash of a JSON value."""
     text = json.dumps(value, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:KEY_LENGTH]
 
 
 def layers(folders: str = "*") -> list[Layer]:
-    """All finished layers, by name, the newest first; or those whose folders match a pattern."""
+    """Return all finished layers, by name, the newest first.
+
+    With a pattern, only those whose folders match it.
+    """
     found = []
     for about in folder().glob(f"{folders}/{ABOUT}"):
         try:
             said = json.loads(about.read_text())
             found.append(Layer(path=about.parent, **{**said, "made_of": tuple(said["made_of"])}))
         except (OSError, ValueError, TypeError, KeyError):
-            continue  # not a layer of ours
+            continue  # not a layer of delaylab's
     found.sort(key=lambda layer: layer.made, reverse=True)
     return sorted(found, key=lambda layer: layer.name)
 
 
 def newest(name: str, recipe: str) -> Layer | None:
-    """The last one that was made by this recipe."""
+    """Return the newest layer of this name and recipe, or None."""
     made = (layer for layer in layers(f"{name}-*") if (layer.name, layer.recipe) == (name, recipe))
     return next(made, None)
 
 
 def exact(name: str, key: str) -> Layer | None:
-    """The one with this content."""
+    """Return the layer of this name and key, or None."""
     made = (layer for layer in layers(f"{name}-{key}") if (layer.name, layer.key) == (name, key))
     return next(made, None)
 
 
 @contextmanager
 def building(progress: Progress) -> Iterator[None]:
-    """Only one process builds at a time; what one that was killed left is removed."""
+    """Hold the lock of the cache for one build at a time, and remove what killed builds left.
+
+    Raises NotHere if the cache cannot be written.
+    """
     place = folder()
     try:
         place.mkdir(mode=0o755, parents=True, exist_ok=True)
@@ -123,7 +129,7 @@ def building(progress: Progress) -> Iterator[None]:
 
 @contextmanager
 def partial(name: str) -> Iterator[Path]:
-    """A folder to build in, below the cache; gone at the end whatever happens."""
+    """Provide a folder to build in, below the cache, and remove it on every exit."""
     path = Path(tempfile.mkdtemp(prefix=f"{PARTIAL}{name}-", dir=folder()))
     try:
         yield path
@@ -132,20 +138,20 @@ def partial(name: str) -> Iterator[Path]:
 
 
 def publish(made: Path, name: str, key: str, recipe: str, made_of: list[str]) -> Layer:
-    """Give a folder that is complete its name; the caller is `building`."""
+    """Move a complete folder to its final name; return its layer. The caller holds `building`."""
     size = sum(path.lstat().st_size for path in made.rglob("*"))
     now = datetime.now(UTC).isoformat()
     layer = Layer(name, folder() / f"{name}-{key}", recipe, tuple(made_of), now, size)
     about = {field: getattr(layer, field) for field in ("name", "recipe", "made", "size_bytes")}
     (made / ABOUT).write_text(json.dumps({**about, "made_of": made_of}, indent=1) + "\n")
     made.chmod(0o755)
-    shutil.rmtree(layer.path, ignore_errors=True)  # without an ABOUT it was not a layer
+    shutil.rmtree(layer.path, ignore_errors=True)  # a folder without an ABOUT file is no layer
     made.rename(layer.path)
     return layer
 
 
 def clean(*, superseded_only: bool, progress: Progress) -> list[Layer]:
-    """Remove layers and nothing else: all, or those of which a newer one is there."""
+    """Remove layers and nothing else: all of them, or only those with a newer one."""
     if not folder().exists():
         return []
     with building(progress):
@@ -154,7 +160,7 @@ def clean(*, superseded_only: bool, progress: Progress) -> list[Layer]:
             latest = {layer.name: layer for layer in reversed(found)}
             found = [layer for layer in found if layer is not latest[layer.name]]
         for layer in found:
-            # First out of sight, so that nobody finds half of it.
+            # Renamed first, so that no process finds half of the layer.
             gone = layer.path.with_name(f"{PARTIAL}{layer.path.name}")
             layer.path.rename(gone)
             shutil.rmtree(gone)

@@ -1,7 +1,7 @@
-"""Archives in cpio's `newc` form, which the Linux kernel unpacks as its first root (initramfs).
+"""Writer of archives in cpio's `newc` format, which Linux unpacks as its initramfs.
 
-The form is described in the kernel's Documentation/driver-api/early-userspace/buffer-format.rst.
-All belongs to root, without being root; times are 0, so that the same files give the same bytes.
+The kernel's Documentation/driver-api/early-userspace/buffer-format.rst describes the format. All
+members belong to root, whoever writes them; times are 0, so that equal files give equal bytes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ WORD = 4
 
 
 class Writer:
-    """Writes members in the order that they are added; inode numbers count up."""
+    """A writer of members in the order in which they are added; inode numbers count up."""
 
     def __init__(self, out: BinaryIO) -> None:
         self._out = out
@@ -26,19 +26,19 @@ class Writer:
         self._length = 0
 
     def folder(self, name: str, mode: int = 0o755) -> None:
-        """A folder; those above it must have been added."""
+        """Add a folder; those above it must have been added."""
         self._member(name, stat.S_IFDIR | mode)
 
     def file(self, name: str, content: bytes, mode: int = 0o644) -> None:
-        """A regular file."""
+        """Add a regular file."""
         self._member(name, stat.S_IFREG | mode, content)
 
     def link(self, name: str, target: str) -> None:
-        """A symbolic link."""
+        """Add a symbolic link."""
         self._member(name, stat.S_IFLNK | 0o777, target.encode())
 
     def device(self, name: str, major: int, minor: int, mode: int = 0o600) -> None:
-        """A character device."""
+        """Add a character device."""
         self._member(name, stat.S_IFCHR | mode, device=(major, minor))
 
     def close(self) -> None:

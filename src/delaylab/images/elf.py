@@ -1,4 +1,4 @@
-"""What programs and kernel modules say of what they need, from their ELF files."""
+"""Dependencies of programs and kernel modules, read from their ELF files."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ MAGIC = b"\x7fELF"
 
 
 def is_elf(path: Path) -> bool:
-    """Whether a file is a program or a library, and not, say, a script."""
+    """Return True if a file is an ELF program or library, and not, say, a script."""
     with path.open("rb") as file:
         return file.read(len(MAGIC)) == MAGIC
 
 
 def libraries(path: Path) -> list[str]:
-    """The names of the shared libraries that a program or a library needs."""
+    """Return the names of the shared libraries that a program or a library needs."""
     with path.open("rb") as file:
         elf = ELFFile(file)
         dynamic, strings = (elf.get_section_by_name(name) for name in (".dynamic", ".dynstr"))
@@ -30,7 +30,7 @@ def libraries(path: Path) -> list[str]:
 
 
 def loader(path: Path) -> str | None:
-    """The absolute path of the loader that the kernel starts a dynamic program with."""
+    """Return the absolute path of a dynamic program's loader; None for a static program."""
     with path.open("rb") as file:
         for segment in ELFFile(file).iter_segments("PT_INTERP"):
             if isinstance(segment, InterpSegment):
@@ -39,7 +39,7 @@ def loader(path: Path) -> str | None:
 
 
 def functions(path: Path, *, defined: bool) -> set[str]:
-    """The names that a file gives to others (defined), or takes from them."""
+    """Return the dynamic symbols that a file defines, or those that it takes from other files."""
     with path.open("rb") as file:
         table = ELFFile(file).get_section_by_name(".dynsym")
         symbols = table.iter_symbols() if isinstance(table, SymbolTableSection) else ()
@@ -47,7 +47,7 @@ def functions(path: Path, *, defined: bool) -> set[str]:
 
 
 def module_needs(module: bytes) -> list[str]:
-    """The modules that a kernel module says must be loaded before it."""
+    """Return the modules that must be loaded before a kernel module."""
     section = ELFFile(BytesIO(module)).get_section_by_name(".modinfo")
     if section is None:
         return []

@@ -1,4 +1,4 @@
-"""The layers `kernel-cloud`, `kernel-full` and `uml`: kernels with the modules that guests need."""
+"""The layers `kernel-cloud`, `kernel-full` and `kernel-uml`: kernels and their modules."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ ARCHITECTURE = "amd64"
 
 
 def package(flavour: str) -> list[str]:
-    """The package with the kernel that Debian's newest of a flavour (`cloud-` or none) means."""
+    """Return the package of Debian's newest kernel of a flavour (`cloud-` or none).
+
+    Raises NotHere on processors other than amd64.
+    """
     found = apt.architecture()
     if found != ARCHITECTURE:
         raise NotHere(

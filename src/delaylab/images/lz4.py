@@ -1,6 +1,6 @@
-"""LZ4's legacy frame: what a kernel image is compressed in, and no other LZ4.
+"""Decoder of LZ4's legacy frame, the only LZ4 format that kernel images use.
 
-A magic number, then blocks of at most 8 MiB (once decompressed), each behind its length
+The frame is a magic number, then blocks of at most 8 MiB (decompressed), each after its length
 (github.com/lz4/lz4, doc/lz4_Frame_format.md, "Legacy frame").
 """
 
@@ -16,7 +16,10 @@ LENGTH = struct.Struct("<I")
 
 
 def decompress(data: bytes, size: int) -> bytes:
-    """A frame of `size` bytes, which it does not say itself. ValueError: damaged."""
+    """Return a frame's content of `size` bytes, which the frame does not state.
+
+    Raises ValueError if it is damaged.
+    """
     parts = []
     position = len(MAGIC)
     for begin in range(0, size, BLOCK):

@@ -1,4 +1,4 @@
-"""The few kernel modules that a guest of a lab can need, as an archive for its first root."""
+"""The few kernel modules that a lab's guest can need, as an archive for its initramfs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from delaylab.images.bzimage import decompress
 from delaylab.images.cpio import Writer
 
 FOLDER = "lib/delaylab"
-# Interfaces of every emulated kind, the agent's channel, packet sockets, and what shapes packets.
+# Drivers of every emulated network card, the agent's channel, packet sockets, and queueing
+# disciplines that shape packets.
 WANTED = (
     "virtio_pci",
     "virtio_mmio",
@@ -26,7 +27,7 @@ WANTED = (
     "sch_netem",
     "sch_tbf",
     "sch_codel",
-    # What a lab in the guest takes whose links the kernel carries.
+    # For a lab inside the guest whose links the kernel carries.
     "sch_ingress",
     "cls_u32",
     "act_mirred",
@@ -38,7 +39,7 @@ WANTED = (
     "crc32c_generic",
     "ext4",
 )
-# What a Xen driver domain needs beside them.
+# Modules that a Xen driver domain needs in addition.
 DRIVER_DOMAIN = (
     "xen_privcmd",
     "xenfs",
@@ -50,9 +51,9 @@ DRIVER_DOMAIN = (
 
 
 def write(path: Path, tree: Path, wanted: Iterable[str] = WANTED) -> dict[str, object]:
-    """Archive those that a kernel's module tree (the folder of its version) has, and their needs.
+    """Archive the wanted modules of a kernel's tree (the folder of its version) and their needs.
 
-    Members: `lib/delaylab/modules/NAME.ko`, uncompressed, and `lib/delaylab/modules.json`:
+    Members are `lib/delaylab/modules/NAME.ko`, uncompressed, and `lib/delaylab/modules.json`:
     `{NAME: {"file": "NAME.ko", or null if built into the kernel, "needs": [all others that must be
     loaded before it, in that order]}}`; names have `_` for `-`. Returns that index.
     """
@@ -82,7 +83,7 @@ def write(path: Path, tree: Path, wanted: Iterable[str] = WANTED) -> dict[str, o
 
 
 def _load_order(name: str, files: dict[str, Path], read: dict[str, bytes]) -> list[str]:
-    """A module after all that it needs; what had to be read is kept in `read`."""
+    """Return a module's dependencies, then itself; contents already read are in `read`."""
     if name not in read:
         content = files[name].read_bytes()
         read[name] = content if files[name].suffix == ".ko" else decompress(content)

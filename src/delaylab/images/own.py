@@ -1,4 +1,4 @@
-"""A user's own first root (initramfs), with the agent added as its init."""
+"""A user's own initramfs with the agent added as its init."""
 
 from __future__ import annotations
 
@@ -13,11 +13,14 @@ from delaylab.images.progress import Progress
 
 NAME = "own"
 BLOCK = 512
-"""The kernel skips zeros between archives."""
+"""The alignment between archives in bytes; the kernel skips zeros there."""
 
 
 def with_agent(initrd: Path, progress: Progress) -> Path:
-    """The file with the agent behind it, compressed or not: made once by its content."""
+    """Return a copy of the initrd, compressed or not, with the agent appended; cached by content.
+
+    Raises BadInput if the initrd cannot be read.
+    """
     try:
         with initrd.open("rb") as file:
             content = hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,4 +1,4 @@
-"""A root tree of a few programs, with just the shared libraries that these need."""
+"""A root tree of a few programs, with only the shared libraries that they need."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ FILES = {
 
 
 def make_root(root: Path) -> None:
-    """An empty system: folders, users, names. /usr is / itself."""
+    """Make an empty system of folders, users and names; /usr is a link to / itself."""
     root.mkdir()
     for name, mode in FOLDERS.items():
         (root / name).mkdir()
@@ -47,9 +47,10 @@ def make_root(root: Path) -> None:
 def copy_programs(
     unpacked: Path, root: Path, programs: Iterable[str], unused: Collection[str] = ()
 ) -> None:
-    """Copy programs, by their paths in the packages, and the libraries that they need.
+    """Copy programs, given by their paths in the packages, and the libraries that they need.
 
-    Of `unused` libraries there is only a stub, with the functions that the programs name.
+    Each library of `unused` is replaced by a stub with the functions that the programs name. Raises
+    NotHere if the packages lack a file.
     """
     wanted: list[str] = []
     asked: set[str] = set()
@@ -77,7 +78,7 @@ def copy_programs(
 
 
 def _libraries(unpacked: Path) -> dict[str, str]:
-    """Where in the packages each library is, by name."""
+    """Return the path of each library in the packages, by the library's name."""
     found: dict[str, str] = {}
     for folder in LIBRARY_FOLDERS:
         for path in sorted((unpacked / folder).rglob("*.so*")):
@@ -87,7 +88,7 @@ def _libraries(unpacked: Path) -> dict[str, str]:
 
 
 def _copy(unpacked: Path, root: Path, place: str) -> Path:
-    """Copy a file (of a link, what it means) to its place in the tree; the file copied."""
+    """Copy a file, symbolic links followed, to its place in the tree; return its source."""
     source, target = unpacked / place, _target(root, place)
     if not source.is_file():
         raise NotHere(f"the packages have no /{place}", fix="report this as a bug")

@@ -1,12 +1,12 @@
-"""How a build says where it is."""
+"""Progress reports of a build."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-# What is being done, and how much of it is done: 0 to 1.
+# A callback that takes the present step as text and its share done, from 0 to 1.
 Progress = Callable[[str, float], None]
 
 
 def silent(what: str, share: float) -> None:
-    """Say nothing."""
+    """Report nothing."""

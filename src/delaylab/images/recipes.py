@@ -1,4 +1,7 @@
-"""What the cache's layers are made of and by which function. `form` changes with the function."""
+"""Recipes of the cache's layers: their parts and the functions that make them.
+
+`form` must change whenever the function does.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ Parts = Mapping[str, Path]
 
 @dataclass(frozen=True)
 class FromPackages:
-    """A layer made of the distribution's packages; used again without asking for newer ones."""
+    """A layer made of the distribution's packages, reused without a check for newer ones."""
 
     name: str
     form: object
@@ -33,7 +36,7 @@ class FromPackages:
 
     @property
     def recipe(self) -> str:
-        """Tells layers of this recipe from those of another delaylab's."""
+        """Return the hash that tells this recipe from those of other delaylab versions."""
         return digest([self.name, self.form])
 
 
@@ -49,12 +52,12 @@ class Assembled:
 
     @property
     def recipe(self) -> str:
-        """Tells layers of this recipe from those of another delaylab's."""
+        """Return the hash that tells this recipe from those of other delaylab versions."""
         return digest([self.name, self.form, self.parts])
 
 
 def _agent(parts: Parts, out: Path, progress: Progress) -> None:
-    """Write `delaylab-agent` and `agent.cpio`, where it is a virtual machine's init as well."""
+    """Write `delaylab-agent`, and `agent.cpio` with it as a virtual machine's init."""
     shutil.copy(hosts.agent_path(), out / AGENT_NAME)
     (out / AGENT_NAME).chmod(0o755)
     agent = (out / AGENT_NAME).read_bytes()
@@ -74,7 +77,7 @@ def _agent_hash() -> list[str]:
 
 @cache
 def _hash(path: Path, _size: int, _changed_ns: int) -> str:
-    """Of a file as it is now: every layer with the agent in it asks."""
+    """Return the hash of a file; it is computed once per size and time, for all layers."""
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
@@ -91,9 +94,9 @@ def _container(parts: Parts, out: Path, progress: Progress) -> None:
 
 def _initrd_of(kernel_layer: str) -> Callable[[Parts, Path, Progress], None]:
     def make(parts: Parts, out: Path, progress: Progress) -> None:
-        """Write `initrd`: the kernel unpacks archives that follow each other as one.
+        """Write `initrd` from archives, which the kernel unpacks one after the other.
 
-        Not compressed: under emulation a guest boots 0.4 s sooner so.
+        It is not compressed: under emulation a guest boots 0.4 s sooner that way.
         """
         progress("joining archives", 0)
         archives = [("tools", "tools"), (kernel_layer, "modules"), ("agent", "agent")]
@@ -106,7 +109,7 @@ def _initrd_of(kernel_layer: str) -> Callable[[Parts, Path, Progress], None]:
 
 
 def _dom0(parts: Parts, out: Path, progress: Progress) -> None:
-    """Write `initrd`: a guest's, Xen's tools, and in it a domain's own kernel and initrd."""
+    """Write `initrd`: a guest's, Xen's tools, and a domain's own kernel and initrd inside."""
     progress("joining archives", 0)
     archives = [
         ("tools", "tools"),
@@ -125,7 +128,7 @@ def _dom0(parts: Parts, out: Path, progress: Progress) -> None:
 
 
 def _domain(parts: Parts, out: Path, progress: Progress) -> None:
-    """Write `start` and `vif`, for a machine that is a Xen dom0 itself."""
+    """Write the scripts `start` and `vif`, for a machine that is itself a Xen dom0."""
     for name, text in zip(DOMAIN_SCRIPTS, _domain_scripts(), strict=True):
         (out / name).write_text(text)
         (out / name).chmod(0o755)

@@ -1,7 +1,7 @@
-"""A shared library of functions that return 0, in place of one that a program names but never uses.
+"""Stub for a shared library that a program names but never uses: its functions return 0.
 
-The least that glibc's loader takes: one segment with the dynamic table, the symbols and three bytes
-of code that all of them mean (System V ABI, chapter 5, and its AMD64 supplement).
+It is the least that glibc's loader accepts: one segment with the dynamic table, the symbols, and
+three bytes of code that all symbols point to (System V ABI, chapter 5, and its AMD64 supplement).
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ PAGE = 4096
 
 
 def library(name: str, functions: Sequence[str]) -> bytes:
-    """The file's content; `name` is what programs ask for, such as `libx.so.1`."""
+    """Return the stub's content; `name` is the library's name in programs, such as `libx.so.1`."""
     strings = b"\0" + b"\0".join(text.encode() for text in (name, *functions)) + b"\0"
     offsets = {text: strings.index(b"\0" + text.encode() + b"\0") + 1 for text in functions}
-    count = len(functions) + 1  # the first symbol is none
+    count = len(functions) + 1  # the first symbol is empty
     # One bucket, which chains all symbols.
     chain = [0, *range(2, count), 0]
     hashes = struct.pack(f"<{4 + len(chain) - 1}I", 1, count, 1, *chain)

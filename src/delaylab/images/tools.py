@@ -1,4 +1,4 @@
-"""The layer `tools`: a root tree of busybox, a shell, and the programs that loads and tests use."""
+"""The layer `tools`: a root tree of busybox, a shell, and the programs for loads and tests."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from delaylab.images import cpio
 from delaylab.images.programs import copy_programs, make_root
 from delaylab.images.progress import Progress
 
-# dash is the shell: busybox's own runs its applets `ping`, `ip` and `tc` before the real ones.
+# dash is the shell: busybox's own would run its applets `ping`, `ip` and `tc` instead of the real
+# programs.
 PROGRAMS = {
     "busybox": ["bin/busybox"],
     "dash": ["bin/dash"],
@@ -19,10 +20,11 @@ PROGRAMS = {
     "iputils-ping": ["bin/ping"],
     "iproute2": ["bin/ip", "sbin/tc"],
 }
-# Libraries that programs name only for what no lab needs, such as stress-ng's stressors `ipsec-mb`
-# and `gpu`, which then say that they cannot run: 15 of 40 MB, too much of a small guest's memory.
+# Libraries that programs need only for parts that no lab uses, such as stress-ng's stressors
+# `ipsec-mb` and `gpu`, which then report that they cannot run. They are 15 of 40 MB, too much of a
+# small guest's memory.
 UNUSED = ("libIPSec_MB.so.1", "libEGL.so.1", "libGLESv2.so.2", "libgbm.so.1")
-# A kernel needs them before anything is mounted on /dev.
+# A kernel needs these before anything is mounted on /dev.
 DEVICES = {"dev/console": (5, 1), "dev/null": (1, 3)}
 
 
@@ -40,7 +42,7 @@ def make(unpacked: Path, out: Path, progress: Progress) -> None:
 
 
 def _link_applets(busybox: Path, root: Path) -> None:
-    """Link busybox's applets, all in /bin, but for those of which the real program is there."""
+    """Link busybox's applets into /bin, except where the real program is in the tree."""
     listed = subprocess.run([busybox, "--list"], capture_output=True, text=True, check=True)
     for applet in listed.stdout.split():
         if not any((root / folder / applet).exists() for folder in ("bin", "sbin")):
@@ -48,7 +50,7 @@ def _link_applets(busybox: Path, root: Path) -> None:
 
 
 def write_tar(path: Path, root: Path) -> None:
-    """A root tree as a tar archive, all of it owned by root."""
+    """Write a root tree as a tar archive with all of it owned by root."""
 
     def owned_by_root(member: tarfile.TarInfo) -> tarfile.TarInfo:
         member.uid = member.gid = 0

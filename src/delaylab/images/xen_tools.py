@@ -1,4 +1,4 @@
-"""The layer `xen-tools`: the hypervisor, and what its driver domain runs."""
+"""The layer `xen-tools`: the hypervisor and the programs of its driver domain."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from delaylab.images.progress import Progress
 
 PROGRAMS = ("xl", "xenstored", "xenconsoled", "xen-init-dom0", "libxl-save-helper")
 TOOLS = ("usr/bin/xenstore-read", "usr/bin/xenstore-write", "usr/bin/flock")
-# Loaded only when a thread is cancelled, hence named by no program.
+# Loaded only when a thread is cancelled, so no program names it.
 HIDDEN = ("lib/x86_64-linux-gnu/libgcc_s.so.1",)
 SCRIPTS = {"dom0": "lib/delaylab/dom0", "domu": "lib/delaylab/domu", "vif": "etc/xen/scripts/vif"}
 
 
 def packages() -> list[str]:
-    """The hypervisor and its tools, of the version that the distribution has."""
+    """Return the hypervisor and its tools, of the distribution's version."""
     hypervisor = apt.depends("xen-system-amd64", "xen-hypervisor-4")
     utils = apt.depends("xen-system-amd64", "xen-utils-4")
     return sorted({hypervisor, *apt.closure([utils, "xenstore-utils", "util-linux"])})
@@ -28,7 +28,7 @@ def packages() -> list[str]:
 def make(unpacked: Path, out: Path, progress: Progress) -> None:
     """Write `hypervisor` and `xen.cpio`."""
     images = sorted((unpacked / "boot").glob("xen-*.gz"))
-    # Beside it there is a folder of wrappers for whatever version runs.
+    # Beside it there is a folder of wrappers, which run whatever version is active.
     folders = [path.parent for path in (unpacked / "usr/lib").glob("xen-*/bin/xenstored")]
     if not images or not folders:
         raise NotHere("the packages have no Xen", fix="report this as a bug")
@@ -38,7 +38,7 @@ def make(unpacked: Path, out: Path, progress: Progress) -> None:
     root, folder = out / "root", folders[-1].relative_to(unpacked)
     make_root(root)
     programs = [f"{folder}/{name}" for name in PROGRAMS]
-    # Where tools are differs from release to release.
+    # The paths of tools differ between releases.
     tools = [place for place in TOOLS if (unpacked / place).is_file()]
     copy_programs(unpacked, root, [*programs, *tools, *HIDDEN])
     for name, text in scripts().items():
@@ -51,6 +51,6 @@ def make(unpacked: Path, out: Path, progress: Progress) -> None:
 
 
 def scripts() -> dict[str, str]:
-    """What delaylab itself adds: the driver domain's scripts."""
+    """Return the driver domain's scripts, which delaylab adds."""
     folder = resources.files("delaylab.images").joinpath("xen")
     return {name: folder.joinpath(name).read_text() for name in SCRIPTS}

@@ -1,4 +1,4 @@
-"""Node kinds: one module each. A node is only ever driven through its agent."""
+"""Node kinds, one module each. A node is only ever driven through its agent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A Docker container: started by the engine of this machine, or by one of the lab's own."""
+"""Docker containers, started by the engine of this machine or by one of the lab's own."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ NEEDS_ROOT = "a lab's interfaces are put into containers by root; run as root, o
 
 
 class Docker(Kind):
-    """A container without a network of the engine's, into which the lab puts its interfaces."""
+    """A container without networking by the engine; the lab puts its own interfaces into it."""
 
     name = "docker"
     boot_s = 3.0
 
     def can_run(self, rights: Rights, on_machine: bool) -> str | None:
-        """Where an engine is installed, as root."""
+        """Return a reason unless an engine is installed and this user is root."""
         return rights.why_not(PROGRAM) or (None if rights.root else NEEDS_ROOT)
 
     def agent(self, node: Node) -> Agent:
-        """A monitor that waits for the container, whose network namespace it enters."""
+        """Return a monitor that waits for the container and enters its network namespace."""
         guest = Guest("folder", deadline_ms=START_DEADLINE_MS)
         return Agent(node_agent(node.name), GUEST, cpus=node.cpus, cgroup=True, guest=guest)
 
     def services(self, nodes: tuple[Node, ...]) -> tuple[Agent, ...]:
-        """What starts all of the lab's containers."""
+        """Return the agent that starts all of the lab's containers."""
         guest = Guest("nothing", tuple(command(nodes)), deadline_ms=START_DEADLINE_MS)
         return (Agent(ENGINE, NEW, cgroup=True, guest=guest),)
 
@@ -39,7 +39,7 @@ KIND = Docker()
 
 
 def command(nodes: tuple[Node, ...]) -> list[str]:
-    """The helper's command line."""
+    """Return the command line of the program that starts the containers."""
     words = [sys.executable, "-m", "delaylab.guests.docker", "--folder", "{folder}"]
     words += ["--cgroup", "{cgroup}", "--agent", "{image:agent/program}"]
     return words + [_container(node).text() for node in nodes]

@@ -1,6 +1,6 @@
-"""A Xen domain on a machine that is a dom0 itself: `xl` directly, no machine around it.
+"""A Xen domain on a machine that is itself a dom0: `xl` directly, with no machine around it.
 
-Where packets go: domain, its backend's interface on the host (point `vif`), the host.
+Packets pass the domain, its backend's interface on the host (point `vif`), and the host.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ BOOT_DEADLINE_MS = 240_000
 
 
 class Domain(guests.Machine):
-    """What `delaylab.kinds.xen` is where Xen runs this machine.
+    """The variant of `delaylab.kinds.xen` for a machine that runs on Xen as its dom0.
 
-    Its memory is the hypervisor's to give; counted here is what its backends take of this machine.
+    The domain's memory comes from the hypervisor; only what its backends take of this machine
+    counts.
     """
 
     name = "xen"
@@ -25,11 +26,11 @@ class Domain(guests.Machine):
     deadline_ms = BOOT_DEADLINE_MS
 
     def can_run(self, rights: Rights, on_machine: bool) -> str | None:
-        """Wherever there is one, domains can be made."""
+        """Return None: on a dom0, domains can always be made."""
         return None
 
     def command(self, node: Node) -> list[str]:
-        """A script with `xl`, and what it wants to know in its environment."""
+        """Return the script that runs `xl`, with its parameters in the environment."""
         spec = node.spec
         known = {
             "AGENT": "{image:agent/program}",
@@ -52,7 +53,7 @@ class Domain(guests.Machine):
         return ["env", *words, "{image:domain/start}"]
 
     def memory(self, spec: NodeSpec) -> int:
-        """Its backends'."""
+        """Return the bytes that the domain's backends take."""
         return self.overhead_mib * guests.MEBIBYTE
 
 

@@ -1,4 +1,4 @@
-"""What the kinds with a kernel of their own have in common."""
+"""Common parts of the kinds with a kernel of their own or in containers."""
 
 from __future__ import annotations
 
@@ -12,61 +12,67 @@ from delaylab.spec import NodeSpec
 
 MEBIBYTE = 1 << 20
 ROOT = "rootfstype=ramfs"
-"""Of a kernel's command line: the archive unpacked may take more than half of the memory, which is
-as much as a tmpfs would have."""
-# Where the kernel hands out real-time by group, a container in a group of its own has none of it,
-# and its probes would be late. In mounts of their own, LXC and Docker do not see that hierarchy.
+"""Kernel parameter for a ramfs root.
+
+The unpacked archive may take more than half of the memory, which is a tmpfs's limit.
+"""
+# Where the kernel grants real-time scheduling per cgroup, a container in a cgroup of its own has
+# none, and its probes would be late. In a mount namespace without that hierarchy LXC and Docker do
+# not see it.
 _HIDE = 'cpu=/sys/fs/cgroup/cpu; [ ! -e $cpu/cpu.rt_runtime_us ] || umount $cpu; exec "$@"'
 QEMU_SANDBOX = ("-sandbox", "on,obsolete=deny,elevateprivileges=deny,spawn=deny")
-"""QEMU's own filter of system calls: what breaks out of a guest into QEMU starts no program."""
+"""QEMU's own system call filter: code that escapes from a guest into QEMU starts no program."""
 WITHOUT_CPU_GROUPS = ("unshare", "--mount", "sh", "-c", _HIDE, "sh")
-"""Before a command whose containers need no weight among others."""
+"""A prefix for commands whose containers need no CPU weight."""
 
 
 def setup(node: Node) -> dict[str, Any]:
-    """What the agent inside makes of its system; addresses are added by the plan."""
+    """Return the setup request for the agent inside; the plan adds the addresses."""
     own = [cable.card for cable in node.inner or node.cards]
     cards = [{"name": card.name, "mac": card.mac, "mtu": card.mtu} for card in own]
     return {"op": "setup", "hostname": node.name, "interfaces": cards, "operations": []}
 
 
 def mebibytes(spec: NodeSpec, default: int) -> int:
-    """A node's memory in MiB, rounded up."""
+    """Return a node's memory in MiB, rounded up."""
     return math.ceil(spec.memory.bytes / MEBIBYTE) if spec.memory else default
 
 
 def initrd(spec: NodeSpec, image: str) -> str:
-    """The first root: delaylab's of this image, or the node's own with the agent added."""
+    """Return the initial root: delaylab's of this image, or the node's own with the agent added."""
     return f"{{image:with-agent/{spec.initrd}}}" if spec.initrd else f"{{image:{image}/initrd}}"
 
 
 def init(stream: str, modules: list[str]) -> str:
-    """The end of a kernel's command line: what the agent as its init is started with."""
+    """Return the end of a kernel's command line, with which the agent starts as init."""
     words = ["init", "--stream", stream]
     return " ".join(words + (["--modules", ",".join(modules)] if modules else []))
 
 
 class Machine(Kind):
-    """A kind whose nodes have kernels of their own, driven over one stream each."""
+    """A kind whose nodes have kernels of their own, each driven over one stream."""
 
     own_kernel = True
     program: str
     memory_mib = 160
     overhead_mib: int
-    """What runs it takes beside its own memory."""
+    """MiB that the hypervisor takes beside the guest's own memory."""
     deadline_ms: int
     env: Mapping[str, str] = {}
 
     def command(self, node: Node) -> list[str]:
-        """What boots it."""
+        """Return the command that boots a node."""
         raise NotImplementedError
 
     def can_run(self, rights: Rights, on_machine: bool) -> str | None:
-        """Where its program is installed and TAPs can be made; root is not needed."""
+        """Return a reason unless the program is installed and TAPs can be made.
+
+        Root is not needed.
+        """
         return rights.why_not(self.program, TUN)
 
     def agent(self, node: Node) -> Agent:
-        """A monitor in the host's network, where the TAPs are."""
+        """Return a monitor in the host's network, where the TAPs are."""
         guest = Guest(
             "stream",
             tuple(self.command(node)),
@@ -78,5 +84,5 @@ class Machine(Kind):
         return Agent(node_agent(node.name), node.network, cpus=node.cpus, guest=guest)
 
     def memory(self, spec: NodeSpec) -> int:
-        """Its own, and what runs it takes beside it."""
+        """Return the bytes of the guest's own memory and of its hypervisor."""
         return (mebibytes(spec, self.memory_mib) + self.overhead_mib) * MEBIBYTE

@@ -1,4 +1,4 @@
-"""An LXC container: own processes, mounts, cgroups and network stack, by the distribution's LXC."""
+"""LXC containers: own processes, mounts, cgroups and network, by the distribution's LXC."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ FOLDER = "run/delaylab"
 AGENT = "sbin/delaylab-agent"
 DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 MEASURING = "bpf"
-"""The agent's own capability beside those of its node's programs: for taps at interfaces."""
+"""The agent's own capability besides those of the node's programs: for taps at interfaces."""
 NEEDS_ROOT = "LXC containers are made by root here; run as root, or take kind netns"
 
 
 class Lxc(Kind):
-    """A container on the network namespace that its monitor holds."""
+    """A container in the network namespace that its monitor holds."""
 
     name = "lxc"
     own_stack = True
     own_kernel = False
 
     def can_run(self, rights: Rights, on_machine: bool) -> str | None:
-        """Where it is installed, as root."""
+        """Return a reason unless LXC is installed and this user is root."""
         return rights.why_not(PROGRAM) or (None if rights.root else NEEDS_ROOT)
 
     def agent(self, node: Node) -> Agent:
-        """A monitor with the network namespace that the container joins."""
+        """Return a monitor with the network namespace that the container joins."""
         guest = Guest("folder", tuple(command(node)), deadline_ms=START_DEADLINE_MS)
         return Agent(node_agent(node.name), NEW, cpus=node.cpus, cgroup=True, guest=guest)
 
     def memory(self, spec: NodeSpec) -> int:
-        """Its processes': next to nothing beside the image's pages, which all share."""
+        """Return 0: all containers share the image's pages, and processes take little else."""
         return 0
 
 
@@ -43,7 +43,7 @@ KIND = Lxc()
 
 
 def command(node: Node) -> list[str]:
-    """`lxc-start` with all that it has to know; no file of LXC's own is read or written."""
+    """Return `lxc-start` with all settings; no configuration file of LXC's is read or written."""
     words = [] if node.spec.cpu_weight else [*guests.WITHOUT_CPU_GROUPS]
     words += [PROGRAM, "-F", "-n", f"{node.lab}.{node.name}", "-P", "{folder}", "-f", "/dev/null"]
     words += ["-q", "-l", "ERROR", "-o", "/dev/stderr"]
@@ -74,7 +74,7 @@ def _settings(node: Node) -> list[tuple[str, str]]:
 
 
 def _devices() -> list[tuple[str, str]]:
-    # LXC's own /dev comes with a boot id of its own; but by that id stamps of one clock are known.
+    # LXC's own /dev has another boot id, but stamps of one clock are recognised by that id.
     entries = ["tmpfs dev tmpfs mode=755 0 0", "tmpfs dev/shm tmpfs create=dir 0 0"]
     entries += [f"/dev/{name} dev/{name} none bind,create=file 0 0" for name in DEVICES]
     return [("autodev", "0"), ("pty.max", "64"), ("tty.max", "0")] + [
@@ -83,7 +83,7 @@ def _devices() -> list[tuple[str, str]]:
 
 
 def _groups() -> list[tuple[str, str]]:
-    """In each hierarchy a group below the one that delaylab removes with the lab."""
+    """Return the settings that put it below the cgroup that delaylab removes with the lab."""
     return [
         ("cgroup.relative", "1"),
         ("cgroup.dir.monitor", "{cgroup}/lxc"),
@@ -92,7 +92,7 @@ def _groups() -> list[tuple[str, str]]:
 
 
 def _limits(node: Node) -> list[tuple[str, str]]:
-    """For both versions of cgroups: LXC sets those of the one that is there."""
+    """Return limits for both versions of cgroups; LXC applies those of the mounted one."""
     limits = []
     if node.spec.memory:
         size = str(node.spec.memory.bytes)

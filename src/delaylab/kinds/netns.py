@@ -1,4 +1,4 @@
-"""A network namespace: own stack, virtual interface, bridge; as an OpenVZ container has."""
+"""A network namespace: own stack, virtual interface, bridge, as an OpenVZ container has."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from delaylab.plan.model import NEW, Agent, node_agent
 
 
 class Netns(Kind):
-    """Own network stack, everything else shared with the host. Needs no root."""
+    """A node with its own network stack, sharing all else with its host. Needs no root."""
 
     name = "netns"
 
     def agent(self, node: Node) -> Agent:
-        """An agent in a network namespace of its own; where its host's is does not matter."""
+        """Return an agent in a network namespace of its own, wherever its host's is."""
         return Agent(
             node_agent(node.name),
             NEW,

@@ -1,4 +1,4 @@
-"""A virtual machine by QEMU, on KVM where it boots, else by software emulation (TCG)."""
+"""Virtual machines by QEMU, on KVM where it boots, else by software emulation (TCG)."""
 
 from __future__ import annotations
 
@@ -11,19 +11,21 @@ from delaylab.spec import NodeSpec
 PROGRAM = "qemu-system-x86_64"
 PORT = "delaylab"
 DEVICES = {"virtio": "virtio-net-pci", "rtl8139": "rtl8139"}
-"""QEMU's names of the cards, where they are not ours."""
+"""QEMU's names of the cards where they differ from delaylab's."""
 DRIVERS = {"virtio": "virtio_net", "rtl8139": "8139cp"}
-"""The Linux drivers, likewise."""
+"""The Linux drivers of the cards where their names differ from delaylab's."""
 CLOCK = "tsc=reliable tsc_early_khz={tsc_khz}"
-"""The guest is told how fast the counter runs that it reads. Found out by itself, on an emulated
-timer, the figure can be wrong by 1000 ppm, or not come at all: a microvm then does not boot. KVM's
-guests have a clock of their own and do not ask."""
+"""Kernel parameters with the frequency of the time stamp counter that the guest reads.
+
+Calibrated by the guest on an emulated timer, the figure can be wrong by 1000 ppm, or fail: a
+microvm then does not boot. Guests on KVM have a clock of their own and ignore it.
+"""
 EARLY = "earlyprintk=ttyS0,115200"
-"""Else a kernel that panics before it has a console says nothing of why."""
+"""Kernel parameter without which a panic before the console exists leaves no message."""
 NO_SEND_STAMP = frozenset({"vmxnet3", "rtl8139"})
 """Cards whose drivers take no software stamp on sending (no skb_tx_timestamp())."""
 DISK, DISK_DRIVERS = "/dev/vda", ["virtio_blk", "crc32c_generic", "ext4"]
-"""ext4 asks for its checksum by a name that only modprobe knows."""
+"""The disk and its drivers; ext4 requests its checksum by a name that only modprobe resolves."""
 IN_CLOUD_KERNEL = frozenset({"virtio", "vmxnet3"})
 
 
@@ -38,7 +40,7 @@ class Qemu(guests.Machine):
     env: Mapping[str, str] = {"TMPDIR": "{folder}"}
 
     def command(self, node: Node) -> list[str]:
-        """QEMU's command line for a node."""
+        """Return QEMU's command line for a node."""
         spec = node.spec
         microvm = spec.machine == "microvm"
         nic = spec.nic or "virtio"
@@ -66,13 +68,13 @@ class Qemu(guests.Machine):
         words += _disk(spec.image, bus) if spec.image else []
         for number, card in enumerate(node.cards):
             tap = f"tap,id=n{number},ifname={card.host.name},script=no,downscript=no"
-            # The kernel's own half of a virtio card, where there is one; it wants KVM.
+            # vhost is the kernel's own half of a virtio card; it needs KVM.
             tap += "{vhost}" if nic == "virtio" and not microvm else ""
             words += ["-netdev", tap, "-device", _card(nic, microvm, number, card.card.mac)]
         return words
 
     def no_send_stamp(self, spec: NodeSpec) -> str | None:
-        """Some cards' drivers take none."""
+        """Return a reason for cards whose drivers take no stamp on sending."""
         nic = spec.nic or "virtio"
         return f"the driver of {nic} takes no stamp on sending" if nic in NO_SEND_STAMP else None
 
@@ -83,12 +85,12 @@ KIND = Qemu()
 def _card(nic: str, microvm: bool, number: int, mac: str) -> str:
     if microvm:
         return f"virtio-net-device,netdev=n{number},mac={mac}"
-    # Without a ROM to boot from: nobody boots from the network here.
+    # An empty ROM file: no guest boots from the network.
     return f"{DEVICES.get(nic, nic)},netdev=n{number},mac={mac},romfile="
 
 
 def _disk(image: str, bus: str) -> list[str]:
-    """What the guest writes is kept in the lab's folder, and gone with it."""
+    """Return the options of a disk; writes go to the lab's folder and are removed with it."""
     drive = f"file={image.replace(',', ',,')},if=none,id=root,snapshot=on"
     return ["-drive", drive, "-device", f"virtio-blk-{bus},drive=root"]
 

@@ -1,4 +1,4 @@
-"""A shared stack: own processes, mounts and cgroup, the host's network; as Linux-VServer has."""
+"""A shared stack: own processes, mounts and cgroup, the host's network, as Linux-VServer has."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from delaylab.plan.model import Agent, node_agent
 
 
 class Shared(Kind):
-    """Isolated but for the network: the host's stack, an own address on the host's interface."""
+    """A node isolated except for the network: the host's stack, with its own address there."""
 
     name = "shared"
     own_stack = False
 
     def can_run(self, rights: Rights, on_machine: bool) -> str | None:
-        """On a host that is a namespace always, on this machine itself as root."""
+        """Return a reason unless the host is a namespace or this user is root."""
         return NEEDS_ROOT + REMEDY if on_machine and not rights.root else None
 
     def agent(self, node: Node) -> Agent:
-        """An agent in the host's network, in PID, mount, UTS and IPC namespaces of its own."""
+        """Return an agent in the host's network, with its own PID, mount, UTS, IPC namespaces."""
         isolate = ("pid", "mount", "uts", "ipc")
         return Agent(
             node_agent(node.name),

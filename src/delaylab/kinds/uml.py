@@ -11,29 +11,29 @@ from delaylab.plan.kind import Node
 from delaylab.spec import NodeSpec
 
 SCRIPT = Path(delaylab.guests.__file__).with_name("sealed.sh")
-# Its kernel is a process of this machine and does what root in the guest has it do: `mount -t
-# hostfs` shows what that process can see.
+# The kernel is a process of this machine and carries out requests of root in the guest: `mount -t
+# hostfs` shows all that the process can see. So the process sees only what it needs.
 SEALED = ("unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", str(SCRIPT))
 WITHOUT_RIGHTS = ("setpriv", "--no-new-privs", "--inh-caps=-all", "--bounding-set=-all")
 
 
 class Uml(guests.Machine):
-    """A kernel in user space."""
+    """A node whose kernel runs in user space."""
 
     name = "uml"
     boot_s = 2.0
     program = "linux.uml"
     overhead_mib = 120
     deadline_ms = 60_000
-    # Its memory is a file there; a disk would be slower.
+    # The guest's memory is a file in TMPDIR; on a disk it would be slower.
     env: Mapping[str, str] = {"TMPDIR": "/dev/shm"}
 
     def command(self, node: Node) -> list[str]:
-        """The kernel's command line, as a host's process."""
+        """Return the kernel's command line, as a process of the host."""
         spec = node.spec
         kernel, initrd = spec.kernel or "{image:uml/linux}", guests.initrd(spec, "uml")
         words = [*SEALED, "{folder}", kernel, initrd, "--", *WITHOUT_RIGHTS]
-        # With a randomised layout it may get less memory than it asked for.
+        # With a randomised address layout the kernel may get less memory than it requests.
         words += ["setarch", "x86_64", "-R", kernel]
         words += [
             f"umid={node.name}",
@@ -55,7 +55,7 @@ class Uml(guests.Machine):
         return [*words, "--", *guests.init("/dev/ttyS0", []).split()]
 
     def no_send_stamp(self, spec: NodeSpec) -> str | None:
-        """The vector driver takes none (no skb_tx_timestamp())."""
+        """Return the reason: the vector driver does not call skb_tx_timestamp()."""
         return "User-Mode Linux's vector driver takes no stamp on sending"
 
 

@@ -1,7 +1,7 @@
-"""A Xen domain. Where this machine is no dom0 (`delaylab.kinds.domain`), Xen and its driver domain
-run in a virtual machine of their own, one for each host.
+"""Xen domains in a virtual machine that runs Xen and its driver domain, one for each host.
 
-Where packets go: domain, driver domain (point `dom0`), the machine's TAP (`vif`), the host.
+`delaylab.kinds.domain` is used instead where this machine is itself a dom0. Packets pass the
+domain, the driver domain (point `dom0`), the machine's TAP (`vif`), and the host.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from delaylab.plan.model import Agent, Guest, machine_agent
 
 DOM0_MIB = 400
 DOM0_FOR_EACH_DOMAIN_MIB = 24
-"""Its backends, and the tools that watch over it."""
+"""MiB per domain for its backends in dom0, and for the tools that watch over it."""
 HYPERVISOR_MIB = 80
 FOR_EACH_DOMAIN_MIB = 16
 EMULATOR_MIB = 300
@@ -31,16 +31,19 @@ class Xen(guests.Machine):
     nested = True
     boot_s = 25.0
     program = PROGRAM
-    # The machine around it is counted with each, since one may be alone.
+    # Each domain counts the machine around it, since it may be the only one.
     overhead_mib = DOM0_MIB + HYPERVISOR_MIB + EMULATOR_MIB
     deadline_ms = BOOT_DEADLINE_MS
 
     def here(self, rights: Rights) -> Kind:
-        """No machine is needed around domains where Xen runs this one."""
+        """Return the variant without a machine around the domains if this machine is a dom0."""
         return domain.KIND if rights.dom0 else self
 
     def command(self, node: Node) -> list[str]:
-        """Its stream is the domain's console, by way of the driver domain."""
+        """Return the command that starts the domain by its driver domain.
+
+        Its stream is the domain's console.
+        """
         spec = node.spec
         words = ["{image:agent/program}", "call", "--stream", "{stream}"]
         words += ["{lab}/" + machine_agent(node.network) + ".sock", "--"]
@@ -49,7 +52,7 @@ class Xen(guests.Machine):
         return words + [f"{card.bridge},{card.vif},{card.card.mac}" for card in node.inner]
 
     def services(self, nodes: tuple[Node, ...]) -> tuple[Agent, ...]:
-        """For each host with such nodes the machine that Xen runs in."""
+        """Return the machine that Xen runs in, for each host with such nodes."""
         hosts = dict.fromkeys(node.network for node in nodes)
         return tuple(
             _machine(host, [node for node in nodes if node.network == host]) for host in hosts
@@ -66,7 +69,7 @@ def _machine(host: str, nodes: list[Node]) -> Agent:
     dom0_mib = DOM0_MIB + len(nodes) * DOM0_FOR_EACH_DOMAIN_MIB
     memory = dom0_mib + HYPERVISOR_MIB + domains
     taps = nodes[0].cards
-    # In QEMU's list of boot modules a comma ends one; doubled, it is part of it.
+    # A comma separates boot modules in QEMU's list; a doubled comma is a literal one.
     init = guests.init(f"virtio:{PORT}", [*MODULES])
     dom0 = f"console=hvc0 quiet panic=-1 {guests.ROOT} -- {init}"
     dom0 += " --before /lib/delaylab/dom0"

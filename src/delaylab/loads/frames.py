@@ -14,7 +14,7 @@ from delaylab.records.rates import Burst, HeldRate
 from delaylab.spec import LoadSpec
 
 WARMING_PER_S, WARMING_S = 1000, 0.2
-"""What is sent before the first try: on the way neighbours are asked for, and buffers made."""
+"""Rate (frames/s) and seconds of a first burst, which resolves neighbours and fills buffers."""
 
 
 def find_rate(lab: Lab, load: LoadSpec) -> HeldRate:
@@ -44,7 +44,7 @@ def find_rate(lab: Lab, load: LoadSpec) -> HeldRate:
 
 @contextmanager
 def frames(lab: Lab, load: LoadSpec, state: Running) -> Iterator[None]:
-    """Frames for the length of a block."""
+    """Send frames for the length of a block, and record what arrived."""
     flows: list[Stream] = streams(lab, load)
     found = state.rate_of(load)
     sink, generator = Sink(lab, str(load.to), flows), Generator(lab, load, flows)
@@ -74,7 +74,7 @@ def frames(lab: Lab, load: LoadSpec, state: Running) -> Iterator[None]:
 
 
 def _rate(load: LoadSpec, found: HeldRate | None) -> float | None:
-    """Frames a second to send; None: as fast as can be."""
+    """Return the frames to send per second; None means as fast as possible."""
     if found is not None:
         return found.frames_per_s * float(load.at)
     return load.frames if isinstance(load.frames, float) else None

@@ -14,12 +14,12 @@ from delaylab.wireline import Session
 
 WITHOUT_END = (1 << 32) - 1
 AS_A_PROBE = 1 << 30
-"""No trial's probe has this number: taps for one do not stamp these frames."""
+"""A probe number that no trial has, so that the taps of a trial do not stamp these frames."""
 
 
 @dataclass(frozen=True)
 class Sent:
-    """What the generator did: frames, those that its kernel did not take, how long, how late."""
+    """The generator's result: frames sent, frames its kernel refused, seconds, p99 slip (µs)."""
 
     frames: int
     refused: int
@@ -28,21 +28,21 @@ class Sent:
 
     @classmethod
     def of(cls, done: dict[str, Any]) -> Sent:
-        """What the agent answers."""
+        """Return the agent's answer as a result."""
         seconds = max((done["ended_ns"] - done["began_ns"]) / 1e9, 1e-9)
         slip = (done["slip"]["p99_ns"] or 0) / 1000
         return cls(done["sent"], done["refused"], seconds, slip)
 
 
 class Generator:
-    """Sends frames of some flows in turn."""
+    """A generator that sends frames of several flows in turn."""
 
     def __init__(self, lab: Lab, load: LoadSpec, flows: list[Stream]) -> None:
         self.session: Session = lab.node_session(load.on)
         self._load, self._flows = load, flows
 
     def begin(self, per_s: float | None) -> None:
-        """Send at a rate in frames/s, None: as fast as can be."""
+        """Start to send at a rate in frames/s; None means as fast as possible."""
         self.session.start(
             "generate",
             flows=[flow.request() for flow in self._flows],
@@ -56,12 +56,12 @@ class Generator:
         self.session.event(START_DEADLINE_S)
 
     def end(self) -> Sent:
-        """Send no more."""
+        """Stop sending and return the result."""
         self.session.stop()
         return Sent.of(self.session.finish(STOP_DEADLINE_S).done)
 
     def burst(self, per_s: float | None, seconds: float) -> Sent:
-        """Send for so long, or until something fails."""
+        """Send for `seconds`, or until the session reports a failure; return the result."""
         self.begin(per_s)
         select.select([self.session], [], [], seconds)
         return self.end()

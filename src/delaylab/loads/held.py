@@ -1,14 +1,14 @@
-"""The highest rate of frames that arrives, one way, found by trying.
+"""Search for the highest one-way rate of frames that arrives.
 
-Throughput as in RFC 2544, section 26.1, with a loss tolerance that is said: the highest rate at
-which no larger share of the frames is lost. Its trials take a minute, in which no queue can hide
-that more comes than is carried on; a burst is so short that queues may take it whole. So a burst
-is held only if arrival keeps up with sending, too.
+This is the throughput of RFC 2544, section 26.1, with a stated loss tolerance: the highest rate at
+which no larger share of the frames is lost. The RFC's trials take a minute, in which no queue can
+hide an overload; a burst is so short that queues may absorb it. So a burst is held only if arrival
+also keeps up with sending.
 
-The first try is as fast as the generator can; the second is at the rate that arrived then, as in
-MLRsearch (the IETF's draft-ietf-bmwg-mlrsearch). From a rate that is held steps go up, each twice
-as wide; between one that is held and one that is not, the interval is halved on a logarithmic
-scale. The rate found must also hold a longer burst; else it is lowered until it does.
+The first try is as fast as the generator can send; the second is at the rate that arrived then, as
+in MLRsearch (the IETF's draft-ietf-bmwg-mlrsearch). From a held rate steps go up, each twice as
+wide; between a held rate and one that is not, the interval is halved on a logarithmic scale. The
+rate found must also hold a longer burst; otherwise it is lowered until it does.
 """
 
 from __future__ import annotations
@@ -20,33 +20,37 @@ from delaylab.errors import DelaylabError
 from delaylab.records.rates import Bound, Burst, Flow, HeldRate
 
 SHORT_S, LONG_S = 0.5, 2.0
-"""How long a burst is while the rate is searched for, and one that confirms it."""
+"""The seconds of a burst during the search, and of one that confirms the rate."""
 BEHIND_S = 0.02
-"""For so long at most frames may still arrive after a burst. Engine and virtual CPUs may rest for
-ten milliseconds, at the end of a burst as well as within it."""
+"""The longest time in seconds for which frames may still arrive after a held burst.
+
+The link engine and virtual CPUs may pause for ten milliseconds, at a burst's end as well as in it.
+"""
 IN_PACE = 0.99
-"""A try counts only if the generator sends at least this share of what was asked."""
+"""The search ends when the lowest rate not held is at most this multiple of the highest held."""
 CLOSE_ENOUGH = 1.02
-"""Between the highest rate that was held and the lowest that was not."""
+"""The search ends when the lowest rate not held is at most this multiple of the highest held."""
 NEARLY = 10
-"""A try that loses less than so many times the tolerance is repeated once."""
+"""A try that loses less than this many times the tolerance is repeated once."""
 FIRST_STEP = 1.03
 DOWN, A_LITTLE_DOWN = 0.8, 0.95
-"""Where nothing was held yet, the next try is at most at this share of the last one: of one that
-lost frames, and of one that only the generator did not keep."""
+"""The largest ratio of the next try's rate to the lowest that failed, while none is held.
+
+The first is for a last try that lost frames, the second for one that lost none.
+"""
 LOWEST_PER_S = 50.0
 STRANGERS = 10
-"""Frames of others that may be counted in a burst: neighbours asking for each other."""
+"""The most frames of other senders that a burst's count may include, such as neighbour requests."""
 TRIES = 30
 
 Offer = Callable[[float | None, float], Burst]
-"""Sends at a rate in frames/s (None: as fast as can be) for seconds, and counts what arrives."""
+"""A function that sends at a rate in frames/s (None: unlimited) for seconds and counts arrivals."""
 
 
 def search(tolerance: float, judged: Sequence[str], offer: Offer) -> HeldRate:
     """Find the highest rate that is held.
 
-    DelaylabError if none is: also a slow burst loses more than is tolerated.
+    Raises DelaylabError if none is: even a slow burst loses more than is tolerated.
     """
     tries: list[Burst] = []
     low, bound = _bracket(tolerance, offer, tries)
@@ -73,7 +77,7 @@ def search(tolerance: float, judged: Sequence[str], offer: Offer) -> HeldRate:
 
 
 def _bracket(tolerance: float, offer: Offer, tries: list[Burst]) -> tuple[float, Bound]:
-    """The highest rate at which a short burst was held (0: none), and what a higher fails by."""
+    """Return the highest rate at which a short burst was held (0: none), and the limit above it."""
     low, high = 0.0, math.inf
     bound: Bound = "generator"
     rate: float | None = None
@@ -81,7 +85,7 @@ def _bracket(tolerance: float, offer: Offer, tries: list[Burst]) -> tuple[float,
     while len(tries) < TRIES and not (low and high / low <= CLOSE_ENOUGH):
         tries += _burst(rate, SHORT_S, tolerance, offer)
         last = tries[-1]
-        # What was sent counts: a try as fast as can be has no rate of its own.
+        # An unlimited try has no rate of its own, so the sent rate counts.
         tried = last.sent_per_s if rate is None else rate
         if last.held and rate is not None:
             low, step = max(low, tried), step * step
@@ -96,12 +100,15 @@ def _bracket(tolerance: float, offer: Offer, tries: list[Burst]) -> tuple[float,
 def _why(tried: Burst, tolerance: float) -> Bound:
     if tried.lost > tolerance:
         return "loss"
-    # One as fast as can be may well hold: the generator has no higher rate.
+    # An unlimited try may well be held: the generator has no higher rate.
     return "generator" if tried.held or not tried.paced else "backlog"
 
 
 def _burst(rate: float | None, seconds: float, tolerance: float, offer: Offer) -> list[Burst]:
-    """A burst; once more if it failed by little: the machine may just have been elsewhere."""
+    """Send a burst, and a second one if the first failed by little; return the tries.
+
+    The machine may have been busy with something else for a moment.
+    """
     tries = [offer(rate, seconds)]
     first = tries[0]
     if rate is not None and not first.held and first.lost < NEARLY * tolerance:
@@ -125,12 +132,12 @@ def judge(
     tolerance: float,
     behind_s: float,
 ) -> Burst:
-    """Whether a burst of this length was held; the flows `judged` decide, by their links."""
+    """Return a burst's verdict; the flows whose links are in `judged` decide."""
     counted = [flow for flow in flows if flow.link in judged]
     sent = sum(flow.sent for flow in counted)
     missing = 1 - sum(flow.received for flow in counted) / sent if sent else 1.0
     lost = max(0.0, missing)
-    # Now and then a frame of someone else's is counted. Many are what an earlier burst left behind.
+    # A few frames of other senders may be counted. Many more are left over from an earlier burst.
     whole = -missing * sent <= max(STRANGERS, tolerance * sent)
     sent_per_s = sum(flow.sent for flow in flows) / max(seconds, 1e-9)
     paced = asked_per_s is None or sent_per_s >= IN_PACE * asked_per_s

@@ -1,4 +1,4 @@
-"""What goes through the interface of a load, as the kernel counts it."""
+"""Byte and packet counts of a load's interface, as the kernel has them."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from delaylab.loads.programs import STOP_DEADLINE_S
 
 POLL_S = 0.05
 QUIET_BYTES = 20_000
-"""Less than this on an interface within one poll is quiet: no bulk flow does so little."""
+"""The most bytes per poll on a quiet interface; every bulk flow sends more."""
 
 
 def address_of(lab: Lab, node: str, link: str) -> str:
-    """A node's address on a link."""
+    """Return a node's address on a link."""
     interface = next(i for i in lab.plan.interfaces[node] if i.link == link)
     return str(ipaddress.ip_interface(interface.addresses[0]).ip)
 
 
 @dataclass(frozen=True)
 class Reading:
-    """An interface's counters at a moment (monotonic seconds): bytes, then packets."""
+    """An interface's counters (bytes, packets) at a time, in monotonic seconds."""
 
     at_s: float
     sent: int
@@ -32,20 +32,20 @@ class Reading:
 
 
 class Meter:
-    """Byte counters of the interface that a network load goes through, as the kernel has them."""
+    """A reader of the kernel's counters for the interface that a network load uses."""
 
     def __init__(self, lab: Lab, node: str, link: str) -> None:
         self._session = lab.node_session(node)
         self._interface = next(i.name for i in lab.plan.interfaces[node] if i.link == link)
 
     def read(self) -> Reading:
-        """The counters now."""
+        """Return the counters now."""
         found = self._session.call("counters").done["interfaces"][self._interface]
         names = ("tx_bytes", "rx_bytes", "tx_packets", "rx_packets")
         return Reading(time.monotonic(), *(found[name] for name in names))
 
     def wait_quiet(self) -> Reading:
-        """The last reading, once queues have drained, so that what follows is at rest."""
+        """Return the last reading once queues have drained, so that what follows is at rest."""
         deadline = time.monotonic() + STOP_DEADLINE_S
         last = self.read()
         while time.monotonic() < deadline:
@@ -59,7 +59,7 @@ class Meter:
 
 
 def rates(before: Reading, after: Reading) -> dict[str, float]:
-    """Bits per second between two readings, Ethernet headers counted."""
+    """Return bits per second between two readings, with Ethernet headers counted."""
     seconds = max(after.at_s - before.at_s, 1e-9)
     return {
         "sent_bps": (after.sent - before.sent) * 8 / seconds,

@@ -1,4 +1,4 @@
-"""iperf3's bulk TCP."""
+"""Bulk TCP by iperf3."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ONE_FLOW = (re.compile(rb"\[ *\d+\].*sec"),)
 
 @contextmanager
 def network(lab: Lab, load: LoadSpec, state: Running) -> Iterator[None]:
-    """Bulk TCP between two nodes for the length of a block."""
+    """Run bulk TCP between two nodes for the length of a block."""
     assert load.to is not None
     links = path(lab.plan, lab.spec, load.on, load.to).links
     address = {

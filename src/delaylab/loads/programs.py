@@ -16,20 +16,23 @@ STOP_DEADLINE_S = 20
 
 @dataclass
 class Output:
-    """What a load's program has said so far."""
+    """The output of a load's program so far."""
 
     text: bytearray = field(default_factory=bytearray)
     stdout: bytearray = field(default_factory=bytearray)
 
     def add(self, frame: Frame) -> None:
-        """Take one frame of output."""
+        """Add one frame of output."""
         self.text.extend(frame.payload)
         if frame.kind == FrameKind.STDOUT:
             self.stdout.extend(frame.payload)
 
 
 def start(session: Session, argv: list[str], ready: tuple[re.Pattern[bytes], ...]) -> Output:
-    """Run a program until its output shows that it is at work; returns its growing output."""
+    """Run a program until its output shows that it is active; return the output, which still grows.
+
+    Raises DelaylabError with its last line if it does not start in time.
+    """
     output = Output()
     session.on_output = output.add
     session.start("exec", argv=argv)

@@ -1,4 +1,4 @@
-"""What loads leave behind: what was asked of each and what it did."""
+"""State and results of running loads."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from delaylab.wireline import Session
 
 @dataclass
 class Achieved:
-    """What a load was asked to do and what it did, as a trial records it.
+    """The configuration of a load and its results, as a trial records them.
 
-    `flows` and `rate`: of frames, what each flow sent, and how the rate was found if by search.
+    For frames, `flows` counts each flow, and `rate` is the search for the rate, if there was one.
     """
 
     load: LoadSpec
@@ -24,7 +24,7 @@ class Achieved:
     rate: HeldRate | None = None
 
     def record(self) -> dict[str, Any]:
-        """The entry in trial.json."""
+        """Return the load's entry in trial.json."""
         asked = str(self.load.network or self.load.frames or self.load.workers)
         if self.rate is not None:
             asked += f", {self.load.at} of it"
@@ -40,9 +40,9 @@ class Achieved:
 
 
 class Running:
-    """Loads that run; `sessions` are to be watched while they do.
+    """Loads that run; `sessions` must be watched meanwhile.
 
-    `rates`: those that were found by search. `probed`: the link by which a probe's packets arrive.
+    `rates` are those found by search. `probed` is the link by which a probe's packets arrive.
     """
 
     def __init__(self, rates: Sequence[tuple[LoadSpec, HeldRate]], probed: str | None) -> None:
@@ -51,5 +51,5 @@ class Running:
         self.achieved: list[Achieved] = []
 
     def rate_of(self, load: LoadSpec) -> HeldRate | None:
-        """The rate that was found for a load, if it was searched for."""
+        """Return the rate that a search found for a load, or None."""
         return next((rate for each, rate in self.rates if each is load), None)

@@ -1,4 +1,4 @@
-"""Flows of frames: where each is sent, and what of it arrives."""
+"""Flows of frames: their paths, and the counts of frames that arrive."""
 
 from __future__ import annotations
 
@@ -15,23 +15,25 @@ from delaylab.records.rates import Flow
 from delaylab.spec import LoadSpec, asked
 
 DISCARD = 9
-"""The port that RFC 863 set aside for what nobody reads."""
+"""The port that RFC 863 reserves for discarded data."""
 
 POLL_S = 0.02
 QUIET_S = 0.5
-"""Where frames are missing, so long nothing may arrive before they are given up: a virtual machine
-that is waiting for a CPU has them in its queues."""
+"""Seconds without arrivals after which missing frames count as lost.
+
+A virtual machine that waits for a CPU may still have them in its queues.
+"""
 
 MOST_SPREADS = 5
-"""Jitter adds hardly ever more: Pareto's is cut at 4.91, and the normal one's tail is thinner."""
+"""The largest jitter in spreads: Pareto's is cut at 4.91, and the normal one's tail is thinner."""
 
 
 @dataclass(frozen=True)
 class Stream:
-    """One flow, by the link that it arrives by.
+    """One flow, named by the link by which it arrives.
 
-    `limited`: a link on its way was asked to lose frames or to keep to a rate. `delay_s`: for how
-    long links were asked to delay its frames, in all, one way.
+    `limited` is True if a link on its path is configured to lose frames or to limit their rate.
+    `delay_s` is the largest one-way delay that its links are configured for, in total.
     """
 
     link: str
@@ -43,7 +45,7 @@ class Stream:
     delay_s: float = 0.0
 
     def request(self) -> dict[str, str]:
-        """The flow as `generate` takes it."""
+        """Return the flow in the form of the `generate` request."""
         return {
             "interface": self.interface,
             "to_mac": self.to_mac,
@@ -53,14 +55,14 @@ class Stream:
 
 
 def streams(lab: Lab, load: LoadSpec) -> list[Stream]:
-    """The flows of a load of frames, in the order in which they take turns."""
+    """Return the flows of a load of frames, in the order in which they take turns."""
     assert load.to is not None
     arrivals: list[str | None] = [*load.over] if load.over else [None]
     return [_stream(lab, path(lab.plan, lab.spec, load.on, load.to, over)) for over in arrivals]
 
 
 def _stream(lab: Lab, way: Path) -> Stream:
-    """The frames of one way: addressed to the first router's card."""
+    """Return the flow of one path, whose frames are addressed to the next node's card."""
     hops = list(zip(way.links, way.nodes, strict=False))
     near, far = (_card(lab, node, way.links[0]) for node in way.nodes[:2])
     return Stream(
@@ -79,12 +81,15 @@ def _card(lab: Lab, node: str, link: str) -> Interface:
 
 
 def limited(lab: Lab, hops: Iterable[tuple[str, str]]) -> bool:
-    """Whether a link on the way, each with its sender, was asked to lose or to hold back frames."""
+    """Return True if a link on the path, given with its sender, has loss or a rate limit."""
     return any({"loss", "rate", "trace"} & each.keys() for each in _conditions(lab, hops))
 
 
 def _delay_s(lab: Lab, hops: Iterable[tuple[str, str]]) -> float:
-    """The longest that links on the way, each with its sender, were asked to delay a frame."""
+    """Return the largest one-way delay, in seconds, that a path's links are configured for.
+
+    Each link is given with its sender.
+    """
     longest_ns = [
         each.get("delay_ns", 0) + MOST_SPREADS * each.get("jitter", {}).get("spread_ns", 0)
         for each in _conditions(lab, hops)
@@ -98,26 +103,26 @@ def _conditions(lab: Lab, hops: Iterable[tuple[str, str]]) -> list[dict[str, Any
 
 
 def judged(flows: Iterable[Stream]) -> list[str]:
-    """The links of the flows that count: those that nothing limits, or else all."""
+    """Return the links whose flows decide: those that nothing limits, or else all."""
     every = list(flows)
     return [flow.link for flow in every if not flow.limited] or [flow.link for flow in every]
 
 
 @dataclass(frozen=True)
 class Arrived:
-    """What has arrived: frames by link, and packets that were answered as a probe's."""
+    """Counts of arrivals: frames by link, and packets answered as a probe's."""
 
     frames: dict[str, int]
     probes: int
 
     @property
     def total(self) -> int:
-        """Frames of all links, without a probe's."""
+        """Return the frames of all links without a probe's."""
         return sum(self.frames.values()) - self.probes
 
 
 class Sink:
-    """Takes frames at a node, unanswered, and counts what arrives by some of its links."""
+    """A receiver of frames at a node, which answers none and counts arrivals by its links."""
 
     def __init__(self, lab: Lab, node: str, flows: Iterable[Stream]) -> None:
         self._session = lab.node_session(node)
@@ -129,7 +134,7 @@ class Sink:
         self._names = {i.link: i.name for i in interfaces if i.link in links}
 
     def read(self) -> Arrived:
-        """The counters now."""
+        """Return the counters now."""
         done = self._session.call("counters").done
         frames = {
             link: int(done["interfaces"][name]["rx_packets"]) for link, name in self._names.items()
@@ -138,7 +143,7 @@ class Sink:
         return Arrived(frames, int(snmp["Icmp"]["InEchos"]) + int(snmp["Udp"]["InDatagrams"]))
 
     def settled(self, before: Arrived, sent: int) -> Arrived:
-        """The counters once all that was sent has arrived, or nothing more does."""
+        """Return the counters once all sent frames have arrived, or no more do."""
         deadline = time.monotonic() + STOP_DEADLINE_S
         last, since = self.read(), time.monotonic()
         while last.total - before.total < sent and since < deadline:
@@ -152,15 +157,16 @@ class Sink:
         return last
 
     def close(self) -> None:
-        """Take no more."""
+        """Stop receiving."""
         self._port.close()
         self._session.close()
 
 
 def behind_s(flows: Sequence[Stream], per_s: float, ended: Arrived, after: Arrived) -> float:
-    """For how long frames went on to arrive after the last was sent, of the flow furthest behind.
+    """Return the seconds for which frames still arrived after sending ended.
 
-    At the rate `per_s` of each flow, and without what links on its way were asked to delay it.
+    The flow furthest behind counts, at the rate `per_s` of each flow, less its links' configured
+    delay.
     """
     per_s = max(per_s, 1e-9)  # nothing at all may have been sent
     later = ((after.frames[f.link] - ended.frames[f.link]) / per_s - f.delay_s for f in flows)
@@ -170,9 +176,9 @@ def behind_s(flows: Sequence[Stream], per_s: float, ended: Arrived, after: Arriv
 def counted(
     flows: list[Stream], sent: int, before: Arrived, after: Arrived, probed: str | None
 ) -> list[Flow]:
-    """What each flow sent, in turn with the others, and what of it arrived.
+    """Return the frames that each flow sent, in turn with the others, and those that arrived.
 
-    `probed`: the link by which a probe's packets arrive, which are not of the flow.
+    `probed` is the link by which a probe's packets arrive, which are not of the flow.
     """
     found = []
     for index, flow in enumerate(flows):

@@ -1,4 +1,4 @@
-"""stress-ng's stressors."""
+"""Loads by stress-ng's stressors."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _STRESSORS = {
     "memory": ("--vm", "{n}", "--vm-bytes", "256m"),
 }
 _IN_A_MACHINE = {"--vm-bytes": "40%", "--hdd-bytes": "16m", "--temp-path": "/tmp"}
-"""A virtual machine has little memory, and its disk is a part of it."""
+"""Options for a virtual machine, which has little memory, and its disk as a part of it."""
 _IN_A_CONTAINER = {"--temp-path": "/tmp"}
 _DISPATCHED = re.compile(rb"dispatching hogs")
 
 
 @contextmanager
 def stressor(lab: Lab, load: LoadSpec, state: Running) -> Iterator[None]:
-    """Workers of one stressor for the length of a block."""
+    """Run the workers of one stressor for the length of a block."""
     session = lab.node_session(load.on)
     argv = ["stress-ng", *_options(lab, load), "--metrics", "--yaml", "/dev/stdout"]
     output = start(session, argv, (_DISPATCHED,))
@@ -40,7 +40,7 @@ def stressor(lab: Lab, load: LoadSpec, state: Running) -> Iterator[None]:
 
 
 def _options(lab: Lab, load: LoadSpec) -> list[str]:
-    """A stressor's options, within what its node has."""
+    """Return a stressor's options, within its node's means."""
     options = [part.format(n=load.workers) for part in _STRESSORS[load.what]]
     kind = lab.spec.nodes[load.on].kind
     own = _IN_A_MACHINE if kind in MACHINES else _IN_A_CONTAINER if kind in CONTAINERS else {}
@@ -50,7 +50,7 @@ def _options(lab: Lab, load: LoadSpec) -> list[str]:
 
 
 def _metrics(output: bytes) -> dict[str, float]:
-    """Operations and CPU use from the YAML that stress-ng ends with."""
+    """Return operations and CPU use from the YAML at the end of stress-ng's output."""
     start = output.find(b"metrics:")
     if start < 0:
         return {}

@@ -1,4 +1,4 @@
-"""lab -> agents and operations; pure and printable."""
+"""Pure conversion of a lab to a printable plan of agents and operations."""
 
 from delaylab.plan.build import build
 from delaylab.plan.carried import Carried, Port

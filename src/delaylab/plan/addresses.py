@@ -1,7 +1,7 @@
-"""Addresses for a lab's links: what the file gives, and the rest in order.
+"""Addresses of a lab's links: those that the file gives, and others assigned in order.
 
-IPv4 comes from 198.18.0.0/15, which RFC 2544 sets aside for measuring network devices; IPv6 from
-the unique local prefix fd64:656c:6179::/48 (RFC 4193).
+IPv4 addresses come from 198.18.0.0/15, which RFC 2544 reserves for benchmarks of network devices;
+IPv6 addresses from the unique local prefix fd64:656c:6179::/48 (RFC 4193).
 """
 
 from __future__ import annotations
@@ -22,7 +22,10 @@ LinkAddresses = dict[str, list[str]]
 
 
 def assign(lab: LabSpec, stacks: dict[str, str]) -> list[LinkAddresses]:
-    """One mapping per link; nodes with the same entry in `stacks` share a stack's address."""
+    """Return one mapping per link; nodes with the same entry in `stacks` share addresses.
+
+    Raises BadInput if the links need more IPv4 addresses than the pool has.
+    """
     cursor = int(POOL4.network_address)
     result: list[LinkAddresses] = []
     for index, link in enumerate(lab.links):
@@ -52,7 +55,10 @@ def assign(lab: LabSpec, stacks: dict[str, str]) -> list[LinkAddresses]:
 
 
 def mac(lab: str, *parts: str) -> str:
-    """A fixed, locally administered MAC address: a new one each time would leave stale ARP."""
+    """Return a fixed, locally administered MAC address for these names.
+
+    A random one in each run would leave stale ARP entries.
+    """
     digest = hashlib.blake2b("/".join((lab, *parts)).encode(), digest_size=5).digest()
     return "02:" + digest.hex(":")
 

@@ -1,4 +1,4 @@
-"""A lab -> a plan. Pure: nothing is looked up, nothing is touched."""
+"""Conversion of a lab to a plan. It is pure: it reads and changes nothing on the machine."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ from delaylab.plan.network import Network
 from delaylab.spec import HERE, USUAL_CAPABILITIES, LabSpec, host_of
 
 PING_SOCKETS = {"net.ipv4.ping_group_range": "0 0"}
-"""Datagram ICMP sockets for a node's root; the largest range a user namespace can name."""
+"""Allows datagram ICMP sockets to root of a node; a user namespace may name no larger range."""
 PING_SOCKETS_OF_A_MACHINE = {"net.ipv4.ping_group_range": "0 2147483647"}
 BOOT_BESIDE_MS = 3_000
-"""What each machine that boots beside others adds to the deadline of all: they share CPUs."""
+"""Milliseconds that each machine adds to the boot deadline of all: they share CPUs."""
 NO_IPV6 = {"-net.ipv6.conf.all.disable_ipv6": "1", "-net.ipv6.conf.default.disable_ipv6": "1"}
-"""A lab without IPv6 has none of its background traffic (router solicitation, MLD) either."""
+"""Settings that disable IPv6, and with it its background traffic (router solicitation, MLD)."""
 AT_ONCE = {f"-net.ipv6.conf.{which}.accept_dad": "0" for which in ("all", "default")}
-"""No address in a lab is there twice: none is held back until that is known (RFC 4862, 5.4)."""
+"""Settings that skip duplicate address detection (RFC 4862, 5.4): a lab has no duplicates."""
 FORWARDS = {"net.ipv4.ip_forward": "1", "-net.ipv6.conf.all.forwarding": "1"}
 ANY_WAY_BACK = {
     f"-net.ipv4.conf.{which}.{name}": "0"
     for which in ("all", "default")
     for name in ("rp_filter", "send_redirects")
 }
-"""Among routers a packet may come by another way than one to its sender leads (RFC 3704)."""
+"""Settings among routers: a packet may come by another way than back to its sender (RFC 3704)."""
 
 
 def build(
@@ -55,10 +55,12 @@ def build(
     name: str | None = None,
     accounting: bool = False,
 ) -> Plan:
-    """The plan of a lab; NotHere if one of its nodes cannot run.
+    """Return the plan of a lab.
 
-    `name`: of this running lab, if not the file's. `accounting`: a cgroup for every agent, so that
-    CPU time can be told apart by node (costs time in large labs; control groups need root).
+    `name` is the name of the running lab, by default the file's. With `accounting` every agent has
+    a cgroup, so that CPU time can be told apart by node; this takes time in large labs, and cgroups
+    need root. Raises NotHere if one of the nodes cannot run on this machine, and BadInput if a node
+    cannot forward.
     """
     name = name or lab.lab
     kinds = {known: kind.here(rights) for known, kind in kinds.items()}
@@ -125,7 +127,7 @@ def _agents(
 
 
 def _engines(lab: LabSpec, network: Network) -> Iterator[Agent]:
-    """For each host that a link with conditions touches what carries it."""
+    """Yield the agent that carries the links of each host touched by a link with conditions."""
     for host in list(lab.hosts) or [HERE]:
         spec, engine = lab.hosts.get(host), lab.engine_on(host)
         links = carry(lab, host, engine, network.laid)
@@ -139,7 +141,8 @@ def _node(
 ) -> Node:
     spec, host = lab.nodes[node], host_of(lab, node)
     cpus = spec.cpus or (lab.hosts[host].cpus if host in lab.hosts else None)
-    # A virtual machine's cables end in its host's bridges, which are never this machine's own.
+    # A virtual machine's cables end in its host's bridges, which are never in this machine's own
+    # network namespace.
     in_namespace = kinds[spec.kind].own_kernel or host != HERE
     place = host_agent(host) if in_namespace else MACHINE
     capabilities = tuple(
@@ -160,7 +163,7 @@ def _node(
 def _hand_over(
     agents: list[Agent], operations: list[Operation]
 ) -> tuple[list[Agent], list[Operation]]:
-    """What is to be set inside virtual machines becomes part of their setup."""
+    """Move operations inside virtual machines from the plan into those machines' setup."""
     inside = {agent.name for agent in agents if agent.guest and agent.guest.setup is not None}
     theirs: dict[str, list[dict[str, Any]]] = defaultdict(list)
     others = []

@@ -1,4 +1,4 @@
-"""Cables: from stack to stack, from a node to its host, from a host to the wire."""
+"""Cables between stacks, between a node and its host, and between a host and the wire."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ETHERNET_HEADER = 14
 
 
 class Cables:
-    """All that is laid, in order: `laid`, and what guests bring (`inner`), bridges, queues."""
+    """Cables in the order they are laid, cables that guests bring (`inner`), bridges and queues."""
 
     def __init__(self, ground: Ground) -> None:
         self._ground = ground
@@ -32,7 +32,10 @@ class Cables:
         self._shared: dict[tuple[str, str], str] = {}
 
     def between(self, link: LinkSpec, name: str, one: str, two: str) -> dict[str, Device]:
-        """A point-to-point link on one host: a cable from stack to stack."""
+        """Lay a point-to-point link on one host as a veth between two stacks; return its devices.
+
+        Raises BadInput if both nodes are in one stack.
+        """
         if self._ground.networks[one] == self._ground.networks[two]:
             raise BadInput(f"link {name!r} joins {one!r} and {two!r}, which are one stack")
         ends, devices = [], {}
@@ -56,10 +59,11 @@ class Cables:
         devices: dict[str, Device],
         around: str,
     ) -> tuple[str | None, Device]:
-        """A node's cable to its host: the port there, if it is a new one, and (agent, device).
+        """Lay a node's cable to its host; return the port there, None if it exists, and the device.
 
-        `devices`: those of the link's other nodes on this host; what is in one stack has one.
-        `around`: whose nested nodes share the cable of the machine that they are in.
+        `devices` are those of the link's other nodes on this host: nodes in one stack share a
+        device. `around` is the name under which nested nodes share the cable of the machine that
+        they are in.
         """
         network, host = self._ground.networks[node], host_of(self._ground.lab, node)
         for other in devices.values():
@@ -76,7 +80,7 @@ class Cables:
         return vif, (network, device)
 
     def _around(self, host: str, link: LinkSpec, name: str) -> str | None:
-        """The TAP of the machine that a link's nested nodes on a host share; made for the first."""
+        """Lay the TAP that a link's nested nodes on a host share; return its port if new."""
         if (host, name) in self._shared:
             return None
         machine, agent = machine_agent(host), host_agent(host)
@@ -91,7 +95,7 @@ class Cables:
         return vif
 
     def _inside(self, node: str, host: str, link: LinkSpec, name: str, around: str) -> Device:
-        """A nested node's cable to the bridge in the machine around it."""
+        """Lay a nested node's cable to the bridge in the machine around it; return its device."""
         machine, agent = machine_agent(host), node_agent(node)
         device, vif = self._ground.device(node, name), self._ground.numbered(machine, f"vif-{node}")
         card = self._ground.end(agent, device, link)
@@ -99,16 +103,18 @@ class Cables:
         return agent, device
 
     def back(self, link: LinkSpec, name: str, node: str, bridge: str) -> Device:
-        """The cable that a hypervisor makes to a bridge; its (agent, device) in the node."""
+        """Add the cable that a hypervisor makes to a bridge; return its device in the node."""
         agent, host = node_agent(node), self._ground.host(node)
         device, vif = self._ground.device(node, name), self._ground.numbered(host, f"vif-{node}")
         self.inner.append(Inner(host, bridge, vif, self._ground.end(agent, device, link)))
         return agent, device
 
     def back_by_bridge(self, link: LinkSpec, name: str, node: str) -> tuple[str, Device]:
-        """The same on a link with conditions: its engine wants a port before the node starts.
+        """Add the cable that a hypervisor makes, for a link with conditions.
 
-        So the node has a bridge of its own, and from there a cable to the engine.
+        The engine needs its port before the node starts, but the hypervisor makes the cable only
+        then. So the node has a bridge of its own, and a veth leads from there to the engine.
+        Returns the engine's port and the device in the node.
         """
         host = self._ground.host(node)
         near, port = (
@@ -122,13 +128,13 @@ class Cables:
         return port, self.back(link, name, node, bridge)
 
     def bridge(self, agent: str, link: str, ports: list[str]) -> str:
-        """A bridge with these ports, named after a link; its name."""
+        """Add a bridge with these ports, named after a link; return its name."""
         bridge = short(f"br-{link}")
         self.bridges.append(Bridge(agent, bridge, self._ground.mac(agent, bridge), tuple(ports)))
         return bridge
 
     def uplink(self, link: LinkSpec, host: str) -> tuple[str, str]:
-        """The cable from a host to the wire for one link: (name on the host, name in the wire)."""
+        """Lay the cable from a host to the wire for one link; return its name at either end."""
         agent = host_agent(host)
         uplink, far = (
             self._ground.numbered(agent, "uplink"),

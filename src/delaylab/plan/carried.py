@@ -1,4 +1,4 @@
-"""What a host's link engine carries, as `docs/protocol.md` has it."""
+"""The links that a host's engine carries, in the form of `docs/protocol.md`."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Port:
-    """Where a member of a link ends on a host.
+    """The end of a link's member on a host.
 
-    `node`: who sends into it; None behind an uplink, whose frames another host has conditioned.
-    `card`: the node's own interface, as (agent, name); None if it is in a virtual machine.
-    `macs`: who is behind it.
+    `node` is the node that sends into the port; it is None behind an uplink, whose frames another
+    host has conditioned. `card` is the node's own interface as (agent, name), or None if it is in a
+    virtual machine. `macs` are the MAC addresses behind the port.
     """
 
     port: str
@@ -22,27 +22,27 @@ class Port:
     conditions: dict[str, Any]
 
     def message(self) -> dict[str, Any]:
-        """In the form that the engine reads."""
+        """Return the port in the engine's form."""
         card = self.card and {"in": self.card[0], "on": self.card[1]}
         return {**asdict(self), "card": card}
 
 
 @dataclass(frozen=True)
 class CarriedLink:
-    """One link on one host."""
+    """The part of one link on one host."""
 
     link: str
     mtu: int
     members: tuple[Port, ...]
 
     def message(self) -> dict[str, Any]:
-        """In the form that the engine reads."""
+        """Return the link in the engine's form."""
         return {**asdict(self), "members": [member.message() for member in self.members]}
 
 
 @dataclass(frozen=True)
 class Change:
-    """A change of what is asked of what one node sends on a link."""
+    """A change of the conditions of the frames that one node sends on a link."""
 
     link: str
     node: str
@@ -51,7 +51,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Moment:
-    """Changes at one time, from the engine's start."""
+    """The changes at one time after the engine's start, in nanoseconds."""
 
     at_ns: int
     changes: tuple[Change, ...]
@@ -59,9 +59,9 @@ class Moment:
 
 @dataclass(frozen=True)
 class Carried:
-    """All links of one host that have conditions, and what becomes of them.
+    """All links with conditions of one host, and the settings of their engine.
 
-    `engine`: `own` or `kernel`.
+    `engine` is `own` or `kernel`.
     """
 
     engine: str
@@ -72,9 +72,9 @@ class Carried:
     timeline: tuple[Moment, ...]
 
     def message(self) -> dict[str, Any]:
-        """In the form that the engine reads."""
+        """Return the links in the engine's form."""
         return {**asdict(self), "links": [link.message() for link in self.links]}
 
     def ports(self, link: str) -> tuple[Port, ...]:
-        """The ports of a link; none if the engine does not carry it."""
+        """Return the ports of a link; none if the engine does not carry it."""
         return next((one.members for one in self.links if one.link == link), ())

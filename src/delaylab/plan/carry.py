@@ -1,4 +1,4 @@
-"""Links with conditions -> what each host's link engine carries. Pure."""
+"""Pure conversion of links with conditions to the part that each host's engine carries."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ from delaylab.spec import (
 
 @dataclass
 class LinkPorts:
-    """A link with conditions, as it was laid: all by host, node or both.
+    """A link with conditions after its cables are laid.
 
-    `ports`: host -> its ports and the nodes behind them, more than one if they are one stack.
-    `cards`: the nodes' own interfaces, as (agent, name), of those that are not in virtual machines.
+    `ports` maps each host to its ports and the nodes behind them, several if they share a stack.
+    `uplinks` maps hosts to their uplinks. `cards` maps nodes that are not in virtual machines to
+    their own interfaces, as (agent, name).
     """
 
     name: str
@@ -37,11 +38,11 @@ class LinkPorts:
     cards: dict[str, tuple[str, str]] = field(default_factory=dict)
 
     def senders(self, host: str) -> dict[str, str]:
-        """The nodes of a host, each with the one of its stack that the engine knows."""
+        """Return the nodes of a host, each with the node by which the engine knows its stack."""
         return {node: nodes[0] for nodes in self.ports[host].values() for node in nodes}
 
     def check(self) -> None:
-        """Raise BadInput if the engine would have nothing to forward, or cannot tell senders."""
+        """Raise BadInput if the link stays in one stack, or its senders cannot be told apart."""
         for host, ports in self.ports.items():
             if len(ports) + (host in self.uplinks) < 2:
                 all_here = ", ".join(self.senders(host))
@@ -52,13 +53,16 @@ class LinkPorts:
                     raise self._one_stack(mates)
 
     def check_held(self, node: str, conditions: dict[str, Any]) -> None:
-        """Raise BadInput if what a node sends is to wait at an interface out of reach."""
+        """Raise BadInput if frames are to wait at the interface of a node in a virtual machine."""
         if conditions.get("queue", {}).get("held") == "sender" and node not in self.cards:
             what = f"what {node} sends cannot wait at its interface, which is in a virtual machine"
             raise BadInput(what, f"link {self.name}", "give `queue` packets or bytes")
 
     def meant(self, node: str | None) -> set[str]:
-        """The senders that a change is for, as the engine knows them; BadInput if for a part."""
+        """Return the nodes, as the engine knows them, whose frames a change is for.
+
+        Raises BadInput if it is for only some of the nodes that share a stack.
+        """
         wanted = set(members_meant(self.link, node))
         found = set()
         for ports in self.ports.values():
@@ -75,7 +79,7 @@ class LinkPorts:
 
 
 def carry(lab: LabSpec, host: str, engine: EngineSpec, laid: Iterable[LinkPorts]) -> Carried | None:
-    """What the engine of a host carries; None if no link with conditions touches it."""
+    """Return the links that a host's engine carries; None if no link with conditions touches it."""
     here = [link for link in laid if host in link.ports]
     if not here:
         return None
@@ -108,7 +112,7 @@ def _carried(link: LinkPorts, host: str) -> CarriedLink:
 
 
 def _timeline(timeline: list[ChangeSpec], host: str, links: list[LinkPorts]) -> Iterator[Moment]:
-    """The changes of what nodes of this host send, each seen against those before it."""
+    """Yield the changes for nodes of this host, each relative to the conditions before it."""
     by_name = {link.name: link for link in links}
     now = {
         (link.name, node): asked(link.link, node)

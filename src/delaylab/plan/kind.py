@@ -1,4 +1,4 @@
-"""What a plan has to know of a node kind; the kinds themselves are in `delaylab.kinds`."""
+"""The interface between a plan and the node kinds, which are in `delaylab.kinds`."""
 
 from __future__ import annotations
 
@@ -16,36 +16,36 @@ PACKAGES = {
     "qemu-system-x86_64": "qemu-system-x86",
     "linux.uml": "user-mode-linux",
 }
-"""Programs that kinds need, and the Debian packages that have them."""
+"""Programs that kinds need, and the Debian packages that contain them."""
 TUN = "/dev/net/tun"
 CAPABILITIES = Path("/proc/xen/capabilities")
-"""What Xen lets this domain do: `control_d` in a dom0."""
+"""The file with the rights of this Xen domain: `control_d` in a dom0."""
 
 
 @dataclass(frozen=True)
 class Rights:
-    """What this user may do on this machine, and which programs it lacks."""
+    """The rights of this user on this machine, and the programs and devices that are missing."""
 
     root: bool
     lacking: frozenset[str] = frozenset()
     dom0: bool = False
-    """Xen runs this machine and lets this user make domains beside it."""
+    """True if Xen runs this machine and lets this user create domains."""
     capabilities: frozenset[Capability] = frozenset(ALL_CAPABILITIES)
-    """What the programs can have that this user's processes start."""
+    """Capabilities that programs started by this user's processes can have."""
 
     @classmethod
     def mine(cls) -> Rights:
-        """Of the process that asks."""
+        """Return the rights of this process."""
         lacking = {name for name in PACKAGES if shutil.which(name) is None}
         if not os.access(TUN, os.R_OK | os.W_OK):
             lacking.add(TUN)
         root = os.geteuid() == 0
-        # Who is not root becomes root of a user namespace, with all of them.
+        # A user without root becomes root of a user namespace, with all capabilities.
         capabilities = _bounding() if root else frozenset(ALL_CAPABILITIES)
         return cls(root, frozenset(lacking), root and _is_dom0(), capabilities)
 
     def why_not(self, *needs: str) -> str | None:
-        """None, or which of these programs and devices is missing and what to do."""
+        """Return which of these programs and devices is missing, with a remedy, or None."""
         for need in needs:
             if need in self.lacking and need in PACKAGES:
                 return f"{need} is not installed; apt-get install {PACKAGES[need]}"
@@ -71,11 +71,11 @@ def _is_dom0() -> bool:
 
 @dataclass(frozen=True)
 class Node:
-    """A node as its kind gets to know it.
+    """A node as passed to its kind.
 
-    `network`: the agent in whose network its host's stack is. `cards`: for virtual machines, its
-    cables; `inner`: a Xen domain's, whose cards are those of the machine that it is in, if it is in
-    one. `lab`: the name of this running lab.
+    `network` is the agent in whose network the host's stack is. `cards` are the cables of a virtual
+    machine. `inner` are the cables of a Xen domain; if the domain is in a virtual machine, `cards`
+    are that machine's. `lab` is the name of the running lab.
     """
 
     name: str
@@ -86,18 +86,17 @@ class Node:
     cards: tuple[Tap, ...] = ()
     inner: tuple[Inner, ...] = ()
     capabilities: tuple[Capability, ...] = ()
-    """What its programs may have of root's capabilities."""
+    """Capabilities that the node's programs may have."""
 
 
 class Kind:
     """A technology that a node can be made of.
 
-    `own_stack`: the node has a network stack of its own, hence a virtual interface; else it
-    lives in its host's. `own_kernel`: that stack is in another kernel, with a clock of its own,
-    and its cable is a TAP. `nested`: it shares a machine, and the machine's TAP, with the
-    others of its host. `backed`: its hypervisor makes the host's end of its cable, and puts it
-    into a bridge, only when it starts. `boot_s`: a guess at how long one takes to start, for
-    estimates only.
+    `own_stack`: the node has a network stack of its own, hence a virtual interface; otherwise it
+    uses its host's. `own_kernel`: that stack is in another kernel, with a clock of its own, and its
+    cable is a TAP. `nested`: the node shares a machine, and the machine's TAP, with the others of
+    its host. `backed`: the node's hypervisor makes the host's end of its cable, and puts it into a
+    bridge, only when it starts. `boot_s`: the estimated seconds to start one, for estimates only.
     """
 
     name: str
@@ -108,25 +107,28 @@ class Kind:
     boot_s = 0.0
 
     def here(self, rights: Rights) -> Kind:
-        """The kind as it is on a machine with these rights."""
+        """Return the variant of the kind for a machine with these rights."""
         return self
 
     def can_run(self, rights: Rights, on_machine: bool) -> str | None:
-        """None, or why not and what to do; `on_machine`: its host is this machine itself."""
+        """Return the reason why the kind cannot run, with a remedy, or None.
+
+        `on_machine` is True if the node's host is this machine itself.
+        """
         return None
 
     def agent(self, node: Node) -> Agent:
-        """The agent that the fabric starts for a node."""
+        """Return the agent that the fabric starts for a node."""
         raise NotImplementedError
 
     def services(self, nodes: tuple[Node, ...]) -> tuple[Agent, ...]:
-        """Agents that a lab with these nodes of this kind needs beside theirs."""
+        """Return further agents that a lab with these nodes of this kind needs."""
         return ()
 
     def no_send_stamp(self, spec: NodeSpec) -> str | None:
-        """None, or why the kernel gives no stamp when such a node's card sends a packet."""
+        """Return the reason why such a node's card gives no stamp on sending, or None."""
         return None
 
     def memory(self, spec: NodeSpec) -> int:
-        """Bytes of this machine's memory that such a node takes, its loads not counted."""
+        """Return the bytes of this machine's memory that such a node takes, without its loads."""
         return 2 << 20

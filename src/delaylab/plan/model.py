@@ -1,4 +1,4 @@
-"""A plan: which agents to start and what to build between them, as `docs/protocol.md` has it."""
+"""A plan: the agents to start and the operations between them, as in `docs/protocol.md`."""
 
 from __future__ import annotations
 
@@ -15,33 +15,33 @@ WIRE = "wire"
 
 
 def host_agent(host: str) -> str:
-    """The name of a host's agent."""
+    """Return the name of a host's agent."""
     return f"host.{host}"
 
 
 def node_agent(node: str) -> str:
-    """The name of a node's agent."""
+    """Return the name of a node's agent."""
     return f"node.{node}"
 
 
 def link_agent(host: str) -> str:
-    """The agent that carries a host's links with conditions, by the host's name or agent."""
+    """Return the agent of a host's links with conditions; `host` is a name or an agent."""
     return f"link.{host.removeprefix('host.')}"
 
 
 def machine_agent(host: str) -> str:
-    """The agent of the machine on a host in which nodes of kind xen are, by its host's agent."""
+    """Return the agent of a host's machine with the Xen nodes; `host` is a name or an agent."""
     return f"xen.{host.removeprefix('host.')}"
 
 
 @dataclass(frozen=True)
 class Guest:
-    """A container or virtual machine in which a second agent answers for this one, its monitor.
+    """A container or virtual machine with an agent inside; the agent of the plan is its monitor.
 
-    `command`: its words may hold `{image:NAME/FILE}`, `{accel:WHICH}` and `{vhost}`, which are
-    filled in when the lab is brought up, and what docs/protocol.md has the monitor fill in.
-    `reach`: `stream`, `folder` or `nothing`. `setup`: what a virtual machine's agent makes of its
-    system.
+    The words of `command` may hold `{image:NAME/FILE}`, `{accel:WHICH}` and `{vhost}`, which are
+    filled in when the lab starts, and the placeholders that the monitor fills in
+    (docs/protocol.md). `reach` is `stream`, `folder` or `nothing`. `setup` configures the system in
+    a virtual machine, by its agent.
     """
 
     reach: str
@@ -56,8 +56,8 @@ class Guest:
 class Agent:
     """One agent process.
 
-    `network`: `new`, `guest` (its guest brings it), `machine`, or the name of an agent before it.
-    `capabilities`: what the programs that it starts may have; None for all that delaylab has.
+    `network` is `new`, `guest` (its guest brings it), `machine`, or the name of an earlier agent.
+    `capabilities` are those that the programs it starts may have; None means all that delaylab has.
     """
 
     name: str
@@ -91,7 +91,7 @@ class Veth:
 
 @dataclass(frozen=True)
 class Tap:
-    """A virtual machine's cable: the host's end, and the card at the other, in the machine."""
+    """The cable of a virtual machine: the host's end, and the network card in the machine."""
 
     host: End
     card: End
@@ -99,9 +99,10 @@ class Tap:
 
 @dataclass(frozen=True)
 class Inner:
-    """A Xen domain's cable, made as it starts: `vif` on `bridge` in the network of agent `machine`.
+    """The cable of a Xen domain, made when the domain starts.
 
-    That is the machine that the domain is in, or on a machine that is a dom0 the domain's host.
+    Its end `vif` is on `bridge` in the network of agent `machine`: the machine that the domain is
+    in, or on a machine that is a dom0 the domain's host.
     """
 
     machine: str
@@ -151,7 +152,7 @@ class Offloads:
 
 @dataclass(frozen=True)
 class Steering:
-    """Receive packet steering: the stack works on what comes by an interface on other CPUs."""
+    """Receive packet steering of an interface: packets are processed on CPUs not in `avoid`."""
 
     agent: str
     on: str
@@ -160,7 +161,7 @@ class Steering:
 
 @dataclass(frozen=True)
 class Route:
-    """A way to a network, by the address of a gateway."""
+    """A route to a network by a gateway's address."""
 
     agent: str
     to: str
@@ -172,7 +173,7 @@ Operation = Veth | Tap | Inner | Bridge | Address | Queue | Offloads | Steering 
 
 @dataclass(frozen=True)
 class Interface:
-    """An interface of a node, in the network of `agent`: listed by `ps`, probes are sent to it."""
+    """An interface of a node in the network of `agent`, as a probe's target and for `ps`."""
 
     name: str
     link: str
@@ -182,10 +183,10 @@ class Interface:
 
 @dataclass(frozen=True)
 class Plan:
-    """Everything that `up` does, in order.
+    """All that `up` does, in order.
 
-    `no_send_stamp`: nodes whose card gives no stamp on sending, and why. `laid`: the links with
-    conditions, by their names.
+    `no_send_stamp` maps nodes whose card gives no stamp on sending to the reason. `laid` are the
+    links with conditions by name.
     """
 
     lab: str
@@ -196,11 +197,11 @@ class Plan:
     laid: dict[str, LinkPorts] = field(default_factory=dict)
 
     def stack(self, node: str) -> str:
-        """The agent in whose network a node's stack is; of a node without links its own."""
+        """Return the agent in whose network a node's stack is, by default the node's own agent."""
         return next((i.agent for i in self.interfaces[node]), node_agent(node))
 
     def mac(self, agent: str, interface: str) -> str:
-        """The Ethernet address of an interface that the plan makes; LookupError if it does not."""
+        """Return the MAC address of an interface; raise LookupError if the plan lacks it."""
         for operation in self.operations:
             for end in ends(operation):
                 if (end.agent, end.name) == (agent, interface):
@@ -208,7 +209,7 @@ class Plan:
         raise LookupError(f"the plan makes no {interface} in {agent}")
 
     def message(self) -> dict[str, Any]:
-        """The plan in the form that `delaylab-agent fabric` reads."""
+        """Return the plan in the form that `delaylab-agent fabric` reads."""
         return {
             "lab": self.lab,
             "agents": [_agent(agent) for agent in self.agents],
@@ -221,7 +222,7 @@ class Plan:
 
 
 def ends(operation: Operation) -> tuple[End | Bridge, ...]:
-    """The interfaces that an operation makes; a bridge's has the bridge's name."""
+    """Return the interfaces that an operation makes; a bridge stands for the one of its name."""
     if isinstance(operation, Veth):
         return operation.ends
     if isinstance(operation, Tap):
@@ -232,7 +233,7 @@ def ends(operation: Operation) -> tuple[End | Bridge, ...]:
 
 
 def operation_message(operation: Operation) -> dict[str, Any]:
-    """One operation as the fabric reads it."""
+    """Return one operation in the fabric's form."""
     if isinstance(operation, Veth):
         ends = [_renamed({**vars(end)}) for end in operation.ends]
         return {"do": "veth", "ends": ends}

@@ -1,4 +1,4 @@
-"""What joins a lab's stacks: cables, bridges, uplinks, the wire."""
+"""The network of a lab, link by link: cables, bridges, uplinks, the wire."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from delaylab.spec import LabSpec, LinkSpec, host_of, is_conditioned, link_name
 
 
 class Network:
-    """Collects the operations of a lab's links, link by link."""
+    """A collector of the operations that a lab's links need."""
 
     def __init__(self, name: str, lab: LabSpec, kinds: Mapping[str, Kind]) -> None:
         self.lab = lab
@@ -44,15 +44,15 @@ class Network:
 
     @property
     def forwarding(self) -> set[str]:
-        """The agents whose stacks forward."""
+        """Return the agents whose stacks forward."""
         return {self._ground.networks[n] for n, spec in self.lab.nodes.items() if spec.forwards}
 
     def stack(self, node: str) -> str:
-        """Nodes of one stack share its addresses: native nodes of a host do."""
+        """Return the key of a node's stack; native nodes of a host share one."""
         return self._ground.stack(node)
 
     def operations(self) -> Iterator[Operation]:
-        """All operations, in the order in which they can be carried out."""
+        """Yield all operations, in an order in which they can be carried out."""
         yield from self._cables.laid
         yield from self._cables.inner
         yield from self._cables.bridges
@@ -100,11 +100,11 @@ class Network:
                 self._addresses[Address(agent, device, text)] = None
 
     def inner(self, node: str) -> tuple[Inner, ...]:
-        """The cables of a node that is a Xen domain."""
+        """Return the cables of a node that is a Xen domain."""
         return tuple(i for i in self._cables.inner if i.card.agent == node_agent(node))
 
     def cards(self, node: str) -> tuple[Tap, ...]:
-        """The cables of a node that is a virtual machine, or of the machine around it."""
+        """Return the cables of a virtual machine; for a nested node, its machine's."""
         agent = node_agent(node)
         if self._ground.kind(node).nested:
             agent = machine_agent(host_of(self.lab, node))
@@ -113,7 +113,7 @@ class Network:
     def _on_host(
         self, link: LinkSpec, name: str, host: str, uplink: str | None
     ) -> dict[str, Device]:
-        """One host's part of a link: vifs, bridge, uplink; node -> (agent, device)."""
+        """Lay one host's part of a link: vifs, bridge, uplink; return node -> (agent, device)."""
         agent = host_agent(host)
         members = self._ground.members(link, host)
         ports, devices = list[str](), dict[str, Device]()
@@ -132,11 +132,15 @@ class Network:
     def _on_engine(
         self, link: LinkSpec, name: str, host: str, uplink: str | None
     ) -> dict[str, Device]:
-        """One host's part of a link with conditions: a port for each stack and for the uplink."""
+        """Lay one host's part of a link with conditions: a port per stack and one for the uplink.
+
+        Returns node -> (agent, device).
+        """
         laid = self.laid[-1]
         ports, devices = laid.ports.setdefault(host, {}), dict[str, Device]()
         for node in self._ground.members(link, host):
-            # Domains of one machine meet in a bridge inside it, past the engine, if they share one.
+            # Each nested domain has a cable of its own on such a link: domains that shared one
+            # would meet in a bridge inside their machine, past the engine.
             vif, devices[node] = (
                 self._cables.back_by_bridge(link, name, node)
                 if self._ground.kind(node).backed
@@ -155,7 +159,10 @@ class Network:
         return devices
 
     def _steering(self) -> Iterator[Steering]:
-        """Not on the CPUs of an engine that says so; a machine's stack is its own kernel's."""
+        """Yield receive steering that avoids the CPUs of an engine with `steer`.
+
+        Nodes in virtual machines are left out: their stacks are in other kernels.
+        """
         laid = {link.name for link in self.laid}
         for node, interfaces in self.interfaces.items():
             engine = self.lab.engine_on(host_of(self.lab, node))
@@ -166,9 +173,10 @@ class Network:
                     yield Steering(interface.agent, interface.name, tuple(engine.cpus))
 
     def _offloads(self) -> Iterator[Operation]:
-        """Behind a rate, packets are what the link carries: no 64 KiB segments at any point.
+        """Yield operations that switch offloads off where packets must be as the link carries them.
 
-        The link engine takes no frame that is longer than the MTU.
+        Behind a rate, 64 KiB segments must not appear at any point. The link engine accepts no
+        frame that is longer than the MTU.
         """
         for cable in self._cables.laid if self._slow else self._exact:
             ends = (cable.card,) if isinstance(cable, Tap) else cable.ends

@@ -1,4 +1,4 @@
-"""The links and nodes between two nodes of a lab, over those that forward."""
+"""The links and nodes on the path between two nodes, over nodes that forward."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from delaylab.spec import LabSpec
 
 @dataclass(frozen=True)
 class Path:
-    """`nodes`: from one end to the other; between each and the next the link of `links`."""
+    """The nodes of a path from one end to the other, and the links between successive nodes."""
 
     nodes: tuple[str, ...]
     links: tuple[str, ...]
 
 
 def path(plan: Plan, lab: LabSpec, start: str, end: str, over: str | None = None) -> Path:
-    """The way of the fewest links, which arrives by link `over` if that is given.
+    """Return the path of the fewest links, which arrives by link `over` if that is given.
 
-    It is the one that the lab's routes make packets take. BadInput if there is none.
+    It is the path that packets take by the lab's routes. Raises BadInput if there is none.
     """
     stacks = Stacks(plan.interfaces, {plan.stack(n) for n, s in lab.nodes.items() if s.forwards})
     arrivals = [i.link for i in plan.interfaces[end] if over in (None, i.link)]
@@ -38,7 +38,7 @@ def path(plan: Plan, lab: LabSpec, start: str, end: str, over: str | None = None
 
 
 def _way(plan: Plan, lab: LabSpec, stacks: Stacks, start: str, link: str) -> Path | None:
-    """The way from a node to a link, without its last node."""
+    """Return the path from a node to a link, without its last node; None if there is none."""
     follows = stacks.toward(link) if lab.routes == "shortest" else {}
     stack, nodes, links = plan.stack(start), [start], list[str]()
     while stack not in stacks.on[link]:

@@ -1,4 +1,4 @@
-"""Where a probe's packets are stamped on their way, and why not elsewhere."""
+"""The points where a probe's packets are stamped, and the reasons for absent ones."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OVER_ROUTERS = "the way leads over routers: between their interfaces nothing is 
 
 @dataclass(frozen=True)
 class Hop:
-    """A link on the way from `start` to `end`, and the points before it and behind it."""
+    """A link on the way from `start` to `end`, with the points before it and behind it."""
 
     link: str
     start: str
@@ -29,9 +29,10 @@ class Hop:
 
 @dataclass(frozen=True)
 class Way:
-    """A probe's way: addresses, taps, the points of each leg in order, absent ones with reasons.
+    """The way of a probe: its addresses, taps, and the points of each leg in order.
 
-    `hops`: the links that it takes, as a request does.
+    `absent` gives the reasons for points that it does not have. `hops` are its links in the order
+    in which a request takes them.
     """
 
     source: str
@@ -44,7 +45,7 @@ class Way:
 
 
 def way(plan: Plan, lab: LabSpec, probe: ProbeSpec) -> Way:
-    """The way of a probe; BadInput if none leads from the one node to the other."""
+    """Return the way of a probe; raise BadInput if there is no path between its nodes."""
     found = path(plan, lab, probe.sender, probe.to, probe.over)
     crosses = [host_of(lab, one) != host_of(lab, two) for one, two in _pairs(found)]
     direct, wired = len(found.links) == 1, crosses == [True]
@@ -114,7 +115,7 @@ def _hops(found: Path) -> list[Hop]:
 
 
 def _routers(plan: Plan, lab: LabSpec, found: Path) -> list[Tap]:
-    """The taps at both interfaces of each router on the way: near the sender, far from it."""
+    """Return the taps on both sides of each router on the way: `near` is the sender's side."""
     taps = []
     for number, node in enumerate(found.nodes[1:-1], start=1):
         for name, link in (("near", found.links[number - 1]), ("far", found.links[number])):
@@ -124,10 +125,10 @@ def _routers(plan: Plan, lab: LabSpec, found: Path) -> list[Tap]:
 
 
 def _at(end: Side, name: str) -> Tap | None:
-    """The tap at a router's interface, on its host if it ends there, else in the router.
+    """Return the tap at a router's interface: on its host if a vif is there, else in the router.
 
-    None in a host's own stack, whose interface to a link is a bridge: its tap has the stamp of the
-    port that the packet came in by.
+    Returns None in a host's own stack, whose interface to a link is a bridge: a packet there
+    already has the stamp of the port that it came in by.
     """
     if end.vif:
         return Tap(host_agent(end.host), end.vif, f"{end.role}.{name}")

@@ -1,4 +1,4 @@
-"""Ways over routers: the fewest links, and the routes that make packets take them. Pure."""
+"""Paths of the fewest links over routers, and the routes for them. Pure."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from delaylab.plan.model import Interface, Route
 Interfaces = Mapping[str, Sequence[Interface]]
 """Node -> its interfaces."""
 Next = dict[str, tuple[str, str]]
-"""The agent of a stack -> the agent that its packets go to next, and the link by which."""
+"""The agent of a stack -> the agent of its next hop, and the link to it."""
 
 
 class Stacks:
-    """A lab's stacks, each known by its agent, on the links that join them.
+    """The stacks of a lab, each named by its agent, and the links that join them.
 
-    `forwarding`: the agents of those that forward.
+    `forwarding` are the agents of those that forward.
     """
 
     def __init__(self, interfaces: Interfaces, forwarding: Collection[str]) -> None:
@@ -33,9 +33,10 @@ class Stacks:
             stacks.setdefault(interface.agent, []).extend(interface.addresses)
 
     def toward(self, link: str) -> Next:
-        """For every stack that reaches a link over others: where its packets go next.
+        """Return the next hop of every stack that reaches a link over other stacks.
 
-        Among ways of as few links the one over the stack that comes first in the lab counts.
+        Among paths of equally few links, the one over the stack that comes first in the lab is
+        taken.
         """
         found: Next = {}
         waiting = deque(self.on[link])
@@ -54,10 +55,10 @@ class Stacks:
 
 
 def routes(stacks: Stacks, machine: str | None) -> Iterator[Route]:
-    """The routes of every stack to all links that it is not on.
+    """Yield the routes of every stack to all links that it is not on.
 
-    One default route where all would go the same way; never on this machine itself, which is
-    `machine`, the agent in whose network its own stack is.
+    A stack whose routes all have one gateway has a default route instead, except on this machine
+    itself: `machine` is the agent in whose network this machine's own stack is.
     """
     if not stacks.forwarding:
         return
@@ -82,7 +83,7 @@ def _networks(stacks: Mapping[str, Sequence[str]]) -> list[str]:
 
 
 def _address(texts: Sequence[str], network: str) -> str | None:
-    """The first address of a network's family."""
+    """Return the first address of a network's family, or None."""
     addresses = (ipaddress.ip_interface(text).ip for text in texts)
     return next((str(ip) for ip in addresses if ip.version == _version(network)), None)
 

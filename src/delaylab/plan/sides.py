@@ -12,7 +12,7 @@ from delaylab.spec import LabSpec, host_of
 
 @dataclass(frozen=True)
 class Tap:
-    """A passive stamp: `point` is recorded on `interface` by `agent`."""
+    """A passive stamp: `agent` records `point` on `interface`."""
 
     agent: str
     interface: str
@@ -21,7 +21,7 @@ class Tap:
 
 @dataclass(frozen=True)
 class Side:
-    """One end of the way: its interfaces, from the node outward."""
+    """One end of a probe's way: its interfaces, from the node outward."""
 
     role: str
     agent: str
@@ -33,16 +33,17 @@ class Side:
     dom0: Tap | None = None
 
     def taps(self) -> list[Tap]:
-        """The passive points of this end."""
+        """Return the taps of this end."""
         host = host_agent(self.host)
         places = (("vif", self.vif), ("uplink", self.uplink))
         on_host = [Tap(host, name, f"{self.role}.{point}") for point, name in places if name]
         return [self.dom0, *on_host] if self.dom0 else on_host
 
     def outward(self, sockets: Iterable[str]) -> list[str]:
-        """The points from user space to the wire; `sockets`: those of SOCKET_POINTS there are.
+        """Return the points from user space to the wire.
 
-        In the host's own stack the uplink's packet tap comes just before the driver's stamp.
+        `sockets` are the points of SOCKET_POINTS that exist. In the host's own stack the uplink's
+        packet tap comes just before the driver's stamp.
         """
         order = ["app", "qdisc", "stack", "dom0", "vif", "uplink"]
         if not self.cable:
@@ -50,7 +51,7 @@ class Side:
         return self._there(order, sockets)
 
     def inward(self, sockets: Iterable[str]) -> list[str]:
-        """The points from the wire to user space."""
+        """Return the points from the wire to user space."""
         return self._there(["uplink", "vif", "dom0", "stack", "app"], sockets)
 
     def _there(self, order: list[str], sockets: Iterable[str]) -> list[str]:
@@ -58,7 +59,7 @@ class Side:
         return [f"{self.role}.{point}" for point in order if point in there]
 
     def absent(self) -> dict[str, str]:
-        """The points that this end does not have, and why."""
+        """Return the points that this end does not have, each with the reason."""
         reasons = {}
         if not self.vif:
             why = "the node has no virtual interface: it is in its host's stack"
@@ -78,13 +79,13 @@ def side(
     role: str,
     crosses: bool,
 ) -> Side:
-    """The end of a link at a node; `crosses`: its other end is on another host."""
+    """Return the end of a link at a node; `crosses` says that its other end is on another host."""
     host = host_of(lab, node)
     interface = next(i for i in plan.interfaces[node] if i.link == link)
     device, place = interface.name, interface.agent
     ports = _ports(plan, host_agent(host))
     carried = plan.laid.get(link)
-    # On a link with conditions also a node in its host's own stack has a cable, to the engine.
+    # On a link with conditions, a node in its host's own stack also has a cable, to the engine.
     cable = place != host_agent(host) or carried is not None
     inner = _inner(plan, place, device)
     nested = inner if inner and inner.machine != host_agent(host) else None
@@ -103,7 +104,7 @@ def side(
 
 
 def _inner(plan: Plan, agent: str, device: str) -> model.Inner | None:
-    """The cable of a Xen domain; None for any other interface."""
+    """Return the cable of a Xen domain; None for any other interface."""
     for operation in plan.operations:
         if isinstance(operation, model.Inner):
             card = operation.card
@@ -113,7 +114,7 @@ def _inner(plan: Plan, agent: str, device: str) -> model.Inner | None:
 
 
 def _ports(plan: Plan, agent: str) -> dict[str | None, str]:
-    """Bridge port -> bridge, in one host."""
+    """Return bridge port -> bridge, in one host."""
     bridges = [op for op in plan.operations if isinstance(op, Bridge) and op.agent == agent]
     backed = [op for op in plan.operations if isinstance(op, model.Inner) and op.machine == agent]
     ports: dict[str | None, str] = {port: one.name for one in bridges for port in one.ports}
@@ -121,7 +122,7 @@ def _ports(plan: Plan, agent: str) -> dict[str | None, str]:
 
 
 def peer(plan: Plan, agent: str, device: str | None) -> str:
-    """The name of the other end of a cable."""
+    """Return the name of the other end of a cable; raise LookupError if there is none."""
     for cable in plan.operations:
         if isinstance(cable, model.Veth):
             one, two = cable.ends

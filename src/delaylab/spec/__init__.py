@@ -1,4 +1,4 @@
-"""What a file may say: parsing only, touches nothing but the files it is given."""
+"""Parsing and checks of lab and study files; only the given files are read."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def load_lab(path: Path) -> LabSpec:
 
 
 def lab_from(document: Document) -> LabSpec:
-    """The checked lab of a document."""
+    """Return the checked lab of a document, with every `count:` expanded."""
     document = with_files(document)
     lab = validate(LabSpec, document)
     check_lab(lab, document)
@@ -95,7 +95,10 @@ def load_study(path: Path) -> StudyFile:
 
 
 def study_from(document: Document) -> StudyFile:
-    """The study of a document; BadInput if its lab cannot be, before any factor changes it."""
+    """Return the study of a document; raise BadInput if its lab is invalid.
+
+    The lab is checked as it is before any factor changes it.
+    """
     document = with_files(document)
     if isinstance(document.data, dict) and isinstance(document.data.get("lab"), dict):
         check_lab(validate(LabSpec, document, ("lab",)), document, ("lab",))

@@ -1,4 +1,4 @@
-"""Addresses that no interface of a node can have."""
+"""Check for addresses that no interface of a node can have."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ BROADCAST = ipaddress.ip_address("255.255.255.255")
 
 
 def why_no_address(given: Interface) -> str | None:
-    """Return why an address with its prefix can be no node's, or None."""
+    """Return the reason why an address with its prefix cannot be a node's, or None."""
     address, network = given.ip, given.network
-    # Links of two addresses and hosts' routes have neither (RFC 3021, RFC 6164).
+    # Networks of two addresses or one have no network or broadcast address (RFC 3021, RFC 6164).
     wide = network.prefixlen < network.max_prefixlen - 1
     reasons = (
         (address in THIS_NETWORK or address.is_unspecified, "it means no address"),

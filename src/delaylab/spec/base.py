@@ -1,4 +1,4 @@
-"""What all models of a file have in common."""
+"""Base classes and types of all models of a file."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ from pydantic import (
 from pydantic_core import CoreSchema, core_schema
 
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]{0,30}$")]
-"""Names end up in interface names, file names and cgroups: lower case, digits, hyphens."""
+"""A name that is valid as an interface name, file name and cgroup: lower case, digits, hyphens."""
 
 
 MOST_CPUS = 8192
-"""As many as Linux can be built for."""
+"""The most CPUs that Linux can be built for."""
 
 
 Cpu = Annotated[int, Field(ge=0, lt=MOST_CPUS)]
 Cpus = Annotated[list[Cpu], Field(max_length=MOST_CPUS)]
-"""CPUs by their numbers; which of them this machine has is seen when the lab comes up."""
+"""CPU numbers; they are compared with this machine's CPUs only when the lab starts."""
 
 
 FromFile = WithJsonSchema({"type": ["string", "object", "array", "null"]})
-"""For editors: a file's name stands where its content is read to."""
+"""The JSON schema of a field that also accepts a file's name, whose content then replaces it."""
 
 
 class Spec(BaseModel):
-    """The base of everything a file may say: unknown fields are refused, nothing changes."""
+    """The base of all models of a file: immutable, and unknown fields are refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
 
 class Partial(Spec):
-    """What keeps apart, also when written out, what was said from what was left out."""
+    """A model that keeps named fields apart from omitted ones, also when it is written out."""
 
     @model_serializer(mode="wrap")
     def _only_what_is_named(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
@@ -54,7 +54,7 @@ class Partial(Spec):
 
 
 class Short(Partial):
-    """What may be given by its main field alone: `jitter: 2ms` for `jitter: {spread: 2ms}`."""
+    """A model that its main field can stand for: `jitter: 2ms` for `jitter: {spread: 2ms}`."""
 
     MAIN: ClassVar[str]
 
@@ -72,7 +72,7 @@ class Short(Partial):
 
 
 class Removable:
-    """Marks what `none` takes away, whoever has said it before."""
+    """A marker for a field that the word `none` removes, wherever it was set before."""
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:

@@ -1,4 +1,4 @@
-"""The capabilities of Linux that a node's programs can have (capabilities(7))."""
+"""The Linux capabilities that a node's programs can have (capabilities(7))."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ Capability = Literal[
     "bpf",
     "checkpoint_restore",
 ]
-"""Their names in the order of their numbers (linux/capability.h)."""
+"""The names of the capabilities in the order of their numbers (linux/capability.h)."""
 ALL_CAPABILITIES: tuple[Capability, ...] = get_args(Capability)
 USUAL_CAPABILITIES: frozenset[Capability] = frozenset(
     {
@@ -56,4 +56,4 @@ USUAL_CAPABILITIES: frozenset[Capability] = frozenset(
         *("audit_write", "setfcap"),
     }
 )
-"""What every node has: to use its files and users, and its network as a router does."""
+"""The capabilities of every node: for its files and users, and for its network like a router."""

@@ -1,4 +1,4 @@
-"""What a level changes about loads that other levels name: `loads.frames.size: 1450`."""
+"""Changes that a level makes to loads which other levels define: `loads.frames.size: 1450`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LOADS_ROOT = "loads"
 
 @dataclass(frozen=True)
 class LoadChange:
-    """A field of all loads of one kind, the value that it is to have, and where that is said."""
+    """A new value for one field of all loads of one kind, and its place in the study file."""
 
     kind: str
     field: str
@@ -25,7 +25,7 @@ class LoadChange:
 
 
 def load_change(path: str, value: Any, document: Document, at: Location) -> LoadChange:
-    """Read `loads.KIND.FIELD`; BadInput if there is no such kind or field."""
+    """Read `loads.KIND.FIELD`; raise BadInput if there is no such kind or field."""
     _, kind, field = (*path.split(".", 2), "", "")[:3]
     if kind not in LOADS or field not in LoadSpec.model_fields:
         raise document.refuse(
@@ -37,7 +37,7 @@ def load_change(path: str, value: Any, document: Document, at: Location) -> Load
 def changed(
     loads: Iterable[LoadSpec], changes: Iterable[LoadChange], document: Document
 ) -> list[LoadSpec]:
-    """The loads with all changes made; BadInput if a load cannot be so."""
+    """Return the loads with all changes made; raise BadInput if a changed load is invalid."""
     found = list(loads)
     for change in changes:
         found = [_changed(load, change, document) for load in found]

@@ -1,4 +1,4 @@
-"""What the shape of a lab file cannot say: that its names meet and its addresses differ."""
+"""Checks of a lab file across its fields: names must exist and addresses must differ."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from delaylab.spec.names import names as names_in
 from delaylab.spec.source import Document, Location
 
 HERE = "here"
-"""The name of the one host of a lab that names none: this machine."""
+"""The name of the only host of a lab that names none: this machine."""
 
 
 def check_lab(lab: LabSpec, document: Document, at: Location = ()) -> None:
-    """Raise BadInput, with the line, for the first thing in a lab that cannot be."""
+    """Raise BadInput, with the line, for the first error in a lab."""
     check_counts(lab, document, at)
     _check_hosts(lab, document, at)
     _check_links(lab, document, at)
@@ -28,7 +28,7 @@ def check_lab(lab: LabSpec, document: Document, at: Location = ()) -> None:
 
 
 def host_of(lab: LabSpec, node: str) -> str:
-    """The host that carries a node."""
+    """Return the name of the host that carries a node."""
     return lab.nodes[node].host or next(iter(lab.hosts), HERE)
 
 
@@ -84,7 +84,11 @@ def _check_link_names(lab: LabSpec, document: Document, at: Location) -> None:
 
 
 def _check_counted(lab: LabSpec, link: LinkSpec, document: Document, at: Location) -> None:
-    """A node that stands for many is not joined to another such, and its addresses are assigned."""
+    """Raise BadInput for links and addresses that a node with `count:` cannot have.
+
+    Such a node cannot be joined point-to-point to another of its sort, and its addresses are
+    assigned.
+    """
     many = [member for member in link.members if lab.nodes[member].count is not None]
     if many and link.addresses:
         raise document.refuse(
@@ -128,7 +132,7 @@ def _check_addresses(lab: LabSpec, document: Document, at: Location) -> None:
 
 
 def _one_stack(lab: LabSpec, one: str, other: str) -> bool:
-    """Native nodes of one host are one stack and share its address."""
+    """Return True for native nodes of one host, which share its stack and its address."""
     kinds = {lab.nodes[one].kind, lab.nodes[other].kind}
     return kinds == {"native"} and host_of(lab, one) == host_of(lab, other)
 

@@ -1,4 +1,4 @@
-"""What the shape of conditions cannot say: that names meet, and that they make sense together."""
+"""Checks of conditions across their fields: names must exist, and combinations must make sense."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from delaylab.spec.source import Document, Location
 
 
 def check_conditions(lab: LabSpec, names: list[str], document: Document, at: Location) -> None:
-    """Raise BadInput, with the line, for the first thing in a lab's conditions that cannot be.
+    """Raise BadInput, with the line, for the first error in a lab's conditions.
 
-    `names`: of the links, in their order.
+    `names` are the names of the links, in their order.
     """
     _check_steering(lab, document, at)
     for index, link in enumerate(lab.links):
@@ -24,7 +24,7 @@ def check_conditions(lab: LabSpec, names: list[str], document: Document, at: Loc
 
 
 def check_profile(given: ConditionsSpec, link: LinkSpec, node: str | None) -> None:
-    """Raise ValueError for a profile whose direction on this link nobody knows."""
+    """Raise ValueError if a profile differs up and down but the link has no such direction."""
     if given.profile is None:
         return
     for member in members_meant(link, node):
@@ -37,7 +37,7 @@ def check_profile(given: ConditionsSpec, link: LinkSpec, node: str | None) -> No
 
 
 def why_not(conditions: dict[str, Any]) -> str | None:
-    """None, or what does not make sense about the conditions of one direction."""
+    """Return the reason why the conditions of one direction make no sense together, or None."""
     trace = conditions.get("trace") or {"kind": ""}
     limited = "rate" in conditions or trace["kind"] in ("rate", "opportunities")
     if "queue" in conditions and not limited:
@@ -52,9 +52,9 @@ def why_not(conditions: dict[str, Any]) -> str | None:
 
 
 def why_not_in_kernel(conditions: dict[str, Any]) -> str | None:
-    """None, or what of one direction's conditions no kernel's queues can do.
+    """Return the reason why no kernel's queues can apply one direction's conditions, or None.
 
-    What they can do, but the kernel at hand lacks, its agent says before it builds anything.
+    Parts that only this machine's kernel lacks are refused by its agent, before it builds anything.
     """
     queue = conditions.get("queue") or {}
     correlated = [
@@ -72,7 +72,10 @@ def why_not_in_kernel(conditions: dict[str, Any]) -> str | None:
 
 
 def _check_steering(lab: LabSpec, document: Document, at: Location) -> None:
-    """Where the whole of an engine is known: a host's is what differs from the lab's."""
+    """Check `steer` of each engine in its complete form.
+
+    A host gives only the settings that differ from the lab's.
+    """
     said = {host: (*at, "hosts", host) for host, spec in lab.hosts.items() if spec.engine}
     if not lab.hosts or lab.hosts.keys() - said:
         said[""] = at

@@ -1,4 +1,4 @@
-"""A study's factors -> its combinations, each with the lab, loads and probe that it means."""
+"""A study's factors -> its combinations, each with its lab, loads and probe."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ROOTS = ("nodes", "hosts", "links", "ip", "timeline", "engine", "probe")
 
 @dataclass(frozen=True)
 class Combination:
-    """One level of every factor."""
+    """One level of every factor, with the lab, loads and probe that result."""
 
     levels: dict[str, str]
     lab: LabSpec
@@ -34,7 +34,11 @@ class Combination:
 
 @dataclass(frozen=True)
 class StudyFile:
-    """A study with the documents it came from; `lab_document` is the lab's own file, if any."""
+    """A study and the documents that it came from.
+
+    `lab_document` is the lab's own file, or the study's where the lab is inline; `lab_at` is the
+    lab's place in it.
+    """
 
     spec: StudySpec
     document: Document
@@ -43,7 +47,7 @@ class StudyFile:
 
     @property
     def lab_data(self) -> dict[str, Any]:
-        """The lab as plain data, before any factor changes it."""
+        """Return the lab as plain data, before any factor changes it."""
         data: Any = self.lab_document.data
         for step in self.lab_at:
             data = data[step]
@@ -51,9 +55,9 @@ class StudyFile:
 
 
 def combinations(study: StudyFile, scale: str) -> Iterator[Combination]:
-    """Every combination of levels that a scale runs, in the order of the file.
+    """Yield every combination of levels that a scale runs, in the order of the file.
 
-    BadInput for one that cannot be.
+    Raises BadInput if one of them is invalid.
     """
 
     def change(root: dict[str, Any], path: str, value: Any, at: Location) -> None:
@@ -102,7 +106,7 @@ def _change(root: dict[str, Any], path: str, value: Any, document: Document, at:
 
 
 def _item(items: list[Any], step: str) -> Any:
-    """An item of a list by its number, or by its name."""
+    """Return an item of a list by its name, or else by its number."""
     named = (item for item in items if isinstance(item, dict) and item.get("name") == step)
     found = next(named, None)
     return items[int(step)] if found is None else found

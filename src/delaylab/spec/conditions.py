@@ -1,7 +1,7 @@
-"""What a link does to what one of its members sends, as a file says it. All of it is one way.
+"""Conditions of the frames that a link's member sends, as a lab file gives them. All are one way.
 
-`message()` gives what was said in the form that the link engine reads (docs/protocol.md): what was
-left out has the engine's defaults, or stays as it is when conditions are changed.
+`message()` converts the named fields to the link engine's form (docs/protocol.md). Fields that were
+left out have the engine's defaults, or stay as they are when conditions are changed.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ FASTEST = Rate(10**12)
 LARGEST_FRAMING = Size(65_536)
 MOST_VALUES = 100_000
 FARTHEST = 1000.0
-"""How far from its mean a table may say a packet lies, in spreads."""
+"""The largest deviation from the mean in a distribution table, in spreads."""
 
 
 def _at_most(most: Quantity) -> AfterValidator:
@@ -55,7 +55,7 @@ Value = Annotated[float, Field(ge=-FARTHEST, le=FARTHEST)]
 
 
 class DistributionSpec(Short):
-    """How delays spread: a shape, or a file's values in spreads, each as likely as the others."""
+    """The distribution of delays: a named shape, or a file's equally likely values in spreads."""
 
     MAIN: ClassVar[str] = "shape"
     shape: Shape | None = None
@@ -71,7 +71,7 @@ class DistributionSpec(Short):
 
 
 class JitterSpec(Short):
-    """By how much delays differ."""
+    """The variation of a one-way delay."""
 
     MAIN: ClassVar[str] = "spread"
     spread: Time = Field(description="of `uniform` the bound, of others the standard deviation")
@@ -79,7 +79,7 @@ class JitterSpec(Short):
     correlation: Correlation = Share(0)
 
     def message(self) -> Message:
-        """In the form that the link engine reads."""
+        """Return the jitter in the link engine's form."""
         shape = self.distribution.shape or {"table": self.distribution.table}
         return _said(
             self,
@@ -90,7 +90,7 @@ class JitterSpec(Short):
 
 
 class GilbertElliottSpec(Partial):
-    """Two states with a loss of their own, and the shares of packets that change them."""
+    """Gilbert-Elliott loss: two states with a loss each, and the chances to change state."""
 
     to_bad: Share
     to_good: Share
@@ -99,7 +99,7 @@ class GilbertElliottSpec(Partial):
 
 
 class PatternSpec(Spec):
-    """How many packets are kept, lost, kept, lost …; then from the start again."""
+    """A repeated loss pattern: counts of packets kept, lost, kept, lost and so on."""
 
     runs: list[Annotated[int, Field(ge=0, lt=2**32)]] = Field(min_length=2, max_length=1_000_000)
 
@@ -111,7 +111,7 @@ class PatternSpec(Spec):
 
 
 class LossSpec(Short):
-    """Which packets are lost: a share of them, bursts of two states, or a file's pattern."""
+    """The loss of packets: a share of them, bursts of two states, or a file's pattern."""
 
     MAIN: ClassVar[str] = "share"
     share: Share | None = None
@@ -129,7 +129,7 @@ class LossSpec(Short):
         return self
 
     def message(self) -> Message:
-        """In the form that the link engine reads."""
+        """Return the loss in the link engine's form."""
         if self.gilbert_elliott is not None:
             states = self.gilbert_elliott
             shares = {name: (name, float(share)) for name, share in states}
@@ -141,7 +141,7 @@ class LossSpec(Short):
 
 
 class ReorderSpec(Short):
-    """Which packets go without the delay, past those that wait."""
+    """The packets that skip the delay and so overtake those that wait."""
 
     MAIN: ClassVar[str] = "share"
     share: Share
@@ -149,7 +149,7 @@ class ReorderSpec(Short):
     gap: int = Field(1, ge=1, lt=2**32, description="so many after one that did are candidates")
 
     def message(self) -> Message:
-        """In the form that the link engine reads."""
+        """Return the reordering in the link engine's form."""
         return _said(
             self,
             share=("share", float(self.share)),
@@ -159,7 +159,7 @@ class ReorderSpec(Short):
 
 
 class RateSpec(Short):
-    """Bits per second, with what the link's framing adds to each frame."""
+    """A rate in bits per second, and the framing that the link adds to each frame."""
 
     MAIN: ClassVar[str] = "limit"
     limit: Annotated[Rate, _at_most(FASTEST)]
@@ -175,7 +175,7 @@ class RateSpec(Short):
         return self
 
     def message(self) -> Message:
-        """In the form that the link engine reads."""
+        """Return the rate in the link engine's form."""
         return _said(
             self,
             limit=("bps", self.limit.bps),
@@ -185,9 +185,10 @@ class RateSpec(Short):
 
 
 class QueueSpec(Short):
-    """What may wait for the rate, in packets or in bytes, and who is dropped.
+    """The queue that waits for the rate: its limit in packets or bytes, and its drop discipline.
 
-    Or `sender`: it waits at the sender's own interface, which is as slow as the link.
+    With `sender`, packets wait at the sender's own interface, which is slowed down to the link's
+    rate.
     """
 
     MAIN: ClassVar[str] = "bytes"
@@ -230,7 +231,7 @@ class QueueSpec(Short):
         return self
 
     def message(self) -> Message:
-        """In the form that the link engine reads."""
+        """Return the queue in the link engine's form."""
         return _said(
             self,
             packets=("packets", self.packets),
@@ -258,7 +259,7 @@ def _known(profile: str | None) -> str | None:
 
 
 class ConditionsSpec(Partial):
-    """Conditions; those that are not named stay as they are elsewhere."""
+    """The conditions of a link or of one direction; fields that are not named stay unchanged."""
 
     profile: Annotated[str | None, Removable, AfterValidator(_known)] = Field(
         None, description="conditions by name; what is named beside it counts more"
@@ -282,7 +283,7 @@ class ConditionsSpec(Partial):
         return self
 
     def named(self) -> Message:
-        """What is named, in the form that the link engine reads; None: to be taken away."""
+        """Return the named conditions in the link engine's form, None for one to remove."""
         return {
             key: value
             for field, key in KEYS.items()
@@ -296,7 +297,7 @@ KEYS = {
     **{name: name for name in ("jitter", "loss", "duplicate", "corrupt", "reorder")},
     **{name: name for name in ("rate", "queue", "trace")},
 }
-"""Fields of a file and their names in the link engine's form."""
+"""Field names of a lab file -> their names in the link engine's form."""
 
 
 def _message(value: Any) -> Any:
@@ -308,5 +309,5 @@ def _message(value: Any) -> Any:
 
 
 def _said(model: Partial, **parts: tuple[str, Any]) -> Message:
-    """Of these fields those that were said, each as its key and value."""
+    """Return the keys and values of those fields that the file names."""
     return dict(part for name, part in parts.items() if name in model.model_fields_set)

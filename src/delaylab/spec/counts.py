@@ -1,4 +1,4 @@
-"""How much a lab or a study file stands for, counted before any of it is made."""
+"""Limits of what lab and study files expand to, checked before anything is expanded."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ MOST_HOSTS = 1000
 MOST_NODES = 10_000
 MOST_LINKS = 10_000
 MOST_ENDS = 50_000
-"""Ends of links: a link that joins 100 nodes has as many."""
+"""The most ends of links: a link that joins 100 nodes has 100 of them."""
 MOST_CHANGES = 10_000
 MOST_COMBINATIONS = 500_000
-"""Of levels, also those that a design leaves out."""
+"""The most combinations of levels, including those that a design leaves out."""
 MOST_TRIALS = 100_000
 
 
 def check_counts(lab: LabSpec, document: Document, at: Location = ()) -> None:
-    """Raise BadInput for a lab that is larger than any that could come up."""
+    """Raise BadInput for a lab larger than any that could start."""
     stands_for = {name: _count(lab, name) for name in lab.nodes}
     sizes = [_links_and_ends(link, stands_for) for link in lab.links]
     counted = (
@@ -62,7 +62,7 @@ def _too_many(made: int, times: int, spec: StudySpec, document: Document, scale:
 
 
 def _few(number: int) -> str:
-    """Write a number, however large, in a few letters."""
+    """Return a number, however large, as a short text."""
     return str(number) if number < 10**12 else f"over 10^{len(f'{number:x}') * 6 // 5 - 2}"
 
 
@@ -72,7 +72,7 @@ def _count(lab: LabSpec, node: str) -> int:
 
 
 def _links_and_ends(link: LinkSpec, stands_for: dict[str, int]) -> tuple[int, int]:
-    # Names that are no node's are refused later, with their line.
+    # Members that are not nodes are refused later, with their line.
     members = [stands_for.get(member, 0) for member in link.members]
     if link.join is not None:
         return 1, sum(members)

@@ -1,4 +1,4 @@
-"""Links as a file gives them -> what is asked of each direction, as the link engine reads it."""
+"""Links of a lab file -> the conditions of each direction, in the link engine's form."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from delaylab.spec.merge import merge
 from delaylab.spec.profiles import Way, contents
 
 Asked = dict[str, Any]
-"""Conditions of one direction, in the link engine's form."""
+"""The conditions of one direction, in the link engine's form."""
 
 
 def asked(link: LinkSpec, node: str) -> Asked:
-    """What is asked of what a member sends: its own words before the link's.
+    """Return the conditions of the frames that a member sends; its own override the link's.
 
-    Within each, what is named counts more than the profile; `none` takes away.
+    At each of the two levels, named conditions override the profile's, and `none` removes one.
     """
     own = link.sent_from.get(node)
     levels: list[Asked] = []
@@ -30,26 +30,32 @@ def asked(link: LinkSpec, node: str) -> Asked:
 
 
 def changes(given: ConditionsSpec, link: LinkSpec, node: str, now: Asked) -> Asked:
-    """What a change names for one member of whom `now` is asked; None takes a condition away."""
+    """Return the fields that a change sets for one member, whose conditions are `now`.
+
+    None removes a condition.
+    """
     named = merge_changes(_profile(given, link, node), given.named())
     return _in_place_of_a_trace(now, named)
 
 
 def is_conditioned(lab: LabSpec, link: LinkSpec, name: str) -> bool:
-    """Whether a link has conditions, at once or by the lab's timeline."""
+    """Return True if a link has conditions, from the start or by the lab's timeline."""
     now = link.named() or link.profile or link.sent_from
     return bool(now) or any(change.link == name for change in lab.timeline)
 
 
 def way_of(link: LinkSpec, node: str) -> Way | None:
-    """On a link of two the first is the user of a profile, whose way is up."""
+    """Return a member's direction on a link of two: the first member, a profile's user, sends up.
+
+    Returns None if the link is not point-to-point.
+    """
     if link.between is None:
         return None
     return "up" if node == link.between[0] else "down"
 
 
 def members_meant(link: LinkSpec, node: str | None) -> list[str]:
-    """The members that a change is for: the one it names, else all."""
+    """Return the members that a change is for: the given one, else all."""
     return [node] if node is not None else link.members
 
 
@@ -61,7 +67,7 @@ def _profile(given: ConditionsSpec, link: LinkSpec, node: str) -> Asked:
 
 
 def _merged(levels: Iterable[Asked]) -> Asked:
-    """What later levels name counts more."""
+    """Merge levels of conditions; later levels override earlier ones."""
     whole: Asked = {}
     for level in levels:
         whole = merge(whole, _in_place_of_a_trace(whole, level))
@@ -71,13 +77,16 @@ def _merged(levels: Iterable[Asked]) -> Asked:
 
 
 def merge_changes(first: Asked, second: Asked) -> Asked:
-    """Two changes as one: what the second takes away stays taken away."""
+    """Return two changes as one; what the second removes stays removed."""
     removed = {key: None for key, value in second.items() if value is None}
     return merge(first, second) | removed
 
 
 def _in_place_of_a_trace(now: Asked, named: Asked) -> Asked:
-    """A rate or delay that is named takes away the trace of it, which would stand in for it."""
+    """Return a change that also removes a trace of the rate or delay that it names.
+
+    The trace would otherwise override the named value.
+    """
     trace = now.get("trace")
     if trace and "trace" not in named and named.get(_replaced_by(trace)) is not None:
         return {**named, "trace": None}

@@ -1,6 +1,6 @@
-"""`count: N` on a node -> N nodes: NAME-1, NAME-2 … wherever the name was used.
+"""Expansion of `count: N`: a node becomes N nodes, NAME-1, NAME-2 …, wherever it was named.
 
-A link between two nodes of which one stands for many becomes a link to each: LINK-1, LINK-2 …
+A link between two nodes of which one has a count becomes a link to each: LINK-1, LINK-2 …
 """
 
 from __future__ import annotations
@@ -13,7 +13,10 @@ from delaylab.spec.study import LoadSpec
 
 
 def expand(lab: LabSpec) -> LabSpec:
-    """The lab with every node and link written out. Links left with one member are gone."""
+    """Return the lab with every node and link written out.
+
+    Links that are left with one member are dropped.
+    """
     if all(spec.count is None for spec in lab.nodes.values()):
         return lab
     all_names = names(lab)
@@ -38,7 +41,7 @@ def expand(lab: LabSpec) -> LabSpec:
 
 
 def expand_loads(loads: Iterable[LoadSpec], nodes: Names, links: Names) -> tuple[LoadSpec, ...]:
-    """A load on a node that stands for many is on each of them; over many links, over each."""
+    """Return the loads written out: one per node of a count, over each of the links of a count."""
     return tuple(
         load.model_copy(update={"on": name, "over": _over(load, links)})
         for load in loads
@@ -51,13 +54,13 @@ def _over(load: LoadSpec, links: Names) -> list[str] | None:
 
 
 def _links(lab: LabSpec, link: LinkSpec, name: str, all_names: Names) -> Iterator[LinkSpec]:
-    """One link as it was written -> those that it stands for, in order."""
+    """Yield the links that one link of the file stands for, in order."""
     sent = {each: said for node, said in link.sent_from.items() for each in all_names[node]}
     if link.join is not None:
         members = [each for member in link.join for each in all_names[member]]
         yield link.model_copy(update={"join": members, "sent_from": sent})
     elif not is_many(lab, link):
-        # Other links may make it another place in the list, by which it would be named.
+        # The link's default name depends on its place in the list, which expansion may change.
         yield link.model_copy(update={"name": name})
     else:
         one, two = (all_names[end] for end in link.members)
@@ -70,7 +73,7 @@ def _links(lab: LabSpec, link: LinkSpec, name: str, all_names: Names) -> Iterato
 def _changes(change: ChangeSpec, links: list[str], all_names: Names) -> Iterator[ChangeSpec]:
     senders = [None] if change.node is None else all_names[change.node]
     for number, link in enumerate(links):
-        # Where a link is one to each of many, what those send is each one's own link's.
+        # Where a link became one to each of many nodes, each of those sends on its own link only.
         several = len(links) > 1 and len(senders) > 1
         for node in [senders[number]] if several else senders:
             yield change.model_copy(update={"link": link, "node": node})

@@ -1,4 +1,4 @@
-"""Files that conditions name, read into the document: afterwards it needs none of them."""
+"""Reading of files that conditions name into the document, which then needs none of them."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from delaylab.spec.trace import MOST_BYTES, MOST_POINTS, is_whole, numbered_line
 from delaylab.units import Duration
 
 NETEM_SCALE = 8192
-"""netem's tables of distributions (`*.dist`) count a spread as this many."""
+"""The number that stands for one spread in netem's distribution tables (`*.dist`)."""
 ADDRESSES = "addresses"
-"""Its keys are nodes, whatever they are called."""
+"""A field whose keys are names of nodes, so they are never taken for readers."""
 
 
 def with_files(document: Document) -> Document:
-    """The document with the content of each file that it names as a trace, pattern or table."""
+    """Return the document with the content of every trace, pattern or table file it names."""
     return replace(document, data=_read_all(document.data, (), document))
 
 
@@ -33,7 +33,7 @@ def _read_all(data: Any, at: Location, document: Document) -> Any:
         return data
     found = {}
     for key, value in data.items():
-        # The last step of a path such as `links.wan.trace` in a study's level is its field.
+        # In a study's level a path such as `links.wan.trace` ends in its field.
         reader = READERS.get(key.rsplit(".", 1)[-1])
         if key == ADDRESSES:
             found[key] = value
@@ -74,9 +74,9 @@ def _trace(path: Path, given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _pattern(path: Path, given: dict[str, Any]) -> dict[str, Any]:
-    """Runs of kept and lost packets from a file of `0` (kept) and `1` (lost), or of the runs.
+    """Read runs of kept and lost packets from a file.
 
-    The runs are CSV with the header `kept,lost`.
+    It holds `0` (kept) and `1` (lost), or the runs themselves as CSV with the header `kept,lost`.
     """
     _nothing_else(given, "pattern")
     lines = _lines(path, "pattern")
@@ -119,7 +119,7 @@ def _runs(lines: list[tuple[int, str]], path: Path) -> list[int]:
 
 
 def _table(path: Path, given: dict[str, Any]) -> list[float]:
-    """Values in spreads; those of a file `*.dist` are netem's."""
+    """Read values in units of the spread; a file `*.dist` has netem's units."""
     _nothing_else(given, "table")
     scale = NETEM_SCALE if path.suffix == ".dist" else 1
     values: list[float] = []

@@ -1,4 +1,4 @@
-"""What a lab file may say."""
+"""Models of a lab file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MachineType = Literal["pc", "microvm"]
 
 
 class UplinkSpec(Spec):
-    """What a host's own interface can send: a token bucket with a bounded queue behind it."""
+    """The uplink of a host: a token bucket with a bounded queue."""
 
     rate: Rate = Field(description="bits per second on the link, Ethernet framing excluded")
     queue: int = Field(
@@ -30,7 +30,7 @@ class UplinkSpec(Spec):
 
 
 class EngineSpec(Short):
-    """What carries links with conditions on a host."""
+    """The link engine of a host, which carries its links with conditions."""
 
     MAIN: ClassVar[str] = "kind"
     kind: Literal["auto", "own", "kernel"] = Field(
@@ -45,7 +45,7 @@ class EngineSpec(Short):
 
 
 class HostSpec(Spec):
-    """A machine that carries nodes: here, a network namespace that stands for one."""
+    """A machine that carries nodes, in this case a network namespace that stands for one."""
 
     uplink: UplinkSpec | None = None
     engine: EngineSpec | None = Field(None, description="what differs from the lab's")
@@ -55,7 +55,7 @@ class HostSpec(Spec):
 CONTAINERS = frozenset({"lxc", "docker"})
 MACHINES = frozenset({"qemu", "uml", "xen"})
 OWN_KERNEL = frozenset({"qemu", "uml"})
-"""Kinds that take a kernel of the user's; a Xen domain's is in its driver domain's image."""
+"""Kinds that accept a kernel of the user's; a Xen domain's is in its driver domain's image."""
 PROCESSES = frozenset({"native", "shared", "netns"})
 """Kinds whose nodes are processes of this machine's kernel, without a container around them."""
 FIELDS_OF_KINDS = {
@@ -72,7 +72,7 @@ FIELDS_OF_KINDS = {
     "machine": frozenset({"qemu"}),
     "guest": frozenset({"xen"}),
 }
-"""Which kinds a field of a node means something to."""
+"""A map from fields of a node to the kinds that they apply to."""
 
 
 class NodeSpec(Spec):
@@ -124,7 +124,10 @@ class NodeSpec(Spec):
 
 
 class LinkSpec(ConditionsSpec):
-    """Joins two nodes (`between`) or many (`join`); its conditions hold in each direction."""
+    """A link between two nodes (`between`) or among many (`join`).
+
+    Its conditions hold in each direction.
+    """
 
     join: list[Name] | None = Field(None, min_length=2, description="broadcast: its members")
     between: tuple[Name, Name] | None = Field(None, description="point-to-point: its two ends")
@@ -145,12 +148,12 @@ class LinkSpec(ConditionsSpec):
 
     @property
     def members(self) -> list[str]:
-        """The nodes at the link's ends."""
+        """Return the nodes that the link joins."""
         return list(self.join or self.between or ())
 
 
 class ChangeSpec(Spec):
-    """A change of a link's conditions while the lab runs; what it does not name stays."""
+    """A change of a link's conditions while the lab runs; conditions that it does not name stay."""
 
     at: Duration = Field(description="from the lab's start; in a trial from the load's")
     link: Name
@@ -159,7 +162,7 @@ class ChangeSpec(Spec):
 
 
 class LabSpec(Spec):
-    """Hosts, nodes and links."""
+    """A lab: hosts, nodes and links."""
 
     lab: Name
     hosts: dict[Name, HostSpec] = Field(
@@ -176,7 +179,7 @@ class LabSpec(Spec):
     seed: int = Field(1, ge=0, lt=2**63, description="of what links draw: loss, jitter, …")
 
     def engine_on(self, host: str) -> EngineSpec:
-        """The engine of a host: what the lab says, and what the host says anew."""
+        """Return the engine settings of a host: the lab's, overridden by the host's own."""
         own = self.hosts[host].engine if host in self.hosts else None
         if own is None:
             return self.engine

@@ -1,7 +1,8 @@
-"""Limits of what a YAML file may make of this programme, looked at before anything is built.
+"""Limits on YAML files, checked before anything is built from them.
 
-Anchors let a few lines stand for billions, and libyaml builds nested lists by recursion: so the
-file's events are counted first, each alias as all that it stands for. docs/limits.md has the list.
+Anchors let a few lines stand for billions of values, and libyaml builds nested lists by recursion.
+So the file's events are counted first, each alias as all that it stands for. docs/limits.md lists
+the limits.
 """
 
 from __future__ import annotations
@@ -15,11 +16,11 @@ from delaylab.errors import BadInput
 MOST_BYTES = 8 << 20
 MOST_DEPTH = 50
 MOST_NODES = 250_000
-"""Values, keys, lists and mappings, each alias counted as all that it stands for."""
+"""The most values, keys, lists and mappings, each alias counted as all that it stands for."""
 MOST_DIGITS = 40
 MOST_KEY = 1000
 PLAIN_TAGS = ("!", "tag:yaml.org,2002:str")
-"""Tags that say what is so anyway: text is text."""
+"""Tags that change nothing: they say that text is text."""
 _NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
 _RESOLVERS = yaml.SafeLoader.yaml_implicit_resolvers
 
@@ -27,7 +28,7 @@ _RESOLVERS = yaml.SafeLoader.yaml_implicit_resolvers
 def check(text: str, name: str) -> None:
     """Raise BadInput, with the line, for YAML that is too large, too deep, or not plain data.
 
-    Errors of YAML itself are left to whoever parses it.
+    Errors of YAML syntax are left to the caller's parser.
     """
     if len(text) > MOST_BYTES:
         raise BadInput(f"larger than {MOST_BYTES >> 20} MiB, the most that is read", name)
@@ -38,7 +39,7 @@ def check(text: str, name: str) -> None:
 
 @dataclass(slots=True)
 class _Open:
-    """A list or mapping whose end was not seen yet: `nodes` in it so far, the deepest below it."""
+    """A list or mapping that has not ended: its nodes so far, and their depth below it."""
 
     anchor: str | None
     nodes: int = 1
@@ -47,16 +48,16 @@ class _Open:
 
 @dataclass(slots=True)
 class _Count:
-    """The events of a file, added up."""
+    """A running count of a file's events."""
 
     name: str
     open: list[_Open] = field(default_factory=list)
     anchors: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """Anchor -> how many nodes it stands for, and how deep they are."""
+    """Anchor -> the number of nodes that it stands for, and their depth."""
     nodes: int = 0
 
     def add(self, event: yaml.Event) -> None:
-        """Count an event; BadInput if it is one too many, or of a kind that has no place here."""
+        """Count an event; raise BadInput if it exceeds a limit or is not plain data."""
         if isinstance(event, yaml.ScalarEvent):
             self._check_tag(event, event.tag)
             self._check_scalar(event)
@@ -79,7 +80,7 @@ class _Count:
             raise self._refuse(
                 f"*{anchor} stands for something that it is in", event, "write out what it means"
             )
-        # What is unknown the parser itself reports.
+        # The parser itself reports an unknown anchor.
         nodes, height = self.anchors.get(anchor, (1, 0))
         self._check_depth(event, height)
         self._grow(event, nodes, height)
@@ -93,7 +94,7 @@ class _Count:
             around = self.open[-1]
             around.nodes += nodes
             around.height = max(around.height, height)
-        # The nodes within a list were counted one by one; it itself is one more.
+        # The nodes within a list were counted one by one; the list itself is one more.
         self.nodes += nodes if again else 1
         if self.nodes > MOST_NODES:
             what = f"the file holds more than {MOST_NODES} values, aliases (*) written out"

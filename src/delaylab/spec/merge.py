@@ -1,4 +1,4 @@
-"""Changes of conditions, named ones only: as the link engine makes them (`crates/link`)."""
+"""Partial changes of conditions, merged as the link engine merges them (`crates/link`)."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ ALTERNATIVES = {
     "held": ("packets", "bytes", "discipline"),
     "discipline": ("held",),
 }
-"""A queue is limited in one of two ways, and at the sender in neither."""
+"""Fields of a queue that exclude each other: packets, bytes, or held by the sender."""
 
 
 def merge(asked: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
-    """What is asked after changes: what they name is changed, None removes it, all else stays.
+    """Return conditions after changes: named fields are set, None removes one, others stay.
 
-    Parts that mean nothing without each other change as one: a trace, and what carries another
-    `model` or `kind` than before.
+    Parts that make sense only together are replaced as a whole: a trace, and a condition whose
+    `model` or `kind` changes.
     """
     other = any(tag in changes and asked.get(tag) != changes[tag] for tag in ("model", "kind"))
     result = {} if other else dict(asked)

@@ -1,15 +1,15 @@
-"""What a name in a file stands for, where `count: N` makes many nodes of one."""
+"""Names of a lab file and the names they expand to, where `count: N` makes many nodes of one."""
 
 from __future__ import annotations
 
 from delaylab.spec.lab import LabSpec, LinkSpec
 
 Names = dict[str, list[str]]
-"""A name in the file, and the names of what it stands for, in order."""
+"""A name in the file -> the names that it stands for, in order."""
 
 
 def names(lab: LabSpec) -> Names:
-    """Each node of the file and the nodes that it stands for."""
+    """Return each node of the file with the nodes that it stands for."""
     return {
         name: [name] if spec.count is None else [f"{name}-{i}" for i in range(1, spec.count + 1)]
         for name, spec in lab.nodes.items()
@@ -17,13 +17,13 @@ def names(lab: LabSpec) -> Names:
 
 
 def link_name(lab: LabSpec, index: int) -> str:
-    """A link's name: given, or made from its place in the file."""
+    """Return a link's name: the given one, or one made from its place in the file."""
     link = lab.links[index]
     return link.name or ("lan" if link.join else "link") + (f"{index}" if index else "")
 
 
 def links_of(lab: LabSpec) -> Names:
-    """Each link of the file and the links that it stands for."""
+    """Return each link of the file with the links that it stands for."""
     return {
         link_name(lab, index): _links(lab, link, link_name(lab, index))
         for index, link in enumerate(lab.links)
@@ -31,7 +31,7 @@ def links_of(lab: LabSpec) -> Names:
 
 
 def is_many(lab: LabSpec, link: LinkSpec) -> bool:
-    """Whether a link is one to each of many nodes."""
+    """Return True if a link of the file stands for a link to each of many nodes."""
     return link.between is not None and any(lab.nodes[n].count is not None for n in link.between)
 
 

@@ -1,4 +1,4 @@
-"""Conditions by name, each with its source: `profiles.yaml`."""
+"""Named sets of conditions, each with its source, from `profiles.yaml`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ WAYS: tuple[Way, Way] = ("up", "down")
 
 
 class Profile(Spec):
-    """A source and what follows from it: as a file gives conditions, alike both ways or not."""
+    """A profile's source and its conditions, in the form of a lab file.
+
+    They are for both directions alike (`both`) or for each of them (`up`, `down`).
+    """
 
     source: str
     both: dict[str, Any] | None = None
@@ -26,19 +29,19 @@ class Profile(Spec):
 
     @property
     def symmetric(self) -> bool:
-        """Whether both directions are alike."""
+        """Return True if both directions are alike."""
         return self.both is not None
 
 
 @cache
 def profiles() -> dict[str, Profile]:
-    """All profiles by name."""
+    """Return all profiles by name."""
     found = yaml.safe_load(FILE.read_text(encoding="utf-8"))
     return {str(name): Profile.model_validate(said) for name, said in found.items()}
 
 
 def check_name(text: str) -> None:
-    """Raise ValueError for a profile that is not there, or a way that it does not have."""
+    """Raise ValueError for an unknown profile, or a direction that it does not have."""
     name, slash, way = text.partition("/")
     if name not in profiles():
         close = difflib.get_close_matches(name, profiles(), 1, cutoff=0.4)
@@ -51,9 +54,10 @@ def check_name(text: str) -> None:
 
 
 def contents(text: str, way: Way | None) -> dict[str, Any] | None:
-    """What a profile says of one direction; `way`: whose, if the name does not say.
+    """Return a profile's conditions for one direction.
 
-    None if neither says and the directions differ.
+    `way` is used if the profile's name has no /up or /down. Returns None if the directions differ
+    and neither says which.
     """
     name, _, said = text.partition("/")
     profile = profiles()[name]

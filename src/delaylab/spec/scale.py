@@ -1,4 +1,4 @@
-"""What a scale changes: the probe, a level said anew, and which combinations are run."""
+"""Scales of a study: changes of the probe and of levels, and the combinations that are run."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Scaled:
     design: list[Block]
 
     def runs(self, levels: dict[str, str]) -> bool:
-        """Tell whether a combination of levels is part of the design; without one all are."""
+        """Return True if a combination of levels is part of the design; without one, all are."""
         return not self.design or any(
             all(levels[factor] in chosen for factor, chosen in block.items())
             for block in self.design
@@ -32,11 +32,11 @@ class Scaled:
 
 
 def scaled(spec: StudySpec, document: Document, scale: str, change: Change) -> Scaled:
-    """Return the study at a scale; BadInput for a scale that is not there or cannot be.
+    """Return the study at a scale; raise BadInput for a scale that is unknown or invalid.
 
-    A scale's entries are paths into the probe, `factors.FACTOR.LEVEL` with the level as it is at
+    A scale's entries are paths into the probe, `factors.FACTOR.LEVEL` with the level's content at
     this scale, `repeat` (see `repeats`), and `design`: blocks of levels, of which every combination
-    is run. A factor that a block leaves out has all its levels in it.
+    is run. A factor that a block leaves out contributes all its levels.
     """
     probe = dict(document.data["probe"])
     if scale not in spec.scales:
@@ -63,7 +63,7 @@ def scaled(spec: StudySpec, document: Document, scale: str, change: Change) -> S
 
 
 def repeats(spec: StudySpec, document: Document, scale: str) -> int:
-    """Return how often a scale runs each combination; BadInput if that is not a number above 0."""
+    """Return how often a scale runs each combination; raise BadInput if it is not at least 1."""
     found = spec.scales.get(scale, {}).get(REPEAT, spec.repeat)
     if not isinstance(found, int) or isinstance(found, bool) or found < 1:
         raise document.refuse(f"{REPEAT}: {found!r} is not 1 or more", ("scales", scale, REPEAT))

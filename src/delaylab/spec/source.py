@@ -1,4 +1,4 @@
-"""YAML text -> plain data, with the line of everything in it."""
+"""Parser from YAML text to plain data that keeps the line of every value."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from delaylab.spec import limits
 
 Location = tuple[str | int, ...]
 SHOWN = 80
-"""Characters of a wrong value that its error repeats."""
+"""The most characters of an invalid value that its error repeats."""
 Model = TypeVar("Model", bound=BaseModel)
 
 
 class _Loader(yaml.CSafeLoader):
-    """YAML 1.2's scalars: `on`, `off`, `yes`, `no` and dates are text, as users mean them."""
+    """A loader with YAML 1.2's scalars: `on`, `off`, `yes`, `no` and dates are text."""
 
 
 _Loader.yaml_implicit_resolvers = {
@@ -36,7 +36,7 @@ _Loader.yaml_implicit_resolvers = {
 
 @dataclass(frozen=True)
 class Document:
-    """A parsed file: its data and where each part of it stands."""
+    """A parsed file: its data, and the line of each part of it."""
 
     name: str
     data: Any
@@ -44,7 +44,7 @@ class Document:
     folder: Path = Path()
 
     def where(self, location: Location = ()) -> str:
-        """``file:line`` of a part, or of the nearest thing around it that the file has."""
+        """Return ``file:line`` of a part, or of the nearest part around it that has a line."""
         for end in range(len(location), -1, -1):
             line = self.lines.get(location[:end])
             if line is not None:
@@ -52,21 +52,22 @@ class Document:
         return self.name
 
     def refuse(self, what: str, location: Location = (), fix: str = "") -> BadInput:
-        """The error to raise for what stands at a location."""
+        """Return the error to raise for the value at a location."""
         return BadInput(what, self.where(location), fix)
 
 
 def read(path: Path, *, pipes: bool = True) -> Document:
-    """Read a YAML file; BadInput if it is not there or is not YAML.
+    """Read a YAML file; raise BadInput if it is missing or not YAML.
 
-    A file that the user names may be a pipe, one that another file names may not (`pipes`).
+    With `pipes` it may be a pipe: allowed for a file that the user names, not for one that a file
+    names.
     """
     text = read_text(path, limits.MOST_BYTES, pipes=pipes)
     return parse(text, str(path), path.parent)
 
 
 def parse(text: str, name: str, folder: Path = Path()) -> Document:
-    """Parse YAML text; BadInput names the line that is wrong."""
+    """Parse YAML text; raise BadInput with the line of the first error."""
     try:
         limits.check(text, name)
         return _parse(text, name, folder)
@@ -124,14 +125,15 @@ def _plain(
 def _scalar(node: yaml.Node, loader: _Loader, name: str) -> Any:
     try:
         return loader.construct_object(node)
-    except (ValueError, OverflowError):  # of what looks like a number and is none, as `0x_`
+    # for text that looks like a number but is none, such as `0x_`
+    except (ValueError, OverflowError):
         what = f"{str(node.value)[: limits.MOST_DIGITS]!r} is not a number"
         where = f"{name}:{node.start_mark.line + 1}"
         raise BadInput(what, where, "put text in quotes") from None
 
 
 def validate(model: type[Model], document: Document, at: Location = ()) -> Model:
-    """Data -> model; the first thing that is wrong becomes one BadInput with its line."""
+    """Return data as a model; raise BadInput, with its line, for the first error."""
     data = document.data
     for step in at:
         data = data[step]
@@ -139,14 +141,18 @@ def validate(model: type[Model], document: Document, at: Location = ()) -> Model
         return model.model_validate(data)
     except ValidationError as error:
         problems = error.errors(include_url=False)
-        # A misspelt field also makes another one "missing": the misspelling is the thing to say.
+        # A misspelt field also leaves another one "missing"; the misspelling is the error to
+        # report.
         problem = min(problems, key=lambda p: p["type"] != "extra_forbidden")
         location = tuple(step for step in problem["loc"] if not _is_tag(step))
         raise document.refuse(_sentence(problem, model), (*at, *location)) from None
 
 
 def _is_tag(step: int | str) -> bool:
-    """Pydantic puts the names of union members into a location; the file does not have them."""
+    """Return True for a step that pydantic adds to a location for a union's member.
+
+    The file has no such step.
+    """
     return isinstance(step, str) and (step.endswith("Spec") or step.startswith(("list[", "dict[")))
 
 
@@ -174,7 +180,10 @@ def _short(value: object) -> str:
 
 
 def _nearest(name: str, problem: Any, model: type[BaseModel]) -> str:
-    """`; did you mean …` from the fields of all models below this one."""
+    """Return `; did you mean …` with the field name nearest to a misspelt one, or "".
+
+    Fields of the model and of all models below it are compared.
+    """
 
     known = sorted(_field_names(model, set()))
     close = difflib.get_close_matches(name, known, 1)

@@ -1,4 +1,4 @@
-"""What a study file may say."""
+"""Models of a study file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LOADS = (*STRESSORS, *ON_THE_NETWORK)
 MOST_WORKERS = 10_000
 MOST_PACKETS = 100_000_000
 CHECK_SEQUENCE = 4
-"""Bytes behind every frame that no program gets to see; sizes in RFC 2544 count them."""
+"""Bytes of the check sequence of a frame, which programs never see; RFC 2544 sizes include them."""
 SMALLEST_FRAME, LARGEST_FRAME = 64, 9018
 
 
@@ -31,7 +31,7 @@ _LISTED = BeforeValidator(_listed, json_schema_input_type=Name | list[Name])
 
 
 class LoadSpec(Spec):
-    """Competing work on one node: workers of a stressor, bulk TCP, or frames at a rate."""
+    """A load on one node: workers of a stressor, bulk TCP, or frames at a rate."""
 
     cpu: int | None = Field(None, gt=0, le=MOST_WORKERS, description="workers that compute")
     io: int | None = Field(None, gt=0, le=MOST_WORKERS, description="workers that call sync()")
@@ -85,12 +85,12 @@ class LoadSpec(Spec):
 
     @property
     def what(self) -> str:
-        """One of LOADS."""
+        """Return the kind of the load, one of LOADS."""
         return next(name for name in LOADS if getattr(self, name) is not None)
 
     @property
     def workers(self) -> int:
-        """How many workers of a stressor; 0 for a load on the network."""
+        """Return the number of workers of a stressor; 0 for a load on the network."""
         return getattr(self, self.what) if self.what in STRESSORS else 0
 
 
@@ -121,7 +121,7 @@ Change = dict[str, Any]
 
 
 class StudySpec(Spec):
-    """Factors x levels -> trials, and the claims to test on them."""
+    """A study: factors × levels -> trials, and the claims to test on them."""
 
     study: Name
     title: str = ""

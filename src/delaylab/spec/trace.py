@@ -1,4 +1,4 @@
-"""A rate or a delay over time: mahimahi's files and CSV, read into points."""
+"""Rates or delays over time, read from mahimahi's files and CSV."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from delaylab.units import Duration, Rate
 MILLISECOND = 1_000_000
 FASTEST_BPS, HOUR_NS = 10**12, 3600 * 10**9
 OPPORTUNITY_BYTES = 1504
-"""What mahimahi lets pass at one opportunity: a packet of 1500 bytes, and 4 of its TUN device."""
+"""Bytes per opportunity of mahimahi: a packet of 1500 bytes, and 4 of its TUN device."""
 MOST_BYTES = 32 << 20
-"""Of a file that a lab file names."""
+"""The most bytes of a file that a lab file names."""
 MOST_POINTS, MOST_LINES = 1_000_000, 2_000_000
-"""Points of a trace, and lines of a file, with comments and empty ones."""
+"""The most points of a trace, and lines of a file including comments and empty lines."""
 MOST_DIGITS = 18
-"""Of a whole number in such a file."""
+"""The most digits of an integer in such a file."""
 LONGEST_NS = 31 * 86_400 * 10**9
 HEADS = {
     "rate": ("rate", Rate, ""),
@@ -32,13 +32,13 @@ HEADS = {
     "delay": ("delay", Duration, ""),
     "ms": ("delay", Duration, "ms"),
 }
-"""Second column of a CSV file: what it is of, how it is read, the unit of its numbers."""
+"""The second column of a CSV file -> the kind of trace, the quantity, the unit of its numbers."""
 
 Whole = Annotated[int, Field(ge=0)]
 
 
 class TraceSpec(Spec):
-    """A trace that has been read, in the form that the link engine reads."""
+    """A trace after reading, in the link engine's form."""
 
     kind: Literal["rate", "delay", "opportunities"]
     points: list[tuple[Whole, Whole]] = Field(default_factory=list, max_length=MOST_POINTS)
@@ -67,11 +67,11 @@ class TraceSpec(Spec):
 
     @property
     def replaces(self) -> str:
-        """The condition that it is in place of."""
+        """Return the name of the condition that the trace replaces."""
         return "delay" if self.kind == "delay" else "rate"
 
     def message(self) -> dict[str, Any]:
-        """In the form that the link engine reads."""
+        """Return the trace in the link engine's form."""
         if self.kind == "opportunities":
             given = {"at_ns": self.at_ns, "bytes": self.bytes}
         else:
@@ -112,10 +112,10 @@ def _check_rates(points: list[tuple[int, int]], period_ns: int | None) -> None:
 
 
 def read_trace(path: Path, repeat: Duration | None = None) -> dict[str, Any]:
-    """Read a trace; BadInput names the file and the line.
+    """Read a trace; raise BadInput with the file and, where known, the line.
 
-    A file of whole numbers is mahimahi's: milliseconds at which one packet may pass, repeated after
-    the last. Else it is CSV with the header `seconds,rate` (with units), `seconds,bps`,
+    A file of integers is mahimahi's: milliseconds at which one packet may pass, repeated after the
+    last. Otherwise it is CSV with the header `seconds,rate` (with units), `seconds,bps`,
     `seconds,delay` (with units) or `seconds,ms`; its last value stays unless `repeat` is given.
     """
     lines = numbered_lines(path, "trace")
@@ -132,13 +132,13 @@ def read_trace(path: Path, repeat: Duration | None = None) -> dict[str, Any]:
 
 
 def numbered_lines(path: Path, what: str) -> list[tuple[int, str]]:
-    """Read the lines of a file that a lab file names, without comments and what is empty.
+    """Read the numbered lines of a file that a lab file names, without comments and empty lines.
 
-    Raises BadInput for a file that cannot be read, and for one with too many lines; `what` the
-    file holds.
+    `what` names the file's content in errors. Raises BadInput for a file that cannot be read or has
+    too many lines.
     """
     lines: list[tuple[int, str]] = []
-    # Line by line: the text of a file of newlines is small, the list of its lines is not.
+    # Lines are read one by one: a file of newlines is small, but the list of its lines is not.
     for number, line in enumerate(io.StringIO(read_text(path, MOST_BYTES), newline=None), start=1):
         if number > MOST_LINES or len(lines) > MOST_POINTS:
             most = MOST_POINTS if len(lines) > MOST_POINTS else MOST_LINES
@@ -150,7 +150,7 @@ def numbered_lines(path: Path, what: str) -> list[tuple[int, str]]:
 
 
 def is_whole(text: str) -> bool:
-    """Tell whether text is a whole number, of few enough digits."""
+    """Return True if text is a non-negative integer of at most MOST_DIGITS digits."""
     return text.isdecimal() and text.isascii() and len(text) <= MOST_DIGITS
 
 
