@@ -263,7 +263,7 @@ def link_set(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Change only the named conditions of a running link, on all hosts or none."""
+    """Change some conditions of a running link; the others stay as they are."""
     from delaylab import lab
     from delaylab.verbs import links
 
@@ -371,7 +371,7 @@ def doctor(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Check what this machine can run and at what cost; print reason and remedy for the rest."""
+    """Check which node kinds, taps and tools work on this machine, and how to enable the rest."""
     from delaylab.verbs import doctor as verb
     from delaylab.verbs.images import bar
 

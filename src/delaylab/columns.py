@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 _LENGTH = struct.Struct("<I")
 _NUMBERS = {"u8": "u1", "u16": "<u2", "u32": "<u4", "i64": "<i8", "f64": "<f8", "bool": "?"}
+_DAMAGED = (ValueError, KeyError, TypeError, AttributeError, RecursionError, struct.error)
+"""Errors of bytes that are not a table."""
 _MISSING = 0xFFFFFFFF
 """The index that marks a missing text."""
 
@@ -33,11 +35,17 @@ class _Reader:
 
 
 def decode(part: bytes) -> pl.DataFrame:
-    """Return one part of a table, given without its name.
-
-    Raises ValueError if a column is cut short or bytes follow the last one.
-    """
+    """Return one part of a table, given without its name; raise ValueError if it is damaged."""
     import polars as pl  # noqa: PLC0415  slow to load, and most verbs need none
+
+    try:
+        return _decoded(part)
+    except (*_DAMAGED, pl.exceptions.PolarsError) as error:
+        raise ValueError(f"it is damaged: {error}") from None
+
+
+def _decoded(part: bytes) -> pl.DataFrame:
+    import polars as pl  # noqa: PLC0415
 
     (length,) = _LENGTH.unpack_from(part)
     begin = _LENGTH.size + length

@@ -93,10 +93,18 @@ class Result:
     stderr: bytes = b""
 
     def table(self, name: str) -> pl.DataFrame:
-        """Return a table of the result, its parts joined; raise KeyError if the agent sent none."""
+        """Return a table of the result, its parts joined.
+
+        Raises AgentError if the agent sent none, or a damaged one.
+        """
         import polars as pl  # noqa: PLC0415  slow to load, and most verbs need none
 
-        return pl.concat([decode(part) for part in self.parts[name]])
+        if name not in self.parts:
+            raise AgentError(f"the agent sent no table {name!r}")
+        try:
+            return pl.concat([decode(part) for part in self.parts[name]])
+        except (ValueError, pl.exceptions.PolarsError) as error:
+            raise AgentError(f"the agent sent a table {name!r} that is none: {error}") from None
 
 
 class Session:
@@ -217,8 +225,7 @@ class Session:
             if frame.kind != FrameKind.MESSAGE:
                 self._keep(frame)
                 continue
-            message = json.loads(frame.payload)
-            self._raise_if_error(message)
+            message = self._parsed(frame)
             if "done" in message:
                 done: dict[str, Any] = message["done"]
                 return done
@@ -229,8 +236,7 @@ class Session:
         while self._readable(0):
             for frame in self._receive():
                 if frame.kind == FrameKind.MESSAGE:
-                    message = json.loads(frame.payload)
-                    self._raise_if_error(message)
+                    self._parsed(frame)
                 self._frames.append(frame)
 
     def _message(self, timeout: float | None) -> dict[str, Any]:
@@ -239,24 +245,35 @@ class Session:
             while self._frames:
                 frame = self._frames.pop(0)
                 if frame.kind == FrameKind.MESSAGE:
-                    message: dict[str, Any] = json.loads(frame.payload)
-                    self._raise_if_error(message)
-                    return message
+                    return self._parsed(frame)
                 self._keep(frame)
             left = None if deadline is None else max(0.0, deadline - time.monotonic())
             if not self._readable(left):
                 raise AgentError(f"{self._request}: no answer within {timeout:.0f} s", self.label)
             self._frames += self._receive()
 
-    def _raise_if_error(self, message: dict[str, Any]) -> None:
+    def _parsed(self, frame: Frame) -> dict[str, Any]:
+        """Return a message; raise AgentError for a failure, or for what is no message.
+
+        The agent in a guest is the guest's: it may send anything.
+        """
+        try:
+            message = json.loads(frame.payload)
+        except (ValueError, RecursionError):
+            message = None
+        if not isinstance(message, dict) or not any(
+            isinstance(message.get(name), dict) for name in ("event", "done", "error")
+        ):
+            raise AgentError("does not speak the protocol: a message is none", self.label)
         if "error" in message:
-            error = message["error"]
-            raise AgentError(f"{error['what']}: {error['why']}", self.label, error.get("fix", ""))
+            what, why, fix = (str(message["error"].get(n, "")) for n in ("what", "why", "fix"))
+            raise AgentError(f"{what}: {why}", self.label, fix)
+        return message
 
     def _keep(self, frame: Frame) -> None:
         if frame.kind == FrameKind.TABLE:
-            length = frame.payload[0]
-            name = frame.payload[1 : 1 + length].decode()
+            length = frame.payload[0] if frame.payload else 0
+            name = frame.payload[1 : 1 + length].decode(errors="replace")
             self._result.parts.setdefault(name, []).append(frame.payload[1 + length :])
         elif self.on_output is not None:
             self.on_output(frame)
@@ -290,10 +307,10 @@ class Session:
         """
         if frame.kind != FrameKind.MESSAGE or not self._under_way:
             return False
-        event = json.loads(frame.payload).get("event")
-        if not isinstance(event, dict) or "used" not in event:
+        used = (_event(frame) or {}).get("used")
+        if not isinstance(used, int):
             return False
-        self._under_way -= int(event["used"])
+        self._under_way -= min(max(used, 0), self._under_way)
         return True
 
     def _send(self, message: dict[str, object]) -> None:
@@ -320,7 +337,17 @@ class Session:
 
 def _ends(frame: Frame) -> bool:
     """Return True for the message that ends a request."""
-    return frame.kind == FrameKind.MESSAGE and "event" not in json.loads(frame.payload)
+    return frame.kind == FrameKind.MESSAGE and _event(frame) is None
+
+
+def _event(frame: Frame) -> dict[str, Any] | None:
+    """Return the event in a message; None for any other message, also for what is none."""
+    try:
+        message = json.loads(frame.payload)
+    except (ValueError, RecursionError):
+        return None
+    event = message.get("event") if isinstance(message, dict) else None
+    return event if isinstance(event, dict) else None
 
 
 def wait_watching(session: Session, others: Sequence[Session]) -> Result:

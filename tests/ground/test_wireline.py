@@ -1,10 +1,14 @@
 """The Python side of the framed protocol."""
 
+import json
+import os
+import threading
+
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from delaylab.wireline import MAX_PAYLOAD, Decoder, Frame, FrameKind
+from delaylab.wireline import MAX_PAYLOAD, AgentError, Decoder, Frame, FrameKind, Result, Session
 
 frames = st.builds(
     Frame,
@@ -41,3 +45,61 @@ def test_any_bytes_are_frames_or_a_value_error(data: bytes) -> None:
 def test_a_length_over_the_limit_is_refused() -> None:
     with pytest.raises(ValueError, match="over the limit"):
         Decoder().feed((MAX_PAYLOAD + 1).to_bytes(4, "little") + b"\0\0\0")
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner),
+    max_leaves=6,
+)
+SAID = st.one_of(
+    st.binary(max_size=40),
+    JSON.map(lambda value: json.dumps(value).encode()),
+    st.builds(
+        lambda name, value: json.dumps({name: value}).encode(),
+        st.sampled_from(["event", "done", "error", "used"]),
+        JSON | st.fixed_dictionaries({"used": JSON}) | st.fixed_dictionaries({"what": JSON}),
+    ),
+    st.just(b"[" * 100_000),
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from(FrameKind), SAID), max_size=5), st.booleans())
+def test_whatever_an_agent_says_is_a_result_or_one_error(
+    said: list[tuple[FrameKind, bytes]], with_input: bool
+) -> None:
+    """The agent in a guest is the guest's."""
+    ours, theirs = os.pipe(), os.pipe()
+    session = Session("guest", theirs[0], ours[1], lambda: None)
+    reader = threading.Thread(target=lambda: [None for _ in iter(lambda: os.read(ours[0], 9), b"")])
+    reader.start()
+    problem = None
+    try:
+        session.start("exec", stdin=True)
+        os.write(theirs[1], b"".join(Frame(kind, text).encode() for kind, text in said)[:60_000])
+        os.close(theirs[1])
+        if with_input:
+            session.stdin(bytes(200_000))
+        result = session.finish()
+        assert isinstance(result.done, dict)
+        result.table("stamps")
+    except AgentError as error:
+        problem = str(error)
+    finally:
+        os.close(ours[1])
+        reader.join()
+        for end in (ours[0], theirs[0]):
+            os.close(end)
+    assert problem is None or "guest" in problem or "table" in problem
+
+
+@given(st.binary(max_size=80), st.booleans())
+def test_a_table_is_one_or_an_error(data: bytes, with_header: bool) -> None:
+    header = b'{"rows":1,"columns":[{"name":"x","type":"text","values":["a"]}]}'
+    part = len(header).to_bytes(4, "little") + header + data if with_header else data
+    try:
+        table = Result({}, {"t": [part]}).table("t")
+    except AgentError:
+        return
+    assert table.height == 1

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from delaylab.lab import Lab
-from delaylab.wireline import Frame, FrameKind, Session
+from delaylab.wireline import AgentError, Frame, FrameKind, Session
 
 _CHUNK = 32 << 10
 OUTPUT_WINDOW = 1 << 20
@@ -30,9 +30,12 @@ def run(lab: Lab, node: str, argv: list[str], *, terminal: bool) -> int:
         session.start("exec", argv=argv, tty=tty_size, stdin=True, window=OUTPUT_WINDOW)
         done = _relay(session)
     lab.close()
-    if "killed" in done:
-        return SIGNAL_EXIT + int(done["killed"])
-    return int(done["exit"])
+    code, killed = done.get("exit"), done.get("killed")
+    if isinstance(killed, int):
+        return SIGNAL_EXIT + killed
+    if not isinstance(code, int):
+        raise AgentError("the command ended without an exit code", session.label)
+    return code
 
 
 def _relay(session: Session) -> dict[str, int]:
