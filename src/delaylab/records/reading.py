@@ -19,8 +19,7 @@ Json = dict[str, object] | list[object] | str | int | float | bool | None
 
 
 def read_json(place: Path) -> dict[str, object]:
-    """Read a JSON object from a file; raise BadInput, with a message of one line, for anything
-    else.
+    """Read a JSON object from a file; raise BadInput, in one line, for anything else.
 
     Control characters in strings and keys are written as escapes.
     """
