@@ -69,7 +69,7 @@ def as_json(reports: list[engines.Report]) -> list[dict[str, Any]]:
 
 
 def print_links(reports: list[engines.Report], console: Console) -> None:
-    """Print a line for each direction: conditions, passed, dropped, lateness, why it did not hold."""
+    """Print a line per direction: conditions, passed, dropped, lateness, why it did not hold."""
     verdicts = _verdicts(reports)
     if not verdicts and not any(_is_down(report) for report in reports):
         console.print("no link has conditions")

@@ -1,4 +1,4 @@
-"""Reading of the study file for `delaylab run`, apart from the analysis, which is slow to import."""
+"""Study file for `delaylab run`, loaded without the analysis, which is slow to import."""
 
 from __future__ import annotations
 
