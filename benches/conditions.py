@@ -54,7 +54,7 @@ class RateKept:
 
     @property
     def error(self) -> float:
-        """Relative error of the achieved rate."""
+        """Return the relative error of the achieved rate."""
         return self.achieved / self.asked - 1
 
 

@@ -20,7 +20,7 @@ class Section:
 
     @property
     def key(self) -> str:
-        """Name of the section in the page."""
+        """Return the name of the section in the page."""
         return f"{self.name}_{self.variant}" if self.variant else self.name
 
     def markdown(self) -> str:

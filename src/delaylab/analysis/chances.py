@@ -26,7 +26,7 @@ class ShareCheck:
 
     @property
     def agrees(self) -> bool:
-        """True if the configured share lies in the 99.9 % interval of the achieved one."""
+        """Return True if the configured share lies in the 99.9 % interval of the achieved one."""
         low, high = self.judged
         return low <= self.asked <= high
 

@@ -44,7 +44,7 @@ class Setting:
 
     @property
     def label(self) -> str:
-        """The setting in words."""
+        """Return the setting in words."""
         routers = "no router" if self.routers == 0 else f"{self.routers} × {self.kind}"
         links = "" if self.engine == PLAIN else f", links {self.engine}"
         return f"{routers}, {self.size} bytes{links}"

@@ -80,23 +80,23 @@ class Group:
 
     @property
     def factors(self) -> dict[str, str]:
-        """The levels that these trials share, by factor."""
+        """Return the levels that these trials share, by factor."""
         return self.trials[0].factors
 
     @property
     def kind(self) -> str:
-        """The kind of the sender: `native`, `shared`, `netns`, …."""
+        """Return the kind of the sender: `native`, `shared`, `netns`, …."""
         sender = self.trials[0].sender
         return sender.kind if sender else "unknown"
 
     @property
     def load(self) -> str:
-        """The names of the loads, joined by `+`; `rest` if there is none."""
+        """Return the names of the loads, joined by `+`; `rest` if there is none."""
         return load_name(self.trials[0])
 
     @property
     def label(self) -> str:
-        """The levels, joined for a reader."""
+        """Return the levels, joined for a reader."""
         return ", ".join(self.factors.values()) or self.trials[0].id
 
 

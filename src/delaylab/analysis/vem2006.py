@@ -38,7 +38,7 @@ class Delay:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """The 95 % interval of the mean in µs, as for independent packets."""
+        """Return the 95 % interval of the mean in µs, as for independent packets."""
         half = 1.96 * self.error.deviation / math.sqrt(self.n)
         return self.error.mean - half, self.error.mean + half
 

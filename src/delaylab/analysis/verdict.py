@@ -33,7 +33,7 @@ class RateCheck:
 
     @property
     def exceeded(self) -> bool:
-        """True if the achieved rate is over the configured one by more than `RATE_OFF`."""
+        """Return True if the achieved rate is over the configured one by more than `RATE_OFF`."""
         return self.achieved > self.asked * (1 + RATE_OFF)
 
 
@@ -56,28 +56,28 @@ class Verdict:
 
     @property
     def why(self) -> tuple[str, ...]:
-        """All reasons why the conditions were not kept: the engine's, then this direction's own."""
+        """Return all reasons against it: the engine's, then this direction's own."""
         return (*self.of_engine, *self.own)
 
     @property
     def held(self) -> bool:
-        """True if there is no reason against it."""
+        """Return True if there is no reason against it."""
         return not self.why
 
     @property
     def used(self) -> bool:
-        """True if any frame came, refused ones included."""
+        """Return True if any frame came, refused ones included."""
         return self.direction.entered.frames + self.direction.dropped.ring > 0
 
     @property
     def name(self) -> str:
-        """The link and the nodes that send."""
+        """Return the link and the nodes that send."""
         nodes = ", ".join(self.direction.nodes) or self.direction.node
         return f"link {self.direction.link} from {nodes}"
 
     @property
     def text(self) -> str:
-        """The verdict in words."""
+        """Return the verdict in words."""
         if self.why:
             return f"not held, because {'; '.join(self.why)}"
         return "held" if self.used else "unused"

@@ -79,7 +79,7 @@ class Direction(Record):
 
     @property
     def steady(self) -> bool:
-        """True if the conditions never changed."""
+        """Return True if the conditions never changed."""
         return self.asked_first is None
 
 
@@ -113,12 +113,12 @@ class Floor(Record):
 
     @property
     def known(self) -> bool:
-        """True if the CPU was watched for long enough to judge a share of one in 100."""
+        """Return True if the CPU was watched for long enough to judge a share of one in 100."""
         return self.watched_ns >= WATCHED_NS
 
     @property
     def text(self) -> str:
-        """The measurement in words; the time watched must not be 0."""
+        """Return the measurement in words; the time watched must not be 0."""
         share = self.held_up_ns / self.watched_ns
         late = f"{self.p99_ns / 1000:.1f} µs late or more for one moment in 100"
         return f"{late}, not the engine's for {100 * share:.1f} % of the time"

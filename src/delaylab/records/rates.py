@@ -69,17 +69,17 @@ class Burst(Record):
 
     @property
     def sent(self) -> int:
-        """Number of frames of all flows that left the generator."""
+        """Return the number of frames of all flows that left the generator."""
         return sum(flow.sent for flow in self.flows)
 
     @property
     def received(self) -> int:
-        """Number of frames of all flows that arrived."""
+        """Return the number of frames of all flows that arrived."""
         return sum(flow.received for flow in self.flows)
 
     @property
     def arrived_per_s(self) -> float:
-        """Rate in frames/s at which frames arrived, late ones that queues held included."""
+        """Return the frames/s at which frames arrived, late ones that queues held included."""
         return self.sent_per_s * (1 - self.lost) * self.seconds / (self.seconds + self.behind_s)
 
 

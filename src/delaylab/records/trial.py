@@ -140,7 +140,7 @@ class TrialRecord(Record):
 
     @property
     def crossed(self) -> list[Hop]:
-        """The links on a request's way, in order; records older than routers name one, `link`."""
+        """Return the links on a request's way, in order; old records name only one, `link`."""
         if self.hops or not (self.link and self.sender and self.responder):
             return self.hops
         return [Hop(link=self.link, start=self.sender.node, end=self.responder.node)]

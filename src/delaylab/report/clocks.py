@@ -39,7 +39,7 @@ class Clocks:
 
     @property
     def many(self) -> bool:
-        """True if there are too many rows to show at once."""
+        """Return True if there are too many rows to show at once."""
         return len(self.rows) > SHOWN
 
 

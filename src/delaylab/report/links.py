@@ -45,7 +45,7 @@ class Links:
 
     @property
     def many(self) -> bool:
-        """True if there are too many rows to show at once."""
+        """Return True if there are too many rows to show at once."""
         return len(self.rows) > SHOWN
 
 

@@ -44,12 +44,12 @@ class WayDrawing:
 
     @property
     def many(self) -> bool:
-        """True if there are too many rows to show at once."""
+        """Return True if there are too many rows to show at once."""
         return self.rows > WAY_ROWS
 
     @property
     def inline(self) -> str:
-        """The SVG with the page's own text colour as its ink."""
+        """Return the SVG with the page's own text colour as its ink."""
         return self.svg.replace(' color="#20242a"', "", 1)
 
 

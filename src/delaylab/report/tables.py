@@ -20,5 +20,5 @@ class Table:
 
     @property
     def many(self) -> bool:
-        """True if there are too many rows to show at once."""
+        """Return True if there are too many rows to show at once."""
         return len(self.rows) > 24

@@ -42,7 +42,7 @@ class Chart:
 
     @property
     def inline(self) -> str:
-        """The SVG with the page's own text colour as its ink."""
+        """Return the SVG with the page's own text colour as its ink."""
         return self.svg.replace(INK, "currentColor")
 
 

@@ -68,7 +68,7 @@ class Fit:
 
     @property
     def bound_ns(self) -> float:
-        """The largest error of the alignment in any part, in ns; infinite without parts."""
+        """Return the largest error of the alignment in any part, in ns; infinite without parts."""
         return max((part.bound_ns for part in self.parts), default=np.inf)
 
 

@@ -27,7 +27,7 @@ class Line:
 
     @property
     def drift_ppm(self) -> float:
-        """The drift in ppm: µs per second."""
+        """Return the drift in ppm: µs per second."""
         return self.drift * 1e6
 
     def offset(self, reference_ns: NDArray[Any]) -> Floats:
