@@ -1,1 +1,1 @@
-"""Benchmarks beside their peers: `make bench`, or `python -m benches NAME …`."""
+"""Benchmarks of delaylab beside its peers: `make bench`, or `python -m benches NAME …`."""

@@ -1,4 +1,4 @@
-"""Runs benchmarks and keeps their last results in docs/benchmarks.md."""
+"""Entry point that runs benchmarks and keeps their last results in docs/benchmarks.md."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ ALL: dict[str, Callable[..., Section]] = {
     "measuring": measuring.run,
     "report": report_size.run,
 }
-"""By name. What takes a dataset that is there may be given one: `measuring=DIR`."""
+"""Benchmarks by name. Those that can use an existing dataset take it as `measuring=DIR`."""
 HEAD = """\
 # Benchmarks
 
@@ -82,7 +82,7 @@ def keep(key: str, text: str) -> None:
 
 
 def name_of(key: str) -> str:
-    """The benchmark whose section this is, or a variant of it."""
+    """Return the benchmark that a section, or a variant of one, belongs to; "" if none."""
     return next((name for name in ALL if key == name or key.startswith(f"{name}_")), "")
 
 

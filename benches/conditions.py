@@ -1,4 +1,4 @@
-"""Whether links keep the rates and the losses that they are asked, counted at both ends."""
+"""Benchmark of the rates and losses that links are configured to have, counted at both ends."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from delaylab.spec import LabSpec
 LINK = "w"
 SECONDS = 10
 EXCESS = 1.5
-"""So many times a rate is offered to it."""
+"""Offered rate as a multiple of the configured rate."""
 QUEUE_S = 0.1
-"""What waits for it, in time: a sender that pauses for less leaves no gap."""
+"""Length of the queue as a time in s: a sender that pauses for less leaves no gap."""
 OVERHEAD, MINIMUM = 24, 84
-"""Of Ethernet, in bytes: what a rate counts besides a frame, and at least."""
+"""Ethernet's framing overhead and minimum frame with it in bytes, both counted in a rate."""
 RATES = (
     (10_000_000, FULL),
     (10_000_000, SHORT),
@@ -36,14 +36,14 @@ LOSSES: dict[str, Any] = {
     "4.76 %, Gilbert-Elliott": {"gilbert-elliott": {"to_bad": "1%", "to_good": "20%"}},
 }
 FRAMES, APART_NS = 100_000, 50_000
-"""Of a loss: how many frames, and how far apart."""
+"""Number of frames sent to measure a loss, and the interval between them in ns."""
 FLOOD, QUIET, QUIET_NS = 4_000_000, 3_000, 1_000_000
-"""Of a flood and of the link beside it: frames, and how far apart the latter's are."""
+"""Number of frames of the flood and of the link beside it, and the interval on the latter in ns."""
 
 
 @dataclass(frozen=True)
 class RateKept:
-    """A rate in bit/s with its framing, over the frames that left the link."""
+    """Rate of the frames that left a link, in bit/s with framing, beside the configured rate."""
 
     asked: float
     offered: float
@@ -54,13 +54,13 @@ class RateKept:
 
     @property
     def error(self) -> float:
-        """By what share more or less was achieved than asked."""
+        """Return the relative error of the achieved rate."""
         return self.achieved / self.asked - 1
 
 
 @dataclass(frozen=True)
 class LossKept:
-    """A loss as the engine counted it, and as the receiver did."""
+    """Share of frames lost, as the engine counted it and as the receiver did."""
 
     check: ShareCheck
     missing: float
@@ -68,7 +68,7 @@ class LossKept:
 
 
 def run() -> Section:
-    """Rates offered too much, losses of many frames, and a link beside a flood."""
+    """Measure links offered more than their rate, links with loss, and a link beside a flood."""
     section = Section(
         "conditions",
         "Rates and losses kept",
@@ -110,7 +110,7 @@ def run() -> Section:
 
 
 def rate_kept(bps: int, size: int, *, seconds: int = SECONDS, cpus: bool = False) -> RateKept:
-    """Offer a link too many frames of one size."""
+    """Offer a link more frames of one size than its rate carries."""
     bits = max(size + OVERHEAD, MINIMUM) * 8
     interval_ns = int(bits / (bps * EXCESS) * 1e9)
     link = {"rate": f"{bps}bit", "queue": int(bps * QUEUE_S / bits)}
@@ -120,7 +120,8 @@ def rate_kept(bps: int, size: int, *, seconds: int = SECONDS, cpus: bool = False
     return RateKept(
         asked=bps,
         offered=sent["sent"] * bits * 1e9 / (sent["ended_ns"] - sent["began_ns"]),
-        # From the end of the first frame to the end of the last: all but the first.
+        # The span is from the end of the first frame to the end of the last: all frames but the
+        # first.
         achieved=(left - 1) * bits * 1e9 / (way["last_out_ns"] - way["first_out_ns"]),
         left=left,
         arrived=arrived,
@@ -129,7 +130,7 @@ def rate_kept(bps: int, size: int, *, seconds: int = SECONDS, cpus: bool = False
 
 
 def loss_kept(loss: Any, *, cpus: bool = False) -> LossKept:
-    """Let frames cross a link that loses some of them."""
+    """Send frames over a link that loses some of them."""
     with _lab([{"loss": loss}], cpus=cpus) as lab:
         sent, way, arrived = _cross(lab, FRAMES, APART_NS, SHORT)
     check = expected_loss(way["asked"]["loss"]).check(way["dropped"]["loss"], way["in"]["frames"])
@@ -139,7 +140,7 @@ def loss_kept(loss: Any, *, cpus: bool = False) -> LossKept:
 def _cross(
     lab: Lab, count: int, interval_ns: int, size: int
 ) -> tuple[dict[str, Any], dict[str, Any], int]:
-    """What was sent, what the engine says of it, and how many frames arrived."""
+    """Send frames; return the sender's record, the engine's report, and the number that arrived."""
     before = _received(lab)
     engines.reports(lab, reset=True)
     sent = generate(lab, [f"{LINK}0"], count, interval_ns, size)
@@ -148,7 +149,7 @@ def _cross(
 
 
 def _lost_but_by(way: dict[str, Any], reason: str) -> int:
-    """Frames that were lost for another reason than was asked."""
+    """Return the number of frames dropped for other reasons than `reason`."""
     others: list[int] = [count for name, count in way["dropped"].items() if name != reason]
     return sum([*others, int(way["port_dropped"])])
 
@@ -161,7 +162,7 @@ def _received(lab: Lab) -> int:
 
 
 def _beside_a_flood(delay: str) -> str:
-    """What becomes of a link beside another one into which all goes that can."""
+    """Measure a link beside another one that is sent as many frames as the generator can."""
     with _lab([{"delay": delay}, {"delay": delay}], cpus=True) as lab:
         engines.reports(lab, reset=True)
         flood = lab.node_session(NEAR)

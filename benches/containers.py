@@ -1,4 +1,4 @@
-"""Containers up and down beside `lxc-start` and `docker run` by hand."""
+"""Benchmark of containers up and down, beside `lxc-start` and `docker run` by hand."""
 
 from __future__ import annotations
 
@@ -29,25 +29,25 @@ from delaylab.spec import LabSpec
 
 COUNT = 8
 WIDTHS = (2, COUNT)
-"""How many a user's script may start side by side: as the machine has cores, and all."""
+"""Numbers of containers that a user's script starts side by side: one per core, or all."""
 ROUNDS = 5
 REST = ("/bin/sleep", "1000")
 IMAGE = "delaylab-bench"
 MARKS = (f"dl{number}v" for number in itertools.count())
-"""How a round's interfaces and namespaces begin: those of the last may not all be gone yet."""
+"""Prefixes of a round's interfaces and namespaces: those of the last round may not all be gone."""
 ASKED = 1.2
 
 
 @dataclass(frozen=True)
 class Times:
-    """Seconds for all containers."""
+    """Time in s for all containers to come up, and to go down."""
 
     up: float
     down: float
 
 
 def run() -> Section:
-    """Each kind in turn with its tool, the same image, the same engine."""
+    """Measure each kind in turn with its tool, with the same image and the same engine."""
     need("lxc-start", "docker", "dockerd")
     section = Section(
         "containers",
@@ -70,7 +70,7 @@ def run() -> Section:
 def _rows(
     kind: str, delaylab: Callable[[str], Times], by_hand: Callable[[int], Times]
 ) -> list[tuple[str, ...]]:
-    delaylab(kind)  # the images are there, for both
+    delaylab(kind)  # builds the images, for both
     ours: list[Times] = []
     theirs: dict[int, list[Times]] = {width: [] for width in WIDTHS}
     for _ in range(ROUNDS):
@@ -95,11 +95,11 @@ def _cells(seconds: float, fastest: float) -> tuple[str, str, str]:
 
 @contextmanager
 def running_engine(folder: Path) -> Iterator[docker.DockerClient]:
-    """An engine that is there before and after, and has the image."""
+    """Run a Docker engine that has the image; the block gets its client."""
     place = folder / "system" / "engine"
     place.mkdir(parents=True)
     client, process = engine.start(place, hide_cpu_groups=True)
-    # A system's engine sees where labs are; this one has a /run of its own.
+    # A system's engine sees the folder in which labs are; this one has a /run of its own.
     here = {"DOCKER_HOST": f"unix://{place}/docker.sock", "DELAYLAB_RUN": str(folder / "run")}
     before = {name: os.environ.get(name) for name in here}
     os.environ.update(here)
@@ -130,7 +130,8 @@ def _delaylab(client: docker.DockerClient, kind: str) -> Times:
     began = time.monotonic()
     with temporary(spec, accounting=False):
         up = time.monotonic()
-        # A lab is gone before the engine has put away its containers; by hand one waits for that.
+        # A lab is down before Docker's engine has removed its containers. The tool by hand waits
+        # for their removal, so it counts here, too.
         gone = client.events(filters={"event": "destroy"}) if kind == "docker" else range(COUNT)
         asked = time.monotonic()
     deque(islice(gone, COUNT), maxlen=0)
@@ -195,7 +196,7 @@ def _docker(_: Path, width: int) -> Times:
 
 
 def _network(mark: str, namespaces: list[str]) -> None:
-    """A bridge, and a cable from it to each namespace (a name, or a process that is in it)."""
+    """Make a bridge, and a cable from it to each namespace (a name, or a process id in it)."""
     lines = [f"link add {mark} type bridge", f"link set {mark} up"]
     for number, namespace in enumerate(namespaces):
         vif = f"{mark}{number}"

@@ -1,4 +1,4 @@
-"""A lab whose link engine has one CPU, and all else another."""
+"""Lab whose link engine has one CPU to itself, and everything else another."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NODES_CPU, ENGINE_CPU = 0, 1
 
 
 def link_names(links: int) -> list[str]:
-    """Of so many links."""
+    """Return the names of this many links."""
     return [f"w{number}" for number in range(links)]
 
 
@@ -24,7 +24,7 @@ def link_names(links: int) -> list[str]:
 def engine_lab(
     delays_ns: list[int], cpus: list[int] | None, *, steer: bool = False
 ) -> Iterator[Lab]:
-    """Two nodes, on these CPUs, with a link of each delay; an engine that has a CPU of its own."""
+    """Bring up two nodes on these CPUs, with a link of each delay; the engine has its own CPU."""
     links = [
         {"between": [NEAR, FAR], "name": name, "delay": f"{delay_ns}ns"}
         for name, delay_ns in zip(link_names(len(delays_ns)), delays_ns, strict=True)
@@ -43,7 +43,7 @@ def engine_lab(
 
 @contextmanager
 def kept_to(cpu: int) -> Iterator[None]:
-    """This process, and what it starts meanwhile, on one CPU: the engine's is not theirs."""
+    """Keep this process, and what it starts meanwhile, on one CPU, away from the engine's."""
     before = os.sched_getaffinity(0)
     _keep_to({cpu})
     try:

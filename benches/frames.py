@@ -1,4 +1,4 @@
-"""Frames that cross links with conditions, and what the engine says of them."""
+"""Frames sent over links with conditions, and the engine's report on them."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from delaylab.plan import Plan
 
 PORT = 9
 SHORT = 60
-"""Bytes of a frame of 64 on the wire, which has its check sequence behind them."""
+"""Length in bytes of a frame of 64 bytes on the wire, without its 4-byte check sequence."""
 FULL = 1514
-"""Bytes of one with a packet of 1500, from its Ethernet header on."""
+"""Length in bytes of a frame with a packet of 1500 bytes, from its Ethernet header on."""
 
 
 @contextmanager
 def discarding(lab: Lab) -> Iterator[None]:
-    """A socket in the far node for what is sent, which drops it.
+    """Open a socket in the far node that receives frames and drops them.
 
-    To a port without one the kernel would answer, and for an address that the node does not have it
-    would make, and later free, a route for each packet.
+    At a port without a socket the kernel would answer. For an address that the node does not have
+    it would make a route for each packet, and free it later.
     """
     with closing(lab.node_session(FAR)) as session:
         session.start("discard", port=PORT)
@@ -33,7 +33,7 @@ def discarding(lab: Lab) -> Iterator[None]:
 
 
 def flow(plan: Plan, link: str) -> dict[str, str]:
-    """Frames from near to far by a link, as `generate` takes it."""
+    """Return the flow from the near node to the far one over a link, as `generate` takes it."""
     near, far = (
         next(interface for interface in plan.interfaces[node] if interface.link == link)
         for node in (NEAR, FAR)
@@ -44,7 +44,7 @@ def flow(plan: Plan, link: str) -> dict[str, str]:
 
 
 def generate(lab: Lab, links: list[str], count: int, interval_ns: int, size: int) -> dict[str, Any]:
-    """Send frames from the near node to the far one, over these links in turn; what was sent."""
+    """Send frames from the near node to the far one, over the links in turn; return the record."""
     session = lab.node_session(NEAR)
     done = session.call(
         "generate",
@@ -62,13 +62,13 @@ def generate(lab: Lab, links: list[str], count: int, interval_ns: int, size: int
 
 
 def engine_report(lab: Lab) -> dict[str, Any]:
-    """What the lab's one engine says."""
+    """Return the report of the lab's only engine."""
     (report,) = engines.reports(lab)
     return report
 
 
 def settled(lab: Lab) -> dict[str, Any]:
-    """What it says once no frame is under way."""
+    """Wait until no frame is under way (AssertionError after 10 s); return the engine's report."""
     deadline = time.monotonic() + 10
     while time.monotonic() < deadline:
         report = engine_report(lab)

@@ -1,4 +1,4 @@
-"""Time from asking for a lab to the first packets' replies in it, by the kind of its nodes."""
+"""Benchmark of the time from asking for a lab to the first replies in it, by kind of node."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MEMORY = "160MiB"
 
 @dataclass(frozen=True)
 class Case:
-    """So many guests of a kind in one lab. `engine`: Docker's runs already."""
+    """Guests of a kind in one lab. `engine`: Docker's engine runs before the lab is asked for."""
 
     title: str
     kind: str
@@ -35,7 +35,7 @@ class Case:
     engine: bool = False
 
     def spec(self) -> LabSpec:
-        """The guests on one link with a namespace that answers them."""
+        """Return the guests on one link with a namespace that answers them."""
         guests = {f"g{i}": {"kind": self.kind, **dict(self.more)} for i in range(self.count)}
         return LabSpec.model_validate(
             {
@@ -64,7 +64,7 @@ CASES = (
 
 
 def run() -> Section:
-    """One guest of each kind, then many at once, each lab from nothing."""
+    """Measure one guest of each kind, then many at once, each lab from nothing."""
     section = Section(
         "guests",
         "From nothing to the first reply",
@@ -86,7 +86,7 @@ def _row(case: Case) -> tuple[str, ...]:
         if case.engine:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="dl-"))
             stack.enter_context(running_engine(Path(folder)))
-        _round(case)  # images are built, the engine has its own
+        _round(case)  # builds the images; the engine gets its own
         ups, downs = zip(*(_round(case) for _ in range(case.rounds)), strict=True)
     up = median(ups)
     numbers = (f"{up:.2f}", f"{max(ups):.2f}", f"{up / case.count:.2f}", f"{median(downs):.2f}")
@@ -94,7 +94,7 @@ def _row(case: Case) -> tuple[str, ...]:
 
 
 def _round(case: Case) -> tuple[float, float]:
-    """Seconds up to the last guest's first reply, and down."""
+    """Return the seconds until the last guest's first reply, and until the lab is down."""
     began = time.monotonic()
     with temporary(case.spec(), accounting=False) as lab:
         near = lab.plan.interfaces[NEAR][0].addresses[0].split("/")[0]

@@ -1,4 +1,4 @@
-"""A lab inside a virtual machine of a lab: its kernel has what this machine's may lack."""
+"""Lab inside a virtual machine of a lab, whose kernel has modules that this machine's may lack."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LAB_UP_S = 120
 
 
 class Bed(Protocol):
-    """A lab, wherever it is: sessions with its agents, and how it was built."""
+    """Lab on this machine or in a guest: sessions with its agents, and its plan."""
 
     plan: Plan
 
@@ -32,13 +32,13 @@ class Bed(Protocol):
 
 
 class Machine:
-    """A virtual machine of a lab, in which agents run."""
+    """Virtual machine of a lab, in which agents run."""
 
     def __init__(self, lab: Lab) -> None:
         self._lab = lab
 
     def open(self, *argv: str) -> Session:
-        """A session with what speaks the protocol on a command's standard streams in there."""
+        """Open a session over the standard streams of a command in the machine."""
         outer = self._lab.node_session(VM)
         outer.start("exec", argv=list(argv), stdin=True)
         outer.event(30)
@@ -47,7 +47,7 @@ class Machine:
         return Session(" ".join(argv), ours.fileno(), ours.fileno(), ours.close)
 
     def run(self, *argv: str) -> str:
-        """What a command says; AssertionError if it fails."""
+        """Run a command and return its output; AssertionError if it fails."""
         session = self._lab.node_session(VM)
         result = session.call("exec", argv=list(argv), timeout=120)
         session.close()
@@ -55,7 +55,7 @@ class Machine:
         return result.stdout.decode()
 
     def load(self, *modules: str) -> None:
-        """Load kernel modules that the image has, and what they need before them."""
+        """Load kernel modules that the image has, and the modules that they need."""
         index = json.loads(self.run("cat", "/lib/delaylab/modules.json"))
         loaded = {line.split()[0] for line in self.run("cat", "/proc/modules").splitlines()}
         for module in modules:
@@ -66,7 +66,7 @@ class Machine:
 
 
 class Inside:
-    """A lab in a machine."""
+    """Lab in a virtual machine."""
 
     def __init__(self, machine: Machine, spec: LabSpec) -> None:
         self._machine, self.plan = machine, build(spec, KINDS, Rights(root=True))
@@ -77,11 +77,11 @@ class Inside:
         self._agents = done["agents"]
 
     def session(self, agent: str) -> Session:
-        """A session with one of its agents."""
+        """Open a session with one of the lab's agents."""
         return self._machine.open(AGENT, "join", self._agents[agent]["socket"])
 
     def down(self) -> None:
-        """End it, and wait until it is gone."""
+        """Take the lab down, and wait until it is gone."""
         self._fabric.stop()
         self._fabric.close()
         self._machine.run("sh", "-c", f"while [ -e {RUN}/{self.plan.lab} ]; do sleep 0.05; done")
@@ -89,7 +89,7 @@ class Inside:
 
 @contextmanager
 def machine(modules: tuple[str, ...], *, vcpus: int = 2) -> Iterator[Machine]:
-    """A machine with the distribution's kernel, these modules loaded."""
+    """Start a machine with the distribution's kernel and these modules loaded."""
     node = {"kind": "qemu", "vcpus": vcpus, "memory": "384MiB"}
     spec = LabSpec.model_validate({"lab": "outer", "hosts": {"sut": {}}, "nodes": {VM: node}})
     with temporary(spec, accounting=False) as lab:
@@ -101,7 +101,7 @@ def machine(modules: tuple[str, ...], *, vcpus: int = 2) -> Iterator[Machine]:
 
 @contextmanager
 def lab_in(inside: Machine, spec: LabSpec) -> Iterator[Inside]:
-    """A lab in there, down at the end."""
+    """Bring a lab up in the machine; take it down at the end."""
     lab = Inside(inside, spec)
     try:
         yield lab
@@ -110,7 +110,7 @@ def lab_in(inside: Machine, spec: LabSpec) -> Iterator[Inside]:
 
 
 def _carry(outer: Session, stream: socket.socket) -> None:
-    """Carry bytes between a command's streams and ours, until either ends."""
+    """Carry bytes between a command's streams and a socket, until either ends."""
 
     def said(frame: Frame) -> None:
         if frame.kind == FrameKind.STDOUT:
@@ -120,7 +120,7 @@ def _carry(outer: Session, stream: socket.socket) -> None:
     poll = select.poll()
     for fd in (outer.fileno(), stream.fileno()):
         poll.register(fd, select.POLLIN)
-    # Whoever reads the stream sees its end, however this ends: machine gone, or reader gone.
+    # Closing the stream tells its reader of the end, whether the machine or the reader is gone.
     with stream, suppress(AgentError, OSError):
         while True:
             ready = {fd for fd, _ in poll.poll()}

@@ -1,4 +1,4 @@
-"""Labs up and down beside Mininet and `ip -batch`."""
+"""Benchmark of labs up and down, beside Mininet and `ip -batch`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ print(up - began, time.monotonic() - up)
 
 
 def run() -> Section:
-    """Each size with each tool; delaylab and `ip -batch` three times, Mininet once."""
+    """Measure each size with each tool: delaylab and `ip -batch` three times, Mininet once."""
     need("ip", "mn")
     section = Section(
         "labs",
@@ -60,7 +60,7 @@ def run() -> Section:
 
 
 def _topology(nodes: int, links: int) -> list[tuple[int, int]]:
-    """A ring with random chords, the same every time."""
+    """Return a ring with random chords, the same every time."""
     choose = random.Random(nodes)
     pairs = {(n, (n + 1) % nodes) for n in range(nodes)}
     while len(pairs) < links:

@@ -1,4 +1,4 @@
-"""How exactly the link engine keeps delays, and how much it carries."""
+"""Benchmark of the link engine: accuracy of its delays, and the load that it carries."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from delaylab.lab import Lab
 ROUNDS = 7
 SECONDS = 3
 TAPPED = 10
-"""So many links have taps at both of their ports: what the engine says of itself is checked."""
+"""Number of links with taps at both ports, which check the engine's own reports."""
 SIDES = ("in", "out")
 FLOOR_PART = 6
-"""An engine's CPU that itself is later than this part of the p99 asked of it, for one moment in
-100, is disturbed."""
+"""Limit for the lateness of the engine's CPU itself: if its p99 is above this part of the p99 asked
+of the engine, the round is disturbed."""
 LIMIT = Path("/proc/sys/kernel/sched_rt_runtime_us")
 
 
 class Asked(NamedTuple):
-    """The most that an error of a delay may be, in µs."""
+    """Largest errors of a delay that are asked for, in µs."""
 
     p50: float
     p99: float
@@ -44,20 +44,21 @@ class Case:
     links: int
     per_second: int
     asked: tuple[Asked, Asked]
-    """With real time limited, and where it is not."""
+    """Limits where the kernel limits real-time scheduling, and where it does not."""
     rattan: str
     steer: bool = False
 
     @property
     def title(self) -> str:
-        """The row's first cell."""
+        """Return the row's first cell."""
         links = "one link of 5 ms" if self.links == 1 else f"{self.links} links of 1 to 11 ms"
         return f"{links}, {self.per_second:,}/s{', `steer`' if self.steer else ''}"
 
 
 OUT_OF_STEP = 100_300
-"""So many a second, for the 100,000 of the goal: all links' turns then take no multiple of a
-timer's period, whose interrupts would else always meet the same links, tapped ones or not."""
+"""Frames per second used for the goal of 100,000. The time in which all links have their turn is
+then no multiple of a timer's period; otherwise the timer's interrupts would always meet the same
+links, tapped or not."""
 CASES = (
     Case(1, 1_000, (Asked(6, 30), Asked(6, 30)), "37 / 101"),
     Case(1, 50_000, (Asked(6, 30), Asked(6, 30)), "52 / 484"),
@@ -68,19 +69,19 @@ CASES = (
 
 @dataclass(frozen=True)
 class Round:
-    """Median and 99th percentile of delay errors, in µs; frames lost unasked."""
+    """Errors of delays in µs (median, p99) by engine and by taps; frames lost unasked."""
 
     engine: tuple[float, float]
     taps: tuple[float, float]
     floor: float
-    """How late one moment in 100 was seen while the engine only looked at the clock, in µs."""
+    """Lateness in µs, p99, that the engine's CPU showed while the engine only polled the clock."""
     held_up: float
-    """The share of that time that passed without it."""
+    """Share of that time during which something else had the CPU."""
     lost: int
 
 
 def run() -> Section:
-    """Delays at fixed rates, then as many frames, and as much TCP, as one link carries."""
+    """Measure delays at fixed rates, then the most frames and TCP that one link carries."""
     need("iperf3")
     section = Section(
         "links",
@@ -186,7 +187,8 @@ def _delays(case: Case) -> Rounds[Round]:
 def _round(lab: Lab, case: Case, delays_ns: list[int]) -> Round:
     ports = _ports(lab)
     tap = lab.session("host.here")
-    # Spread over all: when their frames are due, beside the others', differs with the delay.
+    # The tapped links are spread over all: a frame's due time relative to the others' differs with
+    # the delay.
     tapped = link_names(case.links)[:: max(case.links // TAPPED, 1)]
     names = [(name, side) for name in tapped for side in (0, 1)]
     tap.start(
@@ -217,7 +219,7 @@ def _round(lab: Lab, case: Case, delays_ns: list[int]) -> Round:
 
 
 def _errors(stamps: pl.DataFrame, delays_ns: list[int]) -> tuple[float, float]:
-    """Median and 99th percentile of what taps saw beyond the delay that was asked, in µs."""
+    """Return median and p99 of the delay that taps saw beyond the configured one, in µs."""
     parts = pl.col("point").cast(pl.String).str.split(" ")
     asked = pl.DataFrame(
         {"link": link_names(len(delays_ns)), "delay_ns": delays_ns},
@@ -237,6 +239,6 @@ def _errors(stamps: pl.DataFrame, delays_ns: list[int]) -> tuple[float, float]:
 
 
 def _ports(lab: Lab) -> dict[str, tuple[str, str]]:
-    """Link -> its ports on the host: of what sends, of what receives."""
+    """Return each link's ports on the host: the sender's, then the receiver's."""
     ways = {(way["link"], way["node"]): way["port"] for way in engine_report(lab)["directions"]}
     return {link: (ways[link, NEAR], ways[link, FAR]) for link in lab.plan.laid}

@@ -1,4 +1,4 @@
-"""Of a study's wall time, the share in which packets are measured, and where the rest goes."""
+"""Benchmark of a study's wall time: the share spent on measuring packets, and the rest."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ LAB, SHARED = "a lab comes up, clocks are read", "a lab is shared, clocks are re
 BEFORE_PHASE = {"before": "taps start", "load": "load starts", "after": "load stops"}
 ENDING, WRITING = "clocks are read, instruments stop", "tables are written"
 Seconds = dict[str, float]
-"""What a time was spent on -> seconds."""
+"""Seconds by the activity that they were spent on."""
 
 
 def run(directory: Path | None = None) -> Section:
-    """Of a dataset that is there, or of the study run now, with its report."""
+    """Measure a dataset that is there, or run the study now, with its report."""
     if directory is not None:
         return _section(directory, _report_s(directory))
     with tempfile.TemporaryDirectory(prefix="dl-") as name:
@@ -41,7 +41,7 @@ def run(directory: Path | None = None) -> Section:
 
 
 def _report_s(directory: Path) -> float:
-    """Seconds that the study's tables and its report take to make, which are made once more."""
+    """Return the seconds that the study's tables and report take, by making them once more."""
     began = time.monotonic()
     studies.finish(directory, Console(stderr=True, quiet=True))
     return time.monotonic() - began
@@ -76,7 +76,7 @@ def _section(directory: Path, report_s: float) -> Section:
 
 
 def spent(study: Study, planned: list[Planned]) -> dict[str, Seconds]:
-    """Trial -> what its time was spent on, from the end of the one before it."""
+    """Return for each trial the seconds by activity, from the end of the trial before it."""
     own = {item.id: item for item in planned}
     before = dict(zip([item.id for item in planned[1:]], planned, strict=False))
     result = {}
@@ -98,7 +98,7 @@ def spent(study: Study, planned: list[Planned]) -> dict[str, Seconds]:
 
 
 def _of_trial(study: Study, trial: TrialRecord, linger_s: float, first: str) -> Seconds:
-    """`first`: what comes before the first packet."""
+    """Return one trial's seconds by activity; `first` names the time before the first packet."""
     assert trial.started is not None
     assert trial.ended is not None
     at = _seconds(trial.started)
@@ -112,7 +112,7 @@ def _of_trial(study: Study, trial: TrialRecord, linger_s: float, first: str) -> 
 
 
 def _phases(study: Study, trial: TrialRecord, linger_s: float) -> list[tuple[str, float, float]]:
-    """Each phase with its begin and end, in seconds of this machine's clock."""
+    """Return each phase with its begin and end, in seconds of this machine's clock."""
     replies = (
         study.stamps(trial.id)
         .filter(pl.col("point") == "sender.app", pl.col("leg") == "reply")
@@ -133,7 +133,8 @@ def _phases(study: Study, trial: TrialRecord, linger_s: float) -> list[tuple[str
     offset_s = _offset_ns(trial) / 1e9
     result = []
     for phase in phases.iter_rows(named=True):
-        # Whoever waits for a packet that does not come is measuring, too: that it is lost.
+        # The wait for a packet that does not come is measuring, too: it finds that the packet is
+        # lost.
         end_s = max(phase["last"], phase["replied"] or 0) / 1e9
         if phase["lost"]:
             end_s = phase["last"] / 1e9 + linger_s
@@ -142,7 +143,11 @@ def _phases(study: Study, trial: TrialRecord, linger_s: float) -> list[tuple[str
 
 
 def _offset_ns(trial: TrialRecord) -> float:
-    """What to add to the sender's clock to have this machine's; the same clock was never read."""
+    """Return the offset in ns to add to the sender's clock to get this machine's time.
+
+    It is 0 if the sender's clock was never read against this machine's, because the two are the
+    same.
+    """
     offsets = [
         (reading.before_ns + reading.after_ns) / 2 - reading.other_ns
         for reading in trial.clock_readings

@@ -1,4 +1,4 @@
-"""How much one link carries: frames that are as short, and TCP that is as fast, as can be."""
+"""Benchmark of the load that one link carries: the most short frames, and the fastest TCP."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ FLOOD = 1_000_000
 
 
 def most_frames(wanted: int, *, steer: bool) -> Rounds[float]:
-    """Frames per second that leave a link into which all go that can."""
+    """Return the frames/s that leave a link which is sent as many frames as the generator can."""
     with kept_to(NODES_CPU), engine_lab([1_000_000], [NODES_CPU], steer=steer) as lab:
         return rounds(lambda: _flood(lab), wanted)
 
 
 def most_tcp(wanted: int, seconds: int, *, steer: bool) -> Rounds[float]:
-    """Bits per second of one flow; sender and receiver run where they like."""
+    """Return the bit/s of one TCP flow; sender and receiver run on any CPU."""
     with engine_lab([100_000], None, steer=steer) as lab:
         return rounds(lambda: _flow(lab, seconds), wanted)
 

@@ -1,4 +1,4 @@
-"""Links by delaylab's own engine and by the kernel's queues, in turn on one kernel."""
+"""Benchmark of delaylab's own link engine and the kernel's queues, in turn on one kernel."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ MODULES = (
 )
 PORT = 9
 SHORT, FULL = 60, 1514
-"""Bytes of frames without their check sequence: 64 and 1518 on the wire."""
+"""Length in bytes of frames without their check sequence: 64 and 1518 on the wire."""
 FRAMING, SHORTEST = 24, 84
 RATES_BPS = {FULL: 10_000_000, SHORT: 2_000_000}
-"""What an emulated machine can send more than."""
+"""Rates in bit/s that even an emulated machine can exceed, by length of the frames."""
 RATED_S = 5
 LOST_OF = 21_000
 TAIL_S = 2.0
@@ -54,13 +54,13 @@ class Paced:
 
     @property
     def title(self) -> str:
-        """The row's first cell."""
+        """Return the row's first cell."""
         jitter = f" ± {self.jitter_ms:g} ms (normal)" if self.jitter_ms else ""
         return f"{self.delay_ms} ms{jitter}, {self.per_second:,}/s"
 
     @property
     def conditions(self) -> dict[str, Any]:
-        """As a lab file says them."""
+        """Return the conditions as a lab file has them."""
         jitter = {"spread": f"{self.jitter_ms}ms", "distribution": "normal"}
         return {"delay": f"{self.delay_ms}ms", **({"jitter": jitter} if self.jitter_ms else {})}
 
@@ -71,7 +71,7 @@ SECONDS = 5
 
 
 def run() -> Section:
-    """Delay, jitter, rate and loss by both engines: here, or in a guest if netem is only there."""
+    """Measure delay, jitter, rate and loss of both engines, in a guest if netem is only there."""
     section = Section(
         "netem",
         "The own engine and netem",
@@ -94,7 +94,7 @@ def run() -> Section:
 
 
 class Place:
-    """Where labs are built: on this machine, or in a guest of it."""
+    """Kernel on which labs are built: this machine's, or a guest's."""
 
     def __init__(self, inside: Machine | None) -> None:
         self.inside = inside
@@ -108,7 +108,7 @@ class Place:
 
     @contextmanager
     def lab(self, engine: str, conditions: dict[str, Any]) -> Iterator[Bed]:
-        """Two nodes on a link."""
+        """Bring up two nodes on a link."""
         link = {"between": [NEAR, FAR], "name": LINK, **conditions}
         lab = {"lab": "netem", "nodes": {NEAR: {}, FAR: {}}, "links": [link], "engine": engine}
         spec = LabSpec.model_validate(lab)
@@ -167,13 +167,13 @@ def _lossy(place: Place) -> tuple[str, ...]:
             stamps = tapped(bed, LOST_OF // ROUNDS, 500_000, 100)
             return stamps["out"].null_count() / stamps["in"].count()
 
-    # The standard deviation of chance is 0.07 % here: what lies within it tells nothing.
+    # The standard deviation by chance is 0.07 % here: a difference within it says nothing.
     cells = [f"{fmean(shares):.2%}" for shares in _in_turn(share).values()]
     return (f"loss, {LOST_OF:,} frames", "1.00%", *cells, "chance decides")
 
 
 def _in_turn(measure: Callable[[str], T]) -> dict[str, list[T]]:
-    """What each engine did in each round."""
+    """Return each engine's results, the engines measured in turn in every round."""
     found: dict[str, list[T]] = {engine: [] for engine in ENGINES}
     for _ in range(ROUNDS):
         for engine in ENGINES:
@@ -182,7 +182,7 @@ def _in_turn(measure: Callable[[str], T]) -> dict[str, list[T]]:
 
 
 def tapped(bed: Bed, count: int, interval_ns: int, size: int) -> pl.DataFrame:
-    """Frames sent from near to far; a row for each that a tap saw, with `in` and `out` in ns."""
+    """Send frames from near to far; return each one's stamps `in` and `out` in ns."""
     tap = bed.session("host.here")
     ports = {f"vif-{NEAR}": "in", f"vif-{FAR}": "out"}
     tap.start(
@@ -202,19 +202,19 @@ def tapped(bed: Bed, count: int, interval_ns: int, size: int) -> pl.DataFrame:
 
 
 def frames_per_second(bed: Bed, interval_ns: int, size: int) -> float:
-    """At what rate frames leave a link into which more go than it carries."""
+    """Return the frames/s that leave a link which is offered more than it carries."""
     session = bed.session(f"node.{NEAR}")
     count = int((RATED_S + TAIL_S) * 1e9 / interval_ns)
     _start(session, bed, count, interval_ns, size)
     times, counts = zip(*_while_rated(_left(bed)), strict=True)
     session.finish(120)
     session.close()
-    # A line through all of them: each may have been read late.
+    # The slope of a line through all readings: each one may have been taken late.
     return float(np.polyfit(np.array(times) - times[0], counts, 1)[0]) * 1e9
 
 
 def _while_rated(moments: Iterator[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """From when frames leave on, for as long as a rate is measured."""
+    """Yield the readings from the first frame that left on, for as long as a rate is measured."""
     first_ns = None
     for now_ns, left in moments:
         if left == 0:
@@ -226,7 +226,7 @@ def _while_rated(moments: Iterator[tuple[int, int]]) -> Iterator[tuple[int, int]
 
 
 def _left(bed: Bed) -> Iterator[tuple[int, int]]:
-    """When (ns) how many frames had left the link, again and again."""
+    """Yield again and again the time in ns and the number of frames that have left the link."""
     session = bed.session("link.here")
     try:
         while True:
@@ -238,7 +238,7 @@ def _left(bed: Bed) -> Iterator[tuple[int, int]]:
 
 
 def generate(bed: Bed, count: int, interval_ns: int, size: int) -> None:
-    """Send frames from near to far, one way, to the end."""
+    """Send frames from near to far, one way, and wait until all are sent."""
     session = bed.session(f"node.{NEAR}")
     _start(session, bed, count, interval_ns, size)
     session.finish(300)
@@ -253,7 +253,7 @@ def _start(session: Any, bed: Bed, count: int, interval_ns: int, size: int) -> N
 
 
 def settled(bed: Bed) -> dict[str, Any]:
-    """What the link says of near's frames once none is under way."""
+    """Wait until no frame is under way, then return the link's report on near's frames."""
     session = bed.session("link.here")
     deadline = time.monotonic() + 30
     while time.monotonic() < deadline:

@@ -1,4 +1,4 @@
-"""Two nodes on one cable, and programs in them: the bed of the packet benchmarks."""
+"""Two nodes on one cable, and programs in them, for the packet benchmarks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NEAR, FAR = "near", "far"
 
 
 def need(*programs: str) -> None:
-    """NotHere, with what to install, if a peer is missing."""
+    """Raise NotHere, with the remedy, if a peer's program is missing."""
     missing = [program for program in programs if shutil.which(program) is None]
     if missing:
         raise NotHere(f"the benchmark's peers are missing: {', '.join(missing)}", fix="apt-get")
@@ -25,7 +25,7 @@ def need(*programs: str) -> None:
 
 @contextmanager
 def pair(cpus: list[int] | None = None) -> Iterator[tuple[Lab, str]]:
-    """A lab of two nodes on one cable, and the far one's address."""
+    """Bring up a lab of two nodes on one cable; the block gets it and the far node's address."""
     spec = LabSpec.model_validate(
         {
             "lab": "bench",
@@ -59,7 +59,7 @@ def probe(lab: Lab, to: str, *, sender: str = NEAR, **fields: Any) -> Result:
 
 
 def run_in(lab: Lab, node: str, *argv: str) -> subprocess.CompletedProcess[str]:
-    """Run a program in a node's network and wait for it; its output as text."""
+    """Run a program in a node's network, wait for it, and return its output as text."""
     enter = ["nsenter", "--target", str(lab.pid(f"node.{node}")), "--net"]
     return subprocess.run([*enter, *argv], capture_output=True, text=True, timeout=300, check=False)
 
@@ -71,7 +71,7 @@ def start_in(lab: Lab, node: str, *argv: str) -> subprocess.Popen[bytes]:
 
 
 def said(stream: IO[bytes] | None, what: bytes) -> None:
-    """Wait until a program has said so; DelaylabError if it ends before."""
+    """Wait until a program's output has this text; DelaylabError if the program ends before."""
     assert stream is not None
     if not any(what in line for line in iter(stream.readline, b"")):
         raise DelaylabError(f"a program ended before it said {what.decode()!r}")
@@ -81,7 +81,7 @@ def said(stream: IO[bytes] | None, what: bytes) -> None:
 def running(
     process: subprocess.Popen[bytes], stream: IO[bytes] | None, what: bytes
 ) -> Iterator[None]:
-    """A program that was started: the block begins once it has said so, and ends it."""
+    """Wait until a started program's output has this text, run the block, then end the program."""
     try:
         said(stream, what)
         yield
@@ -92,7 +92,7 @@ def running(
 
 @contextmanager
 def irtt_server(lab: Lab, address: str) -> Iterator[None]:
-    """An irtt server in the far node, listening when the block begins."""
+    """Run an irtt server in the far node; it listens when the block begins."""
     server = start_in(lab, FAR, "irtt", "server", "-i", "1us", "-b", f"{address}:2112")
     with running(server, server.stdout, b"starting IPv4 listener"):
         yield

@@ -1,4 +1,4 @@
-"""Echo round trips per second on one core, beside `ping -f`."""
+"""Benchmark of echo round trips per second on one core, beside `ping -f`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SENDERS: dict[str, dict[str, Any]] = {
 
 
 def run() -> Section:
-    """Ping and the probe's two modes in turn, on the same cable and core."""
+    """Measure ping and the probe's two modes in turn, on the same cable and core."""
     need("ping", "taskset")
     measured: dict[str, list[float]] = {"ping -f": [], **{name: [] for name in SENDERS}}
     lost = dict.fromkeys(measured, 0)

@@ -1,4 +1,4 @@
-"""Time and memory of a report on 10 million stamps, measured in a process of its own."""
+"""Benchmark of a report on 10 million stamps: time and memory, in a process of its own."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def generate(directory: Path, stamps: int, trials: int) -> None:
 
 
 def run() -> Section:
-    """Seconds and peak resident memory of writing the report, by the trials that share it."""
+    """Measure seconds and peak resident memory of writing the report, by number of trials."""
     section = Section(
         "report",
         "Report on 10 million stamps",

@@ -1,4 +1,4 @@
-"""RTT at 100 packets per second beside the everyday tools, in turn on one cable."""
+"""Benchmark of RTT at 100 packets per second, beside everyday tools, in turn on one cable."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FPING = re.compile(r", ([\d.]+) ms \(")
 
 
 def run() -> Section:
-    """Median and p99 of each tool's own user-space RTT, the median over the rounds."""
+    """Measure each tool's own user-space RTT: median and p99, the median over the rounds."""
     need("ping", "fping", "irtt")
     tools: dict[str, Callable[[Lab, str], list[float]]] = {
         "delaylab, user space": _ours,

@@ -1,4 +1,4 @@
-"""The send schedule as the far interface sees it, idle and beside busy neighbours."""
+"""Benchmark of the send schedule as the far interface sees it, idle and beside busy neighbours."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NANOSECOND_PCAP = 0xA1B23C4D
 
 
 def run() -> Section:
-    """1 kpps with each tool and 50 kpps with ours; idle, then with `stress-ng --cpu 2`."""
+    """Measure 1 kpps with each tool and 50 kpps with ours; idle, then with `stress-ng --cpu 2`."""
     need("ping", "irtt", "tcpdump", "stress-ng")
     section = Section(
         "schedule",
@@ -99,7 +99,7 @@ def _measure(
 
 
 def _times(data: bytes) -> NDArray[np.int64]:
-    """Arrival times in ns of all packets in a nanosecond pcap file."""
+    """Return the arrival times in ns of all packets in a nanosecond pcap file."""
     (magic,) = struct.unpack_from("<I", data)
     assert magic == NANOSECOND_PCAP
     times, at = [], 24

@@ -1,4 +1,4 @@
-"""What a benchmark gives: a table, the command that made it, and what was asked."""
+"""Result of a benchmark: a table, the command that made it, and the goal."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Section:
-    """One table of docs/benchmarks.md."""
+    """Table of docs/benchmarks.md."""
 
     name: str
     title: str
@@ -16,15 +16,15 @@ class Section:
     rows: list[tuple[str, ...]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     variant: str = ""
-    """Of what differs on the machine: each is kept in the page."""
+    """Name of what differs on the machine: the page keeps one section for each variant."""
 
     @property
     def key(self) -> str:
-        """Its name in the page."""
+        """Return the name of the section in the page."""
         return f"{self.name}_{self.variant}" if self.variant else self.name
 
     def markdown(self) -> str:
-        """The section as Markdown."""
+        """Return the section as Markdown."""
         lines = [
             f"## {self.title}",
             "",

@@ -1,4 +1,4 @@
-"""What taps cost the packets that they observe."""
+"""Benchmark of the cost of taps to the packets that they observe."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ CORE = 1
 COUNT = 20_000
 ROUNDS = 25
 IDENT = 34567
-# How many, and by what: nothing, programs at the interface's hooks, a packet ring.
+# (number of taps, method): no tap, programs at the interface's hooks, a packet ring
 TAPS = ((0, "–"), (1, "tcx"), (3, "tcx"), (1, "ring"), (3, "ring"))
 POINTS = (("host.here", f"vif-{NEAR}"), ("host.here", f"vif-{FAR}"), (f"node.{FAR}", "eth0"))
 
 
 def run() -> Section:
-    """Echo round trips at full speed without taps, with one and with three, in turn."""
+    """Measure echo round trips at full speed without taps, with one and with three, in turn."""
     spec = LabSpec.model_validate(
         {
             "lab": "taps",
@@ -57,12 +57,12 @@ def run() -> Section:
 
 
 def _quartile(times: list[float]) -> float:
-    """Of the rounds that the machine's other work disturbed least."""
+    """Return the lower quartile: the rounds that the machine's other work disturbed least."""
     return statistics.quantiles(times, n=4)[0]
 
 
 def _measure(lab: Lab, far: str, taps: int, by: str) -> tuple[float, int]:
-    """Microseconds per round trip, and packets that taps dropped."""
+    """Return the microseconds per round trip, and the number of packets that taps dropped."""
     sessions = []
     for number, (agent, interface) in enumerate(POINTS[:taps]):
         session = lab.session(agent)

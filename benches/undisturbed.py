@@ -1,4 +1,4 @@
-"""Rounds of a measurement during which the machine under this one left it its CPUs."""
+"""Rounds of a measurement during which a hypervisor left this machine its CPUs."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from typing import Generic, TypeVar
 
 T = TypeVar("T")
 MOST = 0.002
-"""The share of the CPUs' time that a hypervisor may take of an undisturbed round: well below the
-hundredth part of the frames whose lateness is told."""
+"""Largest share of the CPUs' time that a hypervisor may take of an undisturbed round: well below 1
+%, the share of frames that lies beyond the p99 of the lateness."""
 TRIES = 4
-"""So many times as many rounds as are wanted are made at most."""
+"""Largest number of rounds made, as a multiple of the rounds wanted."""
 
 
 @dataclass(frozen=True)
 class Rounds(Generic[T]):
-    """What rounds gave, in their order.
+    """Results of rounds, in the order in which they were made.
 
-    If there were too few undisturbed ones, the least disturbed are kept, too: `worst` says how
-    large a share was stolen from one that is kept.
+    If too few rounds were undisturbed, the least disturbed others are kept, too. `worst` is the
+    largest share of the CPUs' time that was stolen from a round that is kept.
     """
 
     kept: list[T]
@@ -37,9 +37,10 @@ class Rounds(Generic[T]):
 def rounds(
     measure: Callable[[], T], wanted: int, disturbance: Callable[[T], float] = lambda _: 0.0
 ) -> Rounds[T]:
-    """Measure until so many rounds were undisturbed, which their results have no part in.
+    """Measure until enough rounds were undisturbed; their results have no part in that choice.
 
-    `disturbance`: what a round says of its CPU, not of what was measured; above 1 it was disturbed.
+    `disturbance` rates the state of a round's CPU, not what was measured; above 1 the round counts
+    as disturbed.
     """
     made: list[_Made[T]] = []
     while sum(each.disturbed <= 1 for each in made) < wanted and len(made) < TRIES * wanted:
@@ -67,6 +68,6 @@ def _in_order(made: list[_Made[T]]) -> list[T]:
 
 
 def stolen_s() -> float:
-    """For how long all CPUs together were ready to run and did not (proc_stat(5): steal)."""
+    """Return the seconds that all CPUs were ready to run but did not get (proc_stat(5): steal)."""
     with Path("/proc/stat").open() as stat:
         return int(stat.readline().split()[8]) / os.sysconf("SC_CLK_TCK")

@@ -1,4 +1,7 @@
-"""Puts the agent into the wheel: one static binary, so one wheel per processor, for any Linux."""
+"""Build hook that puts the agent into the wheel: a static binary, one wheel per processor.
+
+The wheel runs on any Linux.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +16,10 @@ EDITABLE = "editable"
 
 
 class BuildAgent(BuildHookInterface):  # type: ignore[type-arg]
-    """Builds `delaylab-agent` in release mode and installs it beside the `delaylab` script."""
+    """Hook that builds `delaylab-agent` in release mode, to be installed beside `delaylab`."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Do so for a wheel; an editable install takes the binary that `make setup` built."""
+        """Build for a wheel; an editable install takes the binary that `make setup` built."""
         if version == EDITABLE:
             return
         root = Path(self.root)

@@ -1,4 +1,4 @@
-"""Writes docs/cli/VERB.md for every verb, from the command line itself."""
+"""Generator of docs/cli/VERB.md for every verb, from the command line itself."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WIDTH = 80
 
 
 def pages() -> dict[str, str]:
-    """File name -> text: one page for every verb, and an index."""
+    """Return the text by file name: one page for every verb, and an index."""
     group = get_command(app)
     assert isinstance(group, typer.core.TyperGroup)
     made = {}
@@ -32,7 +32,7 @@ def pages() -> dict[str, str]:
 
 
 def _commands(group: Any, before: str = "") -> Iterator[tuple[str, Any]]:
-    """All commands with their names; those of a group come in its stead."""
+    """Yield all commands with their names; a group is replaced by its commands."""
     for name, command in group.commands.items():
         if isinstance(command, typer.core.TyperGroup):
             yield from _commands(command, f"{before}{name} ")
@@ -54,7 +54,7 @@ def _page(name: str, command: Any) -> str:
 
 
 def main() -> int:
-    """Write the pages; with --check, say which differ and fail."""
+    """Write the pages; with --check, name those that differ and fail."""
     stale = []
     for name, text in pages().items():
         path = FOLDER / name

@@ -1,4 +1,4 @@
-"""Writes the table of link profiles into docs/links.md, from the profiles themselves."""
+"""Generator of the table of link profiles in docs/links.md, from the profiles themselves."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ BEGIN, END = "| profile | up | down | source |\n", "\n\n"
 
 
 def table() -> str:
-    """The table's lines."""
+    """Return the table's lines."""
     rows = ["|---|---|---|---|"]
     for name, profile in profiles().items():
         up, down = (_text(contents(name, way)) for way in ("up", "down"))

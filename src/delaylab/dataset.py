@@ -1,4 +1,4 @@
-"""Reads and writes datasets: where doing and meaning meet. What is in them: `records`.
+"""Reader and writer of datasets; the types of their contents are in `records`.
 
 One directory per study::
 
@@ -41,7 +41,7 @@ Model = TypeVar("Model", bound=Record)
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """A study read from disk. Tables are read when asked for, one trial at a time."""
+    """A study read from disk. Each table is read from its file on every call that returns it."""
 
     directory: Path
     record: StudyRecord
@@ -52,11 +52,11 @@ class Study:
         return self._table(trial, "stamps")
 
     def probes(self, trial: str) -> pl.DataFrame:
-        """Return the trial's schedule: one row per scheduled packet, also the lost ones."""
+        """Return the trial's schedule: one row per scheduled packet, lost ones included."""
         return self._table(trial, "probes")
 
     def hosts(self, trial: str) -> pl.DataFrame:
-        """Return the state of the trial's hosts, long form, 10 Hz."""
+        """Return the state of the trial's hosts in long form, sampled at 10 Hz."""
         return self._table(trial, "hosts")
 
     def _table(self, trial: str, name: str) -> pl.DataFrame:
@@ -68,7 +68,11 @@ class Study:
 
 
 def write_study(directory: Path, study: dict[str, Any]) -> None:
-    """Write `study.json`, checked, in one step. Raises `DelaylabError` if the disk is full."""
+    """Check a study's record and write it to `study.json` in one step.
+
+    Raise `BadInput` if the record is invalid, `DelaylabError` if it cannot be written, for example
+    because the disk is full.
+    """
     _check(StudyRecord, study, "study.json")
     try:
         own_folder(directory / "trials")
@@ -87,8 +91,8 @@ def write_trial(
 ) -> None:
     """Add one trial: its directory appears whole or not at all.
 
-    Raises `DelaylabError` if the trial is already there or cannot be written; the trials that
-    were finished before stay as they are.
+    Raise `BadInput` if the trial or a table is invalid, `DelaylabError` if the trial is already
+    there or cannot be written. Trials that were finished before stay as they are.
     """
     given = str(trial.get("id"))
     if not TRIAL_ID.validator.isinstance_python(given):
@@ -119,7 +123,7 @@ def write_trial(
 
 
 def write_trials_table(directory: Path) -> None:
-    """Write `trials.parquet`, one row per finished trial, from the `trial.json` files."""
+    """Derive `trials.parquet`, one row per finished trial, from the `trial.json` files."""
     study = read_study(directory)
     rows = [
         {"id": t.id, "index": t.index, **t.factors, "repeat": t.repeat, "status": t.status}
@@ -140,9 +144,9 @@ def finished(directory: Path) -> set[str]:
 
 
 def read_study(directory: Path) -> Study:
-    """Read a study's records; tables stay on disk until they are asked for.
+    """Read a study's records; each table stays on disk until a method of `Study` reads it.
 
-    Raises `BadInput`, with one line, if `directory` is not a dataset or is damaged.
+    Raise `BadInput`, with a message of one line, if `directory` is not a dataset or is damaged.
     """
     place = directory / "study.json"
     if not place.exists():
@@ -194,7 +198,10 @@ def _check(model: type[Model], raw: Mapping[str, object], where: str) -> Model:
 
 
 def _typed(name: str, table: pl.DataFrame) -> pl.DataFrame:
-    """Return the table with the columns of its schema, in their order."""
+    """Return the table with exactly the columns and types of its schema, in the schema's order.
+
+    Raise `BadInput` if a column is missing or cannot be converted.
+    """
     try:
         return table.select(pl.col(column).cast(kind) for column, kind in TABLES[name].items())
     except pl.exceptions.PolarsError as error:

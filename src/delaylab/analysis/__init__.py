@@ -1,1 +1,1 @@
-"""Pure functions: tables in, tables out."""
+"""Analysis of datasets by pure functions: tables in, tables out."""

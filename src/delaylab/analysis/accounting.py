@@ -1,4 +1,4 @@
-"""Where every scheduled packet went: seen at a point, lost after one, or the point is absent."""
+"""Account of every scheduled packet: seen at a point, lost before one, or the point is absent."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from delaylab.records.trial import TrialRecord, Way
 
 @dataclass(frozen=True, slots=True)
 class PointAccount:
-    """The packets scheduled, as one point of one leg accounts for them; the three sum to all.
+    """Counts of the scheduled packets at one point of one leg; the three counts sum to all packets.
 
-    `seen` were stamped here, `unseen` passed (a later point stamped them) without a stamp here,
-    `lost` were lost before it.
+    `seen` packets were stamped here. `unseen` packets passed without a stamp here: a later point
+    stamped them. `lost` packets were lost before this point.
     """
 
     leg: str
@@ -27,7 +27,7 @@ class PointAccount:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """Every scheduled packet of a trial, by outcome, by point, and by where it was last seen."""
+    """Counts of the scheduled packets by outcome, by point, and by the last point that saw them."""
 
     scheduled: int
     outcomes: dict[str, int]
@@ -41,7 +41,7 @@ NOWHERE = "scheduled, never seen"
 
 
 def account(packets: pl.DataFrame, trials: list[TrialRecord]) -> Account:
-    """Account for every scheduled packet (one row each) of trials with one path, at every point."""
+    """Account at every point for every scheduled packet, one row each; trials share one path."""
     path = trials[0].path
     names = columns(path)
     last = last_seen(packets, path)

@@ -1,4 +1,4 @@
-"""Groups of a factorial study, picked and matched by their levels."""
+"""Selection and matching of a factorial study's groups by their levels."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from delaylab.analysis.effects import Effect
 from delaylab.analysis.group import Group
 from delaylab.analysis.statistics import Floats, spread
 
-# Of each group that is pooled with others so many packets count.
+# Each of the groups that are pooled contributes at most this many packets.
 POOLED = 400
 VMS = "vms"
 SHARE = "overhead share"
@@ -23,23 +23,23 @@ def pick(groups: Sequence[Group], **levels: str) -> list[Group]:
 
 
 def vms(group: Group) -> int:
-    """Return how many background nodes the group's trials had, by the level of factor `vms`."""
+    """Return the number of background nodes: the level of factor `vms` as a number, or 0."""
     level = group.factors.get(VMS, "")
     return int(level) if level.isdigit() else 0
 
 
 def by_vms(groups: Sequence[Group]) -> dict[int, Group]:
-    """Return groups that differ in the number of background nodes by that number, rising."""
+    """Return the groups by their number of background nodes, in rising order."""
     return {vms(group): group for group in sorted(groups, key=vms)}
 
 
 def scenario(group: Group, without: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    """Return the levels of a group, without those of some factors."""
+    """Return the group's factors and levels without those of some factors."""
     return tuple((f, level) for f, level in group.factors.items() if f not in without)
 
 
 def matched(groups: Sequence[Group], factor: str, levels: Sequence[str]) -> dict[str, list[Group]]:
-    """Return groups by level of a factor, of those scenarios only that have all of the levels."""
+    """Return groups by level of a factor, from the scenarios that have a group for every level."""
     together: dict[tuple[tuple[str, str], ...], dict[str, Group]] = {}
     for group in groups:
         if group.factors.get(factor) in levels:
@@ -59,7 +59,7 @@ def series(group: Group, name: str) -> Floats | None:
 
 
 def pooled(groups: Sequence[Group], name: str) -> Floats | None:
-    """Return the delays of several groups, of each equally many; None if there are none."""
+    """Return delays of several groups, equally many packets of each; None if there are none."""
     known = [values for group in groups if (values := series(group, name)) is not None]
     if not known:
         return None
@@ -68,29 +68,37 @@ def pooled(groups: Sequence[Group], name: str) -> Floats | None:
 
 
 def weakest(effects: dict[str, Effect], needs: str) -> str:
-    """Return where a claim that wants large effects has the least support; it must hold there."""
+    """Return the name of the effect whose interval reaches lowest.
+
+    A claim that predicts a large effect has the least support there, and must hold even there.
+    Raise NotTestable if there is no effect.
+    """
     if not effects:
         raise NotTestable(f"{needs}, each with at least {ENOUGH} packets")
     return min(effects, key=lambda name: effects[name].interval[0])
 
 
 def furthest(effects: dict[str, Effect], needs: str) -> str:
-    """Return where a claim that wants no effect has the least support; it must hold there."""
+    """Return the name of the effect that may lie furthest from 0, by its interval.
+
+    A claim that predicts no effect has the least support there, and must hold even there. Raise
+    NotTestable if there is no effect.
+    """
     if not effects:
         raise NotTestable(f"{needs}, each with at least {ENOUGH} packets")
     return max(effects, key=lambda name: largest(effects[name]))
 
 
 def largest(effect: Effect) -> float:
-    """Return how far from 0 the effect may be, either way."""
+    """Return the largest distance from 0 that the effect's interval allows, in either direction."""
     return max(abs(end) for end in effect.interval)
 
 
 def label(group: Group, *factors: str) -> str:
-    """Return some of the group's levels, as a reader sees them."""
+    """Return the group's levels of these factors, joined for a reader."""
     return ", ".join(group.factors[factor] for factor in factors if factor in group.factors)
 
 
 def in_words(us: float) -> str:
-    """Write a delay in µs."""
+    """Write a delay in µs, or in ms from 1000 µs on."""
     return f"{us / 1000:.2f} ms" if abs(us) >= 1000 else f"{us:.1f} µs"

@@ -1,4 +1,4 @@
-"""A share that was asked, and whether what happened can have come of it."""
+"""Check of a share that happened against the share that was configured."""
 
 from __future__ import annotations
 
@@ -6,14 +6,18 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import Any
 
-# 95 %, for a reader; and 99.9 %, for a verdict, of which one study may need hundreds.
+# Standard normal quantiles: 95 % for readers; 99.9 % for verdicts, since one study may need
+# hundreds of them and each could fail by chance.
 SHOWN, JUDGED = 1.959964, 3.290527
 
 
 @dataclass(frozen=True, slots=True)
 class ShareCheck:
-    """A share: asked, achieved, and Wilson's intervals of the achieved one (Wilson 1927, JASA
-    22:209), of 95 % to show and of 99.9 % to judge by."""
+    """Share configured and share achieved, with Wilson's intervals of the latter.
+
+    `interval` is the 95 % interval, to be shown, `judged` the 99.9 % interval, by which `agrees`
+    decides (Wilson 1927, JASA 22:209).
+    """
 
     asked: float
     achieved: float
@@ -22,12 +26,12 @@ class ShareCheck:
 
     @property
     def agrees(self) -> bool:
-        """Whether what was asked lies within what was seen."""
+        """Return True if the configured share lies in the 99.9 % interval of the achieved one."""
         low, high = self.judged
         return low <= self.asked <= high
 
     def text(self, name: str) -> str:
-        """Say what was seen."""
+        """Return the check in words; `name` says what happened to the frames."""
         low, high = self.interval
         seen = f"{100 * self.achieved:.3g} % [{100 * low:.3g}, {100 * high:.3g}]"
         return f"{name} was {seen} where {100 * self.asked:.3g} % is asked"
@@ -35,35 +39,36 @@ class ShareCheck:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """A share and by how much neighbours' fates hang together: their autocorrelation."""
+    """Expected share of frames, and the autocorrelation of neighbouring frames' fates."""
 
     share: float
     correlation: float = 0.0
 
     def check(self, count: int, n: int) -> ShareCheck:
-        """Compare with `count` of `n`, as many as are independent of each other counted."""
+        """Check `count` of `n` frames against the share, counting only independent frames."""
         alone = (1 - self.correlation) / (1 + self.correlation)
         return check_share(self.share, count, n, max(1.0, n * alone))
 
 
 def expected_loss(loss: dict[str, Any]) -> Expected:
-    """Return what a loss asks in the long run, in the form that the link engine reads."""
+    """Return the long-run share of a loss condition, given in the link engine's form."""
     if loss["model"] == "gilbert-elliott":
         to_bad, to_good = loss["to_bad"], loss["to_good"]
         bad = to_bad / (to_bad + to_good) if to_bad + to_good else 0.0
         lost_in_bad, lost_in_good = loss.get("lost_in_bad", 1.0), loss.get("lost_in_good", 0.0)
-        # Fates hang together no more than states do, whose autocorrelation this is.
+        # The fates of neighbouring frames are correlated at most as strongly as the states are,
+        # whose autocorrelation this is.
         kept_state = min(max(1 - to_bad - to_good, 0.0), 0.999)
         return Expected(bad * lost_in_bad + (1 - bad) * lost_in_good, kept_state)
     if loss["model"] == "pattern":
         runs = loss["runs"]
-        # No chance at all; a part of a period may be too many or too few.
+        # A pattern involves no chance, but the count can be off by a part of a period.
         return Expected(sum(runs[1::2]) / sum(runs), 1 - 1 / max(2, *runs))
     return Expected(loss["share"], loss.get("correlation", 0.0))
 
 
 def check_share(asked: float, count: int, n: int, alone: float | None = None) -> ShareCheck:
-    """Compare `count` of `n` with what was asked; `alone`: how many were independent."""
+    """Check `count` of `n` against the configured share; `alone`: number of independent ones."""
     share = count / n
     independent = n if alone is None else alone
     shown, judged = (wilson(share, independent, z) for z in (SHOWN, JUDGED))

@@ -1,4 +1,4 @@
-"""A paper's sentences as tests on a dataset."""
+"""Tests of a paper's claims on a dataset: their form, verdicts and helpers."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ VERDICTS: dict[bool | None, Verdict] = {
 
 OPEN = "the interval reaches across the limit: more repeats, or a quieter machine, would tell"
 
-# A group with fewer packets says nothing on a claim.
+# Smallest number of packets with which a group counts for a claim.
 ENOUGH = 30
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A claim's verdict with its reason; the effect has its unit and 95 % interval."""
+    """Verdict on a claim with its reason; the effect has its unit and 95 % interval."""
 
     id: str
     text: str
@@ -41,7 +41,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a claim's test returns; `holds` is None where the data leave it open."""
+    """Result of a claim's test; `holds` is None where the data leave it open."""
 
     holds: bool | None
     why: str
@@ -51,7 +51,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A sentence of a paper, and the test that decides it on groups of trials."""
+    """Sentence of a paper, and the test that decides it on groups of trials."""
 
     id: str
     text: str
@@ -60,14 +60,16 @@ class Claim:
 
 
 class NotTestable(Exception):
-    """The dataset lacks what a claim speaks about; the message says what."""
+    """Raised when the dataset lacks what a claim is about; the message says what is missing."""
 
 
 def within(
     effects: Iterable[Effect], least: float = -math.inf, most: float = math.inf
 ) -> bool | None:
-    """Whether effects are so small: True if all intervals lie within the bounds, False if one lies
-    beyond them, None if an interval reaches across a bound: the data leave it open."""
+    """Return True if all intervals lie within the bounds, False if one lies beyond them.
+
+    Return None if an interval reaches across a bound: the data leave the question open.
+    """
     found = list(effects)
     if any(e.interval[1] < least or e.interval[0] > most for e in found):
         return False
@@ -100,7 +102,7 @@ def samples(group: Group, name: str) -> Floats | None:
 
 
 def refused_one_way(group: Group) -> str:
-    """Return why the group's one-way delays say nothing, or nothing if they do."""
+    """Return the reason why the group's one-way delays were refused, or "" if they were not."""
     for name, delay in group.one_way.items():
         if delay.median.at_most is not None:
             return f"{name} delay: {delay.median.why}"
@@ -108,5 +110,5 @@ def refused_one_way(group: Group) -> str:
 
 
 def by_kind(groups: list[Group], load: str) -> dict[str, Group]:
-    """Return the groups under one load by the sender's technology."""
+    """Return the groups under one load, by the sender's kind."""
     return {group.kind: group for group in groups if group.load == load}

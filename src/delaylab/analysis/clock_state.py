@@ -1,4 +1,4 @@
-"""What a trial's clocks did, and the doubts that they raise."""
+"""State of a trial's clocks, and the doubts that it raises."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from delaylab.analysis.clocks.check import Check, checks
 from delaylab.analysis.doubt import Doubt, Kind
 from delaylab.records.trial import TrialRecord
 
-# The points that a node's own kernel stamps; the others are its host's.
+# Points that a node's own kernel stamps; all other points are stamped by its host's kernel.
 IN_NODE = (".app", ".qdisc", ".stack")
 DOM0 = ".dom0"
 MACHINE = "the machine"
@@ -22,7 +22,10 @@ Delays = Sequence[tuple[str, float]]
 
 @dataclass(frozen=True, slots=True)
 class TrialClocks:
-    """A trial's alignment, compared with clocks read directly; `owners` says whose a clock is."""
+    """Alignment of one trial's clocks, compared with clocks that were read directly.
+
+    `owners` gives for each clock the node or host that it belongs to.
+    """
 
     trial: str
     alignment: Alignment
@@ -30,26 +33,27 @@ class TrialClocks:
     owners: dict[str, str]
 
     def between(self, hop: Hop) -> str:
-        """Return whose clock was aligned to whose, in words."""
+        """Return in words the owner of the aligned clock and the owner of its reference."""
         fit = hop.fit
         clock, reference = self.owners.get(fit.clock), self.owners.get(fit.reference)
         return f"{clock or fit.clock} against {reference or fit.reference}"
 
 
 def trial_clocks(trial: TrialRecord, alignment: Alignment) -> TrialClocks:
-    """Return how the clocks of one trial were aligned, checked against its readings."""
+    """Return the alignment of one trial's clocks with its owners, checked against the readings."""
     owners: dict[str, str] = {}
-    # A driver domain names a clock only where it is nobody else's.
+    # A driver domain names a clock only where no other node owns it: its points come last.
     for name, clock in sorted(alignment.clocks.items(), key=lambda item: DOM0 in item[0]):
         owners.setdefault(clock, _owner(trial, name.partition(" ")[2]))
     return TrialClocks(trial.id, alignment, checks(alignment, trial.clock_readings), owners)
 
 
 def by_machine(packets: pl.DataFrame, alignment: Alignment, machine: str) -> pl.DataFrame:
-    """Return one trial's packets with their schedule in the machine's time, not their sender's.
+    """Return one trial's packets with their schedule in the machine's time, not the sender's.
 
-    It is moved by the median difference of the two, which is off by a packet's way to its host:
-    good enough for a sample every 100 ms, and known where clocks cannot be aligned.
+    The schedule is moved by the median difference of the two clocks' stamps, which is off by a
+    packet's one-way delay to its host. That is good enough for samples every 100 ms, and it works
+    where clocks cannot be aligned.
     """
     names = [segments.own_clock(name) for name, c in alignment.clocks.items() if c == machine]
     stamped = next((name for name in names if name in packets.columns), None)
@@ -61,9 +65,9 @@ def by_machine(packets: pl.DataFrame, alignment: Alignment, machine: str) -> pl.
 
 
 def clock_doubts(clocks: Sequence[TrialClocks], refused: Delays) -> list[Doubt]:
-    """Return the doubts about trials with several clocks, and about their `refused` delays.
+    """Return the doubts about trials with several clocks, and about refused delays.
 
-    These are given by their layer and bound in µs.
+    `refused` gives each refused delay by its layer and its bound in µs.
     """
     found = [doubt for trial in clocks for doubt in _of_trial(trial)]
     return [*found, *_bounds(refused)]

@@ -1,4 +1,4 @@
-"""Two conditions compared, and one of them with many: how much they differ, and how surely."""
+"""Comparison of two conditions, or of one with many: size and significance of the difference."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from delaylab.analysis.statistics import Floats, block_length
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """How `a` differs from `b`, with 95 % moving-block bootstrap intervals.
+    """Difference between series `a` and `b`, with 95 % moving-block bootstrap intervals.
 
     `shift` is the difference of the medians and `deciles` that at each decile, in the samples'
-    unit; `delta` is Cliff's delta, P(a > b) - P(a < b). `p` is of the two-sided Mann-Whitney test,
-    `p_holm` that corrected for the family of comparisons that this one belongs to.
+    unit. `delta` is Cliff's delta, P(a > b) - P(a < b). `p` is of the two-sided Mann-Whitney test,
+    `p_holm` is corrected for the family of comparisons that this one belongs to.
     """
 
     n: tuple[int, int]
@@ -30,10 +30,10 @@ class Comparison:
 
 
 def compare(a: Floats, b: Floats, seed: int = 1) -> Comparison:
-    """Compare two series, each in the order of sending and not empty; a family of one.
+    """Compare two non-empty series, each in the order of sending, as a family of one.
 
-    The test counts one packet of each block of n^(1/3), as neighbours share a queue and tell less
-    than their number.
+    The test counts one packet of each block of n^(1/3): neighbours share a queue, so they tell less
+    than their number suggests.
     """
     from scipy.stats import mannwhitneyu  # noqa: PLC0415  takes a second to load, and few need it
 
@@ -63,7 +63,7 @@ def compare_all(
 
 
 def family(alone: Mapping[str, Comparison]) -> dict[str, Comparison]:
-    """Return comparisons that are read together, their p corrected for that."""
+    """Return comparisons that are read together, with p corrected for their number."""
     corrected = holm([found.p for found in alone.values()])
     return {
         name: replace(found, p_holm=p)
@@ -72,7 +72,7 @@ def family(alone: Mapping[str, Comparison]) -> dict[str, Comparison]:
 
 
 def certainty(found: Comparison) -> str:
-    """Return how large and how sure a difference is, in words."""
+    """Return Cliff's delta and the corrected p of a comparison, in words."""
     p = "< 0.001" if found.p_holm < 0.001 else f"= {found.p_holm:.3f}"
     return f"Cliff's delta {found.delta.value:+.2f}, p {p}"
 
@@ -81,7 +81,7 @@ def holm(ps: list[float]) -> list[float]:
     """Return p values corrected for their number (Holm 1979, Scandinavian J. Statistics 6:65)."""
     if not ps:
         return []
-    # Takes a second to load, which no command but those that compare should wait for.
+    # statsmodels takes a second to load: only commands that compare should wait for it.
     from statsmodels.stats.multitest import multipletests  # noqa: PLC0415
 
     return [float(p) for p in multipletests(ps, method="holm")[1]]

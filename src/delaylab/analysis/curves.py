@@ -1,4 +1,4 @@
-"""Distributions as few points, for charts of data of any size."""
+"""Distributions reduced to few points, for charts of data of any size."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ def ecdf(values: Floats, points: int = POINTS) -> tuple[Floats, Floats]:
 def log_density(values: Floats) -> tuple[Floats, Floats]:
     """Return delays and the density of their decimal logarithm; delays of 0 or less are left out.
 
-    A Gaussian kernel of Scott's bandwidth on at most `RESAMPLED` evenly chosen packets.
+    The density is by a Gaussian kernel of Scott's bandwidth, from at most `RESAMPLED` packets at
+    equal distances in the series.
     """
     positive = values[values > 0]
     logs = np.log10(positive[:: max(1, -(-len(positive) // RESAMPLED))])

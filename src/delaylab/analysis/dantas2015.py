@@ -1,7 +1,8 @@
-"""The claims of "KVM Virtualization Impact on Active Round-Trip Time Measurements" (Dantas, Sadok,
-Flinta, Johnsson; IFIP/IEEE IM 2015), as tests. Factors are those of `studies/dantas2015.yaml`.
+"""Tests of the claims of dantas2015.
 
-The paper gives sentences, not thresholds; these are ours.
+The paper is "KVM Virtualization Impact on Active Round-Trip Time Measurements" (Dantas, Sadok,
+Flinta, Johnsson; IFIP/IEEE IM 2015). Factors are those of `studies/dantas2015.yaml`. The paper
+gives sentences, not thresholds; the thresholds are this project's.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ SLOW, FAST = "1Hz", "1000Hz"
 NO_IMPACT = 0.15
 # "limited impact": at most this share.
 LIMITED = 0.25
-# "unless a core is reserved": it takes away at least this share of the growth.
+# "unless a core is reserved": reserving takes away at least this share of the growth.
 TAKEN_AWAY = 0.5
 HUNDREDFOLD = 100.0
 # "little or no increase" at the host's NIC: at least this share of the growth lies above it.
@@ -43,7 +44,10 @@ MAINLY = 0.9
 
 
 def faster_probing(groups: list[Group]) -> Result:
-    """Without load, the median RTT at 1000 Hz lies below that at 1 Hz, for driver and core."""
+    """Test whether, without load, the median RTT at 1000 Hz is below that at 1 Hz.
+
+    The claim must hold for every driver and core.
+    """
     both = matched(pick(groups, vms="0"), "frequency", (SLOW, FAST))
     found: dict[str, Comparison] = {}
     for slow, fast in zip(both[SLOW], both[FAST], strict=True):
@@ -61,7 +65,7 @@ def faster_probing(groups: list[Group]) -> Result:
 
 
 def reservation_without_load(groups: list[Group]) -> Result:
-    """Without load, reserving a core moves the median RTT by no more than `NO_IMPACT`."""
+    """Test whether, without load, reserving a core moves the median RTT by at most `NO_IMPACT`."""
     both = matched(pick(groups, vms="0"), "core", ("reserved", "shared"))
     effects: dict[str, Effect] = {}
     words: list[str] = []
@@ -77,8 +81,10 @@ def reservation_without_load(groups: list[Group]) -> Result:
 
 
 def cpu_load(groups: list[Group]) -> Result:
-    """Under CPU load at the sender and at 1000 Hz, RTT grows with the VMs; reserving takes away
-    at least `TAKEN_AWAY` of that.
+    """Test whether the RTT grows with the VMs under CPU load, and less with a core reserved.
+
+    The load is at the sender, probed at 1000 Hz. Reserving a core must take away at least
+    `TAKEN_AWAY` of the growth.
     """
     chosen = [g for g in _against_none(groups, "cpu", "sender") if _fast(g)]
     effects: dict[str, Effect] = {}
@@ -106,7 +112,7 @@ def cpu_load(groups: list[Group]) -> Result:
 
 
 def network_load(groups: list[Group]) -> Result:
-    """With a core reserved and without, some network load raises the median RTT a hundredfold."""
+    """Test whether some network load raises the median RTT a hundredfold, with either `core`."""
     effects: dict[str, Effect] = {}
     words: list[str] = []
     for core in ("reserved", "shared"):
@@ -126,7 +132,10 @@ def network_load(groups: list[Group]) -> Result:
 
 
 def host_nic(groups: list[Group]) -> Result:
-    """Of the growth under network load at the sender at least `ABOVE_NIC` lies above its NIC."""
+    """Test whether at least `ABOVE_NIC` of the RTT's growth lies above the sender's host interface.
+
+    Only network load at the sender with the most VMs counts, and only where the RTT grows.
+    """
     effects: dict[str, Effect] = {}
     words: list[str] = []
     for group, rest in _beside_none(pick(groups, place="sender"), "network"):
@@ -150,7 +159,7 @@ def host_nic(groups: list[Group]) -> Result:
 
 
 def io_load(groups: list[Group]) -> Result:
-    """I/O load, of however many VMs, moves the median RTT by no more than `LIMITED`."""
+    """Test whether I/O load, with any number of VMs, moves the median RTT by at most `LIMITED`."""
     effects: dict[str, Effect] = {}
     for group, rest in _beside_none(groups, "io"):
         ours, theirs = samples(group, "app"), samples(rest, "app")
@@ -162,7 +171,7 @@ def io_load(groups: list[Group]) -> Result:
 
 
 def outliers(groups: list[Group]) -> Result:
-    """Of the RTTs above 100 ms at least `MAINLY` were under network load."""
+    """Test whether at least `MAINLY` of the RTTs above 100 ms were under network load."""
     loads: dict[str, int] = {}
     flags: list[Floats] = []
     for group in groups:
@@ -240,7 +249,7 @@ def _against_none(groups: list[Group], load: str, place: str) -> list[Group]:
 
 
 def _beside_none(groups: list[Group], load: str) -> Iterator[tuple[Group, Group]]:
-    """Yield each group under a load with the one without background VMs that is like it."""
+    """Yield each group under a load with the matching group without background VMs."""
     alone = ("driver", "core", "frequency")
     none = {tuple(g.factors.get(f) for f in alone): g for g in pick(groups, vms="0")}
     for group in pick(groups, load=load):
@@ -254,7 +263,10 @@ def _most(groups: list[Group], load: str) -> int:
 
 
 def _ends(groups: list[Group]) -> tuple[int, Floats, Floats] | None:
-    """Return the largest number of VMs, and the RTTs without any and with so many."""
+    """Return the largest number of VMs, the RTTs without VMs, and the RTTs with that number.
+
+    Return None if either group is missing or has too few packets.
+    """
     counted = by_vms(groups)
     if len(counted) < 2 or 0 not in counted:
         return None

@@ -1,4 +1,4 @@
-"""What a doubt is."""
+"""Type of a doubt about the data, and the kinds of doubts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class Kind(StrEnum):
-    """What may be wrong."""
+    """Kind of a doubt."""
 
     FEW_SAMPLES = "few-samples"
     SEND_SLIP = "send-slip"
@@ -28,7 +28,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """One doubt: what was seen, and what to do about it."""
+    """Doubt about the data: what was seen, and the remedy."""
 
     kind: str
     message: str

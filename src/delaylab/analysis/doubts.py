@@ -16,14 +16,14 @@ from delaylab.analysis.segments import columns
 from delaylab.records.trial import TrialRecord
 
 ENOUGH = 100
-# A clock that was set shows as a packet sent this long before its time.
+# A packet sent this long before its time shows that the clock was set.
 STEP_NS = 1_000_000
 
 
 def doubts(
     trials: list[TrialRecord], measured: pl.DataFrame, account: Account, user_ns: NDArray[Any]
 ) -> list[Doubt]:
-    """Return the doubts about a group: those recorded with its trials, and those its data show.
+    """Return the doubts recorded with a group's trials, and those that its data raise.
 
     `measured` are the packets under load, `user_ns` their user RTTs in ns.
     """

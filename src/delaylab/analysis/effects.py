@@ -1,4 +1,4 @@
-"""How much two series of delays differ, with an interval."""
+"""Size of the difference between two series of delays, with an interval."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ class Effect:
 
 
 def estimate(series: list[Floats], of: Callable[[list[Floats]], Floats], seed: int = 1) -> Effect:
-    """Return a statistic of independent series with its bootstrap interval.
+    """Estimate a statistic of independent series with its bootstrap interval.
 
     `of` takes one array per series whose last axis holds the samples, and returns one value per
-    leading index. Longer series are thinned to `RESAMPLED` samples first.
+    leading index. Longer series are thinned to `RESAMPLED` samples for the interval.
     """
     return estimates(series, lambda drawn: [of(drawn)], seed)[0]
 
@@ -41,9 +41,10 @@ def estimate(series: list[Floats], of: Callable[[list[Floats]], Floats], seed: i
 def estimate_of_few(
     series: list[Floats], of: Callable[[list[Floats]], Floats], seed: int = 1
 ) -> Effect:
-    """Return a statistic of series of independent values, of which there may be few.
+    """Estimate a statistic of series of independent values, of which there may be few.
 
-    As `estimate`, but values are redrawn one by one: searches and blocks of trials share no queue.
+    Other than in `estimate`, values are redrawn one by one: searches and blocks of trials share no
+    queue.
     """
     random = np.random.default_rng(seed)
     redrawn = of([random.choice(values, (REDRAWS, len(values))) for values in series])
@@ -53,9 +54,10 @@ def estimate_of_few(
 
 
 def mean_of_few(values: Floats) -> Effect:
-    """Return the mean of independent values, of which there may be three, with Student's interval.
+    """Return the mean of at least two independent values, with Student's interval.
 
-    The bootstrap's of so few is their range: all of three lie on one side in a quarter of cases.
+    The bootstrap's interval of three values is their range, and all three lie on one side of the
+    true mean in a quarter of cases.
     """
     from scipy.stats import t as student  # noqa: PLC0415  takes a second to load, and few need it
 
@@ -68,7 +70,7 @@ def mean_of_few(values: Floats) -> Effect:
 def estimates(
     series: list[Floats], of: Callable[[list[Floats]], Sequence[Floats]], seed: int = 1
 ) -> list[Effect]:
-    """Return several statistics of the same series, all from the same redraws, as `estimate`."""
+    """Estimate several statistics of the same series from the same redraws, as `estimate` does."""
     kept = [thinned(values) for values in series]
     redrawn = of([resample(values, REDRAWS, seed + i) for i, values in enumerate(kept)])
     tail = (1 - LEVEL) / 2
@@ -81,19 +83,19 @@ def estimates(
 
 
 def thinned(values: Floats) -> Floats:
-    """Return at most `RESAMPLED` samples, spread over all."""
+    """Return at most `RESAMPLED` samples, spread over the whole series."""
     return values[spread(len(values), RESAMPLED)]
 
 
 def shift(a: Floats, b: Floats, q: float = 0.5, seed: int = 1) -> Effect:
-    """Return how far the quantile q of `a` lies above that of `b`, in their unit."""
+    """Return the quantile q of `a` minus that of `b`, in the unit of the samples."""
     return estimate(
         [a, b], lambda s: np.quantile(s[0], q, axis=-1) - np.quantile(s[1], q, axis=-1), seed
     )
 
 
 def decile_shifts(a: Floats, b: Floats, seed: int = 1) -> dict[float, Effect]:
-    """Return the shift at every decile: where in the distribution two series differ."""
+    """Return the shift at every decile, which shows where the two distributions differ."""
 
     def apart(series: list[Floats]) -> Sequence[Floats]:
         ours, theirs = (np.quantile(values, DECILES, axis=-1) for values in series)

@@ -1,4 +1,4 @@
-"""Which levels of which factors go with longer delays: rank correlation, level by level."""
+"""Rank correlation of delays with the levels of a study's factors, level by level."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import numpy as np
 from delaylab.analysis.compare import holm
 from delaylab.analysis.statistics import Floats, block_length
 
-# Packets that each series counts with at most, so that long trials do not outweigh short ones.
+# Largest number of packets that a series counts with, so that long trials do not outweigh short
+# ones.
 COUNTED = 200
 
 Series = tuple[Mapping[str, str], Floats]
@@ -20,7 +21,7 @@ Series = tuple[Mapping[str, str], Floats]
 class Association:
     """Kendall's tau-b of a level (1 where a packet had it, else 0) with a delay.
 
-    +1: all packets with this level were slower than all without. `n` packets counted; `p` is of
+    At +1 all packets with this level were slower than all without. `n` packets counted. `p` is of
     the test that tau is 0, corrected by Holm's method for all levels tested together.
     """
 
@@ -32,10 +33,10 @@ class Association:
 
 
 def associations(series: Sequence[Series]) -> list[Association]:
-    """Return the association of every level of every factor that has two or more.
+    """Return the association with the delay of every level of every factor that has two or more.
 
-    Each series is given with its levels. Of its packets one of each block of n^(1/3) counts, as
-    neighbours share a queue, and at most `COUNTED`. Kendall 1945, Biometrika 33:239.
+    Each series comes with its levels. One packet of each block of n^(1/3) counts, because
+    neighbours share a queue, and at most `COUNTED` of a series (Kendall 1945, Biometrika 33:239).
     """
     from scipy.stats import kendalltau  # noqa: PLC0415  takes a second to load, and few need it
 
@@ -47,7 +48,7 @@ def associations(series: Sequence[Series]) -> list[Association]:
     for factor, level in _levels([levels for levels, _ in chosen]):
         has = [np.full(len(v), levels.get(factor) == level) for levels, v in chosen]
         result = kendalltau(np.concatenate(has), delays)
-        # A delay that never changes has no rank and goes with nothing.
+        # Tau is undefined for a delay that never changes; such a delay depends on no level.
         tau, p = (0.0, 1.0) if np.isnan(result.statistic) else (result.statistic, result.pvalue)
         found.append(Association(factor, level, float(tau), float(p), len(delays)))
     corrected = holm([each.p for each in found])

@@ -1,7 +1,7 @@
-"""How true a trial's links with conditions were: what was asked beside what was done.
+"""Fidelity of a trial's links with conditions: configured against achieved.
 
-Two witnesses: the engine's own counts and lateness, for all frames (`verdict`), and the probe's
-stamps at the ports before and behind the engine, for its packets (`fidelity_probe`).
+There are two sources: the engine's own counts and lateness, for all frames (`verdict`), and the
+probe's stamps at the ports before and behind the engine, for its packets (`fidelity_probe`).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ REMEDY = "give the engine a CPU of its own (`engine: {cpus: [1]}`); see docs/lin
 
 @dataclass(frozen=True, slots=True)
 class TrialLink:
-    """A direction in one trial: the verdict, and what the probe's packets saw."""
+    """Direction of a link in one trial: the verdict, and what the probe's packets measured."""
 
     trial: str
     verdict: Verdict
@@ -36,11 +36,14 @@ class TrialLink:
 
 
 def trial_links(trial: TrialRecord, table: pl.DataFrame) -> list[TrialLink]:
-    """Return how true a trial's links were; `table`: its packets under load (`segments`)."""
+    """Return the verdict on each link of a trial, and what the probe measured there.
+
+    `table` holds the trial's packets under load, one row each (`segments`).
+    """
     found = []
     for verdict in judge(trial.links):
         seen = measured(trial, table, verdict.direction)
-        # The kernel does not say how late it was: its witness is the probe alone.
+        # The kernel's queues do not report lateness, so only the probe's packets can tell.
         more = () if verdict.direction.late.count else tuple(_missed(seen))
         whole = replace(verdict, own=(*verdict.own, *more))
         found.append(TrialLink(trial.id, whole, seen))
@@ -48,7 +51,7 @@ def trial_links(trial: TrialRecord, table: pl.DataFrame) -> list[TrialLink]:
 
 
 def link_doubts(links: Iterable[TrialLink]) -> list[Doubt]:
-    """Return a doubt for each reason why a link did not hold."""
+    """Return a doubt for each reason why a link did not hold its conditions."""
     messages = [
         f"{link.trial}: {prefix}{why}"
         for link in links
@@ -62,7 +65,10 @@ def link_doubts(links: Iterable[TrialLink]) -> list[Doubt]:
 
 
 def _missed(seen: Measured | None) -> Iterator[str]:
-    """Yield by how much the probe's packets missed the delay, where an engine's word is missing."""
+    """Yield the error of the delay that the probe measured, if it is over the limit.
+
+    Use this where the engine reports no lateness itself.
+    """
     if seen is None or seen.error is None:
         return
     median, p99 = abs(seen.error.median), seen.error.p99

@@ -1,4 +1,4 @@
-"""What the probe's own packets say of a link: stamps at the ports before and behind its engine."""
+"""Delays of the probe's packets over a link: stamps at the ports before and behind its engine."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from delaylab.records.links import Direction
 from delaylab.records.trial import TrialRecord
 
 VARIES = ("jitter", "reorder", "rate", "trace")
-"""Conditions that let the delay differ by right: there is no one error to tell."""
+"""Conditions under which the delay varies as configured, so that there is no single error."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One-way delays through an engine in µs, of n packets, and by how much they miss the asked.
+    """One-way delays through an engine in µs, of n packets, and their error.
 
-    `error` is None where the delay is to vary.
+    `error` is None where the delay is configured to vary.
     """
 
     n: int
@@ -33,10 +33,11 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Error:
-    """Delay measured less delay asked, in µs; the first and second moment and order statistics.
+    """Measured less configured one-way delay, in µs: mean, standard deviation and order statistics.
 
-    `least_from_sender`: the least, from the stamp before the near port's on. That one may be taken
-    late, and the packet then looks early; the sender's own is never later than the packet.
+    `least_from_sender` is the least error counted from the stamp before the near port's. The near
+    port's stamp may be taken late, so that a packet looks early; the sender's own stamp is never
+    later than the packet.
     """
 
     mean: float
@@ -49,15 +50,16 @@ class Error:
 
 
 def measured(trial: TrialRecord, table: pl.DataFrame, direction: Direction) -> Measured | None:
-    """Return what a trial's packets saw of a direction; None if none passed both its ports.
+    """Return the delays of a trial's packets in one direction of a link.
 
-    `table` has a row for each packet under load, with a column for each point (`segments`).
+    Return None if no packet passed both its ports. `table` has a row for each packet under load,
+    with a column for each point (`segments`).
     """
     for leg, sender, near, far in _ways(trial, direction):
         if sender not in direction.nodes:
             continue
         before = column(leg, near)
-        # On one host the engine hands a frame on to the far port itself.
+        # On one host there is no uplink: the engine itself hands a frame on to the far port.
         behind = (column(leg, f"{near.partition('.')[0]}.uplink"), column(leg, far))
         after = next((name for name in behind if name in table.columns), None)
         if before not in table.columns or after is None:
@@ -75,7 +77,7 @@ def _us(table: pl.DataFrame, before: str, after: str) -> NDArray[Any]:
 
 
 def _sent(trial: TrialRecord, leg: str, near: str, table: pl.DataFrame) -> str | None:
-    """The stamp before the near port's, if both are of the reference's clock."""
+    """Return the column of the stamp before the near port's, if the reference's clock took both."""
     points = trial.path.request if leg == "request" else trial.path.reply
     at = points.index(near) if near in points else 0
     if at == 0:

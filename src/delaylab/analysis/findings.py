@@ -1,4 +1,4 @@
-"""A study's claims, judged."""
+"""Verdicts on a study's claims."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from delaylab.analysis.claims import Claim, Finding, judge
 from delaylab.analysis.group import Group
 from delaylab.dataset import Study
 
-# What a trial's warning says where QEMU had no KVM, and papers of machines that had it.
+# Part of a trial's warning that QEMU had no KVM, and the papers whose machines had it.
 EMULATION = "(TCG)"
 ON_HARDWARE = ("whiteaker2011", "dantas2015", "oliveira2022", "vem2006")
-# Characters of a reason that are repeated with a claim.
+# Largest number of characters of a skipped trial's reason that is repeated with a claim.
 REASON = 90
 CLAIMS: dict[str, Claim] = {
     **whiteaker2011.CLAIMS,
@@ -36,10 +36,10 @@ CLAIMS: dict[str, Claim] = {
 
 
 def findings(study: Study, groups: list[Group]) -> list[Finding]:
-    """Return the verdict on every claim that the study names, in its order.
+    """Return the verdict on every claim that the study names, in the study's order.
 
-    Where one is not testable and trials were skipped, the reason says so; where one is judged on
-    virtual machines that were emulated, that does.
+    If a claim is not testable and trials were skipped, its reason says so. If a claim was judged on
+    virtual machines that were emulated in software, its reason says that.
     """
     found = [_finding(name, groups) for name in study.record.claims]
     skipped, emulated = _skipped(study), _emulated(study)

@@ -1,4 +1,4 @@
-"""The trials of one combination of levels, and what they say together."""
+"""Analysis of the trials of one combination of levels, taken together."""
 
 from __future__ import annotations
 
@@ -23,21 +23,22 @@ from delaylab.analysis.usable import usable
 from delaylab.dataset import Study
 from delaylab.records.trial import TrialRecord
 
-# Packets kept of a group for charts and claims, spread over all: a dataset of any size fits.
+# Largest number of packets of a group that is kept for charts and claims, spread over all its
+# packets, so that a dataset of any size fits into memory.
 KEPT = 20_000
-# Packets sent under the load; those at rest before and after serve as reference only.
+# Phase of the packets sent under the load; those at rest before and after are a reference only.
 MEASURED = "load"
 REST = "rest"
-# The technologies whose nodes have no network stack of their own.
+# Kinds whose nodes have no network stack of their own.
 OWN_STACK = ("native", "shared")
 
 
 @dataclass(frozen=True, slots=True)
 class SegmentSummary:
-    """A segment's one-way delay in µs; `merged`: it spans a point that saw nothing.
+    """One-way delay of a segment in µs; `merged` if it spans a point that saw nothing.
 
-    `bound_us` is how far all its delays can be off, if two clocks stamped its ends. Quantiles
-    that are smaller are refused.
+    `bound_us` is the largest error of its delays if two clocks stamped its ends, else 0. Quantiles
+    smaller than that are refused.
     """
 
     leg: str
@@ -52,14 +53,14 @@ class SegmentSummary:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """What the trials of one combination of levels say. Summaries in µs, `samples` in ns.
+    """Analysed trials of one combination of levels. Summaries are in µs, `samples` in ns.
 
-    `rtt` has the RTT at each vantage point, `deltas` the paper's terms (round trip), `one_way`
-    the sending and the receiving delay; `samples` all of these for at most `KEPT` packets.
-    `outliers` counts flagged user RTTs, of which none is dropped. `at_rest` are the user RTTs
-    with taps on and off, of which nothing else here knows. `bounds` is how far the one-way delays
-    can be off in µs, `clocks` how that came about, for each trial with more than one clock.
-    `links` are those with conditions, each direction in each trial.
+    `rtt` has the RTT at each vantage point, `deltas` the round-trip differences in whiteaker2011's
+    terms, `one_way` the sending and the receiving delay. `samples` holds all of these for at most
+    `KEPT` packets. `outliers` counts flagged user RTTs, none of which is dropped. `at_rest` are the
+    user RTTs with taps on and off; packets sent with the taps off count nowhere else. `bounds`
+    gives the largest error of the one-way delays in µs, `clocks` the alignment of each trial with
+    more than one clock. `links` are the links with conditions, each direction in each trial.
     """
 
     trials: list[TrialRecord]
@@ -79,34 +80,34 @@ class Group:
 
     @property
     def factors(self) -> dict[str, str]:
-        """The levels that these trials share."""
+        """Return the levels that these trials share, by factor."""
         return self.trials[0].factors
 
     @property
     def kind(self) -> str:
-        """The technology of the sender: `native`, `shared`, `netns`, …."""
+        """Return the kind of the sender: `native`, `shared`, `netns`, …."""
         sender = self.trials[0].sender
         return sender.kind if sender else "unknown"
 
     @property
     def load(self) -> str:
-        """The names of the loads, joined by `+`; `rest` if there is none."""
+        """Return the names of the loads, joined by `+`; `rest` if there is none."""
         return load_name(self.trials[0])
 
     @property
     def label(self) -> str:
-        """The levels, as a reader sees them."""
+        """Return the levels, joined for a reader."""
         return ", ".join(self.factors.values()) or self.trials[0].id
 
 
 def load_name(trial: TrialRecord) -> str:
-    """Return the trial's loads by their names, not by how the study spells its levels."""
+    """Return the names of the trial's loads, whatever the study calls its levels."""
     names = sorted({load.load for load in trial.loads})
     return "+".join(names) or REST
 
 
 def groups(study: Study) -> Iterator[Group]:
-    """Analyse a study one group at a time, in the order of its factors' levels."""
+    """Yield a study's groups, analysed one at a time, in the order of the factors' levels."""
     together: dict[tuple[str, ...], list[TrialRecord]] = {}
     for trial in study.trials:
         if trial.status == "ok":
@@ -119,7 +120,7 @@ def groups(study: Study) -> Iterator[Group]:
 
 
 def analyse(study: Study, trials: list[TrialRecord]) -> Group:
-    """Analyse finished trials of the same levels; reads their tables and lets them go again."""
+    """Analyse finished trials of the same levels; their tables are read here and not kept."""
     path = trials[0].path
     clock = study.record.machine.clock
     both = [segments.aligned(study.stamps(t.id), study.probes(t.id), path, clock) for t in trials]
@@ -178,7 +179,7 @@ def _refused(parts: list[SegmentSummary]) -> list[tuple[str, float]]:
 
 
 def _own_stack(trial: TrialRecord) -> list[str]:
-    """The sides whose node is in its host's own stack, without a cable of its own to an engine."""
+    """Return the sides whose node is in its host's own stack, without a cable of its own."""
     ends = {"sender": trial.sender, "responder": trial.responder}
     without_cable = [side for side in ends if f"{side}.vif" not in trial.path.request]
     return [side for side in without_cable if (end := ends[side]) and end.kind in OWN_STACK]
@@ -207,7 +208,7 @@ def _segments(
     slip = summarise(measured["slip_ns"].drop_nulls().to_numpy())
     found = [SegmentSummary("request", "intended", "sent", SLIP, "sending", False, slip)]
     carried = {d.link for engine in trial.links for d in engine.directions}
-    # Over routers the wire is no point of the way, wherever they are.
+    # A way over routers never passes the wire, even if its nodes are on several hosts.
     one_host = "wire" not in trial.path.request
     for part in segments.segments(answered, trial.path, _own_stack(trial)):
         by_link = _link_between(trial, part.start, part.end) in carried
@@ -219,7 +220,7 @@ def _segments(
 
 
 def _link_between(trial: TrialRecord, start: str, end: str) -> str | None:
-    """Return the link that a segment between these points lies on; of several any."""
+    """Return the link of a segment between these points, or one of them if it spans several."""
     sides = {start.partition(".")[0], end.partition(".")[0]}
     for hop in trial.crossed:
         if {hop.near.partition(".")[0], hop.far.partition(".")[0]} & sides == sides:

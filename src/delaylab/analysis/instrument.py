@@ -1,8 +1,8 @@
-"""The instrument's own cost: what the taps add to a user RTT at rest.
+"""Cost of the instrument itself: the time that the taps add to a user RTT at rest.
 
-Packets of phase `untapped` are sent before the taps are switched on, those of phase `before`
-after it, both at rest and in the same lab. The untapped come first, so that a cold start counts
-against them and makes the cost look smaller.
+Packets of phase `untapped` are sent before the taps are switched on, those of phase `before` after
+it, both at rest and in the same lab. The untapped packets come first, so that a cold start slows
+them and makes the cost look smaller.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from delaylab.analysis.statistics import Floats
 
 UNTAPPED = "untapped"
 TAPPED = "before"
-# Packets needed on each side.
+# Smallest number of packets with the taps on, and with the taps off.
 ENOUGH = 20
 
 
@@ -32,7 +32,7 @@ class AtRest:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What the taps add to the median user RTT at rest (round trip, µs), or None and why not."""
+    """Increase of the median user RTT at rest by the taps (round trip, µs), or None and why."""
 
     tapped_n: int
     untapped_n: int
@@ -43,7 +43,7 @@ class Cost:
 
 
 def at_rest(packets: pl.DataFrame) -> AtRest:
-    """Return the user RTTs at rest, from packets of all phases."""
+    """Return the user RTTs at rest, given packets of all phases."""
     return AtRest(_user(packets, TAPPED), _user(packets, UNTAPPED))
 
 

@@ -1,7 +1,7 @@
-"""What flows get while others are shaped or a node burns CPU: vem2006, end of section IV C.
+"""Rates of flows while others are shaped or a node burns CPU: vem2006, end of section IV C.
 
-Ten routers, half of them shaped, and one a hog. Rates are compared within a block of trials, which
-ran near each other in time.
+Ten routers each carry a flow; five flows are shaped, and one belongs to a hog, a node that burns
+CPU. Rates are compared within a block of trials, which ran near each other in time.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from delaylab.analysis.group import Group
 from delaylab.records.trial import Load, TrialRecord
 
 SHAPED_MS = {"out-1ms": 1, "out-5ms": 5, "out-10ms": 10, "out-50ms": 50, "out-100ms": 100}
-"""The links that are shaped in half of the trials, and their delays."""
+"""Links that are shaped in half of the trials, and their delays in ms, one way."""
 RATE_BPS = 100e6
 HOG = "out-hog"
 Where = tuple[str, str]
-"""A kind of router and a frame size, as the levels have them."""
+"""Kind of router and frame size, as named by the levels of `kind` and `size`."""
 NOTHING, HALF = "none", "half"
 QUIET, BUSY = "forwarding", "hog"
 FRAMING = 20
@@ -31,20 +31,20 @@ FRAMING = 20
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """One trial of a block: frames/s received by flow, and the share of what was asked."""
+    """One trial of a block: frames/s received by flow, and their share of the rate asked."""
 
     repeat: int
     per_s: dict[str, float]
     share: dict[str, float]
 
     def unshaped(self, values: dict[str, float]) -> float:
-        """The mean over the flows that are shaped in no trial, and are not the hog's."""
+        """Return the mean over the flows that are shaped in no trial and are not the hog's."""
         others = [v for link, v in values.items() if link not in SHAPED_MS and link != HOG]
         return float(np.mean(others))
 
 
 def blocks(groups: list[Group], where: Where, shaping: str, load: str) -> dict[int, Block]:
-    """Return the trials of one combination of levels, by their block."""
+    """Return the trials of one combination of levels, by the repeat that they belong to."""
     kind, size = where
     return {
         trial.repeat: found
@@ -71,12 +71,12 @@ def _seconds(load: Load) -> float:
 
 
 def _asked(load: Load, seconds: float) -> float:
-    """Frames of one flow, had the generator kept the rate."""
+    """Return the number of frames of one flow, had the generator kept the rate."""
     return load.achieved["asked_per_s"] * seconds / len(load.flows)
 
 
 def settings(groups: list[Group]) -> list[Where]:
-    """Return the kinds and sizes of an isolation study; none for any other."""
+    """Return the kinds and sizes of an isolation study; none for any other study."""
     of_it = [
         group.factors for group in groups if {"shaping", "kind", "size"} <= group.factors.keys()
     ]
@@ -84,16 +84,20 @@ def settings(groups: list[Group]) -> list[Where]:
 
 
 def unshaped_rates(groups: list[Group], where: Where) -> Effect | None:
-    """Return by how much shaping others changes what unshaped flows receive; None: too few."""
+    """Return the relative change of what unshaped flows receive when others are shaped.
+
+    Return None if there are fewer than `SEARCHES` blocks with both trials.
+    """
     before = blocks(groups, where, NOTHING, QUIET)
     after = blocks(groups, where, HALF, QUIET)
     return _paired(before, after, lambda a, b: b.unshaped(b.per_s) / a.unshaped(a.per_s) - 1)
 
 
 def hog_takes(groups: list[Group], where: Where, shaping: str) -> Effect | None:
-    """Return by how much a hog changes the share that arrives of what unshaped flows send.
+    """Return the change, by a hog, of the share of unshaped flows' frames that arrives.
 
-    Of what was asked in the same trial: its rate was found while the hog was not at work.
+    The share is of the frames asked for in the same trial: the hog was not at work while the rate
+    was searched. Return None if there are fewer than `SEARCHES` blocks with both trials.
     """
     before = blocks(groups, where, shaping, QUIET)
     after = blocks(groups, where, shaping, BUSY)
@@ -112,7 +116,7 @@ def _paired(
 
 @dataclass(frozen=True, slots=True)
 class Shaped:
-    """One shaped flow of one trial: what it got over what is due, and how late it was sent on."""
+    """Shaped flow of one trial: what it received over what it was due, and its median lateness."""
 
     link: str
     size: str
@@ -121,10 +125,11 @@ class Shaped:
 
 
 def shaped(groups: list[Group]) -> list[Shaped]:
-    """Return every shaped flow of every trial.
+    """Return every shaped flow of every trial in which half of the flows are shaped.
 
-    Due is the rate to a flow that sends more, as the engine counts what leaves it; to one that
-    sends less, all that it sent. So what waits in a queue when the load ends does not count.
+    A flow that sends more than its rate is due that rate, judged by the frames that left the
+    engine. A flow that sends less is due all that it sent. Frames that wait in a queue when the
+    load ends therefore do not count as lost.
     """
     return [each for group in pick(groups, shaping=HALF) for each in _shaped(group)]
 

@@ -1,4 +1,4 @@
-"""Which layer of the machine a segment belongs to, and in which direction."""
+"""Layers of the machine to which segments belong, and the segments' directions."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ RESPONDER = "responder"
 TO_UPLINK, BRIDGE, WIRE = "bridge and uplink queue", "bridge", "wire"
 ROUTER = "router"
 HOP = "hop"
-"""Points at a router's interfaces: `hop1.near` towards the sender, `hop1.far` away from it."""
+"""Prefix of points at a router's interfaces: `hop1.near` towards the sender, `hop1.far` away from
+it."""
 
-# Points and, between them, the layers that a packet passes: out of a node to the wire, and from
-# the wire into one. In the host's own stack the uplink's tap sees an outgoing packet before the
-# driver's stamp. A received packet is handed up at once: there is no queue on the way in. A Xen
-# domain's packets pass the driver domain, whose own way to the host is a virtual interface again.
+# Points and, between them, the layers that a packet passes: out of a node to the wire, and from the
+# wire into a node. In the host's own stack the uplink's tap sees an outgoing packet before the
+# driver stamps it. A received packet is handed up at once: there is no queue on the way in. A Xen
+# domain's packets pass the driver domain, which reaches its host by another virtual interface.
 _OUT = {
     "virtual": (
         *("app", "user space to kernel", "qdisc", "queue", "stack", "virtual interface", "vif"),
@@ -46,12 +47,13 @@ _IN = {
 }
 
 WITH_CONDITIONS = "link with conditions"
-# An engine conditions what its own host's nodes send, and hands on what comes from elsewhere.
+# An engine applies conditions to what the nodes of its own host send. It only passes on what comes
+# from other hosts.
 BY_ENGINE = {TO_UPLINK: WITH_CONDITIONS, BRIDGE: "link engine"}
 
 
 def direction(leg: str, start: str, end: str) -> Direction:
-    """Return `sending` (sender to wire), `receiving` (wire to sender) or `remote`.
+    """Return `sending` (sender to wire), `receiving` (wire to sender) or `remote` (all else).
 
     `leg` is that of the segment: `request`, `reply` or `turn`.
     """
@@ -61,7 +63,7 @@ def direction(leg: str, start: str, end: str) -> Direction:
 
 
 def layer(leg: str, start: str, end: str, own_stack: Collection[str] = ()) -> str:
-    """Return the layer between two points; a segment over several joins them by ` + `.
+    """Return the layer between two points; the layers of a longer segment are joined by ` + `.
 
     `own_stack` names the sides, `sender` or `responder`, whose node is in its host's own stack.
     """
@@ -80,7 +82,7 @@ def layer(leg: str, start: str, end: str, own_stack: Collection[str] = ()) -> st
 
 
 def carried(name: str, *, by_link: bool, one_host: bool) -> str:
-    """Return a layer's name where an engine is in place of bridges, or both nodes on one host."""
+    """Return a layer's name, adapted to an engine in place of bridges and to nodes on one host."""
     parts = name.split(" + ")
     if one_host:
         whole = WITH_CONDITIONS if by_link else BRIDGE
@@ -89,9 +91,9 @@ def carried(name: str, *, by_link: bool, one_host: bool) -> str:
 
 
 def _by_routers(start: str, end: str, own_stack: Collection[str]) -> list[str]:
-    """From a node or router to the next: out of the one to its cable, over a link, into the other.
+    """Return the layers from a node or router to the next: its cable, the link, the next cable.
 
-    Over routers that did not see the packet, these as well.
+    If routers between the two did not see the packet, they are included.
     """
     if _side(start) == _side(end):
         return [ROUTER]
@@ -101,7 +103,7 @@ def _by_routers(start: str, end: str, own_stack: Collection[str]) -> list[str]:
 
 
 def _neighbours(start: str, end: str) -> bool:
-    """Whether one link joins two points of unlike sides."""
+    """Return True if one link joins the nodes or routers of these two points."""
     near, far = sorted((start, end), key=_number)
     if near.startswith("sender"):
         return far == f"{HOP}1.near"
@@ -111,7 +113,7 @@ def _neighbours(start: str, end: str) -> bool:
 
 
 def _number(point: str) -> float:
-    """How far a point's side is from the sender."""
+    """Return the position of a point's node or router on the way, counted from the sender."""
     known = {"sender": 0.0, "responder": math.inf}
     side = _side(point)
     return known[side] if side in known else float(side.removeprefix(HOP))
@@ -140,7 +142,7 @@ def _joined(names: list[str]) -> str:
 
 
 def _stack(point: str, other: str, own_stack: Collection[str]) -> str:
-    """Which way out of a node, or into it: `point` is on the node's side, `other` anywhere."""
+    """Return the key into `_OUT` and `_IN` for a node; `point` is on its side, `other` anywhere."""
     if "dom0" in (_bare(point), _bare(other)):
         return "domain"
     return "own" if _side(point) in own_stack else "virtual"

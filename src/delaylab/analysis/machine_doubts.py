@@ -1,4 +1,4 @@
-"""Doubts that the machine's own state raises."""
+"""Doubts raised by the machine's own state."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from delaylab.analysis.accounting import Account
 from delaylab.analysis.doubt import Doubt, Kind
 from delaylab.analysis.machine_state import PRESSURE, STEAL, MachineState, PhaseState
 
-# CPUs busy with what is no part of the lab, from which on a machine is not at rest.
+# A machine with more CPUs than this busy with work outside the lab is not at rest.
 FOREIGN_CPUS = 0.25
-# Share of the record's samples that may be missing.
+# Largest share of the record's samples that may be missing.
 MISSED = 0.02
 
 
 def machine_doubts(state: MachineState, account: Account, at_rest: bool) -> list[Doubt]:
-    """Return the doubts of a group; `at_rest`: it has no load, so all its phases are at rest."""
+    """Return the doubts of a group; `at_rest` is true if it has no load in any phase."""
     return [
         *_stolen(state),
         *_not_at_rest(state, at_rest),

@@ -1,7 +1,7 @@
-"""What the machine did while packets flew: CPU, stolen time, pressure, drops, gaps of the record.
+"""State of the machine during a trial: CPU, stolen time, pressure, drops, gaps of the record.
 
 A sample at time t describes the interval since the one before it. It counts for a phase if that
-interval lies within the phase, so that a load's start or end does not leak into the rest.
+interval lies within the phase, so that the start or end of a load does not leak into the rest.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ from dataclasses import dataclass
 
 import polars as pl
 
-# The record is meant to have a sample this often.
+# Interval at which the record is meant to have samples.
 INTERVAL_NS = 100_000_000
-# A packet is flagged if, in the interval in which it was sent, a larger share than this of the
-# CPUs' time was stolen by the hypervisor, or some task waited for a CPU for a larger share of it.
+# A packet is flagged if, in the interval in which it was sent, the hypervisor stole a larger share
+# of the CPUs' time than `STEAL`, or some task waited for a CPU for a larger share of the time than
+# `PRESSURE`.
 STEAL = 0.01
 PRESSURE = 0.1
 MACHINE = "machine"
@@ -23,11 +24,11 @@ _SPENT = r"^cpu\d+\.(user|system|softirq|steal|idle|iowait)$"
 
 @dataclass(frozen=True, slots=True)
 class PhaseState:
-    """The machine's mean state in one phase. Shares are of all CPUs' time, `cpus` counts CPUs.
+    """Mean state of the machine in one phase. Shares are of all CPUs' time; `cpus` counts CPUs.
 
-    `pressure` is the share of time in which some task waited for a CPU (PSI, `some`), `places`
-    the CPUs that each place kept busy, `foreign_cpus` those that were busy for none of them. Of
-    `packets` sent in the phase, `flagged` were sent while time was stolen or tasks waited.
+    `pressure` is the share of time in which some task waited for a CPU (PSI, `some`). `places`
+    gives the CPUs that each place kept busy, `foreign_cpus` those that were busy for none of them.
+    Of `packets` sent in the phase, `flagged` were sent while time was stolen or tasks waited.
     """
 
     phase: str
@@ -43,9 +44,9 @@ class PhaseState:
 
 @dataclass(frozen=True, slots=True)
 class MachineState:
-    """The machine's state by phase; `samples` taken and `missed` of the whole record.
+    """State of the machine by phase; `samples` taken and `missed` are of the whole record.
 
-    `drops` are the frames that interfaces dropped, by `interface of place`.
+    `drops` counts the frames that interfaces dropped, by `interface of place`.
     """
 
     phases: list[PhaseState]
@@ -79,7 +80,8 @@ def machine_state(trials: Iterable[tuple[pl.DataFrame, pl.DataFrame]]) -> Machin
 def intervals(hosts: pl.DataFrame) -> pl.DataFrame:
     """Return one row per sampled interval: its bounds in ns, the machine's shares, CPUs by place.
 
-    A quantity that the record lacks is null. `missed` counts the samples that are lacking.
+    A quantity that the record lacks is null. `missed` counts the samples that are missing in the
+    interval.
     """
     machine = hosts.filter(pl.col("place") == MACHINE)
     times = hosts.select(pl.col("time_ns").unique().sort())
@@ -103,9 +105,9 @@ def intervals(hosts: pl.DataFrame) -> pl.DataFrame:
 
 
 def interface_drops(hosts: pl.DataFrame) -> dict[str, int]:
-    """Return the frames dropped by each interface while it was watched, where there are any.
+    """Return the frames that each interface dropped while it was watched, without zeros.
 
-    Nodes in their host's stack count the same interface: their places share one entry.
+    Nodes in their host's stack count the same interface, so their places share one entry.
     """
     counters = hosts.filter(pl.col("metric").str.contains(r"\.(rx|tx)_dropped$"))
     totals = (
@@ -149,7 +151,7 @@ def _places(hosts: pl.DataFrame) -> pl.DataFrame:
 
 
 def _with_phase(record: pl.DataFrame, probes: pl.DataFrame) -> pl.DataFrame:
-    """Name the phase in which each interval lies, or null."""
+    """Add the phase in which each interval lies, or null."""
     windows = probes.group_by("phase").agg(
         pl.col("intended_ns").min().alias("start"),
         pl.max_horizontal("intended_ns", "sent_ns").max().alias("end"),

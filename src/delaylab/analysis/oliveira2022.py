@@ -1,9 +1,11 @@
-"""The claims of "An experimental investigation of Round-Trip Time and virtualization" (de Oliveira
-Filho, Freitas, do Carmo, Sadok, Kelner; Computer Communications, 2022), as tests. Factors are those
-of `studies/oliveira2022.yaml`.
+"""Tests of the claims of oliveira2022.
+
+The paper is "An experimental investigation of Round-Trip Time and virtualization" (de Oliveira
+Filho, Freitas, do Carmo, Sadok, Kelner; Computer Communications, 2022). Factors are those of
+`studies/oliveira2022.yaml`.
 
 Virtualisation overhead is the RTT in user space less that at the sender's host interface, in ms or
-as a share of the RTT. The paper gives sentences, not thresholds; these are ours.
+as a share of the RTT. The paper gives sentences, not thresholds; the thresholds are this project's.
 """
 
 from __future__ import annotations
@@ -44,17 +46,17 @@ CLIMBS = 1.5
 
 
 def virtio_lowest(groups: list[Group]) -> Result:
-    """Over all scenarios alike, virtio has the lowest median RTT and share of overhead."""
+    """Test whether virtio's median RTT and share of overhead are lowest, scenarios matched."""
     return _extreme_driver(groups, "kvm-virtio", 1)
 
 
 def rtl8139_highest(groups: list[Group]) -> Result:
-    """Over all scenarios alike, rtl8139 has the highest median RTT and share of overhead."""
+    """Test whether rtl8139's median RTT and share of overhead are highest, scenarios matched."""
     return _extreme_driver(groups, "kvm-rtl8139", -1)
 
 
 def affinity(groups: list[Group]) -> Result:
-    """With and without affinity the median share of overhead is at most `NOTHING` apart."""
+    """Test whether affinity moves the median share of overhead by at most `NOTHING`."""
     both = matched(groups, "affinity", ("on", "off"))
     on, off = pooled(both["on"], SHARE), pooled(both["off"], SHARE)
     if on is None or off is None:
@@ -68,8 +70,9 @@ def affinity(groups: list[Group]) -> Result:
 
 
 def slow_probing(groups: list[Group]) -> Result:
-    """With QEMU, in every scenario the median RTT at 1 pps lies above that at higher rates, and it
-    spreads wider.
+    """Test whether QEMU's RTT at 1 pps has a higher median and spread than at higher rates.
+
+    The claim must hold in every scenario.
     """
     found: dict[str, Comparison] = {}
     spreads: dict[str, float] = {}
@@ -95,7 +98,7 @@ def slow_probing(groups: list[Group]) -> Result:
 
 
 def network_at_responder(groups: list[Group]) -> Result:
-    """Of all loads and places, network load at the responder has the highest RTT and spread."""
+    """Test whether network load at the responder has the highest RTT and spread of all loads."""
     loaded = [g for g in _kvm(groups) if vms(g) > 0]
     theirs: dict[str, Floats] = {}
     for load in ("cpu", "io", "network"):
@@ -116,7 +119,10 @@ def network_at_responder(groups: list[Group]) -> Result:
 
 
 def lxc_climbs(groups: list[Group]) -> Result:
-    """At 1 Mpps under CPU load at the sender, LXC's RTT climbs with the guests, Docker's not."""
+    """Test whether LXC's RTT climbs with the guests and Docker's does not.
+
+    The trials are those at 1 Mpps under CPU load at the sender.
+    """
     ratios: dict[str, Effect] = {}
     words: list[str] = []
     for kind in CONTAINERS:
@@ -139,7 +145,7 @@ def lxc_climbs(groups: list[Group]) -> Result:
 
 
 def container_overhead(groups: list[Group]) -> Result:
-    """A container's median overhead is at most `SMALL_US`, but for LXC's climb."""
+    """Test whether the median overhead of containers is at most `SMALL_US`, but for LXC's climb."""
     effects: dict[str, Effect] = {}
     for group in groups:
         values = series(group, "overhead")
@@ -153,7 +159,7 @@ def container_overhead(groups: list[Group]) -> Result:
 
 
 def io_load(groups: list[Group]) -> Result:
-    """With QEMU, I/O load moves the median RTT by no more than `DOES_NOT_MATTER`."""
+    """Test whether I/O load moves the median RTT with QEMU by at most `DOES_NOT_MATTER`."""
     alone = ("environment", "affinity", "rate")
     none = {label(g, *alone): g for g in pick(_kvm(groups), vms="0")}
     effects: dict[str, Effect] = {}
@@ -252,7 +258,10 @@ def _kvm(groups: list[Group]) -> list[Group]:
 
 
 def _alike(groups: list[Group], load: str, place: str) -> list[Group]:
-    """Return the groups under one load at one place, at the rates and numbers all loads have."""
+    """Return the groups under one load at one place, for which all loads have matching groups.
+
+    Groups match if they have the same level of `environment`, `vms` and `rate`.
+    """
     return [
         g
         for g in pick(groups, load=load, place=place)

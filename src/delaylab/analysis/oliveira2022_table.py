@@ -7,8 +7,8 @@ AFFINITY: dict[str, tuple[float, ...]] = {
     "off": (27.36, 15.80, 0.15, 23.74, 26.32, 28.43, 99.15),
     "on": (27.82, 16.44, 0.06, 23.74, 26.19, 28.66, 99.23),
 }
-# Share of all outliers in per cent, by (network load or other, place). Table 5, LXC, has no
-# numbers that the text gives.
+# Share of all outliers in per cent, by (network load or other, place). The text gives no numbers
+# for table 5 (LXC).
 OUTLIERS: dict[str, dict[tuple[str, str], float]] = {
     "kvm": {
         ("network", "responder"): 95.41,

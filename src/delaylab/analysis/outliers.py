@@ -1,4 +1,4 @@
-"""Outliers are flagged, never dropped."""
+"""Flagging of outliers; none is ever dropped."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MEAN_DEVIATION = "mean absolute deviation, as more than half of the values are e
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """What counts as one standard deviation, in the values' unit, and how it was found."""
+    """Robust standard deviation in the values' unit, their median, and the method used."""
 
     median: float
     sigma: float
@@ -31,13 +31,13 @@ class Scale:
         return distance / self.sigma if self.sigma else np.zeros(len(values))
 
     def flags(self, values: NDArray[Any]) -> NDArray[np.bool_]:
-        """Return which values are outliers."""
+        """Return a mask of the values that are outliers."""
         return np.abs(self.scores(values)) > THRESHOLD
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """How many of a scenario's packets are outliers, and which share of all outliers these are."""
+    """Number of outliers among a scenario's packets, and their share of all outliers."""
 
     levels: dict[str, str]
     n: int
@@ -48,8 +48,8 @@ class Share:
 def robust_scale(values: NDArray[Any]) -> Scale:
     """Return the scale of values by their median absolute deviation.
 
-    Where that is 0, since more than half of the values are equal (clocks that tick coarsely), it
-    is by the mean absolute deviation; 0 where all values are equal.
+    If that is 0, because more than half of the values are equal (clocks that tick coarsely), the
+    mean absolute deviation is used instead; it is 0 if all values are equal.
     """
     if len(values) == 0:
         return Scale(0.0, 0.0, MAD)
@@ -67,17 +67,17 @@ def robust_z(values: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def outliers(values: NDArray[Any]) -> NDArray[np.bool_]:
-    """Return which values lie further than `THRESHOLD` robust standard deviations away."""
+    """Return a mask of the values over `THRESHOLD` robust standard deviations from the median."""
     return robust_scale(values).flags(values)
 
 
 def shares(
     series: Iterable[tuple[Mapping[str, str], NDArray[Any]]], factors: Iterable[str]
 ) -> tuple[Scale, list[Share]]:
-    """Return the scale of all series together, and each scenario's part of their outliers.
+    """Return the scale of all series together, and each scenario's share of their outliers.
 
-    A series is given with its levels; a scenario is one combination of the levels of `factors`.
-    Scenarios come in the order of their share, the largest first.
+    Each series comes with its levels. A scenario is one combination of the levels of `factors`.
+    Scenarios are in the order of their share, the largest first.
     """
     given = list(series)
     values = [delays for _, delays in given]

@@ -1,11 +1,11 @@
-"""Round-trip times at the vantage points, and the paper's terms for what lies between them.
+"""Round-trip times at the vantage points, and the differences between them in the papers' terms.
 
-whiteaker2011, section 3.2: ΔKern = kernel RTT - wire RTT, ΔUser = user RTT - kernel RTT, and for
-a node with a virtual interface Δhost = RTT at the virtual interface's host end - wire RTT and
-Δnode = kernel RTT - RTT there. Xen has a driver domain in between: there Δdom0 = RTT in it - wire
-RTT and ΔdomU = kernel RTT - RTT in it, as in the paper. All of these are round trip. The sending
-delay (user space to wire) and the receiving delay (wire to user space) are one way. The overhead
-is that of oliveira2022: user RTT - RTT at the sender's host interface, a round trip.
+whiteaker2011, section 3.2: ΔKern = kernel RTT - wire RTT, ΔUser = user RTT - kernel RTT, and for a
+node with a virtual interface Δhost = RTT at the virtual interface's host end - wire RTT and Δnode =
+kernel RTT - RTT there. Xen has a driver domain in between: there Δdom0 = RTT in it - wire RTT and
+ΔdomU = kernel RTT - RTT in it, as in the paper. All of these are round trip. The sending delay
+(user space to wire) and the receiving delay (wire to user space) are one way. The overhead is that
+of oliveira2022: user RTT - RTT at the sender's host interface, a round trip.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ import polars as pl
 
 from delaylab.analysis.segments import as_stamped, bound_between, column
 
-# name in the tables -> point; at the responder's points an RTT is how long its side took
+# name in the tables -> point; an RTT at one of the responder's points is the time that its side
+# took from there on and back
 VANTAGE = {
     "app": "sender.app",
     "stack": "sender.stack",
@@ -26,7 +27,7 @@ VANTAGE = {
     "far vif": "responder.vif",
     "far stack": "responder.stack",
 }
-# name -> (from this vantage point's RTT, subtract that one's)
+# name -> (vantage point of the RTT, vantage point of the RTT that is subtracted)
 DELTAS = {
     "ΔKern": ("stack", "wire"),
     "Δhost": ("vif", "wire"),
@@ -37,7 +38,7 @@ DELTAS = {
     "total": ("app", "wire"),
     "overhead": ("app", "uplink"),
 }
-# name -> from this (leg, point) to that one
+# name -> (leg and point at the start, leg and point at the end)
 ONE_WAY = {
     "sending": (("request", "sender.app"), ("request", "wire")),
     "receiving": (("reply", "wire"), ("reply", "sender.app")),
@@ -48,7 +49,7 @@ def round_trips(packets: pl.DataFrame) -> pl.DataFrame:
     """Return one row per packet: RTT at each vantage point, deltas and one-way delays, in ns.
 
     A column is null where one of its points did not see the packet. A round trip is read on the
-    clock of its point, and needs no other: it is exact where clocks could not be aligned, too.
+    clock of its point alone: it is exact even where clocks could not be aligned.
     """
     one_way = packets.select(
         _difference(packets, name, column(*a), column(*b)) for name, (a, b) in ONE_WAY.items()
@@ -62,7 +63,7 @@ def round_trips(packets: pl.DataFrame) -> pl.DataFrame:
 
 
 def one_way_bounds(packets: pl.DataFrame) -> dict[str, float]:
-    """Return how far the one-way delays can be off in ns, since their ends have two clocks."""
+    """Return the largest errors of the one-way delays in ns; 0 if one clock stamped both ends."""
     ends = {name: (column(*a), column(*b)) for name, (a, b) in ONE_WAY.items()}
     known = {name: pair for name, pair in ends.items() if set(pair) <= set(packets.columns)}
     return {name: bound_between(packets, *pair) for name, pair in known.items()}

@@ -1,4 +1,4 @@
-"""From stamps to segments: one row per packet, one column per point, differences between them."""
+"""Segments from stamps: one row per packet, one column per point, differences of neighbours."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ Nanoseconds = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """The time between two neighbouring stamps, for the packets in which they were neighbours.
+    """Time between two neighbouring stamps, for the packets in which they were neighbours.
 
-    `rows` are the packets' positions in the table that was given, `delay_ns` their delays in ns.
-    `merged` marks a segment that spans a point which did not see those packets. `leg` is
-    `request`, `reply`, or `turn` from the last point of the request to the first of the reply.
-    `bound_ns` is how far the delays can be off, all by as much, because their two stamps are of
-    two clocks; 0 if they are of one.
+    `rows` are the packets' positions in the given table, `delay_ns` their delays in ns. `merged`
+    marks a segment that spans a point which did not see those packets. `leg` is `request`, `reply`,
+    or `turn` for the segment from the last point of the request to the first of the reply.
+    `bound_ns` is the largest error of the delays, common to all, if the two stamps are of two
+    clocks; 0 if they are of one.
     """
 
     leg: str
@@ -49,20 +49,20 @@ def columns(path: Way) -> list[str]:
 
 
 def own_clock(name: str) -> str:
-    """Return the name of a point's column as its own clock stamped it; only if it has another."""
+    """Return the name of a point's column with stamps in its own clock, if not the sender's."""
     return f"{name}, own clock"
 
 
 def bound(name: str) -> str:
-    """Return the name of the column of a point's bound in ns; only if it has another clock."""
+    """Return the name of a point's column with its bound in ns, if it has another clock."""
     return f"{name}, bound"
 
 
 def packets(stamps: pl.DataFrame, probes: pl.DataFrame, path: Way) -> pl.DataFrame:
     """Return one row per scheduled packet with its stamps in ns, null where a point did not see it.
 
-    A point that saw a packet more than once (a duplicate, or a stamp per hop) counts with its
-    first stamp. All stamps are in the sender's clock: see `aligned`.
+    If a point saw a packet more than once (a duplicate, or a stamp per hop), the first stamp
+    counts. All stamps are in the sender's clock: see `aligned`.
     """
     return aligned(stamps, probes, path)[0]
 
@@ -70,10 +70,10 @@ def packets(stamps: pl.DataFrame, probes: pl.DataFrame, path: Way) -> pl.DataFra
 def aligned(
     stamps: pl.DataFrame, probes: pl.DataFrame, path: Way, machine: str | None = None
 ) -> tuple[pl.DataFrame, Alignment]:
-    """Return the `packets` of one trial and how their clocks were aligned.
+    """Return the `packets` of one trial and the alignment of their clocks.
 
-    Stamps of another clock are given in the sender's, with their bound, and as they were taken
-    beside that; those that cannot be aligned are null. `machine` names the machine's clock.
+    Stamps of other clocks are converted to the sender's, with their bound and the original stamp in
+    columns beside them; those that cannot be aligned are null. `machine` names the machine's clock.
     """
     wide, clocks = _stamped(stamps, probes, path)
     named = {name: clock for name, clock in clocks.items() if clock is not None}
@@ -103,19 +103,19 @@ def _stamped(
 
 
 def as_stamped(table: pl.DataFrame) -> pl.DataFrame:
-    """Return packets with every stamp as its own clock gave it, also those not aligned."""
+    """Return packets with every stamp in its own point's clock, unaligned ones included."""
     others = [name for name in table.columns if own_clock(name) in table.columns]
     return table.with_columns(pl.coalesce(own_clock(name), name).alias(name) for name in others)
 
 
 def complete(table: pl.DataFrame, path: Way) -> pl.DataFrame:
-    """Return the packets that the first and the last point of the path saw."""
+    """Return the packets that both the first and the last point of the path saw."""
     names = columns(path)
     return table.filter(pl.col(names[0]).is_not_null() & pl.col(names[-1]).is_not_null())
 
 
 def segments(table: pl.DataFrame, path: Way, own_stack: Collection[str] = ()) -> list[Segment]:
-    """Split complete packets into segments, which sum to each packet's round-trip time, exactly.
+    """Split complete packets into segments, which sum exactly to each packet's round-trip time.
 
     `own_stack` names the sides, `sender` or `responder`, whose node is in its host's own stack.
     """
@@ -158,8 +158,8 @@ def _segment(
 def bound_between(table: pl.DataFrame, first: str, last: str) -> float:
     """Return the largest bound in ns of a difference between two points' columns.
 
-    The clocks on a packet's way are aligned one after the other, so the bounds of what lies
-    before both points are no part of it.
+    The clocks on a packet's way are aligned one after the other. The two points share the bounds of
+    the clocks before both of them, and these cancel out.
     """
     both = table.filter(pl.col(first).is_not_null() & pl.col(last).is_not_null())
     ends = [pl.col(bound(name)) for name in (first, last) if bound(name) in table.columns]

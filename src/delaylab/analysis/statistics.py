@@ -1,10 +1,10 @@
-"""Order statistics of delays, with intervals that allow for autocorrelation.
+"""Quantiles of delays, with intervals that allow for autocorrelation.
 
 Neighbouring round-trip times share a queue, so they are resampled in blocks: the moving-block
-bootstrap (Künsch 1989, Annals of Statistics 17:1217), block length n^(1/3) (Hall, Horowitz and
-Jing 1995, Biometrika 82:561). Above `RESAMPLED` samples nothing is redrawn: the variance of the
-empirical distribution under the same bootstrap has a closed form, and gives the ranks between
-which the quantile lies (Woodruff 1952, JASA 47:635). Intervals are 95 %.
+bootstrap (Künsch 1989, Annals of Statistics 17:1217), block length n^(1/3) (Hall, Horowitz and Jing
+1995, Biometrika 82:561). Above `RESAMPLED` samples nothing is redrawn: the variance of the
+empirical distribution under the same bootstrap has a closed form, and gives the ranks between which
+the quantile lies (Woodruff 1952, JASA 47:635). Intervals are 95 %.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 RESAMPLED = 2000
 REDRAWS = 500
 LEVEL = 0.95
-# A quantile q is given where this many samples are expected beyond it.
+# A quantile above p99 is given only if this many samples are expected beyond it.
 BEYOND = 10
 _Z = 1.959964
 
@@ -28,9 +28,9 @@ Interval = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Quantile:
-    """A quantile in µs with its 95 % interval, or None and the reason.
+    """Quantile in µs with its 95 % interval, or None and the reason.
 
-    `at_most` is what is known of one that was refused for its bound.
+    `at_most` is the upper limit in µs of a quantile that was refused for its bound.
     """
 
     value: float | None
@@ -41,7 +41,7 @@ class Quantile:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Delays of n packets in µs."""
+    """Summary of the delays of n packets, in µs."""
 
     n: int
     median: Quantile
@@ -80,7 +80,7 @@ def _quantile(q: float, n: int, value: float, interval: Interval) -> Quantile:
 
 
 def refused(summary: Summary, bound_us: float) -> Summary:
-    """Return a summary without the quantiles that are smaller than what they can be off by."""
+    """Return a summary without the quantiles whose size is below the bound of their error."""
     found = (summary.median, summary.p90, summary.p99, summary.p999)
     median, p90, p99, p999 = (_bounded(quantile, bound_us) for quantile in found)
     return Summary(summary.n, median, p90, p99, p999, summary.max)
@@ -94,10 +94,10 @@ def _bounded(found: Quantile, bound_us: float) -> Quantile:
 
 
 def spread(n: int, most: int) -> NDArray[np.intp]:
-    """Return at most `most` of n positions in order: one at random of each equal stretch.
+    """Return at most `most` of n positions in order: a random one of each of equal stretches.
 
-    Every k-th would do worse: delays follow the timer ticks, and at a regular interval every k-th
-    packet can meet the same tick. The same n gives the same positions.
+    Every k-th position would be worse: delays follow the timer ticks, and at a regular interval
+    every k-th packet can meet the same tick. The same n gives the same positions.
     """
     if n <= most:
         return np.arange(n, dtype=np.intp)

@@ -1,4 +1,4 @@
-"""Data that no analysis can be made of: one line that names them, not the place in this code."""
+"""Errors for data that cannot be analysed: one line that names the data, not a place in code."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ import polars as pl
 from delaylab.errors import BadInput
 
 UNUSABLE = (ArithmeticError, LookupError, ValueError, pl.exceptions.PolarsError)
-"""What arithmetic and tables raise for data that records and schemas allow, and nothing else."""
+"""Exceptions that arithmetic and tables raise for senseless data that records and schemas allow."""
 
 
 @contextmanager
 def usable(where: str) -> Iterator[None]:
-    """Turn what arithmetic raises for data that make no sense into BadInput.
+    """Raise BadInput in place of the exceptions that senseless data cause in the analysis.
 
-    Records and tables are checked when they are read. What only their numbers together rule out
-    (a load that achieved nothing in no time, a factor that a claim asks for) is met here.
+    Records and tables are checked when they are read. Data that are impossible only in combination
+    (a load that achieved nothing in no time, a factor that a claim needs) are caught here.
     """
     try:
         with np.errstate(all="ignore"), warnings.catch_warnings():

@@ -1,4 +1,4 @@
-"""The claims of vem2006, section IV C, on what links do. Delays are one way, from port to port."""
+"""Tests of vem2006's claims on links, section IV C. Delays are one way, from port to port."""
 
 from __future__ import annotations
 
@@ -20,15 +20,16 @@ Found = TypeVar("Found", bound=Sized)
 MEASURED, BESIDE = "wan", "side"
 SENDER, OTHER = "probe", "other"
 NEAR_RATE = 0.1
-"""What the paper calls rather close: its own rates of 1450 bytes are within a tenth."""
+"""Limit for "rather close": a tenth, which the paper's own rates of 1450 bytes keep."""
 LITTLE_RATE = 0.02
 STAMPS_US = 1.0
-"""Two taps' stamps of one clock: the second may be taken this much early."""
+"""Largest error of two taps' stamps of one clock, in µs: the second may be taken this much
+early."""
 
 
 @dataclass(frozen=True, slots=True)
 class Delay:
-    """The error of one asked delay: µs measured less asked, of n packets."""
+    """Error of one configured delay: µs measured less configured, of n packets."""
 
     size: str
     asked: str
@@ -37,13 +38,13 @@ class Delay:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Of the mean, 95 %, as for independent packets."""
+        """Return the 95 % interval of the mean in µs, as for independent packets."""
         half = 1.96 * self.error.deviation / math.sqrt(self.n)
         return self.error.mean - half, self.error.mean + half
 
 
 def links(group: Group, link: str, sender: str) -> Iterator[TrialLink]:
-    """Yield what a link did in a group's trials in one direction."""
+    """Yield a group's verdicts on this link where `sender` sends, trial by trial."""
     for found in group.links:
         direction = found.verdict.direction
         if direction.link == link and sender in direction.nodes:
@@ -51,7 +52,7 @@ def links(group: Group, link: str, sender: str) -> Iterator[TrialLink]:
 
 
 def delays(groups: list[Group], *, loaded: bool) -> list[Delay]:
-    """Return the errors of the asked delays, without rate and loss, at rest or under load."""
+    """Return the errors of the configured delays, without rate and loss, at rest or under load."""
     found = []
     for group in pick(groups, rate="none", loss="none"):
         if (group.factors["load"] != "none") != loaded:
@@ -64,7 +65,7 @@ def delays(groups: list[Group], *, loaded: bool) -> list[Delay]:
 
 
 def rates(groups: list[Group]) -> dict[tuple[str, str, str], float]:
-    """Return (size, delay, rate asked) -> achieved over asked, for links with a rate."""
+    """Return achieved over configured rates, by (size, delay, configured rate)."""
     found = {}
     for group in groups:
         for link in links(group, MEASURED, SENDER):
@@ -77,9 +78,10 @@ def rates(groups: list[Group]) -> dict[tuple[str, str, str], float]:
 
 
 def at_least(groups: list[Group]) -> Result:
-    """Test whether every packet was delayed for at least as long as asked.
+    """Test whether every packet was delayed for at least as long as configured.
 
-    From its sender's last stamp on: a stamp at the port may come late, and a packet look early.
+    The delay counts from the sender's last stamp: the stamp at the port may be taken late, so that
+    a packet looks early.
     """
     found = _some([*delays(groups, loaded=False), *delays(groups, loaded=True)], "delays")
     worst = min(found, key=lambda delay: delay.error.least_from_sender)
@@ -93,12 +95,12 @@ def at_least(groups: list[Group]) -> Result:
 
 
 def true_at_rest(groups: list[Group]) -> Result:
-    """Test whether the mean error at rest is no larger than the paper's."""
+    """Test whether the mean error of the delay at rest is no larger than the paper's."""
     return _no_worse(delays(groups, loaded=False), AT_REST)
 
 
 def true_under_load(groups: list[Group]) -> Result:
-    """Test whether the mean error under load is no larger than the paper's."""
+    """Test whether the mean error of the delay under load is no larger than the paper's."""
     return _no_worse(delays(groups, loaded=True), UNDER_LOAD)
 
 
@@ -118,7 +120,7 @@ def _papers_us(delay: Delay, paper: Delays) -> float:
 
 
 def rate_close(groups: list[Group]) -> Result:
-    """Test whether rates are achieved to a tenth."""
+    """Test whether every achieved rate is within `NEAR_RATE` of the configured one."""
     found = _some(rates(groups), "rates")
     (size, delay, asked), worst = max(found.items(), key=lambda item: abs(item[1] - 1))
     why = f"furthest off: {asked} with {size} bytes and delay {delay}, {worst:.2%} of it"
@@ -140,7 +142,7 @@ def rate_less_true(groups: list[Group]) -> Result:
 
 
 def delay_costs_no_rate(groups: list[Group]) -> Result:
-    """Test whether a rate under delay is that without, to two hundredths."""
+    """Test whether a rate under delay is within `LITTLE_RATE` of that without delay."""
     found = rates(groups)
     pairs = {
         (delay, rate): ratio / found[size, "0", rate] - 1
@@ -153,7 +155,7 @@ def delay_costs_no_rate(groups: list[Group]) -> Result:
 
 
 def loss_as_asked(groups: list[Group]) -> Result:
-    """Test whether the asked share is lost on the link, and nothing on the other."""
+    """Test whether the configured share is lost on the link, and nothing on the other."""
     lossy = [group for group in groups if group.factors.get("loss") != "none"]
     checks = [
         link.verdict.shares["loss"]
@@ -170,7 +172,7 @@ def loss_as_asked(groups: list[Group]) -> Result:
 
 
 def _exactly(value: float) -> Effect:
-    """All frames were counted: there is no sampling to allow for."""
+    """Return an effect without uncertainty: all frames were counted, none were sampled."""
     return Effect(value, (value, value))
 
 

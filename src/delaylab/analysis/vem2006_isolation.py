@@ -1,4 +1,4 @@
-"""The claims of vem2006 on isolation, end of section IV C."""
+"""Tests of vem2006's claims on isolation, end of section IV C."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ LATE_US = 100.0
 
 
 def shaped_as_asked(groups: list[Group]) -> Result:
-    """Test whether shaped flows get their rate, and frames leave when they are due."""
+    """Test whether shaped flows get what they are due, and their frames leave on time.
+
+    A flow must be within `LITTLE` of what it is due, and its median lateness at most `LATE_US`.
+    """
     found = shaped(groups)
     if len(found) < SEARCHES:
         raise NotTestable("needs trials in which half of the flows are shaped")
@@ -42,7 +45,7 @@ def shaped_as_asked(groups: list[Group]) -> Result:
 
 
 def unshaped_keep(groups: list[Group]) -> Result:
-    """Test whether flows that are not shaped receive what they do where none is."""
+    """Test whether unshaped flows receive as much when others are shaped as when none is."""
     effects = {
         f"{kind}, {size} bytes": unshaped_rates(groups, (kind, size))
         for kind, size in settings(groups)

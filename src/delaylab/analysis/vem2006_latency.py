@@ -1,7 +1,7 @@
-"""The claims of vem2006, section IV B, on the latency of virtual routers.
+"""Tests of vem2006's claims on the latency of virtual routers, section IV B.
 
-Round trips from the kernel's stamp on sending to that on receipt: the probe shares a CPU with the
-generator, and what it waits there has nothing to do with routers. (The paper stamps in the
+RTTs are from the kernel's stamp on sending to that on receipt. The probe shares a CPU with the
+generator, and its waiting there has nothing to do with routers. (The paper stamps in the
 application that sends, and by tcpdump on receipt.)
 """
 
@@ -31,19 +31,19 @@ from delaylab.analysis.statistics import Floats
 
 B = "section IV B"
 HARDLY = 0.25
-"""What the paper calls more or less constant: a quarter of the latency of one router."""
+"""Limit for "more or less constant": a quarter of the latency of one router."""
 SAME = 0.1
-"""The same amount of latency: to a tenth."""
+"""Limit for "the same amount of latency": a tenth."""
 REST, HIGHEST = "rest", "90pct"
 FIRST = "1st"
-"""The level of factor `over` at which the probe's packets take the first router."""
+"""Level of factor `over` at which the probe's packets take the first router."""
 RTT = "stack"
 ASKED_US, STAMPS_US = 1000.0, 1.0
-"""0.5 ms there and 0.5 ms back; what two stamps leave open."""
+"""Configured delay in µs, round trip: 0.5 ms there and 0.5 ms back. Error of two stamps in µs."""
 
 
 def over(group: Group) -> str:
-    """Return which router the probe's packets took; before there was a choice, the first."""
+    """Return the router that the probe's packets took; older studies had no choice: the first."""
     return group.factors.get("over", FIRST)
 
 
@@ -60,13 +60,16 @@ def by_router(
 
 
 def delays(groups: list[Group], load: str, engine: str = PLAIN) -> dict[Setting, Floats]:
-    """Return kernel RTTs in µs over the first router, as `by_router`."""
+    """Return kernel RTTs in µs over the first router, by setting (see `by_router`)."""
     found = by_router(groups, load, engine)
     return {one: rtts[FIRST] for one, rtts in found.items() if FIRST in rtts}
 
 
 def flat_at_rest(groups: list[Group]) -> Result:
-    """Test whether at rest the RTT over one of many routers is that over the only one."""
+    """Test whether the median RTT at rest hardly grows from the only router to one of many.
+
+    It may be larger by a share of at most `HARDLY`.
+    """
     rtts = delays(groups, REST)
     found = {
         f"{most.kind}, {one.size} bytes, {most.routers} routers": estimate(
@@ -83,7 +86,7 @@ def flat_at_rest(groups: list[Group]) -> Result:
 
 
 def same_over_each(groups: list[Group]) -> Result:
-    """Test whether the RTT over one of many routers is the same as over another of them."""
+    """Test whether the median RTTs over many routers are within `SAME` of that over the first."""
     found = {
         f"{router} of {one.label}, {load}": estimate(
             [rtts[FIRST], values], lambda s: median(s[1]) / median(s[0]) - 1
@@ -117,7 +120,7 @@ def first_adds(groups: list[Group]) -> Result:
 
 
 def delayed_over_routers(groups: list[Group]) -> Result:
-    """Test whether every probe was delayed as asked on both ways, whatever the load."""
+    """Test whether every probe was delayed as configured on both ways, whatever the load."""
     loads = dict.fromkeys(group.factors.get("load", "") for group in groups)
     rtts = {
         f"{one.label}, {load}": values
@@ -137,7 +140,7 @@ def delayed_over_routers(groups: list[Group]) -> Result:
 
 
 def _excess(more: int) -> Callable[[list[Floats]], Floats]:
-    """What the first router adds to the median, less what each of `more` routers does."""
+    """Return a statistic: latency added by the first router, less that by each of `more`."""
 
     def of(series: list[Floats]) -> Floats:
         none, one, most = (median(rtts) for rtts in series)

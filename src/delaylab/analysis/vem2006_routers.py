@@ -1,4 +1,4 @@
-"""The claims of vem2006, sections IV B and C, on the throughput of virtual routers."""
+"""Tests of vem2006's claims on the throughput of virtual routers, sections IV B and C."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from delaylab.records.rates import Burst
 
 B, C = "section IV B", "section IV C"
 EQUAL, NEARLY_EQUAL = 0.99, 0.95
-"""Jain's index of what is shared equally, and of what is almost."""
+"""Limits of Jain's index for "split equally" and "split almost equally"."""
 ABOUT_A_TENTH = 0.15
 SMALLEST, LARGEST = 64, 1450
 OFTEN = f"in {SEARCHES} searches or more"
@@ -57,7 +57,7 @@ def falls(groups: list[Group]) -> Result:
 
 
 def _excess(more: int) -> Callable[[list[Floats]], Floats]:
-    """What the first router takes of the throughput, less what each of `more` routers does."""
+    """Return a statistic: throughput taken by the first router, less that by each of `more`."""
 
     def of(series: list[Floats]) -> Floats:
         none, one, most = (median(rates) for rates in series)
@@ -115,12 +115,12 @@ def _fair(groups: list[Group], enough: float, what: str, *, overloaded: bool) ->
 
 
 def engine_costs_little(groups: list[Group]) -> Result:
-    """Test whether links carried by the engine, with nothing asked, cost a tenth at most."""
+    """Test whether the engine, with no conditions, costs at most `ABOUT_A_TENTH` of throughput."""
     return _costs(groups, PLAIN, CARRIED)
 
 
 def delaying_costs_little(groups: list[Group]) -> Result:
-    """Test whether delaying every frame for 0.5 ms costs another tenth at most."""
+    """Test whether delaying every frame for 0.5 ms costs at most another `ABOUT_A_TENTH`."""
     return _costs(groups, CARRIED, DELAYED)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-# By frame size, then by the delay asked: least, mean, standard deviation.
+# By frame size, then by configured delay: least, mean, standard deviation.
 Delays = dict[str, dict[str, tuple[float, float, float]]]
 UNDER_LOAD: Delays = {
     "64": {
@@ -36,12 +36,12 @@ AT_REST: Delays = {
         "100ms": (100, 100.170, 0.320),
     },
 }
-# By frame size, then by the rate asked.
+# By frame size, then by configured rate.
 RATES: dict[str, dict[str, float]] = {
     "64": {"1Mbit": 1.5, "10Mbit": 10.6, "100Mbit": 12.9},
     "1450": {"1Mbit": 1.1, "10Mbit": 9.83, "100Mbit": 98},
 }
-# By the delay asked, then by the rate asked; frames of 1450 bytes.
+# By configured delay, then by configured rate; frames of 1450 bytes.
 RATES_UNDER_DELAY: dict[str, dict[str, float]] = {
     "100us": {"1Mbit": 1.1, "10Mbit": 10, "100Mbit": 98.5},
     "1ms": {"1Mbit": 1.1, "10Mbit": 10, "100Mbit": 98.3},
@@ -50,4 +50,4 @@ RATES_UNDER_DELAY: dict[str, dict[str, float]] = {
 }
 DELAY_MS = {"0": 0.0, "100us": 0.1, "1ms": 1.0, "10ms": 10.0, "100ms": 100.0}
 FORWARDED = {64: 380_000.0, 1450: 130_000.0}
-"""Section IV B: packets/s that plain Linux forwards, by frame size."""
+"""Packets/s that plain Linux forwards, by frame size: section IV B."""

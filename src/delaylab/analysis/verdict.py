@@ -1,6 +1,7 @@
-"""Whether a link engine did what was asked of it, by its own counts and lateness for all frames.
+"""Verdicts on links: whether the engine kept the conditions, by its own counts and lateness.
 
-Reads no tables: the command line judges a running lab's links by it, at once.
+They cover all frames. No tables are read, so that the command line can judge a running lab's links
+at once.
 """
 
 from __future__ import annotations
@@ -14,34 +15,35 @@ from delaylab.records.links import Direction, Engine, Floor
 
 MEDIAN_LATE_NS, MEDIAN_OF = 100_000, 20
 P99_LATE_NS, P99_OF = 1_000_000, 100
-"""A link holds its delay if the engine is no later than this, and of how many frames on that is
-asked (docs/links.md)."""
+"""Limits of the lateness (median and p99, in ns) with which a link holds its delay, and the
+smallest number of frames to which each applies (docs/links.md)."""
 RATE_OFF = 0.01
 RATED_FRAMES, RATED_NS = 50, 1_000_000_000
-"""A rate is judged where so many frames passed over so long a time."""
+"""Smallest number of frames, and shortest time in ns, over which a rate is judged."""
 OVERHEAD, MINIMUM = 24, 84
-"""Of Ethernet, in bytes: what the engine counts where a rate does not say."""
+"""Ethernet's framing overhead and minimum frame in bytes, used if a rate does not give its own."""
 
 
 @dataclass(frozen=True, slots=True)
 class RateCheck:
-    """A rate in bit/s, framing included; `exceeded`: more passed than may."""
+    """Configured and achieved rate of a link in bit/s, framing included."""
 
     asked: float
     achieved: float
 
     @property
     def exceeded(self) -> bool:
-        """Whether more passed than was asked."""
+        """Return True if the achieved rate is over the configured one by more than `RATE_OFF`."""
         return self.achieved > self.asked * (1 + RATE_OFF)
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """One direction of a link: what was done, and why it was not what was asked.
+    """Verdict on one direction of a link: what was achieved, and reasons why it did not hold.
 
-    `floor`: of its engine's CPU. `shares`: those asked by a chance, as `loss` or `duplicate`,
-    beside what happened.
+    `floor` describes the engine's CPU. `shares` has the conditions that are a matter of chance,
+    such as `loss` or `duplicate`, beside what happened. `of_engine` are reasons that concern all of
+    the engine's links, `own` those of this direction alone.
     """
 
     host: str
@@ -54,35 +56,35 @@ class Verdict:
 
     @property
     def why(self) -> tuple[str, ...]:
-        """All that speaks against it: what befell the engine, and what this direction alone."""
+        """Return all reasons against it: the engine's, then this direction's own."""
         return (*self.of_engine, *self.own)
 
     @property
     def held(self) -> bool:
-        """Whether nothing speaks against it."""
+        """Return True if there is no reason against it."""
         return not self.why
 
     @property
     def used(self) -> bool:
-        """Whether any frame came."""
+        """Return True if any frame came, refused ones included."""
         return self.direction.entered.frames + self.direction.dropped.ring > 0
 
     @property
     def name(self) -> str:
-        """The link and who sends."""
+        """Return the link and the nodes that send."""
         nodes = ", ".join(self.direction.nodes) or self.direction.node
         return f"link {self.direction.link} from {nodes}"
 
     @property
     def text(self) -> str:
-        """The verdict in words."""
+        """Return the verdict in words."""
         if self.why:
             return f"not held, because {'; '.join(self.why)}"
         return "held" if self.used else "unused"
 
 
 def judge(engines: Iterable[Engine]) -> list[Verdict]:
-    """Return a verdict for each direction that a node sends in."""
+    """Return a verdict for each direction in which a node sends."""
     return [
         _judge(engine, direction, tuple(engine_reasons(engine)))
         for engine in engines
@@ -92,7 +94,7 @@ def judge(engines: Iterable[Engine]) -> list[Verdict]:
 
 
 def engine_reasons(engine: Engine) -> Iterator[str]:
-    """Yield what went wrong with an engine, and so with all its links."""
+    """Yield the reasons that concern an engine, and so all of its links."""
     if engine.state != "running":
         yield f"the engine of {engine.host} is down: {engine.why}"
     if engine.pauses.count:
@@ -139,18 +141,18 @@ def _late(direction: Direction, floor: Floor) -> Iterator[str]:
 
 
 def _blame(floor: Floor) -> str:
-    """Tell how much of it the CPU is to blame for, whoever has it."""
+    """Return how much of the lateness the engine's CPU causes, in words, or "" if not known."""
     return f" (its CPU itself: {floor.p99_ns / 1000:.0f} µs)" if floor.known else ""
 
 
 def _shares(direction: Direction) -> Iterator[tuple[str, ShareCheck]]:
-    """Yield each chance that was asked beside what came of it; only where it was the same."""
+    """Yield each configured chance beside what happened, if the conditions never changed."""
     frames, asked = direction.entered.frames, direction.asked
     if not frames or not direction.steady:
         return
     if "loss" in asked:
         yield "loss", expected_loss(asked["loss"]).check(direction.dropped.loss, frames)
-    # What is lost or finds the queue full is neither duplicated nor corrupted.
+    # A frame that is lost or finds the queue full is neither duplicated nor corrupted.
     dropped = direction.dropped
     passed = frames - dropped.loss - dropped.queue - dropped.early
     for name, count in (("duplicate", direction.duplicated), ("corrupt", direction.corrupted)):
@@ -168,5 +170,5 @@ def _rate(direction: Direction) -> RateCheck | None:
         return None
     mean = direction.left.bytes / frames + asked.get("overhead_bytes", OVERHEAD)
     mean = max(mean, asked.get("minimum_bytes", MINIMUM))
-    # From the end of the first frame to the end of the last: all but the first.
+    # The span is from the end of the first frame to the end of the last: all frames but the first.
     return RateCheck(asked["bps"], (frames - 1) * mean * 8e9 / span)

@@ -1,5 +1,7 @@
-"""The claims of "Explaining Packet Delays under Virtualization" (Whiteaker, Schneider, Teixeira;
-ACM SIGCOMM CCR 41(1), 2011), as tests.
+"""Tests of the claims of whiteaker2011.
+
+The paper is "Explaining Packet Delays under Virtualization" (Whiteaker, Schneider, Teixeira; ACM
+SIGCOMM CCR 41(1), 2011).
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from delaylab.analysis.group import OWN_STACK, Group
 from delaylab.analysis.statistics import Floats
 
 PAPER = "whiteaker2011"
-# Kinds with a virtual interface and no hypervisor; the first that there is stands for OpenVZ.
+# Kinds with a virtual interface and no hypervisor; the first one in the study stands for OpenVZ.
 CONTAINERS = ("netns", "lxc", "docker")
 SENDING_SHARE = 0.8
 SLICE_SHARE = 0.8
@@ -37,7 +39,7 @@ BEHIND = "Not asked, as in the paper, of senders behind a virtual interface"
 
 
 def network_adds_most(groups: list[Group]) -> Result:
-    """In every environment, the median delay over the wire is largest under network load."""
+    """Test whether the median delay over the wire is largest under network load, for every kind."""
     found: dict[str, Comparison] = {}
     largest: dict[str, str] = {}
     for kind, group in by_kind(groups, "network").items():
@@ -60,7 +62,7 @@ def network_adds_most(groups: list[Group]) -> Result:
 
 
 def kernel_closer_than_user(groups: list[Group]) -> Result:
-    """In the host's own stack, kernel stamps are closer to the wire than to user space."""
+    """Test whether kernel stamps are closer to the wire than to user space, in the host's stack."""
     found: dict[str, Comparison] = {}
     for group in groups:
         kernel, user = samples(group, "ΔKern"), samples(group, "ΔUser")
@@ -80,7 +82,7 @@ def kernel_closer_than_user(groups: list[Group]) -> Result:
 
 
 def sending_not_receiving(groups: list[Group]) -> Result:
-    """Under network load at least 80 % of the local delay arises on the way to the wire."""
+    """Test whether sending accounts for at least 80 % of the local delay under network load."""
     effects: dict[str, Effect] = {}
     words: list[str] = []
     for kind, group in by_kind(groups, "network").items():
@@ -101,7 +103,10 @@ def sending_not_receiving(groups: list[Group]) -> Result:
 
 
 def xen_bimodal(groups: list[Group]) -> Result:
-    """Under CPU or I/O load, Xen's user RTTs are below 1 ms or above 10 ms, and few in between."""
+    """Test whether Xen's user RTTs have two modes under CPU or I/O load.
+
+    At least 80 % must be below 1 ms or above 10 ms, and over 1 % on each side.
+    """
     effects: dict[str, Effect] = {}
     words: list[str] = []
     both = True
@@ -119,8 +124,10 @@ def xen_bimodal(groups: list[Group]) -> Result:
 
 
 def virtual_interface_not_hypervisor(groups: list[Group]) -> Result:
-    """Under network load, a virtual interface alone (a container's) closes at least half of the
-    gap in kernel RTT between a sender in the host's own stack and Xen's.
+    """Test whether a container's virtual interface closes half of the gap in kernel RTT to Xen's.
+
+    The gap is that between a sender in the host's own stack and one in Xen, under network load. A
+    container has a virtual interface and no hypervisor.
     """
     kinds = by_kind(groups, "network")
     own = next((kinds[kind] for kind in reversed(OWN_STACK) if kind in kinds), None)
@@ -141,7 +148,7 @@ def virtual_interface_not_hypervisor(groups: list[Group]) -> Result:
 
 
 def minimum_helps(groups: list[Group]) -> Result:
-    """Under network load, the minimum of 10 probes loses at least half of the local delay."""
+    """Test whether the minimum of 10 probes removes half of the local delay under network load."""
     effects: dict[str, Effect] = {}
     words: list[str] = []
     for kind, group in by_kind(groups, "network").items():
@@ -205,7 +212,10 @@ def _others(groups: list[Group], kind: str) -> dict[str, Floats]:
 
 
 def _weakest(effects: dict[str, Effect], needs: str) -> str:
-    """Return where the claim has the least support; it must hold even there."""
+    """Return the name of the effect whose interval reaches lowest; raise NotTestable if none.
+
+    The claim must hold even there.
+    """
     if not effects:
         raise NotTestable(f"{needs}, each with at least {ENOUGH} packets")
     return min(effects, key=lambda name: effects[name].interval[0])

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-# load here -> stress case there
+# load in this project -> stress case in the paper
 CASES = {
     "rest": "At Rest",
     "cpu": "CPU",
@@ -16,13 +16,13 @@ CASES = {
     "memory": "Memory",
     "network": "Network",
 }
-# kind here -> environment there
+# kind in this project -> environment in the paper
 ENVIRONMENTS = {"native": "Vanilla Linux", "shared": "VServer", "xen": "Xen"}
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Median and 99th percentile in ms by term."""
+    """Median and 99th percentile in ms, by term."""
 
     median: dict[str, float]
     p99: dict[str, float]

@@ -1,1 +1,1 @@
-"""What a dataset's files hold, as types: where doing and meaning meet."""
+"""Types of the records in a dataset's files, shared by running studies and analysing them."""

@@ -1,4 +1,7 @@
-"""The conditions of a direction as the link engine has them (docs/protocol.md): their shape."""
+"""Types of the conditions configured for one direction of a link, as the link engine reads them.
+
+The format is that of docs/protocol.md.
+"""
 
 from __future__ import annotations
 
@@ -13,19 +16,19 @@ Correlation = Annotated[float, Field(ge=0, lt=1)]
 
 
 class _Condition(Record):
-    """All its keys are known."""
+    """Base of the types in this module; unknown keys are an error."""
 
     model_config = ConfigDict(extra="forbid")
 
 
 class Table(_Condition):
-    """Values of a distribution in spreads."""
+    """Values of a delay distribution, in multiples of the jitter's spread."""
 
     table: list[Number] = Field(min_length=1)
 
 
 class Jitter(_Condition):
-    """By how much delays differ."""
+    """Variation of the delay: its spread, distribution and correlation."""
 
     spread_ns: Count
     distribution: Literal["uniform", "normal", "pareto", "paretonormal"] | Table = "uniform"
@@ -33,7 +36,7 @@ class Jitter(_Condition):
 
 
 class Independent(_Condition):
-    """A share of frames is lost."""
+    """Random loss of a share of the frames."""
 
     model: Literal["independent"]
     share: Chance
@@ -41,7 +44,7 @@ class Independent(_Condition):
 
 
 class GilbertElliott(_Condition):
-    """Frames are lost by two states."""
+    """Loss by the Gilbert-Elliott model: a good and a bad state, each with a share of loss."""
 
     model: Literal["gilbert-elliott"]
     to_bad: Chance
@@ -51,7 +54,7 @@ class GilbertElliott(_Condition):
 
 
 class Pattern(_Condition):
-    """Frames are lost by counts: kept, lost, kept, …."""
+    """Loss of frames in fixed runs: so many kept, so many lost, so many kept, …."""
 
     model: Literal["pattern"]
     runs: list[Annotated[int, Field(ge=0, lt=2**32)]] = Field(min_length=2)
@@ -67,7 +70,7 @@ Loss = Annotated[Independent | GilbertElliott | Pattern, Field(discriminator="mo
 
 
 class Reorder(_Condition):
-    """Which frames overtake others."""
+    """Reordering: the share of frames that overtake others."""
 
     share: Chance
     correlation: Correlation = 0.0
@@ -75,7 +78,7 @@ class Reorder(_Condition):
 
 
 class Rate(_Condition):
-    """How fast frames follow each other."""
+    """Bandwidth limit in bit/s, and the framing overhead that counts towards it."""
 
     bps: Positive
     overhead_bytes: Count = 24
@@ -83,7 +86,7 @@ class Rate(_Condition):
 
 
 class Discipline(_Condition):
-    """Which frames a queue drops."""
+    """Queue discipline: the rule by which a queue drops frames."""
 
     kind: Literal["droptail", "codel", "red"]
     target_ns: Count | None = None
@@ -95,7 +98,7 @@ class Discipline(_Condition):
 
 
 class Queue(_Condition):
-    """What may wait for the rate."""
+    """Queue of frames before the bandwidth limit."""
 
     packets: Count | None = None
     bytes: Count | None = None
@@ -110,7 +113,7 @@ class Queue(_Condition):
 
 
 class Trace(_Condition):
-    """A rate or a delay over time."""
+    """Trace: a rate or a delay that changes over time."""
 
     kind: Literal["rate", "delay", "opportunities"]
     points: list[tuple[Count, Count]] = []
@@ -126,7 +129,7 @@ class Trace(_Condition):
 
 
 class Asked(_Condition):
-    """What is asked of one direction."""
+    """Conditions configured for one direction of a link."""
 
     delay_ns: Count = 0
     jitter: Jitter | None = None
@@ -140,7 +143,7 @@ class Asked(_Condition):
 
 
 def check_asked(asked: dict[str, Any]) -> dict[str, Any]:
-    """Return conditions as they are; ValueError if they are none."""
+    """Return the conditions unchanged; raise ValueError if they are invalid."""
     empty = next((key for key, value in _all(asked) if value is None and key != "period_ns"), None)
     if empty is not None:
         raise ValueError(f"{empty} is empty")

@@ -1,4 +1,4 @@
-"""What all records share: their fields' types, which hold also for records of strangers."""
+"""Base class and field types of all records; they also validate records from untrusted sources."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 LARGEST = 2**62
-"""Of counts and of times in ns (the year 2116), so that differences are 64-bit numbers, too."""
+"""Largest count, and largest time in ns (the year 2116): the difference of two fits into 64
+bits."""
 MOST_TRIALS = 100_000
 MOST_POINTS = 200
-"""Points that a packet passes on one leg."""
+"""Largest number of points that a packet passes on one leg."""
 MOST_LISTED = 10_000
-"""Links, engines, hops, loads, warnings and the like of one trial."""
+"""Largest number of links, engines, hops, loads or warnings in one trial."""
 
 
 class Record(BaseModel):
-    """Never changed once it is made. Fields that a later version wrote are passed over."""
+    """Immutable base of all records. Unknown fields, as of later versions, are ignored."""
 
     model_config = ConfigDict(
         frozen=True, extra="ignore", populate_by_name=True, allow_inf_nan=False
@@ -24,9 +25,9 @@ class Record(BaseModel):
 
 
 Word = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.:@+-]{0,99}$")]
-"""A name of a node, host, link, kind or clock: it may become a part of a file's name."""
+"""Name of a node, host, link, kind or clock; safe as part of a file name."""
 TrialId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.,:=@+ -]{0,240}$")]
-"""A trial's id is the name of its directory: no slash, no dot in front."""
+"""Id of a trial, which is also the name of its directory: no slash, no leading dot."""
 Point = Annotated[
     str,
     StringConstraints(
@@ -34,7 +35,7 @@ Point = Annotated[
         r"|hop[1-9][0-9]{0,3}\.(near|far))$"
     ),
 ]
-"""A point of a packet's way (docs/architecture.md)."""
+"""Point on a packet's way (docs/architecture.md, "Points and their order")."""
 Text = Annotated[str, StringConstraints(max_length=20_000)]
 Count = Annotated[int, Field(ge=0, le=LARGEST)]
 Nanoseconds = Annotated[int, Field(ge=-LARGEST, le=LARGEST)]

@@ -1,4 +1,4 @@
-"""What a link engine reports, as a trial's record keeps it: where doing and meaning meet."""
+"""Records of the reports of link engines, as a trial keeps them."""
 
 from __future__ import annotations
 
@@ -9,22 +9,23 @@ from pydantic import Field
 from delaylab.records.base import MOST_LISTED, Count, Nanoseconds, Number, Record, Text
 
 WATCHED_NS = 20_000_000
-"""Five periods of a timer at 250 Hz, which most kernels have or are above."""
+"""Shortest time over which the CPU's delays are judged: five ticks of a 250 Hz timer, in ns."""
 
 Texts = Annotated[list[Text], Field(max_length=MOST_LISTED)]
 
 
 class Tally(Record):
-    """Frames and their bytes, from the Ethernet header on."""
+    """Number of frames, and of their bytes from the Ethernet header on."""
 
     frames: Count = 0
     bytes: Count = 0
 
 
 class Dropped(Record):
-    """Frames that were not sent, by the reason.
+    """Frames that were not sent, counted by reason.
 
-    `ring`: they came when their port's share of the engine's ring was in use, and never entered.
+    `ring` counts frames that never entered the engine, because their port's share of its ring was
+    full.
     """
 
     ring: Count = 0
@@ -38,7 +39,7 @@ class Dropped(Record):
 
 
 class Late(Record):
-    """By how much the engine sent frames after they were due, in ns."""
+    """Lateness: how long after its due time the engine sent each frame, in ns."""
 
     count: Count = 0
     mean_ns: Number | None = None
@@ -49,12 +50,13 @@ class Late(Record):
 
 
 class Direction(Record):
-    """What one member sent on a link, or what came by an uplink (`node` is None then).
+    """Frames that one node sent over a link, or that arrived by an uplink (then `node` is None).
 
-    `duplicated`, `corrupted`, `reordered`: None where nobody counts them, as in the kernel.
-    `asked`: conditions in the engine's form; `asked_first`: those at the beginning, if they were
-    others. `nodes`: all behind the port; more than one if they are one stack. `port_dropped`: what
-    the port's own queue had no room for, on its way to the node.
+    `nodes` are all nodes behind the port; there are several if they share one network stack.
+    `asked` holds the conditions in the engine's form, `asked_first` the initial ones if they were
+    changed later. `duplicated`, `corrupted` and `reordered` are None where they are not counted, as
+    with the kernel's queues. `port_dropped` counts frames to the node that the port's own queue had
+    no room for.
     """
 
     link: Text
@@ -77,12 +79,12 @@ class Direction(Record):
 
     @property
     def steady(self) -> bool:
-        """Whether the same was asked all the time."""
+        """Return True if the conditions never changed."""
         return self.asked_first is None
 
 
 class Memory(Record):
-    """Bytes of frames that wait; `warn`: so many that it may soon be all."""
+    """Memory used by waiting frames, in bytes; `warn` is set when it is close to its limit."""
 
     used: Count = 0
     bound: Count = 0
@@ -91,17 +93,18 @@ class Memory(Record):
 
 
 class Pauses(Record):
-    """How often, and for how long at most, the engine stood still while a frame was due."""
+    """Pauses of over 2 ms while a frame was due: how many, and the longest in ns."""
 
     count: Count = 0
     longest_ns: Count = 0
 
 
 class Floor(Record):
-    """How late an engine's CPU itself made it, in ns, seen while it only looked at the clock.
+    """Delays caused by the engine's CPU, in ns, measured while the engine only polled the clock.
 
-    `held_up_ns`: the part of `watched_ns` that passed without it (interrupts, other processes,
-    whatever is under a virtual machine); `p99_ns`: how late one moment in 100 was seen, or more.
+    `held_up_ns` is the part of `watched_ns` during which something else had the CPU: interrupts,
+    other processes, or whatever is under a virtual machine. `p99_ns` is the p99 lateness that this
+    caused: at least one moment in 100 was seen so late or later.
     """
 
     watched_ns: Count = 0
@@ -110,19 +113,19 @@ class Floor(Record):
 
     @property
     def known(self) -> bool:
-        """Whether it was watched for long enough for a share of one in 100 to mean something."""
+        """Return True if the CPU was watched for long enough to judge a share of one in 100."""
         return self.watched_ns >= WATCHED_NS
 
     @property
     def text(self) -> str:
-        """The same in words."""
+        """Return the measurement in words; the time watched must not be 0."""
         share = self.held_up_ns / self.watched_ns
         late = f"{self.p99_ns / 1000:.1f} µs late or more for one moment in 100"
         return f"{late}, not the engine's for {100 * share:.1f} % of the time"
 
 
 class Engine(Record):
-    """A host's link engine and all directions that it carries; `engine`: `own` or `kernel`."""
+    """Report of a host's link engine (`own` or `kernel`) on all directions that it carries."""
 
     host: Text
     engine: Text = "own"

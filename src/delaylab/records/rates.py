@@ -1,4 +1,4 @@
-"""How a rate was found, as a trial's record keeps it: where doing and meaning meet."""
+"""Records of searches for the highest rate: of the probe's packets, and of frames."""
 
 from __future__ import annotations
 
@@ -14,7 +14,11 @@ Bound = Literal["loss", "backlog", "generator"]
 
 
 class Try(Record):
-    """One burst: how it was meant, and what came of it (times in ns, `took` to the last reply)."""
+    """Burst of probe packets at one interval, and its result.
+
+    Times are in ns from the burst's start: `sent_in_ns` to the last packet sent, `took_ns` to the
+    last reply received.
+    """
 
     interval_ns: Interval
     packets: Count
@@ -25,7 +29,11 @@ class Try(Record):
 
 
 class Search(Record):
-    """The shortest interval between packets that was held, and how it was found."""
+    """Search for the shortest interval between probe packets that the lab holds.
+
+    `interval_ns` is the shortest interval held; where none was held, it is the one that would have
+    been tried next.
+    """
 
     asked_interval_ns: Interval
     interval_ns: Interval
@@ -33,7 +41,7 @@ class Search(Record):
 
 
 class Flow(Record):
-    """Frames of one flow, named by the link that they arrive by. Others' packets are not in it."""
+    """Frames of one flow, named by the link by which they arrive; other packets do not count."""
 
     link: Text
     sent: Count
@@ -41,13 +49,13 @@ class Flow(Record):
 
 
 class Burst(Record):
-    """Frames one way at a rate: what was asked (None: as fast as can be), and what came of it.
+    """Burst of frames, one way, at the rate asked (None: as fast as possible), and its result.
 
-    `seconds`: how long the generator was at work.
-    Of the flows that count, `lost` is the share that did not arrive, and `behind_s` for how long
-    frames went on to arrive once the last was sent, at the rate sent, beyond what links were asked
-    to delay them (0 in records from before it was looked at). `paced`: the generator kept the rate;
-    `held`: it did, no more than tolerated was lost, and arrival kept up with sending.
+    `seconds` is how long the generator was at work. Of the judged flows, `lost` is the share of
+    frames that did not arrive. `behind_s` is for how long frames went on to arrive after the last
+    was sent, at the rate sent, beyond the delay configured for links; it is 0 in records that
+    predate it. `paced` is true if the generator kept the rate. `held` is true if, in addition, no
+    more than the tolerated share was lost and arrival kept up with sending.
     """
 
     asked_per_s: Rate | None
@@ -61,25 +69,26 @@ class Burst(Record):
 
     @property
     def sent(self) -> int:
-        """Frames of all flows that left the generator."""
+        """Return the number of frames of all flows that left the generator."""
         return sum(flow.sent for flow in self.flows)
 
     @property
     def received(self) -> int:
-        """Frames of all flows that arrived."""
+        """Return the number of frames of all flows that arrived."""
         return sum(flow.received for flow in self.flows)
 
     @property
     def arrived_per_s(self) -> float:
-        """The rate at which frames arrived, also those that queues held until nothing was sent."""
+        """Return the frames/s at which frames arrived, late ones that queues held included."""
         return self.sent_per_s * (1 - self.lost) * self.seconds / (self.seconds + self.behind_s)
 
 
 class HeldRate(Record):
-    """The highest rate of frames that was held, and how it was found.
+    """Search for the highest rate of frames that is held, one way.
 
-    `bound` is what a higher rate failed by. `judged` are the flows that count: not those over
-    links that were asked to lose frames or to keep to a rate.
+    `bound` is the reason why a higher rate was not held. `judged` names the flows that count: those
+    over links that are configured to lose frames or to limit the rate are left out if there are
+    others.
     """
 
     frames_per_s: Rate

@@ -1,4 +1,4 @@
-"""JSON of a dataset as it is read: of a bounded size and depth, its text fit to be printed."""
+"""Reader of a dataset's JSON files, which limits size and depth and escapes control characters."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ Json = dict[str, object] | list[object] | str | int | float | bool | None
 
 
 def read_json(place: Path) -> dict[str, object]:
-    """Read a JSON object; BadInput, with one line, for anything else.
+    """Read a JSON object from a file; raise BadInput, in one line, for anything else.
 
-    Control characters in its text, keys too, are written as escapes.
+    Control characters in strings and keys are written as escapes.
     """
     text = read_text(place, MOST_BYTES)
     try:

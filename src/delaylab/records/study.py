@@ -1,4 +1,4 @@
-"""`study.json`: what was asked, of which machine."""
+"""Record in `study.json`: the configured study and the machine that ran it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MOST_FACTORS, MOST_CLAIMS = 100, 1000
 
 
 class Machine(Record):
-    """The machine that ran the study; memory in bytes."""
+    """Machine that ran the study; memory in bytes."""
 
     hostname: Text
     kernel: Text
@@ -29,7 +29,7 @@ class Machine(Record):
 
 
 class StudyRecord(Record):
-    """`study.json`: what was asked, of which machine."""
+    """Record in `study.json`: the configured study and the machine that ran it."""
 
     format: int
     study: Text

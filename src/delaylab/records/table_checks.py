@@ -1,4 +1,4 @@
-"""Tables of a dataset as they are read: of a bounded size, with what their schema says."""
+"""Reader of a dataset's tables, which limits their size and checks them against their schema."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from delaylab.records.tables import NULLABLE, TABLES
 
 MOST_BYTES = 1 << 40
 ROWS_FOR_NOTHING, ROWS_A_BYTE = 1_000_000, 10
-"""A table has at most so many rows, and so many more for each byte of its file. A real one has
-less than one a byte: stamps differ."""
+"""Largest number of rows: a constant, plus so many for each byte of the file. Tables written by
+delaylab have less than one row per byte, because stamps differ."""
 MOST_NAMES = 100_000
-"""Different names (of points, clocks, places, metrics) in one table."""
+"""Largest number of different names (of points, clocks, places, metrics) in one table."""
 
 LEGS = frozenset({"request", "reply"})
 PHASES = frozenset({"untapped", "before", "load", "after"})
@@ -30,11 +30,11 @@ NAMES: dict[str, Callable[[str], object]] = {
     "outcome": OUTCOMES.__contains__,
     **dict.fromkeys(("point", "clock", "place", "metric"), _NAME.fullmatch),
 }
-"""Which names a column may hold."""
+"""Check of each column that holds names: true for an allowed name."""
 
 
 def read_table(place: Path, name: str) -> pl.DataFrame:
-    """Read a table of a trial; BadInput, with one line, if it is not as its schema says."""
+    """Read a table of a trial; raise BadInput, in one line, if it breaks its schema."""
     size = check_file(place, MOST_BYTES)
     try:
         lazy = pl.scan_parquet(place, glob=False)

@@ -1,4 +1,4 @@
-"""The schemas of a trial's tables (docs/architecture.md, "The dataset")."""
+"""Schemas of a trial's tables (docs/architecture.md, "The dataset")."""
 
 from __future__ import annotations
 
@@ -28,4 +28,4 @@ PROBES = {
 HOSTS = {"time_ns": pl.Int64, "place": pl.String, "metric": pl.String, "value": pl.Float64}
 TABLES: dict[str, dict[str, Any]] = {"stamps": STAMPS, "probes": PROBES, "hosts": HOSTS}
 NULLABLE = frozenset({"sent_ns", "slip_ns"})
-"""Columns that may be empty: of a packet that was not sent."""
+"""Columns that may be null; they are null for a packet that was not sent."""

@@ -1,4 +1,4 @@
-"""`trial.json`: one lab, one load, one probe run."""
+"""Record in `trial.json`: one lab, one load, one probe run."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ Item = TypeVar("Item")
 Listed = Annotated[list[Item], Field(max_length=MOST_LISTED)]
 Points = Annotated[list[Point], Field(max_length=MOST_POINTS)]
 START = "sender.app"
-"""Where a request begins and a reply ends."""
+"""Point at which a request begins and a reply ends."""
 
 
 class Endpoint(Record):
-    """The node at one end of the probe, its host and its technology."""
+    """Node at one end of the probe, its host and its kind."""
 
     node: Word
     host: Word
@@ -38,7 +38,7 @@ class Endpoint(Record):
 
 
 class TrialWarning(Record):
-    """A doubt about the data, and what to do about it."""
+    """Doubt about the data, with a remedy."""
 
     kind: Text
     message: Text
@@ -46,9 +46,10 @@ class TrialWarning(Record):
 
 
 class Load(Record):
-    """Competing work: what was asked and what it achieved, of frames also by flow.
+    """Competing work: what was configured and what it achieved.
 
-    `rate` is how the rate of frames was found, if it was by search.
+    `flows` are set for loads of frames. `rate` is set if the rate of frames was found by search,
+    and says how.
     """
 
     load: Text
@@ -61,8 +62,11 @@ class Load(Record):
 
 
 class Tap(Record):
-    """What a capture point saw and what it had to drop, and what captured: programs at the
-    interface's hooks, or a packet ring (as all did before there were two)."""
+    """Packets captured and dropped at one point, and the method of capture.
+
+    `by` is `tcx` for programs at the interface's traffic control hooks, `ring` for a packet
+    socket's ring. Records without it come from versions that captured by rings only.
+    """
 
     point: Text
     packets: Count
@@ -71,7 +75,7 @@ class Tap(Record):
 
 
 class ClockReading(Record):
-    """Two clocks read at one moment: the reference, the other one, the reference again; in ns."""
+    """Reading of two clocks at one moment: the reference, the other, the reference again; in ns."""
 
     clock: Text
     reference: Text
@@ -81,7 +85,7 @@ class ClockReading(Record):
 
 
 class Way(Record):
-    """The recorded points of each leg, in the order in which a packet passes them."""
+    """Recorded points of each leg, in the order in which a packet passes them."""
 
     request: Points = []
     reply: Points = []
@@ -96,7 +100,7 @@ class Way(Record):
 
 
 class Hop(Record):
-    """A link on the way from node `start` to node `end`, and the points before and behind it."""
+    """Link on the way from node `start` to node `end`, and the points before and behind it."""
 
     link: Text
     start: Text
@@ -106,7 +110,7 @@ class Hop(Record):
 
 
 class TrialRecord(Record):
-    """`trial.json`: one lab, one load, one probe run."""
+    """Record in `trial.json`: one lab, one load, one probe run."""
 
     id: TrialId
     index: Count
@@ -136,14 +140,14 @@ class TrialRecord(Record):
 
     @property
     def crossed(self) -> list[Hop]:
-        """The links on a request's way. Before there were routers a trial had one, `link`."""
+        """Return the links on a request's way, in order; old records name only one, `link`."""
         if self.hops or not (self.link and self.sender and self.responder):
             return self.hops
         return [Hop(link=self.link, start=self.sender.node, end=self.responder.node)]
 
 
 def check_trial(trial: TrialRecord) -> None:
-    """Raise ValueError for a trial whose parts do not go together."""
+    """Raise ValueError if the parts of a trial's record contradict each other."""
     if trial.status == "ok" and not (trial.sender and trial.responder and trial.path.request):
         raise ValueError("a trial that is ok has a sender, a responder and a path")
     request, reply = trial.path.request, trial.path.reply

@@ -1,1 +1,1 @@
-"""Tables in, text, pictures and pages out."""
+"""Reports of a study: tables in; text, charts and pages out."""

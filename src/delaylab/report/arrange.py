@@ -1,4 +1,4 @@
-"""How groups are laid beside each other: one picture per packet's way, one row per load."""
+"""Arrangement of groups for a report: one panel per packet's way, one row per group."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from delaylab.analysis.instrument import Cost, cost
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """Groups whose packets passed the same points of the same kind of node, with row labels."""
+    """Groups whose packets passed the same points from the same kind of node, with row labels."""
 
     title: str
     groups: list[Group]
@@ -18,7 +18,7 @@ class Panel:
 
 
 def panels(groups: list[Group]) -> list[Panel]:
-    """Return the groups by the sender's technology and path, in the order given."""
+    """Return the groups by the sender's kind and path, in the order given."""
     together: dict[tuple[str, ...], list[Group]] = {}
     for group in groups:
         path = group.trials[0].path
@@ -28,7 +28,7 @@ def panels(groups: list[Group]) -> list[Panel]:
 
 @dataclass(frozen=True, slots=True)
 class DoubtsOfAKind:
-    """All doubts of one kind: what was seen where, and what to do about them."""
+    """Doubts of one kind: what was seen where, and the remedies."""
 
     kind: str
     seen: list[tuple[str, str]]
@@ -36,7 +36,7 @@ class DoubtsOfAKind:
 
 
 def doubts_by_kind(groups: list[Group]) -> list[DoubtsOfAKind]:
-    """Return the groups' doubts by kind, each seen as a pair of the trials' label and a message."""
+    """Return the groups' doubts by kind; each is a pair of the group's label and a message."""
     together: dict[str, DoubtsOfAKind] = {}
     for group in groups:
         for doubt in group.doubts:
@@ -49,7 +49,7 @@ def doubts_by_kind(groups: list[Group]) -> list[DoubtsOfAKind]:
 
 
 def cost_by_kind(groups: list[Group]) -> dict[str, Cost]:
-    """Return the instrument's cost by the sender's technology, over all its trials."""
+    """Return the instrument's cost by the sender's kind, over all its trials."""
     kinds = dict.fromkeys(group.kind for group in groups)
     return {kind: cost([g.at_rest for g in groups if g.kind == kind]) for kind in kinds}
 

@@ -20,7 +20,7 @@ COLOURS = ["#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8
 
 
 def five(values: Floats, **names: str | int) -> dict[str, Any]:
-    """Return the five numbers of a box as a row; delays in µs, of which none is 0 or less."""
+    """Return the five numbers of a box as a row; all delays must be above 0 µs."""
     shares = (WHISKERS[0], 0.25, 0.5, 0.75, WHISKERS[1])
     points = np.maximum(np.quantile(values, shares), 0.1)
     return dict(zip(("low", "q1", "us", "q3", "high"), points.tolist(), strict=True)) | names
@@ -63,9 +63,9 @@ def lines(rows: Rows, x: str, title: str, order: Sequence[Any], colour: str) -> 
 
 
 def filled(rows: Rows, column: str, row: str) -> Rows:
-    """Return the rows and an empty one for every panel of a grid that has none.
+    """Return the rows, plus an empty one for every panel of a grid that has none.
 
-    Without it the renderer puts the panels that there are into the places of those that lack.
+    Without these the renderer would move other panels into the empty places.
     """
     columns, lines_ = _seen(rows, column), _seen(rows, row)
     have = {(each[column], each[row]) for each in rows}
@@ -86,7 +86,7 @@ def coloured(rows: Rows, field: str) -> alt.Color:
 
 
 def grid(chart: alt.Chart | alt.LayerChart, rows: Rows, column: str, row: str) -> alt.FacetChart:
-    """Return a chart of rows, all `filled`, once for every pair of values of two fields."""
+    """Return a chart repeated for every pair of values of two fields; rows must be `filled`."""
     columns = _seen(rows, column)
     head = alt.Header(title=None, labelFontSize=12, labelFontWeight=600)
     return chart.properties(width=WIDTHS.get(len(columns), 200), height=190).facet(

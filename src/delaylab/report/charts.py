@@ -1,4 +1,4 @@
-"""The paper's figures on this dataset, as Vega-Lite charts rendered to SVG."""
+"""Figures of whiteaker2011 on this dataset, as Vega-Lite charts rendered to SVG."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from delaylab.report.vega import KINDS, LOADS, Chart, colour, delay_axis, inline
 
 
 def all_charts(groups: list[Group]) -> list[Chart]:
-    """Return the figures that the data carry."""
+    """Return the figures for which the dataset has data."""
     found = (network_rtt(groups), load_rtt(groups), directions(groups))
     return [chart for chart in found if chart is not None]
 

@@ -1,4 +1,4 @@
-"""How the clocks of guests were aligned, as words."""
+"""Section of a report on the alignment of guests' clocks, in words."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from delaylab.analysis.clocks.fit import Part
 from delaylab.analysis.group import Group
 from delaylab.report import words
 
-# Rows that the page shows without being asked.
+# Largest number of rows that the page shows before a reader unfolds the rest.
 SHOWN = 12
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One pair of clocks in one stretch of a trial between steps; or why it was not aligned."""
+    """Pair of clocks in one stretch of a trial between steps, or the reason why not aligned."""
 
     trial: str
     clocks: str
@@ -32,19 +32,19 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Clocks:
-    """The section: one line on all trials, then row by row."""
+    """Section on clocks: one line on all trials, then row by row."""
 
     summary: str
     rows: list[Row]
 
     @property
     def many(self) -> bool:
-        """Whether the rows are too many to show at once."""
+        """Return True if there are too many rows to show at once."""
         return len(self.rows) > SHOWN
 
 
 def clocks(groups: list[Group]) -> Clocks | None:
-    """Return what is to be said of trials with more than one clock, None if there are none."""
+    """Return the section on trials with more than one clock, None if there are none."""
     labelled = [(group.label, trial) for group in groups for trial in group.clocks]
     if not labelled:
         return None

@@ -1,4 +1,4 @@
-"""The table and the figures of dantas2015, on this machine."""
+"""Tables and figures of dantas2015 from this machine's data."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from delaylab.report.boxes import WHISKERS_SAID, Rows, box_plot, filled, five, g
 from delaylab.report.tables import Table
 from delaylab.report.vega import Chart, render
 
-# The paper's seven points, by the names of `rtt.VANTAGE`.
+# The paper's seven capture points, by the names of `rtt.VANTAGE`.
 POINTS = {
     "app": "ping",
     "stack": "sender VM",
@@ -30,12 +30,12 @@ LOADS = ("cpu", "network", "io")
 
 
 def tables(groups: list[Group]) -> list[Table]:
-    """Return Table II beside the paper's, and the outliers by capture point."""
+    """Return Table II beside the paper's numbers, and the outliers by capture point."""
     return [table for table in (_table2(groups), _outliers(groups)) if table.rows]
 
 
 def charts(groups: list[Group]) -> list[Chart]:
-    """Return the figures that the data carry."""
+    """Return the figures for which the dataset has data."""
     found = [*(_boxes(groups, place) for place in ("sender", "receiver")), _means(groups)]
     return [chart for chart in (*found, _points(groups)) if chart is not None]
 

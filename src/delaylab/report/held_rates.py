@@ -1,4 +1,4 @@
-"""The rates that trials found by search, as asked, as held at rest, and under load."""
+"""Table of the probe's rates found by search: as configured, as held at rest, and under load."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A study as one HTML file that opens anywhere, and every chart of it as SVG and PNG."""
+"""HTML report in a single file that opens anywhere, with every chart as SVG and PNG beside it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TEMPLATES = Path(__file__).parent / "templates"
 def write_report(given: Path | Study) -> Path:
     """Write `report.html` and `charts/` into a dataset's directory; return the page's path.
 
-    Raises `BadInput` for a damaged dataset, `DelaylabError` if the files cannot be written.
+    Raise `BadInput` for a damaged dataset, `DelaylabError` if the files cannot be written.
     """
     study = given if isinstance(given, Study) else read_study(given)
     directory = study.directory

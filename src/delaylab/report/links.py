@@ -1,4 +1,4 @@
-"""How true links with conditions were, as words: what was asked beside what was done."""
+"""Section of a report on links with conditions, in words: configured against achieved."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from delaylab.analysis.group import Group
 from delaylab.report import words
 from delaylab.spoken import asked_text
 
-# Rows that the page shows without being asked.
+# Largest number of rows that the page shows before a reader unfolds the rest.
 SHOWN = 24
 NOTE = (
     "One way, what one node sends. Late: the engine's own record of all frames, sent − due. Probe: "
@@ -38,21 +38,21 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """The section: one line on all trials, then row by row."""
+    """Section on links: one line on all trials, then row by row."""
 
     summary: str
     rows: list[Row]
 
     @property
     def many(self) -> bool:
-        """Whether the rows are too many to show at once."""
+        """Return True if there are too many rows to show at once."""
         return len(self.rows) > SHOWN
 
 
 def links(groups: list[Group]) -> Links | None:
-    """Return what is to be said of links with conditions that were used, None if there are none.
+    """Return the section on links with conditions that were used, None if there are none.
 
-    Those that did not hold come first.
+    Directions that did not hold come first.
     """
     rows = [
         _row(group.label, link)
@@ -68,7 +68,7 @@ def links(groups: list[Group]) -> Links | None:
 
 
 def _floor(groups: list[Group]) -> str:
-    """Return what the engines' CPUs did at worst, or nothing where that was not seen."""
+    """Return the worst delays by the engines' own CPUs as a sentence, or "" if not known."""
     floors = (link.verdict.floor for group in groups for link in group.links)
     worst = max((f for f in floors if f.known), key=lambda floor: floor.p99_ns, default=None)
     return f" The engines' CPUs themselves, in the worst trial: {worst.text}." if worst else ""

@@ -1,4 +1,4 @@
-"""The tables and the figures of oliveira2022, on this machine."""
+"""Tables and figures of oliveira2022 from this machine's data."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from delaylab.report.vega import Chart, inline, render
 
 TECHNOLOGIES = {"kvm": KVM, **{name: (name,) for name in CONTAINERS}}
 NAMES = {"kvm": "KVM", "lxc": "LXC", "docker": "Docker"}
-# Where the paper's outlier tables tell scenarios apart.
+# Factors by which the paper's outlier tables tell scenarios apart.
 SCENARIOS = ("load", "place")
 
 
@@ -33,7 +33,7 @@ def tables(groups: list[Group]) -> list[Table]:
 
 
 def charts(groups: list[Group]) -> list[Chart]:
-    """Return the figures that the data carry."""
+    """Return the figures for which the dataset has data."""
     found = [_by_vms(groups, "app"), _by_vms(groups, "overhead")]
     found += [_tau(_of(groups, name), name) for name in TECHNOLOGIES]
     return [chart for chart in found if chart is not None]
@@ -150,7 +150,7 @@ def _panel(row: dict[str, Any]) -> tuple[str, str, str]:
 
 
 def _places(groups: list[Group], group: Group) -> list[tuple[str, str]]:
-    """Return the panels that a group belongs to: all of them, if it has no background guests."""
+    """Return the panels that a group belongs to: all of them if it has no background guests."""
     if vms(group) > 0:
         return [(group.factors.get("load", ""), group.factors.get("place", ""))]
     loaded = [g for g in groups if vms(g) > 0]

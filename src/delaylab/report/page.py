@@ -1,4 +1,4 @@
-"""What the page says, gathered for its template."""
+"""Contents of the HTML page, gathered for its template."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from delaylab.report.tables import Table
 from delaylab.report.vega import Chart
 from delaylab.report.way import drawing
 
-# Rows of a drawing that the page shows without being asked.
+# Largest number of rows of a drawing that the page shows before a reader unfolds the rest.
 WAY_ROWS = 24
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One large number at the top of the page."""
+    """Large number at the top of the page."""
 
     value: str
     name: str
@@ -35,7 +35,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class WayDrawing:
-    """The packet's way of one panel."""
+    """Drawing of the packet's way for one panel."""
 
     name: str
     title: str
@@ -44,18 +44,18 @@ class WayDrawing:
 
     @property
     def many(self) -> bool:
-        """Whether the rows are too many to show at once."""
+        """Return True if there are too many rows to show at once."""
         return self.rows > WAY_ROWS
 
     @property
     def inline(self) -> str:
-        """The drawing with its ink in the page's own colour."""
+        """Return the SVG with the page's own text colour as its ink."""
         return self.svg.replace(' color="#20242a"', "", 1)
 
 
 @dataclass(frozen=True, slots=True)
 class Absent:
-    """A point without stamps, why, and the kinds of sender of which that is true."""
+    """Point without stamps, the reason, and the kinds of sender for which that is true."""
 
     point: str
     reason: str
@@ -64,7 +64,7 @@ class Absent:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """All that the template shows."""
+    """Contents of the page, as the template shows them."""
 
     study: Study
     groups: list[Group]

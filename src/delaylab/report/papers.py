@@ -1,4 +1,4 @@
-"""Each paper's own tables and figures, by the `source` that a study names."""
+"""Tables and figures of each paper, by the `source` that a study names."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from delaylab.report.vega import Chart
 
 @dataclass(frozen=True, slots=True)
 class Paper:
-    """What a paper shows, on this machine."""
+    """Tables and figures that a paper's report consists of."""
 
     charts: Callable[[list[Group]], list[Chart]]
     tables: Callable[[list[Group]], list[Table]]
@@ -31,12 +31,12 @@ class Paper:
 
 
 def _vem2006_charts(groups: list[Group]) -> list[Chart]:
-    """Return those of the study's part of the paper: the others have nothing to show."""
+    """Return the charts of all parts of vem2006; parts that the study is not about return none."""
     return [*vem2006_charts.charts(groups), *vem2006_isolation.charts(groups)]
 
 
 def _vem2006_tables(groups: list[Group]) -> list[Table]:
-    """Return those of the study's part of the paper."""
+    """Return the tables of all parts of vem2006; parts that the study is not about return none."""
     parts = (vem2006.tables, vem2006_routers.tables, vem2006_isolation.tables)
     return [table for tables in parts for table in tables(groups)]
 

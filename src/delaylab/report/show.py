@@ -1,4 +1,4 @@
-"""The numbers of a study as JSON, for scripts."""
+"""Numbers of a study as JSON, for scripts."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from delaylab.report.arrange import cost_by_kind
 def as_json(given: Path | Study) -> dict[str, Any]:
     """Return the study, its trials and its claims as plain JSON values; delays in µs.
 
-    A segment between two clocks can be off by its `bound_us`; a median smaller than that is null,
-    with what it is at most and why. `clocks` tells how a trial's clocks were aligned.
+    `rtt` is round trip, a segment's delay is one way. `instrument` is what the taps add to the
+    median user RTT at rest (round trip), by the sender's kind. A segment between two clocks can be
+    off by its `bound_us`; a median smaller than that is null, with its upper limit and the reason.
+    `clocks` tells how a trial's clocks were aligned.
 
-    `rtt` is round trip; a segment's delay is one way; `instrument` is what the taps add to the
-    median user RTT at rest (round trip), by the sender's kind. Raises `BadInput` for a
-    damaged dataset.
+    Raise `BadInput` for a damaged dataset.
     """
     study = given if isinstance(given, Study) else read_study(given)
     found = list(groups(study))

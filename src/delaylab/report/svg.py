@@ -1,4 +1,4 @@
-"""Text in drawings: the one place where it becomes XML."""
+"""Text for drawings: the one place where it becomes XML."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Table 1 of whiteaker2011, this machine's numbers beside the paper's."""
+"""Table 1 of whiteaker2011, with this machine's numbers beside the paper's."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from delaylab.report import words
 OWN_STACK = ("ΔKern", "ΔUser", "total")
 VIRTUAL = ("Δhost", "Δnode", "ΔUser", "total")
 XEN = ("Δdom0", "ΔdomU", "ΔUser", "total")
-# Terms of this project whose column in the paper's table has another name here.
+# Terms of this project whose column in the paper's table has another name.
 PAPERS = {"Δdom0": "Δhost", "ΔdomU": "Δnode"}
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """Median and p99 here, with the median's interval, and the paper's two, as words."""
+    """Median and p99 here, the median's interval, and the paper's median and p99, as words."""
 
     here: str
     here_p99: str
@@ -29,7 +29,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One environment's part of the table: terms as columns, loads as rows."""
+    """Part of the table for one environment: terms as columns, loads as rows."""
 
     kind: str
     paper: str

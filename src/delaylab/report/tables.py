@@ -1,4 +1,4 @@
-"""A table of words, as a paper's part of the report gives them."""
+"""Table of words, as the part of a report on a paper shows it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 class Table:
     """Rows under a head; the first `texts` columns are words, the others numbers.
 
-    A cell may be a pair: what was measured here, and what the paper has.
+    A cell may be a pair: the value measured here, and the paper's.
     """
 
     title: str
@@ -20,5 +20,5 @@ class Table:
 
     @property
     def many(self) -> bool:
-        """Whether the rows are too many to show at once."""
+        """Return True if there are too many rows to show at once."""
         return len(self.rows) > 24

@@ -1,4 +1,4 @@
-"""A study in the terminal."""
+"""Report of a study in the terminal."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from delaylab.report.links import Links, links
 
 COLOURS = {"reproduced": "green", "not reproduced": "red", "not testable here": "yellow"}
 TITLE, CAPTION = "italic", "dim italic"
-# Groups beside each other in a terminal of 100 columns.
+# Number of groups side by side in a terminal of 100 columns.
 COLUMNS = 3
-# Groups of one way that are shown layer by layer.
+# Largest number of groups of one panel that are shown layer by layer.
 LAYERED = 12
 TRIPS = (("app", "user RTT"), ("stack", "kernel RTT"), ("wire", "wire RTT"))
 CLOCKS = " ±: what aligning two clocks leaves open."
-# Directions of links that are shown.
+# Largest number of links' directions that are shown.
 LINKS = 12
-# Doubts of one kind that are printed in full.
+# Largest number of doubts of one kind that are printed in full.
 SHOWN = 2
 ARROWS = {"sending": "→", "receiving": "←", "remote": "↻"}
 
@@ -45,7 +45,7 @@ def print_study(console: Console, given: Path | Study) -> None:
 
 
 def _parts(study: Study, found: list[Group]) -> Iterator[Text | Table]:
-    """Yield what is printed, from top to bottom."""
+    """Yield the parts of the report, from top to bottom."""
     machine = study.record.machine
     yield Text.assemble((study.record.title, "bold"), f"  {study.record.study}")
     system = words.system(machine.kernel)
@@ -65,7 +65,7 @@ def _parts(study: Study, found: list[Group]) -> Iterator[Text | Table]:
 
 
 def layer_tables(panel: Panel) -> Iterator[Table]:
-    """Yield the delays per layer and direction of one kind of node, `COLUMNS` groups a table."""
+    """Yield the delays per layer and direction of one panel, `COLUMNS` groups a table."""
     for first in range(0, len(panel.groups), COLUMNS):
         chosen = slice(first, first + COLUMNS)
         yield _layer_table(panel.title, panel.groups[chosen], panel.labels[chosen])
@@ -112,7 +112,7 @@ def _layer_table(title: str, chosen: list[Group], labels: list[str]) -> Table:
 
 
 def links_table(found: Links) -> Table:
-    """Return what links were asked and what they did; those that did not hold come first."""
+    """Return configured and achieved conditions of links; those that did not hold come first."""
     more = len(found.rows) - LINKS
     rest = f" {more} more rows are in the report." if more > 0 else ""
     table = Table(

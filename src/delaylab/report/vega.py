@@ -1,4 +1,4 @@
-"""What all charts share: colours, axes, and rendering to SVG and PNG."""
+"""Common parts of all charts: colours, axes, and rendering to SVG and PNG."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import altair as alt
 import vl_convert
 
-# Okabe and Ito's colours, which most colour-blind readers can tell apart, and two of Tol's.
+# Colours of Okabe and Ito, which most colour-blind readers can tell apart, and two of Tol's.
 KINDS = {
     "native": "#0072B2",
     "shared": "#009E73",
@@ -33,7 +33,7 @@ INK = "#20242a"
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A chart as SVG, and the words under it."""
+    """Chart as SVG, with its title and caption."""
 
     name: str
     title: str
@@ -42,7 +42,7 @@ class Chart:
 
     @property
     def inline(self) -> str:
-        """The SVG with its ink in the page's own colour."""
+        """Return the SVG with the page's own text colour as its ink."""
         return self.svg.replace(INK, "currentColor")
 
 
@@ -53,34 +53,34 @@ def to_png(svg: str, scale: float = 2) -> bytes:
 
 
 def inline(rows: list[dict[str, Any]]) -> alt.Data:
-    """Return rows as a chart's own data, which has no limit of rows as a frame's has."""
+    """Return rows as a chart's own data; unlike a data frame, they may be of any number."""
     return alt.Data(values=rows)  # type: ignore[no-untyped-call]
 
 
 def delay_ticks(values: list[float] | None = None) -> alt.Axis:
-    """Return the ticks of an axis of delays in µs, a decade apart unless given."""
+    """Return an axis of delays in µs with the given ticks, or with one tick per decade."""
     text = "datum.value >= 1000 ? datum.value / 1000 + ' ms' : datum.value + ' µs'"
     return alt.Axis(labelExpr=text, values=values or [10.0**decade for decade in range(-1, 7)])
 
 
 def delay_scale() -> alt.Scale:
-    """Return the logarithmic scale of delays."""
+    """Return a logarithmic scale for delays."""
     return alt.Scale(type="log", nice=False)
 
 
 def delay_axis() -> alt.X:
-    """Return a logarithmic axis of delays, field `us`."""
+    """Return a logarithmic axis of delays, for the field `us`."""
     return alt.X("us:Q", title="delay (log)", scale=delay_scale(), axis=delay_ticks())
 
 
 def colour(field: str, seen: list[str], known: dict[str, str], title: str) -> alt.Color:
-    """Return the colours of the values of a field, those of the `known` where they have one."""
+    """Return the colours of a field's values, those of `known` where a value has one there."""
     colours = [known.get(name, OTHER) for name in seen]
     return alt.Color(f"{field}:N", title=title, scale=alt.Scale(domain=seen, range=colours))
 
 
 def render(name: str, title: str, caption: str, chart: alt.TopLevelMixin) -> Chart:
-    """Return a chart as SVG, in the page's looks."""
+    """Render a chart to SVG in the page's style."""
     axis = {
         "labelColor": INK,
         "titleColor": INK,

@@ -1,4 +1,4 @@
-"""Figures 16 to 19 of vem2006 as tables, this machine's numbers beside the paper's."""
+"""Figures 16 to 19 of vem2006 as tables, with this machine's numbers beside the paper's."""
 
 from __future__ import annotations
 

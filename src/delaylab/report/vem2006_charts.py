@@ -16,9 +16,9 @@ from delaylab.report.boxes import COLOURS, Rows, coloured
 from delaylab.report.vega import Chart, delay_scale, delay_ticks, inline, render
 
 Panel = tuple[str, int, str]
-"""A kind of router, a frame size, and a sort of links."""
+"""Kind of router, frame size, and sort of links."""
 MOST = 10
-"""Routers that have a colour of their own."""
+"""Largest number of routers that have a colour of their own."""
 
 
 def charts(groups: list[Group]) -> list[Chart]:
@@ -29,9 +29,9 @@ def charts(groups: list[Group]) -> list[Chart]:
 
 
 def _panels(every: Iterable[Setting]) -> dict[Setting, list[Panel]]:
-    """Where each setting is drawn; only panels with several numbers of routers are.
+    """Return the panels in which each setting is drawn.
 
-    What the host's own stack forwards stands beside the routers of every kind.
+    A panel needs several settings. The host's own stack is drawn beside the routers of every kind.
     """
     settings = list(every)
     own = [s for s in settings if s.kind != HOST]
@@ -49,7 +49,7 @@ def _place(panel: Panel) -> dict[str, str]:
 
 
 def _wrapped(chart: alt.Chart, rows: Rows) -> alt.FacetChart:
-    """Return the chart once for every panel that there is."""
+    """Return the chart once for every panel in the rows."""
     panels = list(dict.fromkeys(row["panel"] for row in rows))
     head = alt.Header(title=None, labelFontSize=12, labelFontWeight=600)
     return chart.properties(width=250, height=170).facet(
@@ -89,7 +89,7 @@ def _by_routers(found: dict[Setting, list[HeldRate]]) -> Chart | None:
 
 
 def _split(one: Setting, rates: list[HeldRate]) -> Rows:
-    """What arrives over each router at the rate held."""
+    """Return one row per router: the frames/s that arrive over it at the rate held."""
     tries = bursts(rates, overloaded=False)
     shares = np.array([[flow.received / burst.received for flow in burst.flows] for burst in tries])
     split = shares.mean(axis=0) if len(shares) else np.ones(1)

@@ -1,4 +1,4 @@
-"""vem2006's experiment on isolation as tables and a chart: what each flow gets."""
+"""Results of vem2006's experiment on isolation as tables and a chart: what each flow receives."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ UNSHAPED, OF_HOG = "not shaped (mean)", "the hog's own"
 
 
 def tables(groups: list[Group]) -> list[Table]:
-    """Return what flows receive, what they lose by others, and how true shaped flows are."""
+    """Return what flows receive, what they lose to others, and how true shaped flows are."""
     made = [_received(groups), _lost(groups), _shaped(groups)]
     return [table for table in made if table.rows]
 
 
 def charts(groups: list[Group]) -> list[Chart]:
-    """Return what each flow receives under each condition."""
+    """Return a chart of what each flow receives under each condition."""
     rows: Rows = [
         {"column": f"{kind}, {size} bytes", "row": "", "flow": flow, "while": name, "per_s": per_s}
         for kind, size in settings(groups)
@@ -78,7 +78,7 @@ def charts(groups: list[Group]) -> list[Chart]:
 
 
 def _flows(groups: list[Group], where: Where) -> dict[str, dict[str, float]]:
-    """Flow -> condition -> frames/s received, median over the blocks."""
+    """Return frames/s received by flow and condition, the median over the blocks."""
     found: dict[str, dict[str, float]] = {}
     for name, (shaping, load) in CONDITIONS.items():
         trials = list(blocks(groups, where, shaping, load).values())

@@ -36,7 +36,7 @@ SETTING = ["links", "kind", "routers", "bytes"]
 
 
 def tables(groups: list[Group]) -> list[Table]:
-    """Return throughput, what is lost under overload, what the engine costs, and latency."""
+    """Return throughput, losses under overload, the engine's cost, and latency."""
     found = searches(groups)
     made = [_throughput(found), _overload(found), _engine(found), _latency(groups)]
     return [table for table in made if table.rows]
@@ -146,7 +146,7 @@ def _latency(groups: list[Group]) -> Table:
 
 
 def _through(group: Group) -> str:
-    """The one-way delay through the first router on the way there, if both its ends were seen."""
+    """Return the median one-way delay through the request's first router, a dash if not stamped."""
     ends = ("hop1.near", "hop1.far")
     found = [p for p in group.segments if (p.start, p.end) == ends and p.leg == "request"]
     return words.quantile(found[0].delay.median) if found else "–"

@@ -1,4 +1,4 @@
-"""The packet's way as a drawing: stations in a row, below them each load's delay per segment."""
+"""Drawing of the packet's way: stations in a row, below them each load's delay per segment."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ROWS = 116
 ROW = 44
 LETTER = 6.5
 LABEL_LETTERS = 12
-# One colour per decade of the median, from 1 µs to 100 ms, and the ink that reads on it.
+# One colour per decade of the median, from 1 µs to 100 ms, and the text colour that reads on it.
 RAMP = ("#e9eff3", "#fbe9c6", "#fbc97f", "#f39a4f", "#dd5f33", "#a3261f")
 DARK, LIGHT = "#20242a", "#ffffff"
 INK = "currentColor"
@@ -37,9 +37,10 @@ class _Stop:
 
 
 def drawing(panel: Panel) -> str:
-    """Return the drawing as SVG. Medians on top, p99 below; one way, but for the RTT column.
+    """Return the drawing as SVG.
 
-    Between two clocks the bound takes the place of p99.
+    Each segment shows the median above p99, one way; the RTT column is round trip. For a segment
+    between two clocks the bound takes the place of p99.
     """
     stops = _stops(panel)
     height = ROWS + ROW * len(panel.groups) + 4

@@ -1,4 +1,4 @@
-"""How numbers are written in every report."""
+"""Format of numbers in every report."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ VERDICT_MARKS = {"reproduced": "✓", "not reproduced": "✗", "not testable her
 
 
 def delay(us: float | None) -> str:
-    """Write a delay given in µs with three figures and its unit."""
+    """Write a delay given in µs with three figures and its unit, or a dash if it is None."""
     if us is None:
         return "–"
     size = abs(us)
@@ -20,12 +20,12 @@ def delay(us: float | None) -> str:
 
 
 def quantile(found: Quantile) -> str:
-    """Write a quantile, what it is at most where it was refused, or a dash where it is unknown."""
+    """Write a quantile, its upper limit if it was refused, or a dash if it is unknown."""
     return delay(found.value) if found.at_most is None else f"≤ {delay(found.at_most)}"
 
 
 def interval(found: Interval | None) -> str:
-    """Write a 95 % interval of delays."""
+    """Write a 95 % interval of delays given in µs."""
     return f"{delay(found[0])} … {delay(found[1])}" if found else "–"
 
 
@@ -50,12 +50,12 @@ def shift(found: Effect) -> str:
 
 
 def share(found: float | None) -> str:
-    """Write a share in percent, or a dash where it is not known."""
+    """Write a share in percent, or a dash if it is not known."""
     return "–" if found is None else _share(found)
 
 
 def system(kernel: str) -> str:
-    """Write the kernel's name, which says Linux once."""
+    """Write the kernel's name so that it begins with Linux."""
     return kernel if kernel.startswith("Linux") else f"Linux {kernel}"
 
 
@@ -65,7 +65,7 @@ def signed(us: float) -> str:
 
 
 def _share(value: float) -> str:
-    """Write a share in percent, never rounded up to all or down to nothing."""
+    """Write a share in percent, never rounded up to 100 % or down to 0 %."""
     percent = 100 * value
     return f"{percent:.1f} %" if 99 < percent < 100 or 0 < abs(percent) < 1 else f"{percent:.0f} %"
 

@@ -1,4 +1,4 @@
-"""The studies that are shipped: papers as files."""
+"""Shipped studies: the papers as study files."""
 
 from __future__ import annotations
 
@@ -10,12 +10,15 @@ FOLDER = Path(__file__).parent
 
 
 def names() -> list[str]:
-    """The shipped studies."""
+    """Return the names of the shipped studies."""
     return sorted(path.stem for path in FOLDER.glob("*.yaml"))
 
 
 def find(text: str) -> Path:
-    """A shipped study by name, or a file by path."""
+    """Return the path of a shipped study, given by name, or of a file, given by path.
+
+    Raise BadInput if there is neither.
+    """
     shipped = FOLDER / f"{text}.yaml"
     if "/" not in text and shipped.exists():
         return shipped

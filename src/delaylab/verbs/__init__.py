@@ -1,1 +1,1 @@
-"""What the command line's verbs do; `delaylab.cli` only parses and calls."""
+"""Implementation of the command line's verbs; `delaylab.cli` only parses and calls."""

@@ -1,4 +1,4 @@
-"""`delaylab doctor`: what this machine can run, found by trying, and for the rest why not."""
+"""Verb `delaylab doctor`: try what this machine can run, and say why the rest is not usable."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ PARTS = {
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that a lab can need."""
+    """Check of one thing that a lab can need."""
 
     group: str
     name: str
@@ -64,7 +64,10 @@ class Check:
 
 
 def examine(kinds: list[str] | None = None, progress: Progress = silent) -> list[Check]:
-    """Try everything, or of the kinds only these; virtual machines take seconds each."""
+    """Try everything, or only these kinds of nodes; a virtual machine takes seconds.
+
+    Raise BadInput for an unknown kind.
+    """
     unknown = [name for name in kinds or () if name not in KINDS]
     if unknown:
         raise BadInput(f"no kind {unknown[0]!r}", "--kind", f"one of {', '.join(KINDS)}")
@@ -161,7 +164,7 @@ def _ping_sockets(rights: Rights) -> Check:
 
 
 def _kernel() -> list[Check]:
-    """What the kernel has for links (`engine: kernel`)."""
+    """Check the kernel's parts that links need with `engine: kernel`."""
     try:
         parts = hosts.kernel_parts()
     except (DelaylabError, OSError) as error:
@@ -185,12 +188,12 @@ def _tools() -> list[Check]:
 
 
 def as_json(checks: list[Check]) -> list[dict[str, Any]]:
-    """The checks for scripts."""
+    """Return the checks as JSON values, for scripts."""
     return [asdict(check) for check in checks]
 
 
 def print_checks(checks: list[Check], console: Console) -> None:
-    """The checks for a reader."""
+    """Print the checks as a table."""
     table = Table(box=None, pad_edge=False)
     for title in ("", "", "usable", "what it is, or why not and what to do"):
         table.add_column(title, overflow="fold")

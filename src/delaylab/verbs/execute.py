@@ -1,4 +1,4 @@
-"""`delaylab exec` and `shell`: a command in a node, with this terminal if there is one."""
+"""Verbs `delaylab exec` and `shell`: run a command in a node, on this terminal if there is one."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from delaylab.wireline import AgentError, Frame, FrameKind, Session
 
 _CHUNK = 32 << 10
 OUTPUT_WINDOW = 1 << 20
-"""Bytes of output that may be under way."""
+"""Largest number of bytes of output between the command and this terminal."""
 SIGNAL_EXIT = 128
 
 
 def run(lab: Lab, node: str, argv: list[str], *, terminal: bool) -> int:
-    """Run a command in a node; returns its exit code, 128 + N if signal N ended it."""
+    """Run a command in a node; return its exit code, or 128 + N if signal N ended it."""
     session = lab.node_session(node)
     session.on_output = Printer(session).take
     tty_size = _terminal_size() if terminal else None
@@ -39,7 +39,7 @@ def run(lab: Lab, node: str, argv: list[str], *, terminal: bool) -> int:
 
 
 def _relay(session: Session) -> dict[str, int]:
-    """Pass input and output until the command ends. Input waits while the command reads none."""
+    """Pass input and output until the command ends; input waits while the command reads none."""
     stdin = sys.stdin.fileno()
     open_input = True
     while True:
@@ -63,14 +63,17 @@ def _relay(session: Session) -> dict[str, int]:
 
 
 class Printer:
-    """Prints a command's output, and tells its agent so: no more of it is ever under way."""
+    """Printer of a command's output, which reports what it printed to the command's agent.
+
+    The agent therefore never has more than `OUTPUT_WINDOW` bytes of output under way.
+    """
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._untold = 0
 
     def take(self, frame: Frame) -> None:
-        """Print a frame."""
+        """Print the output in a frame."""
         stream = sys.stderr if frame.kind == FrameKind.STDERR else sys.stdout
         stream.buffer.write(frame.payload)
         stream.flush()
@@ -87,13 +90,13 @@ def _terminal_size() -> dict[str, object]:
 
 @contextmanager
 def _raw_terminal(wanted: bool) -> Iterator[None]:
-    """Keys go to the node as they are, control characters included."""
+    """Set this terminal to raw mode: the node gets every key, control characters included."""
     if not wanted:
         yield
         return
     before = termios.tcgetattr(sys.stdin)
     try:
-        tty.setraw(sys.stdin, termios.TCSADRAIN)  # what was typed ahead is kept
+        tty.setraw(sys.stdin, termios.TCSADRAIN)  # TCSADRAIN keeps what was typed ahead
         yield
     finally:
         termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)

@@ -1,4 +1,4 @@
-"""`delaylab image`: what the cache has, building, cleaning."""
+"""Verb `delaylab image`: list the cache of images, build images, remove them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SHOWN_PARTS = 3
 
 @contextmanager
 def bar(console: Console) -> Iterator[images.Progress]:
-    """On a terminal, show what is being built in a line that goes again; elsewhere nothing."""
+    """Show on a terminal what is being built, in a line that disappears; elsewhere show nothing."""
     if not console.is_terminal:
         yield images.silent
         return
@@ -36,7 +36,10 @@ def bar(console: Console) -> Iterator[images.Progress]:
 
 
 def build(names: list[str], console: Console) -> list[images.Layer]:
-    """Build images (all without a name) from the newest packages; those that are built stay."""
+    """Build images (all if none is named) from the newest packages; images already built are kept.
+
+    Raise BadInput for an unknown name.
+    """
     unknown = [name for name in names if name not in images.IMAGES]
     if unknown:
         raise BadInput(f"no image {unknown[0]!r}", fix=f"one of {', '.join(images.IMAGES)}")
@@ -47,7 +50,7 @@ def build(names: list[str], console: Console) -> list[images.Layer]:
 
 
 def clean(console: Console, *, old: bool) -> list[images.Layer]:
-    """Remove layers: all, or only the old ones. Not while guests run, which live on them."""
+    """Remove all layers, or only the old ones; raise BadInput while guests that need them run."""
     users = [lab.name for lab in hosts.running() if _has_guests(lab)]
     if users:
         raise BadInput(
@@ -63,7 +66,7 @@ def _has_guests(lab: hosts.Running) -> bool:
 
 
 def as_json(layers: list[images.Layer]) -> dict[str, Any]:
-    """For scripts: every image's files if it is built, and the layers."""
+    """Return every image's files, None if it is not built, and the layers, for scripts."""
     return {
         "folder": str(images.folder()),
         "images": {
@@ -86,7 +89,7 @@ def as_json(layers: list[images.Layer]) -> dict[str, Any]:
 
 
 def print_layers(layers: list[images.Layer], console: Console) -> None:
-    """Each layer with its size and what it is made of; then the images that are not built."""
+    """Print each layer with its size and what it is made of, then the images that are not built."""
     table = Table("layer", "MiB", "made", "of", box=None, header_style="bold")
     table.columns[1].justify = "right"
     for layer in layers:

@@ -1,4 +1,4 @@
-"""`delaylab plan`, `up`, `ps` and `down` for a reader."""
+"""Verbs `delaylab plan`, `up`, `ps` and `down`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from delaylab.verbs.links import state_line, states
 
 
 def print_plan(plan: Plan, console: Console) -> None:
-    """What `up` would do, one line per operation."""
+    """Print what `up` would do, one line per operation."""
     console.print(f"lab {plan.lab}: {len(plan.agents)} agents, {len(plan.operations)} operations")
     for agent in plan.agents:
         network = {"new": "a new network", "machine": "this machine's network"}
@@ -47,9 +47,9 @@ def _words(message: dict[str, Any]) -> str:
 
 
 def up(spec: LabSpec, name: str | None, progress: Progress) -> lab.Lab:
-    """Bring a lab up; of one that is up with links down, bring these up again.
+    """Bring a lab up; if it is up but its links are down, bring only these up again.
 
-    Raises DelaylabError if a lab of this name is up, or is up and damaged.
+    Raise DelaylabError if a lab of this name is up with nothing to bring up, or has dead agents.
     """
     running = {one.name: one for one in hosts.running()}.get(name or spec.lab)
     if running is not None:
@@ -64,14 +64,14 @@ def up(spec: LabSpec, name: str | None, progress: Progress) -> lab.Lab:
 
 
 def _gone(gone: dict[str, str]) -> str:
-    """Return the dead agents of a lab as part of a sentence."""
+    """Return a lab's dead agents as part of a sentence."""
     first, why = next(iter(gone.items()))
     more = f", and {len(gone) - 1} more" if len(gone) > 1 else ""
     return f"agent {first} is dead: {why}{more}"
 
 
 def described(one: lab.Lab) -> dict[str, Any]:
-    """Return what `ps --json` prints of a lab."""
+    """Return the description of a lab that `ps --json` prints."""
     gone = health.dead(one)
     about = one.describe()
     for place in (*about["hosts"], *about["nodes"]):
@@ -80,7 +80,7 @@ def described(one: lab.Lab) -> dict[str, Any]:
 
 
 def print_labs(labs: list[lab.Lab], console: Console) -> None:
-    """Running labs, their nodes, and how their links fare."""
+    """Print running labs, their nodes, and the state of their links."""
     if not labs:
         console.print("no lab is up")
         return
@@ -109,9 +109,9 @@ def print_labs(labs: list[lab.Lab], console: Console) -> None:
 
 
 def down(name: str | None, *, everything: bool) -> tuple[list[str], hosts.Left]:
-    """Take one lab down, or all of this user's.
+    """Take one lab down, or all labs of this user.
 
-    Return the names of those that were up, and what was left of others and stays.
+    Return the names of the labs taken down, and what a sweep of remains had to leave in place.
     """
     labs = hosts.running() if everything else [hosts.find(name)]
     for one in labs:

@@ -1,4 +1,4 @@
-"""`delaylab link` and what `ps` says of links."""
+"""Verb `delaylab link`, and the part of `ps` on links."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ FORM = "delay=20ms loss=1% queue=100; CONDITION=none takes it away"
 
 
 def words(given: list[str]) -> ConditionsSpec:
-    """Conditions from the command line: `delay=20ms`; BadInput for what is none.
+    """Read conditions from the command line (`delay=20ms`); raise BadInput if they are invalid.
 
-    A value may be all that a lab file may say, files included, in YAML on one line.
+    A value may be anything that a lab file allows, files included, in YAML on one line.
     """
     data: dict[str, Any] = {}
     for word in given:
@@ -38,12 +38,15 @@ def words(given: list[str]) -> ConditionsSpec:
 
 
 def change(lab: Lab, link: str, node: str | None, given: ConditionsSpec) -> list[engines.Report]:
-    """Change a link; what its engines say afterwards, of this link."""
+    """Change a link's conditions; return the engines' reports on this link afterwards."""
     return _of_link(engines.change(lab, link, node, given), link)
 
 
 def shown(lab: Lab, link: str | None) -> list[engines.Report]:
-    """What the engines of a lab say of its links, or of one."""
+    """Return the reports of a lab's engines on all its links, or on one.
+
+    Raise BadInput if the lab has no such link with conditions.
+    """
     if link is not None and link not in lab.plan.laid:
         known = ", ".join(lab.plan.laid) or "none"
         raise BadInput(f"lab {lab.name!r} has no link {link!r} with conditions: {known}")
@@ -51,7 +54,7 @@ def shown(lab: Lab, link: str | None) -> list[engines.Report]:
 
 
 def as_json(reports: list[engines.Report]) -> list[dict[str, Any]]:
-    """The reports, with a verdict for each direction that a node sends in."""
+    """Return the reports, with a verdict for each direction in which a node sends."""
     verdicts = {(v.host, v.direction.port): v for v in _verdicts(reports)}
     return [
         {
@@ -66,7 +69,7 @@ def as_json(reports: list[engines.Report]) -> list[dict[str, Any]]:
 
 
 def print_links(reports: list[engines.Report], console: Console) -> None:
-    """A line for each direction: asked, passed, dropped, late, and whether it held."""
+    """Print a line per direction: conditions, passed, dropped, lateness, why it did not hold."""
     verdicts = _verdicts(reports)
     if not verdicts and not any(_is_down(report) for report in reports):
         console.print("no link has conditions")
@@ -93,7 +96,7 @@ def print_links(reports: list[engines.Report], console: Console) -> None:
 
 
 def states(lab: Lab) -> list[dict[str, Any]]:
-    """The engines of a lab for `ps`: are they up, and do their links hold?"""
+    """Return the state of a lab's engines for `ps`: if they run, and if their links hold."""
     return [
         {
             "host": report["host"],
@@ -109,7 +112,7 @@ def states(lab: Lab) -> list[dict[str, Any]]:
 
 
 def state_line(state: dict[str, Any]) -> str:
-    """One engine in words."""
+    """Return one engine's state in words."""
     if state["state"] != "running":
         return f"links of {state['host']} are down: {state['why']}"
     how = ", in real time" if state["realtime"] else ", without real-time scheduling"
@@ -120,7 +123,7 @@ def state_line(state: dict[str, Any]) -> str:
 
 
 def _held(reports: list[engines.Report]) -> dict[str, str]:
-    """Link -> `held`, or why one of its directions was not."""
+    """Return for each link `held`, or the reason why one of its directions did not hold."""
     found: dict[str, str] = {}
     for verdict in _verdicts(reports):
         before = found.get(verdict.direction.link, "held")

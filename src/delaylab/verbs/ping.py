@@ -1,4 +1,4 @@
-"""`delaylab ping`: a ping that says how much of the round trip is this machine's own."""
+"""Verb `delaylab ping`: a ping that says how much of the round trip arises in this machine."""
 
 from __future__ import annotations
 
@@ -19,13 +19,14 @@ from delaylab.errors import BadInput
 from delaylab.units import Duration
 
 AT_MOST = 100_000
-"""Packets without -c: a day at one per second; the agent allocates all memory beforehand."""
+"""Largest number of packets: that without -c, over a day at one per second. The agent allocates the
+memory for all of them beforehand."""
 MICRO = 1e3
 
 
 @dataclass(frozen=True)
 class Options:
-    """What to send, where; `count` None: until Ctrl-C."""
+    """Options of a ping; a `count` of None means until Ctrl-C."""
 
     host: str
     count: int | None
@@ -37,16 +38,16 @@ class Options:
 
 @dataclass
 class Packets:
-    """What came of each packet, as the agent told it."""
+    """Outcomes of all packets, as the agent reported them."""
 
     replies: list[dict[str, Any]] = field(default_factory=list)
 
     def values(self, key: str) -> list[int]:
-        """All values of one column that are there."""
+        """Return the values of one column, without missing ones."""
         return [reply[key] for reply in self.replies if reply.get(key) is not None]
 
     def added(self) -> list[int]:
-        """User minus kernel round trip, ns: what this machine added."""
+        """Return user minus kernel round trip in ns: the delay that arises in this machine."""
         return [
             reply["rtt_app_ns"] - reply["rtt_stack_ns"]
             for reply in self.replies
@@ -54,12 +55,12 @@ class Packets:
         ]
 
     def count(self, outcome: str) -> int:
-        """Packets with one outcome."""
+        """Return the number of packets with one outcome."""
         return sum(reply["outcome"] == outcome for reply in self.replies)
 
 
 def resolve(host: str, version: int | None) -> str:
-    """A host's address; BadInput if it has none."""
+    """Return a host's address; raise BadInput if it has none."""
     family = {None: socket.AF_UNSPEC, 4: socket.AF_INET, 6: socket.AF_INET6}[version]
     try:
         found = socket.getaddrinfo(host, None, family, socket.SOCK_DGRAM)
@@ -69,7 +70,7 @@ def resolve(host: str, version: int | None) -> str:
 
 
 def run(options: Options, console: Console | None) -> dict[str, Any]:
-    """Ping; print lines to the console, if there is one; return the summary in ns."""
+    """Ping a host and return the summary in ns; print each reply if there is a console."""
     address = resolve(options.host, options.version)
     packets = Packets()
     session = hosts.local_session()
@@ -118,7 +119,7 @@ def _request(options: Options, address: str) -> dict[str, Any]:
 
 
 def line(packet: dict[str, Any]) -> str:
-    """One packet for a reader."""
+    """Return one packet's line for a reader."""
     head = f"seq={packet['seq']}"
     if packet.get("rtt_app_ns") is None:
         return f"{head} {packet['outcome']}{': ' + packet['error'] if packet.get('error') else ''}"
@@ -135,7 +136,7 @@ def line(packet: dict[str, Any]) -> str:
 def summary(
     options: Options, address: str, packets: Packets, done: dict[str, Any]
 ) -> dict[str, Any]:
-    """All of a ping as numbers; delays in ns, each named one-way or round trip."""
+    """Return all numbers of a ping; delays in ns, each named one way or round trip."""
     replied = packets.count("replied")
     return {
         "host": options.host,
@@ -155,7 +156,10 @@ def summary(
 
 
 def spread(values: list[int]) -> dict[str, float] | None:
-    """n, min, median, p99 and max of a sample; p99 only from 100 values on."""
+    """Return n, min, median, p99 and max of a sample, None if it is empty.
+
+    p99 is given from 100 values on.
+    """
     if not values:
         return None
     ordered = sorted(values)
@@ -171,7 +175,7 @@ def spread(values: list[int]) -> dict[str, float] | None:
 
 
 def print_summary(result: dict[str, Any], console: Console) -> None:
-    """The end of a ping for a reader."""
+    """Print the summary of a ping for a reader."""
     share = 100 * result["lost"] / result["sent"] if result["sent"] else 0
     console.print(
         f"\n{result['sent']} sent, {result['replied']} replied, {result['late']} late, "

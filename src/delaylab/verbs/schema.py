@@ -1,4 +1,4 @@
-"""`delaylab schema`: the JSON schema of a file format."""
+"""Verb `delaylab schema`: the JSON schema of a file format."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MODELS: dict[str, type[BaseModel]] = {"lab": LabSpec, "study": StudySpec}
 
 
 def schema(name: str) -> dict[str, Any]:
-    """The JSON schema (2020-12) of `lab` or `study` files."""
+    """Return the JSON schema (2020-12) of `lab` or `study` files."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **MODELS[name].model_json_schema(by_alias=True),

@@ -1,4 +1,4 @@
-"""`delaylab run`: a study with progress, from its file to its report."""
+"""Verb `delaylab run`: run a study with progress, from its file to its report."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from delaylab.spec import Document, StudyFile, study_from
 
 
 def begin(loaded: StudyFile, scale: str, only: dict[str, set[str]], out: Path | None) -> Path:
-    """Make a new dataset's directory, with study.json in it."""
+    """Create a new dataset's directory, with `study.json` in it; return its path."""
     planned = study.plan_trials(loaded, scale, only)
     stamp = datetime.now().strftime("%Y%m%d-%H%M%S")
     folder = out or Path("results") / f"{loaded.spec.study}-{stamp}"
@@ -23,7 +23,7 @@ def begin(loaded: StudyFile, scale: str, only: dict[str, set[str]], out: Path | 
 
 
 def planned_in(folder: Path) -> list[study.Planned]:
-    """The trials that a dataset was begun with."""
+    """Return the trials with which a dataset was begun."""
     record = dataset.read_study(folder).record
     document = Document(str(folder / "study.json"), record.spec, {})
     planned = study.plan_trials(study_from(document), record.scale, {})
@@ -32,7 +32,7 @@ def planned_in(folder: Path) -> list[study.Planned]:
 
 
 def run(folder: Path, console: Console, *, pcap: bool = False) -> list[campaign.Outcome]:
-    """Run what is left of a study's trials."""
+    """Run the trials of a study that are not on disk yet."""
     planned = planned_in(folder)
     progress = Progress(
         TextColumn("{task.description}", markup=False),
@@ -42,8 +42,8 @@ def run(folder: Path, console: Console, *, pcap: bool = False) -> list[campaign.
         console=console,
         transient=True,
     )
-    # Trials differ: what is left is told by the time that each is expected to take, corrected by
-    # how long those before it took.
+    # Trials differ in length: progress counts the time that each is expected to take, and the bar
+    # corrects the rest by the time that earlier trials took.
     expected = {
         trial.id: seconds for trial, seconds in zip(planned, study.expected_s(planned), strict=True)
     }
@@ -70,8 +70,8 @@ def run(folder: Path, console: Console, *, pcap: bool = False) -> list[campaign.
 
 
 def finish(folder: Path, console: Console) -> Path:
-    """Print the study's tables and write its report."""
-    # Charts are slow to load, and no study should wait for them before it runs.
+    """Print the study's tables and write its report; return the report's path."""
+    # Charts take long to import, and a study should not wait for them before it runs.
     from delaylab.report.html import write_report  # noqa: PLC0415
     from delaylab.report.terminal import print_study  # noqa: PLC0415
 
@@ -87,7 +87,7 @@ def as_json(folder: Path) -> dict[str, Any]:
 
 
 def dry_run(loaded: StudyFile, scale: str, only: dict[str, set[str]]) -> list[dict[str, Any]]:
-    """The trials and how long each is expected to take."""
+    """Return the trials with their number of packets and the time that each is expected to take."""
     planned = study.plan_trials(loaded, scale, only)
     return [
         {

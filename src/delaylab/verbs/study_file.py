@@ -1,4 +1,4 @@
-"""A study's file as `delaylab run` is given it: loaded before what runs and analyses studies."""
+"""Study file for `delaylab run`, loaded without the analysis, which is slow to import."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from delaylab.studies import find
 
 
 def parse_only(pairs: Iterable[str]) -> dict[str, set[str]]:
-    """Read `factor=level` arguments; several levels of one factor add up."""
+    """Read `factor=level` arguments; several levels of one factor add up.
+
+    Raise BadInput for an argument of another form.
+    """
     only: dict[str, set[str]] = {}
     for pair in pairs:
         factor, equals, level = pair.partition("=")
@@ -21,11 +24,11 @@ def parse_only(pairs: Iterable[str]) -> dict[str, set[str]]:
 
 
 def load(name: str) -> StudyFile:
-    """Load a shipped study or a file; BadInput for a claim that nobody knows."""
+    """Load a shipped study or a file; raise BadInput for an unknown claim."""
     loaded = load_study(find(name))
     if not loaded.spec.claims:
         return loaded
-    # Analyses are slow to load; what is wrong with the file is said before.
+    # Analyses are slow to import: errors in the file are reported before.
     from delaylab.analysis.findings import CLAIMS  # noqa: PLC0415
 
     for position, claim in enumerate(loaded.spec.claims):

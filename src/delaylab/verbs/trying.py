@@ -1,4 +1,4 @@
-"""Every kind tried for `delaylab doctor`: a small lab up, a probe, and what it cost."""
+"""Trial of a kind of node for `delaylab doctor`: bring a small lab up, probe it, and measure."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ NEAR, FAR = "near", "far"
 
 @dataclass(frozen=True)
 class Tried:
-    """What a kind came to here: usable with figures, or why not and what to do.
+    """Result for one kind of node on this machine: figures if it is usable, else reason and remedy.
 
-    `boot_s`: from nothing to a lab with one such node that answers. `memory_mib`: what the node's
-    processes take, and those of the machine around it if it is in one, their shared pages shared
-    out (Pss); None without control groups. `rtt_us`: median round trip that user space in it sees,
-    at rest, to a namespace on another host.
+    `boot_s` is the time in s to bring up a lab with one such node, until it answers. `memory_mib`
+    is the memory of the node's processes, and of the machine around it if it is in one, with shared
+    pages counted in proportion (Pss); None without control groups. `rtt_us` is the median round
+    trip in user space of the node, at rest, to a namespace on another host.
     """
 
     kind: str
@@ -45,7 +45,7 @@ class Tried:
 
 
 def kind(name: str, rights: Rights, progress: Progress, protocol: str = "icmp") -> Tried:
-    """Bring one up, probe it, take it down."""
+    """Bring a lab with one node of this kind up, probe it, and take it down."""
     reason = KINDS[name].here(rights).can_run(rights, False)
     if reason:
         why, _, fix = reason.partition("; ")
@@ -66,13 +66,13 @@ def kind(name: str, rights: Rights, progress: Progress, protocol: str = "icmp") 
 
 
 def _warm(name: str, progress: Progress) -> None:
-    """Images are built and KVM is tried before the clock runs."""
+    """Build images and try KVM before the time to boot is measured."""
     readying.ready(build(_combination(name, "icmp").lab, KINDS, Rights.mine()), progress)
 
 
 def _memory_mib(lab: Lab) -> float | None:
     agents = lab.keeper["agents"]
-    # A Xen domain's pages are those of the machine around it.
+    # A Xen domain has no processes here: its pages are those of the machine around it.
     own = [agents[name] for name in (node_agent("probe"), machine_agent(NEAR)) if name in agents]
     folders = [folder for agent in own for folder in agent["cgroups"].values()]
     if not folders:
@@ -87,7 +87,7 @@ def _memory_mib(lab: Lab) -> float | None:
 def _pss_bytes(pid: str) -> int:
     try:
         text = Path(f"/proc/{pid}/smaps_rollup").read_text()
-    except OSError:  # it has ended
+    except OSError:  # the process has ended
         return 0
     return sum(int(line.split()[1]) * 1024 for line in text.splitlines() if line.startswith("Pss:"))
 

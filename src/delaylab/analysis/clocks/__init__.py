@@ -1,6 +1,7 @@
-"""Clocks of guests, tied to the sender's by the packets that pass them both.
+"""Alignment of guests' clocks to the sender's clock, from the packets that both stamped.
 
-`pairs` finds where packets cross from one clock to another, `hull` every line that the clocks'
-offset can be, `steps` where a clock was set, `least_squares` the paper's line, `fit` puts them
-together for two clocks, `align` for a trial, and `check` compares that with clocks read directly.
+`pairs` finds the packets that cross from one clock to another. `hull` finds every line that the
+offset of two clocks can be, `steps` the moments at which a clock was set, and `least_squares` the
+line by whiteaker2011's method. `fit` combines them for two clocks, `align` for all clocks of a
+trial. `check` compares the alignment with clocks that were read directly.
 """

@@ -1,4 +1,4 @@
-"""All stamps of a trial in the sender's clock, and how far off they can be."""
+"""Alignment of a trial: all stamps in the sender's clock, and the bound of their error."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ RESTING = ("untapped", "before", "after")
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """Two clocks that neighbour on the packets' way, and how the one runs against the other.
+    """Two clocks that neighbour each other on the packets' way, and the fit of one to the other.
 
     `near` is the clock that a packet meets first; either of the two may be the fit's reference.
     """
@@ -30,7 +30,7 @@ class Hop:
     fit: Fit
 
     def to_near(self, far_ns: Nanoseconds, parts: NDArray[np.intp]) -> Nanoseconds:
-        """Return times of the far clock in the near one, each by the part of that number."""
+        """Convert times of the far clock to the near one; `parts`: each time's part of the fit."""
         near_ns = far_ns.copy()
         for number, part in enumerate(self.fit.parts):
             chosen = parts == number
@@ -41,9 +41,9 @@ class Hop:
         return near_ns
 
     def part_of(self, far_ns: Nanoseconds) -> NDArray[np.intp]:
-        """Return the part in which the far clock showed these times, as well as that can be told.
+        """Return the part of the fit to which each time of the far clock belongs.
 
-        A time that the clock showed twice, since it was set back, is taken to be the first.
+        A time that the clock showed twice, because it was set back, is taken to be the first.
         """
         if self.fit.reference == self.far:
             starts = [part.start_ns for part in self.fit.parts]
@@ -55,9 +55,9 @@ class Hop:
 
 @dataclass(frozen=True, slots=True)
 class Alignment:
-    """How a trial's clocks are tied together, hop by hop from the sender's on.
+    """Alignment of a trial's clocks, hop by hop from the sender.
 
-    `clocks` are those that stamped each point.
+    `clocks` gives the clock that stamped each point.
     """
 
     sender: str
@@ -65,18 +65,18 @@ class Alignment:
     clocks: Mapping[str, str]
 
     def knows(self, clock: str) -> bool:
-        """Tell whether a clock's stamps are known in the sender's clock."""
+        """Return True if stamps of this clock can be converted to the sender's clock."""
         known = clock == self.sender or any(hop.far == clock for hop in self.hops)
         return known and self.bound_ns(clock) < np.inf
 
     def bound_ns(self, clock: str) -> float:
-        """Return how far a stamp of this clock can be off in the sender's, in ns."""
+        """Return the largest error of this clock's stamps once in the sender's clock, in ns."""
         return sum(hop.fit.bound_ns for hop in self._way(clock))
 
     def in_senders(self, clock: str, times_ns: Nanoseconds) -> Nanoseconds:
-        """Return times of a clock in the sender's, also before the first stamp and after the last.
+        """Convert times of a clock to the sender's, also outside the span of the stamps.
 
-        A time between two parts is taken to lie in the earlier one.
+        A time between two parts of a fit is taken to lie in the earlier one.
         """
         for hop in reversed(self._way(clock)):
             times_ns = hop.to_near(times_ns, hop.part_of(times_ns))
@@ -93,12 +93,12 @@ def align(
     clocks: Mapping[str, str],
     machine: str | None = None,
 ) -> tuple[pl.DataFrame, Alignment]:
-    """Return the packets with all stamps in the sender's clock, whole ns, and how that was done.
+    """Convert all stamps to the sender's clock, in whole ns; return the packets and the alignment.
 
-    `packets` has one row per packet in the order of sending, `stations` its columns in the order
-    in which a packet passes them, `clocks` the clock of each. Stamps that cannot be aligned
-    become null: all of a clock, or those of packets that flew while a clock was set. `machine` is
-    the clock that others are told against, where it is one of two.
+    `packets` has one row per packet in the order of sending. `stations` are its columns in the
+    order in which a packet passes them, `clocks` the clock of each. Stamps that cannot be aligned
+    become null: all stamps of a clock, or those of packets under way while a clock was set.
+    `machine` is the preferred reference where it is one of two neighbouring clocks.
     """
     order = chain(stations, clocks)
     crossed = crossings(packets, stations, clocks)
@@ -133,7 +133,7 @@ def _parts(
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return each packet's part of the fit, for its request and its reply; -1 for none.
 
-    A packet that was under way while the clock was set belongs to none.
+    A packet that was under way while the clock was set belongs to no part.
     """
     request = _part_of(n, hop, crossed.get((hop.near, hop.far)), hop.fit.reference == hop.far)
     reply = _part_of(n, hop, crossed.get((hop.far, hop.near)), hop.fit.reference == hop.near)
@@ -143,9 +143,10 @@ def _parts(
 
 
 def _part_of(n: int, hop: Hop, found: Crossings | None, at_end: bool) -> NDArray[np.intp]:
-    """Return the part in which each packet crossed; one that did not is as the one before it.
+    """Return the part of the fit in which each packet crossed between the hop's clocks.
 
-    `at_end`: the fit's reference stamped the crossing's end, not its start.
+    A packet that did not cross gets the part of the last one before it that did. `at_end` is true
+    if the fit's reference stamped the end of the crossing, false if it stamped the start.
     """
     parts = hop.fit.parts
     if len(parts) < 2 or found is None or len(found) == 0:

@@ -1,4 +1,4 @@
-"""The alignment against clocks that were read at the same moment: an independent check."""
+"""Independent check of the alignment against clocks that were read at the same moment."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from delaylab.records.trial import ClockReading
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """How far the alignment lies from `n` readings of a clock against another.
+    """Distance of the alignment from `n` direct readings of a clock against another.
 
-    `error_ns` is that from the fastest reading, `within_ns` half of the time between its two
-    readings of the reference, which is how well it knows the moment. `agrees`: no reading is
-    further away than that time of its own and the alignment's bound allow.
+    `error_ns` is the distance from the fastest reading. `within_ns` is half of the time between
+    that reading's two looks at the reference: the uncertainty of its moment. `agrees` is true if
+    every reading lies no further away than its own uncertainty plus the alignment's bound.
     """
 
     clock: str

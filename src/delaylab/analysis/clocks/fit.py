@@ -1,4 +1,4 @@
-"""One clock against another: the line between them, by both methods, part by part."""
+"""Fit of one clock to another: the line between them by both methods, in parts between steps."""
 
 from __future__ import annotations
 
@@ -14,21 +14,23 @@ from delaylab.analysis.clocks.line import Line
 from delaylab.analysis.clocks.pairs import Loops, Pair, loops
 from delaylab.analysis.clocks.steps import ENOUGH, MAX_DRIFT, Limits, change, limits, settled
 
-# A clock that was set more often than this is not a clock that anything can be aligned to.
+# A clock that was set more often than this cannot be aligned to anything.
 MOST_STEPS = 8
-# A drift beyond `MAX_DRIFT` is still told from a step up to here.
+# Drifts beyond `MAX_DRIFT`, up to this one, are reported as drift and not taken for steps.
 _ANY_DRIFT = 0.1
-# Halves that leave this many times the whole's freedom may be on two lines.
+# If half of a part leaves its lines this many times the freedom that the whole part leaves them, a
+# small step may be hidden in the part.
 _FREER = 1.5
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A stretch of the reference's time over which one line holds, without a step.
+    """Stretch of the reference's time without a step, over which one line holds.
 
-    `bound_ns` is the most that the line can be off anywhere in it. `squares` is the paper's method
-    on the packets at rest in this part, or None; `apart_ns` how far its line is from this one at
-    most, and `disagree` whether it leaves the bounds.
+    `bound_ns` is the largest error of the line anywhere in the part. `residual_ns` is the root mean
+    square distance of the packets at rest from the line. `squares` is the line by whiteaker2011's
+    method from the packets at rest, or None; `apart_ns` is its largest distance from this line, and
+    `disagree` is true if it leaves the bound.
     """
 
     start_ns: int
@@ -43,7 +45,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """The clock was set by `size_ns` at `time_ns` of the reference, known to `unsure` stamps."""
+    """Step of the clock by `size_ns` at `time_ns` of the reference, to within `unsure` stamps."""
 
     time_ns: int
     size_ns: float
@@ -52,9 +54,9 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """How `clock` runs against `reference`; without parts it is not aligned, and `why` says so.
+    """Alignment of `clock` to `reference`; without parts it failed, for the reason `why`.
 
-    `ignored` counts the crossings that contradict all the others around them.
+    `ignored` counts crossings that were left out because they contradict all others around them.
     """
 
     clock: str
@@ -66,7 +68,7 @@ class Fit:
 
     @property
     def bound_ns(self) -> float:
-        """The most that the alignment can be off, in any part."""
+        """Return the largest error of the alignment in any part, in ns; infinite without parts."""
         return max((part.bound_ns for part in self.parts), default=np.inf)
 
 
@@ -114,7 +116,8 @@ def _part(series: Limits, where: tuple[int, int], both: Loops, at_rest: NDArray[
         lines.start_ns,
         lines.end_ns,
         line,
-        # Where a step hides, the lines on both its sides lie between the fastest packet's stamps.
+        # If a step is hidden in this part, the lines on both its sides still lie between the stamps
+        # of the fastest packet: its round trip limits what the halves can add to the bound.
         max(float(bounds.max()), min(fastest, _by_halves(series, where, lines))),
         residual(line, resting),
         squares,
@@ -123,10 +126,11 @@ def _part(series: Limits, where: tuple[int, int], both: Loops, at_rest: NDArray[
 
 
 def _by_halves(series: Limits, where: tuple[int, int], whole: Feasible) -> float:
-    """Return how far the line can be off in ns if each half has a line of its own, or 0.
+    """Return the largest error of the line in ns if each half has a line of its own, or 0.
 
-    A step that is smaller than the bound hides in it, but forces the line and makes the bound look
-    tighter than it is. Then the halves leave their lines more freedom than the whole does.
+    A step smaller than the bound goes unseen, but it constrains the line and makes the bound look
+    tighter than it is. It shows in the halves, which then leave their lines more freedom than the
+    whole does.
     """
     middle = (where[0] + where[1]) // 2
     line = whole.line()

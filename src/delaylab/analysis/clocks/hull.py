@@ -1,10 +1,10 @@
-"""Every line that two clocks' offset can be: two-sided convex hulls.
+"""Set of all lines that the offset of two clocks can follow, from two-sided convex hulls.
 
-A packet is stamped before it is sent and after it is received, whatever the clocks: on the way to
-the other clock the difference of its stamps is at least the offset, on the way back at most. The
-offset's line therefore lies below the lower hull of the one and above the upper hull of the other
-(Moon, Skelly, Towsley 1999, INFOCOM; Zhang, Liu, Xia 2002, INFOCOM). All such lines are a convex
-polygon; its widest spread at a time is the bound there.
+A packet is stamped before it is sent and after it is received, whatever the clocks. On the way to
+the other clock the difference of its stamps is therefore at least the offset, on the way back at
+most. The line of the offset lies below the lower hull of the former and above the upper hull of the
+latter (Moon, Skelly, Towsley 1999, INFOCOM; Zhang, Liu, Xia 2002, INFOCOM). All such lines form a
+convex polygon. Its widest spread at a time is the bound there.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from numpy.typing import NDArray
 
 from delaylab.analysis.clocks.line import Floats, Line, Nanoseconds
 
-# A stamp is a whole number of ns, read from a clock that may be read a little early.
+# A stamp is a whole number of ns, and its clock may be read a little early.
 RESOLUTION_NS = 1.0
-# Below this many points the hull's last part is walked one by one.
+# With fewer points than this left, the hull is walked point by point.
 _WALKED = 256
 
 
 @dataclass(frozen=True, slots=True)
 class Feasible:
-    """The lines that violate no causality between two times of the reference.
+    """Set of lines that violate no causality between two times of the reference.
 
-    `corners` are the extreme ones, each as its offset at `start_ns` and at `end_ns`, less
+    `corners` are the extreme lines, each as its offset at `start_ns` and at `end_ns`, less
     `base_ns`.
     """
 
@@ -37,21 +37,21 @@ class Feasible:
     corners: Floats
 
     def line(self) -> Line:
-        """Return the middle: the line halfway between the bounds at both ends.
+        """Return the line halfway between the bounds at both ends.
 
-        It is feasible itself: the middle of a convex polygon's bounding box lies in the polygon.
+        The line is feasible: the middle of a convex polygon's bounding box lies in the polygon.
         """
         first, last = (self.corners.min(axis=0) + self.corners.max(axis=0)) / 2
         drift = (last - first) / (self.end_ns - self.start_ns)
         return Line(self.start_ns, self.base_ns, float(first), float(drift))
 
     def drifts(self) -> tuple[float, float]:
-        """Return the smallest and the largest feasible drift."""
+        """Return the smallest and the largest feasible drift, in ns per ns."""
         rates = (self.corners[:, 1] - self.corners[:, 0]) / (self.end_ns - self.start_ns)
         return float(rates.min()), float(rates.max())
 
     def bound(self, reference_ns: NDArray[Any]) -> Floats:
-        """Return how far in ns the middle line can be off when the reference shows these."""
+        """Return the largest error of the middle line in ns at these times of the reference."""
         share = np.asarray(reference_ns - self.start_ns, dtype=np.float64)
         share /= self.end_ns - self.start_ns
         spread = self.corners - (self.corners.min(axis=0) + self.corners.max(axis=0)) / 2
@@ -68,8 +68,8 @@ def feasible(
 ) -> Feasible | None:
     """Return the feasible lines, or None if there is none of at most `max_drift` (ns per ns).
 
-    `upper` and `lower` are times of the reference with the differences that lie above the offset,
-    and below it; neither may be empty.
+    `upper` and `lower` are times of the reference, each with the differences that limit the offset
+    from above (`upper`) or from below (`lower`); neither may be empty.
     """
     start = min(int(upper[0].min()), int(lower[0].min()))
     end = max(int(upper[0].max()), int(lower[0].max()), start + 1)
@@ -118,7 +118,7 @@ def _lower_hull(x: Floats, y: Floats) -> tuple[Floats, Floats]:
     """Return the lower convex hull of points, from left to right.
 
     A point on or above the chord between its neighbours is no corner of the hull, whether or not
-    the neighbours are: all such points are dropped at once until few are left.
+    the neighbours are. All such points are dropped at once, until few are left.
     """
     if (x[1:] < x[:-1]).any():
         order = np.argsort(x, kind="stable")

@@ -1,8 +1,8 @@
-"""The paper's way: a line of least squares through packets at rest.
+"""Least-squares line through packets at rest: the method of whiteaker2011, section 3.2.
 
-whiteaker2011, section 3.2: packets sent at rest before and after the load tie the clocks together.
-The offset is taken as the mean of a packet's two crossings, there and back, as if both took the
-same time: half of any asymmetry at rest stays in it, and nothing tells how much that is.
+Packets sent at rest before and after the load tie the clocks together. The offset is the mean of a
+packet's two crossings, there and back, as if both took the same time. Half of any asymmetry at rest
+therefore remains as an error, and the method cannot tell its size.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ import numpy as np
 from delaylab.analysis.clocks.line import Line, Nanoseconds
 from delaylab.analysis.clocks.pairs import Loops
 
-# Packets at rest that a line needs.
+# Smallest number of packets at rest for a line.
 ENOUGH = 10
 
 
 @dataclass(frozen=True, slots=True)
 class LeastSquares:
-    """The line, from n packets; `residual_ns` is the root mean square of what it leaves."""
+    """Least-squares line of n packets; `residual_ns` is the root mean square of the residuals."""
 
     line: Line
     n: int
@@ -28,7 +28,10 @@ class LeastSquares:
 
 
 def least_squares(at_rest: Loops) -> LeastSquares | None:
-    """Return the line through packets at rest, or None for fewer than `ENOUGH`."""
+    """Return the line through packets at rest, or None for fewer than `ENOUGH`.
+
+    Return None, too, if all packets crossed at the same time.
+    """
     time = middle_ns(at_rest)
     if len(time) < ENOUGH or time.min() == time.max():
         return None

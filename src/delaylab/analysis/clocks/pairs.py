@@ -1,4 +1,4 @@
-"""Where packets cross from one clock to another: what each crossing says about the two."""
+"""Packets that cross from one clock to another, and the limits that they set to the offset."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ Rows = NDArray[np.intp]
 class Crossings:
     """Packets that crossed between two clocks, one way.
 
-    `rows` are their positions in the table of packets, `reference_ns` when the reference stamped
-    them, `difference_ns` the other clock's stamp less that. A packet takes time, so on the way to
-    the other clock the difference is at least its offset, on the way back at most.
+    `rows` are their positions in the table of packets. `reference_ns` are the reference's stamps,
+    `difference_ns` the other clock's stamps less those. A packet takes time, so on the way to the
+    other clock the difference is at least its offset, on the way back at most.
     """
 
     rows: Rows
@@ -33,7 +33,7 @@ class Crossings:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """What packets say about `clock` against `reference`: offset <= `upper`, offset >= `lower`."""
+    """Limits to the offset of `clock` from `reference`: offset <= `upper`, offset >= `lower`."""
 
     clock: str
     reference: str
@@ -43,11 +43,11 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Loops:
-    """Packets that crossed there and back.
+    """Packets that crossed from the reference to the clock and back.
 
     `first_ns` and `last_ns` are the two crossings as the reference stamped them. `twice_ns` is the
-    sum of the two differences: twice the offset, if both crossings took the same time. `took_ns`
-    is how long the two took together, whatever the offset.
+    sum of the two differences: twice the offset, if both crossings took the same time. `took_ns` is
+    the time that the two crossings took together, whatever the offset.
     """
 
     rows: Rows
@@ -57,7 +57,7 @@ class Loops:
     took_ns: Nanoseconds
 
     def pick(self, chosen: NDArray[np.bool_]) -> Loops:
-        """Return some of the loops."""
+        """Return the loops selected by a mask."""
         return Loops(
             self.rows[chosen],
             self.first_ns[chosen],
@@ -93,10 +93,10 @@ def chain(stations: list[str], clocks: Mapping[str, str]) -> list[str]:
 def crossings(
     packets: pl.DataFrame, stations: list[str], clocks: Mapping[str, str]
 ) -> dict[tuple[str, str], Crossings]:
-    """Return the packets that cross between neighbouring stamps, by (clock before, clock after).
+    """Find packets that cross between neighbouring stamps, by (clock before, clock after).
 
-    `stations` are the columns of `packets` in the order in which a packet passes them, `clocks`
-    the clock of each. The clock before is the reference.
+    `stations` are the columns of `packets` in the order in which a packet passes them, `clocks` the
+    clock of each. The clock before is the reference.
     """
     index = {name: place for place, name in enumerate(dict.fromkeys(clocks.values()))}
     names = list(index)
@@ -118,7 +118,7 @@ def crossings(
 
 
 def pair(crossed: Mapping[tuple[str, str], Crossings], clock: str, reference: str) -> Pair:
-    """Return both directions between two clocks, as `clock` against `reference`."""
+    """Return the crossings between two clocks, both ways, as limits to the offset of `clock`."""
     there = crossed.get((reference, clock), _NONE)
     back = crossed.get((clock, reference), _NONE)
     turned = Crossings(back.rows, back.reference_ns + back.difference_ns, -back.difference_ns)

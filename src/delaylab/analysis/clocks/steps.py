@@ -1,4 +1,4 @@
-"""Where a clock was set: the parts of a trial between which no single line fits."""
+"""Detection of steps: the parts of a trial between which no single line fits two clocks."""
 
 from __future__ import annotations
 
@@ -14,24 +14,27 @@ from delaylab.analysis.clocks.pairs import Pair
 
 # Two clocks drift apart by at most 500 ppm, the most that NTP corrects (RFC 5905, section 11.3).
 MAX_DRIFT = 500e-6
-# Crossings each way without which a range says nothing.
+# Smallest number of crossings each way that a range needs to say anything.
 ENOUGH = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The crossings of both ways in the order of the reference's time."""
+    """Crossings of both ways in the order of the reference's time, as limits to the offset.
+
+    `upper` is true where the difference limits the offset from above, false where from below.
+    """
 
     time_ns: Nanoseconds
     difference_ns: Nanoseconds
     upper: NDArray[np.bool_]
 
     def pick(self, chosen: NDArray[np.bool_]) -> Limits:
-        """Return some of the limits."""
+        """Return the limits selected by a mask."""
         return Limits(self.time_ns[chosen], self.difference_ns[chosen], self.upper[chosen])
 
     def fits(self, start: int, end: int, max_drift: float = MAX_DRIFT) -> bool:
-        """Tell whether one line fits the limits from `start` up to but not including `end`."""
+        """Return True if one line fits the limits from `start` up to but not including `end`."""
         upper = self.upper[start:end]
         if upper.all() or not upper.any():
             return True
@@ -45,13 +48,13 @@ class Limits:
         return feasible(above, (time[~upper], difference[~upper]), max_drift)
 
     def enough(self, start: int, end: int) -> bool:
-        """Tell whether a range has `ENOUGH` limits on each side."""
+        """Return True if a range has at least `ENOUGH` upper and `ENOUGH` lower limits."""
         above = int(self.upper[start:end].sum())
         return min(above, end - start - above) >= ENOUGH
 
 
 def limits(pair: Pair) -> Limits:
-    """Return both directions of a pair as one series."""
+    """Return the limits of both directions of a pair as one series."""
     time = np.concatenate([pair.upper.reference_ns, pair.lower.reference_ns])
     difference = np.concatenate([pair.upper.difference_ns, pair.lower.difference_ns])
     upper = np.arange(len(time)) < len(pair.upper)
@@ -62,8 +65,8 @@ def limits(pair: Pair) -> Limits:
 def parts(series: Limits, most: int) -> list[tuple[int, int]] | None:
     """Return the ranges of `series` that surely lie between two steps; None for over `most`.
 
-    Going forward each part ends where no line fits any more, going backward it begins there: the
-    step lies between, and the limits there belong to no part.
+    Walking forward, each part ends where no line fits any more; walking backward, it begins there.
+    The step lies between the two, and the limits there belong to no part.
     """
     n = len(series.time_ns)
     ends = _walk(series.fits, n, most)
@@ -78,7 +81,7 @@ def parts(series: Limits, most: int) -> list[tuple[int, int]] | None:
 
 
 def _walk(fits: Callable[[int, int], bool], n: int, most: int) -> list[int] | None:
-    """Return where each longest fitting range ends, from 0 to n."""
+    """Return the ends of the longest fitting ranges from 0 to n; None for over `most`."""
     ends: list[int] = []
     start = 0
     while start < n:
@@ -109,7 +112,7 @@ def _last_good(fits: Callable[[int, int], bool], start: int, good: int, bad: int
 def settled(series: Limits, most: int) -> tuple[Limits, list[tuple[int, int]]]:
     """Return the limits and their ranges between steps; no range if there are over `most` steps.
 
-    A few contrary limits among many (a stamp out of order, a packet under way while the clock was
+    A few limits that contradict many (a stamp out of order, a packet under way while the clock was
     set) make no range of their own: they are taken out.
     """
     for _ in range(most):
@@ -130,10 +133,10 @@ Known = tuple[tuple[int, int], Line]
 
 
 def change(series: Limits, before: Known, after: Known) -> int:
-    """Return the limit from which on the second line explains the limits better than the first.
+    """Return the position from which on the second line explains the limits better than the first.
 
-    Each limit lies away from its line by some delay; it belongs to the line from which its distance
-    is closer to what is usual there.
+    Each limit lies away from its line by some delay. It belongs to the line whose usual distance is
+    closer to its own.
     """
     low, high = sorted((before[0][1], after[0][0]))
     if low == high:
