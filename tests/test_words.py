@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 RUST_FOLDERS = ("crates", "fuzz")
+PYTHON_FOLDERS = ("src", "benches", "tools")
 # A line that begins with one of these names neither an action nor a thing.
 REFUSED = {"What", "Whether", "Who", "Whose", "How", "Of", "Where", "Which", "Why", "If", "By"}
 # Fewer summaries than this mean that the reader below no longer finds them.
@@ -48,6 +50,27 @@ def test_summaries_of_rust_code_begin_with_a_verb_or_a_noun() -> None:
         for file in files
         if "target" not in file.relative_to(ROOT).parts
         for number, summary in rust_summaries(file.read_text())
+    ]
+    assert len(found) >= FEWEST
+    assert [place for place in found if begins_badly(place[1])] == []
+
+
+def python_summaries(source: str) -> Iterator[tuple[int, str]]:
+    """Yield the line number and the first line of docstrings and of strings below constants."""
+    for node in ast.walk(ast.parse(source)):
+        body = getattr(node, "body", None)
+        for statement in body if isinstance(body, list) else []:
+            value = statement.value if isinstance(statement, ast.Expr) else None
+            if isinstance(value, ast.Constant) and isinstance(value.value, str):
+                yield statement.lineno, value.value.strip().partition("\n")[0]
+
+
+def test_docstrings_of_python_code_begin_with_a_verb_or_a_noun() -> None:
+    found = [
+        (f"{file.relative_to(ROOT)}:{number}", summary)
+        for folder in PYTHON_FOLDERS
+        for file in sorted((ROOT / folder).rglob("*.py"))
+        for number, summary in python_summaries(file.read_text())
     ]
     assert len(found) >= FEWEST
     assert [place for place in found if begins_badly(place[1])] == []

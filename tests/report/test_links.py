@@ -56,9 +56,9 @@ def printed(place: Path) -> str:
 def test_the_terminal_shows_links_with_their_verdicts(place: Path) -> None:
     text = printed(place)
     assert "delay=5ms loss=1%" in text
-    assert "1 of 2 directions held what was asked of them." in text
-    worst = "16.0 µs late or more for one moment in 100, not the engine's for 2.5 % of the time"
-    assert f"The engines' CPUs themselves, in the worst trial: {worst}." in " ".join(text.split())
+    assert "1 of 2 directions kept their conditions." in text
+    worst = "CPU wake-up latency p99 16.0 µs; preempted 2.5 % of the time"
+    assert f"Link engines, in the worst trial: {worst}." in " ".join(text.split())
     assert "3.00 µs / 20.0 µs" in text
     assert "+4.00 µs" in text
     assert "loss 1.11 % [0.605, 2.03]" in text
@@ -68,7 +68,7 @@ def test_the_terminal_shows_links_with_their_verdicts(place: Path) -> None:
 
 def test_the_page_shows_links_with_their_verdicts(place: Path) -> None:
     page = write_report(place).read_text(encoding="utf-8")
-    assert "<h2>Links: what was asked and what was done</h2>" in page
+    assert "<h2>Links: configured and achieved</h2>" in page
     assert "the engine of sut stood still 3 times, for 20.0 ms at most" in page
 
 

@@ -34,7 +34,7 @@ class ShareCheck:
         """Return the check in words; `name` says what happened to the frames."""
         low, high = self.interval
         seen = f"{100 * self.achieved:.3g} % [{100 * low:.3g}, {100 * high:.3g}]"
-        return f"{name} was {seen} where {100 * self.asked:.3g} % is asked"
+        return f"{name} was {seen}; {100 * self.asked:.3g} % is configured"
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,6 +73,6 @@ def _missed(seen: Measured | None) -> Iterator[str]:
         return
     median, p99 = abs(seen.error.median), seen.error.p99
     if seen.n >= MEDIAN_OF and median * 1000 > MEDIAN_LATE_NS:
-        yield f"half of the probe's packets missed the delay by more than {median:.0f} µs"
+        yield f"median error of the delay of the probe's packets {median:.0f} µs"
     elif seen.n >= P99_OF and p99 * 1000 > P99_LATE_NS:
-        yield f"one of the probe's packets in 100 was more than {p99:.0f} µs late"
+        yield f"p99 lateness of the probe's packets {p99:.0f} µs"

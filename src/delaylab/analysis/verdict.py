@@ -112,7 +112,9 @@ def _judge(engine: Engine, direction: Direction, of_engine: tuple[str, ...]) -> 
     why = [*_dropped(direction), *_late(direction, engine.floor)]
     why += [check.text(name) for name, check in shares.items() if not check.agrees]
     if rate is not None and rate.exceeded:
-        why.append(f"{rate.achieved / 1e6:.3f} Mbit/s passed of {rate.asked / 1e6:.3f} asked")
+        why.append(
+            f"{rate.achieved / 1e6:.3f} Mbit/s passed; {rate.asked / 1e6:.3f} are configured"
+        )
     return Verdict(engine.host, direction, engine.floor, shares, rate, of_engine, tuple(why))
 
 
@@ -135,14 +137,14 @@ def _dropped(direction: Direction) -> Iterator[str]:
 def _late(direction: Direction, floor: Floor) -> Iterator[str]:
     late = direction.late
     if late.count >= MEDIAN_OF and late.p50_ns is not None and late.p50_ns > MEDIAN_LATE_NS:
-        yield f"half of its frames were more than {late.p50_ns / 1000:.0f} µs late"
+        yield f"median lateness of its frames {late.p50_ns / 1000:.0f} µs"
     elif late.count >= P99_OF and late.p99_ns is not None and late.p99_ns > P99_LATE_NS:
-        yield f"one frame in 100 was more than {late.p99_ns / 1000:.0f} µs late{_blame(floor)}"
+        yield f"p99 lateness of its frames {late.p99_ns / 1000:.0f} µs{_blame(floor)}"
 
 
 def _blame(floor: Floor) -> str:
     """Return how much of the lateness the engine's CPU causes, in words, or "" if not known."""
-    return f" (its CPU itself: {floor.p99_ns / 1000:.0f} µs)" if floor.known else ""
+    return f" (wake-up latency of its CPU: {floor.p99_ns / 1000:.0f} µs)" if floor.known else ""
 
 
 def _shares(direction: Direction) -> Iterator[tuple[str, ShareCheck]]:

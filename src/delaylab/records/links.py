@@ -120,8 +120,8 @@ class Floor(Record):
     def text(self) -> str:
         """Return the measurement in words; the time watched must not be 0."""
         share = self.held_up_ns / self.watched_ns
-        late = f"{self.p99_ns / 1000:.1f} µs late or more for one moment in 100"
-        return f"{late}, not the engine's for {100 * share:.1f} % of the time"
+        latency = f"CPU wake-up latency p99 {self.p99_ns / 1000:.1f} µs"
+        return f"{latency}; preempted {100 * share:.1f} % of the time"
 
 
 class Engine(Record):

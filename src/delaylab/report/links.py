@@ -15,8 +15,8 @@ from delaylab.spoken import asked_text
 SHOWN = 24
 NOTE = (
     "One way, what one node sends. Late: the engine's own record of all frames, sent − due. Probe: "
-    "delay between the ports before and behind the engine − delay asked, or the delay itself where "
-    "it varies by right. Shares with their 95 % interval (Wilson)."
+    "delay between the ports before and behind the engine − configured delay, or the delay itself "
+    "where it varies by right. Shares with their 95 % interval (Wilson)."
 )
 
 
@@ -63,7 +63,7 @@ def links(groups: list[Group]) -> Links | None:
     if not rows:
         return None
     held = sum(row.held for row in rows)
-    summary = f"{held} of {len(rows)} directions held what was asked of them.{_floor(groups)}"
+    summary = f"{held} of {len(rows)} directions kept their conditions.{_floor(groups)}"
     return Links(summary, sorted(rows, key=lambda row: row.held))
 
 
@@ -71,7 +71,7 @@ def _floor(groups: list[Group]) -> str:
     """Return the worst delays by the engines' own CPUs as a sentence, or "" if not known."""
     floors = (link.verdict.floor for group in groups for link in group.links)
     worst = max((f for f in floors if f.known), key=lambda floor: floor.p99_ns, default=None)
-    return f" The engines' CPUs themselves, in the worst trial: {worst.text}." if worst else ""
+    return f" Link engines, in the worst trial: {worst.text}." if worst else ""
 
 
 def _row(label: str, link: TrialLink) -> Row:

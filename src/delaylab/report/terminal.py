@@ -121,7 +121,7 @@ def links_table(found: Links) -> Table:
         title_justify="left",
         caption_justify="left",
     )
-    table.add_column("link, trials, asked", ratio=1)
+    table.add_column("link, trials, configured", ratio=1)
     table.add_column("late, p50 / p99", justify="right")
     table.add_column("probe, p50 / p99", justify="right")
     table.add_column("verdict", ratio=1)

@@ -75,7 +75,7 @@ def print_links(reports: list[engines.Report], console: Console) -> None:
         console.print("no link has conditions")
         return
     table = Table(box=None, pad_edge=False)
-    for title in ("LINK", "FROM", "ASKED (one way)"):
+    for title in ("LINK", "FROM", "CONFIGURED (one way)"):
         table.add_column(title, overflow="fold")
     for title in ("IN", "OUT", "DROPPED", "LATE p50/p99"):
         table.add_column(title, justify="right")
@@ -149,7 +149,7 @@ def _lines(reports: list[engines.Report]) -> Iterator[str]:
             yield f"links of {report['host']} are down: {report['why']}"
         floor = Floor.model_validate(report.get("floor", {}))
         if floor.known:
-            yield f"CPU of the engine of {report['host']}: {floor.text}"
+            yield f"link engine on host {report['host']}: {floor.text}"
         yield from (f"note, {report['host']}: {note}" for note in report.get("notes", []))
     for verdict in _verdicts(reports):
         if not verdict.held:
