@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable
 
 import polars as pl
@@ -16,14 +15,15 @@ RTT_NS = 50_000
 Send = Callable[[int, Duration], Result]
 
 
-def result(packets: pl.DataFrame, stamps: pl.DataFrame) -> Result:
-    """As an agent sends it: each table an Arrow stream."""
-    parts = {}
-    for name, frame in (("packets", packets), ("stamps", stamps)):
-        stream = io.BytesIO()
-        frame.write_ipc_stream(stream)
-        parts[name] = [stream.getvalue()]
-    return Result({}, parts)
+class Tables(Result):
+    """A result whose tables were never on a stream."""
+
+    def __init__(self, **tables: pl.DataFrame) -> None:
+        super().__init__({})
+        self.tables = tables
+
+    def table(self, name: str) -> pl.DataFrame:
+        return self.tables[name]
 
 
 def lab(limit_ns: int, *, loses: bool = False, late_ns: int = 0) -> Send:
@@ -54,7 +54,7 @@ def lab(limit_ns: int, *, loses: bool = False, late_ns: int = 0) -> Send:
                 "time_ns": [answered[seq] for seq in kept],
             }
         )
-        return result(packets, stamps)
+        return Tables(packets=packets, stamps=stamps)
 
     return send
 
@@ -88,7 +88,7 @@ def test_a_lab_that_never_answers_ends_the_search() -> None:
             }
         )
         empty = pl.DataFrame(schema={"leg": pl.Int64, "point": pl.String, "time_ns": pl.Int64})
-        return result(packets, empty)
+        return Tables(packets=packets, stamps=empty)
 
     found = search(Duration(1_000), send)
     assert len(found.tries) == TRIES  # lost packets are no reason to try again

@@ -87,7 +87,7 @@ def test_without_a_network_the_error_says_what_to_do(image: Image, tmp_path: Pat
 def test_a_full_disk_is_told_before_anything_is_fetched(image: Image, tmp_path: Path) -> None:
     place = tmp_path / "cache"
     place.mkdir()
-    mount = f'mount -t tmpfs -o size=8m small {place} && exec "$@"'
+    mount = f'mount -t tmpfs -o size=8m,mode=700 small {place} && exec "$@"'
     prefix = (str(UNSHARE), "-rm", "sh", "-c", mount, "sh")
     line = one_line(image("build", "uml", prefix=prefix, code=3))
     assert "MiB are needed" in line
