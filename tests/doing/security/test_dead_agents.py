@@ -1,4 +1,4 @@
-"""What is dead is named, repaired where it can be, and never worked around in silence."""
+"""Dead agents are named by `ps` and `up`, and repaired where that is possible."""
 
 from __future__ import annotations
 

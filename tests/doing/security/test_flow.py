@@ -16,7 +16,7 @@ from tests.doing.conftest import DELAYLAB, Run, Up
 pytestmark = pytest.mark.root
 MEBIBYTE = 1 << 20
 QUIET_S = 1.0
-"""Who takes nothing for so long takes no more."""
+"""A pipe that takes nothing for so long is taken to be full for good."""
 AT_MOST = MEBIBYTE
 """Pipes on both sides, and the window between."""
 KINDS_TRIED = ("netns", "lxc", "docker", "uml")
@@ -91,7 +91,7 @@ def test_output_waits_for_a_reader(up: Up, kind: str) -> None:
 
 
 def written_inside(name: str) -> int:
-    """How much the command in the node has written so far (proc_pid_io(5))."""
+    """Return the bytes that the command in the node has written so far (proc_pid_io(5))."""
     script = "for p in /proc/[0-9]*; do [ \"$(tr '\\0' ' ' <$p/cmdline)\" = 'cat /dev/zero ' ]"
     script += " && grep ^wchar $p/io; done 2>/dev/null | head -n 1"
     words = [str(DELAYLAB), "exec", "box", "--", "sh", "-c", script]

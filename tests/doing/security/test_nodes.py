@@ -1,4 +1,4 @@
-"""What a node can do to its operator: nothing, by containers and machines; little, by the rest."""
+"""Attacks by programs in a node on the machine and on the user who runs the lab."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ for name in agent.sock leash.sock; do
 done
 ln -s /etc/shadow console; mkdir upper; ls -la
 """
-"""What a container tried in its operator's way: the next session goes to the host."""
+"""Commands in a container that once made the operator's next session run on the host."""
 
 
 def needs(kind: str) -> None:

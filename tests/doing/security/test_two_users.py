@@ -28,7 +28,7 @@ LAB = "lab: mine\nnodes: {a: {}, b: {}}\nlinks: [{between: [a, b]}]\n"
 
 @dataclass
 class Users:
-    """Who attacks, who is attacked, and a process of the second that the first wants dead."""
+    """The attacker's and the victim's user ids, and a process of the victim to be killed."""
 
     hostile: int
     victim: int

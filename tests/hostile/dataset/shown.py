@@ -64,4 +64,4 @@ REPORTED = (
     *("everywhere", "reason", "of-a-paper-that-it-is-not", "no-stamps", "no-packets"),
     *("all-at-once", "clocks-of-every-stamp", "link-unused"),
 )
-"""Of these the report is written, too, which takes longer."""
+"""Cases for which the report is written as well, which takes longer."""
