@@ -11,9 +11,10 @@ from benches.engine_lab import ENGINE_CPU, NODES_CPU
 from benches.frames import FULL, PORT, SHORT, discarding, engine_report, flow, generate, settled
 from benches.pair import FAR, NEAR
 from benches.section import Section
-from delaylab import engines
-from delaylab.analysis.chances import ShareCheck, expected_loss
-from delaylab.lab import Lab, temporary
+from delaylab.analysis.statistics.shares import ShareCheck, expected_loss
+from delaylab.lab import link_engines
+from delaylab.lab.running import Lab
+from delaylab.lab.start import temporary
 from delaylab.spec import LabSpec
 
 LINK = "w"
@@ -142,7 +143,7 @@ def _cross(
 ) -> tuple[dict[str, Any], dict[str, Any], int]:
     """Send frames; return the sender's record, the engine's report, and the number that arrived."""
     before = _received(lab)
-    engines.reports(lab, reset=True)
+    link_engines.reports(lab, reset=True)
     sent = generate(lab, [f"{LINK}0"], count, interval_ns, size)
     (way,) = (w for w in settled(lab)["directions"] if w["node"] == NEAR)
     return sent, way, _received(lab) - before
@@ -164,7 +165,7 @@ def _received(lab: Lab) -> int:
 def _beside_a_flood(delay: str) -> str:
     """Measure a link beside another one that is sent as many frames as the generator can."""
     with _lab([{"delay": delay}, {"delay": delay}], cpus=True) as lab:
-        engines.reports(lab, reset=True)
+        link_engines.reports(lab, reset=True)
         flood = lab.node_session(NEAR)
         fields = {"probe": 1, "count": FLOOD, "interval_ns": 0, "size": SHORT, "port": PORT}
         flood.start("generate", flows=[flow(lab.plan, f"{LINK}0")], **fields)

@@ -23,8 +23,8 @@ import docker
 from benches.pair import need
 from benches.section import Section
 from delaylab import images
-from delaylab.guests import engine
-from delaylab.lab import temporary
+from delaylab.kinds.helpers import engine
+from delaylab.lab.start import temporary
 from delaylab.spec import LabSpec
 
 COUNT = 8

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from benches.frames import discarding
 from benches.pair import FAR, NEAR
-from delaylab.lab import Lab, temporary
+from delaylab.lab.running import Lab
+from delaylab.lab.start import temporary
 from delaylab.spec import LabSpec
 
 NODES_CPU, ENGINE_CPU = 0, 1

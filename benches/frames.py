@@ -8,8 +8,8 @@ from contextlib import closing, contextmanager
 from typing import Any
 
 from benches.pair import FAR, NEAR
-from delaylab import engines
-from delaylab.lab import Lab
+from delaylab.lab import link_engines
+from delaylab.lab.running import Lab
 from delaylab.plan import Plan
 
 PORT = 9
@@ -63,7 +63,7 @@ def generate(lab: Lab, links: list[str], count: int, interval_ns: int, size: int
 
 def engine_report(lab: Lab) -> dict[str, Any]:
     """Return the report of the lab's only engine."""
-    (report,) = engines.reports(lab)
+    (report,) = link_engines.reports(lab)
     return report
 
 

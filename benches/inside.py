@@ -10,11 +10,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Protocol
 
+from delaylab.agent.session import AgentError, Frame, FrameKind, Session
 from delaylab.kinds import KINDS, Rights
-from delaylab.lab import Lab, temporary
+from delaylab.lab.running import Lab
+from delaylab.lab.start import temporary
 from delaylab.plan import Plan, build
 from delaylab.spec import LabSpec
-from delaylab.wireline import AgentError, Frame, FrameKind, Session
 
 RUN = "/run/labs"
 VM = "vm"

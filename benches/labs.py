@@ -11,7 +11,7 @@ from pathlib import Path
 
 from benches.pair import need
 from benches.section import Section
-from delaylab.lab import temporary
+from delaylab.lab.start import temporary
 from delaylab.spec import LabSpec
 
 SIZES = ((87, 161), (500, 1000), (1000, 3000))

@@ -16,8 +16,8 @@ from benches.most import most_frames, most_tcp
 from benches.pair import FAR, NEAR, need
 from benches.section import Section
 from benches.undisturbed import MOST, TRIES, Rounds, rounds
-from delaylab import engines
-from delaylab.lab import Lab
+from delaylab.lab import link_engines
+from delaylab.lab.running import Lab
 
 ROUNDS = 7
 SECONDS = 3
@@ -200,7 +200,7 @@ def _round(lab: Lab, case: Case, delays_ns: list[int]) -> Round:
         pcap=None,
     )
     tap.event(10)
-    engines.reports(lab, reset=True)
+    link_engines.reports(lab, reset=True)
     count = case.per_second * SECONDS
     sent = generate(lab, link_names(case.links), count, 1_000_000_000 // case.per_second, 100)
     report = settled(lab)

@@ -13,9 +13,9 @@ import polars as pl
 from rich.console import Console
 
 from benches.section import Section
-from delaylab.dataset import Study, read_study
-from delaylab.records.trial import TrialRecord
-from delaylab.study import Planned
+from delaylab.dataset.records.trial import TrialRecord
+from delaylab.dataset.store import Study, read_study
+from delaylab.study.order import Planned
 from delaylab.verbs import studies
 from delaylab.verbs.study_file import load
 

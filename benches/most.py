@@ -8,8 +8,8 @@ from benches.engine_lab import NODES_CPU, engine_lab, kept_to, link_names
 from benches.frames import SHORT, generate, settled
 from benches.pair import FAR, NEAR, run_in, said, start_in
 from benches.undisturbed import Rounds, rounds
-from delaylab import engines
-from delaylab.lab import Lab
+from delaylab.lab import link_engines
+from delaylab.lab.running import Lab
 
 FLOOD = 1_000_000
 
@@ -27,7 +27,7 @@ def most_tcp(wanted: int, seconds: int, *, steer: bool) -> Rounds[float]:
 
 
 def _flood(lab: Lab) -> float:
-    engines.reports(lab, reset=True)
+    link_engines.reports(lab, reset=True)
     generate(lab, link_names(1), FLOOD, 0, SHORT)
     (way,) = (w for w in settled(lab)["directions"] if w["node"] == NEAR)
     return float(way["out"]["frames"] * 1e9 / (way["last_out_ns"] - way["first_out_ns"]))

@@ -16,7 +16,7 @@ from benches.frames import flow
 from benches.inside import Bed, Machine, lab_in, machine
 from benches.section import Section
 from delaylab.hosts import kernel_parts
-from delaylab.lab import temporary
+from delaylab.lab.start import temporary
 from delaylab.spec import LabSpec
 
 T = TypeVar("T")

@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import IO, Any
 
+from delaylab.agent.session import Result
 from delaylab.errors import DelaylabError, NotHere
-from delaylab.lab import Lab, temporary
+from delaylab.lab.running import Lab
+from delaylab.lab.start import temporary
 from delaylab.spec import LabSpec
-from delaylab.wireline import Result
 
 NEAR, FAR = "near", "far"
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from benches.pair import NEAR, need, pair, probe, run_in
 from benches.section import Section
-from delaylab.lab import Lab
+from delaylab.lab.running import Lab
 
 CORE = 1
 COUNT = 100_000

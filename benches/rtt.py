@@ -11,7 +11,7 @@ import numpy as np
 
 from benches.pair import NEAR, irtt_server, need, pair, probe, run_in
 from benches.section import Section
-from delaylab.lab import Lab
+from delaylab.lab.running import Lab
 
 COUNT = 500
 ROUNDS = 3

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from benches.pair import FAR, NEAR, irtt_server, need, pair, probe, run_in, running, said, start_in
 from benches.section import Section
-from delaylab.lab import Lab
+from delaylab.lab.running import Lab
 
 SECONDS = 5
 NANOSECOND_PCAP = 0xA1B23C4D

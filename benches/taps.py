@@ -8,7 +8,8 @@ import numpy as np
 
 from benches.pair import FAR, NEAR, probe
 from benches.section import Section
-from delaylab.lab import Lab, temporary
+from delaylab.lab.running import Lab
+from delaylab.lab.start import temporary
 from delaylab.spec import LabSpec
 
 CORE = 1

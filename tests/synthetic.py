@@ -11,8 +11,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from delaylab import dataset
-from delaylab.records.tables import HOSTS
+from delaylab.dataset import store
+from delaylab.dataset.records.tables import HOSTS
 
 REQUEST = {
     "netns": [f"sender.{p}" for p in ("app", "qdisc", "stack", "vif", "uplink")] + ["wire"],
@@ -142,14 +142,14 @@ def write(
 ) -> Path:
     """Write a study of these trials, which repeats the paper `source`; return its directory."""
     spec = {"spec": {"study": "synthetic", "source": source}}
-    dataset.write_study(directory, study(conditions, claims or []) | spec)
+    store.write_study(directory, study(conditions, claims or []) | spec)
     for index, condition in enumerate(conditions):
         stamps, probes = tables(condition)
         record = trial(condition, index)
         if condition.skipped:
             record |= {"status": "skipped", "reason": condition.skipped}
             stamps, probes = stamps.clear(), probes.clear()
-        dataset.write_trial(directory, record, stamps, probes, hosts())
+        store.write_trial(directory, record, stamps, probes, hosts())
     return directory
 
 

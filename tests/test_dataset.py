@@ -11,9 +11,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from delaylab import dataset
+from delaylab.dataset import store
+from delaylab.dataset.records.tables import STAMPS
 from delaylab.errors import BadInput, DelaylabError
-from delaylab.records.tables import STAMPS
 from tests import synthetic
 from tests.synthetic import Condition
 
@@ -26,7 +26,7 @@ def place(tmp_path: Path) -> Path:
 
 
 def test_what_is_written_is_read(place: Path) -> None:
-    study = dataset.read_study(place)
+    study = store.read_study(place)
     assert study.record.study == "synthetic"
     assert [trial.id for trial in study.trials] == [FIRST.id, SECOND.id]
     stamps, probes = synthetic.tables(FIRST)
@@ -34,11 +34,11 @@ def test_what_is_written_is_read(place: Path) -> None:
     assert dict(study.stamps(FIRST.id).schema) == {name: kind() for name, kind in STAMPS.items()}
     assert study.probes(FIRST.id).equals(probes)
     assert study.hosts(FIRST.id).equals(synthetic.hosts())
-    assert dataset.finished(place) == {FIRST.id, SECOND.id}
+    assert store.finished(place) == {FIRST.id, SECOND.id}
 
 
 def test_the_table_of_trials_has_one_row_each(place: Path) -> None:
-    dataset.write_trials_table(place)
+    store.write_trials_table(place)
     table = pl.read_parquet(place / "trials.parquet")
     assert table["id"].to_list() == [FIRST.id, SECOND.id]
     assert table["load"].to_list() == ["rest", "cpu"]
@@ -46,7 +46,7 @@ def test_the_table_of_trials_has_one_row_each(place: Path) -> None:
 
 def test_a_trial_is_never_written_twice(place: Path) -> None:
     with pytest.raises(DelaylabError, match="never changed"):
-        dataset.write_trial(
+        store.write_trial(
             place, synthetic.trial(FIRST, 0), *synthetic.tables(FIRST), synthetic.hosts()
         )
 
@@ -54,28 +54,28 @@ def test_a_trial_is_never_written_twice(place: Path) -> None:
 def test_a_partial_trial_is_no_trial(place: Path) -> None:
     (place / "trials" / ".partial-x").mkdir()
     (place / "trials" / ".partial-x" / "trial.json").write_text("{}")
-    assert dataset.finished(place) == {FIRST.id, SECOND.id}
-    assert len(dataset.read_study(place).trials) == 2
+    assert store.finished(place) == {FIRST.id, SECOND.id}
+    assert len(store.read_study(place).trials) == 2
 
 
 def test_a_record_that_lacks_a_field_is_refused_by_name(place: Path) -> None:
     record = synthetic.trial(Condition(load="io"), 2)
     del record["status"]
     with pytest.raises(BadInput, match="status"):
-        dataset.write_trial(place, record, *synthetic.tables(FIRST), synthetic.hosts())
+        store.write_trial(place, record, *synthetic.tables(FIRST), synthetic.hosts())
 
 
 def test_a_table_with_a_wrong_column_is_refused_by_name(place: Path) -> None:
     stamps, probes = synthetic.tables(SECOND)
     record = synthetic.trial(Condition(load="io"), 2)
     with pytest.raises(BadInput, match="not a table of stamps"):
-        dataset.write_trial(place, record, stamps.drop("clock"), probes, synthetic.hosts())
+        store.write_trial(place, record, stamps.drop("clock"), probes, synthetic.hosts())
 
 
 def test_an_id_that_is_no_directory_name_is_refused(place: Path) -> None:
     record = synthetic.trial(FIRST, 2) | {"id": "load=a/b"}
     with pytest.raises(BadInput, match="rename the level"):
-        dataset.write_trial(place, record, *synthetic.tables(FIRST), synthetic.hosts())
+        store.write_trial(place, record, *synthetic.tables(FIRST), synthetic.hosts())
 
 
 def one_line(error: DelaylabError, *words: str) -> None:
@@ -86,7 +86,7 @@ def one_line(error: DelaylabError, *words: str) -> None:
 
 def test_a_directory_without_a_study_is_no_dataset(tmp_path: Path) -> None:
     with pytest.raises(BadInput) as caught:
-        dataset.read_study(tmp_path)
+        store.read_study(tmp_path)
     one_line(caught.value, str(tmp_path), "not a dataset")
 
 
@@ -94,7 +94,7 @@ def test_an_unknown_format_is_refused(place: Path) -> None:
     raw = json.loads((place / "study.json").read_text()) | {"format": 2}
     (place / "study.json").write_text(json.dumps(raw))
     with pytest.raises(BadInput) as caught:
-        dataset.read_study(place)
+        store.read_study(place)
     one_line(caught.value, "format 2", "study.json")
 
 
@@ -102,7 +102,7 @@ def test_an_unknown_format_is_refused(place: Path) -> None:
 def test_a_damaged_trial_record_is_named(place: Path, content: str) -> None:
     (place / "trials" / FIRST.id / "trial.json").write_text(content)
     with pytest.raises(BadInput) as caught:
-        dataset.read_study(place)
+        store.read_study(place)
     one_line(caught.value, FIRST.id, "trial.json", "damaged")
 
 
@@ -112,14 +112,14 @@ def test_a_cut_table_is_named(place: Path, keep: float) -> None:
     whole = table.read_bytes()
     table.write_bytes(whole[: int(keep * len(whole)) if keep < 1 else int(keep)])
     with pytest.raises(BadInput) as caught:
-        dataset.read_study(place).stamps(FIRST.id)
+        store.read_study(place).stamps(FIRST.id)
     one_line(caught.value, "stamps.parquet", "damaged")
 
 
 def test_a_missing_table_is_named(place: Path) -> None:
     (place / "trials" / FIRST.id / "probes.parquet").unlink()
     with pytest.raises(BadInput) as caught:
-        dataset.read_study(place).probes(FIRST.id)
+        store.read_study(place).probes(FIRST.id)
     one_line(caught.value, "probes.parquet", "missing")
 
 
@@ -138,9 +138,9 @@ def test_a_full_disk_keeps_the_trials_before_and_says_so(small_disk: Path) -> No
     synthetic.write(small_disk, [FIRST])
     large = Condition(load="network", packets=20_000)
     with pytest.raises(DelaylabError) as caught:
-        dataset.write_trial(
+        store.write_trial(
             small_disk, synthetic.trial(large, 1), *synthetic.tables(large), synthetic.hosts()
         )
     one_line(caught.value, large.id, "kept: the 1 trials finished before")
     assert [path.name for path in (small_disk / "trials").iterdir()] == [FIRST.id]
-    assert dataset.read_study(small_disk).stamps(FIRST.id).height > 0
+    assert store.read_study(small_disk).stamps(FIRST.id).height > 0

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from delaylab.spec import ConditionsSpec
+from delaylab.spec.condition_words import asked_text
 from delaylab.spec.profiles import contents, profiles
-from delaylab.spoken import asked_text
 
 PAGE = Path(__file__).parent.parent / "docs" / "links.md"
 BEGIN, END = "| profile | up | down | source |\n", "\n\n"

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from delaylab.errors import BadInput, DelaylabError
-from delaylab.terminal import json_text, print_error, terminal
+from delaylab.io.terminal import json_text, print_error, terminal
 
 app = typer.Typer(
     name="delaylab",
@@ -154,7 +154,7 @@ def report(
     as_json: Json = False,
 ) -> None:
     """Write a dataset's report: one HTML file that opens anywhere, and its charts."""
-    from delaylab.dataset import read_study
+    from delaylab.dataset.store import read_study
 
     study = read_study(directory)  # damage is reported before the slow imports
     from delaylab.report.html import write_report
@@ -172,7 +172,7 @@ def show(
     as_json: Json = False,
 ) -> None:
     """Show a dataset's numbers in the terminal."""
-    from delaylab.dataset import read_study
+    from delaylab.dataset.store import read_study
 
     study = read_study(directory)  # damage is reported before the slow imports
     from delaylab.report.show import as_json as numbers
@@ -189,10 +189,11 @@ def plan(lab_file: LabFile, as_json: Json = False) -> None:
     """Print what `up` would start and build."""
     from delaylab import spec
     from delaylab.kinds import KINDS
-    from delaylab.plan import Rights, build
+    from delaylab.machine.rights import own_rights
+    from delaylab.plan import build
     from delaylab.verbs.labs import print_plan
 
-    made = build(spec.load_lab(lab_file), KINDS, Rights.mine())
+    made = build(spec.load_lab(lab_file), KINDS, own_rights())
     if as_json:
         _print_json(made.message())
     else:
@@ -223,10 +224,11 @@ def up(
 @app.command()
 def ps(as_json: Json = False) -> None:
     """List running labs: nodes, processes, addresses, and whether links keep their conditions."""
-    from delaylab import hosts, lab
+    from delaylab import hosts
+    from delaylab.lab.start import attached
     from delaylab.verbs.labs import described, print_labs
 
-    labs = [lab.attached(one) for one in hosts.running()]
+    labs = [attached(one) for one in hosts.running()]
     if as_json:
         _print_json({"labs": [described(one) for one in labs]})
     else:
@@ -240,10 +242,10 @@ def link_show(
     as_json: Json = False,
 ) -> None:
     """Show a running lab's links: conditions, what was done, and whether they were kept."""
-    from delaylab import lab
+    from delaylab.lab.start import attach
     from delaylab.verbs import links
 
-    reports = links.shown(lab.attach(lab_name), name)
+    reports = links.shown(attach(lab_name), name)
     if as_json:
         _print_json({"engines": links.as_json(reports)})
     else:
@@ -264,11 +266,11 @@ def link_set(
     as_json: Json = False,
 ) -> None:
     """Change some conditions of a running link; the others stay as they are."""
-    from delaylab import lab
+    from delaylab.lab.start import attach
     from delaylab.verbs import links
 
     given = links.words(conditions)
-    reports = links.change(lab.attach(lab_name), name, node, given)
+    reports = links.change(attach(lab_name), name, node, given)
     if as_json:
         _print_json({"engines": links.as_json(reports)})
     else:
@@ -284,11 +286,11 @@ def execute(
     lab_name: LabOption = None,
 ) -> None:
     """Run a command in a node, `delaylab exec NODE -- COMMAND …`, and exit with its exit code."""
-    from delaylab import lab
+    from delaylab.lab.start import attach
     from delaylab.verbs import execute as verb
 
     terminal = sys.stdin.isatty() and sys.stdout.isatty()
-    raise typer.Exit(verb.run(lab.attach(lab_name), node, command, terminal=terminal))
+    raise typer.Exit(verb.run(attach(lab_name), node, command, terminal=terminal))
 
 
 @app.command()
@@ -299,10 +301,10 @@ def shell(
     """Open a shell in a node."""
     import os
 
-    from delaylab import lab
+    from delaylab.lab.start import attach
     from delaylab.verbs import execute as verb
 
-    attached = lab.attach(lab_name)
+    attached = attach(lab_name)
     # A node with a root file system of its own need not have the user's shell.
     argv = ["/bin/sh"] if attached.has_own_root(node) else [os.environ.get("SHELL", "/bin/sh")]
     raise typer.Exit(verb.run(attached, node, argv, terminal=sys.stdin.isatty()))
@@ -345,23 +347,15 @@ def image(
     as_json: Json = False,
 ) -> None:
     """List, build or remove the images that containers and virtual machines boot."""
-    from delaylab import images
     from delaylab.verbs import images as verb
 
     if (names and action != ImageAction.BUILD) or (old and action != ImageAction.CLEAN):
         raise BadInput("names are for `image build`, --old is for `image clean`")
-    if action == ImageAction.BUILD:
-        layers = verb.build(names or [], terminal(stderr=True))
-    elif action == ImageAction.CLEAN:
-        layers = verb.clean(terminal(stderr=True), old=old)
-    else:
-        layers = images.layers()
+    layers = verb.act(action, names or [], terminal(stderr=True), old=old)
     if as_json:
         _print_json(verb.as_json(layers))
-    elif action == ImageAction.CLEAN:
-        console.print(f"removed: {', '.join(one.path.name for one in layers) or 'nothing'}")
     else:
-        verb.print_layers(layers, console)
+        verb.print_done(action, layers, console)
 
 
 @app.command()

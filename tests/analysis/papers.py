@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from delaylab.analysis.claims import Finding
-from delaylab.analysis.findings import findings
+from delaylab.analysis.claims.claim import Finding
 from delaylab.analysis.group import Group, groups
-from delaylab.dataset import read_study
+from delaylab.dataset.store import read_study
+from delaylab.papers.findings import findings
+from delaylab.papers.studies import find
 from delaylab.spec import combinations, load_study
-from delaylab.studies import find
 from tests import synthetic
 from tests.synthetic import Condition, Delay
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from delaylab.analysis import segments
-from delaylab.analysis.accounting import NOWHERE, account
-from delaylab.records.trial import TrialRecord
+from delaylab.analysis.packets import segments
+from delaylab.analysis.packets.accounting import NOWHERE, account
+from delaylab.dataset.records.trial import TrialRecord
 from tests import synthetic
 from tests.synthetic import Condition
 

@@ -7,10 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from delaylab.analysis.claims import Finding
-from delaylab.analysis.findings import CLAIMS, findings
+from delaylab.analysis.claims.claim import Finding
 from delaylab.analysis.group import groups
-from delaylab.dataset import read_study
+from delaylab.dataset.store import read_study
+from delaylab.papers.findings import findings
+from delaylab.papers.registry import CLAIMS
 from tests.synthetic import Condition, Delay, constant, lognormal, queue, write
 
 SEND = ("request", "sender.uplink")

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from delaylab import dataset
 from delaylab.analysis.group import Group, groups
-from delaylab.dataset import read_study
-from delaylab.report import words
+from delaylab.charts import words
+from delaylab.dataset import store
+from delaylab.dataset.store import read_study
 from delaylab.report.show import as_json
 from tests import synthetic
 from tests.synthetic import START, Clock, Condition, constant, exponential
@@ -144,9 +144,9 @@ def test_packets_meet_the_machines_record_whatever_the_guests_clock(
     """The record is of the machine's clock, the schedule of a guest's that is days away."""
     away = condition(Clock("realtime@guest", 3 * 10**14, drift))
     directory = tmp_path / "run"
-    dataset.write_study(directory, synthetic.study([away], []))
+    store.write_study(directory, synthetic.study([away], []))
     busy = synthetic.hosts(samples=9, busy=0.8)
-    dataset.write_trial(directory, synthetic.trial(away, 0), *synthetic.tables(away), busy)
+    store.write_trial(directory, synthetic.trial(away, 0), *synthetic.tables(away), busy)
     (found,) = groups(read_study(directory))
     under_load = next(phase for phase in found.machine.phases if phase.phase == "load")
     assert under_load.samples >= 6

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from delaylab.analysis.compare import compare, compare_all, holm
-from delaylab.analysis.effects import DECILES
-from delaylab.analysis.statistics import Floats
+from delaylab.analysis.statistics.compare import compare, compare_all, holm
+from delaylab.analysis.statistics.effects import DECILES
+from delaylab.analysis.statistics.quantiles import Floats
 from tests.synthetic import queue
 
 

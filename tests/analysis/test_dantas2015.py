@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from delaylab.analysis.claims import Finding
-from delaylab.analysis.dantas2015 import CLAIMS
-from delaylab.analysis.findings import findings
+from delaylab.analysis.claims.claim import Finding
 from delaylab.analysis.group import groups
-from delaylab.analysis.statistics import Floats
-from delaylab.dataset import read_study
+from delaylab.analysis.statistics.quantiles import Floats
+from delaylab.dataset.store import read_study
+from delaylab.papers.dantas2015.claims import CLAIMS
+from delaylab.papers.findings import findings
 from tests.analysis.papers import ABOVE, BEYOND, Delays, Levels, dataset, write
 from tests.synthetic import Delay, lognormal
 

@@ -8,19 +8,19 @@ from typing import Any
 import polars as pl
 import pytest
 
-from delaylab import dataset
-from delaylab.analysis.doubt import Doubt
+from delaylab.analysis.doubts.doubt import Doubt
 from delaylab.analysis.group import groups
+from delaylab.dataset import store
 from tests import synthetic
 from tests.synthetic import Condition, constant
 
 
 def doubts(place: Path, condition: Condition, **changes: Any) -> list[Doubt]:
     stamps, probes = synthetic.tables(condition)
-    dataset.write_study(place, synthetic.study([condition], []))
+    store.write_study(place, synthetic.study([condition], []))
     record = synthetic.trial(condition, 0) | changes
-    dataset.write_trial(place, record, stamps, probes, synthetic.hosts())
-    return next(groups(dataset.read_study(place))).doubts
+    store.write_trial(place, record, stamps, probes, synthetic.hosts())
+    return next(groups(store.read_study(place))).doubts
 
 
 @pytest.mark.parametrize(
@@ -60,14 +60,14 @@ def test_doubts(
 
 def test_a_trial_that_got_no_answer_is_analysed_too(tmp_path: Path) -> None:
     condition = Condition(lost_after=dict.fromkeys(range(200), ("request", "wire")))
-    dataset.write_study(tmp_path, synthetic.study([condition], []))
-    dataset.write_trial(
+    store.write_study(tmp_path, synthetic.study([condition], []))
+    store.write_trial(
         tmp_path,
         synthetic.trial(condition, 0),
         *synthetic.tables(condition),
         synthetic.hosts(),
     )
-    group = next(groups(dataset.read_study(tmp_path)))
+    group = next(groups(store.read_study(tmp_path)))
     assert group.rtt == {}
     assert group.account.lost_after == {"request wire": 200}
     assert group.samples.height == 0

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy.stats import kendalltau
 
-from delaylab.analysis.factors import COUNTED, Series, associations
-from delaylab.analysis.outliers import MAD, MEAN_DEVIATION, robust_scale, shares
+from delaylab.analysis.packets.outliers import MAD, MEAN_DEVIATION, robust_scale, shares
+from delaylab.analysis.statistics.factors import COUNTED, Series, associations
 
 
 def factorial(n: int = 300, seed: int = 1) -> list[Series]:

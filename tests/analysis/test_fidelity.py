@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from delaylab.analysis.chances import check_share, expected_loss, wilson
-from delaylab.analysis.fidelity import link_doubts, trial_links
-from delaylab.analysis.verdict import Verdict, judge
-from delaylab.records.links import Engine
-from delaylab.records.trial import TrialRecord
+from delaylab.analysis.links.fidelity import link_doubts, trial_links
+from delaylab.analysis.links.verdict import Verdict, judge
+from delaylab.analysis.statistics.shares import check_share, expected_loss, wilson
+from delaylab.dataset.records.links import Engine
+from delaylab.dataset.records.trial import TrialRecord
 
 SECOND = 10**9
 

@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from delaylab import dataset
 from delaylab.analysis.group import Group, groups
-from delaylab.analysis.instrument import cost
+from delaylab.analysis.packets.instrument import cost
+from delaylab.dataset import store
 from tests import synthetic
 from tests.synthetic import Condition
 
 
 def analysed(place: Path, condition: Condition) -> Group:
     synthetic.write(place, [condition])
-    return next(groups(dataset.read_study(place)))
+    return next(groups(store.read_study(place)))
 
 
 def test_the_cost_is_the_shift_of_the_medians(tmp_path: Path) -> None:

@@ -8,9 +8,9 @@ from typing import Any
 import polars as pl
 import pytest
 
-from delaylab import dataset
+from delaylab.analysis.doubts.machine_state import machine_state
 from delaylab.analysis.group import Group, groups
-from delaylab.analysis.machine_state import machine_state
+from delaylab.dataset import store
 from tests import synthetic
 from tests.synthetic import Condition
 
@@ -21,11 +21,11 @@ STEADY = {"samples": 20}
 
 
 def analysed(place: Path, condition: Condition, **state: Any) -> Group:
-    dataset.write_study(place, synthetic.study([condition], []))
+    store.write_study(place, synthetic.study([condition], []))
     tables = synthetic.tables(condition)
     record = synthetic.trial(condition, 0)
-    dataset.write_trial(place, record, *tables, synthetic.hosts(**STEADY | state))
-    return next(groups(dataset.read_study(place)))
+    store.write_trial(place, record, *tables, synthetic.hosts(**STEADY | state))
+    return next(groups(store.read_study(place)))
 
 
 def test_shares_of_each_phase_are_those_of_the_record() -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from delaylab.analysis.claims import Finding
-from delaylab.analysis.oliveira2022 import CLAIMS
+from delaylab.analysis.claims.claim import Finding
+from delaylab.papers.oliveira2022.claims import CLAIMS
 from tests.analysis.papers import ABOVE, BEYOND, Delays, Levels, dataset
 from tests.synthetic import lognormal
 

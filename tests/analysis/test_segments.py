@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from delaylab.analysis import layers, segments
-from delaylab.records.trial import Way
+from delaylab.analysis.packets import layers, segments
+from delaylab.dataset.records.trial import Way
 from tests import synthetic
 from tests.synthetic import Clock, Condition, constant, lognormal
 

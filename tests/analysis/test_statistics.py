@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from delaylab.analysis import effects, statistics
-from delaylab.analysis.effects import estimate
-from delaylab.analysis.outliers import outliers, robust_z
-from delaylab.analysis.statistics import Floats, spread, summarise
+from delaylab.analysis.packets.outliers import outliers, robust_z
+from delaylab.analysis.statistics import effects, quantiles
+from delaylab.analysis.statistics.effects import estimate
+from delaylab.analysis.statistics.quantiles import Floats, spread, summarise
 from tests.synthetic import queue
 
 
@@ -46,7 +46,7 @@ def test_intervals_cover_the_true_median_of_an_autocorrelated_series(n: int) -> 
     truth = 100 * np.exp(-0.5)
     covered = 0
     for seed in range(100):
-        low, high = statistics.quantile_intervals(autocorrelated(seed, n), (0.5,), seed)[0]
+        low, high = quantiles.quantile_intervals(autocorrelated(seed, n), (0.5,), seed)[0]
         covered += low <= truth <= high
     assert 85 <= covered <= 100
 
@@ -56,16 +56,16 @@ def test_blocks_widen_the_interval_of_an_autocorrelated_series() -> None:
     shuffled = np.random.default_rng(1).permutation(series)
     widths = [
         high - low
-        for low, high in (statistics.quantile_intervals(s, (0.5,))[0] for s in (series, shuffled))
+        for low, high in (quantiles.quantile_intervals(s, (0.5,))[0] for s in (series, shuffled))
     ]
     assert widths[0] > 1.2 * widths[1]
 
 
 def test_both_ways_to_an_interval_agree_at_the_size_where_they_meet() -> None:
-    series = autocorrelated(5, statistics.RESAMPLED)
-    redrawn = statistics.quantile_intervals(series, (0.5, 0.9))
+    series = autocorrelated(5, quantiles.RESAMPLED)
+    redrawn = quantiles.quantile_intervals(series, (0.5, 0.9))
     series_longer = np.append(series, np.median(series))
-    ranked = statistics.quantile_intervals(series_longer, (0.5, 0.9))
+    ranked = quantiles.quantile_intervals(series_longer, (0.5, 0.9))
     for one, other in zip(redrawn, ranked, strict=True):
         assert other[1] - other[0] == pytest.approx(one[1] - one[0], rel=0.35)
         assert np.mean(other) == pytest.approx(np.mean(one), rel=0.05)
@@ -73,14 +73,14 @@ def test_both_ways_to_an_interval_agree_at_the_size_where_they_meet() -> None:
 
 def test_the_same_seed_gives_the_same_interval() -> None:
     series = autocorrelated(1, 300)
-    first = statistics.quantile_intervals(series, (0.5,), seed=7)
-    assert first == statistics.quantile_intervals(series, (0.5,), seed=7)
-    assert first != statistics.quantile_intervals(series, (0.5,), seed=8)
+    first = quantiles.quantile_intervals(series, (0.5,), seed=7)
+    assert first == quantiles.quantile_intervals(series, (0.5,), seed=7)
+    assert first != quantiles.quantile_intervals(series, (0.5,), seed=8)
 
 
 @pytest.mark.parametrize(("n", "length"), [(1, 1), (8, 2), (27, 3), (200, 6), (1000, 10)])
 def test_block_length(n: int, length: int) -> None:
-    assert statistics.block_length(n) == length
+    assert quantiles.block_length(n) == length
 
 
 def test_a_shift_is_found_with_its_sign_and_size() -> None:

@@ -8,16 +8,16 @@ from typing import Any, cast
 
 import pytest
 
-from delaylab.analysis.claims import Finding, judge
-from delaylab.analysis.fidelity import TrialLink
-from delaylab.analysis.fidelity_probe import Error, Measured
+from delaylab.analysis.claims.claim import Finding, judge
 from delaylab.analysis.group import Group
-from delaylab.analysis.vem2006 import CLAIMS
-from delaylab.analysis.verdict import judge as verdicts
-from delaylab.records.links import Engine
-from delaylab.report import vem2006
+from delaylab.analysis.links.delays import Error, Measured
+from delaylab.analysis.links.fidelity import TrialLink
+from delaylab.analysis.links.verdict import judge as verdicts
+from delaylab.dataset.records.links import Engine
+from delaylab.papers.studies import find
+from delaylab.papers.vem2006 import link_tables
+from delaylab.papers.vem2006.link_claims import CLAIMS
 from delaylab.spec import combinations, load_study
-from delaylab.studies import FOLDER
 
 SECOND, FRAMES = 10**9, 300_000
 BPS = {"1Mbit": 1e6, "10Mbit": 1e7, "100Mbit": 1e8, "1Gbit": 1e9, "2.5Gbit": 2.5e9}
@@ -42,7 +42,7 @@ class World:
 
 
 def groups(world: World) -> list[Group]:
-    study = load_study(FOLDER / "vem2006.yaml")
+    study = load_study(find("vem2006"))
     return [group(world, each.levels) for each in combinations(study, "quick")]
 
 
@@ -112,7 +112,7 @@ def test_without_links_no_claim_is_testable(claim: str) -> None:
 
 
 def test_the_papers_figures_are_filled() -> None:
-    tables = {table.title.split(":")[0]: table for table in vem2006.tables(groups(World()))}
+    tables = {table.title.split(":")[0]: table for table in link_tables.tables(groups(World()))}
     assert list(tables) == ["Figure 16", "Figure 17", "Figure 18", "Figure 19"]
     assert [len(table.rows) for table in tables.values()] == [10, 10, 8, 12]
     assert ["1450", "10Mbit", ("10", "9.83"), "-0.00%"] in tables["Figure 18"].rows

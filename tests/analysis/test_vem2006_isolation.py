@@ -9,18 +9,18 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from delaylab.analysis.claims import Finding, judge
-from delaylab.analysis.fidelity import TrialLink
+from delaylab.analysis.claims.claim import Finding, judge
 from delaylab.analysis.group import Group
-from delaylab.analysis.isolation import FRAMING, HOG, RATE_BPS, SHAPED_MS
-from delaylab.analysis.vem2006_isolation import CLAIMS
-from delaylab.analysis.verdict import judge as verdicts
-from delaylab.records.links import Engine
-from delaylab.records.rates import Flow, HeldRate
-from delaylab.records.trial import Load
-from delaylab.report import vem2006_isolation as shown
+from delaylab.analysis.links.fidelity import TrialLink
+from delaylab.analysis.links.verdict import judge as verdicts
+from delaylab.dataset.records.links import Engine
+from delaylab.dataset.records.rates import Flow, HeldRate
+from delaylab.dataset.records.trial import Load
+from delaylab.papers.studies import find
+from delaylab.papers.vem2006 import isolation_figures as shown
+from delaylab.papers.vem2006.isolation import FRAMING, HOG, RATE_BPS, SHAPED_MS
+from delaylab.papers.vem2006.isolation_claims import CLAIMS
 from delaylab.spec import CHECK_SEQUENCE, combinations, load_study
-from delaylab.studies import FOLDER
 
 UNSHAPED = [f"out-{number}" for number in range(1, 5)]
 LINKS = [*UNSHAPED, HOG, *SHAPED_MS]
@@ -48,7 +48,7 @@ class World:
 
 
 def groups(world: World) -> list[Group]:
-    study = load_study(FOLDER / "vem2006-isolation.yaml")
+    study = load_study(find("vem2006-isolation"))
     random = np.random.default_rng(world.seed)
     return [group(world, each.levels, random) for each in combinations(study, "quick")]
 

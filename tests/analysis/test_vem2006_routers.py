@@ -10,20 +10,19 @@ import numpy as np
 import polars as pl
 import pytest
 
-from delaylab.analysis import vem2006_latency, vem2006_routers
-from delaylab.analysis.claims import Finding, judge
-from delaylab.analysis.effects import estimate_of_few
-from delaylab.analysis.forwarding import jain, lost_shares
+from delaylab.analysis.claims.claim import Finding, judge
 from delaylab.analysis.group import Group
-from delaylab.analysis.statistics import summarise
-from delaylab.records.rates import Burst, Flow, HeldRate
-from delaylab.records.trial import Load
-from delaylab.report import vem2006_charts
-from delaylab.report import vem2006_routers as shown
+from delaylab.analysis.statistics.effects import estimate_of_few
+from delaylab.analysis.statistics.quantiles import summarise
+from delaylab.dataset.records.rates import Burst, Flow, HeldRate
+from delaylab.dataset.records.trial import Load
+from delaylab.papers.studies import find
+from delaylab.papers.vem2006 import latency_claims, router_charts, router_claims
+from delaylab.papers.vem2006 import router_tables as shown
+from delaylab.papers.vem2006.forwarding import jain, lost_shares
 from delaylab.spec import combinations, load_study
-from delaylab.studies import FOLDER
 
-CLAIMS = {**vem2006_routers.CLAIMS, **vem2006_latency.CLAIMS}
+CLAIMS = {**router_claims.CLAIMS, **latency_claims.CLAIMS}
 HOST_PER_S = 300_000.0
 BURST_S = 0.5
 TOLERANCE = 0.0005
@@ -70,7 +69,7 @@ class World:
 
 
 def groups(world: World) -> list[Group]:
-    study = load_study(FOLDER / "vem2006-routers.yaml")
+    study = load_study(find("vem2006-routers"))
     random = np.random.default_rng(1)
     return [group(world, each.levels, random) for each in combinations(study, "quick")]
 
@@ -197,5 +196,5 @@ def test_the_papers_figures_are_filled() -> None:
         ("1st", "rest"),
         ("10th", "90pct"),
     }
-    drawn = [chart.name for chart in vem2006_charts.charts(found)]
+    drawn = [chart.name for chart in router_charts.charts(found)]
     assert drawn == ["throughput-by-routers", "throughput-by-size", "latency-by-routers"]

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from delaylab import dataset
-from delaylab.campaign import TRIES
+from delaylab.dataset import store
+from delaylab.study.runner import TRIES
 from tests.doing.conftest import DELAYLAB, Run, only_line, our_processes
 from tests.doing.test_study import STUDY
 
@@ -133,7 +133,7 @@ def test_an_agent_killed_mid_run(tmp_path: Path, run_directory: Path) -> None:
             broken.add(folder)
         output, _ = process.communicate(timeout=120)
     assert process.returncode == FAILED
-    study = dataset.read_study(tmp_path / "out")
+    study = store.read_study(tmp_path / "out")
     failed = [trial for trial in study.trials if trial.status == "failed"]
     assert len(failed) == 1
     assert failed[0].reason
@@ -150,7 +150,7 @@ def test_a_trial_that_fails_once_is_tried_again(tmp_path: Path, run_directory: P
         os.kill(agent_pid(folder, "host.target"), signal.SIGKILL)
         process.communicate(timeout=120)
     assert process.returncode == 0
-    assert {trial.status for trial in dataset.read_study(tmp_path / "out").trials} == {"ok"}
+    assert {trial.status for trial in store.read_study(tmp_path / "out").trials} == {"ok"}
     assert list(run_directory.iterdir()) == []
 
 
@@ -164,7 +164,7 @@ def test_an_interface_that_vanishes_mid_run(tmp_path: Path, run_directory: Path)
             broken.add(folder)
         process.communicate(timeout=120)
     assert process.returncode == FAILED
-    study = dataset.read_study(tmp_path / "out")
+    study = store.read_study(tmp_path / "out")
     (failed,) = [trial for trial in study.trials if trial.status == "failed"]
     assert failed.reason
     assert list(run_directory.iterdir()) == []
@@ -183,7 +183,7 @@ def test_a_full_disk_keeps_what_is_finished(delaylab: Run, tmp_path: Path) -> No
         )
         line = done.stderr.strip().splitlines()[-1]
         assert "No space left" in line
-        study = dataset.read_study(small / "out")
+        study = store.read_study(small / "out")
         assert {trial.status for trial in study.trials} <= {"ok"}
         assert not list((small / "out" / "trials").glob(".*"))
     finally:

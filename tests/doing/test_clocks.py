@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from delaylab.analysis import segments
 from delaylab.analysis.clocks.check import checks
-from delaylab.kinds import KINDS, Rights
-from delaylab.lab import temporary
-from delaylab.records.trial import TrialRecord
+from delaylab.analysis.packets import segments
+from delaylab.dataset.records.trial import TrialRecord
+from delaylab.kinds import KINDS
+from delaylab.lab.start import temporary
+from delaylab.machine.rights import own_rights
 from delaylab.spec import Combination, LabSpec, ProbeSpec
-from delaylab.trial import measure
+from delaylab.trial.measure import measure
 
 pytestmark = pytest.mark.root
 # What a busy machine may leave open; at rest it is tens of µs.
@@ -35,7 +36,7 @@ def guests(kind: str) -> LabSpec:
 
 @pytest.mark.parametrize("kind", ["uml", "qemu"])
 def test_the_clocks_of_guests_are_aligned(kind: str) -> None:
-    reason = KINDS[kind].can_run(Rights.mine(), False)
+    reason = KINDS[kind].can_run(own_rights(), False)
     if reason:
         pytest.skip(reason)
     probe = {"from": "probe", "to": "echo", "protocol": "udp", "count": 300, "at_rest": 30}

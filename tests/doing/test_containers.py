@@ -16,9 +16,10 @@ import pytest
 
 from delaylab import images
 from delaylab.errors import DelaylabError
-from delaylab.guests import engine
-from delaylab.guests.docker import LABEL
-from delaylab.kinds import KINDS, Rights
+from delaylab.kinds import KINDS
+from delaylab.kinds.helpers import engine
+from delaylab.kinds.helpers.docker import LABEL
+from delaylab.machine.rights import own_rights
 from tests.doing.conftest import DELAYLAB, Run, as_json, our_processes
 
 pytestmark = pytest.mark.root
@@ -37,7 +38,7 @@ links: [{{between: [a, b]}}]
 
 @pytest.fixture(params=CONTAINERS)
 def kind(request: pytest.FixtureRequest) -> str:
-    reason = KINDS[request.param].can_run(Rights.mine(), False)
+    reason = KINDS[request.param].can_run(own_rights(), False)
     if reason:
         pytest.skip(reason)
     return str(request.param)
@@ -55,7 +56,7 @@ def own_engine(
     monkeypatch: pytest.MonkeyPatch, run_directory: Path
 ) -> Iterator[docker.DockerClient]:
     """An engine that runs before the lab and after it, as a system's does."""
-    reason = KINDS["docker"].can_run(Rights.mine(), False)
+    reason = KINDS["docker"].can_run(own_rights(), False)
     if reason:
         pytest.skip(reason)
     folder = run_directory / "system" / "engine"
@@ -188,7 +189,7 @@ def test_what_an_engine_lacks_is_one_clear_line(
 def test_a_file_that_is_not_there_is_one_clear_line(
     delaylab: Run, tmp_path: Path, kind: str, more: str, complaint: str
 ) -> None:
-    reason = KINDS[kind].can_run(Rights.mine(), False)
+    reason = KINDS[kind].can_run(own_rights(), False)
     if reason:
         pytest.skip(reason)
     path = tmp_path / "boxes.yaml"

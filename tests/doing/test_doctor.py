@@ -13,8 +13,8 @@ from pathlib import Path
 import jsonschema
 import pytest
 
+from delaylab.papers.studies import find, names
 from delaylab.spec.source import read
-from delaylab.studies import FOLDER
 from tests.doing.conftest import DELAYLAB, Run, as_json
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
@@ -83,7 +83,7 @@ def test_schemas_accept_what_is_shipped(delaylab: Run, kind: str) -> None:
     jsonschema.Draft202012Validator.check_schema(schema)
     files = {
         "lab": [EXAMPLES / "testbed.yaml", EXAMPLES / "triangle.yaml"],
-        "study": [*FOLDER.glob("*.yaml"), EXAMPLES / "udp-rates.yaml"],
+        "study": [*map(find, names()), EXAMPLES / "udp-rates.yaml"],
     }
     for path in files[kind]:
         jsonschema.validate(read(path).data, schema)

@@ -15,11 +15,13 @@ from typing import Any
 
 import pytest
 
+from delaylab.agent.session import Decoder, Frame, FrameKind
 from delaylab.kinds import KINDS, Rights
-from delaylab.lab import Lab, temporary
+from delaylab.lab.running import Lab
+from delaylab.lab.start import temporary
+from delaylab.machine.rights import own_rights
 from delaylab.plan import Plan, build
 from delaylab.spec import LabSpec
-from delaylab.wireline import Decoder, Frame, FrameKind
 
 pytestmark = [pytest.mark.root, pytest.mark.slow, pytest.mark.timeout(1200)]
 
@@ -80,7 +82,7 @@ class Dom0:
 
 @pytest.fixture(scope="module")
 def dom0(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dom0]:
-    reason = KINDS["xen"].can_run(Rights.mine(), False)
+    reason = KINDS["xen"].can_run(own_rights(), False)
     if reason:
         pytest.skip(reason)
     # The machine has room for its own domain; that one makes place for those of the lab inside.

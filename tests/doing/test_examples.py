@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from delaylab import dataset
-from delaylab.kinds import KINDS, Rights
+from delaylab.dataset import store
+from delaylab.kinds import KINDS
+from delaylab.machine.rights import own_rights
 from tests.doing.conftest import Run, as_json
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
@@ -20,7 +21,7 @@ pytestmark = pytest.mark.root
 def test_every_pair_of_neighbours_can_ping(delaylab: Run, name: str) -> None:
     lab = yaml.safe_load((EXAMPLES / f"{name}.yaml").read_text())
     for kind in {node.get("kind", "netns") for node in lab["nodes"].values()}:
-        reason = KINDS[kind].can_run(Rights.mine(), False)
+        reason = KINDS[kind].can_run(own_rights(), False)
         if reason:
             pytest.skip(reason)
     up = as_json(delaylab("up", str(EXAMPLES / f"{name}.yaml"), "--json"))
@@ -39,7 +40,7 @@ def test_udp_rates(delaylab: Run, tmp_path: Path) -> None:
     for name in ("testbed.yaml", "udp-rates.yaml"):
         shutil.copy(EXAMPLES / name, tmp_path)
     delaylab("run", "udp-rates.yaml", "--out", "out")
-    study = dataset.read_study(tmp_path / "out")
+    study = store.read_study(tmp_path / "out")
     assert [trial.status for trial in study.trials] == ["ok"] * 3
     for trial in study.trials:
         assert "responder.app" in trial.path.reply

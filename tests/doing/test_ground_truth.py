@@ -11,11 +11,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from delaylab.analysis.segments import complete, packets, segments
-from delaylab.lab import Lab, temporary
-from delaylab.records.trial import Way
+from delaylab.analysis.packets.segments import complete, packets, segments
+from delaylab.dataset.records.trial import Way
+from delaylab.lab.running import Lab
+from delaylab.lab.start import temporary
 from delaylab.spec import Combination, LabSpec, ProbeSpec
-from delaylab.trial import Recording, measure
+from delaylab.trial.measure import Recording, measure
 
 FORWARDER = Path(__file__).parent.parent / "forwarder.py"
 TOLERANCE_NS = 50_000

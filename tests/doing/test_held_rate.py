@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from delaylab.dataset.records.rates import Burst, Flow
 from delaylab.errors import DelaylabError
-from delaylab.loads.held import (
+from delaylab.loads.held_rate import (
     BEHIND_S,
     CLOSE_ENOUGH,
     IN_PACE,
@@ -21,7 +22,6 @@ from delaylab.loads.held import (
     search,
 )
 from delaylab.loads.streams import Stream, judged
-from delaylab.records.rates import Burst, Flow
 
 TOLERANCE = 0.0005
 LINKS = ["out-1", "out-2"]

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from delaylab.records.trial import Load
+from delaylab.dataset.records.trial import Load
 from delaylab.spec import Combination, LabSpec, LoadSpec, ProbeSpec
-from delaylab.trial import run
+from delaylab.trial.measure import run
 
 pytestmark = pytest.mark.root
 PACKETS = 50

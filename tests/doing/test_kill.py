@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from delaylab import dataset
-from delaylab.kinds import KINDS, Rights
+from delaylab.dataset import store
+from delaylab.kinds import KINDS
+from delaylab.machine.rights import own_rights
 from tests.doing.conftest import DELAYLAB, Run, our_processes
 from tests.doing.test_study import STUDY
 
@@ -59,7 +60,7 @@ def test_all_of_a_lab_killed_at_random_moments(
     delaylab: Run, tmp_path: Path, run_directory: Path
 ) -> None:
     for kind in ("lxc", "uml"):
-        reason = KINDS[kind].can_run(Rights.mine(), False)
+        reason = KINDS[kind].can_run(own_rights(), False)
         if reason:
             pytest.skip(reason)
     victims = Victims(delaylab, tmp_path, run_directory, EVERYTHING, [])
@@ -88,7 +89,7 @@ class Victims:
             print(f"seed {seed}, round {number}: {len(self.finished)} trials, {self.killed}")
             self.round(choose, choose.uniform(0.3, at_most_s))
         assert len(self.killed) > 1, self.killed
-        for trial in dataset.read_study(self.folder / "out").trials:
+        for trial in store.read_study(self.folder / "out").trials:
             assert trial.status in ("ok", "failed")
 
     def round(self, choose: random.Random, moment_s: float) -> None:

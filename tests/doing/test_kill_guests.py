@@ -15,7 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from delaylab.kinds import KINDS, Rights
+from delaylab.kinds import KINDS
+from delaylab.machine.rights import own_rights
 from tests.doing.conftest import DELAYLAB, Run
 from tests.doing.test_kill import children, command, kill, wait_until_gone
 
@@ -27,7 +28,7 @@ AT_MOST_S = 7.0
 
 def usable() -> list[str]:
     """The kinds of guests that this machine has, but for nested Xen, which takes minutes."""
-    rights = Rights.mine()
+    rights = own_rights()
     kinds = ("lxc", "docker", "qemu", "uml")
     return [name for name in kinds if KINDS[name].can_run(rights, False) is None]
 

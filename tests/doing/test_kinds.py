@@ -12,12 +12,14 @@ from typing import Any
 import pytest
 
 from delaylab import hosts, loads
-from delaylab.analysis.segments import columns, packets
-from delaylab.kinds import KINDS, Rights
-from delaylab.lab import Lab, temporary
-from delaylab.records.trial import Way
+from delaylab.analysis.packets.segments import columns, packets
+from delaylab.dataset.records.trial import Way
+from delaylab.kinds import KINDS
+from delaylab.lab.running import Lab
+from delaylab.lab.start import temporary
+from delaylab.machine.rights import own_rights
 from delaylab.spec import Combination, LabSpec, LoadSpec, ProbeSpec
-from delaylab.trial import measure
+from delaylab.trial.measure import measure
 from tests.doing.conftest import our_processes
 
 pytestmark = pytest.mark.root
@@ -67,7 +69,7 @@ def _lab(node: dict[str, Any]) -> LabSpec:
 def test_a_lab_of_every_kind(name: str, run_directory: Path) -> None:
     node = VARIANTS[name]
     kind = KINDS[node["kind"]]
-    reason = kind.can_run(Rights.mine(), False)
+    reason = kind.can_run(own_rights(), False)
     if reason:
         pytest.skip(reason)
     with temporary(_lab(node)) as lab:

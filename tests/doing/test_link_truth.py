@@ -6,13 +6,14 @@ import numpy as np
 import polars as pl
 import pytest
 
-from delaylab.analysis.fidelity import TrialLink, trial_links
-from delaylab.analysis.segments import complete, packets, segments
-from delaylab.kinds import KINDS, Rights
-from delaylab.lab import temporary
-from delaylab.records.trial import TrialRecord, Way
+from delaylab.analysis.links.fidelity import TrialLink, trial_links
+from delaylab.analysis.packets.segments import complete, packets, segments
+from delaylab.dataset.records.trial import TrialRecord, Way
+from delaylab.kinds import KINDS
+from delaylab.lab.start import temporary
+from delaylab.machine.rights import own_rights
 from delaylab.spec import Combination, LabSpec, LoadSpec, ProbeSpec
-from delaylab.trial import Recording, measure
+from delaylab.trial.measure import Recording, measure
 
 pytestmark = pytest.mark.root
 TOLERANCE_NS = 100_000
@@ -140,7 +141,7 @@ def test_a_timeline_begins_with_the_load_and_is_seen_in_the_record() -> None:
 
 def test_a_guest_that_leaves_checksums_to_its_card_is_heard() -> None:
     """User-Mode Linux cannot do otherwise; the engine completes them."""
-    reason = KINDS["uml"].can_run(Rights.mine(), False)
+    reason = KINDS["uml"].can_run(own_rights(), False)
     if reason:
         pytest.skip(reason)
     spec = lab("netns", 1, delay="3ms").model_dump(mode="json", by_alias=True)

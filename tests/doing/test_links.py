@@ -14,8 +14,10 @@ from typing import Any
 import pytest
 import yaml
 
-from delaylab import engines, hosts, lab
+from delaylab import hosts
 from delaylab.errors import DelaylabError
+from delaylab.lab import link_engines
+from delaylab.lab.start import attach
 from delaylab.spec import asked as asked_of
 from delaylab.spec import lab_from, parse
 from delaylab.spec.profiles import profiles
@@ -60,8 +62,8 @@ def asked(delaylab: Run, name: str) -> dict[str, dict[str, Any]]:
 
 def kill_engine(name: str, agent: str) -> None:
     """Kill a lab's engine, having made sure that it is one."""
-    attached = lab.attach(name)
-    (report,) = (r for r in engines.reports(attached) if r["agent"] == agent)
+    attached = attach(name)
+    (report,) = (r for r in link_engines.reports(attached) if r["agent"] == agent)
     process = os.pidfd_open(report["pid"])
     assert f"{agent} engine" in Path(f"/proc/{report['pid']}/cmdline").read_text()
     signal.pidfd_send_signal(process, signal.SIGKILL)
@@ -195,14 +197,14 @@ def test_a_host_that_refuses_undoes_what_others_did(up: Up, delaylab: Run) -> No
     """What this side lets pass and one of the engines refuses."""
     name = up(TWO_HOSTS)
     before = asked(delaylab, name)
-    attached = lab.attach(name)
+    attached = attach(name)
     there = {
         "link.left": [{"link": "wan", "node": "a", "set": {"delay_ns": 9}}],
         "link.right": [{"link": "wan", "node": "b", "set": {"delay_ns": -9}}],
     }
     back = {"link.left": [{"link": "wan", "node": "a", "set": {"delay_ns": 5_000_000}}]}
     with pytest.raises(DelaylabError, match="nothing is changed"):
-        engines._send(attached, there, back)
+        link_engines._send(attached, there, back)
     assert asked(delaylab, name) == before
 
 
@@ -214,7 +216,7 @@ def test_a_timeline_changes_links_as_it_says(delaylab: Run, up: Up) -> None:
 
 
 def engine_state(name: str, agent: str) -> str:
-    (report,) = (r for r in engines.reports(lab.attach(name)) if r["agent"] == agent)
+    (report,) = (r for r in link_engines.reports(attach(name)) if r["agent"] == agent)
     return str(report["state"])
 
 
@@ -233,7 +235,7 @@ def test_what_show_prints(delaylab: Run, up: Up) -> None:
 
 def test_nothing_is_left_of_a_lab_with_engines(delaylab: Run, up: Up, run_directory: Path) -> None:
     name = up(TWO_HOSTS)
-    pids = [report["pid"] for report in engines.reports(lab.attach(name))]
+    pids = [report["pid"] for report in link_engines.reports(attach(name))]
     assert all(Path(f"/proc/{pid}").exists() for pid in pids)
     delaylab("down", name)
     assert not any(Path(f"/proc/{pid}").exists() for pid in pids)

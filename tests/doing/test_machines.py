@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from delaylab import images
-from delaylab.kinds import KINDS, Rights
+from delaylab.kinds import KINDS
+from delaylab.machine.rights import own_rights
 from delaylab.plan.kind import TUN
 from tests.doing.conftest import Run, as_json, only_line, our_processes
 from tests.doing.test_bad_input import BAD_INPUT, FAILED, NOT_HERE
@@ -19,7 +20,7 @@ pytestmark = pytest.mark.root
 
 @pytest.fixture(autouse=True)
 def need_qemu() -> None:
-    reason = KINDS["qemu"].can_run(Rights.mine(), False)
+    reason = KINDS["qemu"].can_run(own_rights(), False)
     if reason:
         pytest.skip(reason)
 

@@ -13,7 +13,8 @@ import pytest
 from benches.inside import Machine, lab_in, machine
 from benches.netem import FULL, MODULES, frames_per_second, settled, tapped
 
-from delaylab.kinds import KINDS, Rights
+from delaylab.kinds import KINDS
+from delaylab.machine.rights import own_rights
 from delaylab.spec import LabSpec
 
 pytestmark = [pytest.mark.root, pytest.mark.slow, pytest.mark.timeout(600)]
@@ -22,7 +23,7 @@ MS = 1_000_000
 
 @pytest.fixture(scope="module")
 def guest(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
-    reason = KINDS["qemu"].can_run(Rights.mine(), False)
+    reason = KINDS["qemu"].can_run(own_rights(), False)
     if reason:
         pytest.skip(reason)
     with pytest.MonkeyPatch.context() as patch:

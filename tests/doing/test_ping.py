@@ -12,7 +12,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from delaylab.lab import Lab, temporary
+from delaylab.lab.running import Lab
+from delaylab.lab.start import temporary
 from delaylab.spec import LabSpec
 from tests.doing.conftest import DELAYLAB, Run, as_json
 

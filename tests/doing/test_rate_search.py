@@ -7,9 +7,9 @@ from collections.abc import Callable
 import polars as pl
 import pytest
 
-from delaylab.rate_search import CLOSE_ENOUGH, TRIES, search
+from delaylab.agent.session import Result
+from delaylab.trial.rate_search import CLOSE_ENOUGH, TRIES, search
 from delaylab.units import Duration
-from delaylab.wireline import Result
 
 RTT_NS = 50_000
 Send = Callable[[int, Duration], Result]

@@ -7,11 +7,11 @@ import polars as pl
 import pytest
 from numpy.typing import NDArray
 
-from delaylab.analysis.segments import column, packets
-from delaylab.lab import temporary
-from delaylab.records.trial import Way
+from delaylab.analysis.packets.segments import column, packets
+from delaylab.dataset.records.trial import Way
+from delaylab.lab.start import temporary
 from delaylab.spec import Combination, LabSpec, LoadSpec, ProbeSpec, lab_from, parse
-from delaylab.trial import Recording, measure
+from delaylab.trial.measure import Recording, measure
 
 pytestmark = pytest.mark.root
 COUNT = 100

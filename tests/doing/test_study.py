@@ -12,14 +12,17 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from delaylab import campaign, dataset, hosts
-from delaylab.analysis.accounting import account
-from delaylab.analysis.segments import columns, complete, packets, segments
-from delaylab.images.progress import silent
-from delaylab.kinds import KINDS, Rights
-from delaylab.records.trial import TrialRecord
+from delaylab import hosts
+from delaylab.analysis.packets.accounting import account
+from delaylab.analysis.packets.segments import columns, complete, packets, segments
+from delaylab.dataset import store
+from delaylab.dataset.records.trial import TrialRecord
+from delaylab.kinds import KINDS
+from delaylab.machine.rights import own_rights
+from delaylab.progress import silent
 from delaylab.spec import load_study
-from delaylab.study import plan_trials
+from delaylab.study import runner
+from delaylab.study.order import plan_trials
 from tests.doing.conftest import DELAYLAB, Run, as_json, our_processes
 
 pytestmark = pytest.mark.root
@@ -66,7 +69,7 @@ def result(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "out"
 
 
-def tapped(study: dataset.Study, trial: TrialRecord) -> pl.DataFrame:
+def tapped(study: store.Study, trial: TrialRecord) -> pl.DataFrame:
     """A trial's packets but for those sent before its taps were on."""
     table = packets(study.stamps(trial.id), study.probes(trial.id), trial.path)
     assert table.filter(phase="untapped").height == 10
@@ -74,14 +77,14 @@ def tapped(study: dataset.Study, trial: TrialRecord) -> pl.DataFrame:
 
 
 def test_every_trial_is_there_and_whole(result: Path) -> None:
-    study = dataset.read_study(result)
+    study = store.read_study(result)
     assert len(study.record.planned) == 9
     assert {trial.id for trial in study.trials} == set(study.record.planned)
     assert [trial.reason for trial in study.trials if trial.status != "ok"] == []
 
 
 def test_the_segments_of_every_complete_packet_sum_to_its_rtt(result: Path) -> None:
-    study = dataset.read_study(result)
+    study = store.read_study(result)
     for trial in study.trials:
         table = complete(
             packets(study.stamps(trial.id), study.probes(trial.id), trial.path), trial.path
@@ -96,7 +99,7 @@ def test_the_segments_of_every_complete_packet_sum_to_its_rtt(result: Path) -> N
 
 
 def test_at_rest_every_point_sees_every_packet(result: Path) -> None:
-    study = dataset.read_study(result)
+    study = store.read_study(result)
     for trial in study.trials:
         if trial.factors["load"] != "rest":
             continue
@@ -107,7 +110,7 @@ def test_at_rest_every_point_sees_every_packet(result: Path) -> None:
 
 
 def test_every_scheduled_packet_is_accounted_for_at_every_point(result: Path) -> None:
-    study = dataset.read_study(result)
+    study = store.read_study(result)
     for trial in study.trials:
         found = account(tapped(study, trial), [trial])
         assert found.scheduled == 80
@@ -116,7 +119,7 @@ def test_every_scheduled_packet_is_accounted_for_at_every_point(result: Path) ->
 
 
 def test_loads_did_what_was_asked(result: Path) -> None:
-    study = dataset.read_study(result)
+    study = store.read_study(result)
     for trial in study.trials:
         for load in trial.loads:
             if load.load == "network":
@@ -127,7 +130,7 @@ def test_loads_did_what_was_asked(result: Path) -> None:
 
 
 def test_the_machine_was_watched(result: Path) -> None:
-    study = dataset.read_study(result)
+    study = store.read_study(result)
     for trial in study.trials:
         metrics = study.hosts(trial.id)
         assert metrics["time_ns"].n_unique() >= 3
@@ -136,7 +139,7 @@ def test_the_machine_was_watched(result: Path) -> None:
 
 def test_network_load_waits_in_the_uplinks_queue(result: Path) -> None:
     """The delay is where the paper has it: above the wire, on the way out."""
-    study = dataset.read_study(result)
+    study = store.read_study(result)
     trial = next(
         t for t in study.trials if t.factors == {"environment": "netns", "load": "network"}
     )
@@ -194,7 +197,7 @@ def test_an_interrupted_study_is_resumed(
     first = {path.parent.name: path.read_bytes() for path in trials.glob("[!.]*/trial.json")}
     assert 1 <= len(first) < 3
     delaylab("run", "--resume", "out")
-    study = dataset.read_study(tmp_path / "out")
+    study = store.read_study(tmp_path / "out")
     assert {trial.id for trial in study.trials} == set(study.record.planned)
     assert len(study.record.planned) == 3
     for name, content in first.items():
@@ -207,7 +210,7 @@ def test_an_interrupted_study_is_resumed(
 def test_a_level_that_does_not_fit_is_skipped_and_the_rest_goes_on(
     delaylab: Run, tmp_path: Path
 ) -> None:
-    reason = KINDS["uml"].can_run(Rights.mine(), False)
+    reason = KINDS["uml"].can_run(own_rights(), False)
     if reason:
         pytest.skip(reason)
     level = "native: {nodes.probe.kind: native, nodes.noisy.kind: native}"
@@ -216,7 +219,7 @@ def test_a_level_that_does_not_fit_is_skipped_and_the_rest_goes_on(
     (tmp_path / "study.yaml").write_text(STUDY.replace(level, huge))
     argv = ["--only", "load=rest", "--out", "out"]
     delaylab("run", "study.yaml", *argv)
-    trials = {t.factors["environment"]: t for t in dataset.read_study(tmp_path / "out").trials}
+    trials = {t.factors["environment"]: t for t in store.read_study(tmp_path / "out").trials}
     assert trials["huge"].status == "skipped"
     assert "MiB of memory" in str(trials["huge"].reason)
     assert {t.status for name, t in trials.items() if name != "huge"} == {"ok"}
@@ -229,7 +232,7 @@ def test_trials_that_differ_in_load_share_a_lab(tmp_path: Path) -> None:
     labs = [trial.combination.lab for trial in planned]
     changes = sum(a != b for a, b in itertools.pairwise(labs))
     assert changes == len({lab.model_dump_json() for lab in labs}) - 1
-    with campaign.bench(silent) as shared:
+    with runner.bench(silent) as shared:
         first = shared.lab(labs[0])
         assert shared.lab(labs[0]) is first
         other = shared.lab(next(lab for lab in labs if lab != labs[0]))

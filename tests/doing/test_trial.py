@@ -6,10 +6,10 @@ import itertools
 
 import pytest
 
-from delaylab.analysis.segments import columns, packets
-from delaylab.records.trial import Way
+from delaylab.analysis.packets.segments import columns, packets
+from delaylab.dataset.records.trial import Way
 from delaylab.spec import Combination, LabSpec, ProbeSpec
-from delaylab.trial import run
+from delaylab.trial.measure import run
 
 pytestmark = pytest.mark.root
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from delaylab.columns import decode
+from delaylab.agent.tables import decode
 
 HEADER = (
     '{"rows":2,"columns":[{"name":"n","type":"u16"},'

@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import jsonschema
 import pytest
-import yaml
-from hypothesis import given
-from hypothesis import strategies as st
 
 from delaylab.errors import BadInput
-from delaylab.spec import ConditionsSpec, LabSpec, asked, lab_from, parse
-from delaylab.spec.merge import merge
+from delaylab.spec import asked, lab_from, parse
 from delaylab.spec.profiles import profiles
-from delaylab.spoken import spoken
-from delaylab.units import Duration, Rate, Share, Size
 from delaylab.verbs.schema import schema
 
 VALIDATOR = jsonschema.Draft202012Validator(schema("lab"))
@@ -254,159 +247,3 @@ def test_a_node_that_stands_for_many_is_written_out() -> None:
     )
     assert asked(lab.links[0], "box-2") == {"delay_ns": 1_000_000}
     assert [change.node for change in lab.timeline] == ["box-1", "box-2"]
-
-
-shares = st.integers(0, Share.WHOLE).map(Share).map(str)
-positive = st.integers(1, 10**12)
-durations = st.integers(0, 36 * 10**11).map(Duration).map(str)
-correlations = st.integers(0, Share.WHOLE - 1).map(Share).map(str)
-sizes = positive.map(Size).map(str)
-jitters = durations | st.fixed_dictionaries(
-    {"spread": durations},
-    optional={
-        "distribution": st.sampled_from(["uniform", "normal", "pareto", "paretonormal"])
-        | st.fixed_dictionaries({"table": st.lists(st.floats(-9, 9), min_size=2, max_size=9)}),
-        "correlation": correlations,
-    },
-)
-losses = st.one_of(
-    shares,
-    st.fixed_dictionaries({"share": shares, "correlation": correlations}),
-    st.fixed_dictionaries(
-        {"gilbert-elliott": st.fixed_dictionaries({"to_bad": shares, "to_good": shares})}
-    ),
-    st.fixed_dictionaries(
-        {
-            "pattern": st.fixed_dictionaries(
-                {"runs": st.lists(st.integers(1, 99), min_size=1, max_size=5).map(lambda x: x * 2)}
-            )
-        }
-    ),
-)
-queues = st.one_of(
-    st.integers(1, 10**6),
-    sizes,
-    st.just("sender"),
-    st.fixed_dictionaries({"packets": st.integers(1, 99), "discipline": st.just("codel")}),
-)
-CONDITIONS: dict[str, st.SearchStrategy[Any]] = {
-    "delay": durations,
-    "jitter": jitters,
-    "loss": losses,
-    "duplicate": shares,
-    "corrupt": shares,
-    "reorder": shares | st.fixed_dictionaries({"share": shares, "gap": st.integers(1, 9)}),
-    "rate": positive.map(Rate).map(str),
-    "queue": queues,
-}
-conditions = st.fixed_dictionaries(
-    {}, optional={name: st.just("none") | values for name, values in CONDITIONS.items()}
-)
-
-
-@given(conditions)
-def test_conditions_round_trip(said: dict[str, Any]) -> None:
-    """As YAML -> conditions -> the record that a running lab keeps -> the same conditions."""
-    text = yaml.safe_dump(said)
-    read = ConditionsSpec.model_validate(yaml.safe_load(text))
-    again = ConditionsSpec.model_validate(json.loads(json.dumps(read.model_dump(mode="json"))))
-    assert again == read
-    assert again.named() == read.named()
-    assert {key for key, value in read.named().items() if value is None} == {
-        "delay_ns" if name == "delay" else name for name in said if said[name] == "none"
-    }
-
-
-@given(conditions, conditions)
-def test_what_one_side_names_is_all_that_differs(
-    link: dict[str, Any], side: dict[str, Any]
-) -> None:
-    lab = LabSpec.model_validate(
-        {
-            "lab": "x",
-            "nodes": {"a": {}, "b": {}},
-            "links": [{"between": ["a", "b"], **link, "from": {"b": side}}],
-        }
-    )
-    named = lab.links[0].sent_from["b"].named()
-    a, b = (asked(lab.links[0], node) for node in "ab")
-    for key, value in named.items():
-        assert b.get(key) == (merge({key: a.get(key)}, {key: value}).get(key))
-        parts = value if isinstance(value, dict) else {}
-        assert {part: b[key][part] for part in parts} == parts
-    assert {k: v for k, v in b.items() if k not in named} == {
-        k: v for k, v in a.items() if k not in named
-    }
-
-
-@given(st.dictionaries(st.sampled_from([*CONDITIONS, "trace", "profile"]), st.text(max_size=12)))
-def test_any_text_as_a_condition_is_one_or_one_line(said: dict[str, str]) -> None:
-    text = yaml.safe_dump(
-        {"lab": "x", "nodes": {"a": {}, "b": {}}, "links": [{"between": ["a", "b"], **said}]}
-    )
-    answer = "lab.yaml: it is one"
-    try:
-        lab_from(parse(text, "lab.yaml"))
-    except BadInput as error:
-        answer = str(error)
-    assert answer.startswith("lab.yaml:")
-    assert "\n" not in answer
-
-
-@given(conditions)
-def test_the_schema_for_editors_knows_every_form(said: dict[str, Any]) -> None:
-    link = {"between": ["a", "b"], **said, "from": {"a": said}}
-    lab = {"lab": "x", "nodes": {"a": {}, "b": {}}, "links": [link]}
-    VALIDATOR.validate(json.loads(json.dumps(lab)))
-
-
-@pytest.mark.parametrize(
-    ("before", "change", "after"),
-    [
-        ({"a": 1, "b": 2}, {"a": 3}, {"a": 3, "b": 2}),
-        ({"a": 1, "b": 2}, {"a": None}, {"b": 2}),
-        (
-            {"rate": {"bps": 1, "overhead_bytes": 0}},
-            {"rate": {"bps": 2}},
-            {"rate": {"bps": 2, "overhead_bytes": 0}},
-        ),
-        (
-            {"loss": {"model": "pattern", "runs": [1]}},
-            {"loss": {"model": "independent"}},
-            {"loss": {"model": "independent"}},
-        ),
-        (
-            {"queue": {"packets": 1, "discipline": {"kind": "codel"}}},
-            {"queue": {"bytes": 2}},
-            {"queue": {"bytes": 2, "discipline": {"kind": "codel"}}},
-        ),
-        (
-            {"queue": {"packets": 1, "discipline": {"kind": "codel"}}},
-            {"queue": {"held": "sender"}},
-            {"queue": {"held": "sender"}},
-        ),
-        ({"queue": {"held": "sender"}}, {"queue": {"bytes": 2}}, {"queue": {"bytes": 2}}),
-        (
-            {"trace": {"kind": "rate", "period_ns": 5}},
-            {"trace": {"kind": "rate"}},
-            {"trace": {"kind": "rate"}},
-        ),
-    ],
-)
-def test_changes_are_as_the_engine_makes_them(
-    before: dict[str, Any], change: dict[str, Any], after: dict[str, Any]
-) -> None:
-    assert merge(before, change) == after
-
-
-@given(conditions)
-def test_what_is_asked_is_told_in_the_words_that_ask_it(said: dict[str, Any]) -> None:
-    named = ConditionsSpec.model_validate(said).named()
-    from_files = ("pattern", "table")
-    plain = {
-        key: value
-        for key, value in named.items()
-        if value is not None and not any(word in json.dumps(value) for word in from_files)
-    }
-    words = {field: yaml.safe_load(text) for field, text in spoken(plain).items()}
-    assert ConditionsSpec.model_validate(words).named() == plain

@@ -8,11 +8,11 @@ import pytest
 
 from delaylab.errors import BadInput, NotHere
 from delaylab.kinds import KINDS
+from delaylab.lab.completion import ready
+from delaylab.papers.studies import find
 from delaylab.plan import Plan, Rights, build, way
 from delaylab.plan.model import Veth
-from delaylab.readying import ready
 from delaylab.spec import LabSpec, ProbeSpec, combinations, lab_from, load_study, parse
-from delaylab.studies import FOLDER
 
 GOLDEN = Path(__file__).parent / "golden"
 ROOT, USER = Rights(root=True), Rights(root=False)
@@ -25,7 +25,7 @@ def planned(text: str, rights: Rights = ROOT) -> tuple[LabSpec, Plan]:
 
 @pytest.mark.parametrize("environment", ["linux", "vserver", "openvz", "xen", "lxc", "kvm"])
 def test_the_papers_environments_are_built_as_reviewed(environment: str) -> None:
-    study = load_study(FOLDER / "whiteaker2011.yaml")
+    study = load_study(find("whiteaker2011"))
     combination = next(
         c for c in combinations(study, "quick") if c.levels["environment"] == environment
     )
@@ -261,7 +261,7 @@ def test_a_probe_needs_a_link() -> None:
 
 @pytest.mark.parametrize("protocol", ["icmp", "udp"])
 def test_points_are_either_on_the_way_or_absent_with_a_reason(protocol: str) -> None:
-    for combination in combinations(load_study(FOLDER / "whiteaker2011.yaml"), "quick"):
+    for combination in combinations(load_study(find("whiteaker2011")), "quick"):
         made = build(combination.lab, KINDS, ROOT)
         probe = combination.probe.model_copy(update={"protocol": protocol})
         path = way(made, combination.lab, probe)

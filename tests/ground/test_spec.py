@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from delaylab.errors import BadInput
+from delaylab.papers.studies import find, names
 from delaylab.spec import LabSpec, combinations, lab_from, load_study, parse, study_from
 from delaylab.spec.study import LoadSpec
-from delaylab.studies import FOLDER, names
 
 LAB = """\
 lab: testbed
@@ -25,7 +25,7 @@ links:
     name: lan
   - between: [probe, echo]
 """
-STUDY = (FOLDER / "quickstart.yaml").read_text()
+STUDY = find("quickstart").read_text()
 
 
 def test_a_lab_is_read_as_written() -> None:
@@ -179,7 +179,7 @@ def test_yaml_words_for_truth_stay_words() -> None:
 @pytest.mark.parametrize("name", names())
 @pytest.mark.parametrize("scale", ["quick", "paper"])
 def test_every_shipped_study_has_only_combinations_that_can_be(name: str, scale: str) -> None:
-    study = load_study(FOLDER / f"{name}.yaml")
+    study = load_study(find(name))
     made = list(combinations(study, scale))
     expected = 1
     for levels in study.spec.factors.values():
@@ -192,7 +192,7 @@ def test_every_shipped_study_has_only_combinations_that_can_be(name: str, scale:
 
 
 def test_the_paper_scale_is_the_papers() -> None:
-    for combination in combinations(load_study(FOLDER / "whiteaker2011.yaml"), "paper"):
+    for combination in combinations(load_study(find("whiteaker2011")), "paper"):
         assert combination.probe.count == 200
         assert combination.probe.interval.ns == 250_000_000
         assert combination.probe.size == 100

@@ -8,7 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from delaylab.wireline import MAX_PAYLOAD, AgentError, Decoder, Frame, FrameKind, Result, Session
+from delaylab.agent.session import (
+    MAX_PAYLOAD,
+    AgentError,
+    Decoder,
+    Frame,
+    FrameKind,
+    Result,
+    Session,
+)
 
 frames = st.builds(
     Frame,

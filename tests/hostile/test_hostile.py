@@ -17,7 +17,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from delaylab.printable import printable
+from delaylab.io.printable import printable
 from tests.hostile.cases import Case, made_of, valid
 from tests.hostile.command import Done, delaylab
 from tests.hostile.dataset import refused, shown

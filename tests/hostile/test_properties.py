@@ -12,9 +12,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from delaylab import dataset, spec
+from delaylab import spec
+from delaylab.dataset import store
 from delaylab.errors import BadInput
-from delaylab.printable import one_line, printable
+from delaylab.io.printable import one_line, printable
 from delaylab.report.svg import xml
 from delaylab.spec import limits
 from delaylab.units import Duration, Multiple, Quantity, Rate, Share, Size
@@ -107,7 +108,7 @@ def test_a_record_is_one_or_refused(written: Path, data: st.DataObject) -> None:
     record[field] = data.draw(JSON)
     try:
         place.write_text(json.dumps(record))
-        study = dataset.read_study(written)
+        study = store.read_study(written)
     except BadInput as error:
         assert "damaged" in str(error)
     else:

@@ -14,7 +14,7 @@ from typing import IO, Any
 
 import polars as pl
 
-from delaylab.columns import decode
+from delaylab.agent.tables import decode
 
 ROOT = Path(__file__).parents[2]
 MESSAGE, TABLE = 0, 1

@@ -10,10 +10,12 @@ import pytest
 from rich.console import Console
 
 from delaylab.analysis.group import Group, groups
-from delaylab.dataset import read_study
-from delaylab.report import boxes, dantas2015, oliveira2022
+from delaylab.charts import boxes
+from delaylab.charts.tables import Table
+from delaylab.dataset.store import read_study
+from delaylab.papers import dantas2015, oliveira2022
+from delaylab.papers.dantas2015.figures import POINTS
 from delaylab.report.html import write_report
-from delaylab.report.tables import Table
 from delaylab.report.terminal import print_study
 from tests import synthetic
 from tests.analysis import papers, test_dantas2015, test_oliveira2022
@@ -48,7 +50,7 @@ def by_title(tables: list[Table]) -> dict[str, Table]:
 
 
 def test_dantas_table_2_stands_beside_the_papers(dantas_groups: list[Group]) -> None:
-    table = by_title(dantas2015.tables(dantas_groups))["Table II"]
+    table = by_title(dantas2015.PAPER.tables(dantas_groups))["Table II"]
     assert table.rows[0][:3] == ["1Hz", "e1000", "reserved"]
     assert len(table.rows) == 8
     here, paper = tuple(table.rows[0][5])
@@ -57,8 +59,8 @@ def test_dantas_table_2_stands_beside_the_papers(dantas_groups: list[Group]) -> 
 
 
 def test_dantas_outliers_are_counted_at_seven_points(dantas_groups: list[Group]) -> None:
-    table = by_title(dantas2015.tables(dantas_groups))["Outliers by capture point"]
-    assert [row[0] for row in table.rows] == list(dantas2015.POINTS.values())
+    table = by_title(dantas2015.PAPER.tables(dantas_groups))["Outliers by capture point"]
+    assert [row[0] for row in table.rows] == list(POINTS.values())
     ping = dict(zip(table.head, table.rows[0], strict=True))
     assert ping["> 100 ms, cpu"] == "0"
     assert int(str(ping["> 100 ms, network"])) > 500
@@ -78,7 +80,7 @@ def test_dantas_page_has_its_figures(dantas: Path) -> None:
 
 def test_oliveira_overhead_is_a_row_for_every_scenario_measured(oliveira: Path) -> None:
     found = list(groups(read_study(oliveira)))
-    table = by_title(oliveira2022.tables(found))["RTT and virtualisation overhead"]
+    table = by_title(oliveira2022.PAPER.tables(found))["RTT and virtualisation overhead"]
     assert len(table.rows) == len(found)
     rows = [dict(zip(table.head, row, strict=True)) for row in table.rows]
     virtio = next(r for r in rows if r["environment"] == "kvm-virtio" and r["vms"] == "0")
@@ -88,7 +90,7 @@ def test_oliveira_overhead_is_a_row_for_every_scenario_measured(oliveira: Path) 
 
 
 def test_oliveira_outliers_stand_beside_the_papers(oliveira: Path) -> None:
-    tables = oliveira2022.tables(list(groups(read_study(oliveira))))
+    tables = oliveira2022.PAPER.tables(list(groups(read_study(oliveira))))
     kvm = next(t for t in tables if t.title.endswith("KVM"))
     first = kvm.rows[0]
     assert first[:2] == ["network", "responder"]

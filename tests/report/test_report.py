@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from delaylab import dataset
+from delaylab.charts import words
+from delaylab.dataset import store
 from delaylab.errors import BadInput
-from delaylab.report import words
 from delaylab.report.html import write_report
 from delaylab.report.show import as_json
 from delaylab.report.terminal import print_study
@@ -38,7 +38,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = synthetic.write(tmp_path_factory.mktemp("run"), conditions, CLAIMS)
     failed = synthetic.trial(FAILED, 9) | {"status": "failed", "reason": "stress-ng: not found"}
     stamps, probes = synthetic.tables(FAILED)
-    dataset.write_trial(directory, failed, stamps.clear(), probes.clear(), synthetic.hosts())
+    store.write_trial(directory, failed, stamps.clear(), probes.clear(), synthetic.hosts())
     return directory
 
 
@@ -183,7 +183,7 @@ def test_the_terminal_gives_a_delay_between_clocks_with_its_bound(tmp_path: Path
 
 
 def test_a_study_without_trials_still_reports(tmp_path: Path) -> None:
-    dataset.write_study(tmp_path, synthetic.study([], []) | {"planned": ["a=1,repeat=1"]})
+    store.write_study(tmp_path, synthetic.study([], []) | {"planned": ["a=1,repeat=1"]})
     assert as_json(tmp_path)["trials"] == []
     assert "a=1,repeat=1" in write_report(tmp_path).read_text(encoding="utf-8")
 

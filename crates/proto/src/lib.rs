@@ -2,7 +2,7 @@
 //! virtio-serial, a console.
 //!
 //! `docs/protocol.md` is the specification. This crate is one of its two implementations; the other is
-//! `src/delaylab/wireline.py`. Nothing here opens or owns a stream.
+//! `src/delaylab/agent/session.py`. Nothing here opens or owns a stream.
 
 mod frame;
 mod message;

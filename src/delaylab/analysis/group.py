@@ -7,21 +7,21 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from delaylab.analysis import accounting, layers, rtt, segments
-from delaylab.analysis.accounting import Account
-from delaylab.analysis.clock_state import TrialClocks, by_machine, clock_doubts, trial_clocks
-from delaylab.analysis.doubt import Doubt
-from delaylab.analysis.doubts import doubts
-from delaylab.analysis.fidelity import TrialLink, link_doubts, trial_links
-from delaylab.analysis.instrument import UNTAPPED, AtRest, at_rest
-from delaylab.analysis.layers import SLIP
-from delaylab.analysis.machine_doubts import machine_doubts
-from delaylab.analysis.machine_state import MachineState, machine_state
-from delaylab.analysis.outliers import outliers
-from delaylab.analysis.statistics import Summary, refused, spread, summarise
+from delaylab.analysis.doubts.clocks import TrialClocks, by_machine, clock_doubts, trial_clocks
+from delaylab.analysis.doubts.doubt import Doubt
+from delaylab.analysis.doubts.machine import machine_doubts
+from delaylab.analysis.doubts.machine_state import MachineState, machine_state
+from delaylab.analysis.doubts.packets import doubts
+from delaylab.analysis.links.fidelity import TrialLink, link_doubts, trial_links
+from delaylab.analysis.packets import accounting, layers, rtt, segments
+from delaylab.analysis.packets.accounting import Account
+from delaylab.analysis.packets.instrument import UNTAPPED, AtRest, at_rest
+from delaylab.analysis.packets.layers import SLIP
+from delaylab.analysis.packets.outliers import outliers
+from delaylab.analysis.statistics.quantiles import Summary, refused, spread, summarise
 from delaylab.analysis.usable import usable
-from delaylab.dataset import Study
-from delaylab.records.trial import TrialRecord
+from delaylab.dataset.records.trial import TrialRecord
+from delaylab.dataset.store import Study
 
 # Largest number of packets of a group that is kept for charts and claims, spread over all its
 # packets, so that a dataset of any size fits into memory.

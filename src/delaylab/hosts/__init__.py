@@ -1,8 +1,8 @@
 """Running labs on this machine, with one keeper process per lab."""
 
-from delaylab.hosts.binary import agent_path, kernel_parts, local_session
+from delaylab.agent.binary import agent_path, kernel_parts, local_session
+from delaylab.hosts.directory import NotOurs, Place
 from delaylab.hosts.fabric import Keeper, build
-from delaylab.hosts.place import NotOurs, Place
 from delaylab.hosts.process import started_at
 from delaylab.hosts.registry import Running, find, prepare, run_directory, running, stop
 from delaylab.hosts.sweep import Left, sweep

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from delaylab.agent.binary import agent_path
+from delaylab.agent.session import AgentError, Session
 from delaylab.errors import DelaylabError
-from delaylab.hosts.binary import agent_path
 from delaylab.plan import Plan, Rights
-from delaylab.wireline import AgentError, Session
 
 BUILD_DEADLINE_S = 120
 

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from delaylab.errors import BadInput, DelaylabError, NotHere
-from delaylab.hosts.place import NotOurs, Place
+from delaylab.hosts.directory import NotOurs, Place
 from delaylab.hosts.process import started_at
 from delaylab.hosts.sweep import Left, sweep
 

@@ -7,8 +7,8 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from delaylab.agent.binary import NAME, agent_path
 from delaylab.errors import DelaylabError
-from delaylab.hosts.binary import NAME, agent_path
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from delaylab.errors import BadInput, NotHere
 from delaylab.images.build import build, find
 from delaylab.images.cache import Layer, clean, folder, layers
 from delaylab.images.own import with_agent
-from delaylab.images.progress import Progress, silent
+from delaylab.progress import Progress, silent
 
 __all__ = [
     "IMAGES",

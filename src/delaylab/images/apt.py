@@ -12,7 +12,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from delaylab.errors import NotHere
-from delaylab.images.progress import Progress
+from delaylab.progress import Progress
 
 # Options for `apt-cache depends`. In its output, names without an indent are packages; those in <>
 # are virtual, and stand for others of the list.

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from delaylab.images import apt, cache
 from delaylab.images.cache import Layer, digest
-from delaylab.images.progress import Progress
 from delaylab.images.recipes import RECIPES, Assembled, FromPackages
+from delaylab.progress import Progress
 
 
 def find(name: str) -> Layer | None:

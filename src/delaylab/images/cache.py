@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from delaylab.errors import NotHere
-from delaylab.images.progress import Progress
-from delaylab.private import why_not_private
+from delaylab.io.ownership import why_not_private
+from delaylab.progress import Progress
 
 ABOUT = "layer.json"
 PARTIAL = ".partial-"

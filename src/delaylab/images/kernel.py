@@ -7,7 +7,7 @@ from pathlib import Path
 
 from delaylab.errors import NotHere
 from delaylab.images import apt, bzimage, modules
-from delaylab.images.progress import Progress
+from delaylab.progress import Progress
 
 ARCHITECTURE = "amd64"
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from delaylab.errors import BadInput
 from delaylab.images import cache
 from delaylab.images.build import build
-from delaylab.images.progress import Progress
+from delaylab.progress import Progress
 
 NAME = "own"
 BLOCK = 512

@@ -16,7 +16,7 @@ from pathlib import Path
 from delaylab import hosts
 from delaylab.images import apt, cpio, kernel, modules, tools, xen_tools
 from delaylab.images.cache import digest
-from delaylab.images.progress import Progress
+from delaylab.progress import Progress
 
 AGENT_NAME = "delaylab-agent"
 AGENT_PLACE = f"sbin/{AGENT_NAME}"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from delaylab.images import cpio
 from delaylab.images.programs import copy_programs, make_root
-from delaylab.images.progress import Progress
+from delaylab.progress import Progress
 
 # dash is the shell: busybox's own would run its applets `ping`, `ip` and `tc` instead of the real
 # programs.

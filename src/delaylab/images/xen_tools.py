@@ -9,7 +9,7 @@ from pathlib import Path
 from delaylab.errors import NotHere
 from delaylab.images import apt, cpio
 from delaylab.images.programs import copy_programs, make_root
-from delaylab.images.progress import Progress
+from delaylab.progress import Progress
 
 PROGRAMS = ("xl", "xenstored", "xenconsoled", "xen-init-dom0", "libxl-save-helper")
 TOOLS = ("usr/bin/xenstore-read", "usr/bin/xenstore-write", "usr/bin/flock")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from delaylab.guests.container import Container
+from delaylab.kinds.helpers.container import Container
 from delaylab.kinds.lxc import START_DEADLINE_MS
 from delaylab.plan.kind import Kind, Node, Rights
 from delaylab.plan.model import GUEST, NEW, Agent, Guest, node_agent
@@ -40,7 +40,7 @@ KIND = Docker()
 
 def command(nodes: tuple[Node, ...]) -> list[str]:
     """Return the command line of the program that starts the containers."""
-    words = [sys.executable, "-m", "delaylab.guests.docker", "--folder", "{folder}"]
+    words = [sys.executable, "-m", "delaylab.kinds.helpers.docker", "--folder", "{folder}"]
     words += ["--cgroup", "{cgroup}", "--agent", "{image:agent/program}"]
     return words + [_container(node).text() for node in nodes]
 

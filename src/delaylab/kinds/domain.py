@@ -5,14 +5,14 @@ Packets pass the domain, its backend's interface on the host (point `vif`), and 
 
 from __future__ import annotations
 
-from delaylab.kinds import guests
+from delaylab.kinds import guest
 from delaylab.plan.kind import Node, Rights
 from delaylab.spec import NodeSpec
 
 BOOT_DEADLINE_MS = 240_000
 
 
-class Domain(guests.Machine):
+class Domain(guest.Machine):
     """The variant of `delaylab.kinds.xen` for a machine that runs on Xen as its dom0.
 
     The domain's memory comes from the hypervisor; only what its backends take of this machine
@@ -41,7 +41,7 @@ class Domain(guests.Machine):
             "LAB": node.lab,
             "NODE": node.name,
             "TYPE": spec.guest or "pv",
-            "MEMORY": str(guests.mebibytes(spec, self.memory_mib)),
+            "MEMORY": str(guest.mebibytes(spec, self.memory_mib)),
             "VCPUS": str(spec.vcpus or 1),
             "CPUS": ",".join(map(str, node.cpus or ())),
             "CARDS": " ".join(
@@ -54,7 +54,7 @@ class Domain(guests.Machine):
 
     def memory(self, spec: NodeSpec) -> int:
         """Return the bytes that the domain's backends take."""
-        return self.overhead_mib * guests.MEBIBYTE
+        return self.overhead_mib * guest.MEBIBYTE
 
 
 KIND = Domain()

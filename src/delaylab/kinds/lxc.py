@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from delaylab.guests.container import cpu_shares
-from delaylab.kinds import guests
+from delaylab.kinds import guest
+from delaylab.kinds.helpers.container import cpu_shares
 from delaylab.plan.kind import Kind, Node, Rights
 from delaylab.plan.model import NEW, Agent, Guest, node_agent
 from delaylab.spec import NodeSpec
@@ -44,7 +44,7 @@ KIND = Lxc()
 
 def command(node: Node) -> list[str]:
     """Return `lxc-start` with all settings; no configuration file of LXC's is read or written."""
-    words = [] if node.spec.cpu_weight else [*guests.WITHOUT_CPU_GROUPS]
+    words = [] if node.spec.cpu_weight else [*guest.WITHOUT_CPU_GROUPS]
     words += [PROGRAM, "-F", "-n", f"{node.lab}.{node.name}", "-P", "{folder}", "-f", "/dev/null"]
     words += ["-q", "-l", "ERROR", "-o", "/dev/stderr"]
     for key, value in _settings(node):

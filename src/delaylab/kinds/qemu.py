@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from delaylab.kinds import guests
+from delaylab.kinds import guest
 from delaylab.plan.kind import Node
 from delaylab.spec import NodeSpec
 
@@ -29,7 +29,7 @@ DISK, DISK_DRIVERS = "/dev/vda", ["virtio_blk", "crc32c_generic", "ext4"]
 IN_CLOUD_KERNEL = frozenset({"virtio", "vmxnet3"})
 
 
-class Qemu(guests.Machine):
+class Qemu(guest.Machine):
     """A PC or a microvm with the distribution's kernel, or the user's."""
 
     name = "qemu"
@@ -50,14 +50,14 @@ class Qemu(guests.Machine):
         words = [PROGRAM, "-name", f"{node.lab}.{node.name},debug-threads=on"]
         words += ["-machine", "microvm,rtc=on" if microvm else "pc"]
         words += ["-accel", f"{{accel:{spec.accel or 'auto'}}}"]
-        words += ["-m", str(guests.mebibytes(spec, self.memory_mib)), "-smp", str(spec.vcpus or 1)]
+        words += ["-m", str(guest.mebibytes(spec, self.memory_mib)), "-smp", str(spec.vcpus or 1)]
         words += ["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"]
-        words += guests.QEMU_SANDBOX
+        words += guest.QEMU_SANDBOX
         words += ["-serial", "stdio", "-kernel", kernel]
-        words += ["-initrd", guests.initrd(spec, image)]
+        words += ["-initrd", guest.initrd(spec, image)]
         words += [
             "-append",
-            f"console=ttyS0 {EARLY} quiet panic=-1 {guests.ROOT} {CLOCK} -- "
+            f"console=ttyS0 {EARLY} quiet panic=-1 {guest.ROOT} {CLOCK} -- "
             + _init(nic, microvm, disk=spec.image is not None),
         ]
         words += ["-qmp", "unix:{folder}/qmp.sock,server=on,wait=off"]
@@ -97,5 +97,5 @@ def _disk(image: str, bus: str) -> list[str]:
 
 def _init(nic: str, microvm: bool, *, disk: bool) -> str:
     modules = ["virtio_mmio" if microvm else "virtio_pci", "virtio_console", DRIVERS.get(nic, nic)]
-    words = guests.init(f"virtio:{PORT}", modules + (DISK_DRIVERS if disk else []))
+    words = guest.init(f"virtio:{PORT}", modules + (DISK_DRIVERS if disk else []))
     return f"{words} --root {DISK}" if disk else words

@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-import delaylab.guests
-from delaylab.kinds import guests
+from delaylab.kinds import guest
 from delaylab.plan.kind import Node
 from delaylab.spec import NodeSpec
 
-SCRIPT = Path(delaylab.guests.__file__).with_name("sealed.sh")
+SCRIPT = Path(__file__).parent / "helpers" / "sealed.sh"
 # The kernel is a process of this machine and carries out requests of root in the guest: `mount -t
 # hostfs` shows all that the process can see. So the process sees only what it needs.
 SEALED = ("unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", str(SCRIPT))
 WITHOUT_RIGHTS = ("setpriv", "--no-new-privs", "--inh-caps=-all", "--bounding-set=-all")
 
 
-class Uml(guests.Machine):
+class Uml(guest.Machine):
     """A node whose kernel runs in user space."""
 
     name = "uml"
@@ -31,14 +30,14 @@ class Uml(guests.Machine):
     def command(self, node: Node) -> list[str]:
         """Return the kernel's command line, as a process of the host."""
         spec = node.spec
-        kernel, initrd = spec.kernel or "{image:uml/linux}", guests.initrd(spec, "uml")
+        kernel, initrd = spec.kernel or "{image:uml/linux}", guest.initrd(spec, "uml")
         words = [*SEALED, "{folder}", kernel, initrd, "--", *WITHOUT_RIGHTS]
         # With a randomised address layout the kernel may get less memory than it requests.
         words += ["setarch", "x86_64", "-R", kernel]
         words += [
             f"umid={node.name}",
             "uml_dir={folder}",
-            f"mem={guests.mebibytes(spec, self.memory_mib)}M",
+            f"mem={guest.mebibytes(spec, self.memory_mib)}M",
         ]
         words += [
             "con=null",
@@ -47,12 +46,12 @@ class Uml(guests.Machine):
             "ssl0=fd:{stream}",
             "quiet",
             "panic=-1",
-            guests.ROOT,
+            guest.ROOT,
         ]
         words += [f"initrd={initrd}"]
         for number, card in enumerate(node.cards):
             words.append(f"vec{number}:transport=tap,ifname={card.host.name},mac={card.card.mac}")
-        return [*words, "--", *guests.init("/dev/ttyS0", []).split()]
+        return [*words, "--", *guest.init("/dev/ttyS0", []).split()]
 
     def no_send_stamp(self, spec: NodeSpec) -> str | None:
         """Return the reason: the vector driver does not call skb_tx_timestamp()."""

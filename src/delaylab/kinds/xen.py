@@ -6,7 +6,7 @@ domain, the driver domain (point `dom0`), the machine's TAP (`vif`), and the hos
 
 from __future__ import annotations
 
-from delaylab.kinds import domain, guests
+from delaylab.kinds import domain, guest
 from delaylab.kinds.domain import BOOT_DEADLINE_MS
 from delaylab.kinds.qemu import PORT, PROGRAM
 from delaylab.plan.kind import Kind, Node, Rights
@@ -24,7 +24,7 @@ MODULES = (
 )
 
 
-class Xen(guests.Machine):
+class Xen(guest.Machine):
     """A domain, paravirtualised (pv) or in hardware with paravirtual devices (pvh)."""
 
     name = "xen"
@@ -48,7 +48,7 @@ class Xen(guests.Machine):
         words = ["{image:agent/program}", "call", "--stream", "{stream}"]
         words += ["{lab}/" + machine_agent(node.network) + ".sock", "--"]
         words += ["/lib/delaylab/domu", node.name, spec.guest or "pv"]
-        words += [str(guests.mebibytes(spec, self.memory_mib)), str(spec.vcpus or 1)]
+        words += [str(guest.mebibytes(spec, self.memory_mib)), str(spec.vcpus or 1)]
         return words + [f"{card.bridge},{card.vif},{card.card.mac}" for card in node.inner]
 
     def services(self, nodes: tuple[Node, ...]) -> tuple[Agent, ...]:
@@ -64,18 +64,18 @@ KIND = Xen()
 
 def _machine(host: str, nodes: list[Node]) -> Agent:
     domains = sum(
-        guests.mebibytes(node.spec, KIND.memory_mib) + FOR_EACH_DOMAIN_MIB for node in nodes
+        guest.mebibytes(node.spec, KIND.memory_mib) + FOR_EACH_DOMAIN_MIB for node in nodes
     )
     dom0_mib = DOM0_MIB + len(nodes) * DOM0_FOR_EACH_DOMAIN_MIB
     memory = dom0_mib + HYPERVISOR_MIB + domains
     taps = nodes[0].cards
     # A comma separates boot modules in QEMU's list; a doubled comma is a literal one.
-    init = guests.init(f"virtio:{PORT}", [*MODULES])
-    dom0 = f"console=hvc0 quiet panic=-1 {guests.ROOT} -- {init}"
+    init = guest.init(f"virtio:{PORT}", [*MODULES])
+    dom0 = f"console=hvc0 quiet panic=-1 {guest.ROOT} -- {init}"
     dom0 += " --before /lib/delaylab/dom0"
     words = [PROGRAM, "-machine", "pc", "-accel", "tcg,thread=multi", "-cpu", "qemu64,+npt"]
     words += [
-        *guests.QEMU_SANDBOX,
+        *guest.QEMU_SANDBOX,
         "-smp",
         "2",
         "-m",
@@ -96,7 +96,7 @@ def _machine(host: str, nodes: list[Node]) -> Agent:
         words += ["-device", f"virtio-net-pci,netdev=n{number},mac={tap.card.mac},romfile="]
     cards = [{"name": t.card.name, "mac": t.card.mac, "mtu": t.card.mtu} for t in taps]
     setup = {"op": "setup", "hostname": "dom0", "interfaces": cards, "operations": []}
-    guest = Guest(
+    started = Guest(
         "stream",
         tuple(words),
         env={"TMPDIR": "{folder}"},
@@ -104,4 +104,4 @@ def _machine(host: str, nodes: list[Node]) -> Agent:
         setup=setup,
     )
     cpus = next((node.cpus for node in nodes if node.cpus), None)
-    return Agent(machine_agent(host), host, cpus=cpus, guest=guest)
+    return Agent(machine_agent(host), host, cpus=cpus, guest=started)

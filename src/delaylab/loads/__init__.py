@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 
 from delaylab.errors import NotHere
-from delaylab.lab import Lab
+from delaylab.lab.running import Lab
 from delaylab.loads.frames import find_rate, frames
 from delaylab.loads.network import network
 from delaylab.loads.state import Achieved, Running

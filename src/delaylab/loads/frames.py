@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from delaylab.lab import Lab
-from delaylab.loads import held
+from delaylab.dataset.records.rates import Burst, HeldRate
+from delaylab.lab.running import Lab
+from delaylab.loads import held_rate
 from delaylab.loads.generator import Generator
 from delaylab.loads.state import Achieved, Running
 from delaylab.loads.streams import Sink, Stream, behind_s, counted, judged, streams
-from delaylab.records.rates import Burst, HeldRate
 from delaylab.spec import LoadSpec
 
 WARMING_PER_S, WARMING_S = 1000, 0.2
@@ -31,12 +31,12 @@ def find_rate(lab: Lab, load: LoadSpec) -> HeldRate:
         found = counted(flows, sent.frames, before, after, None)
         per_flow_s = sent.frames / len(flows) / sent.seconds
         late = behind_s([f for f in flows if f.link in counting], per_flow_s, ended, after)
-        return held.judge(per_s, sent.seconds, found, counting, tolerance, late)
+        return held_rate.judge(per_s, sent.seconds, found, counting, tolerance, late)
 
     try:
         before = sink.read()
         sink.settled(before, generator.burst(WARMING_PER_S, WARMING_S).frames)
-        return held.search(tolerance, counting, offer)
+        return held_rate.search(tolerance, counting, offer)
     finally:
         sink.close()
         generator.session.close()

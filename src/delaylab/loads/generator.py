@@ -6,11 +6,11 @@ import select
 from dataclasses import dataclass
 from typing import Any
 
-from delaylab.lab import Lab
+from delaylab.agent.session import Session
+from delaylab.lab.running import Lab
 from delaylab.loads.programs import START_DEADLINE_S, STOP_DEADLINE_S
 from delaylab.loads.streams import DISCARD, Stream
 from delaylab.spec import CHECK_SEQUENCE, LoadSpec
-from delaylab.wireline import Session
 
 WITHOUT_END = (1 << 32) - 1
 AS_A_PROBE = 1 << 30

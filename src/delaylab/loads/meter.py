@@ -6,7 +6,7 @@ import ipaddress
 import time
 from dataclasses import dataclass
 
-from delaylab.lab import Lab
+from delaylab.lab.running import Lab
 from delaylab.loads.programs import STOP_DEADLINE_S
 
 POLL_S = 0.05

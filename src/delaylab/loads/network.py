@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from delaylab.lab import Lab
+from delaylab.lab.running import Lab
 from delaylab.loads.meter import Meter, address_of, rates
 from delaylab.loads.programs import end, start
 from delaylab.loads.state import Achieved, Running

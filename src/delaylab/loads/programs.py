@@ -7,8 +7,8 @@ import signal
 import time
 from dataclasses import dataclass, field
 
+from delaylab.agent.session import AgentError, Frame, FrameKind, Session
 from delaylab.errors import DelaylabError
-from delaylab.wireline import AgentError, Frame, FrameKind, Session
 
 START_DEADLINE_S = 20
 STOP_DEADLINE_S = 20

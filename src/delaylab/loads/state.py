@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from delaylab.records.rates import Flow, HeldRate
+from delaylab.agent.session import Session
+from delaylab.dataset.records.rates import Flow, HeldRate
 from delaylab.spec import LoadSpec
-from delaylab.wireline import Session
 
 
 @dataclass

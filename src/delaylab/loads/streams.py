@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from delaylab.lab import Lab
+from delaylab.dataset.records.rates import Flow
+from delaylab.lab.running import Lab
 from delaylab.loads.meter import address_of
 from delaylab.loads.programs import START_DEADLINE_S, STOP_DEADLINE_S
 from delaylab.plan import Interface, Path, path
-from delaylab.records.rates import Flow
 from delaylab.spec import LoadSpec, asked
 
 DISCARD = 9

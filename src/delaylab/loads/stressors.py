@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import yaml
 
-from delaylab.lab import Lab
+from delaylab.lab.running import Lab
 from delaylab.loads.programs import end, start
 from delaylab.loads.state import Achieved, Running
 from delaylab.spec import CONTAINERS, MACHINES, LoadSpec

@@ -1,9 +1,9 @@
 """Pure conversion of a lab to a printable plan of agents and operations."""
 
 from delaylab.plan.build import build
-from delaylab.plan.carried import Carried, Port
-from delaylab.plan.carry import LinkPorts
+from delaylab.plan.engine_links import Carried, Port
 from delaylab.plan.kind import Kind, Rights
+from delaylab.plan.link_ports import LinkPorts
 from delaylab.plan.model import (
     Agent,
     Interface,

@@ -9,8 +9,8 @@ from typing import Any
 
 from delaylab.errors import BadInput, NotHere
 from delaylab.plan.addresses import assign
-from delaylab.plan.carry import carry
 from delaylab.plan.kind import Kind, Node, Rights
+from delaylab.plan.link_ports import carry
 from delaylab.plan.model import (
     MACHINE,
     WIRE,

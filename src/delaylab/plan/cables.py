@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from delaylab.errors import BadInput
-from delaylab.plan.ground import Device, Ground, short
 from delaylab.plan.model import (
     WIRE,
     Bridge,
@@ -15,6 +14,7 @@ from delaylab.plan.model import (
     machine_agent,
     node_agent,
 )
+from delaylab.plan.stacks import Device, Ground, short
 from delaylab.spec import LinkSpec, UplinkSpec, host_of
 
 ETHERNET_HEADER = 14

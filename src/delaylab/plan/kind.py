@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from dataclasses import dataclass
-from pathlib import Path
 
 from delaylab.plan.model import Agent, Inner, Tap
 from delaylab.spec import ALL_CAPABILITIES, Capability, NodeSpec
@@ -18,8 +15,6 @@ PACKAGES = {
 }
 """Programs that kinds need, and the Debian packages that contain them."""
 TUN = "/dev/net/tun"
-CAPABILITIES = Path("/proc/xen/capabilities")
-"""The file with the rights of this Xen domain: `control_d` in a dom0."""
 
 
 @dataclass(frozen=True)
@@ -33,17 +28,6 @@ class Rights:
     capabilities: frozenset[Capability] = frozenset(ALL_CAPABILITIES)
     """Capabilities that programs started by this user's processes can have."""
 
-    @classmethod
-    def mine(cls) -> Rights:
-        """Return the rights of this process."""
-        lacking = {name for name in PACKAGES if shutil.which(name) is None}
-        if not os.access(TUN, os.R_OK | os.W_OK):
-            lacking.add(TUN)
-        root = os.geteuid() == 0
-        # A user without root becomes root of a user namespace, with all capabilities.
-        capabilities = _bounding() if root else frozenset(ALL_CAPABILITIES)
-        return cls(root, frozenset(lacking), root and _is_dom0(), capabilities)
-
     def why_not(self, *needs: str) -> str | None:
         """Return which of these programs and devices is missing, with a remedy, or None."""
         for need in needs:
@@ -52,21 +36,6 @@ class Rights:
             if need in self.lacking:
                 return f"{need} cannot be read and written; as root: chmod 666 {need}"
         return None
-
-
-def _bounding() -> frozenset[Capability]:
-    """Return the capabilities of this process's bounding set (proc_pid_status(5))."""
-    lines = Path("/proc/self/status").read_text().splitlines()
-    bits = next(int(line.split()[1], 16) for line in lines if line.startswith("CapBnd:"))
-    return frozenset(name for number, name in enumerate(ALL_CAPABILITIES) if bits >> number & 1)
-
-
-def _is_dom0() -> bool:
-    try:
-        may = CAPABILITIES.read_text()
-    except OSError:
-        return False
-    return "control_d" in may and shutil.which("xl") is not None
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from delaylab.plan.carried import Carried
-from delaylab.plan.carry import LinkPorts
+from delaylab.plan.engine_links import Carried
+from delaylab.plan.link_ports import LinkPorts
 
 NEW = "new"
 MACHINE = "machine"

@@ -7,9 +7,8 @@ from collections.abc import Iterator, Mapping
 
 from delaylab.plan.addresses import LinkAddresses
 from delaylab.plan.cables import Cables
-from delaylab.plan.carry import LinkPorts
-from delaylab.plan.ground import Device, Ground, short
 from delaylab.plan.kind import Kind
+from delaylab.plan.link_ports import LinkPorts
 from delaylab.plan.model import (
     WIRE,
     Address,
@@ -25,6 +24,7 @@ from delaylab.plan.model import (
     node_agent,
 )
 from delaylab.plan.routes import Stacks, routes
+from delaylab.plan.stacks import Device, Ground, short
 from delaylab.spec import LabSpec, LinkSpec, host_of, is_conditioned, link_name
 
 

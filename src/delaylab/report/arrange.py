@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from delaylab.analysis.group import Group, SegmentSummary
-from delaylab.analysis.instrument import Cost, cost
+from delaylab.analysis.packets.instrument import Cost, cost
 
 
 @dataclass(frozen=True, slots=True)

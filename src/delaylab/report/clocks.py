@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from delaylab.analysis.clock_state import MACHINE, TrialClocks
 from delaylab.analysis.clocks.align import Hop
 from delaylab.analysis.clocks.check import Check
 from delaylab.analysis.clocks.fit import Part
+from delaylab.analysis.doubts.clocks import MACHINE, TrialClocks
 from delaylab.analysis.group import Group
-from delaylab.report import words
+from delaylab.charts import words
 
 # Largest number of rows that the page shows before a reader unfolds the rest.
 SHOWN = 12

@@ -8,13 +8,13 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from delaylab.analysis.group import groups
 from delaylab.analysis.usable import usable
-from delaylab.dataset import Study, read_study
-from delaylab.diskio import own_folder, write_new
+from delaylab.charts import words
+from delaylab.charts.vega import to_png
+from delaylab.dataset.store import Study, read_study
 from delaylab.errors import DelaylabError
-from delaylab.report import words
+from delaylab.io.files import own_folder, write_new
 from delaylab.report.links import NOTE
 from delaylab.report.page import Page, gather
-from delaylab.report.vega import to_png
 
 TEMPLATES = Path(__file__).parent / "templates"
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from delaylab.analysis.chances import ShareCheck
-from delaylab.analysis.fidelity import TrialLink
 from delaylab.analysis.group import Group
-from delaylab.report import words
-from delaylab.spoken import asked_text
+from delaylab.analysis.links.fidelity import TrialLink
+from delaylab.analysis.statistics.shares import ShareCheck
+from delaylab.charts import words
+from delaylab.spec.condition_words import asked_text
 
 # Largest number of rows that the page shows before a reader unfolds the rest.
 SHOWN = 24

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from delaylab.analysis.claims import Finding
-from delaylab.analysis.findings import findings
+from delaylab.analysis.claims.claim import Finding
 from delaylab.analysis.group import Group, SegmentSummary
-from delaylab.analysis.instrument import Cost
-from delaylab.dataset import Study
-from delaylab.records.trial import TrialRecord
-from delaylab.report import words
+from delaylab.analysis.packets.instrument import Cost
+from delaylab.charts import words
+from delaylab.charts.layer_table import Part
+from delaylab.charts.tables import Table
+from delaylab.charts.vega import Chart
+from delaylab.dataset.records.trial import TrialRecord
+from delaylab.dataset.store import Study
+from delaylab.papers.findings import findings
+from delaylab.papers.registry import paper
 from delaylab.report.arrange import DoubtsOfAKind, Panel, cost_by_kind, doubts_by_kind, panels
 from delaylab.report.clocks import Clocks, clocks
 from delaylab.report.links import Links, links
-from delaylab.report.papers import paper
-from delaylab.report.table1 import Part
-from delaylab.report.tables import Table
-from delaylab.report.vega import Chart
-from delaylab.report.way import drawing
+from delaylab.report.packet_path import drawing
 
 # Largest number of rows of a drawing that the page shows before a reader unfolds the rest.
 WAY_ROWS = 24
@@ -73,7 +73,7 @@ class Page:
     absent: list[Absent]
     findings: list[Finding]
     charts: list[Chart]
-    table1: list[Part]
+    layer_table: list[Part]
     tables: list[Table]
     cost: dict[str, Cost]
     clocks: Clocks | None
@@ -95,7 +95,7 @@ def gather(study: Study, groups: list[Group]) -> Page:
         absent=_absent(groups),
         findings=found,
         charts=shown.charts(groups),
-        table1=shown.table1(groups),
+        layer_table=shown.layer_table(groups),
         tables=shown.tables(groups),
         cost=cost_by_kind(groups),
         clocks=clocks(groups),

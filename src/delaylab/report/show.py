@@ -6,18 +6,18 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from delaylab.analysis.claims import Finding
-from delaylab.analysis.clock_state import TrialClocks
+from delaylab.analysis.claims.claim import Finding
 from delaylab.analysis.clocks.align import Hop
 from delaylab.analysis.clocks.fit import Part
-from delaylab.analysis.fidelity import TrialLink
-from delaylab.analysis.findings import findings
+from delaylab.analysis.doubts.clocks import TrialClocks
 from delaylab.analysis.group import Group, SegmentSummary, analyse, groups
-from delaylab.analysis.instrument import Cost
-from delaylab.analysis.statistics import Quantile, Summary
+from delaylab.analysis.links.fidelity import TrialLink
+from delaylab.analysis.packets.instrument import Cost
+from delaylab.analysis.statistics.quantiles import Quantile, Summary
 from delaylab.analysis.usable import usable
-from delaylab.dataset import Study, read_study
-from delaylab.records.trial import TrialRecord
+from delaylab.dataset.records.trial import TrialRecord
+from delaylab.dataset.store import Study, read_study
+from delaylab.papers.findings import findings
 from delaylab.report.arrange import cost_by_kind
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xml.sax.saxutils import escape
 
-from delaylab.printable import printable
+from delaylab.io.printable import printable
 
 
 def xml(text: str) -> str:

@@ -9,13 +9,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from delaylab.analysis.claims import Finding
-from delaylab.analysis.findings import findings
+from delaylab.analysis.claims.claim import Finding
 from delaylab.analysis.group import Group, SegmentSummary, groups
-from delaylab.analysis.statistics import Summary
+from delaylab.analysis.statistics.quantiles import Summary
 from delaylab.analysis.usable import usable
-from delaylab.dataset import Study, read_study
-from delaylab.report import words
+from delaylab.charts import words
+from delaylab.dataset.store import Study, read_study
+from delaylab.papers.findings import findings
 from delaylab.report.arrange import Panel, cost_by_kind, doubts_by_kind, panels, usual
 from delaylab.report.links import Links, links
 

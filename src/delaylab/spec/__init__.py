@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from delaylab.diskio import check_file
 from delaylab.errors import BadInput
+from delaylab.io.files import check_file
 from delaylab.spec import limits
 from delaylab.spec.capabilities import ALL_CAPABILITIES, USUAL_CAPABILITIES, Capability
 from delaylab.spec.check import HERE, check_lab, host_of

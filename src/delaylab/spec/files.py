@@ -8,8 +8,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from delaylab.diskio import check_file
 from delaylab.errors import BadInput
+from delaylab.io.files import check_file
 from delaylab.spec.conditions import MOST_VALUES
 from delaylab.spec.source import Document, Location
 from delaylab.spec.trace import MOST_BYTES, MOST_POINTS, is_whole, numbered_lines, read_trace

@@ -10,8 +10,8 @@ from typing import Any, TypeVar, get_args
 import yaml
 from pydantic import BaseModel, ValidationError
 
-from delaylab.diskio import read_text
 from delaylab.errors import BadInput
+from delaylab.io.files import read_text
 from delaylab.spec import limits
 
 Location = tuple[str | int, ...]

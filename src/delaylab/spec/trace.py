@@ -10,8 +10,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, ValidationError, model_validator
 
-from delaylab.diskio import read_text
 from delaylab.errors import BadInput
+from delaylab.io.files import read_text
 from delaylab.spec.base import Spec
 from delaylab.units import Duration, Rate
 

@@ -14,10 +14,11 @@ from rich.text import Text
 
 from delaylab import hosts
 from delaylab.errors import BadInput, DelaylabError
-from delaylab.images.progress import Progress, silent
 from delaylab.kinds import KINDS
+from delaylab.machine.rights import own_rights
 from delaylab.plan import Rights
-from delaylab.verbs import trying
+from delaylab.progress import Progress, silent
+from delaylab.verbs import kind_trial
 
 POINT_MEANING = {
     "sender.app": "user space, before the send and after the receive call",
@@ -71,7 +72,7 @@ def examine(kinds: list[str] | None = None, progress: Progress = silent) -> list
     unknown = [name for name in kinds or () if name not in KINDS]
     if unknown:
         raise BadInput(f"no kind {unknown[0]!r}", "--kind", f"one of {', '.join(KINDS)}")
-    rights = Rights.mine()
+    rights = own_rights()
     tried = _kinds_and_points(rights, kinds or list(KINDS), progress)
     return [*_agent(), *tried, *_rights(rights), *_kernel(), *_tools()]
 
@@ -87,9 +88,9 @@ def _agent() -> list[Check]:
 
 
 def _kinds_and_points(rights: Rights, kinds: list[str], progress: Progress) -> list[Check]:
-    tried = [trying.kind(name, rights, progress) for name in kinds]
+    tried = [kind_trial.kind(name, rights, progress) for name in kinds]
     checks = [_kind(one, rights) for one in tried]
-    answering = trying.kind("netns", rights, progress, "udp")
+    answering = kind_trial.kind("netns", rights, progress, "udp")
     seen = answering.points.union(*(one.points for one in tried))
     failures = [one.why_not for one in (*tried, answering) if not one.usable]
     why = failures[-1] if failures else "the kernel gave no stamp"
@@ -98,7 +99,7 @@ def _kinds_and_points(rights: Rights, kinds: list[str], progress: Progress) -> l
     return checks
 
 
-def _kind(one: trying.Tried, rights: Rights) -> Check:
+def _kind(one: kind_trial.Tried, rights: Rights) -> Check:
     if not one.usable:
         return Check("kind", one.kind, False, why_not=one.why_not, fix=one.fix)
     figures = [f"up in {one.boot_s:.2f} s"]

@@ -12,8 +12,8 @@ import tty
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from delaylab.lab import Lab
-from delaylab.wireline import AgentError, Frame, FrameKind, Session
+from delaylab.agent.session import AgentError, Frame, FrameKind, Session
+from delaylab.lab.running import Lab
 
 _CHUNK = 32 << 10
 OUTPUT_WINDOW = 1 << 20

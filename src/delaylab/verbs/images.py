@@ -35,6 +35,23 @@ def bar(console: Console) -> Iterator[images.Progress]:
         yield report
 
 
+def act(action: str, names: list[str], console: Console, *, old: bool) -> list[images.Layer]:
+    """Carry out `build`, `clean` or `list`; return the layers that were built, removed or found."""
+    if action == "build":
+        return build(names, console)
+    if action == "clean":
+        return clean(console, old=old)
+    return images.layers()
+
+
+def print_done(action: str, layers: list[images.Layer], console: Console) -> None:
+    """Print the result of an action."""
+    if action == "clean":
+        console.print(f"removed: {', '.join(one.path.name for one in layers) or 'nothing'}")
+    else:
+        print_layers(layers, console)
+
+
 def build(names: list[str], console: Console) -> list[images.Layer]:
     """Build images (all if none is named) from the newest packages; images already built are kept.
 

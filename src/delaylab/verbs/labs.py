@@ -8,10 +8,13 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from delaylab import engines, health, hosts, lab
+from delaylab import hosts
 from delaylab.errors import DelaylabError
-from delaylab.images.progress import Progress
+from delaylab.lab import health, link_engines
+from delaylab.lab.running import Lab
+from delaylab.lab.start import attached, start
 from delaylab.plan import Plan, operation_message
+from delaylab.progress import Progress
 from delaylab.spec import LabSpec
 from delaylab.verbs.links import state_line, states
 
@@ -46,21 +49,21 @@ def _words(message: dict[str, Any]) -> str:
     return " ".join([place, *(f"{key}={json.dumps(value)}" for key, value in message.items())])
 
 
-def up(spec: LabSpec, name: str | None, progress: Progress) -> lab.Lab:
+def up(spec: LabSpec, name: str | None, progress: Progress) -> Lab:
     """Bring a lab up; if it is up but its links are down, bring only these up again.
 
     Raise DelaylabError if a lab of this name is up with nothing to bring up, or has dead agents.
     """
     running = {one.name: one for one in hosts.running()}.get(name or spec.lab)
     if running is not None:
-        attached = lab.attached(running)
-        gone = health.dead(attached)
+        lab = attached(running)
+        gone = health.dead(lab)
         if gone:
-            again = f"take it down, then up again: delaylab down {attached.name}"
-            raise DelaylabError(f"lab {attached.name!r} is up, but {_gone(gone)}", fix=again)
-        if engines.revive(attached):
-            return attached
-    return lab.start(spec, name=name, progress=progress)
+            again = f"take it down, then up again: delaylab down {lab.name}"
+            raise DelaylabError(f"lab {lab.name!r} is up, but {_gone(gone)}", fix=again)
+        if link_engines.revive(lab):
+            return lab
+    return start(spec, name=name, progress=progress)
 
 
 def _gone(gone: dict[str, str]) -> str:
@@ -70,7 +73,7 @@ def _gone(gone: dict[str, str]) -> str:
     return f"agent {first} is dead: {why}{more}"
 
 
-def described(one: lab.Lab) -> dict[str, Any]:
+def described(one: Lab) -> dict[str, Any]:
     """Return the description of a lab that `ps --json` prints."""
     gone = health.dead(one)
     about = one.describe()
@@ -79,7 +82,7 @@ def described(one: lab.Lab) -> dict[str, Any]:
     return {**about, "dead": gone, "engines": states(one)}
 
 
-def print_labs(labs: list[lab.Lab], console: Console) -> None:
+def print_labs(labs: list[Lab], console: Console) -> None:
     """Print running labs, their nodes, and the state of their links."""
     if not labs:
         console.print("no lab is up")

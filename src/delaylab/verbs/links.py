@@ -9,13 +9,13 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from delaylab import engines
-from delaylab.analysis.verdict import Verdict, judge
+from delaylab.analysis.links.verdict import Verdict, judge
+from delaylab.dataset.records.links import Engine, Floor
 from delaylab.errors import BadInput
-from delaylab.lab import Lab
-from delaylab.records.links import Engine, Floor
+from delaylab.lab import link_engines
+from delaylab.lab.running import Lab
 from delaylab.spec import ConditionsSpec, Document, parse, validate, with_files
-from delaylab.spoken import asked_text
+from delaylab.spec.condition_words import asked_text
 
 FORM = "delay=20ms loss=1% queue=100; CONDITION=none takes it away"
 
@@ -37,12 +37,14 @@ def words(given: list[str]) -> ConditionsSpec:
     return validate(ConditionsSpec, with_files(document))
 
 
-def change(lab: Lab, link: str, node: str | None, given: ConditionsSpec) -> list[engines.Report]:
+def change(
+    lab: Lab, link: str, node: str | None, given: ConditionsSpec
+) -> list[link_engines.Report]:
     """Change a link's conditions; return the engines' reports on this link afterwards."""
-    return _of_link(engines.change(lab, link, node, given), link)
+    return _of_link(link_engines.change(lab, link, node, given), link)
 
 
-def shown(lab: Lab, link: str | None) -> list[engines.Report]:
+def shown(lab: Lab, link: str | None) -> list[link_engines.Report]:
     """Return the reports of a lab's engines on all its links, or on one.
 
     Raise BadInput if the lab has no such link with conditions.
@@ -50,10 +52,10 @@ def shown(lab: Lab, link: str | None) -> list[engines.Report]:
     if link is not None and link not in lab.plan.laid:
         known = ", ".join(lab.plan.laid) or "none"
         raise BadInput(f"lab {lab.name!r} has no link {link!r} with conditions: {known}")
-    return _of_link(engines.reports(lab), link)
+    return _of_link(link_engines.reports(lab), link)
 
 
-def as_json(reports: list[engines.Report]) -> list[dict[str, Any]]:
+def as_json(reports: list[link_engines.Report]) -> list[dict[str, Any]]:
     """Return the reports, with a verdict for each direction in which a node sends."""
     verdicts = {(v.host, v.direction.port): v for v in _verdicts(reports)}
     return [
@@ -68,7 +70,7 @@ def as_json(reports: list[engines.Report]) -> list[dict[str, Any]]:
     ]
 
 
-def print_links(reports: list[engines.Report], console: Console) -> None:
+def print_links(reports: list[link_engines.Report], console: Console) -> None:
     """Print a line per direction: conditions, passed, dropped, lateness, why it did not hold."""
     verdicts = _verdicts(reports)
     if not verdicts and not any(_is_down(report) for report in reports):
@@ -107,7 +109,7 @@ def states(lab: Lab) -> list[dict[str, Any]]:
             "realtime": report.get("realtime", False),
             "links": _held([report]),
         }
-        for report in engines.reports(lab)
+        for report in link_engines.reports(lab)
     ]
 
 
@@ -122,7 +124,7 @@ def state_line(state: dict[str, Any]) -> str:
     return f"links of {state['host']}: {state['engine']} engine{how}; {held}"
 
 
-def _held(reports: list[engines.Report]) -> dict[str, str]:
+def _held(reports: list[link_engines.Report]) -> dict[str, str]:
     """Return for each link `held`, or the reason why one of its directions did not hold."""
     found: dict[str, str] = {}
     for verdict in _verdicts(reports):
@@ -131,7 +133,7 @@ def _held(reports: list[engines.Report]) -> dict[str, str]:
     return found
 
 
-def _verdicts(reports: list[engines.Report]) -> list[Verdict]:
+def _verdicts(reports: list[link_engines.Report]) -> list[Verdict]:
     return judge(Engine.model_validate(report) for report in reports)
 
 
@@ -139,11 +141,11 @@ def _verdict(verdict: Verdict | None) -> dict[str, Any]:
     return {} if verdict is None else {"held": verdict.held, "why_not": list(verdict.why)}
 
 
-def _is_down(report: engines.Report) -> bool:
+def _is_down(report: link_engines.Report) -> bool:
     return bool(report["state"] != "running")
 
 
-def _lines(reports: list[engines.Report]) -> Iterator[str]:
+def _lines(reports: list[link_engines.Report]) -> Iterator[str]:
     for report in reports:
         if _is_down(report):
             yield f"links of {report['host']} are down: {report['why']}"
@@ -168,7 +170,7 @@ def _late_text(verdict: Verdict) -> str:
     return f"{late.p50_ns / 1000:.1f} / {late.p99_ns / 1000:.1f} µs"
 
 
-def _of_link(reports: list[engines.Report], link: str | None) -> list[engines.Report]:
+def _of_link(reports: list[link_engines.Report], link: str | None) -> list[link_engines.Report]:
     if link is None:
         return reports
     return [

@@ -9,29 +9,30 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from delaylab import campaign, dataset, study
+from delaylab.dataset import store
 from delaylab.spec import Document, StudyFile, study_from
+from delaylab.study import order, runner
 
 
 def begin(loaded: StudyFile, scale: str, only: dict[str, set[str]], out: Path | None) -> Path:
     """Create a new dataset's directory, with `study.json` in it; return its path."""
-    planned = study.plan_trials(loaded, scale, only)
+    planned = order.plan_trials(loaded, scale, only)
     stamp = datetime.now().strftime("%Y%m%d-%H%M%S")
     folder = out or Path("results") / f"{loaded.spec.study}-{stamp}"
-    study.begin(loaded, scale, planned, folder)
+    order.begin(loaded, scale, planned, folder)
     return folder
 
 
-def planned_in(folder: Path) -> list[study.Planned]:
+def planned_in(folder: Path) -> list[order.Planned]:
     """Return the trials with which a dataset was begun."""
-    record = dataset.read_study(folder).record
+    record = store.read_study(folder).record
     document = Document(str(folder / "study.json"), record.spec, {})
-    planned = study.plan_trials(study_from(document), record.scale, {})
+    planned = order.plan_trials(study_from(document), record.scale, {})
     wanted = set(record.planned)
     return [trial for trial in planned if trial.id in wanted]
 
 
-def run(folder: Path, console: Console, *, pcap: bool = False) -> list[campaign.Outcome]:
+def run(folder: Path, console: Console, *, pcap: bool = False) -> list[runner.Outcome]:
     """Run the trials of a study that are not on disk yet."""
     planned = planned_in(folder)
     progress = Progress(
@@ -45,9 +46,9 @@ def run(folder: Path, console: Console, *, pcap: bool = False) -> list[campaign.
     # Trials differ in length: progress counts the time that each is expected to take, and the bar
     # corrects the rest by the time that earlier trials took.
     expected = {
-        trial.id: seconds for trial, seconds in zip(planned, study.expected_s(planned), strict=True)
+        trial.id: seconds for trial, seconds in zip(planned, order.expected_s(planned), strict=True)
     }
-    done = dataset.finished(folder)
+    done = store.finished(folder)
     count = len(done)
     with progress:
         finished_s = sum(seconds for name, seconds in expected.items() if name in done)
@@ -55,10 +56,10 @@ def run(folder: Path, console: Console, *, pcap: bool = False) -> list[campaign.
         bar = progress.add_task("", total=total_s, trials="")
         progress.advance(bar, finished_s)
 
-        def on_start(trial: study.Planned) -> None:
+        def on_start(trial: order.Planned) -> None:
             progress.update(bar, description=trial.id, trials=f"{count}/{len(planned)}")
 
-        def on_end(outcome: campaign.Outcome) -> None:
+        def on_end(outcome: runner.Outcome) -> None:
             nonlocal count
             count += 1
             progress.advance(bar, expected[outcome.planned.id])
@@ -66,7 +67,7 @@ def run(folder: Path, console: Console, *, pcap: bool = False) -> list[campaign.
         def build(what: str, share: float) -> None:
             progress.update(bar, description=f"{what} {share:.0%}")
 
-        return campaign.run(folder, planned, on_end, on_start, pcap=pcap, progress=build)
+        return runner.run(folder, planned, on_end, on_start, pcap=pcap, progress=build)
 
 
 def finish(folder: Path, console: Console) -> Path:
@@ -88,12 +89,12 @@ def as_json(folder: Path) -> dict[str, Any]:
 
 def dry_run(loaded: StudyFile, scale: str, only: dict[str, set[str]]) -> list[dict[str, Any]]:
     """Return the trials with their number of packets and the time that each is expected to take."""
-    planned = study.plan_trials(loaded, scale, only)
+    planned = order.plan_trials(loaded, scale, only)
     return [
         {
             "id": trial.id,
             "packets": trial.combination.probe.count,
             "expected_s": round(expected, 1),
         }
-        for trial, expected in zip(planned, study.expected_s(planned), strict=True)
+        for trial, expected in zip(planned, order.expected_s(planned), strict=True)
     ]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from delaylab.errors import BadInput
+from delaylab.papers.studies import find
 from delaylab.spec import StudyFile, load_study
-from delaylab.studies import find
 
 
 def parse_only(pairs: Iterable[str]) -> dict[str, set[str]]:
@@ -29,7 +29,7 @@ def load(name: str) -> StudyFile:
     if not loaded.spec.claims:
         return loaded
     # Analyses are slow to import: errors in the file are reported before.
-    from delaylab.analysis.findings import CLAIMS  # noqa: PLC0415
+    from delaylab.papers.registry import CLAIMS  # noqa: PLC0415
 
     for position, claim in enumerate(loaded.spec.claims):
         if claim not in CLAIMS:

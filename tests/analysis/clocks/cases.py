@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from delaylab.analysis import segments
 from delaylab.analysis.clocks.align import Alignment
-from delaylab.records.trial import Way
+from delaylab.analysis.packets import segments
+from delaylab.dataset.records.trial import Way
 from tests import synthetic
 from tests.synthetic import START, Clock, Condition, Delay, exponential, lognormal
 

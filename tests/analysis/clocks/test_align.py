@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from delaylab.analysis import rtt, segments
 from delaylab.analysis.clocks.check import checks
-from delaylab.analysis.statistics import Floats
-from delaylab.records.trial import ClockReading
+from delaylab.analysis.packets import rtt, segments
+from delaylab.analysis.statistics.quantiles import Floats
+from delaylab.dataset.records.trial import ClockReading
 from tests import synthetic
 from tests.analysis.clocks.cases import (
     MACHINE,

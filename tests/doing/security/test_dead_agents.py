@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from delaylab import lab
-from delaylab.kinds import KINDS, Rights
+from delaylab.kinds import KINDS
+from delaylab.lab.start import attach
+from delaylab.machine.rights import own_rights
 from tests.doing.conftest import NOBODY, Run, Up, as_json, only_line
 
 pytestmark = pytest.mark.root
@@ -30,7 +31,7 @@ links:
 
 def kill(name: str, agent: str) -> None:
     """Kill an agent, and wait until it is dead."""
-    pid = lab.attach(name).pid(agent)
+    pid = attach(name).pid(agent)
     end([pid])
 
 
@@ -97,11 +98,11 @@ def test_both_engines_dead_is_not_a_lab_without_conditions(delaylab: Run, up: Up
 
 @pytest.mark.parametrize("kind", ["lxc", "docker", "uml"])
 def test_a_guest_that_ended_is_named(delaylab: Run, up: Up, kind: str) -> None:
-    reason = KINDS[kind].can_run(Rights.mine(), False)
+    reason = KINDS[kind].can_run(own_rights(), False)
     if reason:
         pytest.skip(reason)
     name = up(LAB.replace("c: {host: left}", f"c: {{host: left, kind: {kind}}}"))
-    monitor = lab.attach(name).pid("node.c")
+    monitor = attach(name).pid("node.c")
     inside = {"lxc": "init --folder", "docker": "init --folder", "uml": "umid=c"}[kind]
     victims = [pid for pid in processes(inside) if kind == "docker" or descends(pid, monitor)]
     assert victims

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from delaylab.kinds import KINDS, Rights
+from delaylab.kinds import KINDS
+from delaylab.machine.rights import own_rights
 from tests.doing.conftest import DELAYLAB, Run, Up
 
 pytestmark = pytest.mark.root
@@ -23,7 +24,7 @@ KINDS_TRIED = ("netns", "lxc", "docker", "uml")
 
 
 def lab_of(kind: str) -> str:
-    reason = KINDS[kind].can_run(Rights.mine(), False)
+    reason = KINDS[kind].can_run(own_rights(), False)
     if reason:
         pytest.skip(reason)
     nodes = f"nodes: {{box: {{kind: {kind}}}, far: {{}}}}"

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from delaylab.kinds import KINDS, Rights
+from delaylab.kinds import KINDS
+from delaylab.machine.rights import own_rights
 from delaylab.plan import node_agent
 from tests.doing.conftest import Run, Up, only_line
 
@@ -32,7 +33,7 @@ ln -s /etc/shadow console; mkdir upper; ls -la
 
 
 def needs(kind: str) -> None:
-    reason = KINDS[kind].can_run(Rights.mine(), False)
+    reason = KINDS[kind].can_run(own_rights(), False)
     if reason:
         pytest.skip(reason)
 

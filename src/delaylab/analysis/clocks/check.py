@@ -8,7 +8,7 @@ import numpy as np
 
 from delaylab.analysis.clocks.align import Alignment
 from delaylab.analysis.clocks.line import Nanoseconds
-from delaylab.records.trial import ClockReading
+from delaylab.dataset.records.trial import ClockReading
 
 
 @dataclass(frozen=True, slots=True)

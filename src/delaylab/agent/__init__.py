@@ -1,0 +1,1 @@
+"""The client of delaylab-agent: its binary, its protocol, its sessions."""

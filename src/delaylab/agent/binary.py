@@ -1,0 +1,67 @@
+"""Location of the agent's binary, and a session with one of its processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from delaylab.agent.session import Session
+from delaylab.errors import DelaylabError, NotHere
+
+NAME = "delaylab-agent"
+
+
+def agent_path() -> Path:
+    """Return the agent's path: $DELAYLAB_AGENT, beside this Python (a wheel), or on PATH.
+
+    Raises NotHere if it is not installed.
+    """
+    given = os.environ.get("DELAYLAB_AGENT")
+    if given:
+        if not os.access(given, os.X_OK):
+            raise NotHere(f"DELAYLAB_AGENT={given} is not a program", fix="unset it, or build it")
+        return Path(given)
+    beside = Path(sys.executable).parent / NAME
+    if beside.exists():
+        return beside
+    found = shutil.which(NAME)
+    if found is None:
+        raise NotHere(f"{NAME} is not installed", fix="run `make setup` in the checkout")
+    return Path(found)
+
+
+def kernel_parts() -> dict[str, str | None]:
+    """Return the parts of the kernel that links can use: each with None, or why it is missing.
+
+    The agent tries them in a network namespace of its own. Raises DelaylabError if that fails.
+    """
+    tried = subprocess.run([agent_path(), "kernel"], capture_output=True, text=True, check=False)
+    if tried.returncode != 0:
+        raise DelaylabError(tried.stderr.strip().removeprefix(f"{NAME}: "))
+    parts: dict[str, str | None] = json.loads(tried.stdout)
+    return parts
+
+
+def local_session() -> Session:
+    """Start an agent as a child process in this process's network; it ends with the session."""
+    process = subprocess.Popen(
+        [agent_path(), "serve"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        start_new_session=True,  # Ctrl-C is for this process, which then stops the agent
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    stdin, stdout = process.stdin, process.stdout
+
+    def close() -> None:
+        stdin.close()
+        # Closed first: an agent with more output would otherwise wait for a reader.
+        stdout.close()
+        process.wait()
+
+    return Session(NAME, stdout.fileno(), stdin.fileno(), close)

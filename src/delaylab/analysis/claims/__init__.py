@@ -1,0 +1,1 @@
+"""Claims: their form, their verdict, and the groups that they compare."""

@@ -1,0 +1,114 @@
+"""Tests of a paper's claims on a dataset: their form, verdicts and helpers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from delaylab.analysis.group import Group
+from delaylab.analysis.statistics.effects import Effect
+from delaylab.analysis.statistics.quantiles import Floats, Interval
+
+Verdict = Literal["reproduced", "not reproduced", "not testable here"]
+
+VERDICTS: dict[bool | None, Verdict] = {
+    True: "reproduced",
+    False: "not reproduced",
+    None: "not testable here",
+}
+
+OPEN = "the interval reaches across the limit: more repeats, or a quieter machine, would tell"
+
+# Smallest number of packets with which a group counts for a claim.
+ENOUGH = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Verdict on a claim with its reason; the effect has its unit and 95 % interval."""
+
+    id: str
+    text: str
+    paper: str
+    verdict: Verdict
+    why: str
+    effect: float | None = None
+    interval: Interval | None = None
+    unit: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """Result of a claim's test; `holds` is None where the data leave it open."""
+
+    holds: bool | None
+    why: str
+    effect: Effect | None = None
+    unit: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """Sentence of a paper, and the test that decides it on groups of trials."""
+
+    id: str
+    text: str
+    paper: str
+    test: Callable[[list[Group]], Result]
+
+
+class NotTestable(Exception):
+    """Raised when the dataset lacks what a claim is about; the message says what is missing."""
+
+
+def within(
+    effects: Iterable[Effect], least: float = -math.inf, most: float = math.inf
+) -> bool | None:
+    """Return True if all intervals lie within the bounds, False if one lies beyond them.
+
+    Return None if an interval reaches across a bound: the data leave the question open.
+    """
+    found = list(effects)
+    if any(e.interval[1] < least or e.interval[0] > most for e in found):
+        return False
+    return all(least <= e.interval[0] and e.interval[1] <= most for e in found) or None
+
+
+def judge(claim: Claim, groups: list[Group]) -> Finding:
+    """Return the claim's verdict on these groups."""
+    try:
+        result = claim.test(groups)
+    except NotTestable as reason:
+        return Finding(claim.id, claim.text, claim.paper, "not testable here", str(reason))
+    effect = result.effect
+    return Finding(
+        claim.id,
+        claim.text,
+        claim.paper,
+        VERDICTS[result.holds],
+        result.why if result.holds is not None else f"{result.why}; {OPEN}",
+        effect.value if effect else None,
+        effect.interval if effect else None,
+        result.unit,
+    )
+
+
+def samples(group: Group, name: str) -> Floats | None:
+    """Return a group's delays by name in µs, or None if there are fewer than `ENOUGH`."""
+    values = group.samples[name].drop_nulls().to_numpy() / 1000
+    return values if len(values) >= ENOUGH else None
+
+
+def refused_one_way(group: Group) -> str:
+    """Return the reason why the group's one-way delays were refused, or "" if they were not."""
+    for name, delay in group.one_way.items():
+        if delay.median.at_most is not None:
+            return f"{name} delay: {delay.median.why}"
+    return ""
+
+
+def by_kind(groups: list[Group], load: str) -> dict[str, Group]:
+    """Return the groups under one load, by the sender's kind."""
+    return {group.kind: group for group in groups if group.load == load}

@@ -1,0 +1,1 @@
+"""Doubts about the data, raised by packets, clocks and the machine."""

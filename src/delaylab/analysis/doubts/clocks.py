@@ -1,0 +1,124 @@
+"""State of a trial's clocks, and the doubts that it raises."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from delaylab.analysis.clocks.align import Alignment, Hop
+from delaylab.analysis.clocks.check import Check, checks
+from delaylab.analysis.doubts.doubt import Doubt, Kind
+from delaylab.analysis.packets import segments
+from delaylab.dataset.records.trial import TrialRecord
+
+# Points that a node's own kernel stamps; all other points are stamped by its host's kernel.
+IN_NODE = (".app", ".qdisc", ".stack")
+DOM0 = ".dom0"
+MACHINE = "the machine"
+Delays = Sequence[tuple[str, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class TrialClocks:
+    """Alignment of one trial's clocks, compared with clocks that were read directly.
+
+    `owners` gives for each clock the node or host that it belongs to.
+    """
+
+    trial: str
+    alignment: Alignment
+    checks: list[Check]
+    owners: dict[str, str]
+
+    def between(self, hop: Hop) -> str:
+        """Return in words the owner of the aligned clock and the owner of its reference."""
+        fit = hop.fit
+        clock, reference = self.owners.get(fit.clock), self.owners.get(fit.reference)
+        return f"{clock or fit.clock} against {reference or fit.reference}"
+
+
+def trial_clocks(trial: TrialRecord, alignment: Alignment) -> TrialClocks:
+    """Return the alignment of one trial's clocks with its owners, checked against the readings."""
+    owners: dict[str, str] = {}
+    # A driver domain names a clock only where no other node owns it: its points come last.
+    for name, clock in sorted(alignment.clocks.items(), key=lambda item: DOM0 in item[0]):
+        owners.setdefault(clock, _owner(trial, name.partition(" ")[2]))
+    return TrialClocks(trial.id, alignment, checks(alignment, trial.clock_readings), owners)
+
+
+def by_machine(packets: pl.DataFrame, alignment: Alignment, machine: str) -> pl.DataFrame:
+    """Return one trial's packets with their schedule in the machine's time, not the sender's.
+
+    The schedule is moved by the median difference of the two clocks' stamps, which is off by a
+    packet's one-way delay to its host. That is good enough for samples every 100 ms, and it works
+    where clocks cannot be aligned.
+    """
+    names = [segments.own_clock(name) for name, c in alignment.clocks.items() if c == machine]
+    stamped = next((name for name in names if name in packets.columns), None)
+    if stamped is None:
+        return packets
+    ahead = (packets[stamped] - packets["sent_ns"]).median()
+    moved = pl.lit(0 if ahead is None else round(float(str(ahead))), pl.Int64)
+    return packets.with_columns(pl.col("intended_ns", "sent_ns") + moved)
+
+
+def clock_doubts(clocks: Sequence[TrialClocks], refused: Delays) -> list[Doubt]:
+    """Return the doubts about trials with several clocks, and about refused delays.
+
+    `refused` gives each refused delay by its layer and its bound in µs.
+    """
+    found = [doubt for trial in clocks for doubt in _of_trial(trial)]
+    return [*found, *_bounds(refused)]
+
+
+def _of_trial(trial: TrialClocks) -> Iterator[Doubt]:
+    for hop in trial.alignment.hops:
+        fit, name = hop.fit, trial.between(hop)
+        if fit.why:
+            yield Doubt(
+                Kind.CLOCK_UNALIGNED,
+                f"{trial.trial}: {name} is not aligned: {fit.why}; "
+                "no one-way delay between the two is given",
+                "read the round trips, which need one clock only; or steady the clocks "
+                "(no time synchronisation in the guest while measuring) and run again",
+            )
+        for step in fit.steps:
+            yield Doubt(
+                Kind.CLOCK_STEP,
+                f"{trial.trial}: {name} was set by {step.size_ns / 1000:+.1f} µs at "
+                f"{step.time_ns / 1e9:.6f} s; before and after it are aligned apart, "
+                f"the {step.unsure} stamps between left out",
+                "stop time synchronisation in the guest from stepping its clock, run again",
+            )
+    for check in (check for check in trial.checks if not check.agrees):
+        clock, reference = trial.owners.get(check.clock), trial.owners.get(check.reference)
+        yield Doubt(
+            Kind.CLOCK_UNALIGNED,
+            f"{trial.trial}: the alignment of {clock or check.clock} against "
+            f"{reference or check.reference} is {check.error_ns / 1000:+.1f} µs off the clocks as "
+            f"they were read, which is certain to ± {check.within_ns / 1000:.1f} µs",
+            "do not trust one-way delays between the two; their round trips are not affected",
+        )
+
+
+def _bounds(refused: Delays) -> Iterator[Doubt]:
+    if refused:
+        layers = ", ".join(dict.fromkeys(layer for layer, _ in refused))
+        bound = max(bound for _, bound in refused)
+        yield Doubt(
+            Kind.CLOCK_BOUND,
+            f"one-way medians smaller than what aligning two clocks leaves open (up to ± "
+            f"{bound:.1f} µs) are not given: {layers}",
+            "read round trips instead, or send more packets at rest: the bound is half of the "
+            "fastest one's way between the two clocks and back",
+        )
+
+
+def _owner(trial: TrialRecord, point: str) -> str:
+    ends = {"sender": trial.sender, "responder": trial.responder}
+    if point.endswith(DOM0):
+        return "the driver domain"
+    end = ends.get(point.partition(".")[0])
+    return end.node if end and point.endswith(IN_NODE) else MACHINE

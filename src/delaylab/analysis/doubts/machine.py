@@ -1,0 +1,83 @@
+"""Doubts raised by the machine's own state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from delaylab.analysis.doubts.doubt import Doubt, Kind
+from delaylab.analysis.doubts.machine_state import PRESSURE, STEAL, MachineState, PhaseState
+from delaylab.analysis.packets.accounting import Account
+
+# A machine with more CPUs than this busy with work outside the lab is not at rest.
+FOREIGN_CPUS = 0.25
+# Largest share of the record's samples that may be missing.
+MISSED = 0.02
+
+
+def machine_doubts(state: MachineState, account: Account, at_rest: bool) -> list[Doubt]:
+    """Return the doubts of a group; `at_rest` is true if it has no load in any phase."""
+    return [
+        *_stolen(state),
+        *_not_at_rest(state, at_rest),
+        *_starved(state),
+        *_dropped(state, account),
+    ]
+
+
+def _stolen(state: MachineState) -> Iterator[Doubt]:
+    for phase in state.phases:
+        if phase.steal is not None and phase.steal > STEAL:
+            yield Doubt(
+                Kind.STOLEN_TIME,
+                f"the hypervisor took {100 * phase.steal:.1f} % of the CPUs' time "
+                f"in phase {phase.phase}",
+                "measure on a machine of its own, or compare only the packets that are not flagged",
+            )
+
+
+def _not_at_rest(state: MachineState, at_rest: bool) -> Iterator[Doubt]:
+    resting = [phase for phase in state.phases if at_rest or phase.phase != "load"]
+    found = [phase for phase in resting if _disturbed(phase)]
+    if found:
+        worst = max(found, key=lambda phase: (phase.foreign_cpus or 0, phase.pressure or 0))
+        yield Doubt(
+            Kind.NOT_AT_REST,
+            f"not at rest in {len(found)} of {len(resting)} phases without load; "
+            f"worst in {worst.phase}: {_foreign(worst)}",
+            "end what else runs on the machine, then run these trials again",
+        )
+
+
+def _disturbed(phase: PhaseState) -> bool:
+    return (phase.pressure or 0) > PRESSURE or (phase.foreign_cpus or 0) > FOREIGN_CPUS
+
+
+def _foreign(phase: PhaseState) -> str:
+    said = []
+    if phase.foreign_cpus is not None:
+        said.append(f"{phase.foreign_cpus:.2f} CPUs busy with other work")
+    if phase.pressure is not None:
+        said.append(f"tasks waiting for a CPU {100 * phase.pressure:.0f} % of the time")
+    return ", ".join(said)
+
+
+def _starved(state: MachineState) -> Iterator[Doubt]:
+    due = state.samples + state.missed
+    if due and state.missed / due > MISSED:
+        yield Doubt(
+            Kind.STARVED_WATCHER,
+            f"{state.missed} of {due} samples of the machine's state are missing: its recorder "
+            "got no CPU in time, and the sender may not have either",
+            "leave a CPU free of load (cpus)",
+        )
+
+
+def _dropped(state: MachineState, account: Account) -> Iterator[Doubt]:
+    lost = sum(account.lost_after.values())
+    if lost and state.drops:
+        where = ", ".join(f"{name} {n}" for name, n in state.drops.items())
+        yield Doubt(
+            Kind.INTERFACE_DROPS,
+            f"interfaces dropped frames, of which some may be the {lost} lost packets: {where}",
+            "give the link more rate or a longer queue, or load it less",
+        )

@@ -1,0 +1,130 @@
+"""Doubts about the data: typed warnings, each with a remedy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from delaylab.analysis.doubts.doubt import Doubt, Kind
+from delaylab.analysis.packets.accounting import Account
+from delaylab.analysis.packets.segments import columns
+from delaylab.dataset.records.trial import TrialRecord
+
+ENOUGH = 100
+# A packet sent this long before its time shows that the clock was set.
+STEP_NS = 1_000_000
+
+
+def doubts(
+    trials: list[TrialRecord], measured: pl.DataFrame, account: Account, user_ns: NDArray[Any]
+) -> list[Doubt]:
+    """Return the doubts recorded with a group's trials, and those that its data raise.
+
+    `measured` are the packets under load, `user_ns` their user RTTs in ns.
+    """
+    recorded = [Doubt(w.kind, w.message, w.remedy) for t in trials for w in t.warnings]
+    found = [
+        *recorded,
+        *_few(len(user_ns)),
+        *_slip(measured, trials[0].interval_ns),
+        *_dropped(trials),
+        *_unseen(account),
+        *_lost(account),
+        *_clock(measured, user_ns),
+        *_backwards(measured, trials[0]),
+    ]
+    return list(dict.fromkeys(found))
+
+
+def _few(n: int) -> Iterator[Doubt]:
+    if n < ENOUGH:
+        yield Doubt(
+            Kind.FEW_SAMPLES,
+            f"{n} packets answered under load: p99 rests on the largest one or none",
+            f"probe at least {ENOUGH} packets a trial, or run with --scale paper",
+        )
+
+
+def _slip(measured: pl.DataFrame, interval_ns: int | None) -> Iterator[Doubt]:
+    slip = measured["slip_ns"].drop_nulls()
+    if len(slip) == 0 or not interval_ns:
+        return
+    p99 = float(np.quantile(slip.to_numpy(), 0.99))
+    if p99 > interval_ns / 10:
+        yield Doubt(
+            Kind.SEND_SLIP,
+            f"p99 of the send slip is {p99 / 1000:.0f} µs, over a tenth of the interval "
+            f"({interval_ns / 1000:.0f} µs)",
+            "give the probe a core of its own (cpus) or real-time scheduling, or a longer interval",
+        )
+
+
+def _dropped(trials: list[TrialRecord]) -> Iterator[Doubt]:
+    for trial in trials:
+        for tap in trial.taps:
+            if tap.dropped:
+                yield Doubt(
+                    Kind.DROPPED_STAMPS,
+                    f"{trial.id}: the tap at {tap.point} dropped {tap.dropped} of "
+                    f"{tap.packets + tap.dropped} packets",
+                    "probe more slowly, or give the tap more CPU",
+                )
+
+
+def _unseen(account: Account) -> Iterator[Doubt]:
+    for point in account.points:
+        if point.unseen:
+            yield Doubt(
+                Kind.UNSEEN,
+                f"{point.unseen} of {account.scheduled} packets passed {point.point} "
+                f"({point.leg}) without a stamp; their neighbouring segments are merged",
+                "the first packets after the start may lack stamps: send some at rest first",
+            )
+
+
+def _lost(account: Account) -> Iterator[Doubt]:
+    lost = sum(account.lost_after.values())
+    dropped = account.responder_dropped
+    if dropped:
+        yield Doubt(
+            Kind.RESPONDER_DROPS,
+            f"the responder's kernel dropped {dropped} replies (Icmp OutErrors): "
+            "not the network's loss",
+            "probe more slowly, or use UDP with a reflector",
+        )
+    if lost > max(dropped, account.scheduled // 100):
+        yield Doubt(
+            Kind.LOST,
+            f"{lost} of {account.scheduled} packets lost: the delays are those of the survivors",
+            "read the account of where they were last seen before comparing delays",
+        )
+
+
+def _clock(measured: pl.DataFrame, user_ns: NDArray[Any]) -> Iterator[Doubt]:
+    early = int((measured["slip_ns"].drop_nulls() < -STEP_NS).sum())
+    negative = int((user_ns < 0).sum())
+    if early or negative:
+        yield Doubt(
+            Kind.CLOCK_STEP,
+            f"the clock was set during the trial: {early} packets were sent before their time, "
+            f"{negative} have a negative RTT",
+            "stop time synchronisation from stepping the clock (slewing is fine), run again",
+        )
+
+
+def _backwards(measured: pl.DataFrame, trial: TrialRecord) -> Iterator[Doubt]:
+    names = columns(trial.path)
+    for start, end in pairwise(names):
+        step = (measured[end] - measured[start]).drop_nulls()
+        back = int((step < 0).sum())
+        if back > len(step) // 100:
+            yield Doubt(
+                Kind.BACKWARDS,
+                f"{back} of {len(step)} packets were stamped at {end} before {start}",
+                "read these two segments as one: their points stamp in the other order here",
+            )

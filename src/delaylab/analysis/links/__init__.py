@@ -1,0 +1,1 @@
+"""Links with conditions: configured against achieved."""

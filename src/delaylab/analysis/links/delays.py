@@ -1,0 +1,113 @@
+"""Delays of the probe's packets over a link: stamps at the ports before and behind its engine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from delaylab.analysis.packets.segments import bound, column
+from delaylab.dataset.records.links import Direction
+from delaylab.dataset.records.trial import TrialRecord
+
+VARIES = ("jitter", "reorder", "rate", "trace")
+"""Conditions under which the delay varies as configured, so that there is no single error."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One-way delays through an engine in µs, of n packets, and their error.
+
+    `error` is None where the delay is configured to vary.
+    """
+
+    n: int
+    median: float
+    p99: float
+    error: Error | None
+
+
+@dataclass(frozen=True, slots=True)
+class Error:
+    """Measured less configured one-way delay, in µs: mean, standard deviation and order statistics.
+
+    `least_from_sender` is the least error counted from the stamp before the near port's. The near
+    port's stamp may be taken late, so that a packet looks early; the sender's own stamp is never
+    later than the packet.
+    """
+
+    mean: float
+    deviation: float
+    least: float
+    median: float
+    p99: float
+    largest: float
+    least_from_sender: float
+
+
+def measured(trial: TrialRecord, table: pl.DataFrame, direction: Direction) -> Measured | None:
+    """Return the delays of a trial's packets in one direction of a link.
+
+    Return None if no packet passed both its ports. `table` has a row for each packet under load,
+    with a column for each point (`segments`).
+    """
+    for leg, sender, near, far in _ways(trial, direction):
+        if sender not in direction.nodes:
+            continue
+        before = column(leg, near)
+        # On one host there is no uplink: the engine itself hands a frame on to the far port.
+        behind = (column(leg, f"{near.partition('.')[0]}.uplink"), column(leg, far))
+        after = next((name for name in behind if name in table.columns), None)
+        if before not in table.columns or after is None:
+            return None
+        delay = _us(table, before, after)
+        if not len(delay):
+            return None
+        longer = _us(table, _sent(trial, leg, near, table) or before, after)
+        return _measured(delay, longer, direction)
+    return None
+
+
+def _us(table: pl.DataFrame, before: str, after: str) -> NDArray[Any]:
+    return (table[after] - table[before]).drop_nulls().to_numpy() / 1000
+
+
+def _sent(trial: TrialRecord, leg: str, near: str, table: pl.DataFrame) -> str | None:
+    """Return the column of the stamp before the near port's, if the reference's clock took both."""
+    points = trial.path.request if leg == "request" else trial.path.reply
+    at = points.index(near) if near in points else 0
+    if at == 0:
+        return None
+    pair = [column(leg, point) for point in points[at - 1 : at + 1]]
+    aligned = any(bound(name) in table.columns for name in pair)
+    return pair[0] if pair[0] in table.columns and not aligned else None
+
+
+def _ways(trial: TrialRecord, direction: Direction) -> Iterator[tuple[str, str, str, str]]:
+    """Yield each crossing of a direction's link: leg, sending node, points before and behind."""
+    for hop in trial.crossed:
+        if hop.link == direction.link:
+            yield "request", hop.start, hop.near, hop.far
+            yield "reply", hop.end, hop.far, hop.near
+
+
+def _measured(delay_us: NDArray[Any], longer_us: NDArray[Any], direction: Direction) -> Measured:
+    error = None
+    if direction.steady and not any(name in direction.asked for name in VARIES):
+        asked_us = direction.asked.get("delay_ns", 0) / 1000
+        off = delay_us - asked_us
+        error = Error(
+            mean=float(off.mean()),
+            deviation=float(off.std()),
+            least=float(off.min()),
+            median=float(np.median(off)),
+            p99=float(np.quantile(off, 0.99)),
+            largest=float(off.max()),
+            least_from_sender=float((longer_us if len(longer_us) else delay_us).min() - asked_us),
+        )
+    median, p99 = np.quantile(delay_us, (0.5, 0.99))
+    return Measured(len(delay_us), float(median), float(p99), error)

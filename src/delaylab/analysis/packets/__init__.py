@@ -1,0 +1,1 @@
+"""Packets: their segments, round trips, layers, outliers and losses."""

@@ -1,0 +1,79 @@
+"""Round-trip times at the vantage points, and the differences between them in the papers' terms.
+
+whiteaker2011, section 3.2: ΔKern = kernel RTT - wire RTT, ΔUser = user RTT - kernel RTT, and for a
+node with a virtual interface Δhost = RTT at the virtual interface's host end - wire RTT and Δnode =
+kernel RTT - RTT there. Xen has a driver domain in between: there Δdom0 = RTT in it - wire RTT and
+ΔdomU = kernel RTT - RTT in it, as in the paper. All of these are round trip. The sending delay
+(user space to wire) and the receiving delay (wire to user space) are one way. The overhead is that
+of oliveira2022: user RTT - RTT at the sender's host interface, a round trip.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from delaylab.analysis.packets.segments import as_stamped, bound_between, column
+
+# name in the tables -> point; an RTT at one of the responder's points is the time that its side
+# took from there on and back
+VANTAGE = {
+    "app": "sender.app",
+    "stack": "sender.stack",
+    "dom0": "sender.dom0",
+    "vif": "sender.vif",
+    "uplink": "sender.uplink",
+    "wire": "wire",
+    "far uplink": "responder.uplink",
+    "far vif": "responder.vif",
+    "far stack": "responder.stack",
+}
+# name -> (vantage point of the RTT, vantage point of the RTT that is subtracted)
+DELTAS = {
+    "ΔKern": ("stack", "wire"),
+    "Δhost": ("vif", "wire"),
+    "Δnode": ("stack", "vif"),
+    "Δdom0": ("dom0", "wire"),
+    "ΔdomU": ("stack", "dom0"),
+    "ΔUser": ("app", "stack"),
+    "total": ("app", "wire"),
+    "overhead": ("app", "uplink"),
+}
+# name -> (leg and point at the start, leg and point at the end)
+ONE_WAY = {
+    "sending": (("request", "sender.app"), ("request", "wire")),
+    "receiving": (("reply", "wire"), ("reply", "sender.app")),
+}
+
+
+def round_trips(packets: pl.DataFrame) -> pl.DataFrame:
+    """Return one row per packet: RTT at each vantage point, deltas and one-way delays, in ns.
+
+    A column is null where one of its points did not see the packet. A round trip is read on the
+    clock of its point alone: it is exact even where clocks could not be aligned.
+    """
+    one_way = packets.select(
+        _difference(packets, name, column(*a), column(*b)) for name, (a, b) in ONE_WAY.items()
+    )
+    stamped = as_stamped(packets)
+    table = stamped.select(_round_trip(stamped, name, p) for name, p in VANTAGE.items())
+    table = table.hstack(one_way)
+    return table.with_columns(
+        (pl.col(outer) - pl.col(inner)).alias(name) for name, (outer, inner) in DELTAS.items()
+    )
+
+
+def one_way_bounds(packets: pl.DataFrame) -> dict[str, float]:
+    """Return the largest errors of the one-way delays in ns; 0 if one clock stamped both ends."""
+    ends = {name: (column(*a), column(*b)) for name, (a, b) in ONE_WAY.items()}
+    known = {name: pair for name, pair in ends.items() if set(pair) <= set(packets.columns)}
+    return {name: bound_between(packets, *pair) for name, pair in known.items()}
+
+
+def _round_trip(packets: pl.DataFrame, name: str, point: str) -> pl.Expr:
+    return _difference(packets, name, column("request", point), column("reply", point))
+
+
+def _difference(packets: pl.DataFrame, name: str, first: str, last: str) -> pl.Expr:
+    if last not in packets.columns or first not in packets.columns:
+        return pl.repeat(None, pl.len(), dtype=pl.Int64).alias(name)
+    return (pl.col(last) - pl.col(first)).alias(name)

@@ -1,0 +1,1 @@
+"""Statistics of delays: quantiles, effects, comparisons, shares."""

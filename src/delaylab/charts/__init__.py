@@ -1,0 +1,1 @@
+"""Charts and tables, as Vega-Lite and as words."""

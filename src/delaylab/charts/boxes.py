@@ -1,0 +1,99 @@
+"""Box plots and lines over the number of background nodes, from groups of a factorial study."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import altair as alt
+import numpy as np
+
+from delaylab.analysis.statistics.quantiles import Floats
+from delaylab.charts.vega import INK, delay_scale, delay_ticks, inline
+
+Rows = list[dict[str, Any]]
+# Whiskers reach to these quantiles; the box to the quartiles.
+WHISKERS = (0.05, 0.95)
+WHISKERS_SAID = "Box: quartiles and median; whiskers: 5 % and 95 %."
+WIDTHS = {1: 640, 2: 330, 3: 230}
+COLOURS = ["#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#999933"]
+
+
+def five(values: Floats, **names: str | int) -> dict[str, Any]:
+    """Return the five numbers of a box as a row; all delays must be above 0 µs."""
+    shares = (WHISKERS[0], 0.25, 0.5, 0.75, WHISKERS[1])
+    points = np.maximum(np.quantile(values, shares), 0.1)
+    return dict(zip(("low", "q1", "us", "q3", "high"), points.tolist(), strict=True)) | names
+
+
+def box_plot(
+    rows: Rows, x: str, title: str, order: Sequence[Any], colour: str | None = None
+) -> alt.LayerChart:
+    """Return boxes side by side; `colour` is the field whose values stand beside each other."""
+    across: dict[str, Any] = {"x": alt.X(f"{x}:N", title=title, sort=list(order))}
+    if colour is not None:
+        across["xOffset"] = alt.XOffset(f"{colour}:N")
+        across["color"] = coloured(rows, colour)
+    base = alt.Chart(inline(rows)).encode(**across)
+    return alt.LayerChart(
+        layer=[
+            base.mark_rule().encode(y=_delay("low"), y2="high:Q"),
+            base.mark_bar(size=9, opacity=0.75).encode(y=_delay("q1"), y2="q3:Q"),
+            base.mark_tick(color=INK, size=11, thickness=2).encode(y=_delay("us")),
+        ]
+    )
+
+
+def _delay(field: str) -> alt.Y:
+    return alt.Y(f"{field}:Q", title="RTT (log)", scale=delay_scale(), axis=delay_ticks())
+
+
+def lines(rows: Rows, x: str, title: str, order: Sequence[Any], colour: str) -> alt.Chart:
+    """Return one line for each value of `colour`."""
+    chart: alt.Chart = (
+        alt.Chart(inline(rows))
+        .mark_line(point=True, strokeWidth=2)
+        .encode(
+            x=alt.X(f"{x}:N", title=title, sort=list(order)),
+            y=_delay("us"),
+            color=coloured(rows, colour),
+        )
+    )
+    return chart
+
+
+def filled(rows: Rows, column: str, row: str) -> Rows:
+    """Return the rows, plus an empty one for every panel of a grid that has none.
+
+    Without these the renderer would move other panels into the empty places.
+    """
+    columns, lines_ = _seen(rows, column), _seen(rows, row)
+    have = {(each[column], each[row]) for each in rows}
+    blank = dict.fromkeys(("low", "q1", "us", "q3", "high", "per_s"))
+    empty = [
+        {**rows[0], **blank, column: c, row: r}
+        for c in columns
+        for r in lines_
+        if (c, r) not in have
+    ]
+    return [*rows, *empty]
+
+
+def coloured(rows: Rows, field: str) -> alt.Color:
+    """Return a colour for each value of a field, in their order of appearance."""
+    seen = _seen(rows, field)
+    return alt.Color(f"{field}:N", scale=alt.Scale(domain=seen, range=COLOURS[: len(seen)]))
+
+
+def grid(chart: alt.Chart | alt.LayerChart, rows: Rows, column: str, row: str) -> alt.FacetChart:
+    """Return a chart repeated for every pair of values of two fields; rows must be `filled`."""
+    columns = _seen(rows, column)
+    head = alt.Header(title=None, labelFontSize=12, labelFontWeight=600)
+    return chart.properties(width=WIDTHS.get(len(columns), 200), height=190).facet(
+        column=alt.Column(f"{column}:N", header=head, sort=columns),
+        row=alt.Row(f"{row}:N", header=head, sort=_seen(rows, row)),
+    )
+
+
+def _seen(rows: Rows, field: str) -> list[Any]:
+    return list(dict.fromkeys(row[field] for row in rows))

@@ -1,0 +1,145 @@
+"""Figures of whiteaker2011 on this dataset, as Vega-Lite charts rendered to SVG."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import altair as alt
+
+from delaylab.analysis.claims.claim import samples
+from delaylab.analysis.group import Group
+from delaylab.analysis.statistics.curves import ecdf, log_density
+from delaylab.analysis.statistics.quantiles import Floats
+from delaylab.charts.vega import KINDS, LOADS, Chart, colour, delay_axis, inline, render
+
+
+def all_charts(groups: list[Group]) -> list[Chart]:
+    """Return the figures for which the dataset has data."""
+    found = (network_rtt(groups), load_rtt(groups), directions(groups))
+    return [chart for chart in found if chart is not None]
+
+
+def network_rtt(groups: list[Group]) -> Chart | None:
+    """Return figure 3: user and kernel RTT less the wire's, under network load, per kind."""
+    rows: list[dict[str, Any]] = []
+    for group in (group for group in groups if group.load == "network"):
+        for column, stamp in (("total", "user space"), ("ΔKern", "kernel")):
+            rows += _ecdf_rows(group, column, {"kind": group.kind, "stamp": stamp})
+    if not rows:
+        return None
+    kinds = _seen(rows, "kind")
+    chart = _ecdf(rows).encode(
+        color=colour("kind", kinds, KINDS, "sender"),
+        strokeDash=alt.StrokeDash(
+            "stamp:N",
+            title="stamped in",
+            scale=alt.Scale(domain=["user space", "kernel"], range=[[1, 0], [5, 4]]),
+        ),
+    )
+    return render(
+        "rtt-under-network-load",
+        "RTT under network load, by where it is stamped",
+        "Share of packets whose round-trip time, less the time on the wire and beyond, is at most "
+        "x. Where the dashed line lies left of the solid one, the delay is added between user "
+        f"space and the kernel's stamp (figure 3 of the paper). {_counts(groups, 'network')}",
+        chart.properties(width=860, height=270),
+    )
+
+
+def load_rtt(groups: list[Group]) -> Chart | None:
+    """Return figure 4: user RTT less the wire's, per load, one panel per kind."""
+    rows: list[dict[str, Any]] = []
+    for group in groups:
+        rows += _ecdf_rows(group, "total", {"kind": group.kind, "load": group.load})
+    if not rows:
+        return None
+    kinds = _seen(rows, "kind")
+    chart = _ecdf(rows).encode(color=colour("load", _seen(rows, "load"), LOADS, "load"))
+    return render(
+        "rtt-per-load",
+        "RTT in user space, by load",
+        "Share of packets whose round-trip time, less the time on the wire and beyond, is at most "
+        f"x (figure 4 of the paper, there for Xen). {_counts(groups)}",
+        _facet(chart, kinds),
+    )
+
+
+def directions(groups: list[Group]) -> Chart | None:
+    """Return figure 5: densities of the sending and the receiving delay under network load."""
+    rows: list[dict[str, Any]] = []
+    for group in (group for group in groups if group.load == "network"):
+        for direction in ("sending", "receiving"):
+            values = samples(group, direction)
+            if values is None:
+                continue
+            for us, density in _pairs(*log_density(values)):
+                rows.append({"us": us, "y": density, "kind": group.kind, "direction": direction})
+    if not rows:
+        return None
+    chart = (
+        alt.Chart(inline(rows))
+        .mark_area(opacity=0.35, line=True)
+        .encode(
+            x=delay_axis(),
+            y=alt.Y("y:Q", title="density per decade", stack=None),
+            color=colour(
+                "direction",
+                ["sending", "receiving"],
+                {"sending": "#D55E00", "receiving": "#0072B2"},
+                "one-way delay",
+            ),
+        )
+    )
+    return render(
+        "sending-and-receiving",
+        "Sending and receiving delay under network load",
+        "One-way delay from user space to the wire, and from the wire to user space, each as a "
+        f"density on a logarithmic axis (figure 5 of the paper). {_counts(groups, 'network')}",
+        _facet(chart, _seen(rows, "kind")),
+    )
+
+
+def _ecdf(rows: list[dict[str, Any]]) -> alt.Chart:
+    chart: alt.Chart = (
+        alt.Chart(inline(rows))
+        .mark_line(interpolate="step-after", strokeWidth=2)
+        .encode(
+            x=delay_axis(),
+            y=alt.Y("y:Q", title="share of packets", axis=alt.Axis(format="%", tickCount=5)),
+        )
+    )
+    return chart
+
+
+def _ecdf_rows(group: Group, column: str, names: dict[str, str]) -> list[dict[str, Any]]:
+    values = samples(group, column)
+    if values is None:
+        return []
+    pairs = _pairs(*ecdf(values[values > 0]))
+    return [{"us": us, "y": share, **names} for us, share in pairs]
+
+
+def _pairs(x: Floats, y: Floats) -> Iterable[tuple[float, float]]:
+    return zip(x.tolist(), y.tolist(), strict=True)
+
+
+def _facet(chart: alt.Chart, kinds: list[str]) -> alt.FacetChart:
+    header = alt.Header(title=None, labelFontSize=13, labelFontWeight=600)
+    width = {1: 860, 2: 430, 3: 275}.get(len(kinds), 210)
+    return chart.properties(width=width, height=220).facet(
+        column=alt.Column("kind:N", header=header, sort=kinds)
+    )
+
+
+def _seen(rows: list[dict[str, Any]], field: str) -> list[str]:
+    return list(dict.fromkeys(str(row[field]) for row in rows))
+
+
+def _counts(groups: list[Group], load: str | None = None) -> str:
+    chosen = [group for group in groups if load in (None, group.load) and "app" in group.rtt]
+    counts = [group.rtt["app"].n for group in chosen]
+    if not counts:
+        return ""
+    low, high = min(counts), max(counts)
+    return f"n = {low} packets a line." if low == high else f"n = {low} to {high} packets a line."

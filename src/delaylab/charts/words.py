@@ -1,0 +1,76 @@
+"""Format of numbers in every report."""
+
+from __future__ import annotations
+
+from delaylab.analysis.claims.claim import Finding
+from delaylab.analysis.statistics.effects import Effect
+from delaylab.analysis.statistics.quantiles import Interval, Quantile
+
+VERDICT_MARKS = {"reproduced": "✓", "not reproduced": "✗", "not testable here": "–"}
+
+
+def delay(us: float | None) -> str:
+    """Write a delay given in µs with three figures and its unit, or a dash if it is None."""
+    if us is None:
+        return "–"
+    size = abs(us)
+    if size >= 999.5:
+        return f"{_figures(us / 1000)} ms"
+    return f"{_figures(us)} µs"
+
+
+def quantile(found: Quantile) -> str:
+    """Write a quantile, its upper limit if it was refused, or a dash if it is unknown."""
+    return delay(found.value) if found.at_most is None else f"≤ {delay(found.at_most)}"
+
+
+def interval(found: Interval | None) -> str:
+    """Write a 95 % interval of delays given in µs."""
+    return f"{delay(found[0])} … {delay(found[1])}" if found else "–"
+
+
+def effect(finding: Finding) -> str:
+    """Write a finding's effect with its interval."""
+    if finding.effect is None or finding.interval is None:
+        return "–"
+    low, high = finding.interval
+    if finding.unit == "share":
+        return f"{_share(finding.effect)} [{_share(low)}, {_share(high)}]"
+    if finding.unit == "index":
+        return f"{finding.effect:.4f} [{low:.4f}, {high:.4f}]"
+    if finding.unit == "times":
+        return f"{finding.effect:.1f} × [{low:.1f}, {high:.1f}]"
+    return shift(Effect(finding.effect, finding.interval))
+
+
+def shift(found: Effect) -> str:
+    """Write a difference of delays in µs with its interval."""
+    low, high = found.interval
+    return f"{signed(found.value)} [{signed(low)}, {signed(high)}]"
+
+
+def share(found: float | None) -> str:
+    """Write a share in percent, or a dash if it is not known."""
+    return "–" if found is None else _share(found)
+
+
+def system(kernel: str) -> str:
+    """Write the kernel's name so that it begins with Linux."""
+    return kernel if kernel.startswith("Linux") else f"Linux {kernel}"
+
+
+def signed(us: float) -> str:
+    """Write a difference of delays in µs with its sign."""
+    return ("+" if us > 0 else "") + delay(us).replace("-", "−")
+
+
+def _share(value: float) -> str:
+    """Write a share in percent, never rounded up to 100 % or down to 0 %."""
+    percent = 100 * value
+    return f"{percent:.1f} %" if 99 < percent < 100 or 0 < abs(percent) < 1 else f"{percent:.0f} %"
+
+
+def _figures(value: float) -> str:
+    size = abs(value)
+    digits = 0 if size >= 99.95 else 1 if size >= 9.995 else 2
+    return f"{value:.{digits}f}"

@@ -1,0 +1,94 @@
+"""Reader of a dataset's tables, which limits their size and checks them against their schema."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+
+from delaylab.dataset.records.base import LARGEST
+from delaylab.dataset.records.tables import NULLABLE, TABLES
+from delaylab.errors import BadInput
+from delaylab.io.files import check_file
+
+MOST_BYTES = 1 << 40
+ROWS_FOR_NOTHING, ROWS_A_BYTE = 1_000_000, 10
+"""Largest number of rows: a constant, plus so many for each byte of the file. Tables written by
+delaylab have less than one row per byte, because stamps differ."""
+MOST_NAMES = 100_000
+"""Largest number of different names (of points, clocks, places, metrics) in one table."""
+
+LEGS = frozenset({"request", "reply"})
+PHASES = frozenset({"untapped", "before", "load", "after"})
+OUTCOMES = frozenset({"replied", "late", "lost", "refused", "unsent"})
+_NAME = re.compile(r"[^\x00-\x20\x7f-\xa0\u2000-\u206f\ud800-\udfff\ufeff]{1,100}")
+NAMES: dict[str, Callable[[str], object]] = {
+    "leg": LEGS.__contains__,
+    "phase": PHASES.__contains__,
+    "outcome": OUTCOMES.__contains__,
+    **dict.fromkeys(("point", "clock", "place", "metric"), _NAME.fullmatch),
+}
+"""Check of each column that holds names: true for an allowed name."""
+
+
+def read_table(place: Path, name: str) -> pl.DataFrame:
+    """Read a table of a trial; raise BadInput, in one line, if it breaks its schema."""
+    size = check_file(place, MOST_BYTES)
+    try:
+        lazy = pl.scan_parquet(place, glob=False)
+        _check_schema(lazy.collect_schema(), name)
+        _check_rows(lazy.select(pl.len()).collect().item(), size)
+        table = lazy.select(list(TABLES[name])).collect()
+        _check(table, name)
+    except (OSError, ValueError, pl.exceptions.PolarsError) as error:
+        line = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise BadInput(f"damaged: {line}", str(place)) from error
+    return table
+
+
+def _check_schema(schema: pl.Schema, name: str) -> None:
+    for column, kind in TABLES[name].items():
+        if column not in schema:
+            raise ValueError(f"not a table of {name}: it has no column {column!r}")
+        if schema[column] != kind:
+            raise ValueError(f"column {column!r} is {schema[column]}, not {kind()}")
+
+
+def _check_rows(rows: int, size: int) -> None:
+    most = ROWS_FOR_NOTHING + ROWS_A_BYTE * size
+    if rows > most:
+        raise ValueError(f"{rows} rows in {size} bytes; at most {most} (see docs/limits.md)")
+
+
+def _check(table: pl.DataFrame, name: str) -> None:
+    for column in table.columns:
+        nulls = table[column].null_count()
+        if nulls and column not in NULLABLE:
+            raise ValueError(f"column {column!r} is empty in {nulls} rows")
+        if column in NAMES:
+            _check_names(table[column], column)
+        elif column.endswith("_ns"):
+            _check_times(table[column], column)
+    if name == "hosts" and not table["value"].is_finite().all():
+        raise ValueError("column 'value' holds what is no number")
+    if name == "probes" and table.select("probe", "seq").is_duplicated().any():
+        raise ValueError("a packet is scheduled twice")
+
+
+def _check_names(names: pl.Series, column: str) -> None:
+    found = names.unique().drop_nulls().cast(pl.String)
+    if len(found) > MOST_NAMES:
+        raise ValueError(f"column {column!r} holds {len(found)} names; at most {MOST_NAMES}")
+    allowed = NAMES[column]
+    wrong = next((name for name in found.to_list() if not allowed(name)), None)
+    if wrong is not None:
+        raise ValueError(f"column {column!r} holds {wrong[:60]!r}, which is no {column}")
+
+
+def _check_times(times: pl.Series, column: str) -> None:
+    least = -LARGEST if column == "slip_ns" else 0
+    outside = (times < least) | (times > LARGEST)
+    if outside.any():
+        raise ValueError(f"column {column!r} holds times before 1970 or after 2116")

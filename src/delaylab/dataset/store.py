@@ -1,0 +1,237 @@
+"""Reader and writer of datasets; the types of their contents are in `records`.
+
+One directory per study::
+
+    study.json                       the resolved study, seed, versions, machine
+    trials/ID/trial.json             one finished trial: factors, status, warnings, points
+    trials/ID/{stamps,probes,hosts}.parquet
+    trials.parquet                   all trials in one table, derived from the trial.json files
+
+A trial's directory appears whole, by one rename, or not at all; it is never changed afterwards.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import polars as pl
+from pydantic import TypeAdapter, ValidationError
+
+from delaylab.dataset.records.base import MOST_TRIALS, Record, TrialId
+from delaylab.dataset.records.reading import read_json
+from delaylab.dataset.records.study import StudyRecord
+from delaylab.dataset.records.table_checks import read_table
+from delaylab.dataset.records.tables import TABLES
+from delaylab.dataset.records.trial import TrialRecord, check_trial
+from delaylab.errors import BadInput, DelaylabError
+from delaylab.io.files import own_folder, write_new
+
+FORMAT = 1
+TRIAL_ID = TypeAdapter[str](TrialId)
+
+Model = TypeVar("Model", bound=Record)
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """A study read from disk. Each table is read from its file on every call that returns it."""
+
+    directory: Path
+    record: StudyRecord
+    trials: list[TrialRecord]
+
+    def stamps(self, trial: str) -> pl.DataFrame:
+        """Return the trial's stamps: one row per packet, leg and point."""
+        return self._table(trial, "stamps")
+
+    def probes(self, trial: str) -> pl.DataFrame:
+        """Return the trial's schedule: one row per scheduled packet, lost ones included."""
+        return self._table(trial, "probes")
+
+    def hosts(self, trial: str) -> pl.DataFrame:
+        """Return the state of the trial's hosts in long form, sampled at 10 Hz."""
+        return self._table(trial, "hosts")
+
+    def _table(self, trial: str, name: str) -> pl.DataFrame:
+        place = self.directory / "trials" / trial / f"{name}.parquet"
+        if not place.exists():
+            fix = "take the trial out and resume the run"
+            raise BadInput("the file is missing", str(place), fix)
+        return read_table(place, name)
+
+
+def write_study(directory: Path, study: dict[str, Any]) -> None:
+    """Check a study's record and write it to `study.json` in one step.
+
+    Raise `BadInput` if the record is invalid, `DelaylabError` if it cannot be written, for example
+    because the disk is full.
+    """
+    _check(StudyRecord, study, "study.json")
+    try:
+        own_folder(directory / "trials")
+        _write_json(directory / "study.json", study)
+        _sync(directory)
+    except OSError as error:
+        raise _not_written(directory / "study.json", error, "nothing") from error
+
+
+def write_trial(
+    directory: Path,
+    trial: dict[str, Any],
+    stamps: pl.DataFrame,
+    probes: pl.DataFrame,
+    hosts: pl.DataFrame,
+) -> None:
+    """Add one trial: its directory appears whole or not at all.
+
+    Raise `BadInput` if the trial or a table is invalid, `DelaylabError` if the trial is already
+    there or cannot be written. Trials that were finished before stay as they are.
+    """
+    given = str(trial.get("id"))
+    if not TRIAL_ID.validator.isinstance_python(given):
+        raise BadInput("a trial's id is the name of its directory", given, "rename the level")
+    record = _checked_trial(trial, "trial.json")
+    tables = {
+        name: _typed(name, table)
+        for name, table in (("stamps", stamps), ("probes", probes), ("hosts", hosts))
+    }
+    place = directory / "trials" / record.id
+    if place.exists():
+        raise DelaylabError("the trial is already there, and is never changed", str(place))
+    partial = directory / "trials" / f".partial-{record.id}"
+    try:
+        own_folder(directory / "trials")
+        shutil.rmtree(partial, ignore_errors=True)
+        partial.mkdir(parents=True)
+        for name, table in tables.items():
+            _write_table(partial / f"{name}.parquet", table)
+        _write_json(partial / "trial.json", trial)
+        _sync(partial)
+        partial.rename(place)
+        _sync(place.parent)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        shutil.rmtree(partial, ignore_errors=True)
+        kept = f"the {len(finished(directory))} trials finished before"
+        raise _not_written(place, error, kept) from error
+
+
+def write_trials_table(directory: Path) -> None:
+    """Derive `trials.parquet`, one row per finished trial, from the `trial.json` files."""
+    study = read_study(directory)
+    rows = [
+        {"id": t.id, "index": t.index, **t.factors, "repeat": t.repeat, "status": t.status}
+        | {"reason": t.reason, "started": t.started, "ended": t.ended, "warnings": len(t.warnings)}
+        for t in study.trials
+    ]
+    table = io.BytesIO()
+    try:
+        pl.DataFrame(rows, infer_schema_length=None).write_parquet(table)
+        write_new(directory / "trials.parquet", table.getvalue())
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise _not_written(directory / "trials.parquet", error, "all trials") from error
+
+
+def finished(directory: Path) -> set[str]:
+    """Return the ids of the trials on disk, whatever their status."""
+    return {place.parent.name for place in (directory / "trials").glob("[!.]*/trial.json")}
+
+
+def read_study(directory: Path) -> Study:
+    """Read a study's records; each table stays on disk until a method of `Study` reads it.
+
+    Raise `BadInput`, with a message of one line, if `directory` is not a dataset or is damaged.
+    """
+    place = directory / "study.json"
+    if not place.exists():
+        raise BadInput(
+            "not a dataset: it has no study.json", str(directory), "give the directory of a run"
+        )
+    raw = read_json(place)
+    if raw.get("format") != FORMAT:
+        raise BadInput(
+            f"format {raw.get('format')!r}, but this version reads format {FORMAT}",
+            str(place),
+            "use the version of delaylab that wrote it",
+        )
+    record = _check(StudyRecord, raw, str(place))
+    names = finished(directory)
+    if len(names) > MOST_TRIALS:
+        raise BadInput(f"{len(names)} trials; at most {MOST_TRIALS}", str(directory))
+    trials = [_read_trial(directory, name, record) for name in sorted(names)]
+    return Study(directory, record, sorted(trials, key=lambda trial: (trial.index, trial.id)))
+
+
+def _read_trial(directory: Path, name: str, study: StudyRecord) -> TrialRecord:
+    place = directory / "trials" / name / "trial.json"
+    trial = _checked_trial(read_json(place), str(place))
+    if trial.id != name:
+        raise BadInput(f"damaged: its id is {trial.id!r}, not its directory's name", str(place))
+    if trial.factors.keys() != study.factors.keys():
+        given, known = (", ".join(each) or "none" for each in (trial.factors, study.factors))
+        raise BadInput(f"damaged: its factors are {given}; the study's are {known}", str(place))
+    return trial
+
+
+def _checked_trial(raw: Mapping[str, object], where: str) -> TrialRecord:
+    record = _check(TrialRecord, raw, where)
+    try:
+        check_trial(record)
+    except ValueError as error:
+        raise BadInput(f"damaged: {error}", where) from None
+    return record
+
+
+def _check(model: type[Model], raw: Mapping[str, object], where: str) -> Model:
+    try:
+        return model.model_validate(raw)
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = ".".join(str(part) for part in first["loc"])
+        raise BadInput(f"damaged: {field}: {first['msg']}", where) from error
+
+
+def _typed(name: str, table: pl.DataFrame) -> pl.DataFrame:
+    """Return the table with exactly the columns and types of its schema, in the schema's order.
+
+    Raise `BadInput` if a column is missing or cannot be converted.
+    """
+    try:
+        return table.select(pl.col(column).cast(kind) for column, kind in TABLES[name].items())
+    except pl.exceptions.PolarsError as error:
+        raise BadInput(f"not a table of {name}: {_first_line(error)}", f"{name}.parquet") from error
+
+
+def _write_table(place: Path, table: pl.DataFrame) -> None:
+    table.write_parquet(place, compression="zstd", compression_level=1)
+    _sync(place)
+
+
+def _write_json(place: Path, value: dict[str, Any]) -> None:
+    write_new(place, (json.dumps(value, indent=1) + "\n").encode())
+
+
+def _sync(place: Path) -> None:
+    handle = os.open(place, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _not_written(place: Path, error: Exception, kept: str) -> DelaylabError:
+    return DelaylabError(
+        f"cannot be written: {_first_line(error)}; kept: {kept}",
+        str(place),
+        "make room, then resume the run",
+    )
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[0]

@@ -1,1 +1,0 @@
-"""Programs that a lab runs to serve its guests."""

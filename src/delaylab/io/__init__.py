@@ -1,0 +1,1 @@
+"""Files and text from outside: ownership checked, sizes bounded, control characters escaped."""

@@ -1,0 +1,1 @@
+"""Programs that a lab runs beside its guests, to start and serve them."""

@@ -1,0 +1,1 @@
+"""A running lab: its sessions, files, health and link engines."""

@@ -1,0 +1,48 @@
+"""Detection of dead agents in a running lab, by asking each of them."""
+
+from __future__ import annotations
+
+import time
+
+from delaylab.agent.session import AgentError, Session
+from delaylab.lab.running import Lab
+
+PATIENCE_S = 5.0
+"""Seconds that all agents in guests together have to answer."""
+
+
+def dead(lab: Lab) -> dict[str, str]:
+    """Return the dead agents of a lab, each with the reason.
+
+    The agent that stands for a guest also counts as dead if the agent inside does not answer.
+    """
+    found = {agent: "its process has ended" for agent in _agents(lab) if not lab.is_alive(agent)}
+    asked: dict[str, Session] = {}
+    for agent in _guests(lab):
+        if agent in found:
+            continue
+        try:
+            session = lab.session(agent)
+            session.start("hello")
+            asked[agent] = session
+        except AgentError as error:
+            found[agent] = error.what
+    # All agents are asked before any answer is awaited, so several that hang cost one wait in
+    # total.
+    deadline = time.monotonic() + PATIENCE_S
+    for agent, session in asked.items():
+        try:
+            session.finish(max(0.0, deadline - time.monotonic()))
+        except AgentError as error:
+            found[agent] = error.what
+        session.close()
+    return {agent: found[agent] for agent in _agents(lab) if agent in found}
+
+
+def _agents(lab: Lab) -> list[str]:
+    return list(lab.keeper["agents"])
+
+
+def _guests(lab: Lab) -> list[str]:
+    guests = (agent for agent in lab.plan.agents if agent.guest is not None)
+    return [agent.name for agent in guests if agent.guest and agent.guest.reach != "nothing"]

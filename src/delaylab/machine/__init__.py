@@ -1,0 +1,1 @@
+"""This machine: its description, its memory, and whether KVM works."""

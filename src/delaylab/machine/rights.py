@@ -1,0 +1,39 @@
+"""The rights of this process, and the programs and devices that this machine has."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+from delaylab.plan.kind import PACKAGES, TUN, Rights
+from delaylab.spec import ALL_CAPABILITIES, Capability
+
+XEN_CAPABILITIES = Path("/proc/xen/capabilities")
+"""The file with the rights of this Xen domain: `control_d` in a dom0."""
+
+
+def own_rights() -> Rights:
+    """Return the rights of this process."""
+    lacking = {name for name in PACKAGES if shutil.which(name) is None}
+    if not os.access(TUN, os.R_OK | os.W_OK):
+        lacking.add(TUN)
+    root = os.geteuid() == 0
+    # A user without root becomes root of a user namespace, with all capabilities.
+    capabilities = _bounding_set() if root else frozenset(ALL_CAPABILITIES)
+    return Rights(root, frozenset(lacking), root and _is_dom0(), capabilities)
+
+
+def _bounding_set() -> frozenset[Capability]:
+    """Return the capabilities of this process's bounding set (proc_pid_status(5))."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    bits = next(int(line.split()[1], 16) for line in lines if line.startswith("CapBnd:"))
+    return frozenset(name for number, name in enumerate(ALL_CAPABILITIES) if bits >> number & 1)
+
+
+def _is_dom0() -> bool:
+    try:
+        rights = XEN_CAPABILITIES.read_text()
+    except OSError:
+        return False
+    return "control_d" in rights and shutil.which("xl") is not None

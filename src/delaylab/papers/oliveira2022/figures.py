@@ -1,0 +1,198 @@
+"""Tables and figures of oliveira2022 from this machine's data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import altair as alt
+import numpy as np
+
+from delaylab.analysis.claims.claim import samples
+from delaylab.analysis.claims.groups import SHARE, label, pick, pooled, series, vms
+from delaylab.analysis.group import Group
+from delaylab.analysis.packets.outliers import MAD, shares
+from delaylab.analysis.statistics.factors import Association, associations
+from delaylab.charts import held_rates, words
+from delaylab.charts.boxes import Rows, filled, grid, lines
+from delaylab.charts.tables import Table
+from delaylab.charts.vega import Chart, inline, render
+from delaylab.papers.oliveira2022.claims import CONTAINERS, KVM
+from delaylab.papers.oliveira2022.published import AFFINITY, OUTLIERS
+
+TECHNOLOGIES = {"kvm": KVM, **{name: (name,) for name in CONTAINERS}}
+NAMES = {"kvm": "KVM", "lxc": "LXC", "docker": "Docker"}
+# Factors by which the paper's outlier tables tell scenarios apart.
+SCENARIOS = ("load", "place")
+
+
+def tables(groups: list[Group]) -> list[Table]:
+    """Return RTT and overhead by scenario, the rates held, Table 3, and Tables 4 to 6."""
+    found = [_overhead(groups), held_rates.table(groups), _affinity(groups)]
+    found += [_outliers(_of(groups, name), name) for name in TECHNOLOGIES]
+    return [table for table in found if table.rows]
+
+
+def charts(groups: list[Group]) -> list[Chart]:
+    """Return the figures for which the dataset has data."""
+    found = [_by_vms(groups, "app"), _by_vms(groups, "overhead")]
+    found += [_tau(_of(groups, name), name) for name in TECHNOLOGIES]
+    return [chart for chart in found if chart is not None]
+
+
+def _of(groups: list[Group], technology: str) -> list[Group]:
+    return [g for g in groups if g.factors.get("environment") in TECHNOLOGIES[technology]]
+
+
+def _overhead(groups: list[Group]) -> Table:
+    rows: list[list[str | tuple[str, str]]] = []
+    factors = list(groups[0].factors) if groups else []
+    for group in groups:
+        user, over, share = (series(group, name) for name in ("app", "overhead", SHARE))
+        if user is None:
+            continue
+        low, middle, high = np.quantile(user, (0.25, 0.5, 0.75)).tolist()
+        cells = [words.delay(middle), f"{words.delay(low)} … {words.delay(high)}"]
+        cells.append("–" if over is None else words.delay(float(np.median(over))))
+        cells.append(words.share(None if share is None else float(np.median(share))))
+        rows.append([*(group.factors.get(name, "") for name in factors), str(len(user)), *cells])
+    return Table(
+        "RTT and virtualisation overhead",
+        "Medians. Overhead is the RTT in user space less that at the sender's host interface, "
+        "round trip, and its share of the RTT packet by packet.",
+        [*factors, "n", "RTT", "quartiles", "overhead", "share"],
+        rows,
+        texts=len(factors),
+    )
+
+
+def _affinity(groups: list[Group]) -> Table:
+    rows: list[list[str | tuple[str, str]]] = []
+    for level, paper in AFFINITY.items():
+        values = pooled(pick(_of(groups, "kvm"), affinity=level), SHARE)
+        if values is None:
+            continue
+        quartiles = np.quantile(values, (0, 0.25, 0.5, 0.75, 1)).tolist()
+        here = [float(values.mean()), float(values.std(ddof=1)), *quartiles]
+        pairs = [(f"{100 * v:.2f}", f"{p:.2f}") for v, p in zip(here, paper, strict=True)]
+        rows.append([level, str(len(values)), *pairs])
+    return Table(
+        "Table 3: overhead with CPU affinity and without",
+        "Per cent of the RTT, all scenarios with virtual machines, of each equally many packets. "
+        "In colour: the paper's.",
+        ["affinity", "n", "mean", "SD", "min", "25 %", "median", "75 %", "max"],
+        rows,
+    )
+
+
+def _outliers(groups: list[Group], technology: str) -> Table:
+    loaded = [
+        ({"load": _load(group), "place": group.factors.get("place", "")}, values)
+        for group in groups
+        if (values := samples(group, "app")) is not None
+    ]
+    scale, found = shares(loaded, SCENARIOS)
+    paper = OUTLIERS.get(technology, {})
+    rows: list[list[str | tuple[str, str]]] = []
+    for share in found:
+        there = paper.get((share.levels["load"], share.levels["place"]))
+        of_all = words.share(share.of_all)
+        cell = of_all if there is None else (of_all, f"{there:g} %")
+        counts = [str(share.n), str(share.outliers)]
+        rows.append([share.levels["load"], share.levels["place"], *counts, cell])
+    by = "" if scale.by == MAD else f" The scale is the {scale.by}."
+    return Table(
+        f"Where the outliers are: {NAMES[technology]}",
+        f"Further than 3.5 robust standard deviations ({words.delay(scale.sigma)}) from the median "
+        f"({words.delay(scale.median)}) of all trials; none is dropped.{by} In colour: the paper's "
+        "share.",
+        ["load", "place", "n", "outliers", "of all outliers"],
+        rows,
+        texts=2,
+    )
+
+
+def _load(group: Group) -> str:
+    return "network" if group.factors.get("load") == "network" else "other"
+
+
+def _by_vms(groups: list[Group], name: str) -> Chart | None:
+    rows: Rows = []
+    for group in groups:
+        values = series(group, name)
+        if values is None or float(np.median(values)) <= 0:
+            continue
+        middle = {"us": float(np.median(values)), "vms": vms(group)}
+        names = {
+            "environment": group.factors.get("environment", ""),
+            "row": f"{label(group, 'rate')}, affinity {label(group, 'affinity')}",
+        }
+        for load, place in _places(groups, group):
+            rows.append({**middle, **names, "load": f"{load}, {place}"})
+    loaded = {_panel(row) for row in rows if row["vms"] > 0}
+    rows = [row for row in rows if _panel(row) in loaded]
+    if not rows:
+        return None
+    rows = filled(rows, "load", "row")
+    numbers = sorted({row["vms"] for row in rows})
+    chart = lines(rows, "vms", "background guests", numbers, "environment")
+    what = "RTT" if name == "app" else "Virtualisation overhead"
+    return render(
+        f"{'rtt' if name == 'app' else 'overhead'}-by-guests",
+        f"{what} against the number of background guests",
+        f"Median, round trip, by load and place, rate and affinity (figures 4, 7 and 9 to 12 of "
+        f"the paper). {'' if name == 'app' else 'Overheads of 0 or less are not drawn.'}",
+        grid(chart, rows, "load", "row"),
+    )
+
+
+def _panel(row: dict[str, Any]) -> tuple[str, str, str]:
+    return row["load"], row["row"], row["environment"]
+
+
+def _places(groups: list[Group], group: Group) -> list[tuple[str, str]]:
+    """Return the panels that a group belongs to: all of them if it has no background guests."""
+    if vms(group) > 0:
+        return [(group.factors.get("load", ""), group.factors.get("place", ""))]
+    loaded = [g for g in groups if vms(g) > 0]
+    pairs = [(g.factors.get("load", ""), g.factors.get("place", "")) for g in loaded]
+    return list(dict.fromkeys(pairs))
+
+
+def _tau(groups: list[Group], technology: str) -> Chart | None:
+    rows: Rows = []
+    n = 0
+    for name, said in (("app", "RTT"), ("overhead", "overhead")):
+        given = [(g.factors, v) for g in groups if (v := series(g, name)) is not None]
+        for found in associations(given):
+            rows.append({"level": _level(found), "tau": found.tau, "of": said, "p": found.p})
+            n = found.n
+    if not rows:
+        return None
+    sure = sum(row["p"] < 0.05 for row in rows)
+    chart = (
+        alt.Chart(inline(rows))
+        .mark_bar()
+        .encode(
+            y=alt.Y("level:N", title=None, sort=[row["level"] for row in rows]),
+            yOffset=alt.YOffset("of:N"),
+            x=alt.X("tau:Q", title="Kendall's tau", scale=alt.Scale(domain=[-1, 1])),
+            color=alt.Color(
+                "of:N",
+                title="with",
+                scale=alt.Scale(domain=["RTT", "overhead"], range=["#0072B2", "#E69F00"]),
+            ),
+            opacity=alt.condition(alt.datum.p < 0.05, alt.value(1), alt.value(0.35)),
+        )
+    )
+    return render(
+        f"kendall-tau-{technology}",
+        f"Which levels go with longer delays: {NAMES[technology]}",
+        f"Kendall's tau-b of each level (1 or 0) with RTT and overhead (figures 15 to 17 of the "
+        f"paper); n = {n} packets. Pale: p above 0.05 after Holm's correction; {sure} of "
+        f"{len(rows)} are below.",
+        chart.properties(width=520, height=alt.Step(11)),
+    )
+
+
+def _level(found: Association) -> str:
+    return f"{found.factor}: {found.level}"

@@ -1,0 +1,155 @@
+"""Rates of flows while others are shaped or a node burns CPU: vem2006, end of section IV C.
+
+Ten routers each carry a flow; five flows are shaped, and one belongs to a hog, a node that burns
+CPU. Rates are compared within a block of trials, which ran near each other in time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from delaylab.analysis.claims.groups import pick
+from delaylab.analysis.group import Group
+from delaylab.analysis.statistics.effects import Effect, mean_of_few
+from delaylab.dataset.records.trial import Load, TrialRecord
+from delaylab.papers.vem2006.forwarding import SEARCHES, frames_loads
+
+SHAPED_MS = {"out-1ms": 1, "out-5ms": 5, "out-10ms": 10, "out-50ms": 50, "out-100ms": 100}
+"""Links that are shaped in half of the trials, and their delays in ms, one way."""
+RATE_BPS = 100e6
+HOG = "out-hog"
+Where = tuple[str, str]
+"""Kind of router and frame size, as named by the levels of `kind` and `size`."""
+NOTHING, HALF = "none", "half"
+QUIET, BUSY = "forwarding", "hog"
+FRAMING = 20
+"""Bytes on the wire beside each frame: preamble, delimiter and gap; shapers count them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One trial of a block: frames/s received by flow, and their share of the rate asked."""
+
+    repeat: int
+    per_s: dict[str, float]
+    share: dict[str, float]
+
+    def unshaped(self, values: dict[str, float]) -> float:
+        """Return the mean over the flows that are shaped in no trial and are not the hog's."""
+        others = [v for link, v in values.items() if link not in SHAPED_MS and link != HOG]
+        return float(np.mean(others))
+
+
+def blocks(groups: list[Group], where: Where, shaping: str, load: str) -> dict[int, Block]:
+    """Return the trials of one combination of levels, by the repeat that they belong to."""
+    kind, size = where
+    return {
+        trial.repeat: found
+        for group in pick(groups, kind=kind, size=size, shaping=shaping, load=load)
+        for trial in group.trials
+        if (found := _block(trial)) is not None
+    }
+
+
+def _block(trial: TrialRecord) -> Block | None:
+    load = next((load for load in frames_loads(trial) if load.rate and load.flows), None)
+    if load is None:
+        return None
+    seconds = _seconds(load)
+    return Block(
+        trial.repeat,
+        {flow.link: flow.received / seconds for flow in load.flows},
+        {flow.link: flow.received / _asked(load, seconds) for flow in load.flows},
+    )
+
+
+def _seconds(load: Load) -> float:
+    return load.achieved["sent"] / load.achieved["sent_per_s"]
+
+
+def _asked(load: Load, seconds: float) -> float:
+    """Return the number of frames of one flow, had the generator kept the rate."""
+    return load.achieved["asked_per_s"] * seconds / len(load.flows)
+
+
+def settings(groups: list[Group]) -> list[Where]:
+    """Return the kinds and sizes of an isolation study; none for any other study."""
+    of_it = [
+        group.factors for group in groups if {"shaping", "kind", "size"} <= group.factors.keys()
+    ]
+    return list(dict.fromkeys((levels["kind"], levels["size"]) for levels in of_it))
+
+
+def unshaped_rates(groups: list[Group], where: Where) -> Effect | None:
+    """Return the relative change of what unshaped flows receive when others are shaped.
+
+    Return None if there are fewer than `SEARCHES` blocks with both trials.
+    """
+    before = blocks(groups, where, NOTHING, QUIET)
+    after = blocks(groups, where, HALF, QUIET)
+    return _paired(before, after, lambda a, b: b.unshaped(b.per_s) / a.unshaped(a.per_s) - 1)
+
+
+def hog_takes(groups: list[Group], where: Where, shaping: str) -> Effect | None:
+    """Return the change, by a hog, of the share of unshaped flows' frames that arrives.
+
+    The share is of the frames asked for in the same trial: the hog was not at work while the rate
+    was searched. Return None if there are fewer than `SEARCHES` blocks with both trials.
+    """
+    before = blocks(groups, where, shaping, QUIET)
+    after = blocks(groups, where, shaping, BUSY)
+    return _paired(before, after, lambda a, b: b.unshaped(b.share) - a.unshaped(a.share))
+
+
+def _paired(
+    before: dict[int, Block], after: dict[int, Block], of: Callable[[Block, Block], float]
+) -> Effect | None:
+    both = sorted(before.keys() & after.keys())
+    if len(both) < SEARCHES:
+        return None
+    values = np.array([of(before[repeat], after[repeat]) for repeat in both])
+    return mean_of_few(values)
+
+
+@dataclass(frozen=True, slots=True)
+class Shaped:
+    """Shaped flow of one trial: what it received over what it was due, and its median lateness."""
+
+    link: str
+    size: str
+    ratio: float
+    late_us: float | None
+
+
+def shaped(groups: list[Group]) -> list[Shaped]:
+    """Return every shaped flow of every trial in which half of the flows are shaped.
+
+    A flow that sends more than its rate is due that rate, judged by the frames that left the
+    engine. A flow that sends less is due all that it sent. Frames that wait in a queue when the
+    load ends therefore do not count as lost.
+    """
+    return [each for group in pick(groups, shaping=HALF) for each in _shaped(group)]
+
+
+def _shaped(group: Group) -> Iterator[Shaped]:
+    links = {
+        (link.trial, link.verdict.direction.link): link.verdict
+        for link in group.links
+        if "rate" in link.verdict.direction.asked
+    }
+    size = group.factors["size"]
+    for trial in group.trials:
+        for load in frames_loads(trial):
+            for flow in load.flows:
+                verdict = links.get((trial.id, flow.link))
+                if flow.link not in SHAPED_MS or verdict is None:
+                    continue
+                offered = flow.sent * 8 * (int(size) + FRAMING) / _seconds(load)
+                ratio = flow.received / flow.sent if flow.sent else 0.0
+                if offered > RATE_BPS and verdict.rate is not None:
+                    ratio = verdict.rate.achieved / RATE_BPS
+                late_ns = verdict.direction.late.p50_ns
+                yield Shaped(flow.link, size, ratio, None if late_ns is None else late_ns / 1000)

@@ -1,0 +1,248 @@
+"""Tests of the claims of whiteaker2011.
+
+The paper is "Explaining Packet Delays under Virtualization" (Whiteaker, Schneider, Teixeira; ACM
+SIGCOMM CCR 41(1), 2011).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from delaylab.analysis.claims.claim import (
+    ENOUGH,
+    Claim,
+    NotTestable,
+    Result,
+    by_kind,
+    refused_one_way,
+    samples,
+)
+from delaylab.analysis.group import OWN_STACK, Group
+from delaylab.analysis.statistics.compare import Comparison, certainty, compare, family
+from delaylab.analysis.statistics.effects import Effect, estimate
+from delaylab.analysis.statistics.quantiles import Floats
+
+PAPER = "whiteaker2011"
+# Kinds with a virtual interface and no hypervisor; the first one in the study stands for OpenVZ.
+CONTAINERS = ("netns", "lxc", "docker")
+SENDING_SHARE = 0.8
+SLICE_SHARE = 0.8
+GAP_CLOSED = 0.5
+MINIMUM_OF = 10
+MINIMA = 10
+REMOVED_BY_MINIMUM = 0.5
+SMALL_QUEUES = (
+    "A possible cause, which stamps alone do not tell: TCP small queues (kernels since 3.6) hold "
+    "competing senders in the host's own stack back; the paper's kernel had none."
+)
+BEHIND = "Not asked, as in the paper, of senders behind a virtual interface"
+
+
+def network_adds_most(groups: list[Group]) -> Result:
+    """Test whether the median delay over the wire is largest under network load, for every kind."""
+    found: dict[str, Comparison] = {}
+    largest: dict[str, str] = {}
+    for kind, group in by_kind(groups, "network").items():
+        network = samples(group, "total")
+        others = _others(groups, kind)
+        if network is None or not others:
+            continue
+        largest[kind] = max(others, key=lambda load: float(np.median(others[load])))
+        found[kind] = compare(network, others[largest[kind]])
+    words = [
+        f"{kind}: {_us(each.medians[0])} under network load, at most {_us(each.medians[1])} "
+        f"({largest[kind]}); {certainty(each)}"
+        for kind, each in family(found).items()
+    ]
+    effects = {kind: each.shift for kind, each in found.items()}
+    weakest = _weakest(effects, "needs trials with network load and with another load or none")
+    holds = effects[weakest].interval[0] > 0
+    note = "" if holds or weakest not in OWN_STACK else f". {SMALL_QUEUES}"
+    return Result(holds, "; ".join(words) + note, effects[weakest], "µs")
+
+
+def kernel_closer_than_user(groups: list[Group]) -> Result:
+    """Test whether kernel stamps are closer to the wire than to user space, in the host's stack."""
+    found: dict[str, Comparison] = {}
+    for group in groups:
+        kernel, user = samples(group, "ΔKern"), samples(group, "ΔUser")
+        if group.kind not in OWN_STACK or kernel is None or user is None:
+            continue
+        found[f"{group.kind}, {group.load}"] = compare(user, kernel)
+    words = [
+        f"{name}: ΔUser {_us(each.medians[0])}, ΔKern {_us(each.medians[1])}; {certainty(each)}"
+        for name, each in family(found).items()
+    ]
+    effects = {name: each.shift for name, each in found.items()}
+    weakest = _weakest(effects, "needs a sender in the host's own stack, and the point wire")
+    behind = {group.kind for group in groups} - set(OWN_STACK)
+    note = f". {BEHIND} ({', '.join(sorted(behind))})" if behind else ""
+    holds = effects[weakest].interval[0] > 0
+    return Result(holds, "; ".join(words) + note, effects[weakest], "µs")
+
+
+def sending_not_receiving(groups: list[Group]) -> Result:
+    """Test whether sending accounts for at least 80 % of the local delay under network load."""
+    effects: dict[str, Effect] = {}
+    words: list[str] = []
+    for kind, group in by_kind(groups, "network").items():
+        if refused_one_way(group):
+            words.append(f"{kind}: {refused_one_way(group)}")
+            continue
+        sending, receiving = samples(group, "sending"), samples(group, "receiving")
+        if sending is None or receiving is None:
+            continue
+        effects[kind] = estimate([sending, receiving], _share_of_first)
+        words.append(f"{kind}: sending {_median(sending)}, receiving {_median(receiving)}")
+    if words and not effects:
+        raise NotTestable("; ".join(words))
+    weakest = _weakest(effects, "needs a trial under network load, and the point wire")
+    holds = effects[weakest].interval[0] >= SENDING_SHARE
+    note = "" if holds or weakest not in OWN_STACK else f". {SMALL_QUEUES}"
+    return Result(holds, "; ".join(words) + note, effects[weakest], "share")
+
+
+def xen_bimodal(groups: list[Group]) -> Result:
+    """Test whether Xen's user RTTs have two modes under CPU or I/O load.
+
+    At least 80 % must be below 1 ms or above 10 ms, and over 1 % on each side.
+    """
+    effects: dict[str, Effect] = {}
+    words: list[str] = []
+    both = True
+    for group in groups:
+        user = samples(group, "app")
+        if group.kind != "xen" or group.load not in ("cpu", "io") or user is None:
+            continue
+        low, high = float(np.mean(user < 1000)), float(np.mean(user > 10_000))
+        both = both and min(low, high) > 0.01
+        effects[group.load] = estimate([user], _share_outside)
+        words.append(f"{group.load}: {low:.0%} below 1 ms, {high:.0%} above 10 ms")
+    weakest = _weakest(effects, "needs senders of kind xen under CPU or I/O load")
+    holds = both and effects[weakest].interval[0] >= SLICE_SHARE
+    return Result(holds, "; ".join(words), effects[weakest], "share")
+
+
+def virtual_interface_not_hypervisor(groups: list[Group]) -> Result:
+    """Test whether a container's virtual interface closes half of the gap in kernel RTT to Xen's.
+
+    The gap is that between a sender in the host's own stack and one in Xen, under network load. A
+    container has a virtual interface and no hypervisor.
+    """
+    kinds = by_kind(groups, "network")
+    own = next((kinds[kind] for kind in reversed(OWN_STACK) if kind in kinds), None)
+    container = next((kind for kind in CONTAINERS if kind in kinds), None)
+    if own is None or container is None or "xen" not in kinds:
+        present = ", ".join(kinds) or "none"
+        raise NotTestable(f"needs senders of kind xen, netns and native; here: {present}")
+    series = [samples(group, "stack") for group in (own, kinds[container], kinds["xen"])]
+    known = [values for values in series if values is not None]
+    if len(known) < len(series):
+        raise NotTestable(f"needs at least {ENOUGH} kernel RTTs of each kind")
+    effect = estimate(known, _gap_closed)
+    why = (
+        f"kernel RTT: {own.kind} {_median(known[0])}, {container} {_median(known[1])}, "
+        f"xen {_median(known[2])}"
+    )
+    return Result(effect.interval[0] >= GAP_CLOSED, why, effect, "share")
+
+
+def minimum_helps(groups: list[Group]) -> Result:
+    """Test whether the minimum of 10 probes removes half of the local delay under network load."""
+    effects: dict[str, Effect] = {}
+    words: list[str] = []
+    for kind, group in by_kind(groups, "network").items():
+        total = samples(group, "total")
+        if total is None or len(total) < MINIMUM_OF * MINIMA:
+            continue
+        minima = total[: len(total) // MINIMUM_OF * MINIMUM_OF].reshape(-1, MINIMUM_OF).min(axis=1)
+        effects[kind] = estimate([minima, total], _removed)
+        words.append(f"{kind}: one probe {_median(total)}, minimum of 10 {_median(minima)}")
+    weakest = _weakest(effects, "needs at least 100 packets under network load, and the point wire")
+    holds = effects[weakest].interval[0] >= REMOVED_BY_MINIMUM
+    return Result(holds, "; ".join(words), effects[weakest], "share")
+
+
+CLAIMS = {
+    claim.id: claim
+    for claim in (
+        Claim(
+            "network-adds-most",
+            "Network load adds the most delay, in every environment.",
+            PAPER,
+            network_adds_most,
+        ),
+        Claim(
+            "kernel-closer-than-user",
+            "Kernel stamps sit far closer to the wire than user-space stamps.",
+            PAPER,
+            kernel_closer_than_user,
+        ),
+        Claim(
+            "sending-not-receiving",
+            "Under network load almost all delay is added while sending, little while receiving.",
+            PAPER,
+            sending_not_receiving,
+        ),
+        Claim(
+            "xen-bimodal",
+            "Under CPU or I/O load Xen's RTTs have two modes: below 1 ms or above 10 ms.",
+            PAPER,
+            xen_bimodal,
+        ),
+        Claim(
+            "virtual-interface-not-hypervisor",
+            "The virtual interface, not the hypervisor, explains the delay under network load.",
+            PAPER,
+            virtual_interface_not_hypervisor,
+        ),
+        Claim(
+            "minimum-helps",
+            "Taking the minimum of several probes removes most of the delay that load adds.",
+            PAPER,
+            minimum_helps,
+        ),
+    )
+}
+
+
+def _others(groups: list[Group], kind: str) -> dict[str, Floats]:
+    found = {g.load: samples(g, "total") for g in groups if g.kind == kind and g.load != "network"}
+    return {load: values for load, values in found.items() if values is not None}
+
+
+def _weakest(effects: dict[str, Effect], needs: str) -> str:
+    """Return the name of the effect whose interval reaches lowest; raise NotTestable if none.
+
+    The claim must hold even there.
+    """
+    if not effects:
+        raise NotTestable(f"{needs}, each with at least {ENOUGH} packets")
+    return min(effects, key=lambda name: effects[name].interval[0])
+
+
+def _share_of_first(series: list[Floats]) -> Floats:
+    first, second = (np.median(values, axis=-1) for values in series)
+    return np.asarray(first / (first + second))
+
+
+def _share_outside(series: list[Floats]) -> Floats:
+    return np.asarray(np.mean((series[0] < 1000) | (series[0] > 10_000), axis=-1))
+
+
+def _gap_closed(series: list[Floats]) -> Floats:
+    own, container, xen = (np.median(values, axis=-1) for values in series)
+    return np.asarray(1 - np.abs(container - xen) / np.abs(own - xen))
+
+
+def _removed(series: list[Floats]) -> Floats:
+    minima, total = (np.median(values, axis=-1) for values in series)
+    return np.asarray(1 - minima / total)
+
+
+def _median(values: Floats) -> str:
+    return _us(float(np.median(values)))
+
+
+def _us(middle: float) -> str:
+    return f"{middle / 1000:.2f} ms" if middle >= 1000 else f"{middle:.1f} µs"

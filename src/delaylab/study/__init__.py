@@ -1,0 +1,1 @@
+"""A study: the order of its trials, and their run."""

@@ -1,0 +1,158 @@
+"""A study: factors × levels -> trials in a seeded random order, and the study's record."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from delaylab import loads
+from delaylab.dataset import store
+from delaylab.errors import BadInput
+from delaylab.kinds import KINDS
+from delaylab.machine.description import describe
+from delaylab.spec import Combination, LoadSpec, StudyFile, combinations, repeats
+
+LAB_S, LOAD_S, SEARCH_S, PHASE_S = 0.5, 2.5, 6.0, 1.2
+"""The seconds that a trial costs beside its packets, for the estimate before a study.
+
+They are for: the start of lab and instruments, the start of a load, the search for a load's rate,
+and the wait for the last replies of one phase. A running study uses its own times.
+"""
+LONGEST_ID = 240
+"""The longest id of a trial, in characters: it names the trial's directory."""
+CORES = os.cpu_count() or 1
+"""The number of CPUs, by which guests that boot together share the work."""
+
+
+@dataclass(frozen=True)
+class Planned:
+    """One trial to run."""
+
+    id: str
+    index: int
+    repeat: int
+    combination: Combination
+
+    @property
+    def packets_s(self) -> float:
+        """Return the estimated seconds that the trial takes in a lab that is up."""
+        probe = self.combination.probe
+        rest = (probe.at_rest_interval or probe.interval).seconds * probe.at_rest * 3
+        phases = 4 if probe.at_rest else 1
+        loads = self.combination.loads
+        load = LOAD_S if loads else 0
+        load += SEARCH_S * sum(each.frames == "held" for each in loads)
+        return load + rest + probe.count * probe.interval.seconds + phases * PHASE_S
+
+    @property
+    def boot_s(self) -> float:
+        """Return the estimated seconds that its lab takes to start; guests boot side by side."""
+        nodes = self.combination.lab.nodes.values()
+        boots = [KINDS[spec.kind].boot_s for spec in nodes]
+        return LAB_S + max(*boots, sum(boots) / CORES)
+
+
+def expected_s(planned: list[Planned]) -> list[float]:
+    """Return the estimated seconds of each trial.
+
+    A trial whose lab is also that of the trial before it does not wait for the lab to start.
+    """
+    before: list[Planned | None] = [None, *planned[:-1]]
+    return [
+        item.packets_s + (0 if _shares(item, last) else item.boot_s)
+        for item, last in zip(planned, before, strict=True)
+    ]
+
+
+def _shares(item: Planned, last: Planned | None) -> bool:
+    return last is not None and last.combination.lab == item.combination.lab
+
+
+def plan_trials(study: StudyFile, scale: str, only: dict[str, set[str]]) -> list[Planned]:
+    """Return all trials in running order: per repeat all combinations, shuffled by the seed.
+
+    Within a repeat, trials of the same lab stay together so that they can share it: the labs are
+    shuffled, and the trials of each lab.
+    """
+    _check_only(study, only)
+    chosen = [
+        combination
+        for combination in combinations(study, scale)
+        if all(combination.levels[factor] in levels for factor, levels in only.items())
+    ]
+    order = random.Random(study.spec.seed)
+    planned: list[Planned] = []
+    for repeat in range(1, repeats(study.spec, study.document, scale) + 1):
+        for combination in _shuffled(chosen, order):
+            levels = [f"{factor}={level}" for factor, level in combination.levels.items()]
+            name = ",".join([*levels, f"repeat={repeat}"])
+            if len(name) > LONGEST_ID:
+                what = f"a trial's id has {len(name)} characters, longer than {LONGEST_ID}"
+                raise BadInput(what, study.document.name, "shorten factors' or levels' names")
+            planned.append(Planned(name, len(planned), repeat, combination))
+    return planned
+
+
+def _shuffled(combinations: list[Combination], order: random.Random) -> Iterator[Combination]:
+    groups: dict[str, list[Combination]] = {}
+    for combination in combinations:
+        groups.setdefault(combination.lab.model_dump_json(), []).append(combination)
+    labs = list(groups.values())
+    order.shuffle(labs)
+    for group in labs:
+        order.shuffle(group)
+        yield from group
+
+
+def _check_only(study: StudyFile, only: dict[str, set[str]]) -> None:
+    for factor, levels in only.items():
+        known = study.spec.factors.get(factor)
+        if known is None:
+            names = ", ".join(study.spec.factors)
+            raise BadInput(f"study {study.spec.study!r} has no factor {factor!r}", fix=names)
+        for level in sorted(levels - set(known)):
+            raise BadInput(f"factor {factor!r} has no level {level!r}", fix=", ".join(known))
+
+
+def begin(study: StudyFile, scale: str, planned: list[Planned], out: Path) -> None:
+    """Create the dataset's directory; raise BadInput if it is not empty."""
+    spec = study.spec
+    loads.require_tools(all_loads(planned))
+    if out.exists() and any(out.iterdir()):
+        raise BadInput(f"{out} is not empty", fix="take another --out, or --resume it")
+    store.write_study(
+        out,
+        {
+            "format": store.FORMAT,
+            "study": spec.study,
+            "title": spec.title,
+            "seed": spec.seed,
+            "scale": scale,
+            "spec": resolved(study),
+            "factors": {factor: list(levels) for factor, levels in spec.factors.items()},
+            "claims": spec.claims,
+            "planned": [p.id for p in planned],
+            "machine": describe(),
+            "created": now(),
+        },
+    )
+
+
+def resolved(study: StudyFile) -> dict[str, Any]:
+    """Return the study as one document with its lab inline, which `--resume` reads back."""
+    return {**study.document.data, "lab": study.lab_data}
+
+
+def all_loads(planned: Iterable[Planned]) -> list[LoadSpec]:
+    """Return the loads of all trials."""
+    return [load for p in planned for load in p.combination.loads]
+
+
+def now() -> str:
+    """Return the current time as records have it: ISO 8601, UTC, milliseconds."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")

@@ -1,0 +1,148 @@
+"""The runner of a study's trials: it shares labs, retries failures and records every outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from delaylab.dataset import store
+from delaylab.dataset.records.tables import TABLES
+from delaylab.errors import DelaylabError, DoesNotFit
+from delaylab.io.files import own_folder
+from delaylab.lab.running import Lab
+from delaylab.lab.start import temporary
+from delaylab.progress import Progress, silent
+from delaylab.spec import LabSpec
+from delaylab.study.order import Planned, now
+from delaylab.trial import measure
+
+TRIES = 2
+"""The number of tries per trial: a failed one is tried again in a new lab, then kept as failed."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The end of one trial: `ok`, `failed` or `skipped`, with the reason."""
+
+    planned: Planned
+    status: str
+    reason: str | None
+
+
+def run(
+    out: Path,
+    planned: list[Planned],
+    on_end: Callable[[Outcome], None],
+    on_start: Callable[[Planned], None],
+    *,
+    pcap: bool = False,
+    progress: Progress = silent,
+) -> list[Outcome]:
+    """Run the trials that are not finished yet, and return their outcomes.
+
+    A trial that fails is recorded as failed, and the study goes on. A trial whose lab does not fit
+    on this machine is skipped. If the dataset cannot be written, the study ends; finished trials
+    are kept.
+
+    With `pcap` the packets themselves are kept, too, below `pcap/`.
+    """
+    done = store.finished(out)
+    if pcap:
+        own_folder(out / "pcap")
+    outcomes = []
+    with bench(progress) as shared:
+        for item in planned:
+            if item.id in done:
+                continue
+            on_start(item)
+            outcome = _run_one(shared, out, item, out / "pcap" / item.id if pcap else None)
+            on_end(outcome)
+            outcomes.append(outcome)
+    store.write_trials_table(out)
+    return outcomes
+
+
+class Bench:
+    """A holder of one running lab, which the next trial reuses if only its load or probe differ."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._spec: LabSpec | None = None
+        self._held: AbstractContextManager[Lab] | None = None
+        self._lab: Lab | None = None
+
+    def lab(self, spec: LabSpec) -> Lab:
+        """Return a running lab of this specification, started if it is not the present one."""
+        if self._lab is None or spec != self._spec:
+            self.clear()
+            held = temporary(spec, progress=self._progress)
+            self._lab, self._held, self._spec = held.__enter__(), held, spec
+        return self._lab
+
+    def end_trial(self) -> None:
+        """Close all sessions; the lab keeps running."""
+        if self._lab is not None:
+            self._lab.close()
+
+    def clear(self) -> None:
+        """Take the lab down, if one is up."""
+        held, self._held, self._lab = self._held, None, None
+        if held is not None:
+            held.__exit__(None, None, None)
+
+
+@contextmanager
+def bench(progress: Progress) -> Iterator[Bench]:
+    """Provide a bench for one lab at a time; its lab is taken down on every exit."""
+    shared = Bench(progress)
+    try:
+        yield shared
+    finally:
+        shared.clear()
+
+
+def _run_one(shared: Bench, out: Path, item: Planned, pcap: Path | None) -> Outcome:
+    record = {
+        "id": item.id,
+        "index": item.index,
+        "factors": item.combination.levels,
+        "repeat": item.repeat,
+        "started": now(),
+    }
+    status, reason = "failed", ""
+    for _ in range(TRIES):
+        try:
+            lab = shared.lab(item.combination.lab)
+            recording = measure.measure(lab, item.combination, item.index + 1, pcap)
+        except DoesNotFit as error:
+            status, reason = "skipped", str(error)
+            break
+        except DelaylabError as error:
+            reason = str(error)
+            shared.clear()
+        else:
+            shared.end_trial()
+            return _keep(out, item, record, recording)
+    return _keep_nothing(out, item, record, status, reason)
+
+
+def _keep(
+    out: Path, item: Planned, record: dict[str, Any], recording: measure.Recording
+) -> Outcome:
+    whole = {**record, **recording.record, "status": "ok", "reason": None, "ended": now()}
+    store.write_trial(out, whole, recording.stamps, recording.probes, recording.hosts)
+    return Outcome(item, "ok", None)
+
+
+def _keep_nothing(
+    out: Path, item: Planned, record: dict[str, Any], status: str, reason: str
+) -> Outcome:
+    whole = {**record, "status": status, "reason": reason, "ended": now()}
+    empty = [pl.DataFrame(schema=dict(schema)) for schema in TABLES.values()]
+    store.write_trial(out, whole, *empty)
+    return Outcome(item, status, reason)

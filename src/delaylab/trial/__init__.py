@@ -1,0 +1,1 @@
+"""One trial: clock readings, instruments, sender, rate search, measurement."""

@@ -1,0 +1,47 @@
+"""Readings of guests' clocks beside this machine's, which check the clock alignment.
+
+A reading is three times: this machine's clock, the guest's through its agent, this machine's again.
+The guest's clock was read between the other two, so the offset is known to within half of their
+difference. It needs no packets.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from delaylab.lab.running import Lab
+
+READINGS = 20
+KEPT = 5
+"""The number of readings to keep, those that took least time: the others were held up."""
+
+
+def read(lab: Lab, agents: list[str], reference: str) -> list[dict[str, Any]]:
+    """Return readings of the clocks of these agents, except for the `reference` clock itself."""
+    others = {lab.clock(agent): agent for agent in agents if lab.clock(agent) != reference}
+    return [
+        reading
+        for clock, agent in others.items()
+        for reading in _best(lab, clock, agent, reference)
+    ]
+
+
+def _best(lab: Lab, clock: str, agent: str, reference: str) -> list[dict[str, Any]]:
+    session = lab.session(agent)
+    readings = []
+    for _ in range(READINGS):
+        before = time.time_ns()
+        other = session.call("clock").done["time_ns"]
+        after = time.time_ns()
+        readings.append(
+            {
+                "clock": clock,
+                "reference": reference,
+                "before_ns": before,
+                "other_ns": other,
+                "after_ns": after,
+            }
+        )
+    session.close()
+    return sorted(readings, key=lambda r: r["after_ns"] - r["before_ns"])[:KEPT]

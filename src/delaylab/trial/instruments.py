@@ -1,0 +1,116 @@
+"""The instruments that record during a probe: taps, the reflector, the machine's record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from delaylab import hosts
+from delaylab.agent.session import Result, Session
+from delaylab.io.files import own_folder
+from delaylab.lab.running import Lab
+from delaylab.plan import Way
+from delaylab.spec import ProbeSpec
+
+WATCH_INTERVAL_NS = 100_000_000
+READY_S = 20
+UDP_PORT = 8462
+
+
+@dataclass
+class Instruments:
+    """The sessions that record during a probe."""
+
+    taps: list[Session] = field(default_factory=list)
+    reflector: Session | None = None
+    watch: Session | None = None
+
+    def all(self) -> list[Session]:
+        """Return the sessions of all instruments that are on."""
+        return [s for s in (*self.taps, self.reflector, self.watch) if s is not None]
+
+
+def identifier(probe_id: int) -> int:
+    """Return a probe's ICMP identifier or UDP source port, from 33000 to 52999.
+
+    No such port is privileged.
+    """
+    return 33_000 + probe_id % 20_000
+
+
+@contextmanager
+def listening(lab: Lab, probe: ProbeSpec, probe_id: int) -> Iterator[Instruments]:
+    """Run the reflector (for UDP) and the machine's record, ready when the block begins."""
+    instruments = Instruments()
+    if probe.protocol == "udp":
+        instruments.reflector = lab.node_session(probe.to)
+        instruments.reflector.start(
+            "reflect", port=UDP_PORT, ip=probe.ip, stamps=True, probe=probe_id
+        )
+    instruments.watch = hosts.local_session()
+    try:
+        instruments.watch.start("watch", interval_ns=WATCH_INTERVAL_NS, places=_places(lab))
+        for session in instruments.all():
+            session.event(READY_S)
+        yield instruments
+    finally:
+        instruments.watch.close()
+
+
+def tap(
+    instruments: Instruments,
+    lab: Lab,
+    path: Way,
+    probe: ProbeSpec,
+    probe_id: int,
+    pcap: Path | None,
+) -> None:
+    """Start the taps and wait until all are ready; with `pcap` they also keep the packets.
+
+    `pcap` is a folder, with one pcapng file per agent.
+    """
+    filter_ = {
+        "probe": probe_id,
+        "protocol": probe.protocol,
+        "ident": identifier(probe_id),
+        "ip": probe.ip,
+        "port": UDP_PORT,
+    }
+    if pcap is not None:
+        own_folder(pcap)
+    for agent in dict.fromkeys(tap.agent for tap in path.taps):
+        wanted = [
+            {"name": tap.interface, "point": tap.point} for tap in path.taps if tap.agent == agent
+        ]
+        file = None
+        # A guest has no file system to keep packets in, but its tap still gives stamps.
+        if pcap is not None and not agent.startswith(("node.", "xen.")):
+            target = pcap.resolve() / f"{agent}.pcapng"
+            target.unlink(missing_ok=True)  # writing would follow a link
+            file = str(target)
+        session = lab.session(agent)
+        session.start("tap", interfaces=wanted, filter=filter_, pcap=file)
+        instruments.taps.append(session)
+    for session in instruments.taps:
+        session.event(READY_S)
+
+
+def stop(instruments: Instruments) -> tuple[list[Result], Result | None, Result]:
+    """Stop all instruments; return the results of taps, reflector and machine's record."""
+    for session in instruments.all():
+        session.stop()
+    taps = [tap.finish(READY_S) for tap in instruments.taps]
+    reflected = instruments.reflector.finish(READY_S) if instruments.reflector else None
+    assert instruments.watch is not None
+    return taps, reflected, instruments.watch.finish(READY_S)
+
+
+def _places(lab: Lab) -> list[dict[str, Any]]:
+    agents = lab.keeper["agents"]
+    return [
+        {"name": name.removeprefix("node."), "pid": agent["pid"], "cgroups": agent["cgroups"]}
+        for name, agent in agents.items()
+    ]

@@ -1,0 +1,184 @@
+"""One trial: a lab, a load and a probe; at rest, under load, at rest again."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from delaylab import loads
+from delaylab.agent.session import Result
+from delaylab.lab import link_engines
+from delaylab.lab.running import Lab
+from delaylab.lab.start import temporary
+from delaylab.plan import host_agent, node_agent, way
+from delaylab.spec import Combination, host_of
+from delaylab.trial import clock_readings, rate_search
+from delaylab.trial.instruments import Instruments, listening, stop, tap
+from delaylab.trial.sender import Sender
+from delaylab.units import Duration
+
+LEGS = ("request", "reply")
+SENDER, RESPONDER = "sender", "responder"
+CLOCK_STEP_NS = 500_000
+
+
+@dataclass
+class Recording:
+    """The results of a trial: its tables, and its record without the study's own fields."""
+
+    record: dict[str, Any]
+    stamps: pl.DataFrame
+    probes: pl.DataFrame
+    hosts: pl.DataFrame
+
+
+def run(combination: Combination, probe_id: int, pcap: Path | None = None) -> Recording:
+    """Start the lab, measure, and take it down; raise DelaylabError if any part failed.
+
+    `pcap` is a folder that gets the packets themselves, one pcapng file per agent with taps.
+    """
+    with temporary(combination.lab) as lab:
+        return measure(lab, combination, probe_id, pcap)
+
+
+def measure(
+    lab: Lab, combination: Combination, probe_id: int, pcap: Path | None = None
+) -> Recording:
+    """Measure in a running lab.
+
+    The phases are `untapped` (at rest, before the taps start, so that their cost can be
+    determined), `before` (at rest), `load`, and `after` (at rest again).
+    """
+    probe = combination.probe
+    path = way(lab.plan, combination.lab, probe)
+    responder = node_agent(probe.to)
+    ends = [node_agent(probe.sender), responder]
+    here = lab.clock(host_agent(host_of(combination.lab, probe.sender)))
+    readings = clock_readings.read(lab, ends, here)
+    clock_before = _wall_minus_monotonic()
+    icmp_before = _icmp(lab, responder)
+    at_rest = (probe.at_rest, probe.at_rest_interval or probe.interval)
+    with listening(lab, probe, probe_id) as instruments:
+        sender = Sender(lab, path, probe, probe_id, instruments)
+        link_engines.start_timeline(lab)
+        sender.run("untapped", *at_rest)
+        tap(instruments, lab, path, probe, probe_id, pcap)
+        sender.run("before", *at_rest)
+        found = rate_search.search(probe.interval, sender.burst) if probe.held else None
+        interval = Duration(found.interval_ns) if found else probe.interval
+        with loads.running(lab, combination.loads, path.hops[-1].link) as load:
+            link_engines.start_timeline(lab)
+            first = link_engines.reports(lab, reset=True)
+            sender.run("load", probe.count, interval, load.sessions)
+            links = link_engines.since(lab, first)
+        sender.run("after", *at_rest)
+        taps, reflected, watched = stop(instruments)
+    readings += clock_readings.read(lab, ends, here)
+    icmp_after = _icmp(lab, responder)
+    clock_step = _wall_minus_monotonic() - clock_before
+    tap_records = [entry for result in taps for entry in result.done["interfaces"]]
+    record = {
+        "sender": _node(combination, probe.sender),
+        "responder": _node(combination, probe.to),
+        "protocol": probe.protocol,
+        "size_bytes": probe.size,
+        "interval_ns": interval.ns,
+        "rate_search": found.model_dump() if found else None,
+        "path": {"request": list(path.request), "reply": list(path.reply)},
+        "absent": path.absent,
+        "clock": sender.clock,
+        "clock_readings": readings,
+        "warnings": [
+            *sender.warnings,
+            *({"kind": "fabric", "message": text, "remedy": ""} for text in lab.warnings),
+            *_tap_warnings(tap_records),
+            *_clock_warnings(clock_step),
+        ],
+        "loads": [achieved.record() for achieved in load.achieved],
+        "taps": tap_records,
+        "hops": [asdict(hop) for hop in path.hops],
+        "links": links,
+        "responder_icmp": {name: icmp_after[name] - icmp_before[name] for name in icmp_after},
+    }
+    return Recording(
+        record,
+        _stamps(lab, sender, instruments, taps, reflected),
+        pl.concat(sender.packets),
+        watched.table("hosts"),
+    )
+
+
+def _stamps(
+    lab: Lab,
+    sender: Sender,
+    instruments: Instruments,
+    taps: list[Result],
+    reflected: Result | None,
+) -> pl.DataFrame:
+    """Return all stamps as one table, each with the name of its kernel's clock."""
+    own = _of_clock(sender.clock)
+    parts = [stamps.with_columns(_prefixed(SENDER), own) for stamps in sender.stamps]
+    if reflected is not None and instruments.reflector is not None:
+        clock = _of_clock(lab.clock(instruments.reflector.label))
+        parts.append(reflected.table("stamps").with_columns(_prefixed(RESPONDER), clock))
+    for session, result in zip(instruments.taps, taps, strict=True):
+        clock = _of_clock(lab.clock(session.label))
+        parts.append(result.table("stamps").with_columns(pl.col("point").cast(pl.String), clock))
+    legs = {0: LEGS[0], 1: LEGS[1]}
+    return (
+        pl.concat(parts)
+        .with_columns(pl.col("leg").replace_strict(legs, return_dtype=pl.String))
+        .select("probe", "seq", "leg", "point", "time_ns", "clock")
+    )
+
+
+def _of_clock(name: str) -> pl.Expr:
+    return pl.lit(name).alias("clock")
+
+
+def _prefixed(side: str) -> pl.Expr:
+    return (side + "." + pl.col("point").cast(pl.String)).alias("point")
+
+
+def _node(combination: Combination, node: str) -> dict[str, str]:
+    lab = combination.lab
+    return {"node": node, "host": host_of(lab, node), "kind": lab.nodes[node].kind}
+
+
+def _icmp(lab: Lab, agent: str) -> dict[str, int]:
+    session = lab.session(agent)
+    counters: dict[str, int] = session.call("counters").done["snmp"]["Icmp"]
+    session.close()
+    return counters
+
+
+def _wall_minus_monotonic() -> int:
+    return time.time_ns() - time.monotonic_ns()
+
+
+def _tap_warnings(taps: list[dict[str, Any]]) -> list[dict[str, str]]:
+    return [
+        {
+            "kind": "dropped-stamps",
+            "message": f"the tap at {tap['point']} dropped {tap['dropped']} packets",
+            "remedy": "lower the probe's rate, or give the host a CPU of its own",
+        }
+        for tap in taps
+        if tap["dropped"]
+    ]
+
+
+def _clock_warnings(step_ns: int) -> list[dict[str, str]]:
+    if abs(step_ns) < CLOCK_STEP_NS:
+        return []
+    return [
+        {
+            "kind": "clock-step",
+            "message": f"the machine's clock was set by {step_ns / 1e6:.3f} ms during the trial",
+            "remedy": "stop time synchronisation while measuring, or let it slew",
+        }
+    ]

@@ -1,0 +1,96 @@
+"""The probe's runs in a trial, and their packets and stamps as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from delaylab.agent.session import Result, Session, wait_watching
+from delaylab.lab.running import Lab
+from delaylab.plan import Way
+from delaylab.spec import ProbeSpec
+from delaylab.trial.instruments import READY_S, UDP_PORT, Instruments, identifier
+from delaylab.units import Duration
+
+ASIDE = 1 << 31
+"""The bit that marks the probe ids of trial bursts; ids of a trial's own probes count from 1."""
+
+
+class Sender:
+    """A sender of the probe's runs, one after another, with consecutive sequence numbers."""
+
+    def __init__(
+        self, lab: Lab, path: Way, probe: ProbeSpec, probe_id: int, instruments: Instruments
+    ) -> None:
+        self._session = lab.node_session(probe.sender)
+        self._path, self._probe, self._id = path, probe, probe_id
+        self._instruments = instruments
+        self._next = 0
+        self.stamps: list[pl.DataFrame] = []
+        self.packets: list[pl.DataFrame] = []
+        self.warnings: list[dict[str, str]] = []
+        self.clock = ""
+
+    def run(
+        self, phase: str, count: int, interval: Duration, watched: Sequence[Session] = ()
+    ) -> None:
+        """Send `count` packets; raise at once if an instrument or a session of `watched` fails."""
+        if count == 0:
+            return
+        result = self._send(self._id, self._next, count, interval, watched)
+        self._next += count
+        self.clock = result.done["clock"]
+        known = {warning["message"] for warning in self.warnings}
+        self.warnings += [
+            w for w in map(_warning, result.done["warnings"]) if w["message"] not in known
+        ]
+        self.stamps.append(result.table("stamps"))
+        self.packets.append(_of_phase(phase, result.table("packets")))
+
+    def burst(self, count: int, interval: Duration) -> Result:
+        """Send packets that are not part of the trial, under a probe id that the taps ignore."""
+        return self._send(self._id | ASIDE, 0, count, interval, ())
+
+    def _send(
+        self, probe: int, first: int, count: int, interval: Duration, watched: Sequence[Session]
+    ) -> Result:
+        self._session.start(
+            "probe",
+            probe=probe,
+            protocol=self._probe.protocol,
+            to=self._path.target,
+            source=self._path.source,
+            port=UDP_PORT,
+            ident=identifier(self._id),
+            count=count,
+            interval_ns=interval.ns,
+            size=self._probe.size,
+            first_seq=first,
+            linger_ns=self._probe.late.ns,
+            late_ns=self._probe.late.ns,
+            stamps=["app", "qdisc", "stack"],
+            realtime=self._probe.realtime,
+        )
+        self._session.event(READY_S)
+        return wait_watching(self._session, [*self._instruments.all(), *watched])
+
+
+def _of_phase(phase: str, packets: pl.DataFrame) -> pl.DataFrame:
+    return packets.select(
+        "probe",
+        "seq",
+        pl.lit(phase).alias("phase"),
+        "intended_ns",
+        "sent_ns",
+        (pl.col("sent_ns") - pl.col("intended_ns")).alias("slip_ns"),
+        "outcome",
+        "duplicates",
+        "reordered",
+    )
+
+
+def _warning(text: str | dict[str, str]) -> dict[str, str]:
+    if isinstance(text, dict):
+        return text
+    return {"kind": "probe", "message": text, "remedy": ""}

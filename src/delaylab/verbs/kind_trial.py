@@ -1,0 +1,131 @@
+"""Trial of a kind of node for `delaylab doctor`: bring a small lab up, probe it, and measure."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from delaylab.errors import DelaylabError
+from delaylab.kinds import KINDS
+from delaylab.lab import completion
+from delaylab.lab.running import Lab
+from delaylab.lab.start import temporary
+from delaylab.machine.rights import own_rights
+from delaylab.plan import Rights, build, node_agent
+from delaylab.plan.model import machine_agent
+from delaylab.progress import Progress
+from delaylab.spec import Combination, LabSpec, ProbeSpec
+from delaylab.trial import measure
+from delaylab.units import Duration
+
+MEBIBYTE = 1 << 20
+NEAR, FAR = "near", "far"
+
+
+@dataclass(frozen=True)
+class Tried:
+    """Result for one kind of node on this machine: figures if it is usable, else reason and remedy.
+
+    `boot_s` is the time in s to bring up a lab with one such node, until it answers. `memory_mib`
+    is the memory of the node's processes, and of the machine around it if it is in one, with shared
+    pages counted in proportion (Pss); None without control groups. `rtt_us` is the median round
+    trip in user space of the node, at rest, to a namespace on another host.
+    """
+
+    kind: str
+    usable: bool
+    why_not: str = ""
+    fix: str = ""
+    boot_s: float = 0
+    memory_mib: float | None = None
+    rtt_us: float | None = None
+    notes: tuple[str, ...] = ()
+    points: frozenset[str] = frozenset()
+
+
+def kind(name: str, rights: Rights, progress: Progress, protocol: str = "icmp") -> Tried:
+    """Bring a lab with one node of this kind up, probe it, and take it down."""
+    reason = KINDS[name].here(rights).can_run(rights, False)
+    if reason:
+        why, _, fix = reason.partition("; ")
+        return Tried(name, False, why, fix)
+    combination = _combination(name, protocol)
+    try:
+        _warm(name, progress)
+        began = time.monotonic()
+        with temporary(combination.lab, progress=progress) as lab:
+            boot_s = time.monotonic() - began
+            memory_mib = _memory_mib(lab)
+            recording = measure.measure(lab, combination, probe_id=1)
+            notes = tuple(lab.warnings)
+    except DelaylabError as error:
+        return Tried(name, False, error.what, error.fix)
+    points = frozenset(recording.stamps["point"].unique())
+    return Tried(name, True, "", "", boot_s, memory_mib, _rtt_us(recording.stamps), notes, points)
+
+
+def _warm(name: str, progress: Progress) -> None:
+    """Build images and try KVM before the time to boot is measured."""
+    completion.ready(build(_combination(name, "icmp").lab, KINDS, own_rights()), progress)
+
+
+def _memory_mib(lab: Lab) -> float | None:
+    agents = lab.keeper["agents"]
+    # A Xen domain has no processes here: its pages are those of the machine around it.
+    own = [agents[name] for name in (node_agent("probe"), machine_agent(NEAR)) if name in agents]
+    folders = [folder for agent in own for folder in agent["cgroups"].values()]
+    if not folders:
+        return None
+    pids: set[str] = set()
+    for folder in folders:
+        for members in Path(folder).rglob("cgroup.procs"):
+            pids.update(members.read_text().split())
+    return sum(map(_pss_bytes, pids)) / MEBIBYTE
+
+
+def _pss_bytes(pid: str) -> int:
+    try:
+        text = Path(f"/proc/{pid}/smaps_rollup").read_text()
+    except OSError:  # the process has ended
+        return 0
+    return sum(int(line.split()[1]) * 1024 for line in text.splitlines() if line.startswith("Pss:"))
+
+
+def _rtt_us(stamps: pl.DataFrame) -> float | None:
+    app = stamps.filter(pl.col("point") == "sender.app").pivot(
+        "leg", index="seq", values="time_ns", aggregate_function="first"
+    )
+    if not {"request", "reply"} <= set(app.columns):
+        return None
+    median: Any = (app["reply"] - app["request"]).drop_nulls().median()
+    return None if median is None else float(median) / 1000
+
+
+def _combination(name: str, protocol: str) -> Combination:
+    lab = LabSpec.model_validate(
+        {
+            "lab": "doctor",
+            "hosts": {NEAR: {}, FAR: {}},
+            "nodes": {
+                "probe": {"kind": name, "host": NEAR},
+                "echo": {"kind": "netns", "host": FAR},
+            },
+            "links": [{"join": ["probe", "echo"], "name": "lan"}],
+        }
+    )
+    probe = ProbeSpec.model_validate(
+        {
+            "from": "probe",
+            "to": "echo",
+            "protocol": protocol,
+            "count": 50,
+            "interval": Duration(5_000_000),
+            "at_rest": 0,
+            "late": Duration(1_000_000_000),
+        }
+    )
+    return Combination({}, lab, (), probe)
