@@ -11,7 +11,10 @@ from benches.engine_lab import ENGINE_CPU, NODES_CPU
 from benches.frames import FULL, PORT, SHORT, discarding, engine_report, flow, generate, settled
 from benches.pair import FAR, NEAR
 from benches.section import Section
+from delaylab.agent.replies import Generated
+from delaylab.agent.requests import Counters, Generate
 from delaylab.analysis.statistics.shares import ShareCheck, expected_loss
+from delaylab.dataset.records.links import Direction
 from delaylab.lab import link_engines
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
@@ -100,7 +103,7 @@ def run() -> Section:
                 "loss",
                 name,
                 f"{kept.check.achieved:.3%} [{low:.3%}, {high:.3%}]",
-                f"{kept.check.achieved / kept.check.asked - 1:+.1%}",
+                f"{kept.check.achieved / kept.check.configured - 1:+.1%}",
                 f"{FRAMES * (1 - kept.check.achieved):,.0f}",
                 f"{FRAMES * (1 - kept.missing):,.0f}",
                 str(kept.lost_otherwise),
@@ -117,13 +120,15 @@ def rate_kept(bps: int, size: int, *, seconds: int = SECONDS, cpus: bool = False
     link = {"rate": f"{bps}bit", "queue": int(bps * QUEUE_S / bits)}
     with _lab([link], cpus=cpus) as lab:
         sent, way, arrived = _cross(lab, seconds * 1_000_000_000 // interval_ns, interval_ns, size)
-    left = way["out"]["frames"]
+    assert way.first_out_ns is not None
+    assert way.last_out_ns is not None
+    left = way.left.frames
     return RateKept(
         asked=bps,
-        offered=sent["sent"] * bits * 1e9 / (sent["ended_ns"] - sent["began_ns"]),
+        offered=sent.sent * bits * 1e9 / (sent.ended_ns - sent.began_ns),
         # The span is from the end of the first frame to the end of the last: all frames but the
         # first.
-        achieved=(left - 1) * bits * 1e9 / (way["last_out_ns"] - way["first_out_ns"]),
+        achieved=(left - 1) * bits * 1e9 / (way.last_out_ns - way.first_out_ns),
         left=left,
         arrived=arrived,
         lost_otherwise=_lost_but_by(way, "queue"),
@@ -134,32 +139,32 @@ def loss_kept(loss: Any, *, cpus: bool = False) -> LossKept:
     """Send frames over a link that loses some of them."""
     with _lab([{"loss": loss}], cpus=cpus) as lab:
         sent, way, arrived = _cross(lab, FRAMES, APART_NS, SHORT)
-    check = expected_loss(way["asked"]["loss"]).check(way["dropped"]["loss"], way["in"]["frames"])
-    return LossKept(check, 1 - arrived / sent["sent"], _lost_but_by(way, "loss"))
+    configured = way.configured.loss
+    assert configured is not None
+    check = expected_loss(configured).check(way.dropped.loss, way.entered.frames)
+    return LossKept(check, 1 - arrived / sent.sent, _lost_but_by(way, "loss"))
 
 
-def _cross(
-    lab: Lab, count: int, interval_ns: int, size: int
-) -> tuple[dict[str, Any], dict[str, Any], int]:
+def _cross(lab: Lab, count: int, interval_ns: int, size: int) -> tuple[Generated, Direction, int]:
     """Send frames; return the sender's record, the engine's report, and the number that arrived."""
     before = _received(lab)
     link_engines.reports(lab, reset=True)
     sent = generate(lab, [f"{LINK}0"], count, interval_ns, size)
-    (way,) = (w for w in settled(lab)["directions"] if w["node"] == NEAR)
+    (way,) = (each for each in settled(lab).directions if each.node == NEAR)
     return sent, way, _received(lab) - before
 
 
-def _lost_but_by(way: dict[str, Any], reason: str) -> int:
+def _lost_but_by(way: Direction, reason: str) -> int:
     """Return the number of frames dropped for other reasons than `reason`."""
-    others: list[int] = [count for name, count in way["dropped"].items() if name != reason]
-    return sum([*others, int(way["port_dropped"])])
+    others = [count for name, count in way.dropped if name != reason]
+    return sum([*others, way.port_dropped])
 
 
 def _received(lab: Lab) -> int:
     session = lab.node_session(FAR)
-    interfaces = session.call("counters").done["interfaces"]
+    interfaces = session.call(Counters()).done.interfaces
     session.close()
-    return int(interfaces[lab.plan.interfaces[FAR][0].name]["rx_packets"])
+    return interfaces[lab.plan.interfaces[FAR][0].name].rx_packets
 
 
 def _beside_a_flood(delay: str) -> str:
@@ -167,20 +172,28 @@ def _beside_a_flood(delay: str) -> str:
     with _lab([{"delay": delay}, {"delay": delay}], cpus=True) as lab:
         link_engines.reports(lab, reset=True)
         flood = lab.node_session(NEAR)
-        fields = {"probe": 1, "count": FLOOD, "interval_ns": 0, "size": SHORT, "port": PORT}
-        flood.start("generate", flows=[flow(lab.plan, f"{LINK}0")], **fields)
-        while not engine_report(lab)["directions"][0]["in"]["frames"]:
+        request = Generate(
+            flows=[flow(lab.plan, f"{LINK}0")],
+            probe=1,
+            count=FLOOD,
+            interval_ns=0,
+            size=SHORT,
+            port=PORT,
+        )
+        flooding = flood.start(request)
+        while not engine_report(lab).directions[0].entered.frames:
             pass
         sent = generate(lab, [f"{LINK}1"], QUIET, QUIET_NS, SHORT)
-        way = next(w for w in engine_report(lab)["directions"] if w["link"] == f"{LINK}1")
-        assert flood.finish(120).done["ended_ns"] > sent["ended_ns"], "a flood all the time"
+        way = next(each for each in engine_report(lab).directions if each.link == f"{LINK}1")
+        flood.finish(120)
+        assert flooding.done.ended_ns > sent.ended_ns, "a flood all the time"
         flood.close()
-        flooded = settled(lab)["directions"][0]
-    late = way["late"]
+        flooded = settled(lab).directions[0]
+    late, dropped = way.late, sum(count for _, count in way.dropped)
     return (
-        f"Beside a flood of frames of 64 bytes ({flooded['dropped']['ring']:,} refused at the "
-        f"ring), a link of {delay} with 1,000 frames/s lost {sum(way['dropped'].values())} of "
-        f"{sent['sent']:,}; late {late['p50_ns'] / 1e3:.0f} / {late['p99_ns'] / 1e3:.0f} µs "
+        f"Beside a flood of frames of 64 bytes ({flooded.dropped.ring:,} refused at the "
+        f"ring), a link of {delay} with 1,000 frames/s lost {dropped} of "
+        f"{sent.sent:,}; late {(late.p50_ns or 0) / 1e3:.0f} / {(late.p99_ns or 0) / 1e3:.0f} µs "
         "(p50 / p99)."
     )
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from typing import Any
 
 from benches.pair import FAR, NEAR
+from delaylab.agent.replies import Generated
+from delaylab.agent.requests import Discard, Generate, GeneratorFlow
+from delaylab.dataset.records.links import EngineReport
 from delaylab.lab import link_engines
 from delaylab.lab.running import Lab
 from delaylab.plan import Plan
@@ -27,12 +29,12 @@ def discarding(lab: Lab) -> Iterator[None]:
     it would make a route for each packet, and free it later.
     """
     with closing(lab.node_session(FAR)) as session:
-        session.start("discard", port=PORT)
+        session.start(Discard(port=PORT))
         session.event(10)
         yield
 
 
-def flow(plan: Plan, link: str) -> dict[str, str]:
+def flow(plan: Plan, link: str) -> GeneratorFlow:
     """Return the flow from the near node to the far one over a link, as `generate` takes it."""
     near, far = (
         next(interface for interface in plan.interfaces[node] if interface.link == link)
@@ -40,38 +42,36 @@ def flow(plan: Plan, link: str) -> dict[str, str]:
     )
     source, target = (each.addresses[0].split("/")[0] for each in (near, far))
     to_mac = plan.laid[link].macs[FAR]
-    return {"interface": near.name, "to_mac": to_mac, "from": source, "to": target}
+    return GeneratorFlow(near.name, to_mac, source, target)
 
 
-def generate(lab: Lab, links: list[str], count: int, interval_ns: int, size: int) -> dict[str, Any]:
+def generate(lab: Lab, links: list[str], count: int, interval_ns: int, size: int) -> Generated:
     """Send frames from the near node to the far one, over the links in turn; return the record."""
     session = lab.node_session(NEAR)
-    done = session.call(
-        "generate",
-        timeout=120,
+    request = Generate(
         flows=[flow(lab.plan, link) for link in links],
         probe=1,
         count=count,
         interval_ns=interval_ns,
         size=size,
         port=PORT,
-        realtime=False,
-    ).done
+    )
+    done = session.call(request, timeout=120).done
     session.close()
     return done
 
 
-def engine_report(lab: Lab) -> dict[str, Any]:
+def engine_report(lab: Lab) -> EngineReport:
     """Return the report of the lab's only engine."""
     (report,) = link_engines.reports(lab)
     return report
 
 
-def settled(lab: Lab) -> dict[str, Any]:
+def settled(lab: Lab) -> EngineReport:
     """Wait until no frame is under way (AssertionError after 10 s); return the engine's report."""
     deadline = time.monotonic() + 10
     while time.monotonic() < deadline:
         report = engine_report(lab)
-        if not any(way["held"] for way in report["directions"]):
+        if not any(each.held for each in report.directions):
             return report
     raise AssertionError("frames stay under way")

@@ -10,7 +10,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Protocol
 
-from delaylab.agent.session import AgentError, Frame, FrameKind, Session
+from delaylab.agent.frames import Frame, FrameKind
+from delaylab.agent.requests import Build, Exec
+from delaylab.agent.result import AgentError
+from delaylab.agent.session import Session
 from delaylab.kinds import KINDS, Rights
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
@@ -41,7 +44,7 @@ class Machine:
     def open(self, *argv: str) -> Session:
         """Open a session over the standard streams of a command in the machine."""
         outer = self._lab.node_session(VM)
-        outer.start("exec", argv=list(argv), stdin=True)
+        outer.start(Exec(argv=argv, stdin=True))
         outer.event(30)
         ours, theirs = socket.socketpair()
         threading.Thread(target=_carry, args=(outer, theirs), daemon=True).start()
@@ -50,9 +53,9 @@ class Machine:
     def run(self, *argv: str) -> str:
         """Run a command and return its output; AssertionError if it fails."""
         session = self._lab.node_session(VM)
-        result = session.call("exec", argv=list(argv), timeout=120)
+        result = session.call(Exec(argv=argv), timeout=120)
         session.close()
-        assert result.done == {"exit": 0}, (argv, result.done, result.stderr.decode())
+        assert result.done.exit == 0, (argv, result.done, result.stderr.decode())
         return result.stdout.decode()
 
     def load(self, *modules: str) -> None:
@@ -72,14 +75,19 @@ class Inside:
     def __init__(self, machine: Machine, spec: LabSpec) -> None:
         self._machine, self.plan = machine, build(spec, KINDS, Rights(root=True))
         self._fabric = machine.open(AGENT, "fabric")
-        request = {"lab": spec.lab, "dir": f"{RUN}/{spec.lab}", "linger": False, "record": None}
-        plan = json.loads(json.dumps(self.plan.message(), default=vars))
-        done = self._fabric.call("build", LAB_UP_S, **request, rootless=False, plan=plan).done
-        self._agents = done["agents"]
+        request = Build(
+            lab=spec.lab,
+            dir=f"{RUN}/{spec.lab}",
+            linger=False,
+            rootless=False,
+            record={},
+            plan=self.plan,
+        )
+        self._agents = self._fabric.call(request, LAB_UP_S).done.agents
 
     def session(self, agent: str) -> Session:
         """Open a session with one of the lab's agents."""
-        return self._machine.open(AGENT, "join", self._agents[agent]["socket"])
+        return self._machine.open(AGENT, "join", self._agents[agent].socket)
 
     def down(self) -> None:
         """Take the lab down, and wait until it is gone."""

@@ -16,6 +16,7 @@ from benches.most import most_frames, most_tcp
 from benches.pair import FAR, NEAR, need
 from benches.section import Section
 from benches.undisturbed import MOST, TRIES, Rounds, rounds
+from delaylab.agent.requests import Tap, TapFilter, TapInterface
 from delaylab.lab import link_engines
 from delaylab.lab.running import Lab
 
@@ -191,14 +192,13 @@ def _round(lab: Lab, case: Case, delays_ns: list[int]) -> Round:
     # the delay.
     tapped = link_names(case.links)[:: max(case.links // TAPPED, 1)]
     names = [(name, side) for name in tapped for side in (0, 1)]
-    tap.start(
-        "tap",
+    request = Tap(
         interfaces=[
-            {"name": ports[link][side], "point": f"{link} {SIDES[side]}"} for link, side in names
+            TapInterface(ports[link][side], f"{link} {SIDES[side]}") for link, side in names
         ],
-        filter={"probe": 1, "protocol": "udp", "ident": 0, "ip": 4, "port": PORT},
-        pcap=None,
+        filter=TapFilter("udp", 4, probe=1, port=PORT),
     )
+    tap.start(request)
     tap.event(10)
     link_engines.reports(lab, reset=True)
     count = case.per_second * SECONDS
@@ -207,14 +207,15 @@ def _round(lab: Lab, case: Case, delays_ns: list[int]) -> Round:
     tap.stop()
     stamps = tap.finish(60).table("stamps")
     tap.close()
-    ways = [way for way in report["directions"] if way["node"] == NEAR]
-    left = sum(way["out"]["frames"] for way in ways)
+    ways = [way for way in report.directions if way.node == NEAR]
+    left = sum(way.left.frames for way in ways)
+    late, noise = report.late, report.cpu_noise
     return Round(
-        engine=(report["late"]["p50_ns"] / 1e3, report["late"]["p99_ns"] / 1e3),
+        engine=((late.p50_ns or 0) / 1e3, (late.p99_ns or 0) / 1e3),
         taps=_errors(stamps, delays_ns),
-        floor=report["floor"]["p99_ns"] / 1e3,
-        held_up=report["floor"]["held_up_ns"] / report["floor"]["watched_ns"],
-        lost=sent["sent"] - left + sent["refused"],
+        floor=noise.p99_ns / 1e3,
+        held_up=noise.held_up_ns / noise.watched_ns,
+        lost=sent.sent - left + sent.refused,
     )
 
 
@@ -240,5 +241,5 @@ def _errors(stamps: pl.DataFrame, delays_ns: list[int]) -> tuple[float, float]:
 
 def _ports(lab: Lab) -> dict[str, tuple[str, str]]:
     """Return each link's ports on the host: the sender's, then the receiver's."""
-    ways = {(way["link"], way["node"]): way["port"] for way in engine_report(lab)["directions"]}
+    ways = {(way.link, way.node): way.port for way in engine_report(lab).directions}
     return {link: (ways[link, NEAR], ways[link, FAR]) for link in lab.plan.laid}

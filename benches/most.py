@@ -29,8 +29,10 @@ def most_tcp(wanted: int, seconds: int, *, steer: bool) -> Rounds[float]:
 def _flood(lab: Lab) -> float:
     link_engines.reports(lab, reset=True)
     generate(lab, link_names(1), FLOOD, 0, SHORT)
-    (way,) = (w for w in settled(lab)["directions"] if w["node"] == NEAR)
-    return float(way["out"]["frames"] * 1e9 / (way["last_out_ns"] - way["first_out_ns"]))
+    (way,) = (each for each in settled(lab).directions if each.node == NEAR)
+    assert way.first_out_ns is not None
+    assert way.last_out_ns is not None
+    return way.left.frames * 1e9 / (way.last_out_ns - way.first_out_ns)
 
 
 def _flow(lab: Lab, seconds: int) -> float:

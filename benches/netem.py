@@ -15,6 +15,9 @@ import polars as pl
 from benches.frames import flow
 from benches.inside import Bed, Machine, lab_in, machine
 from benches.section import Section
+from delaylab.agent.requests import Generate, Links, Tap, TapFilter, TapInterface
+from delaylab.agent.session import Session
+from delaylab.dataset.records.links import Direction, EngineReport
 from delaylab.hosts import kernel_parts
 from delaylab.lab.start import temporary
 from delaylab.spec import LabSpec
@@ -185,12 +188,11 @@ def tapped(bed: Bed, count: int, interval_ns: int, size: int) -> pl.DataFrame:
     """Send frames from near to far; return each one's stamps `in` and `out` in ns."""
     tap = bed.session("host.here")
     ports = {f"vif-{NEAR}": "in", f"vif-{FAR}": "out"}
-    tap.start(
-        "tap",
-        interfaces=[{"name": name, "point": point} for name, point in ports.items()],
-        filter={"probe": 1, "protocol": "udp", "ident": 0, "ip": 4, "port": PORT},
-        pcap=None,
+    request = Tap(
+        interfaces=[TapInterface(name, point) for name, point in ports.items()],
+        filter=TapFilter("udp", 4, probe=1, port=PORT),
     )
+    tap.start(request)
     tap.event(30)
     generate(bed, count, interval_ns, size)
     settled(bed)
@@ -230,8 +232,8 @@ def _left(bed: Bed) -> Iterator[tuple[int, int]]:
     session = bed.session("link.here")
     try:
         while True:
-            report = session.call("links").done
-            yield report["now_ns"], _way(report)["out"]["frames"]
+            report = session.call(Links()).done
+            yield report.now_ns or 0, _way(report).left.frames
             time.sleep(0.2)
     finally:
         session.close()
@@ -245,27 +247,33 @@ def generate(bed: Bed, count: int, interval_ns: int, size: int) -> None:
     session.close()
 
 
-def _start(session: Any, bed: Bed, count: int, interval_ns: int, size: int) -> None:
-    fields = {"count": count, "interval_ns": interval_ns, "size": size}
-    session.start(
-        "generate", flows=[flow(bed.plan, LINK)], probe=1, port=PORT, realtime=True, **fields
+def _start(session: Session, bed: Bed, count: int, interval_ns: int, size: int) -> None:
+    request = Generate(
+        flows=[flow(bed.plan, LINK)],
+        probe=1,
+        count=count,
+        interval_ns=interval_ns,
+        size=size,
+        port=PORT,
+        realtime=True,
     )
+    session.start(request)
 
 
-def settled(bed: Bed) -> dict[str, Any]:
+def settled(bed: Bed) -> Direction:
     """Wait until no frame is under way, then return the link's report on near's frames."""
     session = bed.session("link.here")
     deadline = time.monotonic() + 30
     while time.monotonic() < deadline:
-        way = _way(session.call("links").done)
-        if not way["held"]:
+        way = _way(session.call(Links()).done)
+        if not way.held:
             session.close()
             return way
     raise AssertionError("frames stay under way")
 
 
-def _way(report: dict[str, Any]) -> dict[str, Any]:
-    return next(dict(way) for way in report["directions"] if way["node"] == NEAR)
+def _way(report: EngineReport) -> Direction:
+    return next(each for each in report.directions if each.node == NEAR)
 
 
 def _quantile(values: pl.Series, share: float) -> float:

@@ -8,7 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import IO, Any
 
-from delaylab.agent.session import Result
+from delaylab.agent import replies
+from delaylab.agent.requests import Probe
+from delaylab.agent.result import Result
 from delaylab.errors import DelaylabError, NotHere
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
@@ -38,23 +40,21 @@ def pair(cpus: list[int] | None = None) -> Iterator[tuple[Lab, str]]:
         yield lab, lab.plan.interfaces[FAR][0].addresses[0].split("/")[0]
 
 
-def probe(lab: Lab, to: str, *, sender: str = NEAR, **fields: Any) -> Result:
+def probe(lab: Lab, to: str, *, sender: str = NEAR, **fields: Any) -> Result[replies.Probe]:
     """Run the agent's probe in a node to its end."""
     session = lab.node_session(sender)
-    defaults = {
+    defaults: dict[str, Any] = {
         "probe": 1,
         "protocol": "icmp",
         "to": to,
         "ident": 34567,
         "size": 56,
-        "first_seq": 0,
         "linger_ns": 500_000_000,
         "late_ns": 500_000_000,
         "stamps": ["app", "stack"],
         "realtime": True,
     }
-    session.start("probe", **{**defaults, **fields})
-    result = session.finish(timeout=300)
+    result = session.call(Probe(**{**defaults, **fields}), timeout=300)
     session.close()
     return result
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from benches.pair import FAR, NEAR, probe
 from benches.section import Section
+from delaylab.agent.requests import Tap, TapFilter, TapInterface
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
 from delaylab.spec import LabSpec
@@ -67,22 +68,21 @@ def _measure(lab: Lab, far: str, taps: int, by: str) -> tuple[float, int]:
     sessions = []
     for number, (agent, interface) in enumerate(POINTS[:taps]):
         session = lab.session(agent)
-        session.start(
-            "tap",
-            interfaces=[{"name": interface, "point": f"p{number}"}],
-            filter={"probe": 1, "protocol": "icmp", "ident": IDENT, "ip": 4, "port": 0},
-            pcap=None,
+        request = Tap(
+            interfaces=[TapInterface(interface, f"p{number}")],
+            filter=TapFilter("icmp", 4, probe=1, ident=IDENT),
             tcx=by == "tcx",
         )
+        session.start(request)
         session.event(10)
         sessions.append(session)
     result = probe(lab, far, count=COUNT, interval_ns=0, stamps=["app"], realtime=True)
     dropped = 0
     for session in sessions:
         session.stop()
-        (tap,) = session.finish(30).done["interfaces"]
-        assert tap["by"] == by, tap
-        dropped += tap["dropped"]
+        (tap,) = session.finish(30).done.interfaces
+        assert tap.by == by, tap
+        dropped += tap.dropped
         session.close()
     sent = result.table("packets")["sent_ns"].drop_nulls().to_numpy()
     return float(np.ptp(sent)) / len(sent) / 1e3, dropped

@@ -134,6 +134,17 @@ class Condition:
         return [(leg, point) for leg, point in legs if point not in self.absent]
 
 
+def write_study(directory: Path, raw: dict[str, Any]) -> None:
+    """Write a study's record given as JSON values."""
+    store.write_study(directory, store.study_record(raw))
+
+
+def write_trial(directory: Path, raw: dict[str, Any], *parts: pl.DataFrame) -> None:
+    """Write a trial given as JSON values, with its stamps, probes and hosts."""
+    stamps, probes, machine = parts
+    store.write_trial(directory, store.trial_record(raw), stamps, probes, machine)
+
+
 def write(
     directory: Path,
     conditions: list[Condition],
@@ -142,14 +153,14 @@ def write(
 ) -> Path:
     """Write a study of these trials, which repeats the paper `source`; return its directory."""
     spec = {"spec": {"study": "synthetic", "source": source}}
-    store.write_study(directory, study(conditions, claims or []) | spec)
+    write_study(directory, study(conditions, claims or []) | spec)
     for index, condition in enumerate(conditions):
         stamps, probes = tables(condition)
         record = trial(condition, index)
         if condition.skipped:
             record |= {"status": "skipped", "reason": condition.skipped}
             stamps, probes = stamps.clear(), probes.clear()
-        store.write_trial(directory, record, stamps, probes, hosts())
+        write_trial(directory, record, stamps, probes, hosts())
     return directory
 
 
@@ -212,7 +223,7 @@ def trial(condition: Condition, index: int) -> dict[str, Any]:
             for load in loads
         ],
         "taps": [{"point": "wire", "packets": 2 * condition.packets, "dropped": 0}],
-        "link": "lan",
+        "hops": [{"link": "lan", "start": "probe", "end": "echo"}],
         "links": condition.links,
         "responder_icmp": {"OutErrors": 0},
     }

@@ -46,7 +46,7 @@ def test_the_table_of_trials_has_one_row_each(place: Path) -> None:
 
 def test_a_trial_is_never_written_twice(place: Path) -> None:
     with pytest.raises(DelaylabError, match="never changed"):
-        store.write_trial(
+        synthetic.write_trial(
             place, synthetic.trial(FIRST, 0), *synthetic.tables(FIRST), synthetic.hosts()
         )
 
@@ -62,20 +62,20 @@ def test_a_record_that_lacks_a_field_is_refused_by_name(place: Path) -> None:
     record = synthetic.trial(Condition(load="io"), 2)
     del record["status"]
     with pytest.raises(BadInput, match="status"):
-        store.write_trial(place, record, *synthetic.tables(FIRST), synthetic.hosts())
+        synthetic.write_trial(place, record, *synthetic.tables(FIRST), synthetic.hosts())
 
 
 def test_a_table_with_a_wrong_column_is_refused_by_name(place: Path) -> None:
     stamps, probes = synthetic.tables(SECOND)
     record = synthetic.trial(Condition(load="io"), 2)
     with pytest.raises(BadInput, match="not a table of stamps"):
-        store.write_trial(place, record, stamps.drop("clock"), probes, synthetic.hosts())
+        synthetic.write_trial(place, record, stamps.drop("clock"), probes, synthetic.hosts())
 
 
 def test_an_id_that_is_no_directory_name_is_refused(place: Path) -> None:
     record = synthetic.trial(FIRST, 2) | {"id": "load=a/b"}
     with pytest.raises(BadInput, match="rename the level"):
-        store.write_trial(place, record, *synthetic.tables(FIRST), synthetic.hosts())
+        synthetic.write_trial(place, record, *synthetic.tables(FIRST), synthetic.hosts())
 
 
 def one_line(error: DelaylabError, *words: str) -> None:
@@ -138,7 +138,7 @@ def test_a_full_disk_keeps_the_trials_before_and_says_so(small_disk: Path) -> No
     synthetic.write(small_disk, [FIRST])
     large = Condition(load="network", packets=20_000)
     with pytest.raises(DelaylabError) as caught:
-        store.write_trial(
+        synthetic.write_trial(
             small_disk, synthetic.trial(large, 1), *synthetic.tables(large), synthetic.hosts()
         )
     one_line(caught.value, large.id, "kept: the 1 trials finished before")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from delaylab.spec import ConditionsSpec
-from delaylab.spec.condition_words import asked_text
+from delaylab.spec.condition_words import one_line
 from delaylab.spec.profiles import contents, profiles
 
 PAGE = Path(__file__).parent.parent / "docs" / "links.md"
@@ -23,7 +23,7 @@ def table() -> str:
 
 
 def _text(said: dict[str, object] | None) -> str:
-    return asked_text(ConditionsSpec.model_validate(said).named())
+    return one_line(ConditionsSpec.model_validate(said).named())
 
 
 def main() -> None:

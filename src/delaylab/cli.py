@@ -89,10 +89,10 @@ def ping(
     options = verb.Options(host, count, parsed, size, version, realtime)
     result = verb.run(options, None if as_json else console)
     if as_json:
-        _print_json(result)
+        _print_json(verb.as_json(result))
     else:
         verb.print_summary(result, console)
-    if result["replied"] == 0:
+    if result.replied == 0:
         raise typer.Exit(1)
 
 
@@ -218,7 +218,7 @@ def up(
     else:
         labs.print_labs([started], console)
         for warning in started.warnings:
-            console.print(f"note: {warning}", style="yellow")
+            console.print(f"note: {warning.message}", style="yellow")
 
 
 @app.command()

@@ -11,7 +11,6 @@ import pytest
 
 from delaylab.analysis.group import Group, groups
 from delaylab.charts import words
-from delaylab.dataset import store
 from delaylab.dataset.store import read_study
 from delaylab.report.show import as_json
 from tests import synthetic
@@ -144,9 +143,9 @@ def test_packets_meet_the_machines_record_whatever_the_guests_clock(
     """The record is of the machine's clock, the schedule of a guest's that is days away."""
     away = condition(Clock("realtime@guest", 3 * 10**14, drift))
     directory = tmp_path / "run"
-    store.write_study(directory, synthetic.study([away], []))
+    synthetic.write_study(directory, synthetic.study([away], []))
     busy = synthetic.hosts(samples=9, busy=0.8)
-    store.write_trial(directory, synthetic.trial(away, 0), *synthetic.tables(away), busy)
+    synthetic.write_trial(directory, synthetic.trial(away, 0), *synthetic.tables(away), busy)
     (found,) = groups(read_study(directory))
     under_load = next(phase for phase in found.machine.phases if phase.phase == "load")
     assert under_load.samples >= 6

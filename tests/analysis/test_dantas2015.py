@@ -91,7 +91,7 @@ def test_skipped_levels_leave_a_claim_open_and_say_why(tmp_path: Path) -> None:
 
 
 def test_a_verdict_on_emulated_machines_says_so(tmp_path: Path) -> None:
-    warning = {"kind": "fabric", "message": "run by emulation (TCG): no KVM", "remedy": ""}
+    warning = {"kind": "emulated", "message": "no KVM", "remedy": ""}
     place = write(tmp_path, "dantas2015", as_in_the_paper, warnings=(warning,))
     study = read_study(place)
     found = {each.id: each for each in findings(study, list(groups(study)))}

@@ -8,18 +8,18 @@ from typing import Any
 import polars as pl
 import pytest
 
-from delaylab.analysis.doubts.doubt import Doubt
 from delaylab.analysis.group import groups
 from delaylab.dataset import store
+from delaylab.dataset.records.doubts import Doubt
 from tests import synthetic
 from tests.synthetic import Condition, constant
 
 
 def doubts(place: Path, condition: Condition, **changes: Any) -> list[Doubt]:
     stamps, probes = synthetic.tables(condition)
-    store.write_study(place, synthetic.study([condition], []))
+    synthetic.write_study(place, synthetic.study([condition], []))
     record = synthetic.trial(condition, 0) | changes
-    store.write_trial(place, record, stamps, probes, synthetic.hosts())
+    synthetic.write_trial(place, record, stamps, probes, synthetic.hosts())
     return next(groups(store.read_study(place))).doubts
 
 
@@ -60,8 +60,8 @@ def test_doubts(
 
 def test_a_trial_that_got_no_answer_is_analysed_too(tmp_path: Path) -> None:
     condition = Condition(lost_after=dict.fromkeys(range(200), ("request", "wire")))
-    store.write_study(tmp_path, synthetic.study([condition], []))
-    store.write_trial(
+    synthetic.write_study(tmp_path, synthetic.study([condition], []))
+    synthetic.write_trial(
         tmp_path,
         synthetic.trial(condition, 0),
         *synthetic.tables(condition),

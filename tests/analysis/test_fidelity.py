@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from delaylab.analysis.links.fidelity import link_doubts, trial_links
 from delaylab.analysis.links.verdict import Verdict, judge
 from delaylab.analysis.statistics.shares import check_share, expected_loss, wilson
-from delaylab.dataset.records.links import Engine
+from delaylab.dataset.records.links import EngineReport
 from delaylab.dataset.records.trial import TrialRecord
+from delaylab.spec.link_conditions import GilbertElliott
 
 SECOND = 10**9
 
@@ -44,12 +45,12 @@ def engine(**changes: Any) -> dict[str, Any]:
 
 
 def verdict(**changes: Any) -> Verdict:
-    (only,) = judge([Engine.model_validate(engine(directions=[direction(**changes)]))])
+    (only,) = judge([EngineReport.model_validate(engine(directions=[direction(**changes)]))])
     return only
 
 
 def test_a_link_that_did_as_asked_held() -> None:
-    (only,) = judge([Engine.model_validate(engine())])
+    (only,) = judge([EngineReport.model_validate(engine())])
     assert only.held
     assert only.text == "held"
 
@@ -119,7 +120,9 @@ def test_the_machine_s_part_in_lateness_is_told_where_it_was_seen() -> None:
     floor = {"watched_ns": SECOND, "held_up_ns": 40_000_000, "p99_ns": 1_400_000}
 
     def why(**seen: Any) -> str:
-        (only,) = judge([Engine.model_validate(engine(directions=[late], floor=floor | seen))])
+        (only,) = judge(
+            [EngineReport.model_validate(engine(directions=[late], floor=floor | seen))]
+        )
         return only.text
 
     assert why().endswith("2000 µs (wake-up latency of its CPU: 1400 µs)")
@@ -151,7 +154,8 @@ def trial(**changes: Any) -> TrialRecord:
         "sender": {"node": "a", "host": "left", "kind": "netns"},
         "responder": {"node": "b", "host": "right", "kind": "netns"},
     }
-    head = {"id": "t", "index": 0, "factors": {}, "repeat": 1, "status": "ok", "link": "wan"}
+    head = {"id": "t", "index": 0, "factors": {}, "repeat": 1, "status": "ok"}
+    head["hops"] = [{"link": "wan", "start": "a", "end": "b"}]
     return TrialRecord.model_validate({**head, **ends, **changes})
 
 
@@ -214,7 +218,12 @@ def test_where_the_engine_does_not_say_how_late_it_was_the_probe_does(
 
 
 @pytest.mark.parametrize(
-    "varies", [{"jitter": {"spread_ns": 1}}, {"rate": {"bps": 10**9}}, {"trace": {}}]
+    "varies",
+    [
+        {"jitter": {"spread_ns": 1}},
+        {"rate": {"bps": 10**9}},
+        {"trace": {"kind": "delay", "points": [[0, 5]]}},
+    ],
 )
 def test_a_delay_that_may_vary_has_no_error(varies: dict[str, Any]) -> None:
     asked = {"delay_ns": 5_000_000, **varies}
@@ -252,7 +261,7 @@ def test_a_share_as_asked_is_rarely_doubted() -> None:
 def test_bursts_as_asked_are_rarely_doubted() -> None:
     """Gilbert and Elliott's states, drawn here: fates that hang together are worth fewer."""
     random = np.random.default_rng(2)
-    loss = {"model": "gilbert-elliott", "to_bad": 0.01, "to_good": 0.2, "lost_in_good": 0.001}
+    loss = GilbertElliott(to_bad=0.01, to_good=0.2, lost_in_good=0.001)
     expected = expected_loss(loss)
     assert expected.share == pytest.approx(0.01 / 0.21 + 0.2 / 0.21 * 0.001)
     wrong = 0

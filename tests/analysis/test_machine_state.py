@@ -21,10 +21,10 @@ STEADY = {"samples": 20}
 
 
 def analysed(place: Path, condition: Condition, **state: Any) -> Group:
-    store.write_study(place, synthetic.study([condition], []))
+    synthetic.write_study(place, synthetic.study([condition], []))
     tables = synthetic.tables(condition)
     record = synthetic.trial(condition, 0)
-    store.write_trial(place, record, *tables, synthetic.hosts(**STEADY | state))
+    synthetic.write_trial(place, record, *tables, synthetic.hosts(**STEADY | state))
     return next(groups(store.read_study(place)))
 
 

@@ -13,7 +13,7 @@ from delaylab.analysis.group import Group
 from delaylab.analysis.links.delays import Error, Measured
 from delaylab.analysis.links.fidelity import TrialLink
 from delaylab.analysis.links.verdict import judge as verdicts
-from delaylab.dataset.records.links import Engine
+from delaylab.dataset.records.links import EngineReport
 from delaylab.papers.studies import find
 from delaylab.papers.vem2006 import link_tables
 from delaylab.papers.vem2006.link_claims import CLAIMS
@@ -65,7 +65,9 @@ def group(world: World, levels: Levels) -> Group:
         ],
     }
     measured = Measured(1000, 0.0, 0.0, error)
-    found = [TrialLink("t", each, measured) for each in verdicts([Engine.model_validate(engine)])]
+    found = [
+        TrialLink("t", each, measured) for each in verdicts([EngineReport.model_validate(engine)])
+    ]
     return cast(Group, SimpleNamespace(factors=levels, links=found))
 
 

@@ -13,7 +13,7 @@ from delaylab.analysis.claims.claim import Finding, judge
 from delaylab.analysis.group import Group
 from delaylab.analysis.links.fidelity import TrialLink
 from delaylab.analysis.links.verdict import judge as verdicts
-from delaylab.dataset.records.links import Engine
+from delaylab.dataset.records.links import EngineReport
 from delaylab.dataset.records.rates import Flow, HeldRate
 from delaylab.dataset.records.trial import Load
 from delaylab.papers.studies import find
@@ -60,7 +60,7 @@ def group(world: World, levels: Levels, random: np.random.Generator) -> Group:
     ]
     links = []
     if levels["shaping"] == "half":
-        engine = Engine.model_validate(
+        engine = EngineReport.model_validate(
             {
                 "host": "here",
                 "state": "running",

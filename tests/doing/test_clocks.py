@@ -44,7 +44,7 @@ def test_the_clocks_of_guests_are_aligned(kind: str) -> None:
     with temporary(guests(kind)) as lab:
         found = measure(lab, Combination({}, lab.spec, (), spec), probe_id=5)
     head = {"id": "x", "index": 0, "factors": {}, "repeat": 1, "status": "ok"}
-    trial = TrialRecord.model_validate({**head, **found.record})
+    trial = TrialRecord.model_validate({**head, **dict(found.record)})
     machine = trial.clock_readings[0].reference
     table, alignment = segments.aligned(found.stamps, found.probes, trial.path, machine)
     assert [hop.fit.why for hop in alignment.hops] == ["", ""]

@@ -15,7 +15,8 @@ from typing import Any
 
 import pytest
 
-from delaylab.agent.session import Decoder, Frame, FrameKind
+from delaylab.agent.frames import Decoder, Frame, FrameKind
+from delaylab.agent.requests import Exec, Terminal
 from delaylab.kinds import KINDS, Rights
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
@@ -50,11 +51,13 @@ class Dom0:
     def __init__(self, lab: Lab) -> None:
         self.lab = lab
 
-    def run(self, *argv: str, stdin: bytes = b"", tty: object = None, code: int = 0) -> str:
+    def run(
+        self, *argv: str, stdin: bytes = b"", tty: Terminal | None = None, code: int = 0
+    ) -> str:
         """What a command says, on either stream."""
         session, said = self.lab.session("xen.sut"), bytearray()
         session.on_output = lambda frame: said.extend(frame.payload)
-        session.start("exec", argv=["env", PATH, *argv], stdin=True, tty=tty)
+        session.start(Exec(argv=["env", PATH, *argv], stdin=True, tty=tty))
         if tty is None:
             for piece in (stdin, b""):
                 session.stdin(piece)
@@ -65,7 +68,7 @@ class Dom0:
 
     def agent(self, name: str, *argv: str, code: int = 0) -> str:
         """What a command says that an agent of the lab runs."""
-        screen = {"rows": 25, "cols": 200, "term": "dumb"}
+        screen = Terminal(25, 200, "dumb")
         socket = f"{RUN}/{NAME}/{name}.sock"
         words = ["delaylab-agent", "call", socket, "--stream", "0", "--", *argv]
         return self.run(*words, tty=screen, code=code)
@@ -111,8 +114,9 @@ class Inner:
         self._dom0, self._session = dom0, dom0.lab.session("xen.sut")
         self._frames, decoder = list[Frame](), Decoder()
         self._session.on_output = lambda frame: self._frames.extend(decoder.feed(frame.payload))
-        self._session.start("exec", argv=["env", PATH, "delaylab-agent", "fabric"], stdin=True)
-        self._keeper = self._session.event(30)["started"]
+        argv = ["env", PATH, "delaylab-agent", "fabric"]
+        self._session.start(Exec(argv=argv, stdin=True))
+        self._keeper = self._session.event(30).started
 
     def __enter__(self) -> Inner:
         request = {"op": "build", "lab": NAME, "dir": f"{RUN}/{NAME}", "linger": False}

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 from delaylab.analysis.packets.segments import complete, packets, segments
-from delaylab.dataset.records.trial import Way
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
 from delaylab.spec import Combination, LabSpec, ProbeSpec
@@ -82,7 +81,7 @@ def delaying(lab: Lab, place: str, leg: str, delay_ns: int) -> Iterator[dict[str
 
 
 def medians(recording: Recording) -> dict[tuple[str, str, str], float]:
-    path = Way.model_validate(recording.record["path"])
+    path = recording.record.path
     table = complete(packets(recording.stamps, recording.probes, path), path)
     assert len(table) >= 0.9 * PROBE.count
     return {

@@ -40,8 +40,8 @@ def forwarding(out: dict[str, Any], **load: Any) -> Load:
     combination = Combination(
         {}, lab, (LoadSpec.model_validate(asked),), ProbeSpec.model_validate(probe)
     )
-    (found,) = run(combination, probe_id=1).record["loads"]
-    return Load.model_validate(found)
+    (found,) = run(combination, probe_id=1).record.loads
+    return found
 
 
 @pytest.mark.parametrize(("queue", "bound"), [(100, "loss"), (5000, "backlog")])

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from delaylab import hosts, loads
+from delaylab.agent.requests import Exec
 from delaylab.analysis.packets.segments import columns, packets
-from delaylab.dataset.records.trial import Way
 from delaylab.kinds import KINDS
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
@@ -85,9 +85,9 @@ def _run(lab: Lab, *argv: str) -> tuple[int, str]:
     session = lab.node_session("probe")
     output = bytearray()
     session.on_output = lambda frame: output.extend(frame.payload)
-    done = session.call("exec", argv=list(argv)).done
+    done = session.call(Exec(argv=argv)).done
     session.close()
-    return done.get("exit", -1), output.decode()
+    return -1 if done.exit is None else done.exit, output.decode()
 
 
 def _commands_run(lab: Lab, own_kernel: bool) -> None:
@@ -106,7 +106,7 @@ def _packets_are_seen_everywhere(lab: Lab, kind: str) -> None:
     spec = ProbeSpec.model_validate({**probe, "interval": "5ms"})
     recording = measure(lab, Combination({}, lab.spec, (), spec), probe_id=3)
     record = recording.record
-    path = Way.model_validate(record["path"])
+    path = record.path
     seen = {
         f"{leg} {point}": recording.stamps.filter(
             (recording.stamps["leg"] == leg) & (recording.stamps["point"] == point)
@@ -119,7 +119,7 @@ def _packets_are_seen_everywhere(lab: Lab, kind: str) -> None:
     assert recording.probes["outcome"].unique().to_list() == ["replied"]
     # Taps and the kernel's own stamps begin where they can; no packet under load lacks any.
     assert all(tapped <= count <= len(expected) for count in seen.values()), seen
-    readings = {reading["clock"] for reading in record["clock_readings"]}
+    readings = {reading.clock for reading in record.clock_readings}
     assert bool(readings) == KINDS[kind].own_kernel
     table = packets(recording.stamps, recording.probes, path)
     if not KINDS[kind].own_kernel:

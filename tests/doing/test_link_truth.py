@@ -8,11 +8,12 @@ import pytest
 
 from delaylab.analysis.links.fidelity import TrialLink, trial_links
 from delaylab.analysis.packets.segments import complete, packets, segments
-from delaylab.dataset.records.trial import TrialRecord, Way
+from delaylab.dataset.records.trial import TrialRecord
 from delaylab.kinds import KINDS
 from delaylab.lab.start import temporary
 from delaylab.machine.rights import own_rights
 from delaylab.spec import Combination, LabSpec, LoadSpec, ProbeSpec
+from delaylab.spec.link_conditions import Conditions
 from delaylab.trial.measure import Recording, measure
 
 pytestmark = pytest.mark.root
@@ -41,7 +42,7 @@ def trial(spec: LabSpec, *loads: LoadSpec, **probe: object) -> Recording:
 
 
 def measured(recording: Recording) -> pl.DataFrame:
-    path = Way.model_validate(recording.record["path"])
+    path = recording.record.path
     table = packets(recording.stamps, recording.probes, path)
     return table.filter(pl.col("phase") == "load")
 
@@ -55,7 +56,7 @@ def nothing_but_a_busy_machine(link: TrialLink) -> bool:
 def links(recording: Recording) -> dict[str, TrialLink]:
     """By who sends."""
     head = {"id": "x", "index": 0, "factors": {}, "repeat": 1, "status": "ok"}
-    record = TrialRecord.model_validate({**head, **recording.record})
+    record = TrialRecord.model_validate({**head, **dict(recording.record)})
     found = trial_links(record, measured(recording))
     return {str(link.verdict.direction.node): link for link in found}
 
@@ -66,7 +67,7 @@ def test_a_delay_is_found_where_it_was_asked(kind: str, hosts: int) -> None:
     if hosts == 1 and kind == "native":
         pytest.skip("two native nodes of one host are one stack")
     recording = trial(lab(kind, hosts, **ASKED))
-    path = Way.model_validate(recording.record["path"])
+    path = recording.record.path
     whole = complete(measured(recording), path)
     found = {
         (s.leg, s.start, s.end): float(np.median(s.delay_ns))
@@ -86,7 +87,7 @@ def test_both_witnesses_agree_and_the_verdict_names_what_was_asked() -> None:
     found = links(trial(lab("netns", 2, **ASKED)))
     for node, delay in (("a", REQUEST), ("b", REPLY)):
         link = found[node]
-        assert link.verdict.direction.asked == {"delay_ns": delay}
+        assert link.verdict.direction.configured.message() == {"delay_ns": delay}
         assert link.verdict.direction.entered.frames >= 200
         assert link.measured is not None
         assert link.measured.error is not None
@@ -115,7 +116,7 @@ def test_a_queue_at_a_rate_fills_and_its_rate_is_not_exceeded() -> None:
     recording = trial(spec, load, count=300, interval="10ms", late="1s")
     link = links(recording)["a"]
     assert link.verdict.rate is not None
-    assert 0.98 < link.verdict.rate.achieved / link.verdict.rate.asked < 1.01
+    assert 0.98 < link.verdict.rate.achieved / link.verdict.rate.configured < 1.01
     assert link.verdict.direction.dropped.queue > 0
     assert nothing_but_a_busy_machine(link)
     assert link.measured is not None
@@ -134,8 +135,8 @@ def test_a_timeline_begins_with_the_load_and_is_seen_in_the_record() -> None:
     assert abs(np.median(delay[:50]) - 1) < 0.5
     assert abs(np.median(delay[-50:]) - 9) < 0.5
     direction = links(recording)["a"].verdict.direction
-    assert direction.asked_first == {"delay_ns": 1_000_000}
-    assert direction.asked == {"delay_ns": 9_000_000}
+    assert direction.configured_first == Conditions(delay_ns=1_000_000)
+    assert direction.configured == Conditions(delay_ns=9_000_000)
     assert links(recording)["b"].verdict.direction.steady
 
 

@@ -18,8 +18,10 @@ from delaylab import hosts
 from delaylab.errors import DelaylabError
 from delaylab.lab import link_engines
 from delaylab.lab.start import attach
-from delaylab.spec import asked as asked_of
+from delaylab.plan.engine_links import Change
+from delaylab.spec import conditions_of as asked_of
 from delaylab.spec import lab_from, parse
+from delaylab.spec.link_conditions import Conditions, made_of
 from delaylab.spec.profiles import profiles
 from tests.doing.conftest import Run, Up, as_json
 
@@ -60,12 +62,18 @@ def asked(delaylab: Run, name: str) -> dict[str, dict[str, Any]]:
     return {way["node"]: way["asked"] for way in ways}
 
 
+def delayed(ns: int) -> Conditions:
+    """A delay, unchecked: the engine checks it, too."""
+    return made_of(Conditions, {"delay_ns": ns})
+
+
 def kill_engine(name: str, agent: str) -> None:
     """Kill a lab's engine, having made sure that it is one."""
     attached = attach(name)
-    (report,) = (r for r in link_engines.reports(attached) if r["agent"] == agent)
-    process = os.pidfd_open(report["pid"])
-    assert f"{agent} engine" in Path(f"/proc/{report['pid']}/cmdline").read_text()
+    (report,) = (r for r in link_engines.reports(attached) if r.agent == agent)
+    assert report.pid is not None
+    process = os.pidfd_open(report.pid)
+    assert f"{agent} engine" in Path(f"/proc/{report.pid}/cmdline").read_text()
     signal.pidfd_send_signal(process, signal.SIGKILL)
     os.close(process)
 
@@ -199,10 +207,10 @@ def test_a_host_that_refuses_undoes_what_others_did(up: Up, delaylab: Run) -> No
     before = asked(delaylab, name)
     attached = attach(name)
     there = {
-        "link.left": [{"link": "wan", "node": "a", "set": {"delay_ns": 9}}],
-        "link.right": [{"link": "wan", "node": "b", "set": {"delay_ns": -9}}],
+        "link.left": [Change("wan", "a", delayed(9))],
+        "link.right": [Change("wan", "b", delayed(-9))],
     }
-    back = {"link.left": [{"link": "wan", "node": "a", "set": {"delay_ns": 5_000_000}}]}
+    back = {"link.left": [Change("wan", "a", delayed(5_000_000))]}
     with pytest.raises(DelaylabError, match="nothing is changed"):
         link_engines._send(attached, there, back)
     assert asked(delaylab, name) == before
@@ -216,8 +224,8 @@ def test_a_timeline_changes_links_as_it_says(delaylab: Run, up: Up) -> None:
 
 
 def engine_state(name: str, agent: str) -> str:
-    (report,) = (r for r in link_engines.reports(attach(name)) if r["agent"] == agent)
-    return str(report["state"])
+    (report,) = (r for r in link_engines.reports(attach(name)) if r.agent == agent)
+    return report.state
 
 
 def test_what_show_prints(delaylab: Run, up: Up) -> None:
@@ -235,7 +243,7 @@ def test_what_show_prints(delaylab: Run, up: Up) -> None:
 
 def test_nothing_is_left_of_a_lab_with_engines(delaylab: Run, up: Up, run_directory: Path) -> None:
     name = up(TWO_HOSTS)
-    pids = [report["pid"] for report in link_engines.reports(attach(name))]
+    pids = [report.pid for report in link_engines.reports(attach(name))]
     assert all(Path(f"/proc/{pid}").exists() for pid in pids)
     delaylab("down", name)
     assert not any(Path(f"/proc/{pid}").exists() for pid in pids)

@@ -13,9 +13,12 @@ import pytest
 from benches.inside import Machine, lab_in, machine
 from benches.netem import FULL, MODULES, frames_per_second, settled, tapped
 
+from delaylab.agent.requests import LinkSet
 from delaylab.kinds import KINDS
 from delaylab.machine.rights import own_rights
+from delaylab.plan.engine_links import Change
 from delaylab.spec import LabSpec
+from delaylab.spec.link_conditions import Conditions, Rate
 
 pytestmark = [pytest.mark.root, pytest.mark.slow, pytest.mark.timeout(600)]
 MS = 1_000_000
@@ -66,7 +69,7 @@ def test_loss_is_within_what_chance_allows(guest: Machine) -> None:
     lost = stamps["out"].null_count()
     # Five standard deviations.
     assert lost == pytest.approx(1000, abs=155)
-    assert way["dropped"]["loss"] == lost
+    assert way.dropped.loss == lost
 
 
 def test_a_rate_is_held_and_a_change_of_it_loses_nothing(guest: Machine) -> None:
@@ -75,9 +78,9 @@ def test_a_rate_is_held_and_a_change_of_it_loses_nothing(guest: Machine) -> None
         achieved = held * frames_per_second(lab, round(held / 4e6 * 1e9 / 1.1), FULL)
         assert achieved == pytest.approx(4e6, rel=0.02)
         session = lab.session("link.here")
-        change = {"link": "wan", "node": "near", "set": {"rate": {"bps": 100_000_000}}}
-        session.call("link-set", changes=[change])
+        change = Change("wan", "near", Conditions(rate=Rate(bps=100_000_000)))
+        session.call(LinkSet(changes=[change]))
         session.close()
         way = settled(lab)
-    assert way["out"]["frames"] == way["in"]["frames"]
-    assert not any(way["dropped"].values())
+    assert way.left.frames == way.entered.frames
+    assert not any(count for _, count in way.dropped)

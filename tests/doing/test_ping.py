@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from delaylab.agent.requests import Exec, Probe
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
 from delaylab.spec import LabSpec
@@ -98,7 +99,7 @@ def pings(lab: Lab, address: str) -> float:
     """Median user RTT of `ping -U` in µs."""
     session = lab.node_session("a")
     argv = ["ping", "-U", "-n", "-i", "0.01", "-c", str(COUNT), address]
-    done = session.call("exec", argv=argv)
+    done = session.call(Exec(argv=argv))
     times = [float(t) * 1e3 for t in re.findall(rb"time=([\d.]+) ms", done.stdout)]
     assert len(times) == COUNT
     return statistics.median(times)
@@ -107,8 +108,7 @@ def pings(lab: Lab, address: str) -> float:
 def ours(lab: Lab, address: str) -> float:
     """Median user RTT of the probe with all its stamps in µs."""
     session = lab.node_session("a")
-    result = session.call(
-        "probe",
+    request = Probe(
         probe=1,
         protocol="icmp",
         to=address,
@@ -117,9 +117,9 @@ def ours(lab: Lab, address: str) -> float:
         size=56,
         linger_ns=200_000_000,
         late_ns=200_000_000,
-        stamps=["app", "qdisc", "stack"],
         realtime=True,
     )
+    result = session.call(request)
     stamps = result.table("stamps").filter(pl.col("point").cast(pl.String) == "app")
     both = stamps.filter(leg=0).join(stamps.filter(leg=1), on="seq", suffix="_reply")
     assert len(both) == COUNT

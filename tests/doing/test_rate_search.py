@@ -7,19 +7,24 @@ from collections.abc import Callable
 import polars as pl
 import pytest
 
-from delaylab.agent.session import Result
+from delaylab.agent import requests
+from delaylab.agent.replies import Probe
+from delaylab.agent.result import Result
 from delaylab.trial.rate_search import CLOSE_ENOUGH, TRIES, search
 from delaylab.units import Duration
 
 RTT_NS = 50_000
-Send = Callable[[int, Duration], Result]
+NO_REQUEST = requests.Probe(
+    probe=1, protocol="icmp", to="", count=1, interval_ns=1, size=56, linger_ns=0, late_ns=0
+)
+Send = Callable[[int, Duration], Result[Probe]]
 
 
-class Tables(Result):
+class Tables(Result[Probe]):
     """A result whose tables were never on a stream."""
 
     def __init__(self, **tables: pl.DataFrame) -> None:
-        super().__init__({})
+        super().__init__(NO_REQUEST)
         self.tables = tables
 
     def table(self, name: str) -> pl.DataFrame:
@@ -32,7 +37,7 @@ def lab(limit_ns: int, *, loses: bool = False, late_ns: int = 0) -> Send:
     `late_ns`: it answers, but in these steps for each packet, when sent faster.
     """
 
-    def send(count: int, interval: Duration) -> Result:
+    def send(count: int, interval: Duration) -> Result[Probe]:
         step = interval.ns if loses else max(interval.ns, limit_ns)
         sent = [step * seq for seq in range(count)]
         answered = [
@@ -79,7 +84,7 @@ def test_a_rate_that_is_held_is_asked_for_once() -> None:
 
 
 def test_a_lab_that_never_answers_ends_the_search() -> None:
-    def send(count: int, interval: Duration) -> Result:
+    def send(count: int, interval: Duration) -> Result[Probe]:
         packets = pl.DataFrame(
             {
                 "intended_ns": [0] * count,
@@ -98,7 +103,7 @@ def test_a_lab_that_never_answers_ends_the_search() -> None:
 def test_one_stall_of_the_machine_does_not_end_the_search() -> None:
     held, stalled = lab(20_000), [False]
 
-    def send(count: int, interval: Duration) -> Result:
+    def send(count: int, interval: Duration) -> Result[Probe]:
         once = interval.ns >= 20_000 and not stalled[0]
         stalled[0] |= once
         return lab(interval.ns * 2)(count, interval) if once else held(count, interval)

@@ -8,7 +8,6 @@ import pytest
 from numpy.typing import NDArray
 
 from delaylab.analysis.packets.segments import column, packets
-from delaylab.dataset.records.trial import Way
 from delaylab.lab.start import temporary
 from delaylab.spec import Combination, LabSpec, LoadSpec, ProbeSpec, lab_from, parse
 from delaylab.trial.measure import Recording, measure
@@ -61,7 +60,7 @@ def trial(spec: LabSpec, *loads: LoadSpec, **probe: object) -> Recording:
 
 def one_way_ns(recording: Recording, leg: str, start: str, end: str) -> NDArray[np.int64]:
     """Delays of the packets under load from one point to the next."""
-    path = Way.model_validate(recording.record["path"])
+    path = recording.record.path
     table = packets(recording.stamps, recording.probes, path).filter(pl.col("phase") == "load")
     return (table[column(leg, end)] - table[column(leg, start)]).drop_nulls().to_numpy()
 
@@ -80,7 +79,7 @@ def test_packets_over_routers_are_seen_on_both_sides_of_each(
     hosts: dict[str, str], kinds: dict[str, str], probe: dict[str, object]
 ) -> None:
     done = trial(chain(hosts, kinds), **probe)
-    path = Way.model_validate(done.record["path"])
+    path = done.record.path
     seen = done.stamps.group_by("leg", "point").len()
     assert set(done.probes["outcome"]) == {"replied"}
     for leg, points in (("request", path.request), ("reply", path.reply)):
@@ -97,8 +96,8 @@ def test_packets_over_routers_are_seen_on_both_sides_of_each(
 def test_bulk_tcp_goes_over_routers() -> None:
     load = LoadSpec.model_validate({"network": "send", "on": "a", "to": "b"})
     done = trial(chain(dict.fromkeys(("a", "r1", "r2", "b"), "one")), load)
-    (ran,) = done.record["loads"]
-    assert ran["achieved"]["sent_bps"] > 1e6
+    (ran,) = done.record.loads
+    assert ran.achieved["sent_bps"] > 1e6
 
 
 def test_frames_over_each_of_many_routers_are_counted_by_link() -> None:
@@ -106,8 +105,8 @@ def test_frames_over_each_of_many_routers_are_counted_by_link() -> None:
     links = ["out-1", "out-2", "out-3"]
     frames = {"frames": 3000, "size": 64, "on": "a", "to": "b", "over": links}
     done = trial(spec, LoadSpec.model_validate(frames), over="out-2")
-    (load,) = done.record["loads"]
-    assert [flow["link"] for flow in load["flows"]] == links
-    assert sum(flow["sent"] for flow in load["flows"]) == load["achieved"]["sent"]
+    (load,) = done.record.loads
+    assert [flow.link for flow in load.flows] == links
+    assert sum(flow.sent for flow in load.flows) == load.achieved["sent"]
     # Neither the probe's packets over one of them nor many of anyone else's are counted.
-    assert all(abs(flow["received"] - flow["sent"]) <= 3 for flow in load["flows"])
+    assert all(abs(flow.received - flow.sent) <= 3 for flow in load.flows)

@@ -7,7 +7,6 @@ import itertools
 import pytest
 
 from delaylab.analysis.packets.segments import columns, packets
-from delaylab.dataset.records.trial import Way
 from delaylab.spec import Combination, LabSpec, ProbeSpec
 from delaylab.trial.measure import run
 
@@ -43,7 +42,7 @@ def test_every_packet_is_seen_at_every_point(kind: str, version: int, protocol: 
         }
     )
     recording = run(Combination({}, lab, (), probe), probe_id=3)
-    path = Way.model_validate(recording.record["path"])
+    path = recording.record.path
     table = packets(recording.stamps, recording.probes, path)
     assert table["outcome"].to_list() == ["replied"] * 30
     seen = {name: 30 - table[name].null_count() for name in columns(path)}

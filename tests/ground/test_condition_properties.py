@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from delaylab.errors import BadInput
-from delaylab.spec import ConditionsSpec, LabSpec, asked, lab_from, parse
-from delaylab.spec.condition_words import spoken
-from delaylab.spec.merge import merge
+from delaylab.spec import ConditionsSpec, LabSpec, conditions_of, lab_from, parse
+from delaylab.spec.condition_words import as_words
+from delaylab.spec.link_conditions import Conditions
+from delaylab.spec.merge import merge, without
 from delaylab.units import Duration, Rate, Share, Size
 from tests.ground.test_conditions import VALIDATOR
 
@@ -73,7 +74,7 @@ def test_conditions_round_trip(said: dict[str, Any]) -> None:
     again = ConditionsSpec.model_validate(json.loads(json.dumps(read.model_dump(mode="json"))))
     assert again == read
     assert again.named() == read.named()
-    assert {key for key, value in read.named().items() if value is None} == {
+    assert {key for key, value in read.named().named.items() if value is None} == {
         "delay_ns" if name == "delay" else name for name in said if said[name] == "none"
     }
 
@@ -89,10 +90,11 @@ def test_what_one_side_names_is_all_that_differs(
             "links": [{"between": ["a", "b"], **link, "from": {"b": side}}],
         }
     )
-    named = lab.links[0].sent_from["b"].named()
-    a, b = (asked(lab.links[0], node) for node in "ab")
+    named = lab.links[0].sent_from["b"].named().message()
+    a, b = (conditions_of(lab.links[0], node).message() for node in "ab")
     for key, value in named.items():
-        assert b.get(key) == (merge({key: a.get(key)}, {key: value}).get(key))
+        before = {key: a[key]} if key in a else {}
+        assert b.get(key) == merged(before, {key: value}).get(key)
         parts = value if isinstance(value, dict) else {}
         assert {part: b[key][part] for part in parts} == parts
     assert {k: v for k, v in b.items() if k not in named} == {
@@ -121,20 +123,25 @@ def test_the_schema_for_editors_knows_every_form(said: dict[str, Any]) -> None:
     VALIDATOR.validate(json.loads(json.dumps(lab)))
 
 
+def merged(before: dict[str, Any], change: dict[str, Any]) -> dict[str, Any]:
+    """Conditions after a change, all as JSON values."""
+    return merge(Conditions.model_validate(before), Conditions.model_validate(change)).message()
+
+
 @pytest.mark.parametrize(
     ("before", "change", "after"),
     [
-        ({"a": 1, "b": 2}, {"a": 3}, {"a": 3, "b": 2}),
-        ({"a": 1, "b": 2}, {"a": None}, {"b": 2}),
+        ({"delay_ns": 1, "duplicate": 0.5}, {"delay_ns": 3}, {"delay_ns": 3, "duplicate": 0.5}),
+        ({"delay_ns": 1, "corrupt": 0.5}, {"delay_ns": None}, {"corrupt": 0.5}),
         (
             {"rate": {"bps": 1, "overhead_bytes": 0}},
             {"rate": {"bps": 2}},
             {"rate": {"bps": 2, "overhead_bytes": 0}},
         ),
         (
-            {"loss": {"model": "pattern", "runs": [1]}},
-            {"loss": {"model": "independent"}},
-            {"loss": {"model": "independent"}},
+            {"loss": {"model": "pattern", "runs": [1, 2]}},
+            {"loss": {"model": "independent", "share": 0.5}},
+            {"loss": {"model": "independent", "share": 0.5}},
         ),
         (
             {"queue": {"packets": 1, "discipline": {"kind": "codel"}}},
@@ -148,26 +155,28 @@ def test_the_schema_for_editors_knows_every_form(said: dict[str, Any]) -> None:
         ),
         ({"queue": {"held": "sender"}}, {"queue": {"bytes": 2}}, {"queue": {"bytes": 2}}),
         (
-            {"trace": {"kind": "rate", "period_ns": 5}},
-            {"trace": {"kind": "rate"}},
-            {"trace": {"kind": "rate"}},
+            {"trace": {"kind": "rate", "points": [[0, 1]], "period_ns": 5}},
+            {"trace": {"kind": "rate", "points": [[0, 2]]}},
+            {"trace": {"kind": "rate", "points": [[0, 2]]}},
         ),
     ],
 )
 def test_changes_are_as_the_engine_makes_them(
     before: dict[str, Any], change: dict[str, Any], after: dict[str, Any]
 ) -> None:
-    assert merge(before, change) == after
+    assert merged(before, change) == after
 
 
 @given(conditions)
 def test_what_is_asked_is_told_in_the_words_that_ask_it(said: dict[str, Any]) -> None:
     named = ConditionsSpec.model_validate(said).named()
     from_files = ("pattern", "table")
-    plain = {
-        key: value
-        for key, value in named.items()
-        if value is not None and not any(word in json.dumps(value) for word in from_files)
+    message = named.message()
+    unreadable = {
+        key
+        for key, value in message.items()
+        if value is None or any(word in json.dumps(value) for word in from_files)
     }
-    words = {field: yaml.safe_load(text) for field, text in spoken(plain).items()}
+    plain = without(named, unreadable)
+    words = {field: yaml.safe_load(text) for field, text in as_words(plain).items()}
     assert ConditionsSpec.model_validate(words).named() == plain

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from delaylab.dataset.records.doubts import DoubtKind
 from delaylab.errors import BadInput, NotHere
 from delaylab.kinds import KINDS
-from delaylab.lab.completion import ready
+from delaylab.lab.completion import complete
 from delaylab.papers.studies import find
 from delaylab.plan import Plan, Rights, build, way
 from delaylab.plan.model import Veth
@@ -283,6 +284,13 @@ def test_a_plan_is_the_same_every_time() -> None:
     assert planned(text)[1].message() == planned(text)[1].message()
 
 
+def test_user_mode_linux_is_refused_where_it_would_panic() -> None:
+    reason = KINDS["uml"].can_run(Rights(root=True, amx=True), False)
+    assert reason is not None
+    assert "AMX" in reason
+    assert KINDS["uml"].can_run(Rights(root=True), False) is None
+
+
 def test_that_xen_is_emulated_is_said() -> None:
     text = "lab: one\nnodes: {guest: {kind: xen}, other: {}}\nlinks: [{join: [guest, other]}]\n"
     _, made = planned(text)
@@ -291,5 +299,7 @@ def test_that_xen_is_emulated_is_said() -> None:
     # Without the files of images, which need not be built for this.
     words = tuple(word for word in machine.guest.command if "{image:" not in word)
     bare = replace(machine, guest=replace(machine.guest, command=words))
-    _, notes = ready(replace(made, agents=(bare,)))
-    assert notes == [f"{machine.name} is a machine that is always emulated (TCG)"]
+    _, notes = complete(replace(made, agents=(bare,)))
+    (note,) = notes
+    assert note.kind == DoubtKind.EMULATED
+    assert note.message == f"{machine.name} is a machine that is always emulated (TCG)"

@@ -8,15 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from delaylab.agent.session import (
-    MAX_PAYLOAD,
-    AgentError,
-    Decoder,
-    Frame,
-    FrameKind,
-    Result,
-    Session,
-)
+from delaylab.agent import replies
+from delaylab.agent.frames import MAX_PAYLOAD, Decoder, Frame, FrameKind
+from delaylab.agent.requests import Exec, Hello
+from delaylab.agent.result import AgentError, Result
+from delaylab.agent.session import Session
 
 frames = st.builds(
     Frame,
@@ -84,13 +80,13 @@ def test_whatever_an_agent_says_is_a_result_or_one_error(
     reader.start()
     problem = None
     try:
-        session.start("exec", stdin=True)
+        session.start(Exec(argv=["cat"], stdin=True))
         os.write(theirs[1], b"".join(Frame(kind, text).encode() for kind, text in said)[:60_000])
         os.close(theirs[1])
         if with_input:
             session.stdin(bytes(200_000))
         result = session.finish()
-        assert isinstance(result.done, dict)
+        assert isinstance(result.done, replies.Exit)
         result.table("stamps")
     except AgentError as error:
         problem = str(error)
@@ -107,7 +103,7 @@ def test_a_table_is_one_or_an_error(data: bytes, with_header: bool) -> None:
     header = b'{"rows":1,"columns":[{"name":"x","type":"text","values":["a"]}]}'
     part = len(header).to_bytes(4, "little") + header + data if with_header else data
     try:
-        table = Result({}, {"t": [part]}).table("t")
+        table = Result(Hello(), {}, {"t": [part]}).table("t")
     except AgentError:
         return
     assert table.height == 1

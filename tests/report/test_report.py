@@ -14,7 +14,6 @@ import pytest
 from rich.console import Console
 
 from delaylab.charts import words
-from delaylab.dataset import store
 from delaylab.errors import BadInput
 from delaylab.report.html import write_report
 from delaylab.report.show import as_json
@@ -38,7 +37,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = synthetic.write(tmp_path_factory.mktemp("run"), conditions, CLAIMS)
     failed = synthetic.trial(FAILED, 9) | {"status": "failed", "reason": "stress-ng: not found"}
     stamps, probes = synthetic.tables(FAILED)
-    store.write_trial(directory, failed, stamps.clear(), probes.clear(), synthetic.hosts())
+    synthetic.write_trial(directory, failed, stamps.clear(), probes.clear(), synthetic.hosts())
     return directory
 
 
@@ -183,7 +182,7 @@ def test_the_terminal_gives_a_delay_between_clocks_with_its_bound(tmp_path: Path
 
 
 def test_a_study_without_trials_still_reports(tmp_path: Path) -> None:
-    store.write_study(tmp_path, synthetic.study([], []) | {"planned": ["a=1,repeat=1"]})
+    synthetic.write_study(tmp_path, synthetic.study([], []) | {"planned": ["a=1,repeat=1"]})
     assert as_json(tmp_path)["trials"] == []
     assert "a=1,repeat=1" in write_report(tmp_path).read_text(encoding="utf-8")
 

@@ -5,106 +5,21 @@ from __future__ import annotations
 import json
 import os
 import select
-import struct
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from enum import IntEnum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from delaylab.agent.tables import decode
-from delaylab.errors import DelaylabError
+from pydantic import ValidationError
 
-if TYPE_CHECKING:
-    import polars as pl
+from delaylab.agent.frames import Decoder, Frame, FrameKind
+from delaylab.agent.replies import Event
+from delaylab.agent.requests import Hello, R, Request
+from delaylab.agent.result import AgentError, AgentGone, Result
 
-HEADER = struct.Struct("<IHB")
-MAX_PAYLOAD = 64 << 20
 _CHUNK = 1 << 20
 STDIN_WINDOW = 128 << 10
 """The most bytes of standard input that may be under way to a command, sent but not yet read."""
 _PIECE = 32 << 10
-
-
-class FrameKind(IntEnum):
-    """The type of a frame's payload."""
-
-    MESSAGE = 0
-    TABLE = 1
-    STDIN = 2
-    STDOUT = 3
-    STDERR = 4
-
-
-@dataclass(frozen=True, slots=True)
-class Frame:
-    """One frame of the protocol."""
-
-    kind: FrameKind
-    payload: bytes
-    channel: int = 0
-
-    def encode(self) -> bytes:
-        """Return the frame's bytes."""
-        return HEADER.pack(len(self.payload), self.channel, self.kind) + self.payload
-
-
-class Decoder:
-    """A decoder that accepts bytes in any split and returns complete frames."""
-
-    def __init__(self) -> None:
-        self._buffer = bytearray()
-
-    def feed(self, data: bytes) -> list[Frame]:
-        """Add bytes and return the completed frames; raise ValueError on a protocol violation."""
-        self._buffer += data
-        frames = []
-        while len(self._buffer) >= HEADER.size:
-            length, channel, kind = HEADER.unpack_from(self._buffer)
-            if length > MAX_PAYLOAD:
-                raise ValueError(f"frame of {length} bytes is over the limit")
-            end = HEADER.size + length
-            if len(self._buffer) < end:
-                break
-            payload = bytes(self._buffer[HEADER.size : end])
-            del self._buffer[:end]
-            frames.append(Frame(FrameKind(kind), payload, channel))
-        return frames
-
-
-class AgentError(DelaylabError):
-    """An error that an agent reported, or a failure to get its answer."""
-
-
-class AgentGone(AgentError):
-    """The end of the agent's stream in the middle of a request."""
-
-
-@dataclass
-class Result:
-    """The result of a finished request: its `done` payload, its tables, the output of a command.
-
-    `parts` holds the encoded parts of each table by the table's name.
-    """
-
-    done: dict[str, Any]
-    parts: dict[str, list[bytes]] = field(default_factory=dict)
-    stdout: bytes = b""
-    stderr: bytes = b""
-
-    def table(self, name: str) -> pl.DataFrame:
-        """Return a table of the result, its parts joined.
-
-        Raises AgentError if the agent sent none, or a damaged one.
-        """
-        import polars as pl  # noqa: PLC0415  slow to load, and most verbs need none
-
-        if name not in self.parts:
-            raise AgentError(f"the agent sent no table {name!r}")
-        try:
-            return pl.concat([decode(part) for part in self.parts[name]])
-        except (ValueError, pl.exceptions.PolarsError) as error:
-            raise AgentError(f"the agent sent a table {name!r} that is none: {error}") from None
 
 
 class Session:
@@ -115,7 +30,7 @@ class Session:
         self.on_output: Callable[[Frame], None] | None = None
         self._reader, self._writer, self._close = reader, writer, close
         self._decoder, self._frames = Decoder(), list[Frame]()
-        self._request, self._result = "", Result({})
+        self._result: Result[Any] = Result(Hello())
         self._under_way = 0
 
     def fileno(self) -> int:
@@ -126,11 +41,13 @@ class Session:
         """Close the session; the agent stops a request that still runs."""
         self._close()
 
-    def start(self, op: str, **fields: object) -> None:
-        """Send a request; `event` and `finish` read its answers."""
-        self._request, self._result = op, Result({})
+    def start(self, request: Request[R]) -> Result[R]:
+        """Send a request; `event` and `finish` read its answers and fill the result."""
+        result = Result(request)
+        self._result = result
         self._under_way = 0
-        self._send({"op": op, **fields})
+        self._send(request.message())
+        return result
 
     def stop(self) -> None:
         """Ask the running request to end and to give its results."""
@@ -166,20 +83,19 @@ class Session:
         """
         self._send({"used": count})
 
-    def event(self, timeout: float | None = None) -> dict[str, Any]:
+    def event(self, timeout: float | None = None) -> Event:
         """Return the request's next event.
 
         Raises AgentError if the request fails or ends first, or after `timeout` seconds.
         """
         message = self._message(timeout)
         if "event" in message:
-            event: dict[str, Any] = message["event"]
-            return event
-        raise AgentError(f"{self._request} ended early: {message.get('done')}", self.label)
+            return self._event(message)
+        raise AgentError(f"{self._op} ended early: {message.get('done')}", self.label)
 
     def finish(
-        self, timeout: float | None = None, on_event: Callable[[dict[str, Any]], None] | None = None
-    ) -> Result:
+        self, timeout: float | None = None, on_event: Callable[[Event], None] | None = None
+    ) -> Result[Any]:
         """Read to the request's end and return its result.
 
         Events are passed to `on_event`. Raises AgentError with the agent's message if the request
@@ -189,18 +105,19 @@ class Session:
         while True:
             message = self._message(None if deadline is None else deadline - time.monotonic())
             if "done" in message:
-                self._result.done = message["done"] or {}
+                self._result.raw = message["done"] or {}
                 return self._result
             if on_event is not None:
-                on_event(message.get("event", {}))
+                on_event(self._event(message))
 
-    def call(self, op: str, timeout: float | None = 30, **fields: object) -> Result:
+    def call(self, request: Request[R], timeout: float | None = 30) -> Result[R]:
         """Run a request from start to end.
 
         Raises AgentError if it fails, or after `timeout` seconds.
         """
-        self.start(op, **fields)
-        return self.finish(timeout)
+        result = self.start(request)
+        self.finish(timeout)
+        return result
 
     def read_output(self, timeout: float) -> None:
         """Wait for output of the running command and pass it to `on_output`.
@@ -211,10 +128,10 @@ class Session:
             raise AgentError(f"no sign of life within {timeout:.0f} s", self.label)
         done = self.poll_done()
         if done is not None:
-            raise AgentError(f"it ended: {done}", self.label)
+            raise AgentError(f"it ended: {done.raw}", self.label)
 
-    def poll_done(self) -> dict[str, Any] | None:
-        """Process received frames; return the `done` payload if the request has ended, else None.
+    def poll_done(self) -> Result[Any] | None:
+        """Process received frames; return the result if the request has ended, else None.
 
         Blocks in at most one read. Raises AgentError if the request failed.
         """
@@ -227,8 +144,8 @@ class Session:
                 continue
             message = self._parsed(frame)
             if "done" in message:
-                done: dict[str, Any] = message["done"]
-                return done
+                self._result.raw = message["done"] or {}
+                return self._result
         return None
 
     def check(self) -> None:
@@ -238,6 +155,17 @@ class Session:
                 if frame.kind == FrameKind.MESSAGE:
                     self._parsed(frame)
                 self._frames.append(frame)
+
+    @property
+    def _op(self) -> str:
+        return self._result.request.op
+
+    def _event(self, message: dict[str, Any]) -> Event:
+        try:
+            return Event.model_validate(message.get("event", {}))
+        except ValidationError as error:
+            what = f"does not speak the protocol: an event is none: {error.errors()[0]['msg']}"
+            raise AgentError(what, self.label) from None
 
     def _message(self, timeout: float | None) -> dict[str, Any]:
         deadline = None if timeout is None else time.monotonic() + timeout
@@ -249,7 +177,7 @@ class Session:
                 self._keep(frame)
             left = None if deadline is None else max(0.0, deadline - time.monotonic())
             if not self._readable(left):
-                raise AgentError(f"{self._request}: no answer within {timeout:.0f} s", self.label)
+                raise AgentError(f"{self._op}: no answer within {timeout:.0f} s", self.label)
             self._frames += self._receive()
 
     def _parsed(self, frame: Frame) -> dict[str, Any]:
@@ -293,7 +221,7 @@ class Session:
         except ConnectionError:
             data = b""
         if not data:
-            raise AgentGone(f"the agent died during {self._request!r}", self.label)
+            raise AgentGone(f"the agent died during {self._op!r}", self.label)
         try:
             frames = self._decoder.feed(data)
         except ValueError as error:
@@ -350,7 +278,7 @@ def _event(frame: Frame) -> dict[str, Any] | None:
     return event if isinstance(event, dict) else None
 
 
-def wait_watching(session: Session, others: Sequence[Session]) -> Result:
+def wait_watching(session: Session, others: Sequence[Session]) -> Result[Any]:
     """Finish one session's request; raise at once if a request of another session fails."""
     poll = select.poll()
     by_fd = {other.fileno(): other for other in others}

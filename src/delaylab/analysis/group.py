@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import polars as pl
 
 from delaylab.analysis.doubts.clocks import TrialClocks, by_machine, clock_doubts, trial_clocks
-from delaylab.analysis.doubts.doubt import Doubt
 from delaylab.analysis.doubts.machine import machine_doubts
 from delaylab.analysis.doubts.machine_state import MachineState, machine_state
 from delaylab.analysis.doubts.packets import doubts
@@ -20,6 +19,7 @@ from delaylab.analysis.packets.layers import SLIP
 from delaylab.analysis.packets.outliers import outliers
 from delaylab.analysis.statistics.quantiles import Summary, refused, spread, summarise
 from delaylab.analysis.usable import usable
+from delaylab.dataset.records.doubts import Doubt
 from delaylab.dataset.records.trial import TrialRecord
 from delaylab.dataset.store import Study
 
@@ -222,8 +222,8 @@ def _segments(
 def _link_between(trial: TrialRecord, start: str, end: str) -> str | None:
     """Return the link of a segment between these points, or one of them if it spans several."""
     sides = {start.partition(".")[0], end.partition(".")[0]}
-    for hop in trial.crossed:
+    for hop in trial.hops:
         if {hop.near.partition(".")[0], hop.far.partition(".")[0]} & sides == sides:
             return hop.link
-    ends = trial.crossed[:1] if "sender" in sides else trial.crossed[-1:]
+    ends = trial.hops[:1] if "sender" in sides else trial.hops[-1:]
     return next((hop.link for hop in ends), None)

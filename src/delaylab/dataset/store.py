@@ -19,7 +19,7 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import polars as pl
 from pydantic import TypeAdapter, ValidationError
@@ -67,13 +67,24 @@ class Study:
         return read_table(place, name)
 
 
-def write_study(directory: Path, study: dict[str, Any]) -> None:
-    """Check a study's record and write it to `study.json` in one step.
+def study_record(raw: Mapping[str, object]) -> StudyRecord:
+    """Return a study's record of these values; raise `BadInput` if it is invalid."""
+    return _check(StudyRecord, raw, "study.json")
 
-    Raise `BadInput` if the record is invalid, `DelaylabError` if it cannot be written, for example
-    because the disk is full.
+
+def trial_record(raw: Mapping[str, object]) -> TrialRecord:
+    """Return a trial's record of these values; raise `BadInput` if it is invalid."""
+    given = str(raw.get("id"))
+    if not TRIAL_ID.validator.isinstance_python(given):
+        raise BadInput("a trial's id is the name of its directory", given, "rename the level")
+    return _checked_trial(raw, "trial.json")
+
+
+def write_study(directory: Path, study: StudyRecord) -> None:
+    """Write a study's record to `study.json` in one step.
+
+    Raise `DelaylabError` if it cannot be written, for example because the disk is full.
     """
-    _check(StudyRecord, study, "study.json")
     try:
         own_folder(directory / "trials")
         _write_json(directory / "study.json", study)
@@ -84,28 +95,24 @@ def write_study(directory: Path, study: dict[str, Any]) -> None:
 
 def write_trial(
     directory: Path,
-    trial: dict[str, Any],
+    trial: TrialRecord,
     stamps: pl.DataFrame,
     probes: pl.DataFrame,
     hosts: pl.DataFrame,
 ) -> None:
     """Add one trial: its directory appears whole or not at all.
 
-    Raise `BadInput` if the trial or a table is invalid, `DelaylabError` if the trial is already
-    there or cannot be written. Trials that were finished before stay as they are.
+    Raise `BadInput` if a table is invalid, `DelaylabError` if the trial is already there or cannot
+    be written. Trials that were finished before stay as they are.
     """
-    given = str(trial.get("id"))
-    if not TRIAL_ID.validator.isinstance_python(given):
-        raise BadInput("a trial's id is the name of its directory", given, "rename the level")
-    record = _checked_trial(trial, "trial.json")
     tables = {
         name: _typed(name, table)
         for name, table in (("stamps", stamps), ("probes", probes), ("hosts", hosts))
     }
-    place = directory / "trials" / record.id
+    place = directory / "trials" / trial.id
     if place.exists():
         raise DelaylabError("the trial is already there, and is never changed", str(place))
-    partial = directory / "trials" / f".partial-{record.id}"
+    partial = directory / "trials" / f".partial-{trial.id}"
     try:
         own_folder(directory / "trials")
         shutil.rmtree(partial, ignore_errors=True)
@@ -213,7 +220,8 @@ def _write_table(place: Path, table: pl.DataFrame) -> None:
     _sync(place)
 
 
-def _write_json(place: Path, value: dict[str, Any]) -> None:
+def _write_json(place: Path, record: Record) -> None:
+    value = record.model_dump(mode="json", by_alias=True)
     write_new(place, (json.dumps(value, indent=1) + "\n").encode())
 
 

@@ -9,7 +9,8 @@ import struct
 import weakref
 from pathlib import Path
 
-from delaylab.agent.session import AgentGone, Session
+from delaylab.agent.result import AgentGone
+from delaylab.agent.session import Session
 from delaylab.errors import NotHere
 from delaylab.io.ownership import why_not_private
 

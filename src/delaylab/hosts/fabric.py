@@ -9,7 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from delaylab.agent.binary import agent_path
-from delaylab.agent.session import AgentError, Session
+from delaylab.agent.replies import Built
+from delaylab.agent.requests import Build
+from delaylab.agent.result import AgentError
+from delaylab.agent.session import Session
 from delaylab.errors import DelaylabError
 from delaylab.plan import Plan, Rights
 
@@ -20,7 +23,7 @@ BUILD_DEADLINE_S = 120
 class Keeper:
     """A lab's keeper: `built` is its answer; `release` ends an attached lab."""
 
-    built: dict[str, Any]
+    built: Built
     release: Callable[[], None]
 
 
@@ -49,16 +52,15 @@ def build(
 
     session = Session(f"lab {plan.lab}", stdout.fileno(), stdin.fileno(), release)
     try:
-        built = session.call(
-            "build",
-            _deadline_s(plan),
+        request = Build(
             lab=plan.lab,
             dir=str(folder),
             linger=linger,
             rootless=not rights.root,
             record=record,
-            plan=plan.message(),
-        ).done
+            plan=plan,
+        )
+        built = session.call(request, _deadline_s(plan)).done
     except AgentError as error:
         release()
         raise DelaylabError(error.what, error.where, error.fix) from None

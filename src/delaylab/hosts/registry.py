@@ -13,7 +13,6 @@ A directory that another user owns or can write to is never trusted.
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 import select
 import signal
@@ -21,16 +20,37 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from pydantic import BaseModel, ConfigDict
+
+from delaylab.agent.replies import Built
 from delaylab.errors import BadInput, DelaylabError, NotHere
 from delaylab.hosts.directory import NotOurs, Place
 from delaylab.hosts.process import started_at
 from delaylab.hosts.sweep import Left, sweep
+from delaylab.spec import LabSpec
 
 STOP_DEADLINE_S = 20
 MARK = b"delaylab lab 1\n"
 """The first line of a lab's lock, with the number of the format."""
+
+
+class LabRecord(BaseModel):
+    """The part of `lab.json` that `up` writes: the lab's spec, and when it was built."""
+
+    model_config = ConfigDict(frozen=True)
+
+    spec: dict[str, object]
+    created: float
+
+
+class LabFile(BaseModel):
+    """The file `lab.json` of a lab that is up."""
+
+    model_config = ConfigDict(frozen=True)
+
+    record: LabRecord
+    keeper: Built
 
 
 @dataclass(frozen=True)
@@ -39,8 +59,13 @@ class Running:
 
     name: str
     place: Place
-    record: dict[str, Any]
-    keeper: dict[str, Any]
+    record: LabRecord
+    keeper: Built
+
+    @property
+    def spec(self) -> LabSpec:
+        """Return the lab's spec; raise ValidationError if another version wrote it otherwise."""
+        return LabSpec.model_validate(self.record.spec)
 
 
 def run_directory() -> Path:
@@ -154,10 +179,10 @@ def _read(place: Place) -> Running | None:
         return None
     try:
         with os.fdopen(place.file("lab.json"), "rb") as file:
-            found = json.load(file)
+            found = LabFile.model_validate_json(file.read())
     except (OSError, ValueError):
         return None  # the lab is being built
-    return Running(place.path.name, place, found["record"], found["keeper"])
+    return Running(place.path.name, place, found.record, found.keeper)
 
 
 def _is_mine(path: Path) -> bool:
@@ -170,7 +195,7 @@ def _is_mine(path: Path) -> bool:
 @contextmanager
 def _keeper(lab: Running) -> Iterator[int | None]:
     """Yield a pidfd of a lab's keeper; None if it has ended, even if its number is in use again."""
-    pid = int(lab.keeper["pid"])
+    pid = lab.keeper.pid
     try:
         descriptor = os.pidfd_open(pid)
     except ProcessLookupError:
@@ -178,7 +203,7 @@ def _keeper(lab: Running) -> Iterator[int | None]:
         return
     try:
         # The open pidfd stays with its process, so the start time tells whether that is the keeper.
-        yield descriptor if started_at(pid) == lab.keeper["start"] else None
+        yield descriptor if started_at(pid) == lab.keeper.start else None
     finally:
         os.close(descriptor)
 

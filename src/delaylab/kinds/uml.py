@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from delaylab.kinds import guest
-from delaylab.plan.kind import Node
+from delaylab.plan.kind import Node, Rights
 from delaylab.spec import NodeSpec
 
 SCRIPT = Path(__file__).parent / "helpers" / "sealed.sh"
@@ -26,6 +26,16 @@ class Uml(guest.Machine):
     deadline_ms = 60_000
     # The guest's memory is a file in TMPDIR; on a disk it would be slower.
     env: Mapping[str, str] = {"TMPDIR": "/dev/shm"}
+
+    def can_run(self, rights: Rights, on_machine: bool) -> str | None:
+        """Return the reason why the kind cannot run, or None.
+
+        User-Mode Linux before 6.13 has room for 2696 bytes of a process's registers, and the host's
+        kernel takes them all or none (ptrace(2), NT_X86_XSTATE): with AMX they are 11008.
+        """
+        if rights.amx:
+            return "User-Mode Linux before 6.13 cannot save the registers of a CPU with AMX"
+        return super().can_run(rights, on_machine)
 
     def command(self, node: Node) -> list[str]:
         """Return the kernel's command line, as a process of the host."""

@@ -7,6 +7,7 @@ import re
 from dataclasses import replace
 
 from delaylab import images
+from delaylab.dataset.records.doubts import Doubt, DoubtKind, doubt, each_once
 from delaylab.errors import NotHere
 from delaylab.machine import kvm
 from delaylab.plan import Plan
@@ -18,13 +19,13 @@ EMULATED = "tcg,thread=multi"
 ACCEL = re.compile(r"\{accel:(auto|kvm|tcg)\}")
 
 
-def ready(plan: Plan, progress: Progress = silent) -> tuple[Plan, list[str]]:
+def complete(plan: Plan, progress: Progress = silent) -> tuple[Plan, list[Doubt]]:
     """Return the plan with every placeholder filled in, and notes for the user.
 
     Images are built if they are missing. Raises NotHere if an image cannot be built, or if the lab
     file demands KVM and it does not work.
     """
-    notes: dict[str, None] = {}
+    notes: list[Doubt] = []
     known: dict[str, str] = {}
 
     def accelerator(wanted: re.Match[str]) -> str:
@@ -34,22 +35,26 @@ def ready(plan: Plan, progress: Progress = silent) -> tuple[Plan, list[str]]:
         if agent.guest is None:
             return agent
         if EMULATED in agent.guest.command:
-            notes[f"{agent.name} is a machine that is always emulated (TCG)"] = None
+            notes.append(_emulated(f"{agent.name} is a machine that is always emulated (TCG)"))
         words = [ACCEL.sub(accelerator, word) for word in agent.guest.command]
         vhost = ",vhost=on" if "kvm" in words and os.access(VHOST, os.R_OK | os.W_OK) else ""
         words = [word.replace("{vhost}", vhost) for word in words]
         command = tuple(images.resolve(word, progress, known) for word in words)
         return replace(agent, guest=replace(agent.guest, command=command))
 
-    return replace(plan, agents=tuple(map(filled, plan.agents))), list(notes)
+    return replace(plan, agents=tuple(map(filled, plan.agents))), each_once(notes)
 
 
-def _accelerator(wanted: str, notes: dict[str, None], progress: Progress) -> str:
+def _accelerator(wanted: str, notes: list[Doubt], progress: Progress) -> str:
     if wanted != "tcg":
         reason = kvm.probe(progress).reason
         if reason is None:
             return "kvm"
         if wanted == "kvm":
             raise NotHere(f"KVM does not work here: {reason}", fix="say `accel: auto` or `tcg`")
-        notes[f"virtual machines run without KVM, by emulation (TCG): {reason}"] = None
+        notes.append(_emulated(f"virtual machines run without KVM, by emulation (TCG): {reason}"))
     return EMULATED
+
+
+def _emulated(message: str) -> Doubt:
+    return doubt(DoubtKind.EMULATED, message, "")

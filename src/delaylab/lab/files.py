@@ -8,7 +8,7 @@ from delaylab.errors import BadInput
 from delaylab.spec import LabSpec, NodeSpec
 
 
-def check(lab: LabSpec) -> None:
+def check_files(lab: LabSpec) -> None:
     """Raise BadInput for the first image, kernel or initrd of a node that cannot be used."""
     for name, spec in lab.nodes.items():
         for field, path in _files(spec):

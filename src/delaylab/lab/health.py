@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import time
 
-from delaylab.agent.session import AgentError, Session
+from delaylab.agent.requests import Hello
+from delaylab.agent.result import AgentError
+from delaylab.agent.session import Session
 from delaylab.lab.running import Lab
 
 PATIENCE_S = 5.0
@@ -23,7 +25,7 @@ def dead(lab: Lab) -> dict[str, str]:
             continue
         try:
             session = lab.session(agent)
-            session.start("hello")
+            session.start(Hello())
             asked[agent] = session
         except AgentError as error:
             found[agent] = error.what
@@ -40,7 +42,7 @@ def dead(lab: Lab) -> dict[str, str]:
 
 
 def _agents(lab: Lab) -> list[str]:
-    return list(lab.keeper["agents"])
+    return list(lab.keeper.agents)
 
 
 def _guests(lab: Lab) -> list[str]:

@@ -5,29 +5,26 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from pathlib import Path
-from typing import Any
 
-from delaylab.agent.session import AgentError
+from delaylab.agent.requests import LinkRestart, Links, LinkSet, LinkTimeline, R, Request
+from delaylab.agent.result import AgentError
+from delaylab.dataset.records.links import Direction, EngineReport
 from delaylab.errors import BadInput, DelaylabError
 from delaylab.lab.running import Lab
 from delaylab.plan import LinkPorts
+from delaylab.plan.engine_links import Change
 from delaylab.spec import (
     ConditionsSpec,
-    asked,
     changes,
     check_profile,
+    conditions_of,
     merge,
     why_not,
     why_not_in_kernel,
 )
+from delaylab.spec.link_conditions import Conditions, made_of
 
-Report = dict[str, Any]
-"""An engine's answer to `links` (docs/protocol.md), with its host, agent and engine kind.
-
-The added keys are `host`, `agent` and `engine`.
-"""
-Asked = dict[str, Any]
-Sent = dict[str, list[dict[str, Any]]]
+Sent = dict[str, list[Change]]
 """A map from agents to the changes for the directions that start at their nodes."""
 
 
@@ -36,29 +33,32 @@ def agents(lab: Lab) -> list[str]:
     return [agent.name for agent in lab.plan.agents if agent.links is not None]
 
 
-def reports(lab: Lab, *, reset: bool = False) -> list[Report]:
+def reports(lab: Lab, *, reset: bool = False) -> list[EngineReport]:
     """Return every engine's report on itself and its links; `reset` then restarts its counters.
 
-    An engine that cannot be asked is reported as `down`, with the reason; its links carry nothing.
+    An engine that does not answer is reported as `down`, with the reason; its links carry nothing.
     """
     return [_report(lab, agent, reset=reset) for agent in agents(lab)]
 
 
-def since(lab: Lab, first: list[Report]) -> list[Report]:
-    """Return every engine's report now, with a note of conditions that changed since `first`.
-
-    A direction whose configuration differs has its earlier one as `asked_first`.
-    """
+def since(lab: Lab, first: list[EngineReport]) -> list[EngineReport]:
+    """Return every engine's report now, with a note of conditions that changed since `first`."""
     before = {
-        (report["host"], way["port"]): way["asked"] for report in first for way in _of_nodes(report)
+        (report.host, direction.port): direction.configured
+        for report in first
+        for direction in report.of_nodes
     }
-    found = reports(lab)
-    for report in found:
-        for way in _of_nodes(report):
-            asked_first = before.get((report["host"], way["port"]), way["asked"])
-            if asked_first != way["asked"]:
-                way["asked_first"] = asked_first
-    return found
+
+    def noted(report: EngineReport, direction: Direction) -> Direction:
+        initial = before.get((report.host, direction.port), direction.configured)
+        if direction.node is None or initial == direction.configured:
+            return direction
+        return direction.model_copy(update={"configured_first": initial})
+
+    return [
+        report.model_copy(update={"directions": [noted(report, d) for d in report.directions]})
+        for report in reports(lab)
+    ]
 
 
 def revive(lab: Lab) -> list[str]:
@@ -66,10 +66,10 @@ def revive(lab: Lab) -> list[str]:
 
     Raises DelaylabError if the agent of such an engine is dead.
     """
-    down = [report for report in reports(lab) if report["state"] != "running"]
+    down = [report for report in reports(lab) if not report.running]
     for report in down:
-        _call(lab, report["agent"], "link-restart")
-    return [report["host"] for report in down]
+        _call(lab, _agent(report), LinkRestart())
+    return [report.host for report in down]
 
 
 def start_timeline(lab: Lab) -> None:
@@ -78,17 +78,16 @@ def start_timeline(lab: Lab) -> None:
         return
     back: Sent = defaultdict(list)
     for report in reports(lab):
-        for direction in _of_nodes(report):
-            link = lab.plan.laid[direction["link"]].link
-            first = asked(link, direction["node"])
-            back[report["agent"]] += _replacing(direction, direction["asked"], first)
+        for direction in report.of_nodes:
+            first = conditions_of(lab.plan.laid[direction.link].link, _node(direction))
+            back[_agent(report)] += _replacing(direction, direction.configured, first)
     for agent in agents(lab):
         if back[agent]:
-            _call(lab, agent, "link-set", changes=back[agent])
-        _call(lab, agent, "link-timeline")
+            _call(lab, agent, LinkSet(changes=back[agent]))
+        _call(lab, agent, LinkTimeline())
 
 
-def change(lab: Lab, link: str, node: str | None, given: ConditionsSpec) -> list[Report]:
+def change(lab: Lab, link: str, node: str | None, changed: ConditionsSpec) -> list[EngineReport]:
     """Change the given conditions of a link, on all hosts or none; return the new reports.
 
     With `node`, only the direction from that member changes. Raises BadInput if the conditions are
@@ -99,25 +98,25 @@ def change(lab: Lab, link: str, node: str | None, given: ConditionsSpec) -> list
         members = ", ".join(laid.link.members)
         raise BadInput(f"{node!r} is not on link {link!r}", fix=f"members: {members}")
     try:
-        check_profile(given, laid.link, node)
+        check_profile(changed, laid.link, node)
     except ValueError as error:
         raise BadInput(str(error), f"link {link}") from None
     meant = laid.meant(node)
-    there, back = defaultdict[str, list[dict[str, Any]]](list), defaultdict[str, Any](list)
+    there, back = defaultdict[str, list[Change]](list), defaultdict[str, list[Change]](list)
     found = reports(lab)
     for report in found:
         # Check all engines before asking any: a dead engine reports no directions to compare.
-        if report["host"] in laid.ports:
+        if report.host in laid.ports:
             _require_running(report, lab)
     for report in found:
-        for direction in _of_nodes(report):
-            if direction["link"] != link or direction["node"] not in meant:
+        for direction in report.of_nodes:
+            if direction.link != link or direction.node not in meant:
                 continue
-            named = changes(given, laid.link, direction["node"], direction["asked"])
-            wanted = merge(direction["asked"], named)
-            _require_sense(direction, wanted, report["engine"])
-            there[report["agent"]].append(_change(direction, named))
-            back[report["agent"]] += _replacing(direction, wanted, direction["asked"])
+            named = changes(changed, laid.link, direction.node, direction.configured)
+            wanted = merge(direction.configured, named)
+            _require_sense(direction, wanted, report.engine)
+            there[_agent(report)].append(Change(link, direction.node, named))
+            back[_agent(report)] += _replacing(direction, wanted, direction.configured)
     _send(lab, there, back)
     return reports(lab)
 
@@ -137,71 +136,78 @@ def _send(lab: Lab, there: Sent, back: Sent) -> None:
     done: list[str] = []
     for agent, wanted in there.items():
         try:
-            _call(lab, agent, "link-set", changes=wanted)
+            _call(lab, agent, LinkSet(changes=wanted))
         except AgentError as error:
             for other in done:
-                _call(lab, other, "link-set", changes=back[other])
+                _call(lab, other, LinkSet(changes=back[other]))
             raise DelaylabError(f"{error.what}; nothing is changed", error.where) from None
         done.append(agent)
 
 
-def _replacing(direction: Report, now: Asked, wanted: Asked) -> list[dict[str, Any]]:
+def _replacing(direction: Direction, now: Conditions, wanted: Conditions) -> list[Change]:
     """Return the two changes that turn conditions `now` into exactly `wanted`.
 
     Differing conditions are removed first and then set: a change keeps the fields that it does not
     name, so fields of the old condition would otherwise remain.
     """
-    differ = [key for key in now.keys() | wanted.keys() if now.get(key) != wanted.get(key)]
+    old, new = now.named, wanted.named
+    differ = [name for name in old | new if old.get(name) != new.get(name)]
     if not differ:
         return []
-    away: Asked = dict.fromkeys(differ)
-    anew = {key: wanted[key] for key in differ if key in wanted}
-    return [_change(direction, away), _change(direction, anew)]
+    removal = made_of(Conditions, dict.fromkeys(differ))
+    anew = made_of(Conditions, {name: new[name] for name in differ if name in new})
+    return [Change(direction.link, _node(direction), each) for each in (removal, anew)]
 
 
-def _change(direction: Report, named: Asked) -> dict[str, Any]:
-    return {"link": direction["link"], "node": direction["node"], "set": named}
+def _node(direction: Direction) -> str:
+    """Return the node that a direction of a node starts at."""
+    assert direction.node is not None
+    return direction.node
 
 
-def _of_nodes(report: Report) -> list[Report]:
-    """Return the directions conditioned on this host, which leaves out those from other hosts."""
-    return [each for each in report["directions"] if each["node"] is not None]
+def _agent(report: EngineReport) -> str:
+    """Return the agent of a report that this module made."""
+    assert report.agent is not None
+    return report.agent
 
 
-def _require_running(report: Report, lab: Lab) -> None:
-    if report["state"] != "running":
-        why = f"the link engine of host {report['host']!r} is down: {report['why']}"
+def _require_running(report: EngineReport, lab: Lab) -> None:
+    if not report.running:
+        why = f"the link engine of host {report.host!r} is down: {report.why}"
         restart = f"delaylab up, with the file of {lab.name!r}, restarts it"
         again = f"delaylab down {lab.name}, then up again"
-        raise DelaylabError(why, fix=restart if lab.is_alive(report["agent"]) else again)
+        raise DelaylabError(why, fix=restart if lab.is_alive(_agent(report)) else again)
 
 
-def _require_sense(direction: Report, wanted: Asked, engine: str) -> None:
+def _require_sense(direction: Direction, wanted: Conditions, engine: str) -> None:
     reason = why_not(wanted) or (why_not_in_kernel(wanted) if engine == "kernel" else None)
     if reason:
-        raise BadInput(reason, f"link {direction['link']}, from {direction['node']}")
+        raise BadInput(reason, f"link {direction.link}, from {direction.node}")
 
 
-def _report(lab: Lab, agent: str, *, reset: bool) -> Report:
+def _report(lab: Lab, agent: str, *, reset: bool) -> EngineReport:
     host = agent.removeprefix("link.")
     carried = next(one.links for one in lab.plan.agents if one.name == agent)
     engine = carried.engine if carried else "own"
     try:
-        answer = _call(lab, agent, "links", reset=reset)
-        answer["pid"] = _pid_out_here(lab.pid(agent), answer.get("pid"))
-        for direction in answer["directions"]:
-            direction["nodes"] = _behind(lab, host, direction)
+        found: EngineReport = _call(lab, agent, Links(reset=reset))
     except AgentError as error:
-        answer = {"state": "down", "why": str(error), "directions": []}
-    return {"host": host, "agent": agent, "engine": engine, **answer}
+        found = EngineReport(host=host, state="down", why=str(error))
+    known: dict[str, object] = {"host": host, "agent": agent, "engine": engine}
+    if found.running:
+        known["pid"] = _pid_out_here(lab.pid(agent), found.pid)
+        known["directions"] = [
+            each.model_copy(update={"nodes": _behind(lab, host, each)}) for each in found.directions
+        ]
+    return found.model_copy(update=known)
 
 
-def _behind(lab: Lab, host: str, direction: Report) -> list[str]:
+def _behind(lab: Lab, host: str, direction: Direction) -> list[str]:
     """Return all nodes behind a port.
 
     The engine itself knows only the first of several nodes that share a network stack.
     """
-    return lab.plan.laid[direction["link"]].ports[host].get(direction["port"], [])
+    return lab.plan.laid[direction.link].ports[host].get(direction.port, [])
 
 
 def _pid_out_here(parent: int, inside: int | None) -> int | None:
@@ -221,9 +227,9 @@ def _pid_out_here(parent: int, inside: int | None) -> int | None:
     return None
 
 
-def _call(lab: Lab, agent: str, op: str, **fields: Any) -> dict[str, Any]:
+def _call(lab: Lab, agent: str, request: Request[R]) -> R:
     session = lab.session(agent)
     try:
-        return session.call(op, **fields).done
+        return session.call(request).done
     finally:
         session.close()

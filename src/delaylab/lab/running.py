@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 from delaylab import hosts
+from delaylab.agent.replies import Built
+from delaylab.agent.requests import Hello
 from delaylab.agent.session import Session
+from delaylab.dataset.records.doubts import Doubt, DoubtKind, doubt
 from delaylab.errors import BadInput
 from delaylab.plan import Plan, host_agent, node_agent
-from delaylab.spec import CONTAINERS, MACHINES, LabSpec, host_of
+from delaylab.spec import CONTAINERS, MACHINES, LabSpec
 
 
 @dataclass
@@ -20,31 +22,33 @@ class Lab:
     spec: LabSpec
     plan: Plan
     place: hosts.Place
-    keeper: dict[str, Any]
+    keeper: Built
+    notes: list[Doubt] = field(default_factory=list)
     _open: list[Session] = field(default_factory=list)
     _clocks: dict[str, str] = field(default_factory=dict)
 
     @property
-    def warnings(self) -> list[str]:
+    def warnings(self) -> list[Doubt]:
         """Return notes on settings that were not applied, such as a CPU set without cgroups."""
-        return list(self.keeper.get("warnings", []))
+        kept = [doubt(DoubtKind.FABRIC, text, "") for text in self.keeper.warnings]
+        return [*kept, *self.notes]
 
     def clock(self, agent: str) -> str:
         """Return the name of the clock of an agent's stamps, which is its kernel's."""
         if agent not in self._clocks:
             session = self.session(agent)
-            self._clocks[agent] = session.call("hello").done["clock"]
+            self._clocks[agent] = session.call(Hello()).done.clock
             session.close()
         return self._clocks[agent]
 
     def pid(self, agent: str) -> int:
         """Return an agent's process id, as seen by this process."""
-        return int(self.keeper["agents"][agent]["pid"])
+        return self.keeper.agents[agent].pid
 
     def is_alive(self, agent: str) -> bool:
         """Return True while an agent's process lives."""
-        about = self.keeper["agents"][agent]
-        return bool(hosts.started_at(about["pid"]) == about["start"])
+        about = self.keeper.agents[agent]
+        return hosts.started_at(about.pid) == about.start
 
     def session(self, agent: str) -> Session:
         """Open a new session with an agent; `close` closes it at the latest."""
@@ -63,7 +67,7 @@ class Lab:
 
     def agent_name(self, place: str) -> str:
         """Return the agent's name of a node, a host or the wire; BadInput if there is none."""
-        agents = self.keeper["agents"]
+        agents = self.keeper.agents
         for name in (node_agent(place), place, host_agent(place)):
             if name in agents:
                 return name
@@ -74,39 +78,3 @@ class Lab:
         """Close all sessions; the agents stop the requests that run in them."""
         while self._open:
             self._open.pop().close()
-
-    def describe(self) -> dict[str, Any]:
-        """Return the entry of a lab in `ps --json`."""
-        return {
-            "lab": self.name,
-            "keeper": self.keeper["pid"],
-            "hosts": [self._describe(host_agent(name)) for name in self._host_names()],
-            "nodes": [
-                {
-                    **self._describe(node_agent(name)),
-                    "name": name,
-                    "kind": spec.kind,
-                    "host": host_of(self.spec, name),
-                    "interfaces": [
-                        {"name": i.name, "link": i.link, "addresses": list(i.addresses)}
-                        for i in self.plan.interfaces[name]
-                    ],
-                }
-                for name, spec in self.spec.nodes.items()
-            ],
-        }
-
-    def _host_names(self) -> list[str]:
-        return [
-            a.name.removeprefix("host.") for a in self.plan.agents if a.name.startswith("host.")
-        ]
-
-    def _describe(self, agent: str) -> dict[str, Any]:
-        pid = self.pid(agent)
-        return {
-            "name": agent.removeprefix("host."),
-            "agent": agent,
-            "pid": pid,
-            "namespace": f"/proc/{pid}/ns/net",
-            "enter": f"nsenter --target {pid} --net",
-        }

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from delaylab import hosts
+from delaylab.dataset.records.doubts import DoubtKind, doubt
 from delaylab.kinds import KINDS
 from delaylab.lab import completion, files
 from delaylab.lab.running import Lab
@@ -31,7 +32,7 @@ def attach(name: str | None) -> Lab:
 
 def attached(running: hosts.Running) -> Lab:
     """Return handles to a running lab."""
-    spec = LabSpec.model_validate(running.record["spec"])
+    spec = running.spec
     plan = build(spec, KINDS, own_rights(), name=running.name)
     return Lab(running.name, spec, plan, running.place, running.keeper)
 
@@ -56,12 +57,14 @@ def _build(
 ) -> tuple[Lab, hosts.Keeper]:
     rights = own_rights()
     plan = build(spec, KINDS, rights, name=name, accounting=accounting)
-    files.check(spec)
-    memory.check(spec, rights)
-    plan, notes = completion.ready(plan, progress)
+    files.check_files(spec)
+    memory.check_memory(spec, rights)
+    plan, notes = completion.complete(plan, progress)
     record = {"spec": spec.model_dump(mode="json", by_alias=True), "created": time.time()}
     folder, left = hosts.prepare(name)
     keeper = hosts.build(plan, folder, rights, record, linger=linger)
-    keeper.built["warnings"] += notes
-    keeper.built["warnings"] += [f"left by a lab that was killed: {each}" for each in left.failed]
-    return Lab(name, spec, plan, hosts.Place.open(folder), keeper.built), keeper
+    notes += [
+        doubt(DoubtKind.FABRIC, f"left by a lab that was killed: {each}", "")
+        for each in left.failed
+    ]
+    return Lab(name, spec, plan, hosts.Place.open(folder), keeper.built, notes), keeper

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import select
 from dataclasses import dataclass
-from typing import Any
 
+from delaylab.agent.replies import Generated
+from delaylab.agent.requests import Generate
 from delaylab.agent.session import Session
 from delaylab.lab.running import Lab
 from delaylab.loads.programs import START_DEADLINE_S, STOP_DEADLINE_S
@@ -27,11 +28,10 @@ class Sent:
     slip_p99_us: float
 
     @classmethod
-    def of(cls, done: dict[str, Any]) -> Sent:
+    def of(cls, done: Generated) -> Sent:
         """Return the agent's answer as a result."""
-        seconds = max((done["ended_ns"] - done["began_ns"]) / 1e9, 1e-9)
-        slip = (done["slip"]["p99_ns"] or 0) / 1000
-        return cls(done["sent"], done["refused"], seconds, slip)
+        seconds = max((done.ended_ns - done.began_ns) / 1e9, 1e-9)
+        return cls(done.sent, done.refused, seconds, (done.slip.p99_ns or 0) / 1000)
 
 
 class Generator:
@@ -43,9 +43,8 @@ class Generator:
 
     def begin(self, per_s: float | None) -> None:
         """Start to send at a rate in frames/s; None means as fast as possible."""
-        self.session.start(
-            "generate",
-            flows=[flow.request() for flow in self._flows],
+        request = Generate(
+            flows=[each.flow for each in self._flows],
             probe=AS_A_PROBE,
             count=WITHOUT_END,
             interval_ns=0 if per_s is None else round(1e9 / per_s),
@@ -53,6 +52,7 @@ class Generator:
             port=DISCARD,
             realtime=self._load.realtime,
         )
+        self.session.start(request)
         self.session.event(START_DEADLINE_S)
 
     def end(self) -> Sent:

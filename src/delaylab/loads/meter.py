@@ -6,6 +6,7 @@ import ipaddress
 import time
 from dataclasses import dataclass
 
+from delaylab.agent.requests import Counters
 from delaylab.lab.running import Lab
 from delaylab.loads.programs import STOP_DEADLINE_S
 
@@ -40,9 +41,10 @@ class Meter:
 
     def read(self) -> Reading:
         """Return the counters now."""
-        found = self._session.call("counters").done["interfaces"][self._interface]
-        names = ("tx_bytes", "rx_bytes", "tx_packets", "rx_packets")
-        return Reading(time.monotonic(), *(found[name] for name in names))
+        found = self._session.call(Counters()).done.interfaces[self._interface]
+        return Reading(
+            time.monotonic(), found.tx_bytes, found.rx_bytes, found.tx_packets, found.rx_packets
+        )
 
     def wait_quiet(self) -> Reading:
         """Return the last reading once queues have drained, so that what follows is at rest."""

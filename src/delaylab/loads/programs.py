@@ -7,7 +7,10 @@ import signal
 import time
 from dataclasses import dataclass, field
 
-from delaylab.agent.session import AgentError, Frame, FrameKind, Session
+from delaylab.agent.frames import Frame, FrameKind
+from delaylab.agent.requests import Exec
+from delaylab.agent.result import AgentError
+from delaylab.agent.session import Session
 from delaylab.errors import DelaylabError
 
 START_DEADLINE_S = 20
@@ -35,7 +38,7 @@ def start(session: Session, argv: list[str], ready: tuple[re.Pattern[bytes], ...
     """
     output = Output()
     session.on_output = output.add
-    session.start("exec", argv=argv)
+    session.start(Exec(argv=argv))
     session.event(START_DEADLINE_S)
     deadline = time.monotonic() + START_DEADLINE_S
     while not all(pattern.search(output.text) for pattern in ready):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from delaylab.agent.session import Session
 from delaylab.dataset.records.rates import Flow, HeldRate
+from delaylab.dataset.records.trial import Load
 from delaylab.spec import LoadSpec
 
 
@@ -23,20 +23,20 @@ class Achieved:
     flows: Sequence[Flow] = ()
     rate: HeldRate | None = None
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> Load:
         """Return the load's entry in trial.json."""
-        asked = str(self.load.network or self.load.frames or self.load.workers)
+        configured = str(self.load.network or self.load.frames or self.load.workers)
         if self.rate is not None:
-            asked += f", {self.load.at} of it"
-        return {
-            "load": self.load.what,
-            "on": self.load.on,
-            "to": self.load.to,
-            "asked": asked,
-            "achieved": self.achieved,
-            "flows": [flow.model_dump() for flow in self.flows],
-            "rate": self.rate.model_dump() if self.rate else None,
-        }
+            configured += f", {self.load.at} of it"
+        return Load(
+            load=self.load.what,
+            on=self.load.on,
+            to=self.load.to,
+            configured=configured,
+            achieved=self.achieved,
+            flows=list(self.flows),
+            rate=self.rate,
+        )
 
 
 class Running:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from delaylab.agent.requests import Counters, Discard, GeneratorFlow
 from delaylab.dataset.records.rates import Flow
 from delaylab.lab.running import Lab
 from delaylab.loads.meter import address_of
 from delaylab.loads.programs import START_DEADLINE_S, STOP_DEADLINE_S
 from delaylab.plan import Interface, Path, path
-from delaylab.spec import LoadSpec, asked
+from delaylab.spec import LoadSpec, conditions_of
+from delaylab.spec.link_conditions import Conditions
 
 DISCARD = 9
 """The port that RFC 863 reserves for discarded data."""
@@ -44,14 +45,10 @@ class Stream:
     limited: bool
     delay_s: float = 0.0
 
-    def request(self) -> dict[str, str]:
+    @property
+    def flow(self) -> GeneratorFlow:
         """Return the flow in the form of the `generate` request."""
-        return {
-            "interface": self.interface,
-            "to_mac": self.to_mac,
-            "from": self.source,
-            "to": self.target,
-        }
+        return GeneratorFlow(self.interface, self.to_mac, self.source, self.target)
 
 
 def streams(lab: Lab, load: LoadSpec) -> list[Stream]:
@@ -82,7 +79,7 @@ def _card(lab: Lab, node: str, link: str) -> Interface:
 
 def limited(lab: Lab, hops: Iterable[tuple[str, str]]) -> bool:
     """Return True if a link on the path, given with its sender, has loss or a rate limit."""
-    return any({"loss", "rate", "trace"} & each.keys() for each in _conditions(lab, hops))
+    return any(each.loss or each.rate or each.trace for each in _conditions(lab, hops))
 
 
 def _delay_s(lab: Lab, hops: Iterable[tuple[str, str]]) -> float:
@@ -91,15 +88,15 @@ def _delay_s(lab: Lab, hops: Iterable[tuple[str, str]]) -> float:
     Each link is given with its sender.
     """
     longest_ns = [
-        each.get("delay_ns", 0) + MOST_SPREADS * each.get("jitter", {}).get("spread_ns", 0)
+        (each.delay_ns or 0) + MOST_SPREADS * (each.jitter.spread_ns if each.jitter else 0)
         for each in _conditions(lab, hops)
     ]
     return float(sum(longest_ns)) / 1e9
 
 
-def _conditions(lab: Lab, hops: Iterable[tuple[str, str]]) -> list[dict[str, Any]]:
+def _conditions(lab: Lab, hops: Iterable[tuple[str, str]]) -> list[Conditions]:
     laid = lab.plan.laid
-    return [asked(laid[link].link, node) for link, node in hops if link in laid]
+    return [conditions_of(laid[link].link, node) for link, node in hops if link in laid]
 
 
 def judged(flows: Iterable[Stream]) -> list[str]:
@@ -127,7 +124,7 @@ class Sink:
     def __init__(self, lab: Lab, node: str, flows: Iterable[Stream]) -> None:
         self._session = lab.node_session(node)
         self._port = lab.node_session(node)
-        self._port.start("discard", port=DISCARD)
+        self._port.start(Discard(port=DISCARD))
         self._port.event(START_DEADLINE_S)
         links = [flow.link for flow in flows]
         interfaces = lab.plan.interfaces[node]
@@ -135,12 +132,9 @@ class Sink:
 
     def read(self) -> Arrived:
         """Return the counters now."""
-        done = self._session.call("counters").done
-        frames = {
-            link: int(done["interfaces"][name]["rx_packets"]) for link, name in self._names.items()
-        }
-        snmp = done["snmp"]
-        return Arrived(frames, int(snmp["Icmp"]["InEchos"]) + int(snmp["Udp"]["InDatagrams"]))
+        done = self._session.call(Counters()).done
+        frames = {link: done.interfaces[name].rx_packets for link, name in self._names.items()}
+        return Arrived(frames, done.snmp["Icmp"]["InEchos"] + done.snmp["Udp"]["InDatagrams"])
 
     def settled(self, before: Arrived, sent: int) -> Arrived:
         """Return the counters once all sent frames have arrived, or no more do."""

@@ -8,27 +8,29 @@ import re
 from pathlib import Path
 
 from delaylab import hosts
+from delaylab.agent.requests import Hello
+from delaylab.dataset.records.study import Machine
 from delaylab.version import VERSION
 
 
-def describe() -> dict[str, object]:
+def describe() -> Machine:
     """Return the `machine` entry of study.json; memory in bytes."""
     session = hosts.local_session()
     try:
-        agent = session.call("hello").done
+        agent = session.call(Hello()).done
     finally:
         session.close()
-    return {
-        "hostname": platform.node(),
-        "kernel": f"{platform.system()} {platform.release()}",
-        "cpu": cpu_name(),
-        "cores": len(os.sched_getaffinity(0)),
-        "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
-        "python": platform.python_version(),
-        "delaylab": VERSION,
-        "agent": str(agent["version"]),
-        "clock": str(agent["clock"]),
-    }
+    return Machine(
+        hostname=platform.node(),
+        kernel=f"{platform.system()} {platform.release()}",
+        cpu=cpu_name(),
+        cores=len(os.sched_getaffinity(0)),
+        memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+        python=platform.python_version(),
+        delaylab=VERSION,
+        agent=agent.version,
+        clock=agent.clock,
+    )
 
 
 def cpu_name() -> str:

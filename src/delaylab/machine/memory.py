@@ -13,7 +13,7 @@ LEFT_FOR_OTHERS = 512 * MEBIBYTE
 """Bytes that must stay free: once a machine swaps, delays measure its disk."""
 
 
-def check(lab: LabSpec, rights: Rights) -> None:
+def check_memory(lab: LabSpec, rights: Rights) -> None:
     """Raise DoesNotFit if the lab's nodes need more memory than is available."""
     needed = sum(KINDS[spec.kind].here(rights).memory(spec) for spec in lab.nodes.values())
     available = available_bytes() - LEFT_FOR_OTHERS

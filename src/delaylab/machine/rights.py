@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from pathlib import Path
 
@@ -21,7 +22,7 @@ def own_rights() -> Rights:
     root = os.geteuid() == 0
     # A user without root becomes root of a user namespace, with all capabilities.
     capabilities = _bounding_set() if root else frozenset(ALL_CAPABILITIES)
-    return Rights(root, frozenset(lacking), root and _is_dom0(), capabilities)
+    return Rights(root, frozenset(lacking), root and _is_dom0(), capabilities, _has_amx())
 
 
 def _bounding_set() -> frozenset[Capability]:
@@ -29,6 +30,11 @@ def _bounding_set() -> frozenset[Capability]:
     lines = Path("/proc/self/status").read_text().splitlines()
     bits = next(int(line.split()[1], 16) for line in lines if line.startswith("CapBnd:"))
     return frozenset(name for number, name in enumerate(ALL_CAPABILITIES) if bits >> number & 1)
+
+
+def _has_amx() -> bool:
+    flags = re.search(r"^flags\s*:(.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    return flags is not None and "amx_tile" in flags[1].split()
 
 
 def _is_dom0() -> bool:

@@ -8,11 +8,11 @@ from textwrap import shorten
 
 from delaylab.analysis.claims.claim import Finding, judge
 from delaylab.analysis.group import Group
+from delaylab.dataset.records.doubts import DoubtKind
 from delaylab.dataset.store import Study
 from delaylab.papers.registry import CLAIMS
 
-# Part of a trial's warning that QEMU had no KVM, and the papers whose machines had it.
-EMULATION = "(TCG)"
+# Papers whose virtual machines had hardware support.
 ON_HARDWARE = ("whiteaker2011", "dantas2015", "oliveira2022", "vem2006")
 # Largest number of characters of a skipped trial's reason that is repeated with a claim.
 REASON = 90
@@ -34,8 +34,8 @@ def findings(study: Study, groups: list[Group]) -> list[Finding]:
 
 def _emulated(study: Study) -> str:
     papers = str(study.record.spec.get("source", ""))
-    warned = any(EMULATION in w.message for trial in study.trials for w in trial.warnings)
-    if not warned or papers not in ON_HARDWARE:
+    kinds = {warning.kind for trial in study.trials for warning in trial.warnings}
+    if DoubtKind.EMULATED not in kinds or papers not in ON_HARDWARE:
         return ""
     return ". Virtual machines were emulated in software here (TCG); the paper's ran on hardware"
 

@@ -1,7 +1,7 @@
 """Pure conversion of a lab to a printable plan of agents and operations."""
 
 from delaylab.plan.build import build
-from delaylab.plan.engine_links import Carried, Port
+from delaylab.plan.engine_links import EngineLinks, Port
 from delaylab.plan.kind import Kind, Rights
 from delaylab.plan.link_ports import LinkPorts
 from delaylab.plan.model import (
@@ -19,7 +19,7 @@ from delaylab.plan.sides import Tap
 
 __all__ = [
     "Agent",
-    "Carried",
+    "EngineLinks",
     "Interface",
     "Kind",
     "LinkPorts",

@@ -10,7 +10,7 @@ from typing import Any
 from delaylab.errors import BadInput, NotHere
 from delaylab.plan.addresses import assign
 from delaylab.plan.kind import Kind, Node, Rights
-from delaylab.plan.link_ports import carry
+from delaylab.plan.link_ports import engine_links
 from delaylab.plan.model import (
     MACHINE,
     WIRE,
@@ -130,7 +130,7 @@ def _engines(lab: LabSpec, network: Network) -> Iterator[Agent]:
     """Yield the agent that carries the links of each host touched by a link with conditions."""
     for host in list(lab.hosts) or [HERE]:
         spec, engine = lab.hosts.get(host), lab.engine_on(host)
-        links = carry(lab, host, engine, network.laid)
+        links = engine_links(lab, host, engine, network.laid)
         if links is not None:
             cpus = _cpus(engine.cpus or (spec.cpus if spec else None))
             yield Agent(link_agent(host), host_agent(host), cpus=cpus, links=links)

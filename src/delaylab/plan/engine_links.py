@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
+
+from delaylab.spec.link_conditions import Conditions
 
 
 @dataclass(frozen=True)
@@ -19,16 +21,21 @@ class Port:
     node: str | None
     card: tuple[str, str] | None
     macs: tuple[str, ...]
-    conditions: dict[str, Any]
+    conditions: Conditions
 
     def message(self) -> dict[str, Any]:
         """Return the port in the engine's form."""
-        card = self.card and {"in": self.card[0], "on": self.card[1]}
-        return {**asdict(self), "card": card}
+        return {
+            "port": self.port,
+            "node": self.node,
+            "card": self.card and {"in": self.card[0], "on": self.card[1]},
+            "macs": list(self.macs),
+            "conditions": self.conditions.message(),
+        }
 
 
 @dataclass(frozen=True)
-class CarriedLink:
+class EngineLink:
     """The part of one link on one host."""
 
     link: str
@@ -37,7 +44,8 @@ class CarriedLink:
 
     def message(self) -> dict[str, Any]:
         """Return the link in the engine's form."""
-        return {**asdict(self), "members": [member.message() for member in self.members]}
+        members = [member.message() for member in self.members]
+        return {"link": self.link, "mtu": self.mtu, "members": members}
 
 
 @dataclass(frozen=True)
@@ -46,7 +54,11 @@ class Change:
 
     link: str
     node: str
-    set: dict[str, Any]
+    set: Conditions
+
+    def message(self) -> dict[str, Any]:
+        """Return the change in the engine's form."""
+        return {"link": self.link, "node": self.node, "set": self.set.message()}
 
 
 @dataclass(frozen=True)
@@ -56,9 +68,13 @@ class Moment:
     at_ns: int
     changes: tuple[Change, ...]
 
+    def message(self) -> dict[str, Any]:
+        """Return the changes in the engine's form."""
+        return {"at_ns": self.at_ns, "changes": [each.message() for each in self.changes]}
+
 
 @dataclass(frozen=True)
-class Carried:
+class EngineLinks:
     """All links with conditions of one host, and the settings of their engine.
 
     `engine` is `own` or `kernel`.
@@ -68,12 +84,19 @@ class Carried:
     seed: int
     realtime: bool
     memory_bytes: int
-    links: tuple[CarriedLink, ...]
+    links: tuple[EngineLink, ...]
     timeline: tuple[Moment, ...]
 
     def message(self) -> dict[str, Any]:
         """Return the links in the engine's form."""
-        return {**asdict(self), "links": [link.message() for link in self.links]}
+        return {
+            "engine": self.engine,
+            "seed": self.seed,
+            "realtime": self.realtime,
+            "memory_bytes": self.memory_bytes,
+            "links": [link.message() for link in self.links],
+            "timeline": [moment.message() for moment in self.timeline],
+        }
 
     def ports(self, link: str) -> tuple[Port, ...]:
         """Return the ports of a link; none if the engine does not carry it."""

@@ -27,6 +27,8 @@ class Rights:
     """True if Xen runs this machine and lets this user create domains."""
     capabilities: frozenset[Capability] = frozenset(ALL_CAPABILITIES)
     """Capabilities that programs started by this user's processes can have."""
+    amx: bool = False
+    """True if the CPU has AMX, whose registers make a process's state larger than 8 KiB."""
 
     def why_not(self, *needs: str) -> str | None:
         """Return which of these programs and devices is missing, with a remedy, or None."""

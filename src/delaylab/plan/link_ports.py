@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 from delaylab.errors import BadInput
-from delaylab.plan.engine_links import Carried, CarriedLink, Change, Moment, Port
+from delaylab.plan.engine_links import Change, EngineLink, EngineLinks, Moment, Port
 from delaylab.spec import (
     ChangeSpec,
     EngineSpec,
     LabSpec,
     LinkSpec,
-    asked,
     changes,
+    conditions_of,
     members_meant,
-    merge,
 )
+from delaylab.spec.link_conditions import NOTHING, Conditions
+from delaylab.spec.merge import merge
 
 
 @dataclass
@@ -48,13 +48,15 @@ class LinkPorts:
                 all_here = ", ".join(self.senders(host))
                 raise BadInput(f"link {self.name!r} joins {all_here}, which are one stack")
             for mates in ports.values():
-                self.check_held(mates[0], asked(self.link, mates[0]))
-                if any(asked(self.link, node) != asked(self.link, mates[0]) for node in mates):
+                first = conditions_of(self.link, mates[0])
+                self.check_held(mates[0], first)
+                if any(conditions_of(self.link, node) != first for node in mates):
                     raise self._one_stack(mates)
 
-    def check_held(self, node: str, conditions: dict[str, Any]) -> None:
+    def check_held(self, node: str, conditions: Conditions) -> None:
         """Raise BadInput if frames are to wait at the interface of a node in a virtual machine."""
-        if conditions.get("queue", {}).get("held") == "sender" and node not in self.cards:
+        queue = conditions.queue
+        if queue is not None and queue.held == "sender" and node not in self.cards:
             what = f"what {node} sends cannot wait at its interface, which is in a virtual machine"
             raise BadInput(what, f"link {self.name}", "give `queue` packets or bytes")
 
@@ -78,44 +80,46 @@ class LinkPorts:
         return BadInput(what, f"link {self.name}", "give them the same conditions")
 
 
-def carry(lab: LabSpec, host: str, engine: EngineSpec, laid: Iterable[LinkPorts]) -> Carried | None:
+def engine_links(
+    lab: LabSpec, host: str, engine: EngineSpec, laid: Iterable[LinkPorts]
+) -> EngineLinks | None:
     """Return the links that a host's engine carries; None if no link with conditions touches it."""
     here = [link for link in laid if host in link.ports]
     if not here:
         return None
-    return Carried(
+    return EngineLinks(
         engine="kernel" if engine.kind == "kernel" else "own",
         seed=lab.seed,
         realtime=engine.realtime,
         memory_bytes=engine.memory.bytes,
-        links=tuple(_carried(link, host) for link in here),
+        links=tuple(_engine_link(link, host) for link in here),
         timeline=tuple(_timeline(lab.timeline, host, here)),
     )
 
 
-def _carried(link: LinkPorts, host: str) -> CarriedLink:
+def _engine_link(link: LinkPorts, host: str) -> EngineLink:
     members = [
         Port(
             port,
             nodes[0],
             link.cards.get(nodes[0]),
             (link.macs[nodes[0]],),
-            asked(link.link, nodes[0]),
+            conditions_of(link.link, nodes[0]),
         )
         for port, nodes in link.ports[host].items()
     ]
     if host in link.uplinks:
         far = [node for node in link.link.members if node not in link.senders(host)]
         macs = tuple(dict.fromkeys(link.macs[node] for node in far))
-        members.append(Port(link.uplinks[host], None, None, macs, {}))
-    return CarriedLink(link.name, link.link.mtu, tuple(members))
+        members.append(Port(link.uplinks[host], None, None, macs, NOTHING))
+    return EngineLink(link.name, link.link.mtu, tuple(members))
 
 
 def _timeline(timeline: list[ChangeSpec], host: str, links: list[LinkPorts]) -> Iterator[Moment]:
     """Yield the changes for nodes of this host, each relative to the conditions before it."""
     by_name = {link.name: link for link in links}
     now = {
-        (link.name, node): asked(link.link, node)
+        (link.name, node): conditions_of(link.link, node)
         for link in links
         for node in link.senders(host).values()
     }

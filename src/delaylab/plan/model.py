@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from delaylab.plan.engine_links import Carried
+from delaylab.plan.engine_links import EngineLinks
 from delaylab.plan.link_ports import LinkPorts
 
 NEW = "new"
@@ -69,7 +69,7 @@ class Agent:
     sysctls: dict[str, str] = field(default_factory=dict)
     capabilities: tuple[str, ...] | None = None
     guest: Guest | None = None
-    links: Carried | None = None
+    links: EngineLinks | None = None
 
 
 @dataclass(frozen=True)

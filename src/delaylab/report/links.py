@@ -9,7 +9,7 @@ from delaylab.analysis.group import Group
 from delaylab.analysis.links.fidelity import TrialLink
 from delaylab.analysis.statistics.shares import ShareCheck
 from delaylab.charts import words
-from delaylab.spec.condition_words import asked_text
+from delaylab.spec.condition_words import one_line
 
 # Largest number of rows that the page shows before a reader unfolds the rest.
 SHOWN = 24
@@ -26,7 +26,7 @@ class Row:
 
     trials: str
     link: str
-    asked: str
+    configured: str
     frames: str
     late: str
     probe: str
@@ -69,7 +69,7 @@ def links(groups: list[Group]) -> Links | None:
 
 def _floor(groups: list[Group]) -> str:
     """Return the worst delays by the engines' own CPUs as a sentence, or "" if not known."""
-    floors = (link.verdict.floor for group in groups for link in group.links)
+    floors = (link.verdict.noise for group in groups for link in group.links)
     worst = max((f for f in floors if f.known), key=lambda floor: floor.p99_ns, default=None)
     return f" Link engines, in the worst trial: {worst.text}." if worst else ""
 
@@ -80,7 +80,7 @@ def _row(label: str, link: TrialLink) -> Row:
     return Row(
         trials=label,
         link=verdict.name.removeprefix("link "),
-        asked=asked_text(direction.asked) or "nothing",
+        configured=one_line(direction.configured) or "nothing",
         frames=f"{direction.entered.frames} → {direction.left.frames}",
         late=_late(link),
         probe=_probe(link),
@@ -117,8 +117,8 @@ def _chances(link: TrialLink) -> Iterator[str]:
 
 
 def _discipline(link: TrialLink) -> str:
-    queue = link.verdict.direction.asked.get("queue", {})
-    return str(queue.get("discipline", {}).get("kind", "discipline"))
+    queue = link.verdict.direction.configured.queue
+    return queue.discipline.kind if queue and queue.discipline else "discipline"
 
 
 def _share(check: ShareCheck) -> str:
@@ -130,4 +130,4 @@ def _rate(link: TrialLink) -> str:
     rate = link.verdict.rate
     if rate is None:
         return "–"
-    return f"{rate.achieved / 1e6:.3f} of {rate.asked / 1e6:g} Mbit/s"
+    return f"{rate.achieved / 1e6:.3f} of {rate.configured / 1e6:g} Mbit/s"

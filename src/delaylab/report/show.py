@@ -12,9 +12,12 @@ from delaylab.analysis.clocks.fit import Part
 from delaylab.analysis.doubts.clocks import TrialClocks
 from delaylab.analysis.group import Group, SegmentSummary, analyse, groups
 from delaylab.analysis.links.fidelity import TrialLink
+from delaylab.analysis.links.verdict import RateCheck
 from delaylab.analysis.packets.instrument import Cost
 from delaylab.analysis.statistics.quantiles import Quantile, Summary
+from delaylab.analysis.statistics.shares import ShareCheck
 from delaylab.analysis.usable import usable
+from delaylab.dataset.records.doubts import Doubt
 from delaylab.dataset.records.trial import TrialRecord
 from delaylab.dataset.store import Study, read_study
 from delaylab.papers.findings import findings
@@ -56,7 +59,7 @@ def _trial(study: Study, trial: TrialRecord, alone: dict[str, Group]) -> dict[st
         "reason": trial.reason,
     }
     if trial.status != "ok":
-        warnings = [warning.model_dump() for warning in trial.warnings]
+        warnings = [_doubt(warning) for warning in trial.warnings]
         return {
             **head,
             "warnings": warnings,
@@ -69,16 +72,21 @@ def _trial(study: Study, trial: TrialRecord, alone: dict[str, Group]) -> dict[st
     group = alone.get(trial.id) or analyse(study, [trial])
     return {
         **head,
-        "warnings": [
-            {"kind": doubt.kind, "message": doubt.message, "remedy": doubt.remedy}
-            for doubt in group.doubts
-        ],
+        "warnings": [_doubt(doubt) for doubt in group.doubts],
         "rtt": {name: _summary(summary) for name, summary in group.rtt.items()},
         "segments": [_segment(segment) for segment in group.segments],
         "links": [_link(link) for link in group.links if link.trial == trial.id],
         "machine_state": asdict(group.machine),
         "clocks": [_clock(trial, hop) for trial in group.clocks for hop in trial.alignment.hops],
     }
+
+
+def _doubt(doubt: Doubt) -> dict[str, Any]:
+    return {"kind": doubt.kind, "message": doubt.message, "remedy": doubt.remedy}
+
+
+def _check(check: ShareCheck | RateCheck) -> dict[str, Any]:
+    return {("asked" if k == "configured" else k): v for k, v in asdict(check).items()}
 
 
 def _link(link: TrialLink) -> dict[str, Any]:
@@ -89,16 +97,16 @@ def _link(link: TrialLink) -> dict[str, Any]:
         "host": verdict.host,
         "held": verdict.held,
         "why_not": list(verdict.why),
-        "asked": direction.asked,
-        "asked_first": direction.asked_first,
+        "asked": direction.configured.message(),
+        "asked_first": direction.configured_first and direction.configured_first.message(),
         "frames_in": direction.entered.frames,
         "frames_out": direction.left.frames,
         "dropped": direction.dropped.model_dump(),
         "late_ns": direction.late.model_dump(),
-        "floor_ns": verdict.floor.model_dump(),
+        "floor_ns": verdict.noise.model_dump(),
         "probe_us": asdict(link.measured) if link.measured else None,
-        "shares": {name: asdict(check) for name, check in verdict.shares.items()},
-        "rate_bps": asdict(verdict.rate) if verdict.rate else None,
+        "shares": {name: _check(check) for name, check in verdict.shares.items()},
+        "rate_bps": _check(verdict.rate) if verdict.rate else None,
     }
 
 

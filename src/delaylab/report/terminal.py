@@ -126,7 +126,7 @@ def links_table(found: Links) -> Table:
     table.add_column("probe, p50 / p99", justify="right")
     table.add_column("verdict", ratio=1)
     for row in found.rows[:LINKS]:
-        head = Text.assemble((row.link, "bold"), f" {row.trials}\n{row.asked}")
+        head = Text.assemble((row.link, "bold"), f" {row.trials}\n{row.configured}")
         verdict = Text(row.verdict, "green" if row.held else "yellow")
         achieved = [part for part in (row.chances, row.rate) if part != "–"]
         verdict.append("".join(f"\n{part}" for part in achieved), "default")

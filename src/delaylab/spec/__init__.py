@@ -12,7 +12,7 @@ from delaylab.spec.check import HERE, check_lab, host_of
 from delaylab.spec.check_conditions import check_profile, why_not, why_not_in_kernel
 from delaylab.spec.combine import Combination, StudyFile, combinations
 from delaylab.spec.conditions import ConditionsSpec
-from delaylab.spec.directions import asked, changes, is_conditioned, members_meant
+from delaylab.spec.directions import changes, conditions_of, is_conditioned, members_meant
 from delaylab.spec.expand import expand
 from delaylab.spec.files import with_files
 from delaylab.spec.lab import (
@@ -54,10 +54,10 @@ __all__ = [
     "StudyFile",
     "StudySpec",
     "UplinkSpec",
-    "asked",
     "changes",
     "check_profile",
     "combinations",
+    "conditions_of",
     "host_of",
     "is_conditioned",
     "lab_from",

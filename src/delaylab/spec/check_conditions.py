@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from delaylab.spec.conditions import ConditionsSpec
-from delaylab.spec.directions import asked, members_meant, way_of
+from delaylab.spec.directions import conditions_of, members_meant, way_of
 from delaylab.spec.lab import LabSpec, LinkSpec
+from delaylab.spec.link_conditions import (
+    Conditions,
+    DelayTrace,
+    Opportunities,
+    Pattern,
+    RateTrace,
+    Red,
+)
 from delaylab.spec.profiles import contents
 from delaylab.spec.source import Document, Location
 
@@ -36,38 +42,34 @@ def check_profile(given: ConditionsSpec, link: LinkSpec, node: str | None) -> No
             )
 
 
-def why_not(conditions: dict[str, Any]) -> str | None:
+def why_not(conditions: Conditions) -> str | None:
     """Return the reason why the conditions of one direction make no sense together, or None."""
-    trace = conditions.get("trace") or {"kind": ""}
-    limited = "rate" in conditions or trace["kind"] in ("rate", "opportunities")
-    if "queue" in conditions and not limited:
+    trace, queue = conditions.trace, conditions.queue
+    limited = conditions.rate or isinstance(trace, RateTrace | Opportunities)
+    if queue is not None and not limited:
         return "nothing waits in `queue` without a `rate` or a trace of one"
-    held = conditions.get("queue", {}).get("held") == "sender"
-    if held and "rate" not in conditions:
+    if queue is not None and queue.held == "sender" and conditions.rate is None:
         return "`queue: sender` holds the sender to a `rate`; a trace of rates cannot be held so"
-    delayed = conditions.get("delay_ns") or trace["kind"] == "delay"
-    if "reorder" in conditions and not delayed:
+    delayed = conditions.delay_ns or isinstance(trace, DelayTrace)
+    if conditions.reorder is not None and not delayed:
         return "`reorder` lets packets go without the delay: it needs a `delay`"
     return None
 
 
-def why_not_in_kernel(conditions: dict[str, Any]) -> str | None:
+def why_not_in_kernel(conditions: Conditions) -> str | None:
     """Return the reason why no kernel's queues can apply one direction's conditions, or None.
 
     Parts that only this machine's kernel lacks are refused by its agent, before it builds anything.
     """
-    queue = conditions.get("queue") or {}
-    correlated = [
-        name for name in ("jitter", "reorder") if (conditions.get(name) or {}).get("correlation")
-    ]
-    if "trace" in conditions:
+    if conditions.trace is not None:
         return "the kernel engine has no `trace`"
-    if (conditions.get("loss") or {}).get("model") == "pattern":
+    if isinstance(conditions.loss, Pattern):
         return "the kernel engine has no `loss` by a pattern"
-    if (queue.get("discipline") or {}).get("kind") == "red":
+    if conditions.queue is not None and isinstance(conditions.queue.discipline, Red):
         return "the kernel engine has no `red` queues"
-    if correlated:
-        return f"the kernel engine has no correlation of `{correlated[0]}`"
+    for name, part in (("jitter", conditions.jitter), ("reorder", conditions.reorder)):
+        if part is not None and part.correlation:
+            return f"the kernel engine has no correlation of `{name}`"
     return None
 
 
@@ -97,7 +99,7 @@ def _check_engine(lab: LabSpec, link: LinkSpec, document: Document, at: Location
         host = lab.nodes[node].host or next(iter(lab.hosts), "")
         if lab.engine_on(host).kind != "kernel":
             continue
-        reason = why_not_in_kernel(asked(link, node))
+        reason = why_not_in_kernel(conditions_of(link, node))
         if reason:
             fix = "say `engine: own`"
             raise document.refuse(f"what {node!r} sends: {reason}", at, fix)
@@ -112,7 +114,7 @@ def _check_link(link: LinkSpec, document: Document, at: Location) -> None:
         _with_line(given, link, node, document, where)
     _with_line(link, link, None, document, at)
     for node in link.members:
-        reason = why_not(asked(link, node))
+        reason = why_not(conditions_of(link, node))
         if reason:
             raise document.refuse(f"what {node!r} sends: {reason}", at)
 

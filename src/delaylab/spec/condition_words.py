@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import yaml
 
+from delaylab.spec.link_conditions import (
+    Conditions,
+    DelayTrace,
+    GilbertElliott,
+    Jitter,
+    Opportunities,
+    Part,
+    Pattern,
+    Queue,
+    RateTrace,
+    Table,
+)
 from delaylab.units import Duration, Quantity, Rate, Share, Size
 
-Said = dict[str, Any]
+Said = dict[str, object]
 FIELDS: dict[str, tuple[str, type[Quantity] | None]] = {
     "spread_ns": ("spread", Duration),
     "correlation": ("correlation", Share),
@@ -31,57 +41,59 @@ FIELDS: dict[str, tuple[str, type[Quantity] | None]] = {
 MAIN = {"jitter": "spread", "loss": "share", "reorder": "share", "rate": "limit"}
 
 
-def spoken(asked: dict[str, Any]) -> dict[str, str]:
+def as_words(conditions: Conditions) -> dict[str, str]:
     """Return the link engine's conditions as words, field by field, as `link set` takes them.
 
     A trace, a loss pattern or a distribution table, which came from a file, is given by its length.
     """
-    return {key.removesuffix("_ns"): _word(key, value) for key, value in asked.items()}
+    return {key.removesuffix("_ns"): _word(key, value) for key, value in conditions.named.items()}
 
 
-def asked_text(asked: dict[str, Any]) -> str:
+def one_line(conditions: Conditions) -> str:
     """Return conditions as one line."""
-    return " ".join(f"{name}={word}" for name, word in spoken(asked).items())
+    return " ".join(f"{name}={word}" for name, word in as_words(conditions).items())
 
 
-def _word(key: str, value: Any) -> str:
-    if key == "delay_ns":
+def _word(key: str, value: object) -> str:
+    if isinstance(value, int) and key == "delay_ns":
         return str(Duration(value))
-    if key == "trace":
-        return f"{value['kind']} over time, {len(value.get('points') or value['at_ns'])} points"
-    if not isinstance(value, dict):
-        return str(Share.parse(float(value)))
-    said = _condition(key, value)
+    if isinstance(value, RateTrace | DelayTrace):
+        return f"{value.kind} over time, {len(value.points)} points"
+    if isinstance(value, Opportunities):
+        return f"{value.kind} over time, {len(value.at_ns)} points"
+    if not isinstance(value, Part):
+        return str(Share.parse(float(str(value))))
+    said = _condition(value)
     main = MAIN.get(key) or next(iter(said))
     if list(said) == [main] and not isinstance(said[main], dict):
         return str(said[main])
     return yaml.safe_dump(said, default_flow_style=True, width=1000, sort_keys=False).strip()
 
 
-def _condition(key: str, value: dict[str, Any]) -> Said:
-    if key == "loss" and value["model"] == "gilbert-elliott":
-        return {"gilbert-elliott": _parts(value)}
-    if key == "loss" and value["model"] == "pattern":
-        return {"pattern": f"of {sum(value['runs'])} packets"}
-    said = _parts(value)
-    if "distribution" in value:
-        shape = value["distribution"]
-        table = {"table": f"of {len(shape['table'])} values"} if isinstance(shape, dict) else None
-        said["distribution"] = table or shape
-    if "discipline" in value:
-        discipline = value["discipline"]
-        said |= {"discipline": discipline["kind"], **_parts(discipline)}
+def _condition(part: Part) -> Said:
+    if isinstance(part, GilbertElliott):
+        return {"gilbert-elliott": _parts(part)}
+    if isinstance(part, Pattern):
+        return {"pattern": f"of {sum(part.runs)} packets"}
+    said = _parts(part)
+    if isinstance(part, Jitter) and "distribution" in part.model_fields_set:
+        shape = part.distribution
+        said["distribution"] = (
+            {"table": f"of {len(shape.table)} values"} if isinstance(shape, Table) else shape
+        )
+    if isinstance(part, Queue) and part.discipline is not None:
+        said |= {"discipline": part.discipline.kind, **_parts(part.discipline)}
     return said
 
 
-def _parts(value: dict[str, Any]) -> Said:
+def _parts(part: Part) -> Said:
     found: Said = {}
-    for key, part in value.items():
-        if key in FIELDS:
+    for key, value in part:
+        if key in FIELDS and key in part.model_fields_set:
             name, quantity = FIELDS[key]
-            found[name] = part if quantity is None else str(_quantity(quantity, part))
+            found[name] = value if quantity is None else str(_quantity(quantity, value))
     return found
 
 
-def _quantity(quantity: type[Quantity], value: Any) -> Quantity:
-    return Share.parse(float(value)) if quantity is Share else quantity(value)
+def _quantity(quantity: type[Quantity], value: float) -> Quantity:
+    return Share.parse(float(value)) if quantity is Share else quantity(int(value))

@@ -1,7 +1,8 @@
 """Conditions of the frames that a link's member sends, as a lab file gives them. All are one way.
 
-`message()` converts the named fields to the link engine's form (docs/protocol.md). Fields that were
-left out have the engine's defaults, or stay as they are when conditions are changed.
+`ConditionsSpec.named()` converts the named fields to the link engine's form (`link_conditions`).
+Fields that were left out have the engine's defaults, or stay as they are when conditions are
+changed.
 """
 
 from __future__ import annotations
@@ -10,12 +11,12 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
+from delaylab.spec import link_conditions as engine
 from delaylab.spec.base import FromFile, Partial, Removable, Short, Spec
 from delaylab.spec.profiles import check_name
 from delaylab.spec.trace import TraceSpec
 from delaylab.units import Duration, Quantity, Rate, Share, Size
 
-Message = dict[str, Any]
 Shape = Literal["uniform", "normal", "pareto", "paretonormal"]
 Discipline = Literal["droptail", "codel", "red"]
 FIELDS_OF_DISCIPLINES = {
@@ -78,10 +79,12 @@ class JitterSpec(Short):
     distribution: DistributionSpec = DistributionSpec.model_validate("uniform")
     correlation: Correlation = Share(0)
 
-    def message(self) -> Message:
+    def built(self) -> engine.Jitter:
         """Return the jitter in the link engine's form."""
-        shape = self.distribution.shape or {"table": self.distribution.table}
-        return _said(
+        table = self.distribution.table
+        shape = engine.Table(table=table) if table else self.distribution.shape
+        return _named(
+            engine.Jitter,
             self,
             spread=("spread_ns", self.spread.ns),
             distribution=("distribution", shape),
@@ -128,16 +131,21 @@ class LossSpec(Short):
             raise ValueError("`correlation` is for a loss by `share`")
         return self
 
-    def message(self) -> Message:
+    def built(self) -> engine.Loss:
         """Return the loss in the link engine's form."""
         if self.gilbert_elliott is not None:
             states = self.gilbert_elliott
             shares = {name: (name, float(share)) for name, share in states}
-            return {"model": "gilbert-elliott", **_said(states, **shares)}
+            return _named(engine.GilbertElliott, states, "model", **shares)
         if self.pattern is not None:
-            return {"model": "pattern", "runs": self.pattern.runs}
-        correlation = _said(self, correlation=("correlation", float(self.correlation)))
-        return {"model": "independent", "share": float(self.share or Share(0)), **correlation}
+            return engine.Pattern(model="pattern", runs=self.pattern.runs)
+        return _named(
+            engine.Independent,
+            self,
+            "model",
+            share=("share", float(self.share or Share(0))),
+            correlation=("correlation", float(self.correlation)),
+        )
 
 
 class ReorderSpec(Short):
@@ -148,9 +156,10 @@ class ReorderSpec(Short):
     correlation: Correlation = Share(0)
     gap: int = Field(1, ge=1, lt=2**32, description="so many after one that did are candidates")
 
-    def message(self) -> Message:
+    def built(self) -> engine.Reorder:
         """Return the reordering in the link engine's form."""
-        return _said(
+        return _named(
+            engine.Reorder,
             self,
             share=("share", float(self.share)),
             correlation=("correlation", float(self.correlation)),
@@ -174,9 +183,10 @@ class RateSpec(Short):
             raise ValueError("a rate of 0 lets nothing pass; `loss: 100%` does the same")
         return self
 
-    def message(self) -> Message:
+    def built(self) -> engine.Rate:
         """Return the rate in the link engine's form."""
-        return _said(
+        return _named(
+            engine.Rate,
             self,
             limit=("bps", self.limit.bps),
             overhead=("overhead_bytes", self.overhead.bytes),
@@ -230,9 +240,10 @@ class QueueSpec(Short):
             raise ValueError(f"`min` {self.min} is not below `max` {self.max}")
         return self
 
-    def message(self) -> Message:
+    def built(self) -> engine.Queue:
         """Return the queue in the link engine's form."""
-        return _said(
+        return _named(
+            engine.Queue,
             self,
             packets=("packets", self.packets),
             bytes=("bytes", self.bytes and self.bytes.bytes),
@@ -240,16 +251,23 @@ class QueueSpec(Short):
             discipline=("discipline", self._discipline()),
         )
 
-    def _discipline(self) -> Message:
-        parts = _said(
-            self,
-            target=("target_ns", self.target and self.target.ns),
-            interval=("interval_ns", self.interval and self.interval.ns),
-            min=("min_bytes", self.min and self.min.bytes),
-            max=("max_bytes", self.max and self.max.bytes),
-        )
-        red = {"probability": float(self.probability)} if self.discipline == "red" else {}
-        return {"kind": self.discipline, **parts, **red}
+    def _discipline(self) -> engine.Discipline:
+        if self.discipline == "codel":
+            return _named(
+                engine.Codel,
+                self,
+                "kind",
+                target=("target_ns", self.target and self.target.ns),
+                interval=("interval_ns", self.interval and self.interval.ns),
+            )
+        if self.discipline == "red" and self.min is not None and self.max is not None:
+            return engine.Red(
+                kind="red",
+                min_bytes=self.min.bytes,
+                max_bytes=self.max.bytes,
+                probability=float(self.probability),
+            )
+        return engine.DropTail(kind="droptail")
 
 
 def _known(profile: str | None) -> str | None:
@@ -282,14 +300,14 @@ class ConditionsSpec(Partial):
                 raise ValueError(f"`{same}` and a trace of it: leave one out")
         return self
 
-    def named(self) -> Message:
+    def named(self) -> engine.Conditions:
         """Return the named conditions in the link engine's form, None for one to remove."""
-        return {
-            key: value
+        named = {
+            key: _built(getattr(self, field))
             for field, key in KEYS.items()
             if field in self.model_fields_set
-            for value in [_message(getattr(self, field))]
         }
+        return engine.made_of(engine.Conditions, named)
 
 
 KEYS = {
@@ -300,14 +318,22 @@ KEYS = {
 """Field names of a lab file -> their names in the link engine's form."""
 
 
-def _message(value: Any) -> Any:
+def _built(value: Any) -> Any:
     if value is None:
         return None
     if isinstance(value, Duration):
         return value.ns
-    return float(value) if isinstance(value, Share) else value.message()
+    return float(value) if isinstance(value, Share) else value.built()
 
 
-def _said(model: Partial, **parts: tuple[str, Any]) -> Message:
-    """Return the keys and values of those fields that the file names."""
-    return dict(part for name, part in parts.items() if name in model.model_fields_set)
+def _named(
+    kind: type[engine.Model], model: Partial, *tags: str, **parts: tuple[str, Any]
+) -> engine.Model:
+    """Return the engine's form of those fields that the file names.
+
+    `parts` maps a file's field to its name and value in the engine's form. `tags` are fields of the
+    engine's form that are always named, such as the model of a loss.
+    """
+    named = {tag: kind.model_fields[tag].default for tag in tags}
+    named |= {key: value for name, (key, value) in parts.items() if name in model.model_fields_set}
+    return engine.made_of(kind, named)

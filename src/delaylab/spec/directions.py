@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from delaylab.spec.conditions import ConditionsSpec
 from delaylab.spec.lab import LabSpec, LinkSpec
-from delaylab.spec.merge import merge
-from delaylab.spec.profiles import Way, contents
-
-Asked = dict[str, Any]
-"""The conditions of one direction, in the link engine's form."""
+from delaylab.spec.link_conditions import NOTHING, Conditions, DelayTrace, Trace, made_of
+from delaylab.spec.merge import merge, merge_changes, without
+from delaylab.spec.profiles import UpDown, contents
 
 
-def asked(link: LinkSpec, node: str) -> Asked:
+def conditions_of(link: LinkSpec, node: str) -> Conditions:
     """Return the conditions of the frames that a member sends; its own override the link's.
 
     At each of the two levels, named conditions override the profile's, and `none` removes one.
     """
     own = link.sent_from.get(node)
-    levels: list[Asked] = []
+    levels: list[Conditions] = []
     if own is None or "profile" not in own.model_fields_set:
         levels.append(_profile(link, link, node))
     levels.append(link.named())
@@ -29,7 +26,7 @@ def asked(link: LinkSpec, node: str) -> Asked:
     return _merged(levels)
 
 
-def changes(given: ConditionsSpec, link: LinkSpec, node: str, now: Asked) -> Asked:
+def changes(given: ConditionsSpec, link: LinkSpec, node: str, now: Conditions) -> Conditions:
     """Return the fields that a change sets for one member, whose conditions are `now`.
 
     None removes a condition.
@@ -44,7 +41,7 @@ def is_conditioned(lab: LabSpec, link: LinkSpec, name: str) -> bool:
     return bool(now) or any(change.link == name for change in lab.timeline)
 
 
-def way_of(link: LinkSpec, node: str) -> Way | None:
+def way_of(link: LinkSpec, node: str) -> UpDown | None:
     """Return a member's direction on a link of two: the first member, a profile's user, sends up.
 
     Returns None if the link is not point-to-point.
@@ -59,39 +56,33 @@ def members_meant(link: LinkSpec, node: str | None) -> list[str]:
     return [node] if node is not None else link.members
 
 
-def _profile(given: ConditionsSpec, link: LinkSpec, node: str) -> Asked:
+def _profile(given: ConditionsSpec, link: LinkSpec, node: str) -> Conditions:
     if given.profile is None:
-        return {}
+        return NOTHING
     found = contents(given.profile, way_of(link, node))
     return ConditionsSpec.model_validate(found or {}).named()
 
 
-def _merged(levels: Iterable[Asked]) -> Asked:
+def _merged(levels: Iterable[Conditions]) -> Conditions:
     """Merge levels of conditions; later levels override earlier ones."""
-    whole: Asked = {}
+    whole = NOTHING
     for level in levels:
         whole = merge(whole, _in_place_of_a_trace(whole, level))
-        if whole.get("trace"):
-            whole.pop(_replaced_by(whole["trace"]), None)
+        if whole.trace is not None:
+            whole = without(whole, {_replaced_by(whole.trace)})
     return whole
 
 
-def merge_changes(first: Asked, second: Asked) -> Asked:
-    """Return two changes as one; what the second removes stays removed."""
-    removed = {key: None for key, value in second.items() if value is None}
-    return merge(first, second) | removed
-
-
-def _in_place_of_a_trace(now: Asked, named: Asked) -> Asked:
+def _in_place_of_a_trace(now: Conditions, change: Conditions) -> Conditions:
     """Return a change that also removes a trace of the rate or delay that it names.
 
     The trace would otherwise override the named value.
     """
-    trace = now.get("trace")
-    if trace and "trace" not in named and named.get(_replaced_by(trace)) is not None:
-        return {**named, "trace": None}
-    return named
+    named = change.named
+    if now.trace is None or "trace" in named or named.get(_replaced_by(now.trace)) is None:
+        return change
+    return made_of(Conditions, {**named, "trace": None})
 
 
-def _replaced_by(trace: Asked) -> str:
-    return "delay_ns" if trace["kind"] == "delay" else "rate"
+def _replaced_by(trace: Trace) -> str:
+    return "delay_ns" if isinstance(trace, DelayTrace) else "rate"

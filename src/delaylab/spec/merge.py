@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from delaylab.spec.link_conditions import Conditions, Model, Part, Queue, made_of
+
 ALTERNATIVES = {
     "packets": ("bytes", "held"),
     "bytes": ("packets", "held"),
@@ -13,23 +15,42 @@ ALTERNATIVES = {
 """Fields of a queue that exclude each other: packets, bytes, or held by the sender."""
 
 
-def merge(asked: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+def merge(conditions: Conditions, changes: Conditions) -> Conditions:
     """Return conditions after changes: named fields are set, None removes one, others stay.
 
     Parts that make sense only together are replaced as a whole: a trace, and a condition whose
-    `model` or `kind` changes.
+    model or kind changes.
     """
-    other = any(tag in changes and asked.get(tag) != changes[tag] for tag in ("model", "kind"))
-    result = {} if other else dict(asked)
-    for key, change in changes.items():
-        if change is None:
-            result.pop(key, None)
+    return _merged(conditions, changes)
+
+
+def merge_changes(first: Conditions, second: Conditions) -> Conditions:
+    """Return two changes as one; fields that the second removes stay removed."""
+    removed = {name: None for name, value in second.named.items() if value is None}
+    return made_of(Conditions, {**merge(first, second).named, **removed})
+
+
+def without(conditions: Conditions, names: set[str]) -> Conditions:
+    """Return the conditions without some of their fields."""
+    return made_of(Conditions, {k: v for k, v in conditions.named.items() if k not in names})
+
+
+def _merged(before: Model, changes: Model) -> Model:
+    values = {name: value for name, value in before if name in before.model_fields_set}
+    for name, change in changes:
+        if name not in changes.model_fields_set:
             continue
-        for name in ALTERNATIVES.get(key, ()):
-            result.pop(name, None)
-        before = result.get(key) if key != "trace" else None
-        if isinstance(change, dict):
-            result[key] = merge(before if isinstance(before, dict) else {}, change)
-        else:
-            result[key] = change
-    return result
+        if change is None:
+            values.pop(name, None)
+            continue
+        for other in ALTERNATIVES.get(name, ()) if isinstance(changes, Queue) else ():
+            values.pop(other, None)
+        values[name] = change if name == "trace" else _part(values.get(name), change)
+    return made_of(type(changes), values)
+
+
+def _part(before: Any, change: Any) -> Any:
+    """Return one field after a change: merged if both are parts of the same type."""
+    if isinstance(change, Part) and type(before) is type(change):
+        return _merged(before, change)
+    return change

@@ -12,8 +12,8 @@ import yaml
 from delaylab.spec.base import Spec
 
 FILE = Path(__file__).with_name("profiles.yaml")
-Way = Literal["up", "down"]
-WAYS: tuple[Way, Way] = ("up", "down")
+UpDown = Literal["up", "down"]
+WAYS: tuple[UpDown, UpDown] = ("up", "down")
 
 
 class Profile(Spec):
@@ -53,7 +53,7 @@ def check_name(text: str) -> None:
         raise ValueError(f"a profile's way is /up or /down, not /{way}")
 
 
-def contents(text: str, way: Way | None) -> dict[str, Any] | None:
+def contents(text: str, way: UpDown | None) -> dict[str, Any] | None:
     """Return a profile's conditions for one direction.
 
     `way` is used if the profile's name has no /up or /down. Returns None if the directions differ

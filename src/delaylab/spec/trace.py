@@ -13,6 +13,7 @@ from pydantic import Field, ValidationError, model_validator
 from delaylab.errors import BadInput
 from delaylab.io.files import read_text
 from delaylab.spec.base import Spec
+from delaylab.spec.link_conditions import DelayTrace, Opportunities, RateTrace, Trace, made_of
 from delaylab.units import Duration, Rate
 
 MILLISECOND = 1_000_000
@@ -70,13 +71,15 @@ class TraceSpec(Spec):
         """Return the name of the condition that the trace replaces."""
         return "delay" if self.kind == "delay" else "rate"
 
-    def message(self) -> dict[str, Any]:
+    def built(self) -> Trace:
         """Return the trace in the link engine's form."""
-        if self.kind == "opportunities":
-            given = {"at_ns": self.at_ns, "bytes": self.bytes}
-        else:
-            given = {"points": [list(point) for point in self.points]}
-        return {"kind": self.kind, **given, "period_ns": self.period_ns}
+        named = {"kind": self.kind, "points": self.points, "period_ns": self.period_ns}
+        if self.kind == "rate":
+            return made_of(RateTrace, named)
+        if self.kind == "delay":
+            return made_of(DelayTrace, named)
+        times = {"kind": self.kind, "at_ns": self.at_ns, "bytes": self.bytes}
+        return made_of(Opportunities, {**times, "period_ns": self.period_ns})
 
 
 def _check_opportunities(at_ns: list[int], period_ns: int | None, size: int) -> None:

@@ -125,8 +125,7 @@ def begin(study: StudyFile, scale: str, planned: list[Planned], out: Path) -> No
     loads.require_tools(all_loads(planned))
     if out.exists() and any(out.iterdir()):
         raise BadInput(f"{out} is not empty", fix="take another --out, or --resume it")
-    store.write_study(
-        out,
+    record = store.study_record(
         {
             "format": store.FORMAT,
             "study": spec.study,
@@ -139,8 +138,9 @@ def begin(study: StudyFile, scale: str, planned: list[Planned], out: Path) -> No
             "planned": [p.id for p in planned],
             "machine": describe(),
             "created": now(),
-        },
+        }
     )
+    store.write_study(out, record)
 
 
 def resolved(study: StudyFile) -> dict[str, Any]:

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
 from delaylab.dataset import store
 from delaylab.dataset.records.tables import TABLES
+from delaylab.dataset.records.trial import Measurement, TrialRecord
 from delaylab.errors import DelaylabError, DoesNotFit
 from delaylab.io.files import own_folder
 from delaylab.lab.running import Lab
@@ -107,13 +107,7 @@ def bench(progress: Progress) -> Iterator[Bench]:
 
 
 def _run_one(shared: Bench, out: Path, item: Planned, pcap: Path | None) -> Outcome:
-    record = {
-        "id": item.id,
-        "index": item.index,
-        "factors": item.combination.levels,
-        "repeat": item.repeat,
-        "started": now(),
-    }
+    started = now()
     status, reason = "failed", ""
     for _ in range(TRIES):
         try:
@@ -127,22 +121,28 @@ def _run_one(shared: Bench, out: Path, item: Planned, pcap: Path | None) -> Outc
             shared.clear()
         else:
             shared.end_trial()
-            return _keep(out, item, record, recording)
-    return _keep_nothing(out, item, record, status, reason)
-
-
-def _keep(
-    out: Path, item: Planned, record: dict[str, Any], recording: measure.Recording
-) -> Outcome:
-    whole = {**record, **recording.record, "status": "ok", "reason": None, "ended": now()}
-    store.write_trial(out, whole, recording.stamps, recording.probes, recording.hosts)
-    return Outcome(item, "ok", None)
-
-
-def _keep_nothing(
-    out: Path, item: Planned, record: dict[str, Any], status: str, reason: str
-) -> Outcome:
-    whole = {**record, "status": status, "reason": reason, "ended": now()}
+            record = _record(item, started, recording.record, "ok", None)
+            store.write_trial(out, record, recording.stamps, recording.probes, recording.hosts)
+            return Outcome(item, "ok", None)
     empty = [pl.DataFrame(schema=dict(schema)) for schema in TABLES.values()]
-    store.write_trial(out, whole, *empty)
+    store.write_trial(out, _record(item, started, Measurement(), status, reason), *empty)
     return Outcome(item, status, reason)
+
+
+def _record(
+    item: Planned, started: str, measurement: Measurement, status: str, reason: str | None
+) -> TrialRecord:
+    """Return the record of a trial that ends now."""
+    return store.trial_record(
+        {
+            "id": item.id,
+            "index": item.index,
+            "factors": item.combination.levels,
+            "repeat": item.repeat,
+            "status": status,
+            "reason": reason,
+            "started": started,
+            "ended": now(),
+            **{name: getattr(measurement, name) for name in Measurement.model_fields},
+        }
+    )

@@ -8,8 +8,9 @@ difference. It needs no packets.
 from __future__ import annotations
 
 import time
-from typing import Any
 
+from delaylab.agent.requests import Clock
+from delaylab.dataset.records.trial import ClockReading
 from delaylab.lab.running import Lab
 
 READINGS = 20
@@ -17,7 +18,7 @@ KEPT = 5
 """The number of readings to keep, those that took least time: the others were held up."""
 
 
-def read(lab: Lab, agents: list[str], reference: str) -> list[dict[str, Any]]:
+def read(lab: Lab, agents: list[str], reference: str) -> list[ClockReading]:
     """Return readings of the clocks of these agents, except for the `reference` clock itself."""
     others = {lab.clock(agent): agent for agent in agents if lab.clock(agent) != reference}
     return [
@@ -27,21 +28,21 @@ def read(lab: Lab, agents: list[str], reference: str) -> list[dict[str, Any]]:
     ]
 
 
-def _best(lab: Lab, clock: str, agent: str, reference: str) -> list[dict[str, Any]]:
+def _best(lab: Lab, clock: str, agent: str, reference: str) -> list[ClockReading]:
     session = lab.session(agent)
     readings = []
     for _ in range(READINGS):
         before = time.time_ns()
-        other = session.call("clock").done["time_ns"]
+        other = session.call(Clock()).done.time_ns
         after = time.time_ns()
         readings.append(
-            {
-                "clock": clock,
-                "reference": reference,
-                "before_ns": before,
-                "other_ns": other,
-                "after_ns": after,
-            }
+            ClockReading(
+                clock=clock,
+                reference=reference,
+                before_ns=before,
+                other_ns=other,
+                after_ns=after,
+            )
         )
     session.close()
-    return sorted(readings, key=lambda r: r["after_ns"] - r["before_ns"])[:KEPT]
+    return sorted(readings, key=lambda reading: reading.after_ns - reading.before_ns)[:KEPT]

@@ -6,10 +6,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from delaylab import hosts
-from delaylab.agent.session import Result, Session
+from delaylab.agent import replies
+from delaylab.agent.replies import Taps
+from delaylab.agent.requests import Place, Reflect, Tap, TapFilter, TapInterface, Watch
+from delaylab.agent.result import Result
+from delaylab.agent.session import Session
 from delaylab.io.files import own_folder
 from delaylab.lab.running import Lab
 from delaylab.plan import Way
@@ -47,12 +50,11 @@ def listening(lab: Lab, probe: ProbeSpec, probe_id: int) -> Iterator[Instruments
     instruments = Instruments()
     if probe.protocol == "udp":
         instruments.reflector = lab.node_session(probe.to)
-        instruments.reflector.start(
-            "reflect", port=UDP_PORT, ip=probe.ip, stamps=True, probe=probe_id
-        )
+        reflect = Reflect(port=UDP_PORT, ip=probe.ip, stamps=True, probe=probe_id)
+        instruments.reflector.start(reflect)
     instruments.watch = hosts.local_session()
     try:
-        instruments.watch.start("watch", interval_ns=WATCH_INTERVAL_NS, places=_places(lab))
+        instruments.watch.start(Watch(interval_ns=WATCH_INTERVAL_NS, places=_places(lab)))
         for session in instruments.all():
             session.event(READY_S)
         yield instruments
@@ -72,19 +74,17 @@ def tap(
 
     `pcap` is a folder, with one pcapng file per agent.
     """
-    filter_ = {
-        "probe": probe_id,
-        "protocol": probe.protocol,
-        "ident": identifier(probe_id),
-        "ip": probe.ip,
-        "port": UDP_PORT,
-    }
+    packets = TapFilter(
+        protocol=probe.protocol,
+        ip=probe.ip,
+        probe=probe_id,
+        ident=identifier(probe_id),
+        port=UDP_PORT,
+    )
     if pcap is not None:
         own_folder(pcap)
     for agent in dict.fromkeys(tap.agent for tap in path.taps):
-        wanted = [
-            {"name": tap.interface, "point": tap.point} for tap in path.taps if tap.agent == agent
-        ]
+        wanted = [TapInterface(tap.interface, tap.point) for tap in path.taps if tap.agent == agent]
         file = None
         # A guest has no file system to keep packets in, but its tap still gives stamps.
         if pcap is not None and not agent.startswith(("node.", "xen.")):
@@ -92,25 +92,33 @@ def tap(
             target.unlink(missing_ok=True)  # writing would follow a link
             file = str(target)
         session = lab.session(agent)
-        session.start("tap", interfaces=wanted, filter=filter_, pcap=file)
+        session.start(Tap(interfaces=wanted, filter=packets, pcap=file))
         instruments.taps.append(session)
     for session in instruments.taps:
         session.event(READY_S)
 
 
-def stop(instruments: Instruments) -> tuple[list[Result], Result | None, Result]:
-    """Stop all instruments; return the results of taps, reflector and machine's record."""
+@dataclass(frozen=True)
+class Recorded:
+    """The results of the taps, of the reflector (for UDP) and of the machine's record."""
+
+    taps: list[Result[Taps]]
+    reflected: Result[replies.Reflect] | None
+    machine: Result[replies.Watch]
+
+
+def stop(instruments: Instruments) -> Recorded:
+    """Stop all instruments and return their results."""
     for session in instruments.all():
         session.stop()
     taps = [tap.finish(READY_S) for tap in instruments.taps]
     reflected = instruments.reflector.finish(READY_S) if instruments.reflector else None
     assert instruments.watch is not None
-    return taps, reflected, instruments.watch.finish(READY_S)
+    return Recorded(taps, reflected, instruments.watch.finish(READY_S))
 
 
-def _places(lab: Lab) -> list[dict[str, Any]]:
-    agents = lab.keeper["agents"]
+def _places(lab: Lab) -> list[Place]:
     return [
-        {"name": name.removeprefix("node."), "pid": agent["pid"], "cgroups": agent["cgroups"]}
-        for name, agent in agents.items()
+        Place(name.removeprefix("node."), agent.pid, agent.cgroups)
+        for name, agent in lab.keeper.agents.items()
     ]

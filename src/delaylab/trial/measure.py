@@ -5,19 +5,20 @@ from __future__ import annotations
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
 from delaylab import loads
-from delaylab.agent.session import Result
+from delaylab.agent.requests import Counters
+from delaylab.dataset.records.doubts import Doubt, DoubtKind, doubt
+from delaylab.dataset.records.trial import Endpoint, Hop, Measurement, PointPath, Tap
 from delaylab.lab import link_engines
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
 from delaylab.plan import host_agent, node_agent, way
 from delaylab.spec import Combination, host_of
 from delaylab.trial import clock_readings, rate_search
-from delaylab.trial.instruments import Instruments, listening, stop, tap
+from delaylab.trial.instruments import Instruments, Recorded, listening, stop, tap
 from delaylab.trial.sender import Sender
 from delaylab.units import Duration
 
@@ -30,7 +31,7 @@ CLOCK_STEP_NS = 500_000
 class Recording:
     """The results of a trial: its tables, and its record without the study's own fields."""
 
-    record: dict[str, Any]
+    record: Measurement
     stamps: pl.DataFrame
     probes: pl.DataFrame
     hosts: pl.DataFrame
@@ -58,7 +59,7 @@ def measure(
     responder = node_agent(probe.to)
     ends = [node_agent(probe.sender), responder]
     here = lab.clock(host_agent(host_of(combination.lab, probe.sender)))
-    readings = clock_readings.read(lab, ends, here)
+    read = clock_readings.read(lab, ends, here)
     clock_before = _wall_minus_monotonic()
     icmp_before = _icmp(lab, responder)
     at_rest = (probe.at_rest, probe.at_rest_interval or probe.interval)
@@ -76,56 +77,50 @@ def measure(
             sender.run("load", probe.count, interval, load.sessions)
             links = link_engines.since(lab, first)
         sender.run("after", *at_rest)
-        taps, reflected, watched = stop(instruments)
-    readings += clock_readings.read(lab, ends, here)
+        recorded = stop(instruments)
+    read += clock_readings.read(lab, ends, here)
     icmp_after = _icmp(lab, responder)
     clock_step = _wall_minus_monotonic() - clock_before
-    tap_records = [entry for result in taps for entry in result.done["interfaces"]]
-    record = {
-        "sender": _node(combination, probe.sender),
-        "responder": _node(combination, probe.to),
-        "protocol": probe.protocol,
-        "size_bytes": probe.size,
-        "interval_ns": interval.ns,
-        "rate_search": found.model_dump() if found else None,
-        "path": {"request": list(path.request), "reply": list(path.reply)},
-        "absent": path.absent,
-        "clock": sender.clock,
-        "clock_readings": readings,
-        "warnings": [
+    taps = [entry for result in recorded.taps for entry in result.done.interfaces]
+    measurement = Measurement(
+        sender=_endpoint(combination, probe.sender),
+        responder=_endpoint(combination, probe.to),
+        protocol=probe.protocol,
+        size_bytes=probe.size,
+        interval_ns=interval.ns,
+        rate_search=found,
+        path=PointPath(request=list(path.request), reply=list(path.reply)),
+        absent=path.absent,
+        clock=sender.clock,
+        clock_readings=read,
+        warnings=[
             *sender.warnings,
-            *({"kind": "fabric", "message": text, "remedy": ""} for text in lab.warnings),
-            *_tap_warnings(tap_records),
+            *lab.warnings,
+            *_tap_warnings(taps),
             *_clock_warnings(clock_step),
         ],
-        "loads": [achieved.record() for achieved in load.achieved],
-        "taps": tap_records,
-        "hops": [asdict(hop) for hop in path.hops],
-        "links": links,
-        "responder_icmp": {name: icmp_after[name] - icmp_before[name] for name in icmp_after},
-    }
+        loads=[achieved.record() for achieved in load.achieved],
+        taps=taps,
+        hops=[Hop(**asdict(hop)) for hop in path.hops],
+        links=links,
+        responder_icmp={name: icmp_after[name] - icmp_before[name] for name in icmp_after},
+    )
     return Recording(
-        record,
-        _stamps(lab, sender, instruments, taps, reflected),
+        measurement,
+        _stamps(lab, sender, instruments, recorded),
         pl.concat(sender.packets),
-        watched.table("hosts"),
+        recorded.machine.table("hosts"),
     )
 
 
-def _stamps(
-    lab: Lab,
-    sender: Sender,
-    instruments: Instruments,
-    taps: list[Result],
-    reflected: Result | None,
-) -> pl.DataFrame:
+def _stamps(lab: Lab, sender: Sender, instruments: Instruments, recorded: Recorded) -> pl.DataFrame:
     """Return all stamps as one table, each with the name of its kernel's clock."""
     own = _of_clock(sender.clock)
     parts = [stamps.with_columns(_prefixed(SENDER), own) for stamps in sender.stamps]
-    if reflected is not None and instruments.reflector is not None:
+    if recorded.reflected is not None and instruments.reflector is not None:
         clock = _of_clock(lab.clock(instruments.reflector.label))
-        parts.append(reflected.table("stamps").with_columns(_prefixed(RESPONDER), clock))
-    for session, result in zip(instruments.taps, taps, strict=True):
+        parts.append(recorded.reflected.table("stamps").with_columns(_prefixed(RESPONDER), clock))
+    for session, result in zip(instruments.taps, recorded.taps, strict=True):
         clock = _of_clock(lab.clock(session.label))
         parts.append(result.table("stamps").with_columns(pl.col("point").cast(pl.String), clock))
     legs = {0: LEGS[0], 1: LEGS[1]}
@@ -144,14 +139,14 @@ def _prefixed(side: str) -> pl.Expr:
     return (side + "." + pl.col("point").cast(pl.String)).alias("point")
 
 
-def _node(combination: Combination, node: str) -> dict[str, str]:
+def _endpoint(combination: Combination, node: str) -> Endpoint:
     lab = combination.lab
-    return {"node": node, "host": host_of(lab, node), "kind": lab.nodes[node].kind}
+    return Endpoint(node=node, host=host_of(lab, node), kind=lab.nodes[node].kind)
 
 
 def _icmp(lab: Lab, agent: str) -> dict[str, int]:
     session = lab.session(agent)
-    counters: dict[str, int] = session.call("counters").done["snmp"]["Icmp"]
+    counters = session.call(Counters()).done.snmp["Icmp"]
     session.close()
     return counters
 
@@ -160,25 +155,28 @@ def _wall_minus_monotonic() -> int:
     return time.time_ns() - time.monotonic_ns()
 
 
-def _tap_warnings(taps: list[dict[str, Any]]) -> list[dict[str, str]]:
+def _tap_warnings(taps: list[Tap]) -> list[Doubt]:
     return [
-        {
-            "kind": "dropped-stamps",
-            "message": f"the tap at {tap['point']} dropped {tap['dropped']} packets",
-            "remedy": "lower the probe's rate, or give the host a CPU of its own",
-        }
+        doubt(
+            DoubtKind.DROPPED_STAMPS,
+            f"the tap at {tap.point} dropped {tap.dropped} packets",
+            "lower the probe's rate, or give the host a CPU of its own",
+            point=tap.point,
+            dropped=tap.dropped,
+        )
         for tap in taps
-        if tap["dropped"]
+        if tap.dropped
     ]
 
 
-def _clock_warnings(step_ns: int) -> list[dict[str, str]]:
+def _clock_warnings(step_ns: int) -> list[Doubt]:
     if abs(step_ns) < CLOCK_STEP_NS:
         return []
     return [
-        {
-            "kind": "clock-step",
-            "message": f"the machine's clock was set by {step_ns / 1e6:.3f} ms during the trial",
-            "remedy": "stop time synchronisation while measuring, or let it slew",
-        }
+        doubt(
+            DoubtKind.CLOCK_STEP,
+            f"the machine's clock was set by {step_ns / 1e6:.3f} ms during the trial",
+            "stop time synchronisation while measuring, or let it slew",
+            step_us=step_ns / 1000,
+        )
     ]

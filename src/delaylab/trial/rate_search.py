@@ -12,7 +12,8 @@ from collections.abc import Callable
 
 import polars as pl
 
-from delaylab.agent.session import Result
+from delaylab.agent.replies import Probe
+from delaylab.agent.result import Result
 from delaylab.dataset.records.rates import Search, Try
 from delaylab.units import Duration
 
@@ -25,14 +26,14 @@ CLOSE_ENOUGH = 1.1
 TRIES = 20
 
 
-def search(asked: Duration, send: Callable[[int, Duration], Result]) -> Search:
-    """Find the shortest interval from `asked` up that is held; `send` sends a burst.
+def search(wanted: Duration, send: Callable[[int, Duration], Result[Probe]]) -> Search:
+    """Find the shortest interval from `wanted` up that is held; `send` sends a burst.
 
     If no try was held, the longest interval is returned, and the slip of the packets will show it.
     """
     tries: list[Try] = []
     shorter, longer = 0.0, math.inf
-    interval = float(asked.ns)
+    interval = float(wanted.ns)
     while len(tries) < TRIES:
         tries += _burst(interval, send)
         tried = tries[-1]
@@ -44,10 +45,10 @@ def search(asked: Duration, send: Callable[[int, Duration], Result]) -> Search:
             shorter = interval
         interval = _next(shorter, longer, tried)
     found = longer if longer < math.inf else interval
-    return Search(asked_interval_ns=asked.ns, interval_ns=round(found), tries=tuple(tries))
+    return Search(asked_interval_ns=wanted.ns, interval_ns=round(found), tries=tuple(tries))
 
 
-def _burst(interval: float, send: Callable[[int, Duration], Result]) -> list[Try]:
+def _burst(interval: float, send: Callable[[int, Duration], Result[Probe]]) -> list[Try]:
     """Send a burst, and a second one if the first was late but lost nothing; return the tries.
 
     The machine may have been busy with something else for a moment.
@@ -66,7 +67,7 @@ def _next(shorter: float, longer: float, tried: Try) -> float:
     return max(tried.took_ns / max(tried.packets - tried.lost, 1), shorter * 2)
 
 
-def judge(interval_ns: int, result: Result) -> Try:
+def judge(interval_ns: int, result: Result[Probe]) -> Try:
     """Return a try that says whether a burst was held."""
     packets = result.table("packets")
     is_reply = (pl.col("leg") == 1) & (pl.col("point").cast(pl.String) == "app")

@@ -6,14 +6,18 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from delaylab.agent.session import Result, Session, wait_watching
+from delaylab.agent import replies
+from delaylab.agent.requests import Probe
+from delaylab.agent.result import Result
+from delaylab.agent.session import Session, wait_watching
+from delaylab.dataset.records.doubts import Doubt
 from delaylab.lab.running import Lab
 from delaylab.plan import Way
 from delaylab.spec import ProbeSpec
 from delaylab.trial.instruments import READY_S, UDP_PORT, Instruments, identifier
 from delaylab.units import Duration
 
-ASIDE = 1 << 31
+TEST_BURST_BIT = 1 << 31
 """The bit that marks the probe ids of trial bursts; ids of a trial's own probes count from 1."""
 
 
@@ -29,7 +33,7 @@ class Sender:
         self._next = 0
         self.stamps: list[pl.DataFrame] = []
         self.packets: list[pl.DataFrame] = []
-        self.warnings: list[dict[str, str]] = []
+        self.warnings: list[Doubt] = []
         self.clock = ""
 
     def run(
@@ -40,23 +44,21 @@ class Sender:
             return
         result = self._send(self._id, self._next, count, interval, watched)
         self._next += count
-        self.clock = result.done["clock"]
-        known = {warning["message"] for warning in self.warnings}
-        self.warnings += [
-            w for w in map(_warning, result.done["warnings"]) if w["message"] not in known
-        ]
+        done = result.done
+        self.clock = done.clock
+        known = {warning.message for warning in self.warnings}
+        self.warnings += [each for each in done.warnings if each.message not in known]
         self.stamps.append(result.table("stamps"))
         self.packets.append(_of_phase(phase, result.table("packets")))
 
-    def burst(self, count: int, interval: Duration) -> Result:
+    def burst(self, count: int, interval: Duration) -> Result[replies.Probe]:
         """Send packets that are not part of the trial, under a probe id that the taps ignore."""
-        return self._send(self._id | ASIDE, 0, count, interval, ())
+        return self._send(self._id | TEST_BURST_BIT, 0, count, interval, ())
 
     def _send(
         self, probe: int, first: int, count: int, interval: Duration, watched: Sequence[Session]
-    ) -> Result:
-        self._session.start(
-            "probe",
+    ) -> Result[replies.Probe]:
+        request = Probe(
             probe=probe,
             protocol=self._probe.protocol,
             to=self._path.target,
@@ -69,9 +71,9 @@ class Sender:
             first_seq=first,
             linger_ns=self._probe.late.ns,
             late_ns=self._probe.late.ns,
-            stamps=["app", "qdisc", "stack"],
             realtime=self._probe.realtime,
         )
+        self._session.start(request)
         self._session.event(READY_S)
         return wait_watching(self._session, [*self._instruments.all(), *watched])
 
@@ -88,9 +90,3 @@ def _of_phase(phase: str, packets: pl.DataFrame) -> pl.DataFrame:
         "duplicates",
         "reordered",
     )
-
-
-def _warning(text: str | dict[str, str]) -> dict[str, str]:
-    if isinstance(text, dict):
-        return text
-    return {"kind": "probe", "message": text, "remedy": ""}

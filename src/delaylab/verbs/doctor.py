@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from delaylab import hosts
+from delaylab.agent.requests import Hello
 from delaylab.errors import BadInput, DelaylabError
 from delaylab.kinds import KINDS
 from delaylab.machine.rights import own_rights
@@ -80,7 +81,7 @@ def examine(kinds: list[str] | None = None, progress: Progress = silent) -> list
 def _agent() -> list[Check]:
     try:
         session = hosts.local_session()
-        version = session.call("hello").done["version"]
+        version = session.call(Hello()).done.version
         session.close()
     except (DelaylabError, OSError) as error:
         return [Check("agent", "delaylab-agent", False, why_not=str(error), fix="make setup")]

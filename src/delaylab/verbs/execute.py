@@ -12,7 +12,11 @@ import tty
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from delaylab.agent.session import AgentError, Frame, FrameKind, Session
+from delaylab.agent.frames import Frame, FrameKind
+from delaylab.agent.replies import Exit
+from delaylab.agent.requests import Exec, Terminal
+from delaylab.agent.result import AgentError
+from delaylab.agent.session import Session
 from delaylab.lab.running import Lab
 
 _CHUNK = 32 << 10
@@ -27,18 +31,17 @@ def run(lab: Lab, node: str, argv: list[str], *, terminal: bool) -> int:
     session.on_output = Printer(session).take
     tty_size = _terminal_size() if terminal else None
     with _raw_terminal(terminal):
-        session.start("exec", argv=argv, tty=tty_size, stdin=True, window=OUTPUT_WINDOW)
+        session.start(Exec(argv=argv, tty=tty_size, stdin=True, window=OUTPUT_WINDOW))
         done = _relay(session)
     lab.close()
-    code, killed = done.get("exit"), done.get("killed")
-    if isinstance(killed, int):
-        return SIGNAL_EXIT + killed
-    if not isinstance(code, int):
+    if done.killed is not None:
+        return SIGNAL_EXIT + done.killed
+    if done.exit is None:
         raise AgentError("the command ended without an exit code", session.label)
-    return code
+    return done.exit
 
 
-def _relay(session: Session) -> dict[str, int]:
+def _relay(session: Session) -> Exit:
     """Pass input and output until the command ends; input waits while the command reads none."""
     stdin = sys.stdin.fileno()
     open_input = True
@@ -57,9 +60,9 @@ def _relay(session: Session) -> dict[str, int]:
             session.stdin(data)
             open_input = bool(data)
         if session.fileno() in ready:
-            done = session.poll_done()
-            if done is not None:
-                return done
+            result = session.poll_done()
+            if result is not None:
+                return Exit.model_validate(result.raw)
 
 
 class Printer:
@@ -83,9 +86,9 @@ class Printer:
             self._untold = 0
 
 
-def _terminal_size() -> dict[str, object]:
+def _terminal_size() -> Terminal:
     size = shutil.get_terminal_size()
-    return {"rows": size.lines, "cols": size.columns, "term": os.environ.get("TERM", "dumb")}
+    return Terminal(size.lines, size.columns, os.environ.get("TERM", "dumb"))
 
 
 @contextmanager

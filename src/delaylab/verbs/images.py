@@ -78,7 +78,7 @@ def clean(console: Console, *, old: bool) -> list[images.Layer]:
 
 
 def _has_guests(lab: hosts.Running) -> bool:
-    kinds = {node["kind"] for node in lab.record["spec"]["nodes"].values()}
+    kinds = {node.kind for node in lab.spec.nodes.values()}
     return bool(kinds & (CONTAINERS | MACHINES))
 
 

@@ -61,7 +61,7 @@ def kind(name: str, rights: Rights, progress: Progress, protocol: str = "icmp") 
             boot_s = time.monotonic() - began
             memory_mib = _memory_mib(lab)
             recording = measure.measure(lab, combination, probe_id=1)
-            notes = tuple(lab.warnings)
+            notes = tuple(each.message for each in lab.warnings)
     except DelaylabError as error:
         return Tried(name, False, error.what, error.fix)
     points = frozenset(recording.stamps["point"].unique())
@@ -70,14 +70,14 @@ def kind(name: str, rights: Rights, progress: Progress, protocol: str = "icmp") 
 
 def _warm(name: str, progress: Progress) -> None:
     """Build images and try KVM before the time to boot is measured."""
-    completion.ready(build(_combination(name, "icmp").lab, KINDS, own_rights()), progress)
+    completion.complete(build(_combination(name, "icmp").lab, KINDS, own_rights()), progress)
 
 
 def _memory_mib(lab: Lab) -> float | None:
-    agents = lab.keeper["agents"]
+    agents = lab.keeper.agents
     # A Xen domain has no processes here: its pages are those of the machine around it.
     own = [agents[name] for name in (node_agent("probe"), machine_agent(NEAR)) if name in agents]
-    folders = [folder for agent in own for folder in agent["cgroups"].values()]
+    folders = [folder for agent in own for folder in agent.cgroups.values()]
     if not folders:
         return None
     pids: set[str] = set()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from typing import Any
 
 from rich.console import Console
@@ -11,6 +12,7 @@ from rich.table import Table
 from delaylab import hosts
 from delaylab.errors import DelaylabError
 from delaylab.lab import health, link_engines
+from delaylab.lab.description import describe
 from delaylab.lab.running import Lab
 from delaylab.lab.start import attached, start
 from delaylab.plan import Plan, operation_message
@@ -75,11 +77,7 @@ def _gone(gone: dict[str, str]) -> str:
 
 def described(one: Lab) -> dict[str, Any]:
     """Return the description of a lab that `ps --json` prints."""
-    gone = health.dead(one)
-    about = one.describe()
-    for place in (*about["hosts"], *about["nodes"]):
-        place["state"] = "dead" if place["agent"] in gone else "running"
-    return {**about, "dead": gone, "engines": states(one)}
+    return {**asdict(describe(one)), "engines": [asdict(state) for state in states(one)]}
 
 
 def print_labs(labs: list[Lab], console: Console) -> None:
@@ -90,21 +88,18 @@ def print_labs(labs: list[Lab], console: Console) -> None:
     table = Table(box=None, pad_edge=False)
     for title in ("LAB", "NODE", "KIND", "HOST", "PID", "INTERFACES"):
         table.add_column(title, overflow="fold")
-    gone = {one.name: health.dead(one) for one in labs}
-    for one in labs:
-        known = one.describe()
-        for number, node in enumerate(known["nodes"]):
-            interfaces = ", ".join(
-                f"{i['name']} {' '.join(i['addresses'])}" for i in node["interfaces"]
-            )
-            name = known["lab"] if number == 0 else ""
-            pid = "dead" if node["agent"] in gone[one.name] else str(node["pid"])
-            table.add_row(name, node["name"], node["kind"], node["host"], pid, interfaces)
+    known = [describe(one) for one in labs]
+    for about in known:
+        for number, node in enumerate(about.nodes):
+            interfaces = ", ".join(f"{i.name} {' '.join(i.addresses)}" for i in node.interfaces)
+            name = about.lab if number == 0 else ""
+            pid = "dead" if node.state == "dead" else str(node.pid)
+            table.add_row(name, node.name, node.kind, node.host, pid, interfaces)
     console.print(table)
-    for one in labs:
-        for agent, why in gone[one.name].items():
+    for one, about in zip(labs, known, strict=True):
+        for agent, why in about.dead.items():
             console.print(f"{one.name}: agent {agent} is dead: {why}", style="red")
-        if gone[one.name]:
+        if about.dead:
             again = f"take it down, then up again: delaylab down {one.name}"
             console.print(f"{one.name}: {again}")
         for state in states(one):

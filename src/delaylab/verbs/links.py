@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +11,12 @@ from rich.console import Console
 from rich.table import Table
 
 from delaylab.analysis.links.verdict import Verdict, judge
-from delaylab.dataset.records.links import Engine, Floor
+from delaylab.dataset.records.links import Direction, EngineReport
 from delaylab.errors import BadInput
 from delaylab.lab import link_engines
 from delaylab.lab.running import Lab
 from delaylab.spec import ConditionsSpec, Document, parse, validate, with_files
-from delaylab.spec.condition_words import asked_text
+from delaylab.spec.condition_words import one_line
 
 FORM = "delay=20ms loss=1% queue=100; CONDITION=none takes it away"
 
@@ -37,14 +38,12 @@ def words(given: list[str]) -> ConditionsSpec:
     return validate(ConditionsSpec, with_files(document))
 
 
-def change(
-    lab: Lab, link: str, node: str | None, given: ConditionsSpec
-) -> list[link_engines.Report]:
+def change(lab: Lab, link: str, node: str | None, given: ConditionsSpec) -> list[EngineReport]:
     """Change a link's conditions; return the engines' reports on this link afterwards."""
     return _of_link(link_engines.change(lab, link, node, given), link)
 
 
-def shown(lab: Lab, link: str | None) -> list[link_engines.Report]:
+def shown(lab: Lab, link: str | None) -> list[EngineReport]:
     """Return the reports of a lab's engines on all its links, or on one.
 
     Raise BadInput if the lab has no such link with conditions.
@@ -55,25 +54,28 @@ def shown(lab: Lab, link: str | None) -> list[link_engines.Report]:
     return _of_link(link_engines.reports(lab), link)
 
 
-def as_json(reports: list[link_engines.Report]) -> list[dict[str, Any]]:
+def as_json(reports: list[EngineReport]) -> list[dict[str, Any]]:
     """Return the reports, with a verdict for each direction in which a node sends."""
-    verdicts = {(v.host, v.direction.port): v for v in _verdicts(reports)}
+    verdicts = {(v.host, v.direction.port): v for v in judge(reports)}
     return [
         {
-            **report,
+            **report.model_dump(mode="json", by_alias=True),
             "directions": [
-                {**direction, **_verdict(verdicts.get((report["host"], direction["port"])))}
-                for direction in report["directions"]
+                {
+                    **_message(direction),
+                    **_verdict(verdicts.get((report.host, direction.port))),
+                }
+                for direction in report.directions
             ],
         }
         for report in reports
     ]
 
 
-def print_links(reports: list[link_engines.Report], console: Console) -> None:
+def print_links(reports: list[EngineReport], console: Console) -> None:
     """Print a line per direction: conditions, passed, dropped, lateness, why it did not hold."""
-    verdicts = _verdicts(reports)
-    if not verdicts and not any(_is_down(report) for report in reports):
+    verdicts = judge(reports)
+    if not verdicts and not any(not report.running for report in reports):
         console.print("no link has conditions")
         return
     table = Table(box=None, pad_edge=False)
@@ -86,7 +88,7 @@ def print_links(reports: list[link_engines.Report], console: Console) -> None:
         table.add_row(
             direction.link,
             ", ".join(direction.nodes) or direction.node,
-            asked_text(direction.asked) or "nothing",
+            one_line(direction.configured) or "nothing",
             str(direction.entered.frames),
             str(direction.left.frames),
             _dropped_text(verdict),
@@ -97,63 +99,72 @@ def print_links(reports: list[link_engines.Report], console: Console) -> None:
         console.print(line, soft_wrap=True)
 
 
-def states(lab: Lab) -> list[dict[str, Any]]:
+@dataclass(frozen=True)
+class EngineState:
+    """State of a host's link engine for `ps`; `links` says for each link `held`, or why not."""
+
+    host: str
+    engine: str
+    state: str
+    why: str | None
+    pid: int | None
+    realtime: bool
+    links: dict[str, str]
+
+
+def states(lab: Lab) -> list[EngineState]:
     """Return the state of a lab's engines for `ps`: if they run, and if their links hold."""
     return [
-        {
-            "host": report["host"],
-            "engine": report["engine"],
-            "state": report["state"],
-            "why": report["why"],
-            "pid": report.get("pid"),
-            "realtime": report.get("realtime", False),
-            "links": _held([report]),
-        }
+        EngineState(
+            host=report.host,
+            engine=report.engine,
+            state=report.state,
+            why=report.why,
+            pid=report.pid,
+            realtime=report.realtime,
+            links=_held([report]),
+        )
         for report in link_engines.reports(lab)
     ]
 
 
-def state_line(state: dict[str, Any]) -> str:
+def state_line(state: EngineState) -> str:
     """Return one engine's state in words."""
-    if state["state"] != "running":
-        return f"links of {state['host']} are down: {state['why']}"
-    how = ", in real time" if state["realtime"] else ", without real-time scheduling"
-    how = how if state["engine"] == "own" else ""
-    bad = [f"{link}: {why}" for link, why in state["links"].items() if why != "held"]
+    if state.state != "running":
+        return f"links of {state.host} are down: {state.why}"
+    how = ", in real time" if state.realtime else ", without real-time scheduling"
+    how = how if state.engine == "own" else ""
+    bad = [f"{link}: {why}" for link, why in state.links.items() if why != "held"]
     held = "; ".join(bad) or "all hold"
-    return f"links of {state['host']}: {state['engine']} engine{how}; {held}"
+    return f"links of {state.host}: {state.engine} engine{how}; {held}"
 
 
-def _held(reports: list[link_engines.Report]) -> dict[str, str]:
+def _held(reports: list[EngineReport]) -> dict[str, str]:
     """Return for each link `held`, or the reason why one of its directions did not hold."""
     found: dict[str, str] = {}
-    for verdict in _verdicts(reports):
+    for verdict in judge(reports):
         before = found.get(verdict.direction.link, "held")
         found[verdict.direction.link] = before if verdict.held else verdict.text
     return found
 
 
-def _verdicts(reports: list[link_engines.Report]) -> list[Verdict]:
-    return judge(Engine.model_validate(report) for report in reports)
+def _message(direction: Direction) -> dict[str, Any]:
+    unset = {"configured_first"} if direction.steady else None
+    return direction.model_dump(mode="json", by_alias=True, exclude=unset)
 
 
 def _verdict(verdict: Verdict | None) -> dict[str, Any]:
     return {} if verdict is None else {"held": verdict.held, "why_not": list(verdict.why)}
 
 
-def _is_down(report: link_engines.Report) -> bool:
-    return bool(report["state"] != "running")
-
-
-def _lines(reports: list[link_engines.Report]) -> Iterator[str]:
+def _lines(reports: list[EngineReport]) -> Iterator[str]:
     for report in reports:
-        if _is_down(report):
-            yield f"links of {report['host']} are down: {report['why']}"
-        floor = Floor.model_validate(report.get("floor", {}))
-        if floor.known:
-            yield f"link engine on host {report['host']}: {floor.text}"
-        yield from (f"note, {report['host']}: {note}" for note in report.get("notes", []))
-    for verdict in _verdicts(reports):
+        if not report.running:
+            yield f"links of {report.host} are down: {report.why}"
+        if report.cpu_noise.known:
+            yield f"link engine on host {report.host}: {report.cpu_noise.text}"
+        yield from (f"note, {report.host}: {note}" for note in report.notes)
+    for verdict in judge(reports):
         if not verdict.held:
             yield f"{verdict.direction.link} from {verdict.direction.node}: {verdict.text}"
 
@@ -170,10 +181,12 @@ def _late_text(verdict: Verdict) -> str:
     return f"{late.p50_ns / 1000:.1f} / {late.p99_ns / 1000:.1f} µs"
 
 
-def _of_link(reports: list[link_engines.Report], link: str | None) -> list[link_engines.Report]:
+def _of_link(reports: list[EngineReport], link: str | None) -> list[EngineReport]:
     if link is None:
         return reports
     return [
-        {**report, "directions": [d for d in report["directions"] if d["link"] == link]}
+        report.model_copy(
+            update={"directions": [each for each in report.directions if each.link == link]}
+        )
         for report in reports
     ]

@@ -8,13 +8,18 @@ import random
 import socket
 import statistics
 import time
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
 from delaylab import hosts
+from delaylab.agent import replies
+from delaylab.agent.replies import Event, LivePacket
+from delaylab.agent.requests import Probe
+from delaylab.dataset.records.doubts import Doubt
 from delaylab.errors import BadInput
 from delaylab.units import Duration
 
@@ -22,6 +27,9 @@ AT_MOST = 100_000
 """Largest number of packets: that without -c, over a day at one per second. The agent allocates the
 memory for all of them beforehand."""
 MICRO = 1e3
+LATE_NS = 1_000_000_000
+P99_FROM = 100
+"""Smallest number of values of which p99 is given."""
 
 
 @dataclass(frozen=True)
@@ -40,23 +48,53 @@ class Options:
 class Packets:
     """Outcomes of all packets, as the agent reported them."""
 
-    replies: list[dict[str, Any]] = field(default_factory=list)
-
-    def values(self, key: str) -> list[int]:
-        """Return the values of one column, without missing ones."""
-        return [reply[key] for reply in self.replies if reply.get(key) is not None]
+    replies: list[LivePacket] = field(default_factory=list)
 
     def added(self) -> list[int]:
         """Return user minus kernel round trip in ns: the delay that arises in this machine."""
         return [
-            reply["rtt_app_ns"] - reply["rtt_stack_ns"]
+            reply.rtt_app_ns - reply.rtt_stack_ns
             for reply in self.replies
-            if reply.get("rtt_app_ns") is not None and reply.get("rtt_stack_ns") is not None
+            if reply.rtt_app_ns is not None and reply.rtt_stack_ns is not None
         ]
 
     def count(self, outcome: str) -> int:
         """Return the number of packets with one outcome."""
-        return sum(reply["outcome"] == outcome for reply in self.replies)
+        return sum(reply.outcome == outcome for reply in self.replies)
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Number, minimum, median, maximum and p99 (from 100 values on) of a sample in ns."""
+
+    n: int
+    min: int
+    median: float
+    max: int
+    p99: int | None = None
+
+
+@dataclass(frozen=True)
+class Summary:
+    """All numbers of a ping; delays in ns, each named one way or round trip.
+
+    `rtt_added_by_this_machine_ns` is the user's round trip less the kernel's. A spread is None if
+    there is no value.
+    """
+
+    host: str
+    address: str
+    sent: int
+    replied: int
+    late: int
+    lost: int
+    rtt_user_ns: Spread | None
+    rtt_kernel_ns: Spread | None
+    rtt_added_by_this_machine_ns: Spread | None
+    slip_one_way_ns: Spread | None
+    realtime: bool
+    warnings: list[Doubt]
+    packets: list[LivePacket]
 
 
 def resolve(host: str, version: int | None) -> str:
@@ -69,8 +107,8 @@ def resolve(host: str, version: int | None) -> str:
     return str(found[0][4][0])
 
 
-def run(options: Options, console: Console | None) -> dict[str, Any]:
-    """Ping a host and return the summary in ns; print each reply if there is a console."""
+def run(options: Options, console: Console | None) -> Summary:
+    """Ping a host and return the summary; print each reply if there is a console."""
     address = resolve(options.host, options.version)
     packets = Packets()
     session = hosts.local_session()
@@ -81,127 +119,120 @@ def run(options: Options, console: Console | None) -> dict[str, Any]:
             highlight=False,
         )
 
-    def on_event(event: dict[str, Any]) -> None:
-        if "packet" in event:
-            packets.replies.append(event["packet"])
+    def on_event(event: Event) -> None:
+        if event.packet is not None:
+            packets.replies.append(event.packet)
             if console is not None:
-                console.print(line(event["packet"]), highlight=False)
+                console.print(line(event.packet), highlight=False)
 
     try:
-        session.start("probe", **_request(options, address))
+        result = session.start(_request(options, address))
         try:
-            done = session.finish(on_event=on_event).done
+            session.finish(on_event=on_event)
         except KeyboardInterrupt:
             session.stop()
-            done = session.finish(on_event=on_event).done
+            session.finish(on_event=on_event)
     finally:
         session.close()
-    return summary(options, address, packets, done)
+    return summary(options, address, packets, result.done)
 
 
-def _request(options: Options, address: str) -> dict[str, Any]:
-    late = Duration(1_000_000_000)
-    return {
-        "probe": random.Random(time.monotonic_ns() ^ os.getpid()).getrandbits(31),
-        "protocol": "icmp",
-        "to": address,
-        "ident": 0,
-        "count": options.count or AT_MOST,
-        "interval_ns": options.interval.ns,
-        "size": options.size,
-        "first_seq": 0,
-        "linger_ns": late.ns,
-        "late_ns": late.ns,
-        "stamps": ["app", "qdisc", "stack"],
-        "realtime": options.realtime,
-        "live": True,
-    }
+def _request(options: Options, address: str) -> Probe:
+    return Probe(
+        probe=random.Random(time.monotonic_ns() ^ os.getpid()).getrandbits(31),
+        protocol="icmp",
+        to=address,
+        count=options.count or AT_MOST,
+        interval_ns=options.interval.ns,
+        size=options.size,
+        linger_ns=LATE_NS,
+        late_ns=LATE_NS,
+        realtime=options.realtime,
+        live=True,
+    )
 
 
-def line(packet: dict[str, Any]) -> str:
+def line(packet: LivePacket) -> str:
     """Return one packet's line for a reader."""
-    head = f"seq={packet['seq']}"
-    if packet.get("rtt_app_ns") is None:
-        return f"{head} {packet['outcome']}{': ' + packet['error'] if packet.get('error') else ''}"
-    user, kernel = packet["rtt_app_ns"], packet.get("rtt_stack_ns")
-    parts = [head, f"ttl={packet['ttl']}" if packet.get("ttl") else "", f"user={_us(user)}"]
+    head = f"seq={packet.seq}"
+    if packet.rtt_app_ns is None:
+        return f"{head} {packet.outcome}{': ' + packet.error if packet.error else ''}"
+    user, kernel = packet.rtt_app_ns, packet.rtt_stack_ns
+    parts = [head, f"ttl={packet.ttl}" if packet.ttl else "", f"user={_us(user)}"]
     if kernel is not None:
         parts += [f"kernel={_us(kernel)}", f"added-here={_us(user - kernel)}"]
-    parts.append(f"slip={_us(packet['slip_ns'])}" if packet.get("slip_ns") is not None else "")
-    if packet["outcome"] != "replied":
-        parts.append(f"({packet['outcome']})")
+    parts.append(f"slip={_us(packet.slip_ns)}" if packet.slip_ns is not None else "")
+    if packet.outcome != "replied":
+        parts.append(f"({packet.outcome})")
     return "  ".join(part for part in parts if part)
 
 
-def summary(
-    options: Options, address: str, packets: Packets, done: dict[str, Any]
-) -> dict[str, Any]:
-    """Return all numbers of a ping; delays in ns, each named one way or round trip."""
-    replied = packets.count("replied")
-    return {
-        "host": options.host,
-        "address": address,
-        "sent": done["sent"],
-        "replied": replied,
-        "late": packets.count("late"),
-        "lost": done["sent"] - replied - packets.count("late"),
-        "rtt_user_ns": spread(packets.values("rtt_app_ns")),
-        "rtt_kernel_ns": spread(packets.values("rtt_stack_ns")),
-        "rtt_added_by_this_machine_ns": spread(packets.added()),
-        "slip_one_way_ns": spread(packets.values("slip_ns")),
-        "realtime": done.get("realtime", False),
-        "warnings": done.get("warnings", []),
-        "packets": packets.replies,
+def summary(options: Options, address: str, packets: Packets, done: replies.Probe) -> Summary:
+    """Return all numbers of a ping."""
+    replied, late = packets.count("replied"), packets.count("late")
+    return Summary(
+        host=options.host,
+        address=address,
+        sent=done.sent,
+        replied=replied,
+        late=late,
+        lost=done.sent - replied - late,
+        rtt_user_ns=spread([packet.rtt_app_ns for packet in packets.replies]),
+        rtt_kernel_ns=spread([packet.rtt_stack_ns for packet in packets.replies]),
+        rtt_added_by_this_machine_ns=spread(packets.added()),
+        slip_one_way_ns=spread([packet.slip_ns for packet in packets.replies]),
+        realtime=done.realtime,
+        warnings=done.warnings,
+        packets=packets.replies,
+    )
+
+
+def as_json(found: Summary) -> dict[str, Any]:
+    """Return the summary as JSON values; a p99 that was not computed is left out."""
+    spreads = {
+        name: value and {k: v for k, v in asdict(value).items() if v is not None}
+        for name, value in vars(found).items()
+        if name.endswith("_ns")
     }
+    warnings = [each.model_dump(include={"kind", "message", "remedy"}) for each in found.warnings]
+    packets = [packet.model_dump(by_alias=True) for packet in found.packets]
+    return {**vars(found), **spreads, "warnings": warnings, "packets": packets}
 
 
-def spread(values: list[int]) -> dict[str, float] | None:
-    """Return n, min, median, p99 and max of a sample, None if it is empty.
-
-    p99 is given from 100 values on.
-    """
-    if not values:
+def spread(values: Sequence[int | None]) -> Spread | None:
+    """Return the spread of a sample without its missing values, None if it is empty."""
+    ordered = sorted(value for value in values if value is not None)
+    if not ordered:
         return None
-    ordered = sorted(values)
-    result: dict[str, float] = {
-        "n": len(ordered),
-        "min": ordered[0],
-        "median": statistics.median(ordered),
-        "max": ordered[-1],
-    }
-    if len(ordered) >= 100:
-        result["p99"] = ordered[int(0.99 * (len(ordered) - 1))]
-    return result
+    p99 = ordered[int(0.99 * (len(ordered) - 1))] if len(ordered) >= P99_FROM else None
+    return Spread(len(ordered), ordered[0], statistics.median(ordered), ordered[-1], p99)
 
 
-def print_summary(result: dict[str, Any], console: Console) -> None:
+def print_summary(found: Summary, console: Console) -> None:
     """Print the summary of a ping for a reader."""
-    share = 100 * result["lost"] / result["sent"] if result["sent"] else 0
+    share = 100 * found.lost / found.sent if found.sent else 0
     console.print(
-        f"\n{result['sent']} sent, {result['replied']} replied, {result['late']} late, "
-        f"{result['lost']} lost ({share:.1f} %)",
+        f"\n{found.sent} sent, {found.replied} replied, {found.late} late, "
+        f"{found.lost} lost ({share:.1f} %)",
         highlight=False,
     )
     table = Table(box=None, pad_edge=False)
     for title in ("", "n", "min", "median", "p99", "max"):
         table.add_column(title, justify="left" if not title else "right")
     rows = (
-        ("user round trip", "rtt_user_ns"),
-        ("kernel round trip", "rtt_kernel_ns"),
-        ("added by this machine", "rtt_added_by_this_machine_ns"),
-        ("send slip (one way)", "slip_one_way_ns"),
+        ("user round trip", found.rtt_user_ns),
+        ("kernel round trip", found.rtt_kernel_ns),
+        ("added by this machine", found.rtt_added_by_this_machine_ns),
+        ("send slip (one way)", found.slip_one_way_ns),
     )
-    for title, key in rows:
-        values = result[key]
+    for title, values in rows:
         if values is not None:
-            cells = (
-                _us(values[k]) if k in values else "–" for k in ("min", "median", "p99", "max")
-            )
-            table.add_row(title, str(values["n"]), *cells)
+            shown = (values.min, values.median, values.p99, values.max)
+            cells = ("–" if value is None else _us(value) for value in shown)
+            table.add_row(title, str(values.n), *cells)
     console.print(table)
-    for warning in result["warnings"]:
-        text = warning if isinstance(warning, str) else warning["message"]
-        console.print(f"note: {text}", highlight=False, style="yellow")
+    for warning in found.warnings:
+        console.print(f"note: {warning.message}", highlight=False, style="yellow")
 
 
 def _us(nanoseconds: float) -> str:

@@ -9,8 +9,8 @@ import polars as pl
 
 from delaylab.analysis.clocks.align import Alignment, Hop
 from delaylab.analysis.clocks.check import Check, checks
-from delaylab.analysis.doubts.doubt import Doubt, Kind
 from delaylab.analysis.packets import segments
+from delaylab.dataset.records.doubts import Doubt, DoubtKind, doubt
 from delaylab.dataset.records.trial import TrialRecord
 
 # Points that a node's own kernel stamps; all other points are stamped by its host's kernel.
@@ -69,7 +69,7 @@ def clock_doubts(clocks: Sequence[TrialClocks], refused: Delays) -> list[Doubt]:
 
     `refused` gives each refused delay by its layer and its bound in µs.
     """
-    found = [doubt for trial in clocks for doubt in _of_trial(trial)]
+    found = [each for trial in clocks for each in _of_trial(trial)]
     return [*found, *_bounds(refused)]
 
 
@@ -77,29 +77,40 @@ def _of_trial(trial: TrialClocks) -> Iterator[Doubt]:
     for hop in trial.alignment.hops:
         fit, name = hop.fit, trial.between(hop)
         if fit.why:
-            yield Doubt(
-                Kind.CLOCK_UNALIGNED,
+            yield doubt(
+                DoubtKind.CLOCK_UNALIGNED,
                 f"{trial.trial}: {name} is not aligned: {fit.why}; "
                 "no one-way delay between the two is given",
                 "read the round trips, which need one clock only; or steady the clocks "
                 "(no time synchronisation in the guest while measuring) and run again",
+                trial=trial.trial,
+                clock=fit.clock,
+                reference=fit.reference,
             )
         for step in fit.steps:
-            yield Doubt(
-                Kind.CLOCK_STEP,
+            yield doubt(
+                DoubtKind.CLOCK_STEP,
                 f"{trial.trial}: {name} was set by {step.size_ns / 1000:+.1f} µs at "
                 f"{step.time_ns / 1e9:.6f} s; before and after it are aligned apart, "
                 f"the {step.unsure} stamps between left out",
                 "stop time synchronisation in the guest from stepping its clock, run again",
+                trial=trial.trial,
+                clock=fit.clock,
+                step_us=step.size_ns / 1000,
             )
     for check in (check for check in trial.checks if not check.agrees):
         clock, reference = trial.owners.get(check.clock), trial.owners.get(check.reference)
-        yield Doubt(
-            Kind.CLOCK_UNALIGNED,
+        yield doubt(
+            DoubtKind.CLOCK_UNALIGNED,
             f"{trial.trial}: the alignment of {clock or check.clock} against "
             f"{reference or check.reference} is {check.error_ns / 1000:+.1f} µs off the clocks as "
             f"they were read, which is certain to ± {check.within_ns / 1000:.1f} µs",
             "do not trust one-way delays between the two; their round trips are not affected",
+            trial=trial.trial,
+            clock=check.clock,
+            reference=check.reference,
+            error_us=check.error_ns / 1000,
+            within_us=check.within_ns / 1000,
         )
 
 
@@ -107,12 +118,13 @@ def _bounds(refused: Delays) -> Iterator[Doubt]:
     if refused:
         layers = ", ".join(dict.fromkeys(layer for layer, _ in refused))
         bound = max(bound for _, bound in refused)
-        yield Doubt(
-            Kind.CLOCK_BOUND,
+        yield doubt(
+            DoubtKind.CLOCK_BOUND,
             f"one-way medians smaller than what aligning two clocks leaves open (up to ± "
             f"{bound:.1f} µs) are not given: {layers}",
             "read round trips instead, or send more packets at rest: the bound is half of the "
             "fastest one's way between the two clocks and back",
+            bound_us=bound,
         )
 
 

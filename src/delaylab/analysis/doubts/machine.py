@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from delaylab.analysis.doubts.doubt import Doubt, Kind
 from delaylab.analysis.doubts.machine_state import PRESSURE, STEAL, MachineState, PhaseState
 from delaylab.analysis.packets.accounting import Account
+from delaylab.dataset.records.doubts import Doubt, DoubtKind, doubt
 
 # A machine with more CPUs than this busy with work outside the lab is not at rest.
 FOREIGN_CPUS = 0.25
@@ -27,11 +27,13 @@ def machine_doubts(state: MachineState, account: Account, at_rest: bool) -> list
 def _stolen(state: MachineState) -> Iterator[Doubt]:
     for phase in state.phases:
         if phase.steal is not None and phase.steal > STEAL:
-            yield Doubt(
-                Kind.STOLEN_TIME,
+            yield doubt(
+                DoubtKind.STOLEN_TIME,
                 f"the hypervisor took {100 * phase.steal:.1f} % of the CPUs' time "
                 f"in phase {phase.phase}",
                 "measure on a machine of its own, or compare only the packets that are not flagged",
+                phase=phase.phase,
+                steal=phase.steal,
             )
 
 
@@ -40,11 +42,14 @@ def _not_at_rest(state: MachineState, at_rest: bool) -> Iterator[Doubt]:
     found = [phase for phase in resting if _disturbed(phase)]
     if found:
         worst = max(found, key=lambda phase: (phase.foreign_cpus or 0, phase.pressure or 0))
-        yield Doubt(
-            Kind.NOT_AT_REST,
+        yield doubt(
+            DoubtKind.NOT_AT_REST,
             f"not at rest in {len(found)} of {len(resting)} phases without load; "
             f"worst in {worst.phase}: {_foreign(worst)}",
             "end what else runs on the machine, then run these trials again",
+            phases=len(resting),
+            disturbed=len(found),
+            worst=worst.phase,
         )
 
 
@@ -64,11 +69,13 @@ def _foreign(phase: PhaseState) -> str:
 def _starved(state: MachineState) -> Iterator[Doubt]:
     due = state.samples + state.missed
     if due and state.missed / due > MISSED:
-        yield Doubt(
-            Kind.STARVED_WATCHER,
+        yield doubt(
+            DoubtKind.STARVED_WATCHER,
             f"{state.missed} of {due} samples of the machine's state are missing: its recorder "
             "got no CPU in time, and the sender may not have either",
             "leave a CPU free of load (cpus)",
+            missed=state.missed,
+            due=due,
         )
 
 
@@ -76,8 +83,10 @@ def _dropped(state: MachineState, account: Account) -> Iterator[Doubt]:
     lost = sum(account.lost_after.values())
     if lost and state.drops:
         where = ", ".join(f"{name} {n}" for name, n in state.drops.items())
-        yield Doubt(
-            Kind.INTERFACE_DROPS,
+        yield doubt(
+            DoubtKind.INTERFACE_DROPS,
             f"interfaces dropped frames, of which some may be the {lost} lost packets: {where}",
             "give the link more rate or a longer queue, or load it less",
+            lost=lost,
+            where=where,
         )

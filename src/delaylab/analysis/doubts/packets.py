@@ -10,9 +10,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from delaylab.analysis.doubts.doubt import Doubt, Kind
 from delaylab.analysis.packets.accounting import Account
 from delaylab.analysis.packets.segments import columns
+from delaylab.dataset.records.doubts import Doubt, DoubtKind, doubt, each_once
 from delaylab.dataset.records.trial import TrialRecord
 
 ENOUGH = 100
@@ -27,7 +27,7 @@ def doubts(
 
     `measured` are the packets under load, `user_ns` their user RTTs in ns.
     """
-    recorded = [Doubt(w.kind, w.message, w.remedy) for t in trials for w in t.warnings]
+    recorded = [warning for trial in trials for warning in trial.warnings]
     found = [
         *recorded,
         *_few(len(user_ns)),
@@ -38,15 +38,16 @@ def doubts(
         *_clock(measured, user_ns),
         *_backwards(measured, trials[0]),
     ]
-    return list(dict.fromkeys(found))
+    return each_once(found)
 
 
 def _few(n: int) -> Iterator[Doubt]:
     if n < ENOUGH:
-        yield Doubt(
-            Kind.FEW_SAMPLES,
+        yield doubt(
+            DoubtKind.FEW_SAMPLES,
             f"{n} packets answered under load: p99 rests on the largest one or none",
             f"probe at least {ENOUGH} packets a trial, or run with --scale paper",
+            packets=n,
         )
 
 
@@ -56,11 +57,13 @@ def _slip(measured: pl.DataFrame, interval_ns: int | None) -> Iterator[Doubt]:
         return
     p99 = float(np.quantile(slip.to_numpy(), 0.99))
     if p99 > interval_ns / 10:
-        yield Doubt(
-            Kind.SEND_SLIP,
+        yield doubt(
+            DoubtKind.SEND_SLIP,
             f"p99 of the send slip is {p99 / 1000:.0f} µs, over a tenth of the interval "
             f"({interval_ns / 1000:.0f} µs)",
             "give the probe a core of its own (cpus) or real-time scheduling, or a longer interval",
+            slip_p99_us=p99 / 1000,
+            interval_us=interval_ns / 1000,
         )
 
 
@@ -68,22 +71,30 @@ def _dropped(trials: list[TrialRecord]) -> Iterator[Doubt]:
     for trial in trials:
         for tap in trial.taps:
             if tap.dropped:
-                yield Doubt(
-                    Kind.DROPPED_STAMPS,
+                yield doubt(
+                    DoubtKind.DROPPED_STAMPS,
                     f"{trial.id}: the tap at {tap.point} dropped {tap.dropped} of "
                     f"{tap.packets + tap.dropped} packets",
                     "probe more slowly, or give the tap more CPU",
+                    trial=trial.id,
+                    point=tap.point,
+                    dropped=tap.dropped,
+                    packets=tap.packets + tap.dropped,
                 )
 
 
 def _unseen(account: Account) -> Iterator[Doubt]:
     for point in account.points:
         if point.unseen:
-            yield Doubt(
-                Kind.UNSEEN,
+            yield doubt(
+                DoubtKind.UNSEEN,
                 f"{point.unseen} of {account.scheduled} packets passed {point.point} "
                 f"({point.leg}) without a stamp; their neighbouring segments are merged",
                 "the first packets after the start may lack stamps: send some at rest first",
+                point=point.point,
+                leg=point.leg,
+                unseen=point.unseen,
+                scheduled=account.scheduled,
             )
 
 
@@ -91,17 +102,20 @@ def _lost(account: Account) -> Iterator[Doubt]:
     lost = sum(account.lost_after.values())
     dropped = account.responder_dropped
     if dropped:
-        yield Doubt(
-            Kind.RESPONDER_DROPS,
+        yield doubt(
+            DoubtKind.RESPONDER_DROPS,
             f"the responder's kernel dropped {dropped} replies (Icmp OutErrors): "
             "not the network's loss",
             "probe more slowly, or use UDP with a reflector",
+            dropped=dropped,
         )
     if lost > max(dropped, account.scheduled // 100):
-        yield Doubt(
-            Kind.LOST,
+        yield doubt(
+            DoubtKind.LOST,
             f"{lost} of {account.scheduled} packets lost: the delays are those of the survivors",
             "read the account of where they were last seen before comparing delays",
+            lost=lost,
+            scheduled=account.scheduled,
         )
 
 
@@ -109,11 +123,13 @@ def _clock(measured: pl.DataFrame, user_ns: NDArray[Any]) -> Iterator[Doubt]:
     early = int((measured["slip_ns"].drop_nulls() < -STEP_NS).sum())
     negative = int((user_ns < 0).sum())
     if early or negative:
-        yield Doubt(
-            Kind.CLOCK_STEP,
+        yield doubt(
+            DoubtKind.CLOCK_STEP,
             f"the clock was set during the trial: {early} packets were sent before their time, "
             f"{negative} have a negative RTT",
             "stop time synchronisation from stepping the clock (slewing is fine), run again",
+            early=early,
+            negative=negative,
         )
 
 
@@ -123,8 +139,12 @@ def _backwards(measured: pl.DataFrame, trial: TrialRecord) -> Iterator[Doubt]:
         step = (measured[end] - measured[start]).drop_nulls()
         back = int((step < 0).sum())
         if back > len(step) // 100:
-            yield Doubt(
-                Kind.BACKWARDS,
+            yield doubt(
+                DoubtKind.BACKWARDS,
                 f"{back} of {len(step)} packets were stamped at {end} before {start}",
                 "read these two segments as one: their points stamp in the other order here",
+                start=start,
+                end=end,
+                backwards=back,
+                packets=len(step),
             )

@@ -89,7 +89,7 @@ def _sent(trial: TrialRecord, leg: str, near: str, table: pl.DataFrame) -> str |
 
 def _ways(trial: TrialRecord, direction: Direction) -> Iterator[tuple[str, str, str, str]]:
     """Yield each crossing of a direction's link: leg, sending node, points before and behind."""
-    for hop in trial.crossed:
+    for hop in trial.hops:
         if hop.link == direction.link:
             yield "request", hop.start, hop.near, hop.far
             yield "reply", hop.end, hop.far, hop.near
@@ -97,9 +97,10 @@ def _ways(trial: TrialRecord, direction: Direction) -> Iterator[tuple[str, str, 
 
 def _measured(delay_us: NDArray[Any], longer_us: NDArray[Any], direction: Direction) -> Measured:
     error = None
-    if direction.steady and not any(name in direction.asked for name in VARIES):
-        asked_us = direction.asked.get("delay_ns", 0) / 1000
-        off = delay_us - asked_us
+    if direction.steady and not any(name in direction.configured.named for name in VARIES):
+        configured_us = (direction.configured.delay_ns or 0) / 1000
+        off = delay_us - configured_us
+        earliest = (longer_us if len(longer_us) else delay_us).min()
         error = Error(
             mean=float(off.mean()),
             deviation=float(off.std()),
@@ -107,7 +108,7 @@ def _measured(delay_us: NDArray[Any], longer_us: NDArray[Any], direction: Direct
             median=float(np.median(off)),
             p99=float(np.quantile(off, 0.99)),
             largest=float(off.max()),
-            least_from_sender=float((longer_us if len(longer_us) else delay_us).min() - asked_us),
+            least_from_sender=float(earliest - configured_us),
         )
     median, p99 = np.quantile(delay_us, (0.5, 0.99))
     return Measured(len(delay_us), float(median), float(p99), error)

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
-from delaylab.analysis.doubts.doubt import Doubt, Kind
 from delaylab.analysis.links.delays import Measured, measured
 from delaylab.analysis.links.verdict import (
     MEDIAN_LATE_NS,
@@ -21,6 +20,7 @@ from delaylab.analysis.links.verdict import (
     Verdict,
     judge,
 )
+from delaylab.dataset.records.doubts import Doubt, DoubtKind, doubt, each_once
 from delaylab.dataset.records.trial import TrialRecord
 
 REMEDY = "give the engine a CPU of its own (`engine: {cpus: [1]}`); see docs/links.md on verdicts"
@@ -52,8 +52,14 @@ def trial_links(trial: TrialRecord, table: pl.DataFrame) -> list[TrialLink]:
 
 def link_doubts(links: Iterable[TrialLink]) -> list[Doubt]:
     """Return a doubt for each reason why a link did not hold its conditions."""
-    messages = [
-        f"{link.trial}: {prefix}{why}"
+    found = [
+        doubt(
+            DoubtKind.LINK_NOT_HELD,
+            f"{link.trial}: {prefix}{why}",
+            REMEDY,
+            trial=link.trial,
+            link=link.verdict.direction.link,
+        )
         for link in links
         for prefix, reasons in (
             ("", link.verdict.of_engine),
@@ -61,7 +67,7 @@ def link_doubts(links: Iterable[TrialLink]) -> list[Doubt]:
         )
         for why in reasons
     ]
-    return [Doubt(Kind.LINK_NOT_HELD, message, REMEDY) for message in dict.fromkeys(messages)]
+    return each_once(found)
 
 
 def _missed(seen: Measured | None) -> Iterator[str]:

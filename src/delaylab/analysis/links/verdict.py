@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from delaylab.analysis.statistics.shares import ShareCheck, check_share, expected_loss
-from delaylab.dataset.records.links import Direction, Engine, Floor
+from delaylab.dataset.records.links import CpuNoise, Direction, EngineReport
 
 MEDIAN_LATE_NS, MEDIAN_OF = 100_000, 20
 P99_LATE_NS, P99_OF = 1_000_000, 100
@@ -20,35 +19,33 @@ smallest number of frames to which each applies (docs/links.md)."""
 RATE_OFF = 0.01
 RATED_FRAMES, RATED_NS = 50, 1_000_000_000
 """Smallest number of frames, and shortest time in ns, over which a rate is judged."""
-OVERHEAD, MINIMUM = 24, 84
-"""Ethernet's framing overhead and minimum frame in bytes, used if a rate does not give its own."""
 
 
 @dataclass(frozen=True, slots=True)
 class RateCheck:
     """Configured and achieved rate of a link in bit/s, framing included."""
 
-    asked: float
+    configured: float
     achieved: float
 
     @property
     def exceeded(self) -> bool:
         """Return True if the achieved rate is over the configured one by more than `RATE_OFF`."""
-        return self.achieved > self.asked * (1 + RATE_OFF)
+        return self.achieved > self.configured * (1 + RATE_OFF)
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """Verdict on one direction of a link: what was achieved, and reasons why it did not hold.
 
-    `floor` describes the engine's CPU. `shares` has the conditions that are a matter of chance,
+    `noise` describes the engine's CPU. `shares` has the conditions that are a matter of chance,
     such as `loss` or `duplicate`, beside what happened. `of_engine` are reasons that concern all of
     the engine's links, `own` those of this direction alone.
     """
 
     host: str
     direction: Direction
-    floor: Floor
+    noise: CpuNoise
     shares: dict[str, ShareCheck]
     rate: RateCheck | None
     of_engine: tuple[str, ...]
@@ -83,19 +80,18 @@ class Verdict:
         return "held" if self.used else "unused"
 
 
-def judge(engines: Iterable[Engine]) -> list[Verdict]:
+def judge(engines: Iterable[EngineReport]) -> list[Verdict]:
     """Return a verdict for each direction in which a node sends."""
     return [
         _judge(engine, direction, tuple(engine_reasons(engine)))
         for engine in engines
-        for direction in engine.directions
-        if direction.node is not None
+        for direction in engine.of_nodes
     ]
 
 
-def engine_reasons(engine: Engine) -> Iterator[str]:
+def engine_reasons(engine: EngineReport) -> Iterator[str]:
     """Yield the reasons that concern an engine, and so all of its links."""
-    if engine.state != "running":
+    if not engine.running:
         yield f"the engine of {engine.host} is down: {engine.why}"
     if engine.pauses.count:
         times = f"{engine.pauses.count} time" + "s" * (engine.pauses.count != 1)
@@ -106,16 +102,16 @@ def engine_reasons(engine: Engine) -> Iterator[str]:
         yield f"the engine of {engine.host} missed {engine.dropped_ring} frames (CPU short)"
 
 
-def _judge(engine: Engine, direction: Direction, of_engine: tuple[str, ...]) -> Verdict:
+def _judge(engine: EngineReport, direction: Direction, of_engine: tuple[str, ...]) -> Verdict:
     shares = dict(_shares(direction))
     rate = _rate(direction)
-    why = [*_dropped(direction), *_late(direction, engine.floor)]
+    why = [*_dropped(direction), *_late(direction, engine.cpu_noise)]
     why += [check.text(name) for name, check in shares.items() if not check.agrees]
     if rate is not None and rate.exceeded:
         why.append(
-            f"{rate.achieved / 1e6:.3f} Mbit/s passed; {rate.asked / 1e6:.3f} are configured"
+            f"{rate.achieved / 1e6:.3f} Mbit/s passed; {rate.configured / 1e6:.3f} are configured"
         )
-    return Verdict(engine.host, direction, engine.floor, shares, rate, of_engine, tuple(why))
+    return Verdict(engine.host, direction, engine.cpu_noise, shares, rate, of_engine, tuple(why))
 
 
 def _dropped(direction: Direction) -> Iterator[str]:
@@ -134,43 +130,47 @@ def _dropped(direction: Direction) -> Iterator[str]:
         yield f"{dropped.down} frames met an interface that was down"
 
 
-def _late(direction: Direction, floor: Floor) -> Iterator[str]:
+def _late(direction: Direction, noise: CpuNoise) -> Iterator[str]:
     late = direction.late
     if late.count >= MEDIAN_OF and late.p50_ns is not None and late.p50_ns > MEDIAN_LATE_NS:
         yield f"median lateness of its frames {late.p50_ns / 1000:.0f} µs"
     elif late.count >= P99_OF and late.p99_ns is not None and late.p99_ns > P99_LATE_NS:
-        yield f"p99 lateness of its frames {late.p99_ns / 1000:.0f} µs{_blame(floor)}"
+        yield f"p99 lateness of its frames {late.p99_ns / 1000:.0f} µs{_blame(noise)}"
 
 
-def _blame(floor: Floor) -> str:
+def _blame(noise: CpuNoise) -> str:
     """Return how much of the lateness the engine's CPU causes, in words, or "" if not known."""
-    return f" (wake-up latency of its CPU: {floor.p99_ns / 1000:.0f} µs)" if floor.known else ""
+    return f" (wake-up latency of its CPU: {noise.p99_ns / 1000:.0f} µs)" if noise.known else ""
 
 
 def _shares(direction: Direction) -> Iterator[tuple[str, ShareCheck]]:
     """Yield each configured chance beside what happened, if the conditions never changed."""
-    frames, asked = direction.entered.frames, direction.asked
+    frames, configured = direction.entered.frames, direction.configured
     if not frames or not direction.steady:
         return
-    if "loss" in asked:
-        yield "loss", expected_loss(asked["loss"]).check(direction.dropped.loss, frames)
+    if configured.loss is not None:
+        yield "loss", expected_loss(configured.loss).check(direction.dropped.loss, frames)
     # A frame that is lost or finds the queue full is neither duplicated nor corrupted.
     dropped = direction.dropped
     passed = frames - dropped.loss - dropped.queue - dropped.early
-    for name, count in (("duplicate", direction.duplicated), ("corrupt", direction.corrupted)):
-        if name in asked and passed > 0 and count is not None:
-            yield name, check_share(asked[name], count, passed)
+    counts = (
+        ("duplicate", configured.duplicate, direction.duplicated),
+        ("corrupt", configured.corrupt, direction.corrupted),
+    )
+    for name, share, count in counts:
+        if share is not None and passed > 0 and count is not None:
+            yield name, check_share(share, count, passed)
 
 
 def _rate(direction: Direction) -> RateCheck | None:
-    asked: dict[str, Any] = direction.asked.get("rate", {})
+    configured, rate = direction.configured, direction.configured.rate
     first, last, frames = direction.first_out_ns, direction.last_out_ns, direction.left.frames
-    if not asked or not direction.steady or "trace" in direction.asked or not (first and last):
+    changes = not direction.steady or configured.trace is not None
+    if rate is None or changes or not (first and last):
         return None
     span = last - first
     if frames < RATED_FRAMES or span < RATED_NS:
         return None
-    mean = direction.left.bytes / frames + asked.get("overhead_bytes", OVERHEAD)
-    mean = max(mean, asked.get("minimum_bytes", MINIMUM))
+    mean = max(direction.left.bytes / frames + rate.overhead_bytes, rate.minimum_bytes)
     # The span is from the end of the first frame to the end of the last: all frames but the first.
-    return RateCheck(asked["bps"], (frames - 1) * mean * 8e9 / span)
+    return RateCheck(rate.bps, (frames - 1) * mean * 8e9 / span)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from delaylab.analysis.packets.segments import columns
-from delaylab.dataset.records.trial import TrialRecord, Way
+from delaylab.dataset.records.trial import PointPath, TrialRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ def account(packets: pl.DataFrame, trials: list[TrialRecord]) -> Account:
     )
 
 
-def last_seen(packets: pl.DataFrame, path: Way) -> pl.Series:
+def last_seen(packets: pl.DataFrame, path: PointPath) -> pl.Series:
     """Return the position in the path of the last point that saw each packet, -1 for none."""
     positions = [
         pl.when(pl.col(name).is_not_null()).then(index).otherwise(-1)
@@ -69,7 +69,7 @@ def last_seen(packets: pl.DataFrame, path: Way) -> pl.Series:
     return packets.select(pl.max_horizontal(positions).alias("last")).to_series()
 
 
-def _at(packets: pl.DataFrame, path: Way, last: pl.Series, index: int) -> PointAccount:
+def _at(packets: pl.DataFrame, path: PointPath, last: pl.Series, index: int) -> PointAccount:
     name = columns(path)[index]
     leg, _, point = name.partition(" ")
     seen = len(packets) - packets[name].null_count()

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from delaylab.analysis.clocks.align import Alignment, align
 from delaylab.analysis.packets import layers
-from delaylab.dataset.records.trial import Way
+from delaylab.dataset.records.trial import PointPath
 
 Nanoseconds = NDArray[np.int64]
 
@@ -43,7 +43,7 @@ def column(leg: str, point: str) -> str:
     return f"{leg} {point}"
 
 
-def columns(path: Way) -> list[str]:
+def columns(path: PointPath) -> list[str]:
     """Return the names of all point columns, in the order in which a packet passes them."""
     return [column("request", p) for p in path.request] + [column("reply", p) for p in path.reply]
 
@@ -58,7 +58,7 @@ def bound(name: str) -> str:
     return f"{name}, bound"
 
 
-def packets(stamps: pl.DataFrame, probes: pl.DataFrame, path: Way) -> pl.DataFrame:
+def packets(stamps: pl.DataFrame, probes: pl.DataFrame, path: PointPath) -> pl.DataFrame:
     """Return one row per scheduled packet with its stamps in ns, null where a point did not see it.
 
     If a point saw a packet more than once (a duplicate, or a stamp per hop), the first stamp
@@ -68,7 +68,7 @@ def packets(stamps: pl.DataFrame, probes: pl.DataFrame, path: Way) -> pl.DataFra
 
 
 def aligned(
-    stamps: pl.DataFrame, probes: pl.DataFrame, path: Way, machine: str | None = None
+    stamps: pl.DataFrame, probes: pl.DataFrame, path: PointPath, machine: str | None = None
 ) -> tuple[pl.DataFrame, Alignment]:
     """Return the `packets` of one trial and the alignment of their clocks.
 
@@ -86,7 +86,7 @@ def aligned(
 
 
 def _stamped(
-    stamps: pl.DataFrame, probes: pl.DataFrame, path: Way
+    stamps: pl.DataFrame, probes: pl.DataFrame, path: PointPath
 ) -> tuple[pl.DataFrame, dict[str, str | None]]:
     """Return the packets with their stamps as they were taken, and each column's clock."""
     wide = probes.sort("probe", "seq")
@@ -108,13 +108,15 @@ def as_stamped(table: pl.DataFrame) -> pl.DataFrame:
     return table.with_columns(pl.coalesce(own_clock(name), name).alias(name) for name in others)
 
 
-def complete(table: pl.DataFrame, path: Way) -> pl.DataFrame:
+def complete(table: pl.DataFrame, path: PointPath) -> pl.DataFrame:
     """Return the packets that both the first and the last point of the path saw."""
     names = columns(path)
     return table.filter(pl.col(names[0]).is_not_null() & pl.col(names[-1]).is_not_null())
 
 
-def segments(table: pl.DataFrame, path: Way, own_stack: Collection[str] = ()) -> list[Segment]:
+def segments(
+    table: pl.DataFrame, path: PointPath, own_stack: Collection[str] = ()
+) -> list[Segment]:
     """Split complete packets into segments, which sum exactly to each packet's round-trip time.
 
     `own_stack` names the sides, `sender` or `responder`, whose node is in its host's own stack.

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import sqrt
-from typing import Any
+
+from delaylab.spec.link_conditions import GilbertElliott, Loss, Pattern
 
 # Standard normal quantiles: 95 % for readers; 99.9 % for verdicts, since one study may need
 # hundreds of them and each could fail by chance.
@@ -19,7 +20,7 @@ class ShareCheck:
     decides (Wilson 1927, JASA 22:209).
     """
 
-    asked: float
+    configured: float
     achieved: float
     interval: tuple[float, float]
     judged: tuple[float, float]
@@ -28,13 +29,13 @@ class ShareCheck:
     def agrees(self) -> bool:
         """Return True if the configured share lies in the 99.9 % interval of the achieved one."""
         low, high = self.judged
-        return low <= self.asked <= high
+        return low <= self.configured <= high
 
     def text(self, name: str) -> str:
         """Return the check in words; `name` says what happened to the frames."""
         low, high = self.interval
         seen = f"{100 * self.achieved:.3g} % [{100 * low:.3g}, {100 * high:.3g}]"
-        return f"{name} was {seen}; {100 * self.asked:.3g} % is configured"
+        return f"{name} was {seen}; {100 * self.configured:.3g} % is configured"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,29 +51,27 @@ class Expected:
         return check_share(self.share, count, n, max(1.0, n * alone))
 
 
-def expected_loss(loss: dict[str, Any]) -> Expected:
-    """Return the long-run share of a loss condition, given in the link engine's form."""
-    if loss["model"] == "gilbert-elliott":
-        to_bad, to_good = loss["to_bad"], loss["to_good"]
+def expected_loss(loss: Loss) -> Expected:
+    """Return the long-run share of frames that a loss condition loses."""
+    if isinstance(loss, GilbertElliott):
+        to_bad, to_good = loss.to_bad, loss.to_good
         bad = to_bad / (to_bad + to_good) if to_bad + to_good else 0.0
-        lost_in_bad, lost_in_good = loss.get("lost_in_bad", 1.0), loss.get("lost_in_good", 0.0)
         # The fates of neighbouring frames are correlated at most as strongly as the states are,
         # whose autocorrelation this is.
         kept_state = min(max(1 - to_bad - to_good, 0.0), 0.999)
-        return Expected(bad * lost_in_bad + (1 - bad) * lost_in_good, kept_state)
-    if loss["model"] == "pattern":
-        runs = loss["runs"]
+        return Expected(bad * loss.lost_in_bad + (1 - bad) * loss.lost_in_good, kept_state)
+    if isinstance(loss, Pattern):
         # A pattern involves no chance, but the count can be off by a part of a period.
-        return Expected(sum(runs[1::2]) / sum(runs), 1 - 1 / max(2, *runs))
-    return Expected(loss["share"], loss.get("correlation", 0.0))
+        return Expected(sum(loss.runs[1::2]) / sum(loss.runs), 1 - 1 / max(2, *loss.runs))
+    return Expected(loss.share, loss.correlation)
 
 
-def check_share(asked: float, count: int, n: int, alone: float | None = None) -> ShareCheck:
+def check_share(configured: float, count: int, n: int, alone: float | None = None) -> ShareCheck:
     """Check `count` of `n` against the configured share; `alone`: number of independent ones."""
     share = count / n
     independent = n if alone is None else alone
     shown, judged = (wilson(share, independent, z) for z in (SHOWN, JUDGED))
-    return ShareCheck(asked, share, shown, judged)
+    return ShareCheck(configured, share, shown, judged)
 
 
 def wilson(share: float, n: float, z: float = SHOWN) -> tuple[float, float]:

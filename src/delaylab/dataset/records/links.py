@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
 from delaylab.dataset.records.base import MOST_LISTED, Count, Nanoseconds, Number, Record, Text
+from delaylab.spec.link_conditions import NOTHING, Conditions
 
 WATCHED_NS = 20_000_000
 """Shortest time over which the CPU's delays are judged: five ticks of a 250 Hz timer, in ns."""
@@ -42,29 +43,29 @@ class Late(Record):
     """Lateness: how long after its due time the engine sent each frame, in ns."""
 
     count: Count = 0
-    mean_ns: Number | None = None
-    min_ns: Number | None = None
-    p50_ns: Number | None = None
-    p99_ns: Number | None = None
-    max_ns: Number | None = None
+    mean_ns: Nanoseconds | Number | None = None
+    min_ns: Nanoseconds | Number | None = None
+    p50_ns: Nanoseconds | Number | None = None
+    p99_ns: Nanoseconds | Number | None = None
+    max_ns: Nanoseconds | Number | None = None
 
 
 class Direction(Record):
     """Frames that one node sent over a link, or that arrived by an uplink (then `node` is None).
 
     `nodes` are all nodes behind the port; there are several if they share one network stack.
-    `asked` holds the conditions in the engine's form, `asked_first` the initial ones if they were
-    changed later. `duplicated`, `corrupted` and `reordered` are None where they are not counted, as
-    with the kernel's queues. `port_dropped` counts frames to the node that the port's own queue had
-    no room for.
+    `configured` holds the conditions, `configured_first` the initial ones if they were changed
+    later. `held` counts the frames that wait or are under way. `duplicated`, `corrupted` and
+    `reordered` are None where they are not counted, as with the kernel's queues. `port_dropped`
+    counts frames to the node that the port's own queue had no room for.
     """
 
     link: Text
     node: Text | None
     port: Text
     nodes: Texts = []
-    asked: dict[str, Any] = {}
-    asked_first: dict[str, Any] | None = None
+    configured: Conditions = Field(NOTHING, alias="asked")
+    configured_first: Conditions | None = Field(None, alias="asked_first")
     entered: Tally = Field(Tally(), alias="in")
     left: Tally = Field(Tally(), alias="out")
     dropped: Dropped = Dropped()
@@ -73,14 +74,17 @@ class Direction(Record):
     reordered: Count | None = 0
     waiting: Tally = Tally()
     late: Late = Late()
+    held: Count = 0
     port_dropped: Count = 0
+    first_in_ns: Nanoseconds | None = None
+    last_in_ns: Nanoseconds | None = None
     first_out_ns: Nanoseconds | None = None
     last_out_ns: Nanoseconds | None = None
 
     @property
     def steady(self) -> bool:
         """Return True if the conditions never changed."""
-        return self.asked_first is None
+        return self.configured_first is None
 
 
 class Memory(Record):
@@ -99,7 +103,7 @@ class Pauses(Record):
     longest_ns: Count = 0
 
 
-class Floor(Record):
+class CpuNoise(Record):
     """Delays caused by the engine's CPU, in ns, measured while the engine only polled the clock.
 
     `held_up_ns` is the part of `watched_ns` during which something else had the CPU: interrupts,
@@ -124,10 +128,17 @@ class Floor(Record):
         return f"{latency}; preempted {100 * share:.1f} % of the time"
 
 
-class Engine(Record):
-    """Report of a host's link engine (`own` or `kernel`) on all directions that it carries."""
+class EngineReport(Record):
+    """Report of a host's link engine (`own` or `kernel`) on all directions that it carries.
+
+    `agent` is the agent that the engine belongs to, `pid` the engine's process. `dropped_ring`
+    counts frames that came while the engine was behind, `unknown_port` those of a port that it does
+    not know. `late` is the lateness of all directions' frames together.
+    """
 
     host: Text
+    agent: Text | None = None
+    pid: Count | None = None
     engine: Text = "own"
     state: Text
     why: Text | None = None
@@ -137,6 +148,18 @@ class Engine(Record):
     now_ns: Nanoseconds | None = None
     memory: Memory = Memory()
     pauses: Pauses = Pauses()
-    floor: Floor = Floor()
+    cpu_noise: CpuNoise = Field(CpuNoise(), alias="floor")
     dropped_ring: Count = 0
+    unknown_port: Count = 0
+    late: Late = Late()
     directions: Annotated[list[Direction], Field(max_length=MOST_LISTED)] = []
+
+    @property
+    def running(self) -> bool:
+        """Return True if the engine forwards."""
+        return self.state == "running"
+
+    @property
+    def of_nodes(self) -> list[Direction]:
+        """Return the directions conditioned on this host, which leaves out those of uplinks."""
+        return [each for each in self.directions if each.node is not None]

@@ -18,9 +18,10 @@ from delaylab.dataset.records.base import (
     TrialId,
     Word,
 )
-from delaylab.dataset.records.conditions import check_asked
-from delaylab.dataset.records.links import Engine
+from delaylab.dataset.records.doubts import Doubt
+from delaylab.dataset.records.links import EngineReport
 from delaylab.dataset.records.rates import Flow, HeldRate, Search
+from delaylab.spec.link_conditions import NOTHING, check_configured
 
 Item = TypeVar("Item")
 Listed = Annotated[list[Item], Field(max_length=MOST_LISTED)]
@@ -37,14 +38,6 @@ class Endpoint(Record):
     kind: Word
 
 
-class TrialWarning(Record):
-    """Doubt about the data, with a remedy."""
-
-    kind: Text
-    message: Text
-    remedy: Text
-
-
 class Load(Record):
     """Competing work: what was configured and what it achieved.
 
@@ -55,7 +48,7 @@ class Load(Record):
     load: Text
     on: Text
     to: Text | None = None
-    asked: object = None
+    configured: object = Field(None, alias="asked")
     achieved: dict[Text, Number] = {}
     flows: Listed[Flow] = []
     rate: HeldRate | None = None
@@ -64,6 +57,7 @@ class Load(Record):
 class Tap(Record):
     """Packets captured and dropped at one point, and the method of capture.
 
+    `unparsed` counts packets that are damaged or fragments, `repeated` those that were seen twice.
     `by` is `tcx` for programs at the interface's traffic control hooks, `ring` for a packet
     socket's ring. Records without it come from versions that captured by rings only.
     """
@@ -71,6 +65,8 @@ class Tap(Record):
     point: Text
     packets: Count
     dropped: Count
+    unparsed: Count = 0
+    repeated: Count = 0
     by: Literal["tcx", "ring"] = "ring"
 
 
@@ -84,14 +80,14 @@ class ClockReading(Record):
     after_ns: Nanoseconds
 
 
-class Way(Record):
+class PointPath(Record):
     """Recorded points of each leg, in the order in which a packet passes them."""
 
     request: Points = []
     reply: Points = []
 
     @model_validator(mode="after")
-    def _each_once(self) -> Way:
+    def _each_once(self) -> PointPath:
         for leg in (self.request, self.reply):
             twice = next((point for point in leg if leg.count(point) > 1), None)
             if twice is not None:
@@ -109,8 +105,33 @@ class Hop(Record):
     far: Point = "responder.vif"
 
 
-class TrialRecord(Record):
-    """Record in `trial.json`: one lab, one load, one probe run."""
+class Measurement(Record):
+    """Measurement of a trial, apart from its tables.
+
+    `path` has the recorded points of each leg, `absent` the reason for each point that is missing.
+    `clock` is the sender's. `responder_icmp` are differences of the kernel's ICMP counters.
+    """
+
+    sender: Endpoint | None = None
+    responder: Endpoint | None = None
+    protocol: Text | None = None
+    size_bytes: Count | None = None
+    interval_ns: Count | None = None
+    rate_search: Search | None = None
+    path: PointPath = PointPath()
+    absent: Annotated[dict[Text, Text], Field(max_length=MOST_POINTS)] = {}
+    clock: Text | None = None
+    warnings: Listed[Doubt] = []
+    loads: Listed[Load] = []
+    taps: Listed[Tap] = []
+    responder_icmp: dict[Text, Nanoseconds] = {}
+    clock_readings: Listed[ClockReading] = []
+    hops: Listed[Hop] = []
+    links: Listed[EngineReport] = []
+
+
+class TrialHead(Record):
+    """The place of a trial in its study, and its outcome. Times are ISO 8601."""
 
     id: TrialId
     index: Count
@@ -120,30 +141,10 @@ class TrialRecord(Record):
     reason: Text | None = None
     started: Text | None = None
     ended: Text | None = None
-    sender: Endpoint | None = None
-    responder: Endpoint | None = None
-    protocol: Text | None = None
-    size_bytes: Count | None = None
-    interval_ns: Count | None = None
-    rate_search: Search | None = None
-    path: Way = Way()
-    absent: Annotated[dict[Text, Text], Field(max_length=MOST_POINTS)] = {}
-    clock: Text | None = None
-    warnings: Listed[TrialWarning] = []
-    loads: Listed[Load] = []
-    taps: Listed[Tap] = []
-    responder_icmp: dict[Text, Nanoseconds] = {}
-    clock_readings: Listed[ClockReading] = []
-    link: Text | None = None
-    hops: Listed[Hop] = []
-    links: Listed[Engine] = []
 
-    @property
-    def crossed(self) -> list[Hop]:
-        """Return the links on a request's way, in order; old records name only one, `link`."""
-        if self.hops or not (self.link and self.sender and self.responder):
-            return self.hops
-        return [Hop(link=self.link, start=self.sender.node, end=self.responder.node)]
+
+class TrialRecord(Measurement, TrialHead):
+    """Record in `trial.json`: one lab, one load, one probe run."""
 
 
 def check_trial(trial: TrialRecord) -> None:
@@ -157,8 +158,8 @@ def check_trial(trial: TrialRecord) -> None:
         raise ValueError(f"path: a reply ends at {START}")
     for engine in trial.links:
         for direction in engine.directions:
-            for asked in (direction.asked, direction.asked_first or {}):
+            for conditions in (direction.configured, direction.configured_first or NOTHING):
                 try:
-                    check_asked(asked)
+                    check_configured(conditions)
                 except ValueError as error:
                     raise ValueError(f"link {direction.link}, asked: {error}") from None

@@ -138,7 +138,7 @@ def _shaped(group: Group) -> Iterator[Shaped]:
     links = {
         (link.trial, link.verdict.direction.link): link.verdict
         for link in group.links
-        if "rate" in link.verdict.direction.asked
+        if link.verdict.direction.configured.rate is not None
     }
     size = group.factors["size"]
     for trial in group.trials:

@@ -73,7 +73,7 @@ def rates(groups: list[Group]) -> dict[tuple[str, str, str], float]:
             if rate is not None:
                 levels = group.factors
                 asked = levels["size"], levels["delay"], levels["rate"]
-                found[asked] = rate.achieved / rate.asked
+                found[asked] = rate.achieved / rate.configured
     return found
 
 
@@ -163,7 +163,7 @@ def loss_as_asked(groups: list[Group]) -> Result:
         for link in links(group, MEASURED, SENDER)
         if "loss" in link.verdict.shares
     ]
-    worst = max(_some(checks, "losses"), key=lambda check: abs(check.achieved - check.asked))
+    worst = max(_some(checks, "losses"), key=lambda check: abs(check.achieved - check.configured))
     others = [link.verdict.direction for group in lossy for link in links(group, BESIDE, OTHER)]
     beside = sum(direction.dropped.loss for direction in others)
     why = f"{worst.text('loss')}; {beside} frames lost of other streams"

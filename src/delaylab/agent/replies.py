@@ -1,0 +1,180 @@
+"""Answers of the agent (docs/protocol.md), as types.
+
+An agent in a guest is the guest's and may send anything, so every answer is checked. Fields of
+later versions are ignored. `tests/packets/test_protocol.py` compares these types with what the
+agent really sends.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+from delaylab.dataset.records.doubts import Doubt
+from delaylab.dataset.records.links import Direction, EngineReport, Late
+from delaylab.dataset.records.trial import Tap
+
+Text = Annotated[str, StringConstraints(max_length=20_000)]
+Count = Annotated[int, Field(ge=0)]
+
+
+class Reply(BaseModel):
+    """The base of all answers."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
+
+
+class Nothing(Reply):
+    """The answer of operations that return nothing."""
+
+
+class Hello(Reply):
+    """An agent's version, its process id, and the name of its kernel's clock."""
+
+    version: Text
+    pid: Count
+    clock: Text
+
+
+class Exit(Reply):
+    """The end of a command: its exit code, or the signal that killed it."""
+
+    exit: int | None = None
+    killed: int | None = None
+
+
+class Probe(Reply):
+    """The end of a probe's run. `by` names what took the `stack` stamps."""
+
+    sent: Count
+    replied: Count
+    warnings: list[Doubt]
+    realtime: bool
+    clock: Text
+    by: Literal["socket", "tcx", "ring"]
+
+
+class Reflect(Reply):
+    """The number of packets that a reflector sent back."""
+
+    reflected: Count
+
+
+class Taps(Reply):
+    """The counts of a tap session, one entry per point."""
+
+    interfaces: list[Tap]
+
+
+class Watch(Reply):
+    """The samples that the machine's record has, and those that it missed."""
+
+    samples: Count
+    missed: Count
+
+
+class Clock(Reply):
+    """The time of the agent's kernel, in ns since the Unix epoch."""
+
+    time_ns: int
+
+
+class Generated(Reply):
+    """The end of a generator's run: frames sent and refused, their slip, and its times in ns.
+
+    `not_realtime` is the reason why real-time scheduling was not granted.
+    """
+
+    sent: Count
+    refused: Count
+    slip: Late
+    began_ns: int
+    ended_ns: int
+    realtime: bool
+    not_realtime: Text | None
+
+
+class InterfaceCounters(Reply):
+    """An interface's counters since it was made, as the kernel has them (rtnetlink(7))."""
+
+    rx_bytes: Count
+    tx_bytes: Count
+    rx_packets: Count
+    tx_packets: Count
+    rx_dropped: Count
+    tx_dropped: Count
+
+
+class Counters(Reply):
+    """The counters of a network namespace: by interface, and by protocol as in /proc/net/snmp."""
+
+    interfaces: dict[str, InterfaceCounters]
+    snmp: dict[str, dict[str, int]]
+
+
+class Links(EngineReport):
+    """A link engine's report as the agent sends it, which does not know the host's name."""
+
+    host: Text = ""
+
+
+class Changed(Reply):
+    """The directions of a link engine after a change."""
+
+    directions: list[Direction]
+
+
+class BuiltAgent(Reply):
+    """An agent of a running lab: its process, its socket and its control groups.
+
+    `pid` is as seen from outside of the lab, `start` its start time in clock ticks; together they
+    name a process for good. `cgroups` maps a controller to its folder.
+    """
+
+    pid: Count
+    start: Count
+    socket: Text
+    cgroups: dict[str, str] = {}
+
+
+class Built(Reply):
+    """A lab that was built: its keeper, its agents, and what it could not have as configured."""
+
+    pid: Count
+    start: Count
+    agents: dict[str, BuiltAgent]
+    warnings: list[Text] = []
+    elapsed_ns: Count = 0
+
+
+class LivePacket(Reply):
+    """One packet of a live probe; times are in ns, None where there is none.
+
+    `rtt_app_ns` and `rtt_stack_ns` are round trip: from the program's and from the kernel's stamps.
+    `slip_ns` is how late the packet was sent.
+    """
+
+    seq: Count
+    rtt_app_ns: int | None = None
+    rtt_stack_ns: int | None = None
+    slip_ns: int | None = None
+    outcome: Literal["replied", "late", "lost", "refused", "unsent"]
+    source: Text | None = Field(None, alias="from")
+    ttl: Count | None = None
+    error: Text | None = None
+
+
+class ReadyPort(Reply):
+    """The UDP port at which a reflector or a sink listens."""
+
+    port: Count
+
+
+class Event(Reply):
+    """One event of a running request; one of the fields is set."""
+
+    ready: bool | ReadyPort | None = None
+    started: Count | None = None
+    used: Count | None = None
+    packet: LivePacket | None = None

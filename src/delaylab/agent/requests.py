@@ -1,0 +1,281 @@
+"""Requests to the agent (docs/protocol.md), as types.
+
+A field that is None is left out. The agent refuses fields that it does not know, so a request that
+differs from its own type fails; `tests/packets/test_protocol.py` sends each with all its fields.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Generic, Literal, TypeVar, cast
+
+from pydantic import BaseModel
+
+from delaylab.agent import replies
+from delaylab.plan import Plan
+from delaylab.plan.engine_links import Change
+
+R = TypeVar("R", bound=BaseModel)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request(Generic[R]):
+    """The base of all requests; `R` is the type of the answer."""
+
+    op: ClassVar[str]
+    reply: ClassVar[type[BaseModel]]
+
+    def message(self) -> dict[str, Any]:
+        """Return the request as JSON values."""
+        named = {field.name: getattr(self, field.name) for field in fields(self)}
+        given = {name: _plain(value) for name, value in named.items() if value is not None}
+        return {"op": self.op, **given}
+
+    def read(self, done: object) -> R:
+        """Return the answer; raise ValidationError if it is none."""
+        return cast(R, self.reply.model_validate(done))
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "message"):
+        return value.message()
+    if isinstance(value, tuple | list):
+        return [_plain(each) for each in value]
+    return value
+
+
+class Hello(Request[replies.Hello]):
+    """Ask for version, process and clock."""
+
+    op = "hello"
+    reply = replies.Hello
+
+
+@dataclass(frozen=True)
+class Terminal:
+    """The size of a terminal in characters, and its kind (TERM)."""
+
+    rows: int
+    cols: int
+    term: str
+
+    def message(self) -> dict[str, Any]:
+        """Return the terminal as JSON values."""
+        return {"rows": self.rows, "cols": self.cols, "term": self.term}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exec(Request[replies.Exit]):
+    """Run a command. `window` is the most bytes of output under way; None sends all at once."""
+
+    op = "exec"
+    reply = replies.Exit
+    argv: Sequence[str]
+    env: dict[str, str] | None = None
+    cwd: str | None = None
+    tty: Terminal | None = None
+    stdin: bool = False
+    window: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Probe(Request[replies.Probe]):
+    """Send a probe's packets. Times are in ns, `size` in bytes behind the ICMP or UDP header."""
+
+    op = "probe"
+    reply = replies.Probe
+    probe: int
+    protocol: Literal["icmp", "udp"]
+    to: str
+    source: str | None = None
+    port: int = 0
+    ident: int = 0
+    count: int
+    interval_ns: int
+    size: int
+    first_seq: int = 0
+    linger_ns: int
+    late_ns: int
+    stamps: Sequence[str] = ("app", "qdisc", "stack")
+    realtime: bool = False
+    batch: int = 0
+    mode: Literal["socket", "packet"] = "socket"
+    ttl: int | None = None
+    live: bool = False
+    tcx: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reflect(Request[replies.Reflect]):
+    """Send a probe's UDP packets back from a port; with `stamps`, stamp them."""
+
+    op = "reflect"
+    reply = replies.Reflect
+    port: int
+    ip: int
+    stamps: bool
+    probe: int
+
+
+@dataclass(frozen=True)
+class TapInterface:
+    """An interface to capture at, and the name of its point."""
+
+    name: str
+    point: str
+
+    def message(self) -> dict[str, Any]:
+        """Return the interface as JSON values."""
+        return {"name": self.name, "point": self.point}
+
+
+@dataclass(frozen=True)
+class TapFilter:
+    """The packets to capture; 0 in `probe`, `ident` or `port` matches any."""
+
+    protocol: str
+    ip: int
+    probe: int = 0
+    ident: int = 0
+    port: int = 0
+
+    def message(self) -> dict[str, Any]:
+        """Return the filter as JSON values."""
+        whose = {"probe": self.probe, "ident": self.ident, "port": self.port}
+        return {"protocol": self.protocol, "ip": self.ip, **whose}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tap(Request[replies.Taps]):
+    """Stamp a probe's packets at interfaces; `pcap` is the path of a file to keep them in."""
+
+    op = "tap"
+    reply = replies.Taps
+    interfaces: Sequence[TapInterface]
+    filter: TapFilter
+    pcap: str | None = None
+    tcx: bool = True
+
+
+@dataclass(frozen=True)
+class Place:
+    """A process whose network and control groups are watched."""
+
+    name: str
+    pid: int
+    cgroups: dict[str, str]
+
+    def message(self) -> dict[str, Any]:
+        """Return the place as JSON values."""
+        return {"name": self.name, "pid": self.pid, "cgroups": self.cgroups}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Watch(Request[replies.Watch]):
+    """Record the state of the machine and of some places at an interval."""
+
+    op = "watch"
+    reply = replies.Watch
+    interval_ns: int
+    places: Sequence[Place]
+
+
+class Clock(Request[replies.Clock]):
+    """Read the clock of the agent's kernel."""
+
+    op = "clock"
+    reply = replies.Clock
+
+
+@dataclass(frozen=True)
+class GeneratorFlow:
+    """The interface and the addresses of a flow of frames."""
+
+    interface: str
+    to_mac: str
+    source: str
+    to: str
+
+    def message(self) -> dict[str, Any]:
+        """Return the flow as JSON values."""
+        ends = {"from": self.source, "to": self.to}
+        return {"interface": self.interface, "to_mac": self.to_mac, **ends}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Generate(Request[replies.Generated]):
+    """Send frames of some flows in turn; `interval_ns` 0 sends as fast as possible."""
+
+    op = "generate"
+    reply = replies.Generated
+    flows: Sequence[GeneratorFlow]
+    probe: int
+    count: int
+    interval_ns: int
+    size: int
+    port: int
+    batch: int = 64
+    realtime: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Discard(Request[replies.Nothing]):
+    """Receive and drop the packets of a UDP port."""
+
+    op = "discard"
+    reply = replies.Nothing
+    port: int
+
+
+class Counters(Request[replies.Counters]):
+    """Read the counters of interfaces and protocols."""
+
+    op = "counters"
+    reply = replies.Counters
+
+
+@dataclass(frozen=True, kw_only=True)
+class Links(Request[replies.Links]):
+    """Ask a link engine for its report; `reset` starts its counters anew."""
+
+    op = "links"
+    reply = replies.Links
+    reset: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinkSet(Request[replies.Changed]):
+    """Change conditions; all changes are checked before one is made."""
+
+    op = "link-set"
+    reply = replies.Changed
+    changes: Sequence[Change]
+
+
+class LinkTimeline(Request[replies.Nothing]):
+    """Start the link engine's timeline anew."""
+
+    op = "link-timeline"
+    reply = replies.Nothing
+
+
+class LinkRestart(Request[replies.Nothing]):
+    """Start a link engine that has ended."""
+
+    op = "link-restart"
+    reply = replies.Nothing
+
+
+@dataclass(frozen=True, kw_only=True)
+class Build(Request[replies.Built]):
+    """Build a lab; `record` is kept beside it."""
+
+    op = "build"
+    reply = replies.Built
+    lab: str
+    dir: str
+    linger: bool
+    rootless: bool
+    record: dict[str, Any]
+    plan: Plan

@@ -1,0 +1,63 @@
+"""Results of requests to an agent, and its errors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Generic
+
+from pydantic import ValidationError
+
+from delaylab.agent.requests import R, Request
+from delaylab.agent.tables import decode
+from delaylab.errors import DelaylabError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+class AgentError(DelaylabError):
+    """An error that an agent reported, or a failure to get its answer."""
+
+
+class AgentGone(AgentError):
+    """The end of the agent's stream in the middle of a request."""
+
+
+@dataclass
+class Result(Generic[R]):
+    """The result of a finished request: its answer, its tables, the output of a command.
+
+    `raw` is the answer as it was sent. `parts` holds the encoded parts of each table by the table's
+    name.
+    """
+
+    request: Request[R]
+    raw: dict[str, Any] = field(default_factory=dict)
+    parts: dict[str, list[bytes]] = field(default_factory=dict)
+    stdout: bytes = b""
+    stderr: bytes = b""
+
+    @property
+    def done(self) -> R:
+        """Return the answer; raise AgentError if it is none."""
+        try:
+            return self.request.read(self.raw)
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(map(str, first["loc"]))
+            what = f"its answer to {self.request.op!r} is none: {where}: {first['msg']}"
+            raise AgentError(what) from None
+
+    def table(self, name: str) -> pl.DataFrame:
+        """Return a table of the result, its parts joined.
+
+        Raises AgentError if the agent sent none, or a damaged one.
+        """
+        import polars as pl  # noqa: PLC0415  slow to load, and most verbs need none
+
+        if name not in self.parts:
+            raise AgentError(f"the agent sent no table {name!r}")
+        try:
+            return pl.concat([decode(part) for part in self.parts[name]])
+        except (ValueError, pl.exceptions.PolarsError) as error:
+            raise AgentError(f"the agent sent a table {name!r} that is none: {error}") from None

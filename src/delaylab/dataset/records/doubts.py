@@ -1,0 +1,58 @@
+"""Doubts about the data: one enumeration for the agent, a trial and the analysis."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from delaylab.dataset.records.base import Number, Record, Text, Word
+
+
+class DoubtKind(StrEnum):
+    """Kinds of doubts.
+
+    Those up to `UNATTRIBUTED_ERROR` come from the agent, those up to `EMULATED` from a trial; the
+    analysis finds the others in the data.
+    """
+
+    NOT_REALTIME = "not-realtime"
+    REPLIES_DROPPED = "replies-dropped"
+    UNATTRIBUTED_ERROR = "unattributed-error"
+    FABRIC = "fabric"
+    EMULATED = "emulated"
+    FEW_SAMPLES = "few-samples"
+    SEND_SLIP = "send-slip"
+    DROPPED_STAMPS = "dropped-stamps"
+    UNSEEN = "unseen"
+    LOST = "lost"
+    RESPONDER_DROPS = "responder-drops"
+    CLOCK_STEP = "clock-step"
+    CLOCK_UNALIGNED = "clock-unaligned"
+    CLOCK_BOUND = "clock-bound"
+    BACKWARDS = "backwards"
+    STOLEN_TIME = "stolen-time"
+    NOT_AT_REST = "not-at-rest"
+    STARVED_WATCHER = "starved-watcher"
+    INTERFACE_DROPS = "interface-drops"
+    LINK_NOT_HELD = "link-not-held"
+
+
+class Doubt(Record):
+    """Doubt about the data: what was seen, the remedy, and the figures of the message by name.
+
+    A kind that is no `DoubtKind` is of another version.
+    """
+
+    kind: DoubtKind | Text
+    message: Text
+    remedy: Text
+    values: dict[Word, Number | Text] = {}
+
+
+def doubt(kind: DoubtKind, message: str, remedy: str, **values: float | str) -> Doubt:
+    """Return a doubt with the figures of its message."""
+    return Doubt(kind=kind, message=message, remedy=remedy, values=values)
+
+
+def each_once(doubts: list[Doubt]) -> list[Doubt]:
+    """Return the doubts without repetitions of a message, in their order."""
+    return list({(each.kind, each.message): each for each in reversed(doubts)}.values())[::-1]

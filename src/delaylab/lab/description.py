@@ -1,0 +1,97 @@
+"""Description of a running lab, as `ps` prints it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from delaylab.lab import health
+from delaylab.lab.running import Lab
+from delaylab.plan import node_agent
+from delaylab.spec import host_of
+
+State = Literal["running", "dead"]
+
+
+@dataclass(frozen=True)
+class InterfaceDescription:
+    """An interface of a node: its name there, its link and its addresses."""
+
+    name: str
+    link: str
+    addresses: list[str]
+
+
+@dataclass(frozen=True)
+class HostDescription:
+    """A host of a lab: its agent and process, and a command that enters its network."""
+
+    name: str
+    agent: str
+    pid: int
+    namespace: str
+    enter: str
+    state: State
+
+
+@dataclass(frozen=True)
+class NodeDescription(HostDescription):
+    """A node of a lab, with its kind, its host and its interfaces."""
+
+    kind: str
+    host: str
+    interfaces: list[InterfaceDescription]
+
+
+@dataclass(frozen=True)
+class LabDescription:
+    """A running lab; `dead` has each dead agent with the reason."""
+
+    lab: str
+    keeper: int
+    hosts: list[HostDescription]
+    nodes: list[NodeDescription]
+    dead: dict[str, str]
+
+
+def describe(lab: Lab) -> LabDescription:
+    """Return the description of a lab; asks its agents whether they live."""
+    gone = health.dead(lab)
+    hosts = [agent.name for agent in lab.plan.agents if agent.name.startswith("host.")]
+    return LabDescription(
+        lab=lab.name,
+        keeper=lab.keeper.pid,
+        hosts=[_host(lab, agent, gone) for agent in hosts],
+        nodes=[_node(lab, name, gone) for name in lab.spec.nodes],
+        dead=gone,
+    )
+
+
+def _host(lab: Lab, agent: str, gone: dict[str, str]) -> HostDescription:
+    pid = lab.pid(agent)
+    return HostDescription(
+        name=agent.removeprefix("host."),
+        agent=agent,
+        pid=pid,
+        namespace=f"/proc/{pid}/ns/net",
+        enter=f"nsenter --target {pid} --net",
+        state="dead" if agent in gone else "running",
+    )
+
+
+def _node(lab: Lab, name: str, gone: dict[str, str]) -> NodeDescription:
+    process = _host(lab, node_agent(name), gone)
+    return NodeDescription(
+        name=name,
+        agent=process.agent,
+        pid=process.pid,
+        namespace=process.namespace,
+        enter=process.enter,
+        state=process.state,
+        kind=lab.spec.nodes[name].kind,
+        host=host_of(lab.spec, name),
+        interfaces=[
+            InterfaceDescription(each.name, each.link, list(each.addresses))
+            for each in lab.plan.interfaces[name]
+        ],
+    )

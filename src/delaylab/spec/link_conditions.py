@@ -1,0 +1,221 @@
+"""The conditions of one direction of a link, in the link engine's form (docs/protocol.md).
+
+The same types are used from the plan to the dataset. Their meaning is defined once, by the link
+engine (`crates/link/src/conditions.rs`): a field that is left out is not configured, and has the
+engine's default. As a change, fields that are left out stay as they are, and None removes one.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, TypeVar, cast
+
+from pydantic import ConfigDict, Field, ValidationError, model_validator
+
+from delaylab.spec.base import Partial
+
+Whole = Annotated[int, Field(ge=0, le=2**62)]
+Positive = Annotated[int, Field(gt=0, le=2**62)]
+Number = Annotated[float, Field(ge=-1e300, le=1e300)]
+Probability = Annotated[float, Field(ge=0, le=1)]
+Correlation = Annotated[float, Field(ge=0, lt=1)]
+OVERHEAD_BYTES, MINIMUM_BYTES = 24, 84
+"""Ethernet's framing overhead and shortest frame with its overhead, in bytes (IEEE 802.3)."""
+
+
+class Part(Partial):
+    """The base of the types in this module."""
+
+    model_config = ConfigDict(allow_inf_nan=False)
+
+
+class Table(Part):
+    """Equally likely values of a delay distribution, in multiples of the jitter's spread."""
+
+    table: list[Number] = Field(min_length=1)
+
+
+class Jitter(Part):
+    """The variation of the delay: its spread, distribution and correlation."""
+
+    spread_ns: Whole
+    distribution: Literal["uniform", "normal", "pareto", "paretonormal"] | Table = "uniform"
+    correlation: Correlation = 0.0
+
+
+class Independent(Part):
+    """Random loss of a share of the frames."""
+
+    model: Literal["independent"] = "independent"
+    share: Probability
+    correlation: Correlation = 0.0
+
+
+class GilbertElliott(Part):
+    """Loss by the Gilbert-Elliott model: a good and a bad state, each with a share of loss."""
+
+    model: Literal["gilbert-elliott"] = "gilbert-elliott"
+    to_bad: Probability
+    to_good: Probability
+    lost_in_bad: Probability = 1.0
+    lost_in_good: Probability = 0.0
+
+
+class Pattern(Part):
+    """Loss of frames in fixed runs: so many kept, so many lost, so many kept, …."""
+
+    model: Literal["pattern"] = "pattern"
+    runs: list[Annotated[int, Field(ge=0, lt=2**32)]] = Field(min_length=2)
+
+    @model_validator(mode="after")
+    def _of_packets(self) -> Pattern:
+        if not any(self.runs):
+            raise ValueError("the pattern has no packets")
+        return self
+
+
+Loss = Annotated[Independent | GilbertElliott | Pattern, Field(discriminator="model")]
+
+
+class Reorder(Part):
+    """Reordering: the share of frames that overtake others."""
+
+    share: Probability
+    correlation: Correlation = 0.0
+    gap: Positive = 1
+
+
+class Rate(Part):
+    """A bandwidth limit in bit/s, and the framing that counts towards it."""
+
+    bps: Positive
+    overhead_bytes: Whole = OVERHEAD_BYTES
+    minimum_bytes: Whole = MINIMUM_BYTES
+
+
+class DropTail(Part):
+    """A queue that drops frames which find it full."""
+
+    kind: Literal["droptail"] = "droptail"
+
+
+class Codel(Part):
+    """Controlled delay (RFC 8289)."""
+
+    kind: Literal["codel"] = "codel"
+    target_ns: Positive = 5_000_000
+    interval_ns: Positive = 100_000_000
+
+
+class Red(Part):
+    """Random early detection (Floyd and Jacobson 1993)."""
+
+    kind: Literal["red"] = "red"
+    min_bytes: Whole
+    max_bytes: Whole
+    probability: Probability
+    weight: Number = 0.002
+
+
+Discipline = Annotated[DropTail | Codel | Red, Field(discriminator="kind")]
+
+
+class Queue(Part):
+    """The queue of frames before the bandwidth limit: in packets, in bytes, or at the sender."""
+
+    packets: Whole | None = None
+    bytes: Whole | None = None
+    held: Literal["link", "sender"] | None = None
+    discipline: Discipline | None = None
+
+    @model_validator(mode="after")
+    def _of_something(self) -> Queue:
+        if not self.model_fields_set:
+            raise ValueError("the queue says nothing")
+        return self
+
+
+class RateTrace(Part):
+    """A rate over time: pairs of a time in ns and the rate in bit/s from then on."""
+
+    kind: Literal["rate"] = "rate"
+    points: list[tuple[Whole, Whole]] = Field(min_length=1)
+    period_ns: Whole | None = None
+
+
+class DelayTrace(Part):
+    """A one-way delay over time: pairs of a time and the delay from then on, both in ns."""
+
+    kind: Literal["delay"] = "delay"
+    points: list[tuple[Whole, Whole]] = Field(min_length=1)
+    period_ns: Whole | None = None
+
+
+class Opportunities(Part):
+    """The times in ns at which so many bytes may leave, as in mahimahi's files."""
+
+    kind: Literal["opportunities"] = "opportunities"
+    at_ns: list[Whole] = Field(min_length=1)
+    bytes: Whole = 1504
+    period_ns: Whole | None = None
+
+
+Trace = Annotated[RateTrace | DelayTrace | Opportunities, Field(discriminator="kind")]
+
+
+class Conditions(Part):
+    """The conditions of one direction of a link, or a change of them. All are one way."""
+
+    delay_ns: Whole | None = None
+    jitter: Jitter | None = None
+    loss: Loss | None = None
+    duplicate: Probability | None = None
+    corrupt: Probability | None = None
+    reorder: Reorder | None = None
+    rate: Rate | None = None
+    queue: Queue | None = None
+    trace: Trace | None = None
+
+    def message(self) -> dict[str, Any]:
+        """Return the conditions as JSON values, as the link engine reads and writes them."""
+        return self.model_dump(mode="json")
+
+    @property
+    def named(self) -> dict[str, Any]:
+        """Return the fields that are named and their values, None for one to remove."""
+        return {name: value for name, value in self if name in self.model_fields_set}
+
+    def __bool__(self) -> bool:
+        """Return True if any field is named."""
+        return bool(self.model_fields_set)
+
+
+NOTHING = Conditions()
+"""No conditions; as a change, none."""
+Model = TypeVar("Model", bound=Part)
+
+
+def made_of(kind: type[Model], named: dict[str, Any]) -> Model:
+    """Return a model of values that are valid already; fields that are not named stay unnamed."""
+    return cast(Model, kind.model_construct(_fields_set=set(named), **named))
+
+
+def check_configured(conditions: Conditions) -> None:
+    """Raise ValueError if the conditions hold None, which only a change may."""
+    for name, value in conditions.named.items():
+        empty = [name] if value is None else _empty(value)
+        if empty:
+            raise ValueError(f"{empty[0]} is empty")
+
+
+def _empty(value: object) -> list[str]:
+    if not isinstance(value, Part):
+        return []
+    named = [(name, part) for name, part in value if name in value.model_fields_set]
+    inner = [name for name, part in named if part is None and name != "period_ns"]
+    return inner + [name for _, part in named for name in _empty(part)]
+
+
+def reason_of(error: ValidationError) -> str:
+    """Return the first error in one line: the field, and what is wrong with it."""
+    first = error.errors()[0]
+    return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
