@@ -13,45 +13,18 @@ from pydantic import AfterValidator, Field, model_validator
 
 from delaylab.spec import link_conditions as engine
 from delaylab.spec.base import FromFile, Partial, Removable, Short, Spec
+from delaylab.spec.condition_parts import FASTEST, Correlation, Framing, Time, at_most, named_parts
 from delaylab.spec.profiles import check_name
+from delaylab.spec.queue import QueueSpec
 from delaylab.spec.trace import TraceSpec
-from delaylab.units import Duration, Quantity, Rate, Share, Size
+from delaylab.units import Duration, Rate, Share, Size
 
 Shape = Literal["uniform", "normal", "pareto", "paretonormal"]
-Discipline = Literal["droptail", "codel", "red"]
-FIELDS_OF_DISCIPLINES = {
-    "target": "codel",
-    "interval": "codel",
-    "min": "red",
-    "max": "red",
-    "probability": "red",
-}
-LONGEST = Duration(3_600_000_000_000)
-FASTEST = Rate(10**12)
-LARGEST_FRAMING = Size(65_536)
 MOST_VALUES = 100_000
 FARTHEST = 1000.0
 """The largest deviation from the mean in a distribution table, in spreads."""
 
 
-def _at_most(most: Quantity) -> AfterValidator:
-    def check(value: Quantity) -> Quantity:
-        if value > most:
-            raise ValueError(f"{value} is more than {most}")
-        return value
-
-    return AfterValidator(check)
-
-
-def _less_than_all(share: Share) -> Share:
-    if share.value == Share.WHOLE:
-        raise ValueError("a correlation of 100% would repeat the first packet's fate for ever")
-    return share
-
-
-Time = Annotated[Duration, _at_most(LONGEST)]
-Framing = Annotated[Size, _at_most(LARGEST_FRAMING)]
-Correlation = Annotated[Share, AfterValidator(_less_than_all)]
 Value = Annotated[float, Field(ge=-FARTHEST, le=FARTHEST)]
 
 
@@ -59,9 +32,13 @@ class DistributionSpec(Short):
     """The distribution of delays: a named shape, or a file's equally likely values in spreads."""
 
     MAIN: ClassVar[str] = "shape"
-    shape: Shape | None = None
+    shape: Shape | None = Field(None, description="The name of a distribution.")
     table: Annotated[list[Value] | None, Field(min_length=1, max_length=MOST_VALUES), FromFile] = (
-        None
+        Field(
+            None,
+            description="Equally likely values, in multiples of the spread; or the name of a file "
+            "that holds them.",
+        )
     )
 
     @model_validator(mode="after")
@@ -75,15 +52,22 @@ class JitterSpec(Short):
     """The variation of a one-way delay."""
 
     MAIN: ClassVar[str] = "spread"
-    spread: Time = Field(description="of `uniform` the bound, of others the standard deviation")
-    distribution: DistributionSpec = DistributionSpec.model_validate("uniform")
-    correlation: Correlation = Share(0)
+    spread: Time = Field(
+        description="The width of the distribution: of `uniform` the largest deviation, of the "
+        "others the standard deviation, of a table its unit."
+    )
+    distribution: DistributionSpec = Field(
+        DistributionSpec.model_validate("uniform"), description="The distribution of the jitter."
+    )
+    correlation: Correlation = Field(
+        Share(0), description="The rank correlation of the jitter of successive packets."
+    )
 
     def built(self) -> engine.Jitter:
         """Return the jitter in the link engine's form."""
         table = self.distribution.table
         shape = engine.Table(table=table) if table else self.distribution.shape
-        return _named(
+        return named_parts(
             engine.Jitter,
             self,
             spread=("spread_ns", self.spread.ns),
@@ -95,16 +79,28 @@ class JitterSpec(Short):
 class GilbertElliottSpec(Partial):
     """Gilbert-Elliott loss: two states with a loss each, and the chances to change state."""
 
-    to_bad: Share
-    to_good: Share
-    lost_in_bad: Share = Share(Share.WHOLE)
-    lost_in_good: Share = Share(0)
+    to_bad: Share = Field(
+        description="The probability of changing from the good to the bad state, per packet."
+    )
+    to_good: Share = Field(
+        description="The probability of changing from the bad to the good state, per packet."
+    )
+    lost_in_bad: Share = Field(
+        Share(Share.WHOLE), description="The share of packets lost in the bad state."
+    )
+    lost_in_good: Share = Field(
+        Share(0), description="The share of packets lost in the good state."
+    )
 
 
 class PatternSpec(Spec):
     """A repeated loss pattern: counts of packets kept, lost, kept, lost and so on."""
 
-    runs: list[Annotated[int, Field(ge=0, lt=2**32)]] = Field(min_length=2, max_length=1_000_000)
+    runs: list[Annotated[int, Field(ge=0, lt=2**32)]] = Field(
+        min_length=2,
+        max_length=1_000_000,
+        description="Numbers of packets that are kept, lost, kept, lost and so on, repeated.",
+    )
 
     @model_validator(mode="after")
     def _can_be_repeated(self) -> Self:
@@ -117,10 +113,16 @@ class LossSpec(Short):
     """The loss of packets: a share of them, bursts of two states, or a file's pattern."""
 
     MAIN: ClassVar[str] = "share"
-    share: Share | None = None
-    correlation: Correlation = Share(0)
-    gilbert_elliott: GilbertElliottSpec | None = Field(None, alias="gilbert-elliott")
-    pattern: Annotated[PatternSpec | None, FromFile] = None
+    share: Share | None = Field(None, description="The share of packets that are lost at random.")
+    correlation: Correlation = Field(
+        Share(0), description="The correlation of the losses of successive packets."
+    )
+    gilbert_elliott: GilbertElliottSpec | None = Field(
+        None, alias="gilbert-elliott", description="Loss in bursts, by the Gilbert-Elliott model."
+    )
+    pattern: Annotated[PatternSpec | None, FromFile] = Field(
+        None, description="A fixed pattern of losses: the name of a file, or its content."
+    )
 
     @model_validator(mode="after")
     def _one_model(self) -> Self:
@@ -136,10 +138,10 @@ class LossSpec(Short):
         if self.gilbert_elliott is not None:
             states = self.gilbert_elliott
             shares = {name: (name, float(share)) for name, share in states}
-            return _named(engine.GilbertElliott, states, "model", **shares)
+            return named_parts(engine.GilbertElliott, states, "model", **shares)
         if self.pattern is not None:
             return engine.Pattern(model="pattern", runs=self.pattern.runs)
-        return _named(
+        return named_parts(
             engine.Independent,
             self,
             "model",
@@ -152,13 +154,23 @@ class ReorderSpec(Short):
     """The packets that skip the delay and so overtake those that wait."""
 
     MAIN: ClassVar[str] = "share"
-    share: Share
-    correlation: Correlation = Share(0)
-    gap: int = Field(1, ge=1, lt=2**32, description="so many after one that did are candidates")
+    share: Share = Field(
+        description="The share of packets that skip delay and jitter, and so overtake others."
+    )
+    correlation: Correlation = Field(
+        Share(0), description="The correlation of successive packets in overtaking or not."
+    )
+    gap: int = Field(
+        1,
+        ge=1,
+        lt=2**32,
+        description="The smallest distance of two overtaking packets, in packets: with 5, at most "
+        "every fifth packet overtakes.",
+    )
 
     def built(self) -> engine.Reorder:
         """Return the reordering in the link engine's form."""
-        return _named(
+        return named_parts(
             engine.Reorder,
             self,
             share=("share", float(self.share)),
@@ -171,11 +183,19 @@ class RateSpec(Short):
     """A rate in bits per second, and the framing that the link adds to each frame."""
 
     MAIN: ClassVar[str] = "limit"
-    limit: Annotated[Rate, _at_most(FASTEST)]
-    overhead: Framing = Field(
-        Size(24), description="added to each frame; Ethernet: preamble 8, check 4, gap 12"
+    limit: Annotated[Rate, at_most(FASTEST)] = Field(
+        description="The rate of the link, which the framing of each frame uses up as well."
     )
-    minimum: Framing = Field(Size(84), description="the least that a frame takes with it")
+    overhead: Framing = Field(
+        Size(24),
+        description="The framing that is added to each frame. Ethernet's is 24 bytes: preamble 8, "
+        "check sequence 4, gap 12.",
+    )
+    minimum: Framing = Field(
+        Size(84),
+        description="The smallest size that a frame counts with, framing included. Ethernet's is "
+        "84 bytes.",
+    )
 
     @model_validator(mode="after")
     def _more_than_nothing(self) -> Self:
@@ -185,89 +205,13 @@ class RateSpec(Short):
 
     def built(self) -> engine.Rate:
         """Return the rate in the link engine's form."""
-        return _named(
+        return named_parts(
             engine.Rate,
             self,
             limit=("bps", self.limit.bps),
             overhead=("overhead_bytes", self.overhead.bytes),
             minimum=("minimum_bytes", self.minimum.bytes),
         )
-
-
-class QueueSpec(Short):
-    """The queue that waits for the rate: its limit in packets or bytes, and its drop discipline.
-
-    With `sender`, packets wait at the sender's own interface, which is slowed down to the link's
-    rate.
-    """
-
-    MAIN: ClassVar[str] = "bytes"
-    packets: int | None = Field(None, ge=1, le=10_000_000)
-    bytes: Size | None = None
-    held: Literal["sender"] | None = Field(
-        None, description="at the sender's own interface, whose programs then wait"
-    )
-    discipline: Discipline = "droptail"
-    target: Time | None = Field(None, description="CoDel: the wait that is aimed at; 5ms")
-    interval: Time | None = Field(None, description="CoDel: for how long more is accepted; 100ms")
-    min: Size | None = Field(None, description="RED: the mean queue where dropping begins")
-    max: Size | None = Field(None, description="RED: the mean queue where all is dropped")
-    probability: Share = Field(Share(Share.WHOLE // 10), description="RED: of a drop below `max`")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _from_main(cls, value: Any) -> Any:
-        if isinstance(value, dict | cls):
-            return value
-        if value == "sender":
-            return {"held": value}
-        return {"packets" if isinstance(value, int) else cls.MAIN: value}
-
-    @model_validator(mode="after")
-    def _fits_together(self) -> Self:
-        if self.held and len(self.model_fields_set) > 1:
-            raise ValueError("a queue that the sender has is its interface's: say no more of it")
-        if self.packets is not None and self.bytes is not None:
-            raise ValueError("a queue is limited in `packets` or in `bytes`")
-        if 0 in (value.value for value in (self.bytes, self.target, self.interval) if value):
-            raise ValueError("a queue's bytes, its target and its interval are more than 0")
-        for field, discipline in FIELDS_OF_DISCIPLINES.items():
-            if field in self.model_fields_set and self.discipline != discipline:
-                raise ValueError(f"`{field}` means nothing to {self.discipline!r}")
-        if self.discipline == "red" and (self.min is None or self.max is None):
-            raise ValueError("`red` needs `min` and `max`")
-        if self.min is not None and self.max is not None and self.min >= self.max:
-            raise ValueError(f"`min` {self.min} is not below `max` {self.max}")
-        return self
-
-    def built(self) -> engine.Queue:
-        """Return the queue in the link engine's form."""
-        return _named(
-            engine.Queue,
-            self,
-            packets=("packets", self.packets),
-            bytes=("bytes", self.bytes and self.bytes.bytes),
-            held=("held", self.held),
-            discipline=("discipline", self._discipline()),
-        )
-
-    def _discipline(self) -> engine.Discipline:
-        if self.discipline == "codel":
-            return _named(
-                engine.Codel,
-                self,
-                "kind",
-                target=("target_ns", self.target and self.target.ns),
-                interval=("interval_ns", self.interval and self.interval.ns),
-            )
-        if self.discipline == "red" and self.min is not None and self.max is not None:
-            return engine.Red(
-                kind="red",
-                min_bytes=self.min.bytes,
-                max_bytes=self.max.bytes,
-                probability=float(self.probability),
-            )
-        return engine.DropTail(kind="droptail")
 
 
 def _known(profile: str | None) -> str | None:
@@ -280,17 +224,37 @@ class ConditionsSpec(Partial):
     """The conditions of a link or of one direction; fields that are not named stay unchanged."""
 
     profile: Annotated[str | None, Removable, AfterValidator(_known)] = Field(
-        None, description="conditions by name; what is named beside it counts more"
+        None,
+        description="The name of a set of conditions, such as `lte`; conditions that are named "
+        "beside it take precedence.",
     )
-    delay: Annotated[Time | None, Removable] = Field(None, description="one way")
-    jitter: Annotated[JitterSpec | None, Removable] = None
-    loss: Annotated[LossSpec | None, Removable] = None
-    duplicate: Annotated[Share | None, Removable] = None
-    corrupt: Annotated[Share | None, Removable] = Field(None, description="one bit flipped")
-    reorder: Annotated[ReorderSpec | None, Removable] = None
-    rate: Annotated[RateSpec | None, Removable] = None
-    queue: Annotated[QueueSpec | None, Removable] = None
-    trace: Annotated[TraceSpec | None, FromFile, Removable] = None
+    delay: Annotated[Time | None, Removable] = Field(
+        None, description="The one-way delay that every packet gets."
+    )
+    jitter: Annotated[JitterSpec | None, Removable] = Field(
+        None, description="The random variation of the one-way delay."
+    )
+    loss: Annotated[LossSpec | None, Removable] = Field(
+        None, description="The packets that are lost, by chance or by a pattern."
+    )
+    duplicate: Annotated[Share | None, Removable] = Field(
+        None, description="The share of packets that arrive twice."
+    )
+    corrupt: Annotated[Share | None, Removable] = Field(
+        None, description="The share of packets in which one bit is flipped."
+    )
+    reorder: Annotated[ReorderSpec | None, Removable] = Field(
+        None, description="The packets that overtake others."
+    )
+    rate: Annotated[RateSpec | None, Removable] = Field(
+        None, description="The bit rate of the link, framing included."
+    )
+    queue: Annotated[QueueSpec | None, Removable] = Field(
+        None, description="The queue in which packets wait for the rate."
+    )
+    trace: Annotated[TraceSpec | None, FromFile, Removable] = Field(
+        None, description="A file with the rate or the delay over time."
+    )
 
     @model_validator(mode="after")
     def _one_word_for_one_thing(self) -> Self:
@@ -324,16 +288,3 @@ def _built(value: Any) -> Any:
     if isinstance(value, Duration):
         return value.ns
     return float(value) if isinstance(value, Share) else value.built()
-
-
-def _named(
-    kind: type[engine.Model], model: Partial, *tags: str, **parts: tuple[str, Any]
-) -> engine.Model:
-    """Return the engine's form of those fields that the file names.
-
-    `parts` maps a file's field to its name and value in the engine's form. `tags` are fields of the
-    engine's form that are always named, such as the model of a loss.
-    """
-    named = {tag: kind.model_fields[tag].default for tag in tags}
-    named |= {key: value for name, (key, value) in parts.items() if name in model.model_fields_set}
-    return engine.made_of(kind, named)

@@ -22,11 +22,21 @@ MachineType = Literal["pc", "microvm"]
 class UplinkSpec(Spec):
     """The uplink of a host: a token bucket with a bounded queue."""
 
-    rate: Rate = Field(description="bits per second on the link, Ethernet framing excluded")
-    queue: int = Field(
-        1000, gt=0, le=10_000_000, description="packets that may wait, of a full frame each"
+    rate: Rate = Field(
+        description="The rate limit. A frame counts from its Ethernet header on, without "
+        "preamble, check sequence and gap."
     )
-    burst: Size = Field(Size(16 * 1024), description="bytes that may leave at once")
+    queue: int = Field(
+        1000,
+        gt=0,
+        le=10_000_000,
+        description="The largest number of full-size frames that wait for the rate; frames beyond "
+        "it are dropped.",
+    )
+    burst: Size = Field(
+        Size(16 * 1024),
+        description="The size of the token bucket: the bytes that may leave at once.",
+    )
 
 
 class EngineSpec(Short):
@@ -34,22 +44,38 @@ class EngineSpec(Short):
 
     MAIN: ClassVar[str] = "kind"
     kind: Literal["auto", "own", "kernel"] = Field(
-        "auto", description="own: delaylab's; kernel: netem and its like"
+        "auto",
+        description="`own` is delaylab's engine in user space, `kernel` is the kernel's netem, "
+        "TBF and bridges; `auto` takes `own`.",
     )
-    memory: Size = Field(Size(256 << 20), description="bytes of packets that may wait at once")
-    realtime: bool = Field(True, description="real-time scheduling, where the machine allows it")
-    cpus: Cpus | None = Field(None, description="CPUs for it alone are best")
+    memory: Size = Field(
+        Size(256 << 20), description="The memory for frames that wait or are under way."
+    )
+    realtime: bool = Field(
+        True, description="Run the engine with real-time scheduling, if the machine allows it."
+    )
+    cpus: Cpus | None = Field(
+        None, description="The CPUs that the engine may use. A CPU for it alone is best."
+    )
     steer: bool = Field(
-        False, description="nodes receive on other CPUs than its own (receive packet steering)"
+        False,
+        description="Let the nodes' network stacks receive on other CPUs than the engine's "
+        "(receive packet steering).",
     )
 
 
 class HostSpec(Spec):
     """A machine that carries nodes, in this case a network namespace that stands for one."""
 
-    uplink: UplinkSpec | None = None
-    engine: EngineSpec | None = Field(None, description="what differs from the lab's")
-    cpus: Cpus | None = Field(None, description="CPUs that the host and its nodes may use")
+    uplink: UplinkSpec | None = Field(
+        None, description="The rate and queue of the host's uplinks; left out, they have no limit."
+    )
+    engine: EngineSpec | None = Field(
+        None, description="The settings in which this host's link engine differs from the lab's."
+    )
+    cpus: Cpus | None = Field(
+        None, description="The CPUs that the processes of the host and of its nodes may use."
+    )
 
 
 CONTAINERS = frozenset({"lxc", "docker"})
@@ -78,35 +104,64 @@ FIELDS_OF_KINDS = {
 class NodeSpec(Spec):
     """An emulated system."""
 
-    kind: NodeKind = "netns"
-    host: Name | None = None
-    cpus: Cpus | None = Field(None, description="CPUs that the node may use")
-    count: int | None = Field(
-        None, ge=0, le=1000, description="so many nodes like this: NAME-1, NAME-2 …"
+    kind: NodeKind = Field(
+        "netns", description="The technology that the node is made with; see docs/kinds."
     )
-    memory: Size | None = Field(None, description="of a virtual machine; a container's limit")
+    host: Name | None = Field(
+        None, description="The host that carries the node; left out, this machine."
+    )
+    cpus: Cpus | None = Field(None, description="The CPUs that the node's processes may use.")
+    count: int | None = Field(
+        None, ge=0, le=1000, description="The number of such nodes, named NAME-1, NAME-2 and so on."
+    )
+    memory: Size | None = Field(
+        None, description="The memory of a virtual machine; of a container the memory limit."
+    )
     cpu_weight: int | None = Field(
-        None, ge=1, le=10_000, description="a container's share of contended CPUs; 100 is usual"
+        None,
+        ge=1,
+        le=10_000,
+        description="The container's weight where containers compete for a CPU; the usual weight "
+        "is 100.",
     )
     image: str | None = Field(
         None,
-        description="its root file system (lxc: folder; docker: image name, or a tar; qemu: disk "
-        "image with ext4, never written to)",
+        description="The root file system. lxc: a folder. docker: the name of an image, or a tar "
+        "file. qemu: a disk image with ext4, which is never written to.",
     )
-    kernel: str | None = Field(None, description="a virtual machine's kernel file")
+    kernel: str | None = Field(
+        None, description="The kernel that the virtual machine boots: the path of a file."
+    )
     initrd: str | None = Field(
-        None, description="its initramfs; the agent is added to it, and must be its init"
+        None,
+        description="The initramfs that the virtual machine boots: the path of a file. The agent "
+        "is added to it and becomes its init.",
     )
-    vcpus: int | None = Field(None, ge=1, le=64, description="virtual CPUs")
-    pin: Cpus | None = Field(None, description="a CPU for each virtual CPU")
-    accel: Accel | None = Field(None, description="auto: KVM if it boots here, else TCG")
-    nic: Nic | None = None
-    machine: MachineType | None = None
-    guest: Literal["pv", "pvh"] | None = Field(None, description="kind of Xen guest")
+    vcpus: int | None = Field(None, ge=1, le=64, description="The number of virtual CPUs.")
+    pin: Cpus | None = Field(
+        None, description="For each virtual CPU, the CPU that its thread is pinned to."
+    )
+    accel: Accel | None = Field(
+        None,
+        description="The accelerator: `kvm`, `tcg` (software emulation), or `auto`: KVM if a "
+        "guest boots on it here, else TCG.",
+    )
+    nic: Nic | None = Field(None, description="The model of the virtual machine's network card.")
+    machine: MachineType | None = Field(
+        None, description="The machine type: `pc`, or `microvm` without a PCI bus."
+    )
+    guest: Literal["pv", "pvh"] | None = Field(
+        None,
+        description="The type of Xen domain: `pv` is paravirtualised, `pvh` uses the hardware.",
+    )
     capabilities: list[Capability] | None = Field(
-        None, description="what its programs may do besides the usual, such as sys_admin"
+        None,
+        description="Capabilities that the node's programs have in addition to those of every "
+        "node, such as sys_admin.",
     )
-    forwards: bool = Field(False, description="a router: its kernel forwards between its links")
+    forwards: bool = Field(
+        False, description="Make the node a router: its kernel forwards packets between its links."
+    )
 
     @model_validator(mode="after")
     def _fields_of_its_kind(self) -> NodeSpec:
@@ -129,15 +184,29 @@ class LinkSpec(ConditionsSpec):
     Its conditions hold in each direction.
     """
 
-    join: list[Name] | None = Field(None, min_length=2, description="broadcast: its members")
-    between: tuple[Name, Name] | None = Field(None, description="point-to-point: its two ends")
-    name: Name | None = None
-    mtu: int = Field(1500, ge=1280, le=65535)
+    join: list[Name] | None = Field(
+        None, min_length=2, description="The nodes that a broadcast link joins."
+    )
+    between: tuple[Name, Name] | None = Field(
+        None, description="The two nodes that a point-to-point link joins."
+    )
+    name: Name | None = Field(
+        None,
+        description="The link's name. Left out, it is `link` or `lan` (of `join`), with the "
+        "link's place in the file from the second link on: `link1`.",
+    )
+    mtu: int = Field(
+        1500, ge=1280, le=65535, description="The maximum transmission unit of the link, in bytes."
+    )
     addresses: dict[Name, str] = Field(
-        default_factory=dict, description="node -> address with prefix, e.g. 10.1.0.1/24"
+        default_factory=dict,
+        description="The address with prefix of a node on this link, such as 10.1.0.1/24; other "
+        "nodes get one assigned.",
     )
     sent_from: dict[Name, ConditionsSpec] = Field(
-        default_factory=dict, alias="from", description="node -> what holds for what it sends"
+        default_factory=dict,
+        alias="from",
+        description="Conditions for one direction only: those of the packets that this node sends.",
     )
 
     @model_validator(mode="after")
@@ -155,28 +224,52 @@ class LinkSpec(ConditionsSpec):
 class ChangeSpec(Spec):
     """A change of a link's conditions while the lab runs; conditions that it does not name stay."""
 
-    at: Duration = Field(description="from the lab's start; in a trial from the load's")
-    link: Name
-    node: Name | None = Field(None, description="only what this member sends")
-    conditions: ConditionsSpec = Field(alias="set")
+    at: Duration = Field(
+        description="The time of the change, counted from the start of the lab; in a trial from "
+        "the start of the trial, and again from the start of the load."
+    )
+    link: Name = Field(description="The name of the link to change.")
+    node: Name | None = Field(
+        None, description="Change only the direction from this node; left out, all directions."
+    )
+    conditions: ConditionsSpec = Field(
+        alias="set", description="The conditions to change; those that are not named stay."
+    )
 
 
 class LabSpec(Spec):
     """A lab: hosts, nodes and links."""
 
-    lab: Name
+    lab: Name = Field(description="The name of the lab.")
     hosts: dict[Name, HostSpec] = Field(
-        default_factory=dict, description="left out: one host, this machine"
+        default_factory=dict,
+        description="The hosts by name; left out, there is one host, this machine.",
     )
-    nodes: dict[Name, NodeSpec] = Field(min_length=1)
-    links: list[LinkSpec] = Field(default_factory=list)
-    ip: list[IpVersion] = Field(default=[4], min_length=1, description="address families")
+    nodes: dict[Name, NodeSpec] = Field(min_length=1, description="The nodes by name.")
+    links: list[LinkSpec] = Field(
+        default_factory=list, description="The links that join the nodes."
+    )
+    ip: list[IpVersion] = Field(
+        default=[4], min_length=1, description="The IP versions that nodes get addresses of."
+    )
     routes: Routes = Field(
-        "shortest", description="over nodes that forward: the fewest links; or none are set"
+        "shortest",
+        description="`shortest` sets routes over the fewest links; `none` sets no routes, as for "
+        "a routing daemon.",
     )
-    engine: EngineSpec = EngineSpec.model_validate("auto")
-    timeline: list[ChangeSpec] = Field(default_factory=list)
-    seed: int = Field(1, ge=0, lt=2**63, description="of what links draw: loss, jitter, …")
+    engine: EngineSpec = Field(
+        EngineSpec.model_validate("auto"),
+        description="The link engine that carries links with conditions.",
+    )
+    timeline: list[ChangeSpec] = Field(
+        default_factory=list, description="Changes of links' conditions at set times."
+    )
+    seed: int = Field(
+        1,
+        ge=0,
+        lt=2**63,
+        description="The seed of the random numbers that decide loss, jitter and the like.",
+    )
 
     def engine_on(self, host: str) -> EngineSpec:
         """Return the engine settings of a host: the lab's, overridden by the host's own."""

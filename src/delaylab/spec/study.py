@@ -33,39 +33,56 @@ _LISTED = BeforeValidator(_listed, json_schema_input_type=Name | list[Name])
 class LoadSpec(Spec):
     """A load on one node: workers of a stressor, bulk TCP, or frames at a rate."""
 
-    cpu: int | None = Field(None, gt=0, le=MOST_WORKERS, description="workers that compute")
-    io: int | None = Field(None, gt=0, le=MOST_WORKERS, description="workers that call sync()")
+    cpu: int | None = Field(
+        None, gt=0, le=MOST_WORKERS, description="The number of workers that compute."
+    )
+    io: int | None = Field(
+        None, gt=0, le=MOST_WORKERS, description="The number of workers that call sync()."
+    )
     disk: int | None = Field(
-        None, gt=0, le=MOST_WORKERS, description="workers that write and unlink a file"
+        None,
+        gt=0,
+        le=MOST_WORKERS,
+        description="The number of workers that write and delete a file.",
     )
     memory: int | None = Field(
-        None, gt=0, le=MOST_WORKERS, description="workers that map and unmap memory"
+        None, gt=0, le=MOST_WORKERS, description="The number of workers that map and unmap memory."
     )
-    network: Direction | None = Field(None, description="bulk TCP flows, as seen from `on`")
+    network: Direction | None = Field(
+        None, description="The direction of bulk TCP flows, as seen from the node `on`."
+    )
     frames: Annotated[float, Field(gt=0, le=20e6)] | Literal["max", "held"] | None = Field(
         None,
-        description="UDP frames a second, one way, that nobody answers; max: as fast as can be; "
-        "held: the highest rate that arrives, found before the load",
+        description="UDP frames per second, one way, which nobody answers. `max`: as fast as "
+        "possible. `held`: the highest rate that arrives, found by search before the load.",
     )
     lost: Share = Field(
-        Share(500_000), description="of `frames: held`: a rate is held if no more than this is lost"
+        Share(500_000),
+        description="For `frames: held`: the largest share of lost frames at which a rate counts "
+        "as held.",
     )
     at: Multiple = Field(
-        Multiple(Share.WHOLE), description="of `frames: held`: so much of that rate is sent"
+        Multiple(Share.WHOLE), description="For `frames: held`: the share of the held rate to send."
     )
     size: int = Field(
         64,
         ge=SMALLEST_FRAME,
         le=LARGEST_FRAME,
-        description="bytes of such a frame, Ethernet's header and check sequence counted",
+        description="The size of each frame in bytes, with Ethernet's header and check sequence.",
     )
     realtime: bool = Field(
-        False, description="frames are sent in real time, as by a machine of its own, where allowed"
+        False,
+        description="Send the frames with real-time scheduling, as a separate machine would, if "
+        "allowed.",
     )
-    on: Name
-    to: Name | None = Field(None, description="the other end of a load on the network")
+    on: Name = Field(description="The node that the load runs on.")
+    to: Name | None = Field(
+        None, description="For `network` and `frames`: the node at the other end."
+    )
     over: Annotated[list[Name], _LISTED] | None = Field(
-        None, description="the link by which frames reach `to`; of several, each in turn"
+        None,
+        description="The link by which frames arrive at `to`; of several links, each is used in "
+        "turn.",
     )
 
     @model_validator(mode="after")
@@ -97,23 +114,43 @@ class LoadSpec(Spec):
 class ProbeSpec(Spec):
     """A schedule of packets from one node to another."""
 
-    sender: Name = Field(alias="from")
-    to: Name
-    over: Name | None = Field(None, description="the link by which packets reach `to`")
-    protocol: Protocol = "icmp"
-    ip: IpVersion = 4
-    count: int = Field(200, gt=0, le=MOST_PACKETS, description="packets under load")
-    interval: Duration = Field(Duration(5_000_000), description="between intended send times")
+    sender: Name = Field(alias="from", description="The node that sends the requests.")
+    to: Name = Field(description="The node that answers them.")
+    over: Name | None = Field(None, description="The link by which packets arrive at `to`.")
+    protocol: Protocol = Field(
+        "icmp", description="`icmp` sends echo requests, `udp` sends datagrams to a reflector."
+    )
+    ip: IpVersion = Field(4, description="The IP version of the packets.")
+    count: int = Field(
+        200, gt=0, le=MOST_PACKETS, description="The number of packets sent under load."
+    )
+    interval: Duration = Field(
+        Duration(5_000_000), description="The time between two intended send times."
+    )
     held: bool = Field(
-        False, description="if `interval` is not held: the shortest that is, found before the load"
+        False,
+        description="If the lab does not hold `interval`, use the shortest interval that it "
+        "holds, found by search before the load.",
     )
-    size: int = Field(100, ge=24, le=65000, description="bytes behind the ICMP or UDP header")
+    size: int = Field(
+        100, ge=24, le=65000, description="The payload behind the ICMP or UDP header, in bytes."
+    )
     at_rest: int = Field(
-        20, ge=0, le=MOST_PACKETS, description="packets at rest, before and after the load each"
+        20,
+        ge=0,
+        le=MOST_PACKETS,
+        description="The number of packets sent in each phase at rest: `untapped`, `before` and "
+        "`after`.",
     )
-    at_rest_interval: Duration | None = Field(None, description="left out: as `interval`")
-    late: Duration = Field(Duration(1_000_000_000), description="a reply after this is late")
-    realtime: bool = Field(True, description="real-time scheduling, where the machine allows it")
+    at_rest_interval: Duration | None = Field(
+        None, description="The interval of the packets at rest; left out, it is `interval`."
+    )
+    late: Duration = Field(
+        Duration(1_000_000_000), description="A reply that takes longer than this counts as late."
+    )
+    realtime: bool = Field(
+        True, description="Send with real-time scheduling, if the machine allows it."
+    )
 
 
 Level = list[LoadSpec] | dict[str, Any]
@@ -123,21 +160,28 @@ Change = dict[str, Any]
 class StudySpec(Spec):
     """A study: factors × levels -> trials, and the claims to test on them."""
 
-    study: Name
-    title: str = ""
-    source: str = Field("", description="the paper, if this repeats one")
-    lab: LabSpec | str = Field(description="a lab, or the path of its file")
+    study: Name = Field(description="The name of the study.")
+    title: str = Field("", description="The title that reports print.")
+    source: str = Field("", description="The name of the paper that the study repeats, if any.")
+    lab: LabSpec | str = Field(
+        description="The lab that every trial runs in: its content, or the path of a lab file."
+    )
     factors: dict[Name, dict[LevelName, Level]] = Field(
         default_factory=dict,
-        description="factor -> level -> loads, or changes such as nodes.probe.kind: netns",
+        description="The factors by name. A factor has levels by name, and a level is a list of "
+        "loads, or changes of the study such as `nodes.probe.kind: netns`.",
     )
-    probe: ProbeSpec
+    probe: ProbeSpec = Field(description="The packets that every trial sends.")
     scales: dict[Name, Change] = Field(
         default_factory=dict,
-        description="scale -> changes such as probe.count: 200, factors.FACTOR.LEVEL: the level "
-        "said anew, repeat: N, design: blocks {factor: [levels]} to run instead of every "
-        "combination",
+        description="The sizes of the study by name. A scale is changes of the study: "
+        "`probe.count: 200`; `factors.FACTOR.LEVEL:` with a level's new content; `repeat: N`; "
+        "`design:` with blocks `{factor: [levels]}` that run instead of every combination.",
     )
-    repeat: int = Field(1, gt=0, description="trials of each combination, one per block")
-    seed: int = 1
-    claims: list[str] = Field(default_factory=list)
+    repeat: int = Field(
+        1, gt=0, description="The number of trials of each combination of levels, one per block."
+    )
+    seed: int = Field(1, description="The seed of the random order of trials.")
+    claims: list[str] = Field(
+        default_factory=list, description="The claims of the paper to test on the trials."
+    )

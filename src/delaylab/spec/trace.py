@@ -41,11 +41,25 @@ Whole = Annotated[int, Field(ge=0)]
 class TraceSpec(Spec):
     """A trace after reading, in the link engine's form."""
 
-    kind: Literal["rate", "delay", "opportunities"]
-    points: list[tuple[Whole, Whole]] = Field(default_factory=list, max_length=MOST_POINTS)
-    at_ns: list[Whole] = Field(default_factory=list, max_length=MOST_POINTS)
-    period_ns: int | None = Field(None, gt=0)
-    bytes: int = Field(OPPORTUNITY_BYTES, gt=0)
+    kind: Literal["rate", "delay", "opportunities"] = Field(
+        description="The quantity that changes: the rate, the delay, or opportunities to send."
+    )
+    points: list[tuple[Whole, Whole]] = Field(
+        default_factory=list,
+        max_length=MOST_POINTS,
+        description="Pairs of a time in ns and the value from then on: bit/s, or a delay in ns.",
+    )
+    at_ns: list[Whole] = Field(
+        default_factory=list,
+        max_length=MOST_POINTS,
+        description="The times in ns at which packets may leave.",
+    )
+    period_ns: int | None = Field(
+        None, gt=0, description="The time in ns after which the trace begins again."
+    )
+    bytes: int = Field(
+        OPPORTUNITY_BYTES, gt=0, description="The bytes that may leave at each opportunity."
+    )
 
     @model_validator(mode="before")
     @classmethod

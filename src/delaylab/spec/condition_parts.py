@@ -1,0 +1,50 @@
+"""Common parts of the models of conditions: bounded quantities, and the link engine's form."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import AfterValidator
+
+from delaylab.spec import link_conditions as engine
+from delaylab.spec.base import Partial
+from delaylab.units import Duration, Quantity, Rate, Share, Size
+
+LONGEST = Duration(3_600_000_000_000)
+FASTEST = Rate(10**12)
+LARGEST_FRAMING = Size(65_536)
+
+
+def at_most(most: Quantity) -> AfterValidator:
+    """Return a validator that refuses quantities above `most`."""
+
+    def check(value: Quantity) -> Quantity:
+        if value > most:
+            raise ValueError(f"{value} is more than {most}")
+        return value
+
+    return AfterValidator(check)
+
+
+def _less_than_all(share: Share) -> Share:
+    if share.value == Share.WHOLE:
+        raise ValueError("a correlation of 100% would repeat the first packet's fate for ever")
+    return share
+
+
+Time = Annotated[Duration, at_most(LONGEST)]
+Framing = Annotated[Size, at_most(LARGEST_FRAMING)]
+Correlation = Annotated[Share, AfterValidator(_less_than_all)]
+
+
+def named_parts(
+    kind: type[engine.Model], model: Partial, *tags: str, **parts: tuple[str, Any]
+) -> engine.Model:
+    """Return the engine's form of those fields that the file names.
+
+    `parts` maps a file's field to its name and value in the engine's form. `tags` are fields of the
+    engine's form that are always named, such as the model of a loss.
+    """
+    named = {tag: kind.model_fields[tag].default for tag in tags}
+    named |= {key: value for name, (key, value) in parts.items() if name in model.model_fields_set}
+    return engine.made_of(kind, named)
