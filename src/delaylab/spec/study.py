@@ -168,8 +168,8 @@ class StudySpec(Spec):
     )
     factors: dict[Name, dict[LevelName, Level]] = Field(
         default_factory=dict,
-        description="The factors by name. A factor has levels by name, and a level is a list of "
-        "loads, or changes of the study such as `nodes.probe.kind: netns`.",
+        description="The factors by name. A factor has levels by name. A level is a list of loads, "
+        "or a change of the study such as `nodes.probe.kind: netns`.",
     )
     probe: ProbeSpec = Field(description="The packets that every trial sends.")
     scales: dict[Name, Change] = Field(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+from pydantic import Field
+
 from delaylab.dataset.records.base import Number, Record, Text, Word
 
 
@@ -42,10 +44,12 @@ class Doubt(Record):
     A kind that is no `DoubtKind` is of another version.
     """
 
-    kind: DoubtKind | Text
-    message: Text
-    remedy: Text
-    values: dict[Word, Number | Text] = {}
+    kind: DoubtKind | Text = Field(description="The kind of doubt; see the glossary.")
+    message: Text = Field(description="The observation, in one sentence.")
+    remedy: Text = Field(description="A way to avoid it.")
+    values: dict[Word, Number | Text] = Field(
+        {}, description="The figures in the message, by name."
+    )
 
 
 def doubt(kind: DoubtKind, message: str, remedy: str, **values: float | str) -> Doubt:

@@ -18,8 +18,8 @@ Texts = Annotated[list[Text], Field(max_length=MOST_LISTED)]
 class Tally(Record):
     """Number of frames, and of their bytes from the Ethernet header on."""
 
-    frames: Count = 0
-    bytes: Count = 0
+    frames: Count = Field(0, description="The number of frames.")
+    bytes: Count = Field(0, description="Their size, from the Ethernet header on.")
 
 
 class Dropped(Record):
@@ -29,29 +29,41 @@ class Dropped(Record):
     full.
     """
 
-    ring: Count = 0
-    loss: Count = 0
-    queue: Count = 0
-    early: Count = 0
-    memory: Count = 0
-    oversize: Count = 0
-    interface: Count = 0
-    down: Count = 0
+    ring: Count = Field(
+        0,
+        description="Frames refused because the port had used up its share of the engine's "
+        "receive ring. They are not counted in `in`.",
+    )
+    loss: Count = Field(0, description="Frames lost by the condition `loss`.")
+    queue: Count = Field(0, description="Frames that found the queue full.")
+    early: Count = Field(
+        0, description="Frames that CoDel or RED dropped although the queue had room."
+    )
+    memory: Count = Field(0, description="Frames for which the engine had no memory.")
+    oversize: Count = Field(
+        0, description="Frames longer than the MTU allows, cut, or without a valid checksum."
+    )
+    interface: Count = Field(
+        0, description="Frames that the interface behind the engine refused to send."
+    )
+    down: Count = Field(0, description="Frames whose way out was down.")
 
 
 class Late(Record):
     """Lateness: how long after its due time the engine sent each frame, in ns."""
 
-    count: Count = 0
-    mean_ns: Nanoseconds | Number | None = None
-    min_ns: Nanoseconds | Number | None = None
-    p50_ns: Nanoseconds | Number | None = None
-    p99_ns: Nanoseconds | Number | None = None
-    max_ns: Nanoseconds | Number | None = None
+    count: Count = Field(0, description="The number of frames.")
+    mean_ns: Nanoseconds | Number | None = Field(None, description="The mean lateness.")
+    min_ns: Nanoseconds | Number | None = Field(None, description="The smallest lateness.")
+    p50_ns: Nanoseconds | Number | None = Field(None, description="The median lateness.")
+    p99_ns: Nanoseconds | Number | None = Field(
+        None, description="The lateness that one frame in 100 exceeds."
+    )
+    max_ns: Nanoseconds | Number | None = Field(None, description="The largest lateness.")
 
 
 class Direction(Record):
-    """Frames that one node sent over a link, or that arrived by an uplink (then `node` is None).
+    """Frames that one node sent over a link, or that arrived by an uplink (`node` is then null).
 
     `nodes` are all nodes behind the port; there are several if they share one network stack.
     `configured` holds the conditions, `configured_first` the initial ones if they were changed
@@ -60,26 +72,50 @@ class Direction(Record):
     counts frames to the node that the port's own queue had no room for.
     """
 
-    link: Text
-    node: Text | None
-    port: Text
-    nodes: Texts = []
-    configured: Conditions = Field(NOTHING, alias="asked")
-    configured_first: Conditions | None = Field(None, alias="asked_first")
-    entered: Tally = Field(Tally(), alias="in")
-    left: Tally = Field(Tally(), alias="out")
-    dropped: Dropped = Dropped()
-    duplicated: Count | None = 0
-    corrupted: Count | None = 0
-    reordered: Count | None = 0
-    waiting: Tally = Tally()
-    late: Late = Late()
-    held: Count = 0
-    port_dropped: Count = 0
-    first_in_ns: Nanoseconds | None = None
-    last_in_ns: Nanoseconds | None = None
-    first_out_ns: Nanoseconds | None = None
-    last_out_ns: Nanoseconds | None = None
+    link: Text = Field(description="The name of the link.")
+    node: Text | None = Field(
+        description="The node that sends; null for frames that arrive by an uplink."
+    )
+    port: Text = Field(description="The interface by which the frames enter the engine.")
+    nodes: Texts = Field([], description="All nodes behind the port.")
+    configured: Conditions = Field(
+        NOTHING, alias="asked", description="The conditions that were configured last."
+    )
+    configured_first: Conditions | None = Field(
+        None,
+        alias="asked_first",
+        description="The conditions at the start of the count; null if they did not change.",
+    )
+    entered: Tally = Field(Tally(), alias="in", description="The frames that entered the engine.")
+    left: Tally = Field(
+        Tally(), alias="out", description="The frames that left the engine; each copy counts."
+    )
+    dropped: Dropped = Field(Dropped(), description="The frames that were not sent, by reason.")
+    duplicated: Count | None = Field(0, description="The number of frames that were duplicated.")
+    corrupted: Count | None = Field(0, description="The number of frames that were corrupted.")
+    reordered: Count | None = Field(
+        0, description="The number of frames that skipped the delay to overtake others."
+    )
+    waiting: Tally = Field(
+        Tally(), description="The frames that wait for the rate, here or at the sender."
+    )
+    late: Late = Field(Late(), description="The lateness of this direction's frames.")
+    held: Count = Field(0, description="The number of frames that wait or are under way.")
+    port_dropped: Count = Field(
+        0,
+        description="The number of frames to the node behind the port that the port's own queue "
+        "had no room for.",
+    )
+    first_in_ns: Nanoseconds | None = Field(
+        None, description="The time when the first frame entered, since the Unix epoch."
+    )
+    last_in_ns: Nanoseconds | None = Field(
+        None, description="The time when the last frame entered."
+    )
+    first_out_ns: Nanoseconds | None = Field(
+        None, description="The time when the first frame left."
+    )
+    last_out_ns: Nanoseconds | None = Field(None, description="The time when the last frame left.")
 
     @property
     def steady(self) -> bool:
@@ -90,17 +126,21 @@ class Direction(Record):
 class Memory(Record):
     """Memory used by waiting frames, in bytes; `warn` is set when it is close to its limit."""
 
-    used: Count = 0
-    bound: Count = 0
-    peak: Count = 0
-    warn: bool = False
+    used: Count = Field(0, description="The memory in use.", json_schema_extra={"unit": "bytes"})
+    bound: Count = Field(0, description="The limit.", json_schema_extra={"unit": "bytes"})
+    peak: Count = Field(
+        0, description="The largest amount that was in use.", json_schema_extra={"unit": "bytes"}
+    )
+    warn: bool = Field(
+        False, description="True if half of the memory that directions share was in use."
+    )
 
 
 class Pauses(Record):
     """Pauses of over 2 ms while a frame was due: how many, and the longest in ns."""
 
-    count: Count = 0
-    longest_ns: Count = 0
+    count: Count = Field(0, description="The number of pauses.")
+    longest_ns: Count = Field(0, description="The length of the longest pause.")
 
 
 class CpuNoise(Record):
@@ -111,9 +151,13 @@ class CpuNoise(Record):
     caused: at least one moment in 100 was seen so late or later.
     """
 
-    watched_ns: Count = 0
-    held_up_ns: Count = 0
-    p99_ns: Count = 0
+    watched_ns: Count = Field(0, description="The time for which the engine only polled the clock.")
+    held_up_ns: Count = Field(
+        0, description="The part of that time in which something else had the CPU."
+    )
+    p99_ns: Count = Field(
+        0, description="The CPU wake-up latency that one moment in 100 reaches or exceeds."
+    )
 
     @property
     def known(self) -> bool:
@@ -136,23 +180,35 @@ class EngineReport(Record):
     not know. `late` is the lateness of all directions' frames together.
     """
 
-    host: Text
-    agent: Text | None = None
-    pid: Count | None = None
-    engine: Text = "own"
-    state: Text
-    why: Text | None = None
-    realtime: bool = False
-    notes: Texts = []
-    since_ns: Nanoseconds | None = None
-    now_ns: Nanoseconds | None = None
-    memory: Memory = Memory()
-    pauses: Pauses = Pauses()
-    cpu_noise: CpuNoise = Field(CpuNoise(), alias="floor")
-    dropped_ring: Count = 0
-    unknown_port: Count = 0
-    late: Late = Late()
-    directions: Annotated[list[Direction], Field(max_length=MOST_LISTED)] = []
+    host: Text = Field(description="The host whose links the engine carries.")
+    agent: Text | None = Field(None, description="The agent that the engine belongs to.")
+    pid: Count | None = Field(None, description="The process id of the engine inside the lab.")
+    engine: Text = Field("own", description="The kind of engine: `own` or `kernel`.")
+    state: Text = Field(description="`running` or `down`.")
+    why: Text | None = Field(None, description="The reason why the engine is down.")
+    realtime: bool = Field(False, description="True if the engine has real-time scheduling.")
+    notes: Texts = Field([], description="Settings that the machine does not allow, and why.")
+    since_ns: Nanoseconds | None = Field(
+        None, description="The start of the time over which frames were counted."
+    )
+    now_ns: Nanoseconds | None = Field(None, description="The end of that time.")
+    memory: Memory = Field(Memory(), description="The memory of frames that wait.")
+    pauses: Pauses = Field(
+        Pauses(), description="Times of over 2 ms when the engine did not run with a frame due."
+    )
+    cpu_noise: CpuNoise = Field(
+        CpuNoise(), alias="floor", description="The delays that the engine's CPU itself caused."
+    )
+    dropped_ring: Count = Field(
+        0, description="The number of frames that found the receive ring full, of all ports."
+    )
+    unknown_port: Count = Field(
+        0, description="The number of frames of a port that the engine does not know."
+    )
+    late: Late = Field(Late(), description="The lateness of all directions' frames together.")
+    directions: Annotated[list[Direction], Field(max_length=MOST_LISTED)] = Field(
+        [], description="The directions that the engine carries."
+    )
 
     @property
     def running(self) -> bool:

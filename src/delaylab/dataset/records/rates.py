@@ -20,12 +20,16 @@ class Try(Record):
     last reply received.
     """
 
-    interval_ns: Interval
-    packets: Count
-    lost: Count
-    sent_in_ns: Nanoseconds
-    took_ns: Nanoseconds
-    held: bool
+    interval_ns: Interval = Field(description="The interval between packets that was tried.")
+    packets: Count = Field(description="The number of packets sent.")
+    lost: Count = Field(description="The number of packets without a reply.")
+    sent_in_ns: Nanoseconds = Field(
+        description="The time from the start of the burst until its last packet was sent."
+    )
+    took_ns: Nanoseconds = Field(
+        description="The time from the start of the burst until its last reply was received."
+    )
+    held: bool = Field(description="True if the lab held this interval.")
 
 
 class Search(Record):
@@ -35,21 +39,21 @@ class Search(Record):
     been tried next.
     """
 
-    asked_interval_ns: Interval
-    interval_ns: Interval
-    tries: tuple[Try, ...]
+    asked_interval_ns: Interval = Field(description="The interval that the study configures.")
+    interval_ns: Interval = Field(description="The interval that was used under load.")
+    tries: tuple[Try, ...] = Field(description="The bursts of the search, in their order.")
 
 
 class Flow(Record):
     """Frames of one flow, named by the link by which they arrive; other packets do not count."""
 
-    link: Text
-    sent: Count
-    received: Count
+    link: Text = Field(description="The link by which the frames arrive.")
+    sent: Count = Field(description="The number of frames sent.")
+    received: Count = Field(description="The number of frames that arrived.")
 
 
 class Burst(Record):
-    """Burst of frames, one way, at the rate asked (None: as fast as possible), and its result.
+    """Burst of frames, one way, at a configured rate (null: as fast as possible), and its result.
 
     `seconds` is how long the generator was at work. Of the judged flows, `lost` is the share of
     frames that did not arrive. `behind_s` is for how long frames went on to arrive after the last
@@ -58,14 +62,26 @@ class Burst(Record):
     more than the tolerated share was lost and arrival kept up with sending.
     """
 
-    asked_per_s: Rate | None
-    seconds: Rate
-    sent_per_s: Rate
-    lost: Number
-    behind_s: Number = 0.0
-    paced: bool
-    held: bool
-    flows: tuple[Flow, ...]
+    asked_per_s: Rate | None = Field(
+        description="The rate of frames that was tried; null means as fast as possible."
+    )
+    seconds: Rate = Field(description="The time for which the generator sent.")
+    sent_per_s: Rate = Field(description="The rate at which frames were sent.")
+    lost: Number = Field(
+        description="The share of frames that did not arrive, of the judged flows.",
+        json_schema_extra={"unit": "0 to 1"},
+    )
+    behind_s: Number = Field(
+        0.0,
+        description="The time for which frames went on to arrive after the last one was sent, "
+        "beyond the delay configured for links; of the flow that was furthest behind.",
+    )
+    paced: bool = Field(description="True if the generator kept the rate.")
+    held: bool = Field(
+        description="True if the generator kept the rate, no more than the tolerated share was "
+        "lost, and arrival kept up with sending."
+    )
+    flows: tuple[Flow, ...] = Field(description="The frames sent and received, by flow.")
 
     @property
     def sent(self) -> int:
@@ -91,8 +107,16 @@ class HeldRate(Record):
     others.
     """
 
-    frames_per_s: Rate
-    tolerance: Chance
-    bound: Bound
-    judged: tuple[Text, ...]
-    tries: tuple[Burst, ...]
+    frames_per_s: Rate = Field(description="The highest rate of frames that was held.")
+    tolerance: Chance = Field(
+        description="The share of lost frames up to which a rate counts as held.",
+        json_schema_extra={"unit": "0 to 1"},
+    )
+    bound: Bound = Field(
+        description="The reason why no higher rate was held: frames were lost, arrived too late, "
+        "or the generator could not send faster."
+    )
+    judged: tuple[Text, ...] = Field(
+        description="The flows that count, named by the link by which they arrive."
+    )
+    tries: tuple[Burst, ...] = Field(description="The bursts of the search, in their order.")

@@ -17,28 +17,36 @@ MOST_FACTORS, MOST_CLAIMS = 100, 1000
 class Machine(Record):
     """Machine that ran the study; memory in bytes."""
 
-    hostname: Text
-    kernel: Text
-    cpu: Text
-    cores: Count
-    memory_bytes: Count
-    python: Text
-    delaylab: Text
-    agent: Text
-    clock: Text
+    hostname: Text = Field(description="The host name.")
+    kernel: Text = Field(description="The release of the running Linux kernel.")
+    cpu: Text = Field(description="The model of the CPU.")
+    cores: Count = Field(description="The number of CPUs.")
+    memory_bytes: Count = Field(description="The machine's memory.")
+    python: Text = Field(description="The version of Python.")
+    delaylab: Text = Field(description="The version of delaylab.")
+    agent: Text = Field(description="The version of the agent.")
+    clock: Text = Field(description="The name of the machine's clock, with the kernel's boot id.")
 
 
 class StudyRecord(Record):
     """Record in `study.json`: the configured study and the machine that ran it."""
 
-    format: int
-    study: Text
-    title: Text
-    seed: int
-    scale: Text
-    spec: dict[str, object]
-    factors: Annotated[dict[Word, Levels], Field(max_length=MOST_FACTORS)]
-    claims: Annotated[list[Text], Field(max_length=MOST_CLAIMS)]
-    planned: Annotated[list[TrialId], Field(max_length=MOST_TRIALS)]
-    machine: Machine
-    created: Text
+    format: int = Field(description="The version of the dataset's format, which is 1.")
+    study: Text = Field(description="The name of the study.")
+    title: Text = Field(description="The title that reports print.")
+    seed: int = Field(description="The seed of the random order of trials.")
+    scale: Text = Field(description="The scale at which the study was run.")
+    spec: dict[str, object] = Field(
+        description="The whole study file, with its lab and all files that it names written out."
+    )
+    factors: Annotated[dict[Word, Levels], Field(max_length=MOST_FACTORS)] = Field(
+        description="The factors, and the levels of each in their order."
+    )
+    claims: Annotated[list[Text], Field(max_length=MOST_CLAIMS)] = Field(
+        description="The names of the claims to test."
+    )
+    planned: Annotated[list[TrialId], Field(max_length=MOST_TRIALS)] = Field(
+        description="The ids of all trials, in the order in which they run."
+    )
+    machine: Machine = Field(description="The machine that ran the study.")
+    created: Text = Field(description="The time when the study began, in ISO 8601.")

@@ -1,4 +1,4 @@
-"""Schemas of a trial's tables (docs/architecture.md, "The dataset")."""
+"""Schemas of a trial's tables, and the meaning of their columns (docs/dataset.md)."""
 
 from __future__ import annotations
 
@@ -29,3 +29,34 @@ HOSTS = {"time_ns": pl.Int64, "place": pl.String, "metric": pl.String, "value": 
 TABLES: dict[str, dict[str, Any]] = {"stamps": STAMPS, "probes": PROBES, "hosts": HOSTS}
 NULLABLE = frozenset({"sent_ns", "slip_ns"})
 """Columns that may be null; they are null for a packet that was not sent."""
+EPOCH = "since the Unix epoch"
+MEANINGS: dict[str, dict[str, str]] = {
+    "stamps": {
+        "probe": "The number of the probe, which a packet carries.",
+        "seq": "The packet's sequence number.",
+        "leg": "The direction of the packet: `request` or `reply`.",
+        "point": "The point where the packet was stamped.",
+        "time_ns": f"The time of the stamp, {EPOCH}.",
+        "clock": "The clock that the time was read from: that of the kernel at the point.",
+    },
+    "probes": {
+        "probe": "The number of the probe, which a packet carries.",
+        "seq": "The packet's sequence number.",
+        "phase": "The phase of the trial: `untapped` (at rest, taps off), `before` (at rest), "
+        "`load`, `after` (at rest again).",
+        "intended_ns": f"The time when the packet was due to be sent, {EPOCH}.",
+        "sent_ns": f"The time when it was sent, {EPOCH}; null if it was not.",
+        "slip_ns": "How late it was sent: `sent_ns` less `intended_ns`; null if it was not.",
+        "outcome": "`replied`, `late` (replied too late), `lost`, `refused` (by the sender's "
+        "kernel), or `unsent`.",
+        "duplicates": "The number of further replies to the same packet.",
+        "reordered": "True if its reply came after the reply to a later packet (RFC 4737).",
+    },
+    "hosts": {
+        "time_ns": f"The time of the sample, {EPOCH}; there are ten samples per second.",
+        "place": "The place that was sampled: `machine`, or a node, a host or another agent.",
+        "metric": "The name of the metric (docs/protocol.md, table `hosts`).",
+        "value": "The value of the metric.",
+    },
+}
+"""Meaning of each column, as docs/dataset.md prints it."""

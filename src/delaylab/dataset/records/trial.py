@@ -33,9 +33,9 @@ START = "sender.app"
 class Endpoint(Record):
     """Node at one end of the probe, its host and its kind."""
 
-    node: Word
-    host: Word
-    kind: Word
+    node: Word = Field(description="The name of the node.")
+    host: Word = Field(description="The host that carries it.")
+    kind: Word = Field(description="The kind of the node.")
 
 
 class Load(Record):
@@ -45,13 +45,22 @@ class Load(Record):
     and says how.
     """
 
-    load: Text
-    on: Text
-    to: Text | None = None
-    configured: object = Field(None, alias="asked")
-    achieved: dict[Text, Number] = {}
-    flows: Listed[Flow] = []
-    rate: HeldRate | None = None
+    load: Text = Field(description="The kind of load, such as `cpu` or `frames`.")
+    on: Text = Field(description="The node that the load ran on.")
+    to: Text | None = Field(None, description="The node at the other end of a load on the network.")
+    configured: object = Field(
+        None,
+        alias="asked",
+        description="The configured amount: workers, a direction, or a rate of frames.",
+    )
+    achieved: dict[Text, Number] = Field(
+        {},
+        description="The amount of work that was done, by name.",
+    )
+    flows: Listed[Flow] = Field([], description="The frames of each flow, for a load of frames.")
+    rate: HeldRate | None = Field(
+        None, description="The search for the rate of frames; null if the rate was given."
+    )
 
 
 class Tap(Record):
@@ -62,29 +71,33 @@ class Tap(Record):
     socket's ring. Records without it come from versions that captured by rings only.
     """
 
-    point: Text
-    packets: Count
-    dropped: Count
-    unparsed: Count = 0
-    repeated: Count = 0
-    by: Literal["tcx", "ring"] = "ring"
+    point: Text = Field(description="The point that the tap stamps.")
+    packets: Count = Field(description="The number of packets captured.")
+    dropped: Count = Field(description="The number of packets that found the tap's buffer full.")
+    unparsed: Count = Field(0, description="The number of packets that are damaged or fragments.")
+    repeated: Count = Field(0, description="The number of packets that were seen before.")
+    by: Literal["tcx", "ring"] = Field(
+        "ring",
+        description="The method of capture: BPF programs at the interface's traffic control "
+        "hooks, or a packet socket's ring.",
+    )
 
 
 class ClockReading(Record):
     """Reading of two clocks at one moment: the reference, the other, the reference again; in ns."""
 
-    clock: Text
-    reference: Text
-    before_ns: Nanoseconds
-    other_ns: Nanoseconds
-    after_ns: Nanoseconds
+    clock: Text = Field(description="The clock of the guest.")
+    reference: Text = Field(description="The clock that it is compared with.")
+    before_ns: Nanoseconds = Field(description="The reference, read first.")
+    other_ns: Nanoseconds = Field(description="The guest's clock, read second.")
+    after_ns: Nanoseconds = Field(description="The reference, read again.")
 
 
 class PointPath(Record):
     """Recorded points of each leg, in the order in which a packet passes them."""
 
-    request: Points = []
-    reply: Points = []
+    request: Points = Field([], description="The points that a request passes.")
+    reply: Points = Field([], description="The points that a reply passes.")
 
     @model_validator(mode="after")
     def _each_once(self) -> PointPath:
@@ -98,11 +111,11 @@ class PointPath(Record):
 class Hop(Record):
     """Link on the way from node `start` to node `end`, and the points before and behind it."""
 
-    link: Text
-    start: Text
-    end: Text
-    near: Point = "sender.vif"
-    far: Point = "responder.vif"
+    link: Text = Field(description="The name of the link.")
+    start: Text = Field(description="The node that a request comes from.")
+    end: Text = Field(description="The node that a request goes to.")
+    near: Point = Field("sender.vif", description="The point before the link.")
+    far: Point = Field("responder.vif", description="The point behind the link.")
 
 
 class Measurement(Record):
@@ -112,35 +125,61 @@ class Measurement(Record):
     `clock` is the sender's. `responder_icmp` are differences of the kernel's ICMP counters.
     """
 
-    sender: Endpoint | None = None
-    responder: Endpoint | None = None
-    protocol: Text | None = None
-    size_bytes: Count | None = None
-    interval_ns: Count | None = None
-    rate_search: Search | None = None
-    path: PointPath = PointPath()
-    absent: Annotated[dict[Text, Text], Field(max_length=MOST_POINTS)] = {}
-    clock: Text | None = None
-    warnings: Listed[Doubt] = []
-    loads: Listed[Load] = []
-    taps: Listed[Tap] = []
-    responder_icmp: dict[Text, Nanoseconds] = {}
-    clock_readings: Listed[ClockReading] = []
-    hops: Listed[Hop] = []
-    links: Listed[EngineReport] = []
+    sender: Endpoint | None = Field(None, description="The node that sends the requests.")
+    responder: Endpoint | None = Field(None, description="The node that answers them.")
+    protocol: Text | None = Field(None, description="The protocol of the probe: `icmp` or `udp`.")
+    size_bytes: Count | None = Field(None, description="The payload behind the ICMP or UDP header.")
+    interval_ns: Count | None = Field(
+        None, description="The interval between packets, as used under load."
+    )
+    rate_search: Search | None = Field(
+        None, description="The search for the shortest interval; null if the probe has no `held`."
+    )
+    path: PointPath = Field(
+        PointPath(),
+        description="The points recorded on each leg, in the order of the packet's way.",
+    )
+    absent: Annotated[dict[Text, Text], Field(max_length=MOST_POINTS)] = Field(
+        {},
+        description="The points that were not recorded, and why. A point that is absent on one "
+        "leg only is named with it: `sender.stack (request)`.",
+    )
+    clock: Text | None = Field(None, description="The name of the sender's clock.")
+    warnings: Listed[Doubt] = Field([], description="The doubts raised while the trial ran.")
+    loads: Listed[Load] = Field([], description="The loads of the trial.")
+    taps: Listed[Tap] = Field([], description="The taps of the trial.")
+    responder_icmp: dict[Text, Nanoseconds] = Field(
+        {},
+        description="The increase of the responder's ICMP counters, such as `OutErrors`, by name.",
+    )
+    clock_readings: Listed[ClockReading] = Field(
+        [],
+        description="Readings of two clocks at one moment, at the start and the end of the trial; "
+        "empty if there is only one clock.",
+    )
+    hops: Listed[Hop] = Field([], description="The links on the way, in the order of a request.")
+    links: Listed[EngineReport] = Field(
+        [], description="The report of each host's link engine, counted under load."
+    )
 
 
 class TrialHead(Record):
     """The place of a trial in its study, and its outcome. Times are ISO 8601."""
 
-    id: TrialId
-    index: Count
-    factors: dict[Word, Text]
-    repeat: Count
-    status: Literal["ok", "failed", "skipped"]
-    reason: Text | None = None
-    started: Text | None = None
-    ended: Text | None = None
+    id: TrialId = Field(
+        description="The levels joined, such as `environment=netns,load=cpu,repeat=1`; also the "
+        "name of the trial's directory."
+    )
+    index: Count = Field(description="The place of the trial in the order of running.")
+    factors: dict[Word, Text] = Field(description="The level of each factor.")
+    repeat: Count = Field(description="The number of the repeat, from 1 on.")
+    status: Literal["ok", "failed", "skipped"] = Field(
+        description="`failed` after two failures, `skipped` if the lab did not fit into memory. "
+        "Neither has data."
+    )
+    reason: Text | None = Field(None, description="The reason for `failed` or `skipped`.")
+    started: Text | None = Field(None, description="The time when the trial began, in ISO 8601.")
+    ended: Text | None = Field(None, description="The time when the trial ended, in ISO 8601.")
 
 
 class TrialRecord(Measurement, TrialHead):
