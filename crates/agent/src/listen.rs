@@ -10,17 +10,16 @@ use delaylab_os::process::{self, Side};
 use delaylab_os::{peer, pipe};
 use delaylab_proto::{Failure, Frame, Kind, Reply, write_frame};
 
-use crate::serve;
-use crate::session::Session;
+use crate::session::{Serve, Session};
 
 /// The pause after a failure: nothing announces that a descriptor or memory is free again.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// Serve all clients for ever.
-pub fn accept(listener: &UnixListener) -> ! {
+pub fn accept(listener: &UnixListener, serve: Serve) -> ! {
     loop {
         if let Some(client) = next_client(listener) {
-            start(client.into(), None);
+            start(client.into(), None, serve);
         }
     }
 }
@@ -54,15 +53,15 @@ pub fn wait(on: &[(std::os::fd::BorrowedFd<'_>, Want)]) -> Vec<bool> {
     })
 }
 
-/// Start a process that serves one session and ends with this process. By the stream `supervisor` the session
+/// Start a process in which `serve` serves one session, and which ends with this process. By the stream `supervisor` the session
 /// can ask this process about links. Return the session's pid, or `None` if it could not be started, which
 /// the client is told.
-pub fn start(stream: OwnedFd, supervisor: Option<OwnedFd>) -> Option<i32> {
+pub fn start(stream: OwnedFd, supervisor: Option<OwnedFd>, serve: Serve) -> Option<i32> {
     let agent = std::process::id();
     match process::fork() {
         Ok(Side::Parent(pid)) => Some(pid),
         Ok(Side::Child) => {
-            let result = serve_session(stream, supervisor, agent);
+            let result = open_session(stream, supervisor, agent).and_then(serve);
             std::process::exit(i32::from(result.is_err()));
         }
         Err(error) => {
@@ -91,7 +90,11 @@ fn pause() {
     std::thread::sleep(PAUSE);
 }
 
-fn serve_session(stream: OwnedFd, supervisor: Option<OwnedFd>, agent: u32) -> Result<(), Failure> {
+fn open_session(
+    stream: OwnedFd,
+    supervisor: Option<OwnedFd>,
+    agent: u32,
+) -> Result<Session, Failure> {
     let failed = |error: io::Error| Failure::new("serve a session", error);
     process::die_with_parent().map_err(failed)?;
     if process::parent().cast_unsigned() != agent {
@@ -100,7 +103,7 @@ fn serve_session(stream: OwnedFd, supervisor: Option<OwnedFd>, agent: u32) -> Re
     process::reap_by_wait().map_err(failed)?;
     let output = stream.try_clone().map_err(failed)?;
     let session = Session::new(stream, output);
-    serve::run(match supervisor {
+    Ok(match supervisor {
         Some(supervisor) => session.with_supervisor(supervisor),
         None => session,
     })

@@ -85,7 +85,7 @@ struct Fabric {
 fn main() -> ExitCode {
     let result = match CommandLine::parse().verb {
         Verb::Serve => serve_stdio(),
-        Verb::Init(init) => init::live(&init),
+        Verb::Init(init) => init::live(&init, serve::run),
         Verb::Join { socket } => join::run(&socket),
         Verb::Kernel => link::kernel::tell(),
         Verb::Relay { device } => relay::run(&device),
@@ -94,7 +94,7 @@ fn main() -> ExitCode {
             Err(failure) => Err(failure),
         },
         Verb::Fabric(Fabric { sweep: Some(directory) }) => fabric::sweep(&directory),
-        Verb::Fabric(Fabric { sweep: None }) => return fabric::keep(),
+        Verb::Fabric(Fabric { sweep: None }) => return fabric::keep(serve::run),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -29,6 +29,9 @@ pub enum Order {
     Closed,
 }
 
+/// A server of one session, which handles its requests one after the other until the client has gone.
+pub type Serve = fn(Session) -> Result<(), Failure>;
+
 /// Orders in the order in which they were given.
 pub type Orders = Vec<Order>;
 

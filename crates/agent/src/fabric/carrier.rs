@@ -57,6 +57,7 @@ fn start<'a>(
         Carrier::Kernel => None,
     };
     let Agent { name, cpus, .. } = member.agent;
-    let work = Work { name, links, cpus: cpus.as_deref(), agents: &member.others };
+    let work =
+        Work { name, links, cpus: cpus.as_deref(), agents: &member.others, serve: member.serve };
     Ok((Supervisor::start(work)?, listener, drop))
 }

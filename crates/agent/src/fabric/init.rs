@@ -9,6 +9,7 @@ use delaylab_os::report::Sender;
 use delaylab_os::{memory, mount, namespace, pipe, title};
 use delaylab_proto::Failure;
 
+use super::agent;
 use super::member::{Lent, Member};
 use super::network::Network;
 use super::plan::{Build, Space};
@@ -136,7 +137,7 @@ fn start_member(
             Ok(pid)
         }
         Side::Child => {
-            let lived = member.live(keeper, std::mem::take(lent));
+            let lived = agent::live(&member, keeper, std::mem::take(lent));
             std::process::exit(i32::from(lived.is_err()));
         }
     }

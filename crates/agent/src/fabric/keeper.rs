@@ -29,17 +29,18 @@ use super::plan::{Build, Plan, Space, check_name};
 use super::report::Report;
 use super::rundir::RunDir;
 use crate::link::Agents;
-use crate::session::{self, Order, Session};
+use crate::session::{self, Order, Serve, Session};
 
 const SIGKILL: i32 = 9;
 
-/// Read one request from standard input, build the lab, and keep it until told to stop.
-pub fn keep() -> ExitCode {
+/// Read one request from standard input, build the lab, and keep it until told to stop. `serve` serves the
+/// sessions of its agents.
+pub fn keep(serve: Serve) -> ExitCode {
     let Ok(mut session) = session::stdio().map(|(input, output)| Session::new(input, output))
     else {
         return ExitCode::FAILURE;
     };
-    match run(&mut session) {
+    match run(&mut session, serve) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             // A client that has gone needs no answer; one that has been answered already ignores this one.
@@ -49,7 +50,7 @@ pub fn keep() -> ExitCode {
     }
 }
 
-fn run(session: &mut Session) -> Result<(), Failure> {
+fn run(session: &mut Session, serve: Serve) -> Result<(), Failure> {
     let Some(request) = session.request_frame()? else { return Ok(()) };
     let began = Instant::now();
     title::make_room().map_err(|error| Failure::new("name the process", error))?;
@@ -61,7 +62,7 @@ fn run(session: &mut Session) -> Result<(), Failure> {
     }
     check_name(&build.lab).map_err(|why| Failure::new("build a lab", why))?;
     let signals = EndSignals::block().map_err(|error| Failure::new("hold back signals", error))?;
-    let mut keeper = Keeper::start(&build, signals, session)?;
+    let mut keeper = Keeper::start(&build, signals, session, serve)?;
     let result = keeper.build_and_keep(&build, session, began);
     let cleaned = keeper.clean();
     result.and(cleaned)
@@ -96,7 +97,12 @@ enum End {
 }
 
 impl Keeper {
-    fn start(build: &Build, signals: EndSignals, session: &mut Session) -> Result<Self, Failure> {
+    fn start(
+        build: &Build,
+        signals: EndSignals,
+        session: &mut Session,
+        serve: Serve,
+    ) -> Result<Self, Failure> {
         let spaces = build.plan.spaces(build.rootless)?;
         let network = Network::new(&build.plan, &spaces, &build.lab, build.rootless)?;
         let directory = RunDir::create(&build.dir, &build.lab, |folders| {
@@ -113,7 +119,7 @@ impl Keeper {
         };
         let failed = |error: io::Error| Failure::new("start the lab", error);
         let place = directory.place().map_err(failed)?;
-        let members = members(&build.plan, &directory, &place, &groups, &network);
+        let members = members(&build.plan, &directory, &place, &groups, &network, serve);
         let on_machine = network.on_machine();
         // Every process of the lab starts as a copy of this one.
         memory::trim();
@@ -272,6 +278,7 @@ fn members<'a>(
     place: &'a Folder,
     groups: &Groups,
     network: &Network,
+    serve: Serve,
 ) -> Vec<Member<'a>> {
     let agents = plan.agents.iter().zip(&groups.folders).enumerate();
     agents
@@ -285,6 +292,7 @@ fn members<'a>(
             network: None,
             others: Agents::new(),
             has_bridges: agent.network == "new" && network.has_bridges(Space::Of(index)),
+            serve,
         })
         .collect()
 }

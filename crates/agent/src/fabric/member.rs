@@ -1,4 +1,4 @@
-//! An agent of a lab: a process that holds namespaces and serves a socket in them.
+//! The configuration of an agent of a lab, and the steps by which its process becomes that agent.
 
 use std::fs::{self, DirBuilder};
 use std::io;
@@ -10,19 +10,15 @@ use std::path::{Path, PathBuf};
 use delaylab_os::folder::Folder;
 use delaylab_os::namespace::{self, Namespaces};
 use delaylab_os::process::{self, PidFd};
-use delaylab_os::report::Sender;
 use delaylab_os::{mount, sysctl, title};
 use delaylab_proto::Failure;
 
-use super::carrier;
-use super::monitor;
 use super::plan::{Agent, Isolate};
-use super::report::{Report, tell};
 use super::roster::Writer;
 use crate::capabilities;
 use crate::init::container;
 use crate::link::Agents;
-use crate::listen;
+use crate::session::Serve;
 
 /// The sysctls that exempt bridged packets from the firewall: br_netfilter, where it is loaded, would filter
 /// and delay the lab's packets.
@@ -50,6 +46,8 @@ pub struct Member<'a> {
     pub others: Agents,
     /// True if the plan creates bridges in its new network namespace.
     pub has_bridges: bool,
+    /// The server of its sessions.
+    pub serve: Serve,
 }
 
 /// Resources that PID 1 lends to new agents until they are ready.
@@ -91,27 +89,6 @@ impl Member<'_> {
         })
     }
 
-    /// Run the agent until the lab ends.
-    pub fn live(self, keeper: &Sender, mut lent: Lent) -> Result<(), Failure> {
-        if let Some(guest) = &self.agent.guest {
-            return monitor::live(&self, guest, keeper, lent);
-        }
-        if let Some(links) = &self.agent.links {
-            return carrier::live(&self, links, keeper, lent);
-        }
-        let prepared = self.prepare().and_then(|()| self.set_sysctls(&lent));
-        let prepared = prepared.and_then(|()| self.limit_capabilities());
-        let listener = match prepared.and_then(|()| self.listen()) {
-            Ok(listener) => listener,
-            Err(failure) => return tell(keeper, &Report::Failed(failure)),
-        };
-        self.configured(&mut lent);
-        tell(keeper, &Report::Ready(self.index))?;
-        // Only now: whoever closes it last blocks until the kernel has unmounted it.
-        drop(lent.proc);
-        listen::accept(&listener)
-    }
-
     /// Report to the builder that this agent's namespaces are configured.
     pub fn configured(&self, lent: &mut Lent) {
         if let Some(roster) = lent.roster.take() {
@@ -150,7 +127,7 @@ impl Member<'_> {
     }
 
     /// Limit the capabilities of the node's programs to those in the plan.
-    fn limit_capabilities(&self) -> Result<(), Failure> {
+    pub fn limit_capabilities(&self) -> Result<(), Failure> {
         match &self.agent.capabilities {
             Some(kept) => capabilities::limit(kept),
             None => Ok(()),

@@ -65,7 +65,7 @@ impl<'a> Network<'a> {
                 let what = format!("start agent {}", agent.name);
                 return Err(Failure::new(what, "one with a guest carries no links"));
             }
-            links.check()?;
+            link::check(links)?;
             if links.engine == Carrier::Kernel {
                 link::kernel::check(links)?;
                 let space = network.space(&agent.name)?;

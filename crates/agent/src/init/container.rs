@@ -11,6 +11,7 @@ use delaylab_os::pipe::{self, Received};
 use delaylab_os::{boot, process};
 use delaylab_proto::Failure;
 
+use crate::session::Serve;
 use crate::{capabilities, listen};
 
 /// The folder of the run directory that the container sees, read-only, within its monitor's folder.
@@ -20,7 +21,7 @@ pub const FOLDER: &str = "leash";
 pub const LEASH: &str = "leash.sock";
 
 /// Serve the sessions that the monitor passes on, until the connection to it ends.
-pub fn live(folder: &Path, capabilities: &[String]) -> Result<(), Failure> {
+pub fn live(folder: &Path, capabilities: &[String], serve: Serve) -> Result<(), Failure> {
     let failed = |error: io::Error| Failure::new(format!("serve in {}", folder.display()), error);
     // Orphaned processes in the container become this process's children.
     process::reap_by_kernel().map_err(failed)?;
@@ -32,7 +33,7 @@ pub fn live(folder: &Path, capabilities: &[String]) -> Result<(), Failure> {
     pipe::send_descriptor(leash.as_fd(), network.as_fd()).map_err(failed)?;
     loop {
         match pipe::receive_descriptor(leash.as_fd()) {
-            Ok(Received::Descriptor(session)) => drop(listen::start(session, None)),
+            Ok(Received::Descriptor(session)) => drop(listen::start(session, None, serve)),
             // A byte without its descriptor; the lost session's connection is closed.
             Ok(Received::Nothing) => {}
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use delaylab_os::{boot, mount};
 use delaylab_proto::Failure;
 
-use super::machine::FILE_SYSTEMS;
+use super::surroundings::FILE_SYSTEMS;
 
 const HERE: &str = "/root-of-disk";
 const KIND: &str = "ext4";

@@ -12,25 +12,14 @@ use delaylab_proto::{Failure, Reply};
 use serde_json::Value;
 
 use super::asked::Asked;
-use super::gates::Agents;
-use super::plan::{Carrier, Links};
+use super::messages::{self, receive, send};
+use super::plan::Carrier;
+use super::work::Work;
 use super::{engine, kernel};
 
 const SIGKILL: i32 = 9;
 /// The time limit for an engine's answer; after it the engine is taken to hang.
 const PATIENCE: Duration = Duration::from_secs(10);
-
-/// The task of an engine.
-#[derive(Clone, Copy)]
-pub struct Work<'a> {
-    /// The agent's name.
-    pub name: &'a str,
-    pub links: &'a Links,
-    /// The CPUs of the forwarding thread; `None` for any.
-    pub cpus: Option<&'a [usize]>,
-    /// The agents that hold the nodes' own interfaces.
-    pub agents: &'a Agents,
-}
 
 /// The engine's process.
 pub struct Engine {
@@ -65,14 +54,14 @@ impl Engine {
         drop(theirs);
         let running = PidFd::open(pid).map_err(failed)?;
         let mut engine = Self { pid, running, control: ours.into(), last_words: None };
-        super::receive(&mut engine.control)?;
+        receive(&mut engine.control)?;
         Ok(engine)
     }
 
     /// Send a request and wait for the answer; return `None` if the engine has ended or ends now. Kill an
     /// engine that does not answer within 10 s.
     pub fn ask(&mut self, request: &Value) -> Option<Result<Value, Failure>> {
-        super::send(&mut self.control, request).ok()?;
+        send(&mut self.control, request).ok()?;
         match poll::wait(&[(self.control.as_fd(), Want::Read)], Some(PATIENCE)) {
             Ok(ready) if ready[0] => self.hear(),
             Ok(_) => {
@@ -92,7 +81,7 @@ impl Engine {
     /// Read an answer; return `None` if the engine sends the reason for its end instead, or has ended
     /// without.
     fn hear(&mut self) -> Option<Result<Value, Failure>> {
-        match super::hear(&mut self.control).ok()? {
+        match messages::hear(&mut self.control).ok()? {
             Reply::Done(value) => Some(Ok(value)),
             Reply::Error(failure) => Some(Err(failure)),
             Reply::Event(why) => {

@@ -13,14 +13,16 @@ use delaylab_proto::{Failure, Reply};
 use serde_json::json;
 
 use super::asked::Asked;
-use super::child::Work;
 use super::forward::{Ends, Forwarder};
 use super::front::Front;
 use super::gates::Gates;
+use super::messages::{say_why, send};
 use super::plan::Links;
 use super::port_drops::PortDrops;
+use super::ports::set_ports;
 use super::serve::serve;
 use super::timeline::Timeline;
+use super::work::Work;
 use crate::pace::Pace;
 
 /// Run the engine, from its first message (`{}`, or the reason why it could not start) until the supervisor's
@@ -36,7 +38,7 @@ pub fn live(work: Work, asked: Asked, again: bool, control: OwnedFd) -> Result<(
     });
     let ((forwarder, mut pace, ends, front), requests) = match started {
         Ok(started) => started,
-        Err(failure) => return super::send(&mut control, &Reply::Error(failure)),
+        Err(failure) => return send(&mut control, &Reply::Error(failure)),
     };
     thread::scope(|scope| {
         let (apart, begin) = mpsc::channel();
@@ -49,15 +51,15 @@ pub fn live(work: Work, asked: Asked, again: bool, control: OwnedFd) -> Result<(
         open_files::part();
         let _ = apart.send(());
         if let Err(failure) = first.recv().unwrap_or_else(|_| Err(Front::ended())) {
-            let told = super::send(&mut control, &Reply::Error(failure));
+            let told = send(&mut control, &Reply::Error(failure));
             std::process::exit(i32::from(told.is_err()));
         }
         let ended = bind(cpus).and_then(|()| {
-            super::send(&mut control, &Reply::Done(json!({})))?;
+            send(&mut control, &Reply::Done(json!({})))?;
             forwarder.run(&mut pace, &ends)
         });
         if let Err(failure) = &ended {
-            super::say_why(&mut control, failure);
+            say_why(&mut control, failure);
         }
         std::process::exit(i32::from(ended.is_err()))
     })
@@ -80,7 +82,7 @@ fn take_requests(
     }
     let timeline = Timeline::new(&links.timeline, clock::monotonic_ns());
     let served = serve(&mut front, timeline, &mut requests);
-    let lowered = super::set_ports(links, false);
+    let lowered = set_ports(links, false);
     std::process::exit(i32::from(served.and(lowered).is_err()));
 }
 

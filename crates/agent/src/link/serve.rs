@@ -10,6 +10,7 @@ use delaylab_os::poll::{self, Want};
 use delaylab_proto::{Failure, Reply, read_frame};
 use serde_json::{Value, json};
 
+use super::messages::send;
 use super::plan::Change;
 use super::request::Request;
 use super::timeline::Timeline;
@@ -56,7 +57,7 @@ pub fn serve(
                 Ok(done) => Reply::Done(done),
                 Err(failure) => Reply::Error(failure),
             };
-            super::send(control, &reply)?;
+            send(control, &reply)?;
         }
         while let Some(changes) = timeline.take(clock::monotonic_ns()) {
             links.change(changes)?;

@@ -11,9 +11,12 @@ use delaylab_proto::{Failure, Frame, Reply, read_frame};
 use serde_json::{Value, json};
 
 use super::asked::Asked;
-use super::child::{Engine, Work};
+use super::child::Engine;
 use super::counts::Snapshot;
+use super::messages::send;
+use super::ports::set_ports;
 use super::request::Request;
+use super::work::Work;
 use crate::listen;
 use crate::pace::Watched;
 
@@ -65,7 +68,7 @@ impl<'a> Supervisor<'a> {
         let Some(client) = listen::next_client(listener) else { return };
         match pipe::stream() {
             Ok((ours, theirs)) => {
-                let pid = listen::start(client.into(), Some(theirs));
+                let pid = listen::start(client.into(), Some(theirs), self.work.serve);
                 self.sessions.extend(pid.map(|pid| Session { pid, requests: ours.into() }));
             }
             Err(error) => listen::refuse(client.into(), &listen::cannot_start(&error)),
@@ -81,7 +84,7 @@ impl<'a> Supervisor<'a> {
                     Ok(done) => Reply::Done(done),
                     Err(failure) => Reply::Error(failure),
                 };
-                super::send(&mut self.sessions[index].requests, &reply).is_ok()
+                send(&mut self.sessions[index].requests, &reply).is_ok()
             }
             Ok(None) | Err(_) => false,
         };
@@ -98,7 +101,7 @@ impl<'a> Supervisor<'a> {
         let request = Request::read(&value)?;
         if let (Err(_), Request::LinkRestart {}) = (&self.engine, &request) {
             self.engine = Ok(Engine::start(self.work, &self.asked, true)?);
-            super::set_ports(self.work.links, true)?;
+            set_ports(self.work.links, true)?;
             return Ok(json!({}));
         }
         let asked = self.engine.as_mut().ok().and_then(|engine| engine.ask(&value));
@@ -135,7 +138,7 @@ impl<'a> Supervisor<'a> {
     fn note_death(&mut self) {
         let Ok(engine) = &mut self.engine else { return };
         let mut why = engine.why_it_ended();
-        if let Err(failure) = super::set_ports(self.work.links, false) {
+        if let Err(failure) = set_ports(self.work.links, false) {
             why = format!("{why}; {failure}");
         }
         self.engine = Err(why);

@@ -6,6 +6,7 @@ use super::pace::Pace;
 use super::request::Request;
 use crate::session::{Order, Session};
 use delaylab_os::clock::realtime_ns;
+use delaylab_os::sched;
 use delaylab_proto::Failure;
 use serde_json::Value;
 use std::os::fd::BorrowedFd;
@@ -76,7 +77,7 @@ pub fn run(
     session: &mut Session,
     realtime: bool,
 ) -> Result<(), Failure> {
-    super::sharpen_timers()?;
+    sharpen_timers()?;
     let start = realtime_ns() + LEAD_NS;
     for (entry, i) in log.entries.iter_mut().zip(0i64..) {
         entry.intended = start + i * request.interval_ns;
@@ -178,4 +179,9 @@ fn wake_at(schedule: &mut Schedule, log: &Log, end: Option<i64>, now: i64) -> i6
 fn stopped(session: &mut Session) -> Result<bool, Failure> {
     let orders = session.orders()?;
     Ok(orders.iter().any(|order| matches!(order, Order::Stop | Order::Closed)))
+}
+
+/// Remove the thread's timer slack, so that a sleep ends on time.
+fn sharpen_timers() -> Result<(), Failure> {
+    sched::no_timer_slack().map_err(|error| Failure::new("set timer slack", error))
 }

@@ -10,16 +10,18 @@ mod request;
 mod route;
 mod sightings;
 mod socket;
+mod warning;
 
 use crate::session::Session;
 use crate::table::{send_packets, send_stamps};
-use delaylab_os::sched::{self, Locked, RealTime};
+use delaylab_os::sched::{Locked, RealTime};
 use delaylab_os::{clock, stamp};
 use delaylab_proto::Failure;
 use engine::Way;
 use log::Log;
 use request::{Mode, Request};
 use serde_json::{Value, json};
+use warning::warning;
 
 /// The real-time priority: above ordinary processes and below the kernel's own real-time threads (50).
 const PRIORITY: i32 = 10;
@@ -75,14 +77,4 @@ fn become_realtime(warnings: &mut Vec<Value>) -> Option<(RealTime, Option<Locked
             None
         }
     }
-}
-
-/// Build a doubt about the measurement, in the form of the dataset's warnings.
-fn warning(kind: &str, message: String, remedy: &str) -> Value {
-    json!({"kind": kind, "message": message, "remedy": remedy})
-}
-
-/// Remove the thread's timer slack, so that a sleep ends on time.
-fn sharpen_timers() -> Result<(), Failure> {
-    sched::no_timer_slack().map_err(|error| Failure::new("set timer slack", error))
 }

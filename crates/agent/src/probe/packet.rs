@@ -6,7 +6,7 @@ use super::log::Log;
 use super::request::Request;
 use super::route::Route;
 use super::sightings::Sightings;
-use super::warning;
+use super::warning::warning;
 use delaylab_os::clock::realtime_ns;
 use delaylab_os::ring;
 use delaylab_os::socket;

@@ -4,7 +4,7 @@ use super::engine::Way;
 use super::log::Log;
 use super::programs::{note_sent, open_for_socket, take_replies};
 use super::request::{Protocol, Request};
-use super::warning;
+use super::warning::warning;
 use delaylab_os::clock::realtime_ns;
 use delaylab_os::control::{Step, Unreachable};
 use delaylab_os::socket::{self, Flavour};

@@ -13,12 +13,14 @@ use serde_json::{Value, json};
 use super::can::Can;
 use super::counted::{self, Moment};
 use super::lay::Laid;
-use super::probe;
+use super::plan;
+use super::probe::probe;
 use crate::lateness::Summary;
-use crate::link;
 use crate::link::asked::{Asked, Changed};
+use crate::link::messages::{say_why, send};
 use crate::link::plan::{Change, Links};
 use crate::link::port_drops::PortDrops;
+use crate::link::ports::set_ports;
 use crate::link::serve::{Carries, serve};
 use crate::link::timeline::Timeline;
 use crate::pace::Watched;
@@ -30,15 +32,15 @@ pub fn live(links: &Links, asked: Asked, control: OwnedFd) -> Result<(), Failure
     let mut control = File::from(control);
     let mut engine = match Engine::start(links, asked) {
         Ok(engine) => engine,
-        Err(failure) => return link::send(&mut control, &Reply::Error(failure)),
+        Err(failure) => return send(&mut control, &Reply::Error(failure)),
     };
-    link::send(&mut control, &Reply::Done(json!({})))?;
+    send(&mut control, &Reply::Done(json!({})))?;
     let timeline = Timeline::new(&links.timeline, clock::monotonic_ns());
     let served = serve(&mut engine, timeline, &mut control);
     if let Err(failure) = &served {
-        link::say_why(&mut control, failure);
+        say_why(&mut control, failure);
     }
-    served.and(link::set_ports(links, false))
+    served.and(set_ports(links, false))
 }
 
 struct Engine<'a> {
@@ -56,7 +58,7 @@ struct Engine<'a> {
 impl<'a> Engine<'a> {
     fn start(links: &'a Links, asked: Asked) -> Result<Self, Failure> {
         let can = probe()?;
-        let laid = Laid::new(links, super::wants(links, &asked, &can)?)?;
+        let laid = Laid::new(links, plan::wants(links, &asked, &can)?)?;
         let announced = Announced::open()
             .map_err(|error| Failure::new("watch the links in the kernel", error))?;
         let (since_ns, before) = (clock::realtime_ns(), Moment::read(&laid)?);
@@ -95,7 +97,7 @@ impl Carries for Engine<'_> {
             .collect();
         let mut wanted = Vec::new();
         for (direction, conditions) in last {
-            let want = super::want(self.links, &asked, &self.can, direction, &conditions)?;
+            let want = plan::want(self.links, &asked, &self.can, direction, &conditions)?;
             let want = want.keeping(&self.laid.ways[direction].want);
             self.laid.check(direction, &want)?;
             wanted.push((direction, want));

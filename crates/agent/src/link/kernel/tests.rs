@@ -6,6 +6,7 @@ use delaylab_link::Conditions;
 use serde_json::{Value, json};
 
 use super::can::{Can, Part};
+use super::map;
 use super::qdisc::{self, Step};
 use super::want::{Bounds, Room, Want};
 
@@ -28,7 +29,7 @@ fn without(parts: &[Part]) -> Can {
 
 fn want(asked: Value, can: &Can) -> Result<Want, String> {
     let conditions: Conditions = serde_json::from_value(asked).unwrap();
-    Want::new(&conditions, can, Bounds { longest: 1518, memory_bytes: 64 << 20 })
+    map::want(&conditions, can, Bounds { longest: 1518, memory_bytes: 64 << 20 })
 }
 
 /// Return the kinds of the qdiscs.

@@ -1,0 +1,15 @@
+//! `delaylab-agent kernel`: the parts of this kernel that links can use, as JSON.
+
+use std::io::{self, Write};
+
+use delaylab_proto::Failure;
+
+use super::probe::probe;
+
+/// Print as JSON what the kernel supports: each part with null, or the reason why it is unavailable.
+pub fn tell() -> Result<(), Failure> {
+    let failed =
+        |error: &dyn ToString| Failure::new("say what the kernel can do", error.to_string());
+    let text = serde_json::to_string(&probe()?).map_err(|error| failed(&error))?;
+    writeln!(io::stdout(), "{text}").map_err(|error| failed(&error))
+}
