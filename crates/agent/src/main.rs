@@ -1,40 +1,23 @@
 //! `delaylab-agent`: the one binary that runs on hosts, in containers and in virtual machines.
 
-mod batch;
-mod call;
 mod capabilities;
-mod counters;
-mod discard;
-mod escape;
-mod exec;
+mod connect;
 mod fabric;
-mod fields;
-mod generate;
 mod init;
-mod join;
-mod lateness;
-mod line;
 mod link;
-mod listen;
-mod mac;
-mod mux;
-mod pace;
-mod probe;
-mod quiet;
-mod reflect;
-mod relay;
-mod serve;
+mod network;
+mod operations;
 mod session;
-mod table;
-mod tap;
-mod tbf;
-mod watch;
+mod timing;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
 use delaylab_proto::Failure;
+
+use connect::{call, join, relay};
+use operations::serve;
 
 /// Work for delaylab where packets are: build labs, run commands and probes, stamp packets.
 ///
@@ -85,7 +68,7 @@ struct Fabric {
 fn main() -> ExitCode {
     let result = match CommandLine::parse().verb {
         Verb::Serve => serve_stdio(),
-        Verb::Init(init) => init::live(&init, serve::run),
+        Verb::Init(init) => init::live(&init, serve),
         Verb::Join { socket } => join::run(&socket),
         Verb::Kernel => link::kernel::tell(),
         Verb::Relay { device } => relay::run(&device),
@@ -94,7 +77,7 @@ fn main() -> ExitCode {
             Err(failure) => Err(failure),
         },
         Verb::Fabric(Fabric { sweep: Some(directory) }) => fabric::sweep(&directory),
-        Verb::Fabric(Fabric { sweep: None }) => return fabric::keep(serve::run),
+        Verb::Fabric(Fabric { sweep: None }) => return fabric::keep(serve),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -107,5 +90,5 @@ fn main() -> ExitCode {
 
 fn serve_stdio() -> Result<(), Failure> {
     let (input, output) = session::stdio()?;
-    serve::run(session::Session::new(input, output))
+    serve(session::Session::new(input, output))
 }

@@ -6,7 +6,7 @@ use delaylab_proto::Failure;
 use super::member::{Lent, Member};
 use super::report::{Report, tell};
 use super::{carrier, monitor};
-use crate::listen;
+use crate::session::listen;
 
 /// Run the agent until the lab ends: as a monitor if it has a guest, as a carrier if it has links.
 pub fn live(member: &Member, keeper: &Sender, lent: Lent) -> Result<(), Failure> {

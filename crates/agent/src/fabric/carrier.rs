@@ -50,7 +50,7 @@ fn start<'a>(
     process::reap_by_wait().map_err(failed)?;
     // Each port needs a program and a socket; a system's usual limit suffices for a few hundred ports.
     open_files::allow_most();
-    // Without this program the host's own stack processes every frame before dropping it (crate::quiet).
+    // Without this program the host's own stack processes every frame before dropping it (crate::network::quiet).
     let drop = match links.engine {
         Carrier::Own => TcxDrop::open(links.ports()).ok(),
         // The bridge behind the ports takes all frames.

@@ -19,15 +19,14 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::cgroups;
 use super::groups::Groups;
 use super::init::{self, Lab};
-use super::local;
 use super::member::Member;
 use super::network::Network;
 use super::plan::{Build, Plan, Space, check_name};
 use super::report::Report;
 use super::rundir::RunDir;
+use super::{cgroups, local};
 use crate::link::Agents;
 use crate::session::{self, Order, Serve, Session};
 

@@ -10,8 +10,8 @@ use delaylab_proto::Failure;
 
 use super::message;
 use super::plan::{Bridge, End, Operation};
-use crate::batch::{Batch, Verb};
-use crate::quiet;
+use crate::network::batch::{Batch, Verb};
+use crate::network::quiet;
 
 /// The interface index of `lo` in every namespace.
 pub const LOOPBACK: u32 = 1;

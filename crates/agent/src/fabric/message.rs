@@ -15,7 +15,7 @@ use netlink_packet_route::route::{
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 
 use super::plan::{Bridge, End, Mac, Prefix, Queue, Route};
-use crate::tbf::Bucket;
+use crate::network::tbf::Bucket;
 
 /// The transmit queue length of a virtual machine's TAP, in packets. The kernel's default of 1000 loses
 /// bursts while the virtual CPU is not scheduled.

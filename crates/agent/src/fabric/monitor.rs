@@ -24,8 +24,8 @@ use super::plan::{Guest, Reach};
 use super::qmp::Qmp;
 use super::report::{Report, tell};
 use crate::init::container;
-use crate::listen;
-use crate::mux::Mux;
+use crate::session::listen;
+use crate::session::mux::Mux;
 
 /// The number of the command's file descriptor of the stream.
 const STREAM: i32 = 3;

@@ -12,8 +12,8 @@ use super::local::{self, Local};
 use super::message::{self, Place};
 use super::plan::{End, Operation, Plan, Space};
 use super::roster::Roster;
-use crate::batch::{Batch, Verb};
 use crate::link::{self, Carrier};
+use crate::network::batch::{Batch, Verb};
 
 /// The longest name of an interface: IFNAMSIZ without the final zero.
 const NAME_LENGTH: usize = 15;

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::link::Links;
-pub use crate::mac::Mac;
+pub use crate::network::mac::Mac;
 
 /// The request `{"op": "build", …}`.
 #[derive(Deserialize)]

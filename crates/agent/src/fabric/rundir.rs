@@ -13,8 +13,7 @@ use delaylab_os::folder::Folder;
 use delaylab_proto::Failure;
 use serde::Serialize;
 
-use super::cgroups;
-use super::domains;
+use super::{cgroups, domains};
 
 const LOCK: &str = "lock";
 /// The first line of a lock: a mark with the number of this format.

@@ -13,9 +13,9 @@ use serde_json::{Value, json};
 use super::local::{self, Local};
 use super::message;
 use super::plan::{Mac, Operation};
-use crate::batch::{Batch, Verb};
-use crate::fields::fields;
+use crate::network::batch::{Batch, Verb};
 use crate::session::Session;
+use crate::session::fields::fields;
 
 /// The time that a network card has to get its carrier.
 const LINK: Duration = Duration::from_secs(30);

@@ -11,8 +11,8 @@ use delaylab_os::pipe::{self, Received};
 use delaylab_os::{boot, process};
 use delaylab_proto::Failure;
 
-use crate::session::Serve;
-use crate::{capabilities, listen};
+use crate::capabilities;
+use crate::session::{Serve, listen};
 
 /// The folder of the run directory that the container sees, read-only, within its monitor's folder.
 pub const FOLDER: &str = "leash";

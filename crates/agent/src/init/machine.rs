@@ -11,10 +11,9 @@ use delaylab_proto::{Failure, Frame, Kind, Reply};
 use serde_json::json;
 
 use super::{modules, root, surroundings};
-use crate::line::Line;
-use crate::listen;
-use crate::mux::{self, Mux};
-use crate::session::Serve;
+use crate::session::line::Line;
+use crate::session::mux::{self, Mux};
+use crate::session::{Serve, listen};
 
 const VIRTIO: &str = "virtio:";
 /// The prefix of a hypervisor's console, whose input is escaped.

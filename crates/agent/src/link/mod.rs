@@ -1,50 +1,21 @@
 //! The links of a host whose conditions this agent implements (docs/protocol.md, "Links").
 //!
-//! - [`supervisor`]: answers sessions; starts the engine, a [`child`], and sets the ports down when the
-//!   engine has ended.
-//! - [`engine`]: the engine's process; serves requests beside the loop.
-//! - [`serve`](mod@serve): serves requests and runs the timeline, for either kind of engine.
-//! - [`forward`]: the loop; [`intake`], [`direction`], [`wire`], [`pool`], [`due`] and [`outbox`] are its
-//!   parts.
-//! - [`kernel`]: uses the kernel's bridges and qdiscs instead.
-//! - [`gates`]: limits senders at their own interfaces, each by a [`gate`].
-//! - `crate::pace`: decides when the loop sleeps and when it spins.
+//! - [`plan`]: the links as the plan describes them.
+//! - [`control`]: requests about links and their answers: the supervisor, the engine's process, the thread
+//!   that serves requests in it.
+//! - [`data`]: the path of frames through delaylab's own engine.
+//! - [`kernel`]: the kernel's bridges and qdiscs instead.
+//!
+//! `crate::timing::pace` decides when the forwarding loop sleeps and when it spins.
 
-mod ask;
-mod asked;
-mod cable;
-mod check;
-mod checksum;
-mod child;
-mod counts;
-mod direction;
-mod due;
-mod engine;
-mod epoch;
-mod forward;
-mod front;
-mod gate;
-mod gates;
-mod intake;
+mod control;
+mod data;
 pub mod kernel;
-mod laid;
-mod messages;
-mod orders;
-mod outbox;
 mod plan;
-mod pool;
-mod port_drops;
-mod ports;
-mod request;
-mod serve;
-mod supervisor;
-mod timeline;
-mod wire;
-mod work;
 
-pub use ask::serve;
-pub use check::check;
-pub use gates::Agents;
+pub use control::ask::serve;
+pub use control::check::check;
+pub use control::supervisor::Supervisor;
+pub use control::work::Work;
+pub use data::gates::Agents;
 pub use plan::{Carrier, Links};
-pub use supervisor::Supervisor;
-pub use work::Work;

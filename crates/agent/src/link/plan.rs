@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::mac::Mac;
+use crate::network::mac::Mac;
 
 /// The length of an Ethernet header, and of a VLAN tag.
 pub const HEADER: usize = 14;

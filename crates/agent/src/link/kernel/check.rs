@@ -5,7 +5,7 @@ use delaylab_proto::Failure;
 use super::plan::wants;
 use super::probe::probe;
 use super::qdisc;
-use crate::link::asked::Asked;
+use crate::link::control::asked::Asked;
 use crate::link::plan::Links;
 
 /// Check that this kernel can carry these links, initially and throughout their timeline. The kernel is tried

@@ -9,8 +9,8 @@ use delaylab_proto::Failure;
 
 use super::lay::{Laid, Way};
 use super::qdisc;
-use crate::counters::{self, Counters};
-use crate::link::counts::{Counts, Dropped, Snapshot, Tally};
+use crate::link::data::counts::{Counts, Dropped, Snapshot, Tally};
+use crate::network::counters::{self, Counters};
 
 /// All counters at one moment.
 pub struct Moment {

@@ -15,15 +15,15 @@ use super::counted::{self, Moment};
 use super::lay::Laid;
 use super::plan;
 use super::probe::probe;
-use crate::lateness::Summary;
-use crate::link::asked::{Asked, Changed};
-use crate::link::messages::{say_why, send};
+use crate::link::control::asked::{Asked, Changed};
+use crate::link::control::messages::{say_why, send};
+use crate::link::control::port_drops::PortDrops;
+use crate::link::control::ports::set_ports;
+use crate::link::control::serve::{Carries, serve};
+use crate::link::control::timeline::Timeline;
 use crate::link::plan::{Change, Links};
-use crate::link::port_drops::PortDrops;
-use crate::link::ports::set_ports;
-use crate::link::serve::{Carries, serve};
-use crate::link::timeline::Timeline;
-use crate::pace::Watched;
+use crate::timing::lateness::Summary;
+use crate::timing::pace::Watched;
 
 /// Run this process, from its first message (`{}`, or the reason why links could not be built) until the
 /// supervisor's end of `control` closes. Then set the ports down: if a part of the links vanished later, no

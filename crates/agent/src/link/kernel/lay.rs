@@ -13,9 +13,9 @@ use netlink_packet_route::RouteNetlinkMessage;
 use super::message;
 use super::qdisc::{self, Qdisc, Step};
 use super::want::Want;
-use crate::batch::{Batch, Verb};
 use crate::link::plan::{Link, Links};
-use crate::quiet;
+use crate::network::batch::{Batch, Verb};
+use crate::network::quiet;
 
 /// The kernel's objects of one direction.
 pub struct Way {

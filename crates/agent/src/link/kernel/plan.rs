@@ -6,7 +6,7 @@ use delaylab_proto::Failure;
 use super::can::Can;
 use super::map;
 use super::want::{Bounds, Want};
-use crate::link::asked::Asked;
+use crate::link::control::asked::Asked;
 use crate::link::plan::{HEADER, Links, TAG};
 
 /// Return the required setup of every direction.

@@ -13,7 +13,7 @@ use super::can::{Can, Part};
 use super::message;
 use super::qdisc::{self, Qdisc};
 use super::want::{Netem, Room, Shape, Want};
-use crate::batch::{Batch, Verb};
+use crate::network::batch::{Batch, Verb};
 
 /// The index of `lo`, on which qdiscs are tried.
 const LOOPBACK: u32 = 1;

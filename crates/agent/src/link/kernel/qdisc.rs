@@ -3,7 +3,7 @@
 use delaylab_os::tcx_loss::Chances;
 
 use super::want::{Netem, Room, Shape, Want};
-use crate::tbf;
+use crate::network::tbf;
 
 const NETEM: u32 = 0x1_0000;
 const TBF: u32 = 0x2_0000;

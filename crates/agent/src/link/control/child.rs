@@ -1,0 +1,113 @@
+//! The engine's process as its supervisor sees it: starting it, sending it requests, and noticing its end.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Duration;
+
+use delaylab_os::poll::{self, Want};
+use delaylab_os::process::{self, Ended, PidFd, Side};
+use delaylab_os::{pipe, title};
+use delaylab_proto::{Failure, Reply};
+use serde_json::Value;
+
+use super::asked::Asked;
+use super::engine;
+use super::messages::{self, receive, send};
+use super::work::Work;
+use crate::link::kernel;
+use crate::link::plan::Carrier;
+
+const SIGKILL: i32 = 9;
+/// The time limit for an engine's answer; after it the engine is taken to hang.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The engine's process.
+pub struct Engine {
+    pid: i32,
+    running: PidFd,
+    control: File,
+    /// The reason for its end, if it sent one in place of an answer.
+    last_words: Option<String>,
+}
+
+impl Engine {
+    /// Start an engine, which carries links from now on. `again` means in place of one that has ended.
+    pub fn start(work: Work, asked: &Asked, again: bool) -> Result<Self, Failure> {
+        let failed = |error: io::Error| Failure::new("start the link engine", error);
+        let (ours, theirs) = pipe::stream().map_err(failed)?;
+        let pid = match process::fork().map_err(failed)? {
+            Side::Parent(pid) => pid,
+            Side::Child => {
+                // If the supervisor's end stayed open here, its death would go unnoticed.
+                drop(ours);
+                let name = work.name;
+                let title = format!("delaylab-agent {name} engine");
+                let _ = title::set(&title, &format!("{name} engine"));
+                let asked = asked.clone();
+                let lived = match work.links.engine {
+                    Carrier::Own => engine::live(work, asked, again, theirs),
+                    Carrier::Kernel => kernel::live(work.links, asked, theirs),
+                };
+                std::process::exit(i32::from(lived.is_err()));
+            }
+        };
+        drop(theirs);
+        let running = PidFd::open(pid).map_err(failed)?;
+        let mut engine = Self { pid, running, control: ours.into(), last_words: None };
+        receive(&mut engine.control)?;
+        Ok(engine)
+    }
+
+    /// Send a request and wait for the answer; return `None` if the engine has ended or ends now. Kill an
+    /// engine that does not answer within 10 s.
+    pub fn ask(&mut self, request: &Value) -> Option<Result<Value, Failure>> {
+        send(&mut self.control, request).ok()?;
+        match poll::wait(&[(self.control.as_fd(), Want::Read)], Some(PATIENCE)) {
+            Ok(ready) if ready[0] => self.hear(),
+            Ok(_) => {
+                // A late answer would be taken for the answer to another request.
+                let why = match self.running.signal(SIGKILL) {
+                    Ok(()) => {
+                        format!("it has not answered for {} s, and is ended", PATIENCE.as_secs())
+                    }
+                    Err(error) => error.to_string(),
+                };
+                Some(Err(Failure::new("ask the link engine", why)))
+            }
+            Err(error) => Some(Err(Failure::new("ask the link engine", error))),
+        }
+    }
+
+    /// Read an answer; return `None` if the engine sends the reason for its end instead, or has ended
+    /// without.
+    fn hear(&mut self) -> Option<Result<Value, Failure>> {
+        match messages::hear(&mut self.control).ok()? {
+            Reply::Done(value) => Some(Ok(value)),
+            Reply::Error(failure) => Some(Err(failure)),
+            Reply::Event(why) => {
+                let failure = serde_json::from_value(why).ok();
+                self.last_words = failure.map(|failure: Failure| failure.to_string());
+                None
+            }
+        }
+    }
+
+    /// Wait for the engine's end, and return the reason that it sent or else the way it ended.
+    pub fn why_it_ended(&mut self) -> String {
+        let ended = process::wait(self.pid).map(|(_, ended)| ended);
+        if self.last_words.is_none() {
+            self.hear();
+        }
+        match (ended, &self.last_words) {
+            (Some(Ended::Killed(signal)), _) => format!("its engine was killed by signal {signal}"),
+            (_, Some(why)) => format!("its engine has ended: {why}"),
+            (_, None) => "its engine has ended".to_owned(),
+        }
+    }
+
+    /// Return a descriptor that becomes readable once the engine has ended.
+    pub fn ended(&self) -> BorrowedFd<'_> {
+        self.running.as_fd()
+    }
+}

@@ -1,0 +1,127 @@
+//! The engine's process: the loop, and beside it a thread that serves requests, so that reading them and
+//! writing answers costs the loop no time.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::mpsc;
+use std::thread;
+
+use delaylab_os::sched::{self, Locked};
+use delaylab_os::{clock, open_files, pipe, process};
+use delaylab_proto::{Failure, Reply};
+use serde_json::json;
+
+use super::asked::Asked;
+use super::front::Front;
+use super::messages::{say_why, send};
+use super::port_drops::PortDrops;
+use super::ports::set_ports;
+use super::serve::serve;
+use super::timeline::Timeline;
+use super::work::Work;
+use crate::link::data::forward::{Ends, Forwarder};
+use crate::link::data::gates::Gates;
+use crate::link::plan::Links;
+use crate::timing::pace::Pace;
+
+/// Run the engine, from its first message (`{}`, or the reason why it could not start) until the supervisor's
+/// end of `control` closes. Then set the ports down: if the engine ended later, no supervisor would be left
+/// to do so. The loop runs on the CPUs of `work`, if any are named. `again` means in place of an engine that
+/// has ended.
+pub fn live(work: Work, asked: Asked, again: bool, control: OwnedFd) -> Result<(), Failure> {
+    let Work { links, cpus, .. } = work;
+    let mut control = File::from(control);
+    let started = start(work, asked).and_then(|started| {
+        let requests = control.try_clone();
+        Ok((started, requests.map_err(|error| Failure::new("start the link engine", error))?))
+    });
+    let ((forwarder, mut pace, ends, front), requests) = match started {
+        Ok(started) => started,
+        Err(failure) => return send(&mut control, &Reply::Error(failure)),
+    };
+    thread::scope(|scope| {
+        let (apart, begin) = mpsc::channel();
+        let (begun, first) = mpsc::channel();
+        scope.spawn(move || {
+            // Descriptors opened before this point would also stay open in the loop's own table, for good.
+            let _ = begin.recv();
+            take_requests(front, links, again, requests, &begun);
+        });
+        open_files::part();
+        let _ = apart.send(());
+        if let Err(failure) = first.recv().unwrap_or_else(|_| Err(Front::ended())) {
+            let told = send(&mut control, &Reply::Error(failure));
+            std::process::exit(i32::from(told.is_err()));
+        }
+        let ended = bind(cpus).and_then(|()| {
+            send(&mut control, &Reply::Done(json!({})))?;
+            forwarder.run(&mut pace, &ends)
+        });
+        if let Err(failure) = &ended {
+            say_why(&mut control, failure);
+        }
+        std::process::exit(i32::from(ended.is_err()))
+    })
+}
+
+/// Run the thread beside the loop: report whether it could start, then serve requests. Ends the process.
+fn take_requests(
+    mut front: Front,
+    links: &Links,
+    again: bool,
+    mut requests: File,
+    begun: &mpsc::Sender<Result<(), Failure>>,
+) {
+    let first = front.begin(again);
+    let refused = first.is_err();
+    // The loop waits for this message, unless the process has ended.
+    let _ = begun.send(first);
+    if refused {
+        return;
+    }
+    let timeline = Timeline::new(&links.timeline, clock::monotonic_ns());
+    let served = serve(&mut front, timeline, &mut requests);
+    let lowered = set_ports(links, false);
+    std::process::exit(i32::from(served.and(lowered).is_err()));
+}
+
+/// Bind the calling thread only: the other thread could starve beside it.
+fn bind(cpus: Option<&[usize]>) -> Result<(), Failure> {
+    cpus.map_or(Ok(()), process::set_affinity)
+        .map_err(|error| Failure::new("bind the link engine to its CPUs", error))
+}
+
+type Started<'a> = (Forwarder, Pace, Ends, Front<'a>);
+
+fn start(work: Work<'_>, asked: Asked) -> Result<Started<'_>, Failure> {
+    let failed = |error: io::Error| Failure::new("start the link engine", error);
+    let links = work.links;
+    let conditions = asked.conditions()?;
+    let gates = Gates::new(links, work.agents);
+    let forwarder = Forwarder::open(links, conditions)?;
+    let (orders, ordered) = mpsc::channel();
+    let (answer, answers) = mpsc::channel();
+    let (woken, wake) = pipe::pair().map_err(failed)?;
+    pipe::set_nonblocking(woken.as_fd()).map_err(failed)?;
+    pipe::set_nonblocking(wake.as_fd()).map_err(failed)?;
+    // The thread is bound to its CPUs only later, when the other thread exists.
+    let own = work.cpus.map_or_else(sched::own_cpus, <[usize]>::len);
+    let (pace, refused) = Pace::new(links.realtime, own);
+    let mut notes: Vec<String> =
+        refused.map(|why| format!("not in real time: {why}")).into_iter().collect();
+    match Locked::as_used() {
+        // Keep the lock for as long as the process lives.
+        Ok(locked) => std::mem::forget(locked),
+        Err(error) => notes.push(format!("its memory may be paged out: {error}")),
+    }
+    if let Some(why) = forwarder.why_undivided() {
+        notes.push(format!("a flood on one link may keep out frames of the others: {why}"));
+    }
+    let (realtime, since_ns) = (pace.is_realtime(), clock::realtime_ns());
+    let port_drops = PortDrops::read()?;
+    let ends = Ends { orders: ordered, answers: answer, wake: woken };
+    let front =
+        Front { asked, gates, orders, answers, wake, realtime, notes, since_ns, port_drops };
+    Ok((forwarder, pace, ends, front))
+}

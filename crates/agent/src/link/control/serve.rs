@@ -1,0 +1,87 @@
+//! Serving requests about a host's links, and running their timeline.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Duration;
+
+use delaylab_os::clock;
+use delaylab_os::poll::{self, Want};
+use delaylab_proto::{Failure, Reply, read_frame};
+use serde_json::{Value, json};
+
+use super::messages::send;
+use super::request::Request;
+use super::timeline::Timeline;
+use crate::link::plan::Change;
+
+/// An engine that carries links: delaylab's own or the kernel's.
+pub trait Carries {
+    /// Return the configuration and counters, as `links` reports them; with `reset`, then reset the counters.
+    fn report(&mut self, reset: bool) -> Result<Value, Failure>;
+
+    /// Return the reports of the directions alone.
+    fn directions(&mut self) -> Result<Vec<Value>, Failure>;
+
+    /// Make all changes, or none if one of them is impossible.
+    fn change(&mut self, changes: &[Change]) -> Result<(), Failure>;
+
+    /// Check that all links are in place; an error ends them.
+    fn check(&mut self) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    /// Return a descriptor that becomes readable when a check is needed.
+    fn changed(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
+}
+
+/// Serve until the other end of `control` closes or something fails.
+pub fn serve(
+    links: &mut impl Carries,
+    mut timeline: Timeline<'_>,
+    control: &mut File,
+) -> Result<(), Failure> {
+    let failed = |error: io::Error| Failure::new("take requests about links", error);
+    loop {
+        links.check()?;
+        let left = timeline.next_ns().map(|at_ns| (at_ns - clock::monotonic_ns()).max(0) as u64);
+        let mut on = vec![(control.as_fd(), Want::Read)];
+        on.extend(links.changed().map(|fd| (fd, Want::Read)));
+        if poll::wait(&on, left.map(Duration::from_nanos)).map_err(failed)?[0] {
+            let frame = read_frame(control)
+                .map_err(|error| Failure::new("take requests about links", error))?;
+            let Some(frame) = frame else { return Ok(()) };
+            let reply = match answer(links, &mut timeline, &frame.payload) {
+                Ok(done) => Reply::Done(done),
+                Err(failure) => Reply::Error(failure),
+            };
+            send(control, &reply)?;
+        }
+        while let Some(changes) = timeline.take(clock::monotonic_ns()) {
+            links.change(changes)?;
+        }
+    }
+}
+
+fn answer(
+    links: &mut impl Carries,
+    timeline: &mut Timeline<'_>,
+    request: &[u8],
+) -> Result<Value, Failure> {
+    let request: Value = serde_json::from_slice(request)
+        .map_err(|error| Failure::new("read a request about links", error))?;
+    match Request::read(&request)? {
+        Request::Links { reset } => links.report(reset),
+        Request::LinkSet { changes } => {
+            links.change(&changes)?;
+            Ok(json!({"directions": links.directions()?}))
+        }
+        Request::LinkTimeline {} => {
+            timeline.restart(clock::monotonic_ns());
+            Ok(json!({}))
+        }
+        Request::LinkRestart {} => Ok(json!({})),
+    }
+}

@@ -1,0 +1,146 @@
+//! The agent of a host's links: it answers for its engine, and when the engine ends it sets the ports down,
+//! so that the nodes behind them see no carrier.
+
+use std::fs::File;
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixListener;
+
+use delaylab_os::poll::Want;
+use delaylab_os::{clock, pipe, process};
+use delaylab_proto::{Failure, Frame, Reply, read_frame};
+use serde_json::{Value, json};
+
+use super::asked::Asked;
+use super::child::Engine;
+use super::messages::send;
+use super::ports::set_ports;
+use super::request::Request;
+use super::work::Work;
+use crate::link::data::counts::Snapshot;
+use crate::session::listen;
+use crate::timing::pace::Watched;
+
+/// The agent with its engine.
+pub struct Supervisor<'a> {
+    work: Work<'a>,
+    /// The configuration with all changes by requests, with which a new engine starts.
+    asked: Asked,
+    engine: Result<Engine, String>,
+    sessions: Vec<Session>,
+}
+
+/// The process of a session, and the stream of its requests.
+struct Session {
+    pid: i32,
+    requests: File,
+}
+
+impl<'a> Supervisor<'a> {
+    /// Start the engine in this process's network namespace; it forwards from now on.
+    pub fn start(work: Work<'a>) -> Result<Self, Failure> {
+        let asked = Asked::new(work.links)?;
+        let engine = Ok(Engine::start(work, &asked, false)?);
+        Ok(Self { work, asked, engine, sessions: Vec::new() })
+    }
+
+    /// Serve all clients for ever.
+    pub fn serve(mut self, listener: &UnixListener) -> ! {
+        loop {
+            let mut on = vec![(listener.as_fd(), Want::Read)];
+            on.extend(self.sessions.iter().map(|session| (session.requests.as_fd(), Want::Read)));
+            on.extend(self.engine.iter().map(|engine| (engine.ended(), Want::Read)));
+            let ready = listen::wait(&on);
+            if ready.get(self.sessions.len() + 1) == Some(&true) {
+                self.note_death();
+            }
+            if ready[0] {
+                self.admit(listener);
+            }
+            let count = ready.len().min(self.sessions.len() + 1) - 1;
+            for index in (0..count).rev().filter(|index| ready[index + 1]) {
+                self.hear(index);
+            }
+        }
+    }
+
+    /// Start a process for a session; tell the client if that fails.
+    fn admit(&mut self, listener: &UnixListener) {
+        let Some(client) = listen::next_client(listener) else { return };
+        match pipe::stream() {
+            Ok((ours, theirs)) => {
+                let pid = listen::start(client.into(), Some(theirs), self.work.serve);
+                self.sessions.extend(pid.map(|pid| Session { pid, requests: ours.into() }));
+            }
+            Err(error) => listen::refuse(client.into(), &listen::cannot_start(&error)),
+        }
+    }
+
+    /// Read a session's request, or notice its end.
+    fn hear(&mut self, index: usize) {
+        let frame = read_frame(&mut self.sessions[index].requests);
+        let heard = match frame {
+            Ok(Some(frame)) => {
+                let reply = match self.answer(&frame) {
+                    Ok(done) => Reply::Done(done),
+                    Err(failure) => Reply::Error(failure),
+                };
+                send(&mut self.sessions[index].requests, &reply).is_ok()
+            }
+            Ok(None) | Err(_) => false,
+        };
+        if !heard {
+            let ended = self.sessions.swap_remove(index);
+            drop(ended.requests);
+            process::wait(ended.pid);
+        }
+    }
+
+    fn answer(&mut self, frame: &Frame) -> Result<Value, Failure> {
+        let value: Value = serde_json::from_slice(&frame.payload)
+            .map_err(|error| Failure::new("read a request about links", error))?;
+        let request = Request::read(&value)?;
+        if let (Err(_), Request::LinkRestart {}) = (&self.engine, &request) {
+            self.engine = Ok(Engine::start(self.work, &self.asked, true)?);
+            set_ports(self.work.links, true)?;
+            return Ok(json!({}));
+        }
+        let asked = self.engine.as_mut().ok().and_then(|engine| engine.ask(&value));
+        let Some(asked) = asked else {
+            self.note_death();
+            return self.answer_for_the_dead(&request);
+        };
+        if let (Ok(_), Request::LinkSet { changes }) = (&asked, &request) {
+            self.asked.change(changes)?;
+        }
+        asked
+    }
+
+    fn answer_for_the_dead(&self, request: &Request) -> Result<Value, Failure> {
+        let why = self.engine.as_ref().err();
+        let Request::Links { .. } = request else {
+            let why = why.map_or("it has ended", String::as_str);
+            return Err(Failure::new("ask the link engine", why)
+                .fix("bring the lab up again, which starts it anew"));
+        };
+        let nothing = Snapshot::default();
+        let directions = self.asked.directions().iter().map(|way| way.report(&nothing, 0));
+        let now_ns = clock::realtime_ns();
+        Ok(json!({
+            "state": "down", "why": why, "pid": null, "realtime": false, "notes": [],
+            "since_ns": now_ns, "now_ns": now_ns,
+            "memory": {"used": 0, "bound": 0, "peak": 0, "warn": false},
+            "pauses": {"count": 0, "longest_ns": 0}, "floor": Watched::default(), "dropped_ring": 0, "unknown_port": 0,
+            "directions": directions.collect::<Vec<_>>(),
+        }))
+    }
+
+    /// Record the engine's end and set the ports down.
+    fn note_death(&mut self) {
+        let Ok(engine) = &mut self.engine else { return };
+        let mut why = engine.why_it_ended();
+        if let Err(failure) = set_ports(self.work.links, false) {
+            why = format!("{why}; {failure}");
+        }
+        self.engine = Err(why);
+    }
+}

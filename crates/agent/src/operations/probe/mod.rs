@@ -1,0 +1,80 @@
+//! `probe`: a schedule of packets to a responder, with the sender's own stamps.
+
+mod engine;
+mod live;
+mod log;
+mod pace;
+mod packet;
+mod programs;
+mod request;
+mod route;
+mod sightings;
+mod socket;
+mod warning;
+
+use super::tables::{send_packets, send_stamps};
+use crate::session::Session;
+use delaylab_os::sched::{Locked, RealTime};
+use delaylab_os::{clock, stamp};
+use delaylab_proto::Failure;
+use engine::Way;
+use log::Log;
+use request::{Mode, Request};
+use serde_json::{Value, json};
+use warning::warning;
+
+/// The real-time priority: above ordinary processes and below the kernel's own real-time threads (50).
+const PRIORITY: i32 = 10;
+
+/// Serve one request: send the tables `stamps` and `packets`, and return the payload of `done`.
+pub fn serve(request: Value, session: &mut Session) -> Result<Value, Failure> {
+    let request = Request::read(request)?;
+    match request.mode {
+        Mode::Socket => {
+            let way = socket::SocketWay::open(&request)?;
+            measure(&request, way, session)
+        }
+        Mode::Packet => {
+            let way = packet::PacketWay::open(&request)?;
+            measure(&request, way, session)
+        }
+    }
+}
+
+fn measure(request: &Request, mut way: impl Way, session: &mut Session) -> Result<Value, Failure> {
+    let clock = clock::name().map_err(|error| Failure::new("name this kernel's clock", error))?;
+    let mut log = Log::new(request);
+    let mut warnings = Vec::new();
+    if request.wanted().stack {
+        stamp::settle().map_err(|error| Failure::new("switch on receive stamps", error))?;
+    }
+    let realtime = if request.realtime { become_realtime(&mut warnings) } else { None };
+    session.event(json!({"ready": true}))?;
+    let outcome = engine::run(request, &mut way, &mut log, session, realtime.is_some());
+    let was_realtime = realtime.is_some();
+    drop(realtime);
+    outcome?;
+    way.warn(&mut warnings);
+    send_stamps(session, &log::POINTS, log.stamps())?;
+    send_packets(session, log.packets())?;
+    Ok(json!({
+        "sent": log.sent, "replied": log.replied, "warnings": warnings,
+        "realtime": was_realtime, "clock": clock, "by": way.by(),
+    }))
+}
+
+/// Enter real-time scheduling and lock memory for the duration of the measurement. A failure is only a
+/// warning: the measurement is still valid, with more slip.
+fn become_realtime(warnings: &mut Vec<Value>) -> Option<(RealTime, Option<Locked>)> {
+    match RealTime::fifo(PRIORITY) {
+        Ok(realtime) => Some((realtime, Locked::current().ok())),
+        Err(error) => {
+            warnings.push(warning(
+                "not-realtime",
+                format!("the probe ran without real-time scheduling: {error}"),
+                "run it as root, outside of a CPU cgroup without cpu.rt_runtime_us",
+            ));
+            None
+        }
+    }
+}
