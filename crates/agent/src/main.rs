@@ -70,7 +70,7 @@ fn main() -> ExitCode {
         Verb::Serve => serve_stdio(),
         Verb::Init(init) => init::live(&init, serve),
         Verb::Join { socket } => join::run(&socket),
-        Verb::Kernel => link::kernel::tell(),
+        Verb::Kernel => link::kernel::print_support(),
         Verb::Relay { device } => relay::run(&device),
         Verb::Call(call) => match call::run(&call) {
             Ok(code) => return ExitCode::from(code),

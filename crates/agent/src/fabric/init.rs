@@ -10,9 +10,9 @@ use delaylab_os::{memory, mount, namespace, pipe, title};
 use delaylab_proto::Failure;
 
 use super::agent;
-use super::member::{Lent, Member};
+use super::member::{Member, StartupResources};
 use super::network::Network;
-use super::plan::{Build, Space};
+use super::plan::{Build, NetNs};
 use super::report::{Report, tell};
 use super::roster::{self, Roster};
 use crate::link::{Agents, Links};
@@ -23,7 +23,7 @@ const AGENTS_PER_PROC: usize = 32;
 /// The data that the keeper prepares for PID 1.
 pub struct Lab<'a> {
     pub build: &'a Build,
-    pub spaces: &'a [Space],
+    pub namespaces: &'a [NetNs],
     pub network: Network<'a>,
     /// The members, in the order of the plan; their networks are filled in as agents start.
     pub members: Vec<Member<'a>>,
@@ -84,14 +84,14 @@ fn start(lab: Lab, keeper: &Sender) -> Result<Children, Failure> {
     // The data that only the builder needs would be copied into every agent.
     drop((lab.network, roster));
     memory::trim();
-    let mut lent = Lent { roster: Some(writer), proc: None, built: Some(built) };
+    let mut resources = StartupResources { roster: Some(writer), proc: None, built: Some(built) };
     let mut pids = Vec::with_capacity(lab.members.len());
     for member in lab.members {
         if member.index % AGENTS_PER_PROC == 0 {
             // Refused where a new /proc is refused. The existing one works too, but more slowly.
-            lent.proc = mount::detached_proc().ok();
+            resources.proc = mount::detached_proc().ok();
         }
-        pids.push(start_member(member, lab.build, lab.spaces, &pids, keeper, &mut lent)?);
+        pids.push(start_member(member, lab.build, lab.namespaces, &pids, keeper, &mut resources)?);
     }
     Ok(Children { builder, agents: pids })
 }
@@ -112,14 +112,14 @@ fn build_network(network: Network, mut roster: Roster, keeper: &Sender, _buildin
 fn start_member(
     mut member: Member,
     build: &Build,
-    spaces: &[Space],
+    namespaces: &[NetNs],
     pids: &[i32],
     keeper: &Sender,
-    lent: &mut Lent,
+    resources: &mut StartupResources,
 ) -> Result<i32, Failure> {
     let name = &member.agent.name;
     let failed = |error: io::Error| Failure::new(format!("start agent {name}"), error);
-    if let Space::Of(owner) = spaces[member.index]
+    if let NetNs::Of(owner) = namespaces[member.index]
         && owner != member.index
     {
         member.network = Some(PidFd::open(pids[owner]).map_err(failed)?);
@@ -130,14 +130,14 @@ fn start_member(
     let index = member.index;
     match process::clone(Member::namespaces(member.agent)).map_err(failed)? {
         Side::Parent(pid) => {
-            if let Some(roster) = &lent.roster {
+            if let Some(roster) = &resources.roster {
                 // The builder ends early only after a failure that it has reported.
                 let _ = roster.started(index, pid);
             }
             Ok(pid)
         }
         Side::Child => {
-            let lived = agent::live(&member, keeper, std::mem::take(lent));
+            let lived = agent::live(&member, keeper, std::mem::take(resources));
             std::process::exit(i32::from(lived.is_err()));
         }
     }

@@ -23,7 +23,7 @@ use super::groups::Groups;
 use super::init::{self, Lab};
 use super::member::Member;
 use super::network::Network;
-use super::plan::{Build, Plan, Space, check_name};
+use super::plan::{Build, NetNs, Plan, check_name};
 use super::report::Report;
 use super::rundir::RunDir;
 use super::{cgroups, local};
@@ -102,8 +102,8 @@ impl Keeper {
         session: &mut Session,
         serve: Serve,
     ) -> Result<Self, Failure> {
-        let spaces = build.plan.spaces(build.rootless)?;
-        let network = Network::new(&build.plan, &spaces, &build.lab, build.rootless)?;
+        let namespaces = build.plan.namespaces(build.rootless)?;
+        let network = Network::new(&build.plan, &namespaces, &build.lab, build.rootless)?;
         let directory = RunDir::create(&build.dir, &build.lab, |folders| {
             // A group that cannot be removed now is recorded nowhere any more, but it holds no process
             // either.
@@ -134,7 +134,7 @@ impl Keeper {
                 let _ = process::leave_terminal();
                 let _ = pipe::detach_stdio();
                 let _ = session.detach();
-                init::live(Lab { build, spaces: &spaces, network, members, user }, sender)
+                init::live(Lab { build, namespaces: &namespaces, network, members, user }, sender)
             }
             Ok(Side::Parent(pid)) => {
                 let init = PidFd::open(pid).map_err(failed)?;
@@ -290,7 +290,7 @@ fn members<'a>(
             affinity: agent.bound_to().filter(|_| !groups.has_cpus[index]).map(<[_]>::to_vec),
             network: None,
             others: Agents::new(),
-            has_bridges: agent.network == "new" && network.has_bridges(Space::Of(index)),
+            has_bridges: agent.network == "new" && network.has_bridges(NetNs::Of(index)),
             serve,
         })
         .collect()

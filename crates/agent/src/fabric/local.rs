@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::AsFd;
 
 use delaylab_os::netlink::Route as Socket;
-use delaylab_os::{ethtool, mount, namespace, steering, tap};
+use delaylab_os::{ethtool, mount, namespace, steering, tap as tap_device};
 use delaylab_proto::Failure;
 
 use super::message;
@@ -25,7 +25,7 @@ pub struct Local<'a> {
     /// (unknown) until the interface exists.
     pub made: BTreeMap<&'a str, u32>,
     pub bridges: Vec<&'a Bridge>,
-    pub taps: Vec<&'a End>,
+    pub tap_devices: Vec<&'a End>,
     pub settings: Vec<&'a Operation>,
     /// True if links will have bridges here that the plan does not name.
     pub bridged: bool,
@@ -48,14 +48,14 @@ impl Local<'_> {
         let socket = open()?;
         let mut batch = Batch::new(&socket);
         let agent = self.agent;
-        for end in &self.taps {
+        for end in &self.tap_devices {
             let what = format!("make the TAP {} in {agent}", end.name);
             let index = self.made[end.name.as_str()];
-            tap::make(&end.name, index).map_err(|error| {
+            tap_device::make(&end.name, index).map_err(|error| {
                 Failure::new(&what, error)
                     .fix("virtual machines need read and write on /dev/net/tun")
             })?;
-            batch.push(what, Verb::Change, message::tap(end, index))?;
+            batch.push(what, Verb::Change, message::tap_device(end, index))?;
         }
         // Do this before the interfaces are up: the kernel would start to send at once.
         quiet::quieten(self.ports.iter().copied())?;

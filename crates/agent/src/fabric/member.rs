@@ -52,7 +52,7 @@ pub struct Member<'a> {
 
 /// Resources that PID 1 lends to new agents until they are ready.
 #[derive(Default)]
-pub struct Lent {
+pub struct StartupResources {
     /// The pipe by which agents report that their namespaces are configured.
     pub roster: Option<Writer>,
     /// A `/proc` mount shared with few other agents, for setting sysctls.
@@ -90,8 +90,8 @@ impl Member<'_> {
     }
 
     /// Report to the builder that this agent's namespaces are configured.
-    pub fn configured(&self, lent: &mut Lent) {
-        if let Some(roster) = lent.roster.take() {
+    pub fn configured(&self, resources: &mut StartupResources) {
+        if let Some(roster) = resources.roster.take() {
             // The reader ends only with the lab, or after a failure that it has reported.
             let _ = roster.configured(self.index);
         }
@@ -157,14 +157,15 @@ impl Member<'_> {
     }
 
     /// Set the sysctls of this process's current network namespace.
-    pub fn set_sysctls(&self, lent: &Lent) -> Result<(), Failure> {
+    pub fn set_sysctls(&self, resources: &StartupResources) -> Result<(), Failure> {
         let name = &self.agent.name;
-        let network = sysctl::OfNetwork::current(lent.proc.as_ref().map(OwnedFd::as_fd))
+        let network = sysctl::OfNetwork::current(resources.proc.as_ref().map(OwnedFd::as_fd))
             .map_err(|error| Failure::new(format!("find the sysctls of {name}"), error))?;
         let tables = if self.has_bridges { BRIDGE_TABLES } else { [].as_slice() };
         let tables = tables.iter().map(|&table| (table, "0"));
-        let asked = self.agent.sysctls.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-        for (sysctl, value) in tables.chain(asked) {
+        let configured =
+            self.agent.sysctls.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        for (sysctl, value) in tables.chain(configured) {
             let (sysctl, optional) =
                 sysctl.strip_prefix('-').map_or((sysctl, false), |sysctl| (sysctl, true));
             match network.set(sysctl, value) {

@@ -59,7 +59,7 @@ fn named(name: &str, mac: Option<Mac>, mtu: Option<u32>) -> LinkMessage {
 }
 
 /// Set the attributes of an existing TAP.
-pub fn tap(end: &End, index: u32) -> RouteNetlinkMessage {
+pub fn tap_device(end: &End, index: u32) -> RouteNetlinkMessage {
     let mut link = LinkMessage::default();
     link.header.index = index;
     link.attributes.extend(end.mac.map(|mac| LinkAttribute::Address(mac.0.to_vec())));

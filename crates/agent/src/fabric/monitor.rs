@@ -19,7 +19,7 @@ use delaylab_proto::{Failure, Frame, Kind, Reply};
 use serde_json::Value;
 
 use super::console::Console;
-use super::member::{Lent, Member};
+use super::member::{Member, StartupResources};
 use super::plan::{Guest, Reach};
 use super::qmp::Qmp;
 use super::report::{Report, tell};
@@ -36,15 +36,15 @@ pub fn live(
     member: &Member,
     guest: &Guest,
     keeper: &Sender,
-    mut lent: Lent,
+    mut resources: StartupResources,
 ) -> Result<(), Failure> {
     let mut monitor = Monitor { member, guest, deadline: Instant::now(), console: OnceCell::new() };
-    let held = match monitor.start(&mut lent) {
+    let held = match monitor.start(&mut resources) {
         Ok(held) => held,
         Err(failure) => return tell(keeper, &Report::Failed(failure)),
     };
     tell(keeper, &Report::Ready(member.index))?;
-    drop(lent);
+    drop(resources);
     match held {
         Held::Stream(mux, listener, running) => {
             let why = monitor.relay(mux, &listener, &running);
@@ -78,7 +78,7 @@ struct Monitor<'a> {
 }
 
 impl Monitor<'_> {
-    fn start(&mut self, lent: &mut Lent) -> Result<Held, Failure> {
+    fn start(&mut self, resources: &mut StartupResources) -> Result<Held, Failure> {
         self.member.prepare()?;
         // Listen before the network is built: other guests may be reached through this one.
         let listener = match self.guest.reach {
@@ -86,21 +86,21 @@ impl Monitor<'_> {
             Reach::Nothing => None,
         };
         if self.member.agent.network != "guest" {
-            self.member.set_sysctls(lent)?;
-            self.member.configured(lent);
+            self.member.set_sysctls(resources)?;
+            self.member.configured(resources);
         }
-        if let (Reach::Stream, Some(built)) = (self.guest.reach, &lent.built) {
+        if let (Reach::Stream, Some(built)) = (self.guest.reach, &resources.built) {
             poll::wait(&[(built.as_fd(), Want::Read)], None)
                 .map_err(|error| Failure::new("wait for the network", error))?;
         }
         self.deadline = Instant::now() + Duration::from_millis(self.guest.deadline_ms);
         match (self.guest.reach, listener) {
             (Reach::Stream, Some(listener)) => self.by_stream(listener),
-            (Reach::Folder, Some(listener)) => self.by_folder(listener, lent),
+            (Reach::Folder, Some(listener)) => self.by_folder(listener, resources),
             _ => {
                 let running =
                     self.run(None)?.ok_or_else(|| self.failure("it has no command".into()))?;
-                self.member.configured(lent);
+                self.member.configured(resources);
                 Ok(Held::Command(running))
             }
         }
@@ -167,7 +167,11 @@ impl Monitor<'_> {
         Ok(listener)
     }
 
-    fn by_folder(&self, sessions: UnixListener, lent: &mut Lent) -> Result<Held, Failure> {
+    fn by_folder(
+        &self,
+        sessions: UnixListener,
+        resources: &mut StartupResources,
+    ) -> Result<Held, Failure> {
         let failed = |error: io::Error| self.failure(error.to_string());
         let listener = self.listen_for_leash()?;
         let running = self.run(None)?;
@@ -190,8 +194,8 @@ impl Monitor<'_> {
         };
         if self.member.agent.network == "guest" {
             namespace::join_network_of(&network).map_err(failed)?;
-            self.member.set_sysctls(lent)?;
-            self.member.configured(lent);
+            self.member.set_sysctls(resources)?;
+            self.member.configured(resources);
         }
         Ok(Held::Leash(leash, sessions))
     }

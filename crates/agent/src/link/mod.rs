@@ -1,6 +1,7 @@
 //! The links of a host whose conditions this agent implements (docs/protocol.md, "Links").
 //!
-//! - [`plan`]: the links as the plan describes them.
+//! - [`plan`]: the links as the plan describes them; [`configured`]: the conditions of each direction, and
+//!   changes to them.
 //! - [`control`]: requests about links and their answers: the supervisor, the engine's process, the thread
 //!   that serves requests in it.
 //! - [`data`]: the path of frames through delaylab's own engine.
@@ -8,14 +9,15 @@
 //!
 //! `crate::timing::pace` decides when the forwarding loop sleeps and when it spins.
 
+mod configured;
 mod control;
 mod data;
 pub mod kernel;
 mod plan;
 
-pub use control::ask::serve;
 pub use control::check::check;
+pub use control::engine_task::EngineTask;
 pub use control::supervisor::Supervisor;
-pub use control::work::Work;
-pub use data::gates::Agents;
-pub use plan::{Carrier, Links};
+pub use control::supervisor_client::ask_supervisor;
+pub use data::sender_limits::Agents;
+pub use plan::{EngineKind, Links};

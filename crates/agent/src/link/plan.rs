@@ -15,7 +15,7 @@ pub const TAG: usize = 4;
 pub struct Links {
     /// The kind of engine.
     #[serde(default)]
-    pub engine: Carrier,
+    pub engine: EngineKind,
     #[serde(default)]
     pub seed: u64,
     /// True to forward in real time, if this is allowed.
@@ -33,7 +33,7 @@ pub struct Links {
 /// A kind of link engine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Carrier {
+pub enum EngineKind {
     /// delaylab's own: a process that receives each frame and sends it when it is due.
     #[default]
     Own,

@@ -25,10 +25,10 @@ const OPERATIONS: &[(&str, Operation)] = &[
     ("counters", counters::serve),
     ("clock", read_clock),
     ("setup", fabric::setup),
-    ("links", link::serve),
-    ("link-set", link::serve),
-    ("link-timeline", link::serve),
-    ("link-restart", link::serve),
+    ("links", link::ask_supervisor),
+    ("link-set", link::ask_supervisor),
+    ("link-timeline", link::ask_supervisor),
+    ("link-restart", link::ask_supervisor),
 ];
 
 /// Serve requests until the client closes the session.

@@ -23,7 +23,7 @@ pub struct Stamp {
     pub time_ns: i64,
 }
 
-/// The fate of one scheduled packet: a row of the table `packets`.
+/// The outcome of one scheduled packet: a row of the table `packets`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet<'a> {
     /// The number of the packet's probe.

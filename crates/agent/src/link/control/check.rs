@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use delaylab_proto::Failure;
 
-use super::asked::Asked;
+use crate::link::configured::ConfiguredConditions;
 use crate::link::plan::Links;
 
 /// Check the links, without asking the kernel.
@@ -25,9 +25,9 @@ pub fn check(links: &Links) -> Result<(), Failure> {
     if !links.timeline.is_sorted_by_key(|moment| moment.at_ns) {
         return Err(Failure::new("read the timeline", "its moments are not in order"));
     }
-    let mut asked = Asked::new(links)?;
+    let mut configured = ConfiguredConditions::new(links)?;
     for moment in &links.timeline {
-        asked.change(&moment.changes)?;
+        configured.change(&moment.changes)?;
     }
     Ok(())
 }

@@ -1,23 +1,23 @@
 //! The control of a host's links.
 //!
-//! - [`ask`]: a session's request, passed on to the [`supervisor`], which answers for the engine, a
-//!   [`child`], and sets the [`ports`] down when it has ended.
-//! - [`engine`]: the process of delaylab's own engine: the loop, and beside it the thread [`front`].
-//! - [`serve`](mod@serve): serves a [`request`] and runs the [`timeline`], for either kind of engine.
-//! - [`asked`]: the configured conditions and changes to them; [`check`](mod@check): those of a plan.
+//! - [`supervisor_client`]: passes a session's request on to the supervisor.
+//! - [`supervisor`]: answers for the engine, an [`engine_process`] with an [`engine_task`], and sets the
+//!   [`ports`] down when it has ended.
+//! - [`own_engine`]: the process of delaylab's own engine: the loop, and beside it the [`control_thread`].
+//! - [`server`]: serves each [`request`] and runs the [`timeline`], for either kind of engine.
+//! - [`check`](mod@check): the check of a plan's links.
 //! - [`messages`]: what these processes tell each other.
 
-pub mod ask;
-pub mod asked;
 pub mod check;
-mod child;
-mod engine;
-mod front;
+mod control_thread;
+mod engine_process;
+pub mod engine_task;
 pub mod messages;
+mod own_engine;
 pub mod port_drops;
 pub mod ports;
 mod request;
-pub mod serve;
+pub mod server;
 pub mod supervisor;
+pub mod supervisor_client;
 pub mod timeline;
-pub mod work;

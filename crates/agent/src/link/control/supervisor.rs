@@ -10,22 +10,22 @@ use delaylab_os::{clock, pipe, process};
 use delaylab_proto::{Failure, Frame, Reply, read_frame};
 use serde_json::{Value, json};
 
-use super::asked::Asked;
-use super::child::Engine;
+use super::engine_process::EngineProcess;
+use super::engine_task::EngineTask;
 use super::messages::send;
 use super::ports::set_ports;
 use super::request::Request;
-use super::work::Work;
+use crate::link::configured::ConfiguredConditions;
 use crate::link::data::counts::Snapshot;
 use crate::session::listen;
-use crate::timing::pace::Watched;
+use crate::timing::pace::CpuNoiseSummary;
 
 /// The agent with its engine.
 pub struct Supervisor<'a> {
-    work: Work<'a>,
+    task: EngineTask<'a>,
     /// The configuration with all changes by requests, with which a new engine starts.
-    asked: Asked,
-    engine: Result<Engine, String>,
+    configured: ConfiguredConditions,
+    engine: Result<EngineProcess, String>,
     sessions: Vec<Session>,
 }
 
@@ -37,10 +37,10 @@ struct Session {
 
 impl<'a> Supervisor<'a> {
     /// Start the engine in this process's network namespace; it forwards from now on.
-    pub fn start(work: Work<'a>) -> Result<Self, Failure> {
-        let asked = Asked::new(work.links)?;
-        let engine = Ok(Engine::start(work, &asked, false)?);
-        Ok(Self { work, asked, engine, sessions: Vec::new() })
+    pub fn start(task: EngineTask<'a>) -> Result<Self, Failure> {
+        let configured = ConfiguredConditions::new(task.links)?;
+        let engine = Ok(EngineProcess::start(task, &configured, false)?);
+        Ok(Self { task, configured, engine, sessions: Vec::new() })
     }
 
     /// Serve all clients for ever.
@@ -68,7 +68,7 @@ impl<'a> Supervisor<'a> {
         let Some(client) = listen::next_client(listener) else { return };
         match pipe::stream() {
             Ok((ours, theirs)) => {
-                let pid = listen::start(client.into(), Some(theirs), self.work.serve);
+                let pid = listen::start(client.into(), Some(theirs), self.task.serve);
                 self.sessions.extend(pid.map(|pid| Session { pid, requests: ours.into() }));
             }
             Err(error) => listen::refuse(client.into(), &listen::cannot_start(&error)),
@@ -100,19 +100,19 @@ impl<'a> Supervisor<'a> {
             .map_err(|error| Failure::new("read a request about links", error))?;
         let request = Request::read(&value)?;
         if let (Err(_), Request::LinkRestart {}) = (&self.engine, &request) {
-            self.engine = Ok(Engine::start(self.work, &self.asked, true)?);
-            set_ports(self.work.links, true)?;
+            self.engine = Ok(EngineProcess::start(self.task, &self.configured, true)?);
+            set_ports(self.task.links, true)?;
             return Ok(json!({}));
         }
-        let asked = self.engine.as_mut().ok().and_then(|engine| engine.ask(&value));
-        let Some(asked) = asked else {
+        let answer = self.engine.as_mut().ok().and_then(|engine| engine.ask(&value));
+        let Some(answer) = answer else {
             self.note_death();
             return self.answer_for_the_dead(&request);
         };
-        if let (Ok(_), Request::LinkSet { changes }) = (&asked, &request) {
-            self.asked.change(changes)?;
+        if let (Ok(_), Request::LinkSet { changes }) = (&answer, &request) {
+            self.configured.change(changes)?;
         }
-        asked
+        answer
     }
 
     fn answer_for_the_dead(&self, request: &Request) -> Result<Value, Failure> {
@@ -123,13 +123,14 @@ impl<'a> Supervisor<'a> {
                 .fix("bring the lab up again, which starts it anew"));
         };
         let nothing = Snapshot::default();
-        let directions = self.asked.directions().iter().map(|way| way.report(&nothing, 0));
+        let directions =
+            self.configured.directions().iter().map(|direction| direction.report(&nothing, 0));
         let now_ns = clock::realtime_ns();
         Ok(json!({
             "state": "down", "why": why, "pid": null, "realtime": false, "notes": [],
             "since_ns": now_ns, "now_ns": now_ns,
             "memory": {"used": 0, "bound": 0, "peak": 0, "warn": false},
-            "pauses": {"count": 0, "longest_ns": 0}, "floor": Watched::default(), "dropped_ring": 0, "unknown_port": 0,
+            "pauses": {"count": 0, "longest_ns": 0}, "floor": CpuNoiseSummary::default(), "dropped_ring": 0, "unknown_port": 0,
             "directions": directions.collect::<Vec<_>>(),
         }))
     }
@@ -138,7 +139,7 @@ impl<'a> Supervisor<'a> {
     fn note_death(&mut self) {
         let Ok(engine) = &mut self.engine else { return };
         let mut why = engine.why_it_ended();
-        if let Err(failure) = set_ports(self.work.links, false) {
+        if let Err(failure) = set_ports(self.task.links, false) {
             why = format!("{why}; {failure}");
         }
         self.engine = Err(why);

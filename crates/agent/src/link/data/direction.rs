@@ -3,18 +3,18 @@
 use delaylab_link::{Conditions, Delivery, Pipe, Reason, Sink};
 
 use super::counts::{Counts, Snapshot};
-use super::due::{Due, What};
 use super::pool::{Account, Pool, Slot};
+use super::schedule::{Event, Schedule};
 use crate::link::plan::HEADER;
 
 /// One direction: the frames that the node behind one port sends.
-pub struct Direction {
+pub struct DirectionState {
     /// The direction's number.
     number: u32,
     /// The interface index of its port.
     pub interface: u32,
     /// The number of its link.
-    pub wire: usize,
+    pub switch: usize,
     /// The length of the longest frame without a VLAN tag.
     pub longest: usize,
     pipe: Pipe<Slot>,
@@ -26,11 +26,11 @@ pub struct Direction {
     armed_ns: Option<i64>,
 }
 
-impl Direction {
+impl DirectionState {
     pub fn new(
         number: u32,
         interface: u32,
-        wire: usize,
+        switch: usize,
         longest: usize,
         pipe: Pipe<Slot>,
         account: Account,
@@ -38,7 +38,7 @@ impl Direction {
         Self {
             number,
             interface,
-            wire,
+            switch,
             longest,
             pipe,
             account,
@@ -49,31 +49,37 @@ impl Direction {
     }
 
     /// Take in a frame, given in these parts.
-    pub fn enter(&mut self, arrival_ns: i64, parts: &[&[u8]], pool: &mut Pool, due: &mut Due) {
+    pub fn enter(
+        &mut self,
+        arrival_ns: i64,
+        parts: &[&[u8]],
+        pool: &mut Pool,
+        schedule: &mut Schedule,
+    ) {
         let Some(slot) = pool.take(&mut self.account, parts) else {
             self.counts.dropped.memory += 1;
             return;
         };
         let bytes = pool.frame(slot).len() as u32;
-        let (pipe, mut outcome) = self.split(pool, due);
+        let (pipe, mut outcome) = self.split(pool, schedule);
         pipe.offer(arrival_ns, bytes, slot, &mut outcome);
-        self.arm(due);
+        self.arm(schedule);
     }
 
     /// Process the queue as scheduled for `due_ns`, unless that was rescheduled.
-    pub fn advance(&mut self, due_ns: i64, now_ns: i64, pool: &mut Pool, due: &mut Due) {
+    pub fn advance(&mut self, due_ns: i64, now_ns: i64, pool: &mut Pool, schedule: &mut Schedule) {
         if self.armed_ns != Some(due_ns) {
             return;
         }
         self.armed_ns = None;
-        let (pipe, mut outcome) = self.split(pool, due);
+        let (pipe, mut outcome) = self.split(pool, schedule);
         pipe.advance(now_ns, &mut outcome);
-        self.arm(due);
+        self.arm(schedule);
     }
 
-    pub fn change(&mut self, conditions: Conditions, now_ns: i64, due: &mut Due) {
+    pub fn change(&mut self, conditions: Conditions, now_ns: i64, schedule: &mut Schedule) {
         self.pipe.change(conditions, now_ns);
-        self.arm(due);
+        self.arm(schedule);
     }
 
     /// Return the counters; `refused` is the number of frames kept out of the ring so far.
@@ -93,18 +99,18 @@ impl Direction {
     fn split<'a>(
         &'a mut self,
         pool: &'a mut Pool,
-        due: &'a mut Due,
+        schedule: &'a mut Schedule,
     ) -> (&'a mut Pipe<Slot>, Outcome<'a>) {
         let Self { pipe, number, account, counts, .. } = self;
-        (pipe, Outcome { direction: *number, account, counts, pool, due })
+        (pipe, Outcome { direction: *number, account, counts, pool, schedule })
     }
 
-    fn arm(&mut self, due: &mut Due) {
+    fn arm(&mut self, schedule: &mut Schedule) {
         if let Some(next_ns) = self.pipe.next_ns()
             && self.armed_ns.is_none_or(|armed_ns| next_ns < armed_ns)
         {
             self.armed_ns = Some(next_ns);
-            due.push(next_ns, What::Advance { direction: self.number });
+            schedule.push(next_ns, Event::Advance { direction: self.number });
         }
     }
 }
@@ -115,7 +121,7 @@ struct Outcome<'a> {
     account: &'a mut Account,
     counts: &'a mut Counts,
     pool: &'a mut Pool,
-    due: &'a mut Due,
+    schedule: &'a mut Schedule,
 }
 
 impl Sink<Slot> for Outcome<'_> {
@@ -126,7 +132,7 @@ impl Sink<Slot> for Outcome<'_> {
         if let Some(random) = corrupt {
             self.counts.corrupted += u64::from(turn_a_bit(self.pool.frame_mut(slot), random));
         }
-        self.due.push(due_ns, What::Send { slot, direction: self.direction, copies });
+        self.schedule.push(due_ns, Event::Send { slot, direction: self.direction, copies });
     }
 
     fn drop(&mut self, slot: Slot, why: Reason) {

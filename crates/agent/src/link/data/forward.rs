@@ -10,15 +10,15 @@ use delaylab_proto::Failure;
 
 use super::cable::{fits, length};
 use super::checksum;
-use super::direction::Direction;
-use super::due::{Due, What};
-use super::epoch::Epoch;
+use super::clock_offset::ClockOffset;
+use super::direction::DirectionState;
 use super::intake::Intake;
-use super::laid::Laid;
-use super::orders::{Answer, Order, Whole};
+use super::link_table::LinkTable;
+use super::loop_commands::{LoopAnswer, LoopCommand, Totals};
 use super::outbox::Outbox;
 use super::pool::Pool;
-use super::wire::Wire;
+use super::schedule::{Event, Schedule};
+use super::switch::Switch;
 use crate::link::plan::{HEADER, Links};
 use crate::timing::pace::Pace;
 
@@ -33,21 +33,21 @@ pub struct Forwarder {
     intake: Intake,
     outbox: Outbox,
     pool: Pool,
-    due: Due,
-    directions: Vec<Direction>,
-    wires: Vec<Wire>,
+    schedule: Schedule,
+    directions: Vec<DirectionState>,
+    switches: Vec<Switch>,
     /// The direction of each interface, by interface index.
     direction_of: Vec<u32>,
-    epoch: Epoch,
-    whole: Whole,
+    clock_offset: ClockOffset,
+    totals: Totals,
     awake_ns: i64,
 }
 
-/// The loop's ends of the channels for orders and answers.
-pub struct Ends {
-    pub orders: mpsc::Receiver<Order>,
-    pub answers: mpsc::Sender<Answer>,
-    /// Readable when there may be an order.
+/// The loop's ends of the channels for commands and answers.
+pub struct LoopChannels {
+    pub commands: mpsc::Receiver<LoopCommand>,
+    pub answers: mpsc::Sender<LoopAnswer>,
+    /// Readable when there may be a command.
     pub wake: OwnedFd,
 }
 
@@ -59,9 +59,9 @@ impl Forwarder {
             let what = what.to_owned();
             move |error: io::Error| Failure::new(what, error)
         };
-        let laid = Laid::new(links, conditions, now_ns)?;
-        let interfaces = laid.interfaces();
-        let Laid { directions, wires, pool } = laid;
+        let table = LinkTable::new(links, conditions, now_ns)?;
+        let interfaces = table.interfaces();
+        let LinkTable { directions, switches, pool } = table;
         let intake = Intake::open(&interfaces, links.longest_frame())
             .map_err(failed("open a packet ring"))
             .map_err(|failure| failure.fix("links need CAP_NET_RAW in their host's network"))?;
@@ -75,12 +75,12 @@ impl Forwarder {
             intake,
             outbox,
             pool,
-            due: Due::default(),
+            schedule: Schedule::default(),
             direction_of: by_interface(&interfaces),
             directions,
-            wires,
-            epoch: Epoch::default(),
-            whole: Whole::default(),
+            switches,
+            clock_offset: ClockOffset::default(),
+            totals: Totals::default(),
             awake_ns: now_ns,
         })
     }
@@ -90,33 +90,33 @@ impl Forwarder {
         self.intake.why_undivided()
     }
 
-    /// Forward until nobody can give orders any more.
-    pub fn run(mut self, pace: &mut Pace, ends: &Ends) -> Result<(), Failure> {
+    /// Forward until nobody can give commands any more.
+    pub fn run(mut self, pace: &mut Pace, channels: &LoopChannels) -> Result<(), Failure> {
         let failed = |error: io::Error| Failure::new("rest", error);
         loop {
             let now_ns = pace.keep(clock::monotonic_ns()).map_err(failed)?;
-            let waited_ns = self.due.next_ns();
+            let waited_ns = self.schedule.next_ns();
             // Send what is due first: arrived frames carry their stamps and can wait.
             let sent = self.send(now_ns);
             // If the loop is behind with sending it takes in less, so excess frames are dropped before they
             // cost anything.
             let (taken, first_ns) = self.receive(now_ns, if sent < TURN { TURN } else { TURN / 4 });
             self.note_pause(now_ns, waited_ns.into_iter().chain(first_ns).min());
-            match ends.orders.try_recv() {
-                Ok(order) => self.obey(order, pace, ends),
+            match channels.commands.try_recv() {
+                Ok(command) => self.carry_out(command, pace, channels),
                 Err(mpsc::TryRecvError::Disconnected) => return Ok(()),
-                Err(mpsc::TryRecvError::Empty) if taken + sent == 0 => self.wait(pace, ends)?,
+                Err(mpsc::TryRecvError::Empty) if taken + sent == 0 => self.wait(pace, channels)?,
                 Err(mpsc::TryRecvError::Empty) => self.awake_ns = now_ns,
             }
         }
     }
 
-    fn wait(&mut self, pace: &mut Pace, ends: &Ends) -> Result<(), Failure> {
+    fn wait(&mut self, pace: &mut Pace, channels: &LoopChannels) -> Result<(), Failure> {
         self.awake_ns = clock::monotonic_ns();
         let failed = |error: io::Error| Failure::new("wait for frames", error);
-        let on = [self.intake.fd(), ends.wake.as_fd()];
-        if pace.wait(self.awake_ns, self.due.next_ns(), on).map_err(failed)? {
-            pipe::read_some(ends.wake.as_fd(), &mut [0; 64]).map_err(failed)?;
+        let on = [self.intake.fd(), channels.wake.as_fd()];
+        if pace.wait(self.awake_ns, self.schedule.next_ns(), on).map_err(failed)? {
+            pipe::read_some(channels.wake.as_fd(), &mut [0; 64]).map_err(failed)?;
         }
         Ok(())
     }
@@ -124,11 +124,21 @@ impl Forwarder {
     /// Receive up to `limit` frames. Return their number and the arrival time of the first.
     fn receive(&mut self, mut now_ns: i64, limit: usize) -> (usize, Option<i64>) {
         let mut first_ns = None;
-        let Self { intake, directions, wires, direction_of, pool, due, epoch, whole, .. } = self;
+        let Self {
+            intake,
+            directions,
+            switches,
+            direction_of,
+            pool,
+            schedule,
+            clock_offset,
+            totals,
+            ..
+        } = self;
         let taken = intake.drain(limit, |passing| {
             let captured = passing.captured;
             // Stamps are of a clock that may be set while frames are under way.
-            let stamped_ns = captured.time_ns - epoch.ahead_ns(now_ns);
+            let stamped_ns = captured.time_ns - clock_offset.ahead_ns(now_ns);
             if stamped_ns > now_ns {
                 // The frame arrived after `now_ns`. If its stamp is still in the future, a clock was set.
                 now_ns = clock::monotonic_ns();
@@ -137,7 +147,7 @@ impl Forwarder {
             first_ns.get_or_insert(arrival_ns);
             let number = direction_of.get(captured.interface as usize).copied();
             let Some(number) = number.filter(|&number| number != NO_DIRECTION) else {
-                whole.unknown_port += 1;
+                totals.unknown_port += 1;
                 return;
             };
             let direction = &mut directions[number as usize];
@@ -154,12 +164,12 @@ impl Forwarder {
                 return;
             }
             let data = completed.as_deref().unwrap_or(captured.data);
-            wires[direction.wire].learn(data, number);
+            switches[direction.switch].learn(data, number);
             match passing.vlan {
-                None => direction.enter(arrival_ns, &[data], pool, due),
+                None => direction.enter(arrival_ns, &[data], pool, schedule),
                 Some(tag) => {
                     let (addresses, rest) = data.split_at(HEADER - 2);
-                    direction.enter(arrival_ns, &[addresses, &tag, rest], pool, due);
+                    direction.enter(arrival_ns, &[addresses, &tag, rest], pool, schedule);
                 }
             }
         });
@@ -183,31 +193,31 @@ impl Forwarder {
 
     /// Process the events that are due now.
     fn send_due(&mut self, now_ns: i64, limit: usize) -> usize {
-        let Self { directions, wires, pool, due, outbox, epoch, .. } = self;
+        let Self { directions, switches, pool, schedule, outbox, clock_offset, .. } = self;
         let mut done = 0;
         while done < limit
-            && let Some((due_ns, what)) = due.pop(now_ns)
+            && let Some((due_ns, what)) = schedule.pop(now_ns)
         {
             done += 1;
             match what {
-                What::Advance { direction } => {
-                    directions[direction as usize].advance(due_ns, now_ns, pool, due);
+                Event::Advance { direction } => {
+                    directions[direction as usize].advance(due_ns, now_ns, pool, schedule);
                 }
-                What::Send { slot, direction, copies } => {
-                    let wire = &wires[directions[direction as usize].wire];
+                Event::Send { slot, direction, copies } => {
+                    let switch = &switches[directions[direction as usize].switch];
                     for _ in 0..copies {
-                        let ports = wire.towards(pool.frame(slot), direction);
+                        let ports = switch.towards(pool.frame(slot), direction);
                         outbox.add(slot, direction, due_ns, ports);
                     }
                     outbox.release(slot, direction);
                 }
             }
         }
-        if let Some(slot) = due.next_frame() {
+        if let Some(slot) = schedule.next_frame() {
             pool.prefetch(slot);
         }
         if done > 0 {
-            outbox.flush(epoch.ahead_ns(now_ns), directions, pool);
+            outbox.flush(clock_offset.ahead_ns(now_ns), directions, pool);
         }
         done
     }
@@ -216,41 +226,42 @@ impl Forwarder {
         let Some(waited_ns) = waited_ns else { return };
         let paused_ns = now_ns - waited_ns.max(self.awake_ns);
         if paused_ns > PAUSE_NS {
-            self.whole.pauses += 1;
-            self.whole.longest_pause_ns = self.whole.longest_pause_ns.max(paused_ns);
+            self.totals.pauses += 1;
+            self.totals.longest_pause_ns = self.totals.longest_pause_ns.max(paused_ns);
         }
     }
 
-    fn obey(&mut self, order: Order, pace: &mut Pace, ends: &Ends) {
-        let answer = match order {
-            Order::Change { direction, conditions } => {
+    fn carry_out(&mut self, command: LoopCommand, pace: &mut Pace, channels: &LoopChannels) {
+        let answer = match command {
+            LoopCommand::Change { direction, conditions } => {
                 let now_ns = clock::monotonic_ns();
-                self.directions[direction].change(*conditions, now_ns, &mut self.due);
+                self.directions[direction].change(*conditions, now_ns, &mut self.schedule);
                 return;
             }
-            Order::Read { direction, reset } => {
+            LoopCommand::Read { direction, reset } => {
                 let direction = &mut self.directions[direction];
                 let refused = self.intake.refused(direction.interface);
                 let snapshot = direction.snapshot(refused);
                 if reset {
                     direction.reset(refused);
                 }
-                Answer::Direction(Box::new(snapshot))
+                LoopAnswer::Direction(Box::new(snapshot))
             }
-            Order::ReadWhole { reset } => {
+            LoopCommand::ReadTotals { reset } => {
                 // Reading the kernel's counter resets it.
-                self.whole.dropped_ring += self.intake.dropped();
-                let (whole, fullness, floor) = (self.whole, self.pool.fullness(), pace.floor());
+                self.totals.dropped_ring += self.intake.dropped();
+                let (totals, fullness, cpu_noise) =
+                    (self.totals, self.pool.fullness(), pace.cpu_noise());
                 if reset {
-                    self.whole = Whole::default();
+                    self.totals = Totals::default();
                     self.pool.reset();
-                    pace.reset_floor();
+                    pace.reset_cpu_noise();
                 }
-                Answer::Whole(whole, fullness, floor)
+                LoopAnswer::Totals(totals, fullness, cpu_noise)
             }
         };
         // If the receiver has ended, so will this loop in a moment.
-        let _ = ends.answers.send(answer);
+        let _ = channels.answers.send(answer);
     }
 }
 

@@ -8,7 +8,7 @@ use delaylab_os::{clock, ring};
 use nix::errno::Errno;
 
 use super::counts::Counts;
-use super::direction::Direction;
+use super::direction::DirectionState;
 use super::pool::{Pool, Slot};
 
 /// The send buffer of a port's socket in bytes. With a smaller one the kernel may refuse frames for which the
@@ -67,7 +67,7 @@ impl Outbox {
 
     /// Send all queued frames in order. A frame that a port refuses is counted and does not delay others.
     /// `ahead_ns` is the offset of the epoch's clock.
-    pub fn flush(&mut self, ahead_ns: i64, directions: &mut [Direction], pool: &mut Pool) {
+    pub fn flush(&mut self, ahead_ns: i64, directions: &mut [DirectionState], pool: &mut Pool) {
         let mut began_ns = clock::monotonic_ns();
         for run in self.frames.chunk_by(|one, next| one.port == next.port) {
             let socket = self.ports[run[0].port as usize].as_fd();
@@ -109,7 +109,7 @@ struct When {
 }
 
 impl When {
-    fn note(&self, sent: &[Outgoing], directions: &mut [Direction], pool: &Pool) {
+    fn note(&self, sent: &[Outgoing], directions: &mut [DirectionState], pool: &Pool) {
         let each_ns = (self.ended_ns - self.began_ns) / sent.len().max(1) as i64;
         for (frame, number) in sent.iter().zip(0..) {
             // On average in the middle of the kernel's work on the frame; the later part of that work is the

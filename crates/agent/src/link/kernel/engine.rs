@@ -5,112 +5,127 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use delaylab_os::announced::Announced;
+use delaylab_os::announced::Announced as RtnetlinkMonitor;
 use delaylab_os::clock;
 use delaylab_proto::{Failure, Reply};
 use serde_json::{Value, json};
 
-use super::can::Can;
-use super::counted::{self, Moment};
-use super::lay::Laid;
-use super::plan;
-use super::probe::probe;
-use crate::link::control::asked::{Asked, Changed};
+use super::counters::{KernelCounters, vanished};
+use super::links::KernelLinks;
+use super::plan_setup;
+use super::support::Support;
+use super::try_features::try_features;
+use crate::link::configured::{Changed, ConfiguredConditions};
 use crate::link::control::messages::{say_why, send};
 use crate::link::control::port_drops::PortDrops;
 use crate::link::control::ports::set_ports;
-use crate::link::control::serve::{Carries, serve};
+use crate::link::control::server::{LinkEngine, serve_requests};
 use crate::link::control::timeline::Timeline;
 use crate::link::plan::{Change, Links};
 use crate::timing::lateness::Summary;
-use crate::timing::pace::Watched;
+use crate::timing::pace::CpuNoiseSummary;
 
 /// Run this process, from its first message (`{}`, or the reason why links could not be built) until the
 /// supervisor's end of `control` closes. Then set the ports down: if a part of the links vanished later, no
 /// supervisor would be left to do so.
-pub fn live(links: &Links, asked: Asked, control: OwnedFd) -> Result<(), Failure> {
+pub fn live(
+    links: &Links,
+    configured: ConfiguredConditions,
+    control: OwnedFd,
+) -> Result<(), Failure> {
     let mut control = File::from(control);
-    let mut engine = match Engine::start(links, asked) {
+    let mut engine = match KernelEngine::start(links, configured) {
         Ok(engine) => engine,
         Err(failure) => return send(&mut control, &Reply::Error(failure)),
     };
     send(&mut control, &Reply::Done(json!({})))?;
     let timeline = Timeline::new(&links.timeline, clock::monotonic_ns());
-    let served = serve(&mut engine, timeline, &mut control);
+    let served = serve_requests(&mut engine, timeline, &mut control);
     if let Err(failure) = &served {
         say_why(&mut control, failure);
     }
     served.and(set_ports(links, false))
 }
 
-struct Engine<'a> {
+struct KernelEngine<'a> {
     links: &'a Links,
-    asked: Asked,
-    can: Can,
-    laid: Laid,
-    announced: Announced,
+    configured: ConfiguredConditions,
+    support: Support,
+    kernel_links: KernelLinks,
+    rtnetlink_monitor: RtnetlinkMonitor,
     /// The time at which counting began, and the counters at that time.
     since_ns: i64,
-    before: Moment,
+    before: KernelCounters,
     port_drops: PortDrops,
 }
 
-impl<'a> Engine<'a> {
-    fn start(links: &'a Links, asked: Asked) -> Result<Self, Failure> {
-        let can = probe()?;
-        let laid = Laid::new(links, plan::wants(links, &asked, &can)?)?;
-        let announced = Announced::open()
+impl<'a> KernelEngine<'a> {
+    fn start(links: &'a Links, configured: ConfiguredConditions) -> Result<Self, Failure> {
+        let support = try_features()?;
+        let kernel_links =
+            KernelLinks::new(links, plan_setup::setups(links, &configured, &support)?)?;
+        let rtnetlink_monitor = RtnetlinkMonitor::open()
             .map_err(|error| Failure::new("watch the links in the kernel", error))?;
-        let (since_ns, before) = (clock::realtime_ns(), Moment::read(&laid)?);
+        let (since_ns, before) = (clock::realtime_ns(), KernelCounters::read(&kernel_links)?);
         let port_drops = PortDrops::read()?;
-        Ok(Self { links, asked, can, laid, announced, since_ns, before, port_drops })
+        Ok(Self {
+            links,
+            configured,
+            support,
+            kernel_links,
+            rtnetlink_monitor,
+            since_ns,
+            before,
+            port_drops,
+        })
     }
 }
 
-impl Carries for Engine<'_> {
+impl LinkEngine for KernelEngine<'_> {
     fn check(&mut self) -> Result<(), Failure> {
         // Clear first: a notification that comes from now on triggers the next check.
-        self.announced
+        self.rtnetlink_monitor
             .clear()
             .map_err(|error| Failure::new("watch the links in the kernel", error))?;
-        match counted::vanished(&self.laid)? {
+        match vanished(&self.kernel_links)? {
             Some(what) => Err(Failure::new("carry links by the kernel", what)),
             None => Ok(()),
         }
     }
 
     fn changed(&self) -> Option<BorrowedFd<'_>> {
-        Some(self.announced.as_fd())
+        Some(self.rtnetlink_monitor.as_fd())
     }
 
     fn directions(&mut self) -> Result<Vec<Value>, Failure> {
-        self.reports(&Moment::read(&self.laid)?)
+        self.reports(&KernelCounters::read(&self.kernel_links)?)
     }
 
     fn change(&mut self, changes: &[Change]) -> Result<(), Failure> {
-        let mut asked = self.asked.clone();
-        let changed = asked.change(changes)?;
+        let mut configured = self.configured.clone();
+        let changed = configured.change(changes)?;
         // If a direction changes several times, only the final conditions count.
         let last: BTreeMap<_, _> = changed
             .into_iter()
             .map(|Changed { direction, conditions }| (direction, conditions))
             .collect();
-        let mut wanted = Vec::new();
+        let mut setups = Vec::new();
         for (direction, conditions) in last {
-            let want = plan::want(self.links, &asked, &self.can, direction, &conditions)?;
-            let want = want.keeping(&self.laid.ways[direction].want);
-            self.laid.check(direction, &want)?;
-            wanted.push((direction, want));
+            let setup =
+                plan_setup::setup(self.links, &configured, &self.support, direction, &conditions)?;
+            let setup = setup.keeping(&self.kernel_links.directions[direction].setup);
+            self.kernel_links.check(direction, &setup)?;
+            setups.push((direction, setup));
         }
-        for (direction, want) in wanted {
-            self.laid.change(direction, want)?;
+        for (direction, setup) in setups {
+            self.kernel_links.change(direction, setup)?;
         }
-        self.asked = asked;
+        self.configured = configured;
         Ok(())
     }
 
     fn report(&mut self, reset: bool) -> Result<Value, Failure> {
-        let now = Moment::read(&self.laid)?;
+        let now = KernelCounters::read(&self.kernel_links)?;
         let directions = self.reports(&now)?;
         let (since_ns, now_ns) = (self.since_ns, clock::realtime_ns());
         if reset {
@@ -118,21 +133,22 @@ impl Carries for Engine<'_> {
         }
         Ok(json!({
             "state": "running", "why": null, "pid": std::process::id(), "realtime": false,
-            "notes": self.laid.notes(), "since_ns": since_ns, "now_ns": now_ns,
+            "notes": self.kernel_links.notes(), "since_ns": since_ns, "now_ns": now_ns,
             "memory": {"used": 0, "bound": self.links.memory_bytes, "peak": 0, "warn": false},
-            "pauses": {"count": 0, "longest_ns": 0}, "floor": Watched::default(), "dropped_ring": 0, "unknown_port": 0,
+            "pauses": {"count": 0, "longest_ns": 0}, "floor": CpuNoiseSummary::default(), "dropped_ring": 0, "unknown_port": 0,
             "late": Summary::default(), "directions": directions,
         }))
     }
 }
 
-impl Engine<'_> {
+impl KernelEngine<'_> {
     /// Return the report of each direction up to a moment.
-    fn reports(&self, now: &Moment) -> Result<Vec<Value>, Failure> {
+    fn reports(&self, now: &KernelCounters) -> Result<Vec<Value>, Failure> {
         let drops = PortDrops::read()?;
-        let numbered = self.asked.directions().iter().zip(&self.laid.ways).enumerate();
-        let reports = numbered.map(|(number, (direction, way))| {
-            let done = now.since(&self.before, number, way);
+        let numbered =
+            self.configured.directions().iter().zip(&self.kernel_links.directions).enumerate();
+        let reports = numbered.map(|(number, (direction, made))| {
+            let done = now.since(&self.before, number, made);
             let port_dropped = drops.since(&self.port_drops, &direction.port);
             let mut report = direction.report(&done, port_dropped);
             // The kernel does not count these.

@@ -3,62 +3,66 @@
 use delaylab_link::{Conditions, Discipline, Jitter, Loss, Rate, Reorder};
 use delaylab_os::tcx_loss::Chances;
 
-use super::can::{Can, Part};
-use super::want::{Bounds, NEVER, Netem, Shape, Want};
-use super::{limits, table};
+use super::setup::{Bounds, NEVER, Netem, Setup, Shape};
+use super::support::{Feature, Support};
+use super::{jitter_table, limits};
 
 /// The largest spread that netem accepts; it keeps it as a signed 32-bit integer.
 const LARGEST_JITTER_NS: i64 = i32::MAX as i64;
 
 /// Map conditions to this kernel's features; the error is one line that names the unsupported condition.
-pub fn want(asked: &Conditions, can: &Can, bounds: Bounds) -> Result<Want, String> {
-    refuse_what_no_kernel_does(asked)?;
-    let shape = asked.rate.as_ref().map(|rate| shape(asked, rate, can, bounds)).transpose()?;
-    let chances = asked.loss.as_ref().map(chances).filter(|chances| *chances != NEVER);
+pub fn setup(conditions: &Conditions, support: &Support, bounds: Bounds) -> Result<Setup, String> {
+    refuse_what_no_kernel_does(conditions)?;
+    let shape = conditions
+        .rate
+        .as_ref()
+        .map(|rate| shape(conditions, rate, support, bounds))
+        .transpose()?;
+    let chances = conditions.loss.as_ref().map(chances).filter(|chances| *chances != NEVER);
     let only_netem = [
-        ("delay_ns", asked.delay_ns > 0),
-        ("jitter", asked.jitter.is_some()),
-        ("duplicate", asked.duplicate > 0.0),
-        ("corrupt", asked.corrupt > 0.0),
-        ("reorder", asked.reorder.is_some()),
+        ("delay_ns", conditions.delay_ns > 0),
+        ("jitter", conditions.jitter.is_some()),
+        ("duplicate", conditions.duplicate > 0.0),
+        ("corrupt", conditions.corrupt > 0.0),
+        ("reorder", conditions.reorder.is_some()),
     ];
-    if let Some((condition, _)) = only_netem.iter().find(|(_, asked)| *asked) {
-        can.require(Part::Netem, condition)?;
+    if let Some((condition, _)) = only_netem.iter().find(|(_, conditions)| *conditions) {
+        support.require(Feature::Netem, condition)?;
     }
-    let queued = shape.is_some() || only_netem.iter().any(|(_, asked)| *asked);
+    let queued = shape.is_some() || only_netem.iter().any(|(_, conditions)| *conditions);
     if queued {
-        can.require_way_round()?;
+        support.require_redirection()?;
     }
-    if !can.has(Part::Netem) {
+    if !support.has(Feature::Netem) {
         if chances.is_some() {
-            can.require(Part::Tcx, "loss")?;
+            support.require(Feature::Tcx, "loss")?;
         }
-        return Ok(Want { netem: None, shape, loss: chances });
+        return Ok(Setup { netem: None, shape, loss: chances });
     }
     if !queued && chances.is_none() {
-        return Ok(Want::default());
+        return Ok(Setup::default());
     }
-    can.require_way_round()?;
-    let netem = netem(asked, chances, shape.as_ref(), bounds);
-    Ok(Want { netem: Some(netem), shape, loss: None })
+    support.require_redirection()?;
+    let netem = netem(conditions, chances, shape.as_ref(), bounds);
+    Ok(Setup { netem: Some(netem), shape, loss: None })
 }
 
-fn refuse_what_no_kernel_does(asked: &Conditions) -> Result<(), String> {
+fn refuse_what_no_kernel_does(conditions: &Conditions) -> Result<(), String> {
     let refuse = |what: &str| Err(format!("the kernel engine has no {what}"));
-    if asked.trace.is_some() {
+    if conditions.trace.is_some() {
         return refuse("`trace`");
     }
-    if matches!(asked.loss, Some(Loss::Pattern { .. })) {
+    if matches!(conditions.loss, Some(Loss::Pattern { .. })) {
         return refuse("`loss` by a pattern");
     }
-    if asked.held_by_sender() {
+    if conditions.held_by_sender() {
         return refuse("`queue: sender`");
     }
-    let discipline = asked.queue.as_ref().map(|queue| &queue.discipline);
+    let discipline = conditions.queue.as_ref().map(|queue| &queue.discipline);
     if matches!(discipline, Some(Discipline::Red { .. })) {
         return refuse("`red` queues");
     }
-    if let Some(Jitter { correlation, spread_ns, .. }) = &asked.jitter {
+    if let Some(Jitter { correlation, spread_ns, .. }) = &conditions.jitter {
         if *correlation > 0.0 {
             // netem correlates its uniform draws, but indexes the table by their lowest bits
             // (net/sched/sch_netem.c, `tabledist`).
@@ -68,7 +72,7 @@ fn refuse_what_no_kernel_does(asked: &Conditions) -> Result<(), String> {
             return Err(format!("netem's jitter ends at a spread of {LARGEST_JITTER_NS} ns"));
         }
     }
-    if matches!(asked.reorder, Some(Reorder { correlation, .. }) if correlation > 0.0) {
+    if matches!(conditions.reorder, Some(Reorder { correlation, .. }) if correlation > 0.0) {
         return refuse("correlation of `reorder`: netem's changes the share");
     }
     Ok(())
@@ -91,8 +95,13 @@ fn chances(loss: &Loss) -> Chances {
     }
 }
 
-fn shape(asked: &Conditions, rate: &Rate, can: &Can, bounds: Bounds) -> Result<Shape, String> {
-    can.require(Part::Tbf, "rate")?;
+fn shape(
+    conditions: &Conditions,
+    rate: &Rate,
+    support: &Support,
+    bounds: Bounds,
+) -> Result<Shape, String> {
+    support.require(Feature::Tbf, "rate")?;
     let bytes_per_second = rate.bps / 8;
     if bytes_per_second == 0 {
         return Err(format!("the kernel engine has no rate of {} bit/s: 8 is its least", rate.bps));
@@ -106,24 +115,24 @@ fn shape(asked: &Conditions, rate: &Rate, can: &Can, bounds: Bounds) -> Result<S
         overhead: framing(rate.overhead_bytes)?,
         minimum: framing(rate.minimum_bytes)?,
         burst: limits::burst(bytes_per_second, bounds),
-        room: limits::room(asked, can)?,
+        queue: limits::queue(conditions, support)?,
     })
 }
 
 fn netem(
-    asked: &Conditions,
+    conditions: &Conditions,
     loss: Option<Chances>,
     shape: Option<&Shape>,
     bounds: Bounds,
 ) -> Netem {
-    let jitter = asked.jitter.as_ref().map(table::of);
+    let jitter = conditions.jitter.as_ref().map(jitter_table::of);
     Netem {
-        delay_ns: asked.delay_ns,
-        limit: limits::frames(asked.delay_ns, jitter.as_ref(), shape, bounds),
+        delay_ns: conditions.delay_ns,
+        limit: limits::frames(conditions.delay_ns, jitter.as_ref(), shape, bounds),
         jitter,
         loss,
-        duplicate: asked.duplicate,
-        corrupt: asked.corrupt,
-        reorder: asked.reorder.as_ref().map(|reorder| (reorder.share, reorder.gap)),
+        duplicate: conditions.duplicate,
+        corrupt: conditions.corrupt,
+        reorder: conditions.reorder.as_ref().map(|reorder| (reorder.share, reorder.gap)),
     }
 }

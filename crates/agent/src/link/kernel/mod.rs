@@ -2,30 +2,31 @@
 //! (docs/links.md, "Engines").
 //!
 //! - [`engine`]: the process that builds links, answers for them, and ends when a part has vanished.
-//! - [`map`]: conditions mapped to the kernel's features ([`want`]), or the reason why not. It is pure, as
-//!   are [`qdisc`] (the options of qdiscs), [`limits`] (their limits), and [`table`] (jitter as a table).
-//! - [`check`](mod@check): tells before anything is built whether a plan's links, mapped by [`plan`], can be
-//!   had.
-//! - [`lay`]: builds all of it by the netlink messages of [`message`]; [`counted`] reads the counters.
-//! - [`probe`](mod@probe): tries which of these parts the kernel has ([`can`]).
+//! - [`map`]: conditions mapped to the [`setup`] of the kernel's qdiscs, or the reason why not. It is pure, as
+//!   are [`qdisc`] (the options of qdiscs), [`limits`] (their limits), and [`jitter_table`] (jitter as a
+//!   table). [`plan_setup`]: the setups of all directions of a plan.
+//! - [`check`](mod@check): tells before anything is built whether this kernel can carry a plan's links.
+//! - [`links`]: builds all of it by the netlink messages of [`message`]; [`counters`] reads the counters.
+//! - [`try_features`](mod@try_features): tries which features the kernel has ([`support`]);
+//!   [`print_support`](mod@print_support) prints them.
 
-mod can;
 mod check;
-mod counted;
+mod counters;
 mod engine;
-mod lay;
+mod jitter_table;
 mod limits;
+mod links;
 mod map;
 mod message;
-mod plan;
-mod probe;
+mod plan_setup;
+mod print_support;
 mod qdisc;
-mod table;
-mod tell;
+mod setup;
+mod support;
 #[cfg(test)]
 mod tests;
-mod want;
+mod try_features;
 
 pub use check::check;
 pub use engine::live;
-pub use tell::tell;
+pub use print_support::print_support;

@@ -12,7 +12,7 @@ use serde_json::Value;
 use std::os::fd::BorrowedFd;
 
 /// A path for packets to the responder and back.
-pub trait Way {
+pub trait ProbePath {
     /// Offer the packets at places `first..end` to the kernel. Return the first place to be offered again.
     /// Sent and refused packets are recorded in the log.
     fn send(&mut self, log: &mut Log, first: u32, end: u32) -> Result<u32, Failure>;
@@ -72,7 +72,7 @@ impl Schedule {
 /// or until the client stops it.
 pub fn run(
     request: &Request,
-    way: &mut impl Way,
+    path: &mut impl ProbePath,
     log: &mut Log,
     session: &mut Session,
     realtime: bool,
@@ -95,8 +95,8 @@ pub fn run(
     let mut live = Live::new(request);
     loop {
         let now = realtime_ns();
-        let sent = send_due(&mut schedule, way, log, now)?;
-        let received = way.receive(log)?;
+        let sent = send_due(&mut schedule, path, log, now)?;
+        let received = path.receive(log)?;
         if received > 0 {
             schedule.last_event = now;
         }
@@ -108,7 +108,7 @@ pub fn run(
         if received == 0 && pace.spins(now, schedule.next_due(log), log.outstanding() > 0) {
             continue;
         }
-        way.collect(log)?;
+        path.collect(log)?;
         let end = end_of(&schedule, request, log, now);
         if end.is_some_and(|end| now >= end) {
             live.finish(log, session)?;
@@ -119,10 +119,10 @@ pub fn run(
         }
         let next = wake_at(&mut schedule, log, end, now);
         live.report(log, session, schedule.next, now, next)?;
-        let woken = pace.wait(way.fd(), session.input(), now, next)?;
+        let woken = pace.wait(path.fd(), session.input(), now, next)?;
         if woken && stopped(session)? {
-            way.receive(log)?;
-            way.collect(log)?;
+            path.receive(log)?;
+            path.collect(log)?;
             live.finish(log, session)?;
             return Ok(());
         }
@@ -132,7 +132,7 @@ pub fn run(
 /// Send the packets that are due; return true if there were any.
 fn send_due(
     schedule: &mut Schedule,
-    way: &mut impl Way,
+    path: &mut impl ProbePath,
     log: &mut Log,
     now: i64,
 ) -> Result<bool, Failure> {
@@ -146,7 +146,7 @@ fn send_due(
         }
     }
     let first = schedule.next;
-    schedule.next = way.send(log, first, due)?;
+    schedule.next = path.send(log, first, due)?;
     schedule.last_event = now;
     Ok(schedule.next > first)
 }

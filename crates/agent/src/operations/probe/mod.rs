@@ -17,7 +17,7 @@ use crate::session::Session;
 use delaylab_os::sched::{Locked, RealTime};
 use delaylab_os::{clock, stamp};
 use delaylab_proto::Failure;
-use engine::Way;
+use engine::ProbePath;
 use log::Log;
 use request::{Mode, Request};
 use serde_json::{Value, json};
@@ -31,17 +31,21 @@ pub fn serve(request: Value, session: &mut Session) -> Result<Value, Failure> {
     let request = Request::read(request)?;
     match request.mode {
         Mode::Socket => {
-            let way = socket::SocketWay::open(&request)?;
-            measure(&request, way, session)
+            let path = socket::PathBySocket::open(&request)?;
+            measure(&request, path, session)
         }
         Mode::Packet => {
-            let way = packet::PacketWay::open(&request)?;
-            measure(&request, way, session)
+            let path = packet::PathByPacketSocket::open(&request)?;
+            measure(&request, path, session)
         }
     }
 }
 
-fn measure(request: &Request, mut way: impl Way, session: &mut Session) -> Result<Value, Failure> {
+fn measure(
+    request: &Request,
+    mut path: impl ProbePath,
+    session: &mut Session,
+) -> Result<Value, Failure> {
     let clock = clock::name().map_err(|error| Failure::new("name this kernel's clock", error))?;
     let mut log = Log::new(request);
     let mut warnings = Vec::new();
@@ -50,16 +54,16 @@ fn measure(request: &Request, mut way: impl Way, session: &mut Session) -> Resul
     }
     let realtime = if request.realtime { become_realtime(&mut warnings) } else { None };
     session.event(json!({"ready": true}))?;
-    let outcome = engine::run(request, &mut way, &mut log, session, realtime.is_some());
+    let outcome = engine::run(request, &mut path, &mut log, session, realtime.is_some());
     let was_realtime = realtime.is_some();
     drop(realtime);
     outcome?;
-    way.warn(&mut warnings);
+    path.warn(&mut warnings);
     send_stamps(session, &log::POINTS, log.stamps())?;
     send_packets(session, log.packets())?;
     Ok(json!({
         "sent": log.sent, "replied": log.replied, "warnings": warnings,
-        "realtime": was_realtime, "clock": clock, "by": way.by(),
+        "realtime": was_realtime, "clock": clock, "by": path.by(),
     }))
 }
 

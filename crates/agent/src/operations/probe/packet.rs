@@ -1,10 +1,10 @@
 //! Probes by packet sockets. They bypass the host's own IP stack, so they are faster, and their stamps are
 //! those of a tap on the interface instead of the stack's.
 
-use super::engine::Way;
+use super::engine::ProbePath;
 use super::log::Log;
 use super::request::Request;
-use super::route::Route;
+use super::route::ProbeRoute;
 use super::sightings::Sightings;
 use super::warning::warning;
 use delaylab_os::clock::realtime_ns;
@@ -21,19 +21,19 @@ const BUFFERS: usize = 16 << 20;
 
 /// A packet socket for sending, and the observer of packets at the interface.
 #[derive(Debug)]
-pub struct PacketWay {
+pub struct PathByPacketSocket {
     sender: OwnedFd,
     sightings: Sightings,
-    route: Route,
+    route: ProbeRoute,
     probe: u32,
     /// True to stamp requests as they go out.
     stack: bool,
     outgoing: SendBatch,
 }
 
-impl PacketWay {
+impl PathByPacketSocket {
     pub fn open(request: &Request) -> Result<Self, Failure> {
-        let route = Route::find(request)?;
+        let route = ProbeRoute::find(request)?;
         let failure = |error: io::Error| Failure::new("open packet sockets", error);
         let sightings = Sightings::open(request, &route).map_err(failure)?;
         let sender = ring::packet_socket().map_err(failure)?;
@@ -46,7 +46,7 @@ impl PacketWay {
     }
 }
 
-impl Way for PacketWay {
+impl ProbePath for PathByPacketSocket {
     fn send(&mut self, log: &mut Log, first: u32, end: u32) -> Result<u32, Failure> {
         for place in first..end {
             let intended_ns = log.entries[place as usize].intended;

@@ -32,7 +32,7 @@ enum Network {
 
 /// The fields that are the same in all packets of a probe.
 #[derive(Debug)]
-pub struct Route {
+pub struct ProbeRoute {
     /// The index of the egress interface.
     pub interface: u32,
     ethernet: EthernetRepr,
@@ -46,7 +46,7 @@ pub struct Route {
     _holder: OwnedFd,
 }
 
-impl Route {
+impl ProbeRoute {
     /// Send one packet by an ordinary socket and read its headers. Blocks for up to 3 s.
     pub fn find(request: &Request) -> Result<Self, Failure> {
         let to = request.destination()?;

@@ -4,7 +4,7 @@
 use super::log::Log;
 use super::programs::{TAKE, note_sent, open_programs, take_replies};
 use super::request::Request;
-use super::route::{self, Route};
+use super::route::{self, ProbeRoute};
 use delaylab_os::clock::realtime_ns;
 use delaylab_os::control::Step;
 use delaylab_os::ring::Captured;
@@ -28,7 +28,7 @@ pub enum Sightings {
 }
 
 impl Sightings {
-    pub fn open(request: &Request, route: &Route) -> io::Result<Self> {
+    pub fn open(request: &Request, route: &ProbeRoute) -> io::Result<Self> {
         let to = request.destination().map_err(|failure| io::Error::other(failure.to_string()))?;
         if let Some(programs) = open_programs(request, route.interface, to, route.ident) {
             return Ok(Self::Tcx(programs));

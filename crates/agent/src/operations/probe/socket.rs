@@ -1,6 +1,6 @@
 //! Probes by ICMP and UDP sockets.
 
-use super::engine::Way;
+use super::engine::ProbePath;
 use super::log::Log;
 use super::programs::{note_sent, open_for_socket, take_replies};
 use super::request::{Protocol, Request};
@@ -13,7 +13,7 @@ use delaylab_os::stamp_ids::StampIds;
 use delaylab_os::tcx_sender::TcxSender;
 use delaylab_proto::Failure;
 use delaylab_wire::{
-    ECHO_HEADER, EchoRepr, EchoView, Leg, ProbeRepr, ProbeView, Protocol as Transport, Sum,
+    ECHO_HEADER, EchoRepr, EchoView, Leg, ProbeRepr, ProbeView, Protocol as IpProtocol, Sum,
 };
 use nix::errno::Errno;
 use serde_json::Value;
@@ -28,7 +28,7 @@ const BUFFERS: usize = 16 << 20;
 
 /// A connected socket for probes.
 #[derive(Debug)]
-pub struct SocketWay {
+pub struct PathBySocket {
     fd: OwnedFd,
     flavour: Flavour,
     to: SocketAddr,
@@ -44,7 +44,7 @@ pub struct SocketWay {
     unattributed: Option<String>,
 }
 
-impl SocketWay {
+impl PathBySocket {
     pub fn open(request: &Request) -> Result<Self, Failure> {
         let to = request.destination()?;
         let (fd, flavour, ident) = match request.protocol {
@@ -83,12 +83,12 @@ impl SocketWay {
         })
     }
 
-    fn transport(&self) -> Transport {
-        if self.to.is_ipv4() { Transport::Icmp } else { Transport::Icmpv6 }
+    fn ip_protocol(&self) -> IpProtocol {
+        if self.to.is_ipv4() { IpProtocol::Icmp } else { IpProtocol::Icmpv6 }
     }
 
     fn fill(&mut self, slot: usize, repr: ProbeRepr) {
-        let (flavour, protocol) = (self.flavour, self.transport());
+        let (flavour, protocol) = (self.flavour, self.ip_protocol());
         let message = self.outgoing.slot(slot);
         if flavour == Flavour::Udp {
             repr.emit(message);
@@ -124,7 +124,7 @@ impl SocketWay {
         if self.flavour == Flavour::Udp {
             return probe_place(log, bytes);
         }
-        let echo = EchoView::new(bytes, self.transport()).ok()?;
+        let echo = EchoView::new(bytes, self.ip_protocol()).ok()?;
         probe_place(log, echo.payload()).or_else(|| log.last_with_low_bits(echo.seq()))
     }
 }
@@ -135,12 +135,12 @@ fn probe_place(log: &Log, payload: &[u8]) -> Option<u32> {
 }
 
 /// Return the place of the packet that a received message replies to.
-fn reply_place(log: &Log, bytes: &[u8], flavour: Flavour, protocol: Transport) -> Option<u32> {
+fn reply_place(log: &Log, bytes: &[u8], flavour: Flavour, protocol: IpProtocol) -> Option<u32> {
     if flavour == Flavour::Udp {
         return probe_place(log, bytes);
     }
     let message = match (flavour, protocol) {
-        (Flavour::IcmpRaw, Transport::Icmp) => delaylab_wire::Ipv4View::new(bytes).ok()?.payload(),
+        (Flavour::IcmpRaw, IpProtocol::Icmp) => delaylab_wire::Ipv4View::new(bytes).ok()?.payload(),
         _ => bytes,
     };
     let echo = EchoView::new(message, protocol).ok()?;
@@ -185,7 +185,7 @@ fn may_be_about_another(error: &io::Error) -> bool {
     )
 }
 
-impl Way for SocketWay {
+impl ProbePath for PathBySocket {
     fn send(&mut self, log: &mut Log, first: u32, end: u32) -> Result<u32, Failure> {
         for place in first..end {
             let intended_ns = log.entries[place as usize].intended;
@@ -250,7 +250,7 @@ impl Way for SocketWay {
             Err(error) => return Err(Failure::new("receive replies", error)),
         };
         let now = realtime_ns();
-        let protocol = self.transport();
+        let protocol = self.ip_protocol();
         for slot in 0..count {
             let message = self.incoming.message(slot);
             if let Some(place) = reply_place(log, message.bytes, self.flavour, protocol) {

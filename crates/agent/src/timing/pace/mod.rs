@@ -7,7 +7,7 @@
 //! ordinary thread, which costs nothing. If somebody does, it sleeps in gaps, if there are any, else for a
 //! moment.
 
-mod floor;
+mod cpu_noise;
 mod rests;
 
 use std::io;
@@ -18,8 +18,8 @@ use delaylab_os::clock::monotonic_ns;
 use delaylab_os::poll;
 use delaylab_os::sched::{self, RealTime};
 
-use floor::Floor;
-pub use floor::Watched;
+use cpu_noise::CpuNoise;
+pub use cpu_noise::CpuNoiseSummary;
 use rests::Rests;
 
 /// The real-time priority of the forwarding thread. It outranks the probes (10): a packet sent on time must
@@ -45,7 +45,7 @@ const DISTURBED_NS: i64 = 300_000;
 pub struct Pace {
     realtime: Option<RealTime>,
     rests: Rests,
-    floor: Floor,
+    cpu_noise: CpuNoise,
     /// The recent oversleep: at worst, and that of 19 of 20 sleeps.
     spin_ns: i64,
     usual_ns: i64,
@@ -67,8 +67,8 @@ impl Pace {
         };
         let rests = Rests::new(realtime.is_some(), cpus);
         let (spin_ns, usual_ns) = (LONGEST_SPIN_NS / 2, LONGEST_SPIN_NS / 5);
-        let floor = Floor::default();
-        (Self { realtime, rests, floor, spin_ns, usual_ns, seen_ns: monotonic_ns() }, why)
+        let cpu_noise = CpuNoise::default();
+        (Self { realtime, rests, cpu_noise, spin_ns, usual_ns, seen_ns: monotonic_ns() }, why)
     }
 
     pub fn is_realtime(&self) -> bool {
@@ -76,19 +76,19 @@ impl Pace {
     }
 
     /// Return the delays that the CPU inflicted on the thread while it waited awake.
-    pub fn floor(&self) -> Watched {
-        self.floor.read()
+    pub fn cpu_noise(&self) -> CpuNoiseSummary {
+        self.cpu_noise.read()
     }
 
-    /// Reset the floor.
-    pub fn reset_floor(&mut self) {
-        self.floor = Floor::default();
+    /// Reset the CPU noise.
+    pub fn reset_cpu_noise(&mut self) {
+        self.cpu_noise = CpuNoise::default();
     }
 
     /// Keep to the real-time limit; call this often while there is something to do. Return the time, which is
     /// later than `now_ns` if the thread slept.
     pub fn keep(&mut self, now_ns: i64) -> io::Result<i64> {
-        self.floor.watch_until(now_ns);
+        self.cpu_noise.watch_until(now_ns);
         let passed_ns = now_ns - self.seen_ns;
         self.seen_ns = now_ns;
         let Some(realtime) = &self.realtime else { return Ok(now_ns) };
@@ -124,7 +124,7 @@ impl Pace {
             return Ok(ready[1]);
         };
         if next_ns - now_ns < AWAKE_NS && self.rests.may_be_put_off(now_ns) {
-            self.floor.watch_from(monotonic_ns());
+            self.cpu_noise.watch_from(monotonic_ns());
             return Ok(false);
         }
         let wake_ns = next_ns - self.spin_ns;
@@ -133,7 +133,7 @@ impl Pace {
             if gap_ns > SHORTEST_GAP_NS && self.rests.are_welcome(now_ns) {
                 self.sleep(now_ns, gap_ns.min(REST_NS))?;
             }
-            self.floor.watch_from(monotonic_ns());
+            self.cpu_noise.watch_from(monotonic_ns());
             return Ok(false);
         }
         let timeout = Duration::from_nanos((wake_ns - now_ns) as u64);
@@ -187,14 +187,14 @@ mod tests {
         pace.keep(monotonic_ns()).unwrap();
         std::thread::sleep(busy);
         pace.keep(monotonic_ns()).unwrap();
-        let (floor, passed_ns) = (pace.floor(), monotonic_ns() - began_ns);
-        assert!(floor.held_up_ns >= held_up.as_nanos() as i64, "{floor:?}");
-        assert!(floor.watched_ns <= passed_ns - busy.as_nanos() as i64, "{floor:?}");
+        let (cpu_noise, passed_ns) = (pace.cpu_noise(), monotonic_ns() - began_ns);
+        assert!(cpu_noise.held_up_ns >= held_up.as_nanos() as i64, "{cpu_noise:?}");
+        assert!(cpu_noise.watched_ns <= passed_ns - busy.as_nanos() as i64, "{cpu_noise:?}");
         // All of it was one interval: a moment in its first hundredth is seen as late as the interval is
         // long.
-        assert!(floor.p99_ns * 100 >= floor.held_up_ns * 95, "{floor:?}");
-        pace.reset_floor();
-        assert_eq!(pace.floor(), Watched::default());
+        assert!(cpu_noise.p99_ns * 100 >= cpu_noise.held_up_ns * 95, "{cpu_noise:?}");
+        pace.reset_cpu_noise();
+        assert_eq!(pace.cpu_noise(), CpuNoiseSummary::default());
     }
 
     #[test]

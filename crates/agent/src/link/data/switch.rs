@@ -1,4 +1,4 @@
-//! Forwarding decisions of a link: the egress ports of a frame.
+//! The switch of a link, which decides where its frames go: the egress ports of a frame.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -10,12 +10,12 @@ const MOST_ADDRESSES: usize = 4096;
 type Address = [u8; 6];
 
 /// One link with its MAC table. Its ports have the numbers of their directions, which are consecutive.
-pub struct Wire {
+pub struct Switch {
     ports: Range<u32>,
     known: HashMap<Address, u32>,
 }
 
-impl Wire {
+impl Switch {
     /// Build a link with the MAC addresses known to be behind its ports.
     pub fn new(ports: Range<u32>, known: impl Iterator<Item = (Address, u32)>) -> Self {
         Self { ports, known: known.collect() }
@@ -60,39 +60,39 @@ mod tests {
         frame
     }
 
-    fn towards(wire: &Wire, to: u8, from: u32) -> Vec<u32> {
-        wire.towards(&frame(to, 0), from).collect()
+    fn towards(switch: &Switch, to: u8, from: u32) -> Vec<u32> {
+        switch.towards(&frame(to, 0), from).collect()
     }
 
     #[test]
     fn a_cable_leads_to_its_other_end_whatever_the_address() {
-        let mut wire = Wire::new(4..6, [([2, 0, 0, 0, 0, 1], 4)].into_iter());
-        wire.learn(&frame(9, 2), 4);
-        assert_eq!((towards(&wire, 2, 4), towards(&wire, 1, 5)), (vec![5], vec![4]));
+        let mut switch = Switch::new(4..6, [([2, 0, 0, 0, 0, 1], 4)].into_iter());
+        switch.learn(&frame(9, 2), 4);
+        assert_eq!((towards(&switch, 2, 4), towards(&switch, 1, 5)), (vec![5], vec![4]));
     }
 
     #[test]
     fn a_shared_link_leads_to_who_is_known_and_else_to_all() {
-        let mut wire = Wire::new(0..3, [([2, 0, 0, 0, 0, 1], 1)].into_iter());
-        assert_eq!(towards(&wire, 1, 0), [1]);
-        assert_eq!(towards(&wire, 7, 0), [1, 2]);
-        wire.learn(&frame(1, 7), 2);
-        assert_eq!(towards(&wire, 7, 0), [2]);
-        wire.learn(&frame(1, 7), 1);
-        assert_eq!(towards(&wire, 7, 0), [1], "it has moved");
+        let mut switch = Switch::new(0..3, [([2, 0, 0, 0, 0, 1], 1)].into_iter());
+        assert_eq!(towards(&switch, 1, 0), [1]);
+        assert_eq!(towards(&switch, 7, 0), [1, 2]);
+        switch.learn(&frame(1, 7), 2);
+        assert_eq!(towards(&switch, 7, 0), [2]);
+        switch.learn(&frame(1, 7), 1);
+        assert_eq!(towards(&switch, 7, 0), [1], "it has moved");
         let mut group = frame(0, 0);
         group[0] = 0xff;
-        assert_eq!(wire.towards(&group, 1).collect::<Vec<_>>(), [0, 2]);
+        assert_eq!(switch.towards(&group, 1).collect::<Vec<_>>(), [0, 2]);
     }
 
     #[test]
     fn made_up_addresses_do_not_fill_the_memory() {
-        let mut wire = Wire::new(0..3, [].into_iter());
+        let mut switch = Switch::new(0..3, [].into_iter());
         for number in 0..10_000_u32 {
             let mut frame = frame(1, 0);
             frame[8..12].copy_from_slice(&number.to_be_bytes());
-            wire.learn(&frame, 0);
+            switch.learn(&frame, 0);
         }
-        assert_eq!(wire.known.len(), MOST_ADDRESSES);
+        assert_eq!(switch.known.len(), MOST_ADDRESSES);
     }
 }

@@ -1,5 +1,5 @@
 //! The thread that answers for the loop: it keeps the configuration, limits senders at their interfaces, and
-//! gives orders to the loop.
+//! gives commands to the loop.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::mpsc;
@@ -9,20 +9,20 @@ use delaylab_os::{clock, pipe};
 use delaylab_proto::Failure;
 use serde_json::{Value, json};
 
-use super::asked::{Asked, Changed, Direction};
 use super::port_drops::PortDrops;
-use super::serve::Carries;
-use crate::link::data::gates::Gates;
-use crate::link::data::orders::{Answer, Order};
+use super::server::LinkEngine;
+use crate::link::configured::{Changed, ConfiguredConditions, DirectionConfig};
+use crate::link::data::loop_commands::{LoopAnswer, LoopCommand};
+use crate::link::data::sender_limits::SenderLimits;
 use crate::link::plan::Change;
 use crate::timing::lateness::Lateness;
 
 /// An engine as its clients see it.
-pub struct Front<'a> {
-    pub asked: Asked,
-    pub gates: Gates<'a>,
-    pub orders: mpsc::Sender<Order>,
-    pub answers: mpsc::Receiver<Answer>,
+pub struct ControlThread<'a> {
+    pub configured: ConfiguredConditions,
+    pub limits: SenderLimits<'a>,
+    pub commands: mpsc::Sender<LoopCommand>,
+    pub answers: mpsc::Receiver<LoopAnswer>,
     pub wake: OwnedFd,
     pub realtime: bool,
     /// The features that were not available, with the reason.
@@ -32,26 +32,26 @@ pub struct Front<'a> {
     pub port_drops: PortDrops,
 }
 
-impl Carries for Front<'_> {
+impl LinkEngine for ControlThread<'_> {
     fn directions(&mut self) -> Result<Vec<Value>, Failure> {
         Ok(self.read(false)?.0)
     }
 
     fn change(&mut self, changes: &[Change]) -> Result<(), Failure> {
-        let mut asked = self.asked.clone();
-        let changed = asked.change(changes)?;
-        self.gates.change(&changed)?;
-        self.asked = asked;
+        let mut configured = self.configured.clone();
+        let changed = configured.change(changes)?;
+        self.limits.change(&changed)?;
+        self.configured = configured;
         for Changed { direction, conditions } in changed {
-            self.order(Order::Change { direction, conditions: Box::new(conditions) })?;
+            self.command(LoopCommand::Change { direction, conditions: Box::new(conditions) })?;
         }
         Ok(())
     }
 
     fn report(&mut self, reset: bool) -> Result<Value, Failure> {
         let (directions, late) = self.read(reset)?;
-        self.order(Order::ReadWhole { reset })?;
-        let Answer::Whole(whole, memory, floor) = self.answered()? else {
+        self.command(LoopCommand::ReadTotals { reset })?;
+        let LoopAnswer::Totals(totals, memory, cpu_noise) = self.answer()? else {
             return Err(Self::ended());
         };
         let since_ns = self.since_ns;
@@ -64,20 +64,20 @@ impl Carries for Front<'_> {
             "notes": self.notes, "since_ns": since_ns, "now_ns": now_ns,
             "memory": {"used": memory.used, "bound": memory.bound, "peak": memory.peak,
                        "warn": memory.warn},
-            "pauses": {"count": whole.pauses, "longest_ns": whole.longest_pause_ns},
-            "floor": floor, "dropped_ring": whole.dropped_ring, "unknown_port": whole.unknown_port,
+            "pauses": {"count": totals.pauses, "longest_ns": totals.longest_pause_ns},
+            "floor": cpu_noise, "dropped_ring": totals.dropped_ring, "unknown_port": totals.unknown_port,
             "late": late.summary(), "directions": directions,
         }))
     }
 }
 
-impl Front<'_> {
+impl ControlThread<'_> {
     /// Limit senders as initially configured. With `again`, first release those that an ended engine limited.
     pub fn begin(&mut self, again: bool) -> Result<(), Failure> {
         if again {
-            self.gates.release_all();
+            self.limits.release_all();
         }
-        self.gates.change(&changed_to(&self.asked.conditions()?))
+        self.limits.change(&changed_to(&self.configured.conditions()?))
     }
 
     /// Return the failure to report once the loop has ended.
@@ -87,37 +87,37 @@ impl Front<'_> {
 
     /// Return the report of each direction and the lateness of all frames; with `reset`, reset the counters.
     fn read(&mut self, reset: bool) -> Result<(Vec<Value>, Lateness), Failure> {
-        for direction in 0..self.asked.directions().len() {
-            self.order(Order::Read { direction, reset })?;
+        for direction in 0..self.configured.directions().len() {
+            self.command(LoopCommand::Read { direction, reset })?;
         }
         let now = PortDrops::read()?;
         let mut late = Lateness::default();
-        let report = |(number, direction): (usize, &Direction)| {
-            let Answer::Direction(mut snapshot) = self.answered()? else {
+        let report = |(number, direction): (usize, &DirectionConfig)| {
+            let LoopAnswer::Direction(mut snapshot) = self.answer()? else {
                 return Err(Self::ended());
             };
             late.add(&snapshot.counts.late);
-            let (frames, bytes) = self.gates.waiting(number);
+            let (frames, bytes) = self.limits.waiting(number);
             snapshot.waiting = (snapshot.waiting.0 + frames, snapshot.waiting.1 + bytes);
             let port_dropped = now.since(&self.port_drops, &direction.port);
             Ok(direction.report(&snapshot, port_dropped))
         };
         let reports: Result<_, _> =
-            self.asked.directions().iter().enumerate().map(report).collect();
+            self.configured.directions().iter().enumerate().map(report).collect();
         if reset {
             self.port_drops = now;
         }
         Ok((reports?, late))
     }
 
-    fn order(&self, order: Order) -> Result<(), Failure> {
-        self.orders.send(order).map_err(|_| Self::ended())?;
+    fn command(&self, command: LoopCommand) -> Result<(), Failure> {
+        self.commands.send(command).map_err(|_| Self::ended())?;
         pipe::write_some(self.wake.as_fd(), &[0])
             .map_err(|error| Failure::new("wake the link engine", error))?;
         Ok(())
     }
 
-    fn answered(&self) -> Result<Answer, Failure> {
+    fn answer(&self) -> Result<LoopAnswer, Failure> {
         self.answers.recv().map_err(|_| Self::ended())
     }
 }

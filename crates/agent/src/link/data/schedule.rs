@@ -7,7 +7,7 @@ use super::pool::Slot;
 
 /// An event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum What {
+pub enum Event {
     /// Send this number of copies of a direction's frame.
     Send { slot: Slot, direction: u32, copies: u8 },
     /// Process a direction's queue.
@@ -16,15 +16,15 @@ pub enum What {
 
 /// All scheduled events in order of time; events at the same time keep the order in which they were added.
 #[derive(Default)]
-pub struct Due {
-    heap: BinaryHeap<Reverse<(i64, u64, What)>>,
+pub struct Schedule {
+    heap: BinaryHeap<Reverse<(i64, u64, Event)>>,
     serial: u64,
 }
 
-impl Due {
-    pub fn push(&mut self, due_ns: i64, what: What) {
+impl Schedule {
+    pub fn push(&mut self, due_ns: i64, event: Event) {
         self.serial += 1;
-        self.heap.push(Reverse((due_ns, self.serial, what)));
+        self.heap.push(Reverse((due_ns, self.serial, event)));
     }
 
     /// Return the time of the next event.
@@ -35,17 +35,17 @@ impl Due {
     /// Return the frame to be sent next, if the next event is to send one.
     pub fn next_frame(&self) -> Option<Slot> {
         match self.heap.peek() {
-            Some(&Reverse((.., What::Send { slot, .. }))) => Some(slot),
+            Some(&Reverse((.., Event::Send { slot, .. }))) => Some(slot),
             _ => None,
         }
     }
 
     /// Remove and return the next event that is due by now, with its time.
-    pub fn pop(&mut self, now_ns: i64) -> Option<(i64, What)> {
+    pub fn pop(&mut self, now_ns: i64) -> Option<(i64, Event)> {
         if self.next_ns()? > now_ns {
             return None;
         }
-        self.heap.pop().map(|Reverse((due_ns, _, what))| (due_ns, what))
+        self.heap.pop().map(|Reverse((due_ns, _, event))| (due_ns, event))
     }
 }
 
@@ -55,14 +55,14 @@ mod tests {
 
     #[test]
     fn what_is_due_at_one_time_keeps_its_order() {
-        let mut due = Due::default();
+        let mut schedule = Schedule::default();
         for (at, direction) in [(7, 0), (5, 1), (7, 2), (6, 3), (5, 4)] {
-            due.push(at, What::Advance { direction });
+            schedule.push(at, Event::Advance { direction });
         }
-        assert_eq!(due.next_ns(), Some(5));
-        let order: Vec<_> = std::iter::from_fn(|| due.pop(6)).collect();
+        assert_eq!(schedule.next_ns(), Some(5));
+        let order: Vec<_> = std::iter::from_fn(|| schedule.pop(6)).collect();
         let expected = [(5, 1), (5, 4), (6, 3)];
-        assert_eq!(order, expected.map(|(at, direction)| (at, What::Advance { direction })));
-        assert_eq!(due.next_ns(), Some(7));
+        assert_eq!(order, expected.map(|(at, direction)| (at, Event::Advance { direction })));
+        assert_eq!(schedule.next_ns(), Some(7));
     }
 }

@@ -7,48 +7,50 @@ use delaylab_os::queues::Queue;
 use delaylab_os::{query, queues};
 use delaylab_proto::Failure;
 
-use super::lay::{Laid, Way};
+use super::links::{KernelDirection, KernelLinks};
 use super::qdisc;
 use crate::link::data::counts::{Counts, Dropped, Snapshot, Tally};
 use crate::network::counters::{self, Counters};
 
 /// All counters at one moment.
-pub struct Moment {
+pub struct KernelCounters {
     interfaces: BTreeMap<String, Counters>,
     queues: Vec<Queue>,
     /// The frames dropped by programs, in the order of the directions.
     lost: Vec<u64>,
 }
 
-impl Moment {
-    pub fn read(laid: &Laid) -> Result<Self, Failure> {
+impl KernelCounters {
+    pub fn read(links: &KernelLinks) -> Result<Self, Failure> {
         Ok(Self {
             interfaces: counters::interfaces(Path::new("/proc/thread-self/net"))?,
-            queues: read_queues(laid)?,
-            lost: laid.ways.iter().map(lost).collect(),
+            queues: read_queues(links)?,
+            lost: links.directions.iter().map(lost).collect(),
         })
     }
 
     /// Return the counters of one direction since an earlier moment.
-    pub fn since(&self, before: &Self, number: usize, way: &Way) -> Snapshot {
+    pub fn since(&self, before: &Self, number: usize, direction: &KernelDirection) -> Snapshot {
         let entered = Tally::of(
-            self.interface(before, &way.port, "rx_packets"),
-            self.interface(before, &way.port, "rx_bytes"),
+            self.interface(before, &direction.port, "rx_packets"),
+            self.interface(before, &direction.port, "rx_bytes"),
         );
         let lost = self.lost[number].wrapping_sub(before.lost.get(number).copied().unwrap_or(0));
-        let tbf = self.queue_of(way, "tbf");
+        let tbf = self.queue_of(direction, "tbf");
         let waiting = tbf.map_or((0, 0), |tbf| (tbf.waiting_packets, tbf.waiting_bytes));
-        let root = qdisc::of(&way.want).first().and_then(|root| self.queue_of(way, root.kind));
+        let root = qdisc::of(&direction.setup)
+            .first()
+            .and_then(|root| self.queue_of(direction, root.kind));
         let left = match root {
             Some(now) => {
-                let then = before.queue_of(way, &now.kind);
+                let then = before.queue_of(direction, &now.kind);
                 let (frames, bytes) = then.map_or((0, 0), |then| (then.packets, then.bytes));
                 Tally::of(now.packets.saturating_sub(frames), now.bytes.saturating_sub(bytes))
             }
             // Nobody counts the bytes of frames that a program dropped.
             None => Tally::of(entered.frames.saturating_sub(lost), entered.bytes),
         };
-        let dropped = self.dropped(before, way, lost);
+        let dropped = self.dropped(before, direction, lost);
         Snapshot {
             counts: Counts { entered, left, dropped, ..Counts::default() },
             waiting: (waiting.0 as usize, waiting.1.into()),
@@ -57,10 +59,10 @@ impl Moment {
     }
 
     /// Return the drops of each queue, and of the program, which dropped `lost` frames.
-    fn dropped(&self, before: &Self, way: &Way, lost: u64) -> Dropped {
+    fn dropped(&self, before: &Self, direction: &KernelDirection, lost: u64) -> Dropped {
         let drops = |kind: &str| {
-            let now = self.queue_of(way, kind)?.drops;
-            let then = before.queue_of(way, kind).map_or(0, |queue| queue.drops);
+            let now = self.queue_of(direction, kind)?.drops;
+            let then = before.queue_of(direction, kind).map_or(0, |queue| queue.drops);
             Some(u64::from(now.wrapping_sub(then)))
         };
         let queue = drops("tbf").unwrap_or(0);
@@ -68,7 +70,7 @@ impl Moment {
         let early = drops("codel").unwrap_or(0).saturating_sub(queue);
         // netem counts frames that its inner queue refused as its own drops.
         let netem = drops("netem").unwrap_or(0).saturating_sub(queue);
-        let loses = way.want.netem.as_ref().is_some_and(|netem| netem.loss.is_some());
+        let loses = direction.setup.netem.as_ref().is_some_and(|netem| netem.loss.is_some());
         let (loss, memory) = if loses { (lost + netem, 0) } else { (lost, netem) };
         Dropped { loss, queue, early, memory, ..Dropped::default() }
     }
@@ -79,50 +81,53 @@ impl Moment {
     }
 
     /// Return the queue of a kind that a direction has; it has at most one of each.
-    fn queue_of(&self, way: &Way, kind: &str) -> Option<&Queue> {
-        let ifb = way.ifb?;
+    fn queue_of(&self, direction: &KernelDirection, kind: &str) -> Option<&Queue> {
+        let ifb = direction.ifb?;
         self.queues.iter().find(|queue| queue.interface == ifb && queue.kind == kind)
     }
 }
 
 /// Check that all links are in place; return the part that is missing, if any.
-pub fn vanished(laid: &Laid) -> Result<Option<String>, Failure> {
-    let there = read_queues(laid)?;
-    for way in &laid.ways {
-        let Some(ifb) = way.ifb else { continue };
-        for queue in qdisc::of(&way.want) {
+pub fn vanished(links: &KernelLinks) -> Result<Option<String>, Failure> {
+    let there = read_queues(links)?;
+    for direction in &links.directions {
+        let Some(ifb) = direction.ifb else { continue };
+        for queue in qdisc::of(&direction.setup) {
             let is = |other: &Queue| {
                 (other.interface, other.handle, other.kind.as_str())
                     == (ifb, queue.handle, queue.kind)
             };
             if !there.iter().any(is) {
-                return Ok(Some(format!("the {} queue of {} has vanished", queue.kind, way.port)));
+                return Ok(Some(format!(
+                    "the {} queue of {} has vanished",
+                    queue.kind, direction.port
+                )));
             }
         }
         // An interface that has vanished has no filters either.
-        if !queues::has_ingress_filter(&laid.socket, way.index).unwrap_or(false) {
-            return Ok(Some(format!("the filter of {} has vanished", way.port)));
+        if !queues::has_ingress_filter(&links.socket, direction.index).unwrap_or(false) {
+            return Ok(Some(format!("the filter of {} has vanished", direction.port)));
         }
     }
-    for (&bridge, ports) in &laid.bridges {
+    for (&bridge, ports) in &links.bridges {
         for &port in ports {
             if query::master(port).ok().flatten() != Some(bridge) {
-                return Ok(Some(format!("{} has left its bridge", name(laid, port))));
+                return Ok(Some(format!("{} has left its bridge", name(links, port))));
             }
         }
     }
     Ok(None)
 }
 
-fn name(laid: &Laid, port: u32) -> &str {
-    let way = laid.ways.iter().find(|way| way.index == port);
-    way.map_or("a port", |way| way.port.as_str())
+fn name(links: &KernelLinks, port: u32) -> &str {
+    let direction = links.directions.iter().find(|direction| direction.index == port);
+    direction.map_or("a port", |direction| direction.port.as_str())
 }
 
-fn lost(way: &Way) -> u64 {
-    way.loss.as_ref().map_or(0, |program| program.counted().1)
+fn lost(direction: &KernelDirection) -> u64 {
+    direction.loss.as_ref().map_or(0, |program| program.counted().1)
 }
 
-fn read_queues(laid: &Laid) -> Result<Vec<Queue>, Failure> {
-    queues::read(&laid.socket).map_err(|error| Failure::new("read the queues", error))
+fn read_queues(links: &KernelLinks) -> Result<Vec<Queue>, Failure> {
+    queues::read(&links.socket).map_err(|error| Failure::new("read the queues", error))
 }

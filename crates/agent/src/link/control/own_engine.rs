@@ -12,16 +12,16 @@ use delaylab_os::{clock, open_files, pipe, process};
 use delaylab_proto::{Failure, Reply};
 use serde_json::json;
 
-use super::asked::Asked;
-use super::front::Front;
+use super::control_thread::ControlThread;
+use super::engine_task::EngineTask;
 use super::messages::{say_why, send};
 use super::port_drops::PortDrops;
 use super::ports::set_ports;
-use super::serve::serve;
+use super::server::serve_requests;
 use super::timeline::Timeline;
-use super::work::Work;
-use crate::link::data::forward::{Ends, Forwarder};
-use crate::link::data::gates::Gates;
+use crate::link::configured::ConfiguredConditions;
+use crate::link::data::forward::{Forwarder, LoopChannels};
+use crate::link::data::sender_limits::SenderLimits;
 use crate::link::plan::Links;
 use crate::timing::pace::Pace;
 
@@ -29,14 +29,19 @@ use crate::timing::pace::Pace;
 /// end of `control` closes. Then set the ports down: if the engine ended later, no supervisor would be left
 /// to do so. The loop runs on the CPUs of `work`, if any are named. `again` means in place of an engine that
 /// has ended.
-pub fn live(work: Work, asked: Asked, again: bool, control: OwnedFd) -> Result<(), Failure> {
-    let Work { links, cpus, .. } = work;
+pub fn live(
+    task: EngineTask,
+    configured: ConfiguredConditions,
+    again: bool,
+    control: OwnedFd,
+) -> Result<(), Failure> {
+    let EngineTask { links, cpus, .. } = task;
     let mut control = File::from(control);
-    let started = start(work, asked).and_then(|started| {
+    let started = start(task, configured).and_then(|started| {
         let requests = control.try_clone();
         Ok((started, requests.map_err(|error| Failure::new("start the link engine", error))?))
     });
-    let ((forwarder, mut pace, ends, front), requests) = match started {
+    let ((forwarder, mut pace, channels, control_thread), requests) = match started {
         Ok(started) => started,
         Err(failure) => return send(&mut control, &Reply::Error(failure)),
     };
@@ -46,17 +51,17 @@ pub fn live(work: Work, asked: Asked, again: bool, control: OwnedFd) -> Result<(
         scope.spawn(move || {
             // Descriptors opened before this point would also stay open in the loop's own table, for good.
             let _ = begin.recv();
-            take_requests(front, links, again, requests, &begun);
+            take_requests(control_thread, links, again, requests, &begun);
         });
         open_files::part();
         let _ = apart.send(());
-        if let Err(failure) = first.recv().unwrap_or_else(|_| Err(Front::ended())) {
+        if let Err(failure) = first.recv().unwrap_or_else(|_| Err(ControlThread::ended())) {
             let told = send(&mut control, &Reply::Error(failure));
             std::process::exit(i32::from(told.is_err()));
         }
         let ended = bind(cpus).and_then(|()| {
             send(&mut control, &Reply::Done(json!({})))?;
-            forwarder.run(&mut pace, &ends)
+            forwarder.run(&mut pace, &channels)
         });
         if let Err(failure) = &ended {
             say_why(&mut control, failure);
@@ -67,13 +72,13 @@ pub fn live(work: Work, asked: Asked, again: bool, control: OwnedFd) -> Result<(
 
 /// Run the thread beside the loop: report whether it could start, then serve requests. Ends the process.
 fn take_requests(
-    mut front: Front,
+    mut control_thread: ControlThread,
     links: &Links,
     again: bool,
     mut requests: File,
     begun: &mpsc::Sender<Result<(), Failure>>,
 ) {
-    let first = front.begin(again);
+    let first = control_thread.begin(again);
     let refused = first.is_err();
     // The loop waits for this message, unless the process has ended.
     let _ = begun.send(first);
@@ -81,7 +86,7 @@ fn take_requests(
         return;
     }
     let timeline = Timeline::new(&links.timeline, clock::monotonic_ns());
-    let served = serve(&mut front, timeline, &mut requests);
+    let served = serve_requests(&mut control_thread, timeline, &mut requests);
     let lowered = set_ports(links, false);
     std::process::exit(i32::from(served.and(lowered).is_err()));
 }
@@ -92,21 +97,21 @@ fn bind(cpus: Option<&[usize]>) -> Result<(), Failure> {
         .map_err(|error| Failure::new("bind the link engine to its CPUs", error))
 }
 
-type Started<'a> = (Forwarder, Pace, Ends, Front<'a>);
+type Started<'a> = (Forwarder, Pace, LoopChannels, ControlThread<'a>);
 
-fn start(work: Work<'_>, asked: Asked) -> Result<Started<'_>, Failure> {
+fn start(task: EngineTask<'_>, configured: ConfiguredConditions) -> Result<Started<'_>, Failure> {
     let failed = |error: io::Error| Failure::new("start the link engine", error);
-    let links = work.links;
-    let conditions = asked.conditions()?;
-    let gates = Gates::new(links, work.agents);
+    let links = task.links;
+    let conditions = configured.conditions()?;
+    let limits = SenderLimits::new(links, task.agents);
     let forwarder = Forwarder::open(links, conditions)?;
-    let (orders, ordered) = mpsc::channel();
+    let (commands, commanded) = mpsc::channel();
     let (answer, answers) = mpsc::channel();
     let (woken, wake) = pipe::pair().map_err(failed)?;
     pipe::set_nonblocking(woken.as_fd()).map_err(failed)?;
     pipe::set_nonblocking(wake.as_fd()).map_err(failed)?;
     // The thread is bound to its CPUs only later, when the other thread exists.
-    let own = work.cpus.map_or_else(sched::own_cpus, <[usize]>::len);
+    let own = task.cpus.map_or_else(sched::own_cpus, <[usize]>::len);
     let (pace, refused) = Pace::new(links.realtime, own);
     let mut notes: Vec<String> =
         refused.map(|why| format!("not in real time: {why}")).into_iter().collect();
@@ -120,8 +125,17 @@ fn start(work: Work<'_>, asked: Asked) -> Result<Started<'_>, Failure> {
     }
     let (realtime, since_ns) = (pace.is_realtime(), clock::realtime_ns());
     let port_drops = PortDrops::read()?;
-    let ends = Ends { orders: ordered, answers: answer, wake: woken };
-    let front =
-        Front { asked, gates, orders, answers, wake, realtime, notes, since_ns, port_drops };
-    Ok((forwarder, pace, ends, front))
+    let channels = LoopChannels { commands: commanded, answers: answer, wake: woken };
+    let control_thread = ControlThread {
+        configured,
+        limits,
+        commands,
+        answers,
+        wake,
+        realtime,
+        notes,
+        since_ns,
+        port_drops,
+    };
+    Ok((forwarder, pace, channels, control_thread))
 }

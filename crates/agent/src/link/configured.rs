@@ -5,16 +5,16 @@ use delaylab_link::{Conditions, merge};
 use delaylab_proto::Failure;
 use serde_json::{Map, Value, json};
 
-use crate::link::data::counts::Snapshot;
-use crate::link::plan::{Change, Links};
+use super::data::counts::Snapshot;
+use super::plan::{Change, Links};
 
 /// The configuration of every direction, in the order of the plan's members.
 #[derive(Clone)]
-pub struct Asked(Vec<Direction>);
+pub struct ConfiguredConditions(Vec<DirectionConfig>);
 
 /// One direction: the frames that one member sends on its link.
 #[derive(Clone)]
-pub struct Direction {
+pub struct DirectionConfig {
     pub link: String,
     /// The node; `None` behind an uplink.
     pub node: Option<String>,
@@ -22,19 +22,19 @@ pub struct Direction {
     /// True if frames can be held at the node's interface.
     has_card: bool,
     /// The conditions as they were written.
-    pub asked: Value,
+    pub configured: Value,
 }
 
-impl Direction {
+impl DirectionConfig {
     /// Build the direction's report in `links`: its configuration, its counters, and the number of frames
     /// that were sent by its port but dropped there.
     pub fn report(&self, done: &Snapshot, port_dropped: u64) -> Value {
-        let Self { link, node, port, asked, .. } = self;
+        let Self { link, node, port, configured, .. } = self;
         let mut fields = Map::new();
         fields.insert("link".into(), json!(link));
         fields.insert("node".into(), json!(node));
         fields.insert("port".into(), json!(port));
-        fields.insert("asked".into(), asked.clone());
+        fields.insert("asked".into(), configured.clone());
         fields.extend(done.fields());
         fields.insert("port_dropped".into(), json!(port_dropped));
         Value::Object(fields)
@@ -47,28 +47,28 @@ pub struct Changed {
     pub conditions: Conditions,
 }
 
-impl Asked {
+impl ConfiguredConditions {
     /// Read the configuration from the plan.
     pub fn new(links: &Links) -> Result<Self, Failure> {
-        let members = links.members().map(|(link, member)| Direction {
+        let members = links.members().map(|(link, member)| DirectionConfig {
             link: link.link.clone(),
             node: member.node.clone(),
             port: member.port.clone(),
             has_card: member.card.is_some(),
-            asked: member.conditions.clone(),
+            configured: member.conditions.clone(),
         });
-        let asked = Self(members.collect());
-        asked.conditions()?;
-        Ok(asked)
+        let configured = Self(members.collect());
+        configured.conditions()?;
+        Ok(configured)
     }
 
-    pub fn directions(&self) -> &[Direction] {
+    pub fn directions(&self) -> &[DirectionConfig] {
         &self.0
     }
 
     /// Return the conditions of every direction.
     pub fn conditions(&self) -> Result<Vec<Conditions>, Failure> {
-        self.0.iter().map(|direction| read(direction, &direction.asked)).collect()
+        self.0.iter().map(|direction| read(direction, &direction.configured)).collect()
     }
 
     /// Change only the conditions that are named. After an error nothing is changed.
@@ -76,7 +76,7 @@ impl Asked {
         let mut after = self.0.clone();
         let mut changed = Vec::new();
         for change in changes {
-            let wanted = |direction: &Direction| {
+            let wanted = |direction: &DirectionConfig| {
                 direction.link == change.link && direction.node.as_ref() == Some(&change.node)
             };
             let index = after.iter().position(wanted).ok_or_else(|| self.unknown(change))?;
@@ -85,8 +85,8 @@ impl Asked {
                 return Err(Failure::new(what, "`set` is not an object of conditions"));
             }
             let direction = &mut after[index];
-            direction.asked = merge(&direction.asked, &change.set);
-            let conditions = read(direction, &direction.asked)?;
+            direction.configured = merge(&direction.configured, &change.set);
+            let conditions = read(direction, &direction.configured)?;
             changed.push(Changed { direction: index, conditions });
         }
         self.0 = after;
@@ -105,11 +105,11 @@ impl Asked {
     }
 }
 
-fn read(direction: &Direction, asked: &Value) -> Result<Conditions, Failure> {
+fn read(direction: &DirectionConfig, configured: &Value) -> Result<Conditions, Failure> {
     let by = direction.node.as_ref().unwrap_or(&direction.port);
     let failed = |why: String| Failure::new(format!("set link {} of {by}", direction.link), why);
     let conditions: Conditions =
-        serde_json::from_value(asked.clone()).map_err(|error| failed(error.to_string()))?;
+        serde_json::from_value(configured.clone()).map_err(|error| failed(error.to_string()))?;
     conditions.check().map_err(failed)?;
     if conditions.held_by_sender() && !direction.has_card {
         let why = "its own interface is in a virtual machine, where no frames can be held";
@@ -124,11 +124,11 @@ fn read(direction: &Direction, asked: &Value) -> Result<Conditions, Failure> {
 mod tests {
     use super::*;
 
-    fn asked() -> Asked {
+    fn configured() -> ConfiguredConditions {
         let links = json!({"links": [{"link": "wan", "members": [
             {"port": "vif-a", "node": "a", "conditions": {"delay_ns": 5}},
             {"port": "uplink"}]}]});
-        Asked::new(&serde_json::from_value(links).unwrap()).unwrap()
+        ConfiguredConditions::new(&serde_json::from_value(links).unwrap()).unwrap()
     }
 
     fn change(link: &str, node: &str, set: Value) -> Change {
@@ -137,16 +137,16 @@ mod tests {
 
     #[test]
     fn a_change_keeps_what_it_does_not_name() {
-        let mut asked = asked();
+        let mut configured = configured();
         let changes = [
             change("wan", "a", json!({"duplicate": 0.5})),
             change("wan", "a", json!({"corrupt": 0.25})),
         ];
-        let changed = asked.change(&changes).unwrap();
+        let changed = configured.change(&changes).unwrap();
         assert_eq!(changed[1].direction, 0);
         assert_eq!(changed[1].conditions.delay_ns, 5);
         assert_eq!(
-            asked.directions()[0].asked,
+            configured.directions()[0].configured,
             json!({"delay_ns": 5, "duplicate": 0.5, "corrupt": 0.25})
         );
     }
@@ -161,10 +161,10 @@ mod tests {
             (change("lan", "a", json!({})), "set link lan of a"),
         ];
         for (wrong, what) in wrong {
-            let mut asked = asked();
-            let Err(failure) = asked.change(&[good.clone(), wrong]) else { panic!("{what}") };
+            let mut configured = configured();
+            let Err(failure) = configured.change(&[good.clone(), wrong]) else { panic!("{what}") };
             assert_eq!(failure.what, what);
-            assert_eq!(asked.directions()[0].asked, json!({"delay_ns": 5}));
+            assert_eq!(configured.directions()[0].configured, json!({"delay_ns": 5}));
         }
     }
 }

@@ -11,12 +11,12 @@ const SCALE: f64 = 8192.0;
 
 /// A table: its unit in ns, and the values in 8192ths of the unit.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Table {
+pub struct JitterTable {
     pub unit_ns: u32,
     pub values: Vec<i16>,
 }
 
-impl Table {
+impl JitterTable {
     /// Return the largest value that a table can have.
     pub fn longest_ns(&self) -> i64 {
         4 * i64::from(self.unit_ns)
@@ -25,14 +25,14 @@ impl Table {
 
 /// Build the table of some jitter. Its unit is the spread, unless values beyond 3.99 spreads require a larger
 /// one.
-pub fn of(jitter: &Jitter) -> Table {
+pub fn of(jitter: &Jitter) -> JitterTable {
     let shares = (0..VALUES).map(|place| (place as f64 + 0.5) / VALUES as f64);
     let spreads: Vec<f64> = shares.map(|share| jitter_quantile(jitter, share)).collect();
     let largest = spreads.iter().fold(0.0f64, |largest, value| largest.max(value.abs()));
     let unit = (largest * SCALE / f64::from(i16::MAX)).max(1.0);
     let values = spreads.iter().map(|value| (value / unit * SCALE).round() as i16).collect();
     let unit_ns = (jitter.spread_ns as f64 * unit).round() as u32;
-    Table { unit_ns, values }
+    JitterTable { unit_ns, values }
 }
 
 #[cfg(test)]

@@ -12,69 +12,69 @@ use netlink_packet_route::RouteNetlinkMessage;
 
 use super::message;
 use super::qdisc::{self, Qdisc, Step};
-use super::want::Want;
+use super::setup::Setup;
 use crate::link::plan::{Link, Links};
 use crate::network::batch::{Batch, Verb};
 use crate::network::quiet;
 
 /// The kernel's objects of one direction.
-pub struct Way {
+pub struct KernelDirection {
     pub port: String,
     pub index: u32,
     mtu: u32,
     /// The name of the interface that holds its queues, and its index once it exists.
     name: String,
     pub ifb: Option<u32>,
-    pub want: Want,
+    pub setup: Setup,
     pub loss: Option<TcxLoss>,
 }
 
 /// Links in the kernel.
-pub struct Laid {
+pub struct KernelLinks {
     pub socket: Route,
     alias: String,
     /// The ports of each bridge, all by index.
     pub bridges: BTreeMap<u32, Vec<u32>>,
-    pub ways: Vec<Way>,
+    pub directions: Vec<KernelDirection>,
 }
 
-impl Laid {
+impl KernelLinks {
     /// Build all links, replacing anything that an earlier engine left.
-    pub fn new(links: &Links, wants: Vec<Want>) -> Result<Self, Failure> {
+    pub fn new(links: &Links, setups: Vec<Setup>) -> Result<Self, Failure> {
         let socket = Route::open().map_err(|error| Failure::new("open a netlink socket", error))?;
         let alias = links.ports().next().map(alias).transpose()?.unwrap_or_default();
-        let mut laid = Self { socket, alias, bridges: BTreeMap::new(), ways: Vec::new() };
-        laid.clear(links)?;
-        let mut wants = wants.into_iter();
+        let mut built = Self { socket, alias, bridges: BTreeMap::new(), directions: Vec::new() };
+        built.clear(links)?;
+        let mut setups = setups.into_iter();
         for (number, link) in links.links.iter().enumerate() {
-            let first = laid.ways.len();
+            let first = built.directions.len();
             for member in &link.members {
-                laid.ways.push(Way {
+                built.directions.push(KernelDirection {
                     port: member.port.clone(),
                     index: index(&member.port)?,
                     mtu: link.mtu,
-                    name: ifb_name(laid.ways.len()),
+                    name: ifb_name(built.directions.len()),
                     ifb: None,
-                    want: Want::default(),
+                    setup: Setup::default(),
                     loss: None,
                 });
             }
             // Set conditions before joining the bridge: no frame may find a link without them.
-            for way in first..laid.ways.len() {
-                laid.change(way, wants.next().unwrap_or_default())?;
+            for direction in first..built.directions.len() {
+                built.change(direction, setups.next().unwrap_or_default())?;
             }
-            laid.join(number, link, first)?;
+            built.join(number, link, first)?;
         }
-        Ok(laid)
+        Ok(built)
     }
 
     /// Change the conditions of one direction; waiting frames stay.
-    pub fn change(&mut self, number: usize, want: Want) -> Result<(), Failure> {
-        let way = &self.ways[number];
-        let what = format!("set the queues of {}", way.port);
-        let (before, after) = (qdisc::of(&way.want), qdisc::of(&want));
+    pub fn change(&mut self, number: usize, setup: Setup) -> Result<(), Failure> {
+        let direction = &self.directions[number];
+        let what = format!("set the queues of {}", direction.port);
+        let (before, after) = (qdisc::of(&direction.setup), qdisc::of(&setup));
         let steps = qdisc::steps(&before, &after).map_err(|why| Failure::new(&what, why))?;
-        let ifb = match (way.ifb, steps.is_empty()) {
+        let ifb = match (direction.ifb, steps.is_empty()) {
             (None, false) => Some(self.make_ifb(number)?),
             (ifb, _) => ifb,
         };
@@ -87,44 +87,48 @@ impl Laid {
             let index = ifb.expect("steps want an interface");
             batch.push(what.clone(), verb, message::queue(index, queue))?;
         }
-        if let (None, Some(ifb)) = (self.ways[number].ifb, ifb) {
-            let port = self.ways[number].index;
+        if let (None, Some(ifb)) = (self.directions[number].ifb, ifb) {
+            let port = self.directions[number].index;
             batch.push(what.clone(), Verb::Create, message::ingress(port))?;
             batch.push(what, Verb::Create, message::redirect(port, ifb))?;
         }
         batch.finish()?;
-        let way = &mut self.ways[number];
-        way.ifb = ifb;
-        way.lose(&want)?;
-        way.want = want;
+        let direction = &mut self.directions[number];
+        direction.ifb = ifb;
+        direction.lose(&setup)?;
+        direction.setup = setup;
         Ok(())
     }
 
-    /// Check that [`Laid::change`] can make this change.
-    pub fn check(&self, number: usize, want: &Want) -> Result<(), Failure> {
-        let way = &self.ways[number];
-        let steps = qdisc::steps(&qdisc::of(&way.want), &qdisc::of(want));
-        let what = || format!("change the queues of {}", way.port);
+    /// Check that [`KernelLinks::change`] can make this change.
+    pub fn check(&self, number: usize, setup: &Setup) -> Result<(), Failure> {
+        let direction = &self.directions[number];
+        let steps = qdisc::steps(&qdisc::of(&direction.setup), &qdisc::of(setup));
+        let what = || format!("change the queues of {}", direction.port);
         steps.map(drop).map_err(|why| Failure::new(what(), why))
     }
 
     /// Return notes on the conditions that the kernel implements in its own way.
     pub fn notes(&self) -> Vec<String> {
-        let jitters = |way: &&Way| way.want.netem.as_ref().is_some_and(|it| it.jitter.is_some());
-        let note =
-            |way: &Way| format!("{}: with netem's jitter frames overtake each other", way.port);
-        self.ways.iter().filter(jitters).map(note).collect()
+        let jitters = |direction: &&KernelDirection| {
+            direction.setup.netem.as_ref().is_some_and(|it| it.jitter.is_some())
+        };
+        let note = |direction: &KernelDirection| {
+            format!("{}: with netem's jitter frames overtake each other", direction.port)
+        };
+        self.directions.iter().filter(jitters).map(note).collect()
     }
 
     fn make_ifb(&self, number: usize) -> Result<u32, Failure> {
-        let way = &self.ways[number];
-        self.make(&way.name, message::ifb(&way.name, way.mtu))
+        let direction = &self.directions[number];
+        self.make(&direction.name, message::ifb(&direction.name, direction.mtu))
     }
 
     fn join(&mut self, number: usize, link: &Link, first: usize) -> Result<(), Failure> {
         let name = bridge_name(number);
         let bridge = self.make(&name, message::bridge(&name, link.mtu))?;
-        let ports: Vec<u32> = self.ways[first..].iter().map(|way| way.index).collect();
+        let ports: Vec<u32> =
+            self.directions[first..].iter().map(|direction| direction.index).collect();
         let mut batch = Batch::new(&self.socket);
         for &port in &ports {
             let what = format!("make the ports of link {} those of a bridge", link.link);
@@ -172,9 +176,9 @@ impl Laid {
     }
 }
 
-impl Way {
-    fn lose(&mut self, want: &Want) -> Result<(), Failure> {
-        match (&self.loss, &want.loss) {
+impl KernelDirection {
+    fn lose(&mut self, setup: &Setup) -> Result<(), Failure> {
+        match (&self.loss, &setup.loss) {
             (Some(program), Some(chances)) => program.set(chances),
             (None, Some(chances)) => {
                 let what = format!("lose frames of {}", self.port);

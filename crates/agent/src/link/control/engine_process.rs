@@ -11,19 +11,19 @@ use delaylab_os::{pipe, title};
 use delaylab_proto::{Failure, Reply};
 use serde_json::Value;
 
-use super::asked::Asked;
-use super::engine;
+use super::engine_task::EngineTask;
 use super::messages::{self, receive, send};
-use super::work::Work;
+use super::own_engine;
+use crate::link::configured::ConfiguredConditions;
 use crate::link::kernel;
-use crate::link::plan::Carrier;
+use crate::link::plan::EngineKind;
 
 const SIGKILL: i32 = 9;
 /// The time limit for an engine's answer; after it the engine is taken to hang.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The engine's process.
-pub struct Engine {
+pub struct EngineProcess {
     pid: i32,
     running: PidFd,
     control: File,
@@ -31,9 +31,13 @@ pub struct Engine {
     last_words: Option<String>,
 }
 
-impl Engine {
+impl EngineProcess {
     /// Start an engine, which carries links from now on. `again` means in place of one that has ended.
-    pub fn start(work: Work, asked: &Asked, again: bool) -> Result<Self, Failure> {
+    pub fn start(
+        task: EngineTask,
+        configured: &ConfiguredConditions,
+        again: bool,
+    ) -> Result<Self, Failure> {
         let failed = |error: io::Error| Failure::new("start the link engine", error);
         let (ours, theirs) = pipe::stream().map_err(failed)?;
         let pid = match process::fork().map_err(failed)? {
@@ -41,13 +45,13 @@ impl Engine {
             Side::Child => {
                 // If the supervisor's end stayed open here, its death would go unnoticed.
                 drop(ours);
-                let name = work.name;
+                let name = task.name;
                 let title = format!("delaylab-agent {name} engine");
                 let _ = title::set(&title, &format!("{name} engine"));
-                let asked = asked.clone();
-                let lived = match work.links.engine {
-                    Carrier::Own => engine::live(work, asked, again, theirs),
-                    Carrier::Kernel => kernel::live(work.links, asked, theirs),
+                let configured = configured.clone();
+                let lived = match task.links.engine {
+                    EngineKind::Own => own_engine::live(task, configured, again, theirs),
+                    EngineKind::Kernel => kernel::live(task.links, configured, theirs),
                 };
                 std::process::exit(i32::from(lived.is_err()));
             }

@@ -29,7 +29,7 @@ const LIMIT_FRAMES: u32 = 1000;
 const FASTEST_BPS: u64 = 1_000_000_000_000;
 
 /// A node's interface, seen from outside of its network namespace.
-pub struct Gate {
+pub struct SenderLimit {
     socket: Route,
     index: u32,
     /// The interface's name for messages.
@@ -52,7 +52,7 @@ pub fn bucket(conditions: &Conditions, mtu: u32) -> Option<Bucket> {
     })
 }
 
-impl Gate {
+impl SenderLimit {
     /// Find a node's interface in the network namespace of its agent, which has this pid.
     pub fn open(card: &Card, pid: i32) -> Result<Self, Failure> {
         let name = format!("{} in {}", card.on, card.r#in);

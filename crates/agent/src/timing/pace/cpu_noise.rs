@@ -10,15 +10,15 @@ const HELD_UP_NS: i64 = 3_000;
 
 /// The time that a thread has waited awake, and the part of it for which it was held up.
 #[derive(Clone, Default)]
-pub struct Floor {
+pub struct CpuNoise {
     since_ns: Option<i64>,
     watched_ns: i64,
     held_up: Lateness,
 }
 
-/// The floor as it is reported, in ns.
+/// The CPU noise as it is reported (`floor` in docs/protocol.md), in ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Watched {
+pub struct CpuNoiseSummary {
     /// The time for which the thread only read the clock.
     pub watched_ns: i64,
     /// The part of it for which something else had the CPU: an interrupt, another thread, or, invisible from
@@ -28,7 +28,7 @@ pub struct Watched {
     pub p99_ns: i64,
 }
 
-impl Floor {
+impl CpuNoise {
     /// Start to watch: from now on the thread only reads the clock.
     pub fn watch_from(&mut self, now_ns: i64) {
         self.since_ns = Some(now_ns);
@@ -44,11 +44,11 @@ impl Floor {
         }
     }
 
-    pub fn read(&self) -> Watched {
+    pub fn read(&self) -> CpuNoiseSummary {
         let Self { watched_ns, ref held_up, .. } = *self;
         // A moment x before the end of an unseen interval is seen x late.
         let p99_ns = held_up.exceeded_in_all_by(watched_ns / 100);
-        Watched { watched_ns, held_up_ns: held_up.sum(), p99_ns }
+        CpuNoiseSummary { watched_ns, held_up_ns: held_up.sum(), p99_ns }
     }
 }
 
@@ -56,15 +56,15 @@ impl Floor {
 mod tests {
     use super::*;
 
-    fn watched(gaps: &[i64]) -> Watched {
-        let mut floor = Floor::default();
+    fn watched(gaps: &[i64]) -> CpuNoiseSummary {
+        let mut cpu_noise = CpuNoise::default();
         let mut now_ns = 0;
         for gap_ns in gaps {
-            floor.watch_from(now_ns);
+            cpu_noise.watch_from(now_ns);
             now_ns += gap_ns;
-            floor.watch_until(now_ns);
+            cpu_noise.watch_until(now_ns);
         }
-        floor.read()
+        cpu_noise.read()
     }
 
     #[test]
@@ -80,11 +80,11 @@ mod tests {
 
     #[test]
     fn what_was_done_otherwise_is_not_watched() {
-        let mut floor = Floor::default();
-        floor.watch_until(50_000);
-        floor.watch_from(50_000);
-        floor.watch_until(50_100);
-        floor.watch_until(90_000);
-        assert_eq!(floor.read(), Watched { watched_ns: 100, held_up_ns: 0, p99_ns: 0 });
+        let mut cpu_noise = CpuNoise::default();
+        cpu_noise.watch_until(50_000);
+        cpu_noise.watch_from(50_000);
+        cpu_noise.watch_until(50_100);
+        cpu_noise.watch_until(90_000);
+        assert_eq!(cpu_noise.read(), CpuNoiseSummary { watched_ns: 100, held_up_ns: 0, p99_ns: 0 });
     }
 }

@@ -1,30 +1,30 @@
-//! Orders to the forwarding loop, and its answers. Each order takes the loop microseconds.
+//! Commands to the forwarding loop, and its answers. Each command takes the loop microseconds.
 
 use delaylab_link::Conditions;
 
 use super::counts::Snapshot;
 use super::pool::Fullness;
-use crate::timing::pace::Watched;
+use crate::timing::pace::CpuNoiseSummary;
 
-/// An order to the loop.
-pub enum Order {
+/// A command to the loop.
+pub enum LoopCommand {
     /// Change the conditions of a direction.
     Change { direction: usize, conditions: Box<Conditions> },
     /// Read the counters of one direction, and reset them with `reset`.
     Read { direction: usize, reset: bool },
     /// Read the counters of all directions together.
-    ReadWhole { reset: bool },
+    ReadTotals { reset: bool },
 }
 
-/// An answer; answers come in the order of the orders.
-pub enum Answer {
+/// An answer; answers come in the order of the commands.
+pub enum LoopAnswer {
     Direction(Box<Snapshot>),
-    Whole(Whole, Fullness, Watched),
+    Totals(Totals, Fullness, CpuNoiseSummary),
 }
 
 /// The counters of all directions together.
 #[derive(Clone, Copy, Default)]
-pub struct Whole {
+pub struct Totals {
     /// The number of pauses, in which the loop did not run while something was due.
     pub pauses: u64,
     pub longest_pause_ns: i64,

@@ -8,12 +8,12 @@ const HOLDS_NS: i64 = 100_000;
 
 /// The last reading of the offset between the two clocks.
 #[derive(Default)]
-pub struct Epoch {
+pub struct ClockOffset {
     ahead_ns: i64,
     until_ns: i64,
 }
 
-impl Epoch {
+impl ClockOffset {
     /// Return the offset of the epoch's clock in ns, read at most 0.1 ms before `now_ns` on the monotonic
     /// clock.
     pub fn ahead_ns(&mut self, now_ns: i64) -> i64 {
@@ -30,14 +30,14 @@ mod tests {
 
     #[test]
     fn a_reading_is_kept_for_its_time_and_then_made_again() {
-        let mut epoch = Epoch::default();
+        let mut clock_offset = ClockOffset::default();
         let now_ns = clock::monotonic_ns();
-        let read_ns = epoch.ahead_ns(now_ns);
+        let read_ns = clock_offset.ahead_ns(now_ns);
         // Two reads of two clocks: within a second of each other even if this thread loses its CPU between
         // them.
         assert!((read_ns - clock::epoch_ahead_ns()).abs() < 1_000_000_000);
-        epoch.ahead_ns = 7;
-        assert_eq!(epoch.ahead_ns(now_ns + HOLDS_NS - 1), 7);
-        assert_ne!(epoch.ahead_ns(now_ns + HOLDS_NS), 7);
+        clock_offset.ahead_ns = 7;
+        assert_eq!(clock_offset.ahead_ns(now_ns + HOLDS_NS - 1), 7);
+        assert_ne!(clock_offset.ahead_ns(now_ns + HOLDS_NS), 7);
     }
 }

@@ -1,4 +1,4 @@
-//! The links of a plan in the form that the loop needs: directions and wires by number, over one pool.
+//! The links of a plan in the form that the loop needs: directions and switches by number, over one pool.
 
 use std::io;
 
@@ -6,19 +6,19 @@ use delaylab_link::{Conditions, Pipe};
 use delaylab_os::namespace;
 use delaylab_proto::Failure;
 
-use super::direction::Direction;
+use super::direction::DirectionState;
 use super::pool::Pool;
-use super::wire::Wire;
+use super::switch::Switch;
 use crate::link::plan::{HEADER, Link, Links, Member};
 
 /// The data of the loop.
-pub struct Laid {
-    pub directions: Vec<Direction>,
-    pub wires: Vec<Wire>,
+pub struct LinkTable {
+    pub directions: Vec<DirectionState>,
+    pub switches: Vec<Switch>,
     pub pool: Pool,
 }
 
-impl Laid {
+impl LinkTable {
     /// Build all links and find their ports in the calling thread's network namespace. Conditions are in the
     /// order of the plan's members.
     pub fn new(links: &Links, conditions: Vec<Conditions>, now_ns: i64) -> Result<Self, Failure> {
@@ -29,26 +29,27 @@ impl Laid {
                 let why = format!("{bytes} bytes are too few for frames of {longest}");
                 Failure::new("make the memory of links", why).fix("set a larger bound")
             })?;
-        let (mut directions, mut wires) = (Vec::new(), Vec::new());
+        let (mut directions, mut switches) = (Vec::new(), Vec::new());
         let mut conditions = conditions.into_iter();
         for link in &links.links {
             let first = directions.len() as u32;
             let numbers = first..first + link.members.len() as u32;
             for (number, member) in numbers.clone().zip(&link.members) {
                 let interface = port(member)?;
-                let asked = conditions.next().unwrap_or_default();
-                let pipe = Pipe::new(asked, seed(links.seed, link, member), now_ns);
+                let configured = conditions.next().unwrap_or_default();
+                let pipe = Pipe::new(configured, seed(links.seed, link, member), now_ns);
                 let longest = link.mtu as usize + HEADER;
-                let wire = wires.len();
-                directions.push(Direction::new(number, interface, wire, longest, pipe, account));
+                let switch = switches.len();
+                directions
+                    .push(DirectionState::new(number, interface, switch, longest, pipe, account));
             }
             let known = numbers
                 .clone()
                 .zip(&link.members)
                 .flat_map(|(number, member)| member.macs.iter().map(move |mac| (mac.0, number)));
-            wires.push(Wire::new(numbers, known));
+            switches.push(Switch::new(numbers, known));
         }
-        Ok(Self { directions, wires, pool })
+        Ok(Self { directions, switches, pool })
     }
 
     /// Return the interface indices of all ports, in the order of their directions.

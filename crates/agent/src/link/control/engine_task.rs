@@ -1,12 +1,12 @@
 //! The task of a link engine.
 
-use crate::link::data::gates::Agents;
+use crate::link::data::sender_limits::Agents;
 use crate::link::plan::Links;
 use crate::session::Serve;
 
 /// The task of an engine.
 #[derive(Clone, Copy)]
-pub struct Work<'a> {
+pub struct EngineTask<'a> {
     /// The agent's name.
     pub name: &'a str,
     pub links: &'a Links,

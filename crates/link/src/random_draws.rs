@@ -8,7 +8,7 @@ use crate::{Conditions, Reorder};
 
 /// The random decisions about one frame.
 #[derive(Clone, Copy)]
-pub(crate) struct Fate {
+pub(crate) struct RandomDraw {
     pub(crate) lost: bool,
     pub(crate) copies: u8,
     pub(crate) corrupt: Option<u64>,
@@ -16,14 +16,14 @@ pub(crate) struct Fate {
     pub(crate) jitter_ns: i64,
 }
 
-impl Fate {
-    /// The fate of a frame under no random condition.
-    pub(crate) const PLAIN: Fate =
-        Fate { lost: false, copies: 1, corrupt: None, reordered: false, jitter_ns: 0 };
+impl RandomDraw {
+    /// The decisions about a frame under no random condition.
+    pub(crate) const PLAIN: RandomDraw =
+        RandomDraw { lost: false, copies: 1, corrupt: None, reordered: false, jitter_ns: 0 };
 }
 
 /// The random conditions of one direction, each with its own stream.
-pub(crate) struct Fates {
+pub(crate) struct RandomDraws {
     losses: Losses,
     duplicates: Chance,
     corruptions: Chance,
@@ -34,9 +34,9 @@ pub(crate) struct Fates {
     plain: bool,
 }
 
-impl Fates {
+impl RandomDraws {
     pub(crate) fn new(mut stream: impl FnMut() -> Stream, conditions: &Conditions) -> Self {
-        let mut fates = Fates {
+        let mut draws = RandomDraws {
             losses: Losses::new(stream()),
             duplicates: Chance::new(stream()),
             corruptions: Chance::new(stream()),
@@ -45,8 +45,8 @@ impl Fates {
             jitters: Jitters::new(stream()),
             plain: true,
         };
-        fates.set(conditions);
-        fates
+        draws.set(conditions);
+        draws
     }
 
     /// Change the conditions. A condition that is the same before and after keeps its state.
@@ -66,13 +66,13 @@ impl Fates {
             && conditions.corrupt == 0.0;
     }
 
-    /// Draw the fate of the next frame.
-    pub(crate) fn draw(&mut self, conditions: &Conditions) -> Fate {
+    /// Draw the decisions about the next frame.
+    pub(crate) fn draw(&mut self, conditions: &Conditions) -> RandomDraw {
         if self.plain {
-            return Fate::PLAIN;
+            return RandomDraw::PLAIN;
         }
         let twice = happens(&mut self.duplicates, conditions.duplicate);
-        Fate {
+        RandomDraw {
             lost: conditions.loss.as_ref().is_some_and(|loss| self.losses.next(loss)),
             copies: 1 + u8::from(twice),
             corrupt: self.corrupts(conditions.corrupt),

@@ -9,10 +9,10 @@ use delaylab_os::tcx_loss::{Chances, TcxLoss};
 use delaylab_os::{namespace, pipe};
 use delaylab_proto::Failure;
 
-use super::can::{Can, Part};
 use super::message;
 use super::qdisc::{self, Qdisc};
-use super::want::{Netem, Room, Shape, Want};
+use super::setup::{Netem, RateQueue, Setup, Shape};
+use super::support::{Feature, Support};
 use crate::network::batch::{Batch, Verb};
 
 /// The index of `lo`, on which qdiscs are tried.
@@ -20,7 +20,7 @@ const LOOPBACK: u32 = 1;
 const ROOT: u32 = u32::MAX;
 
 /// Return the features of this kernel. Only for single-threaded processes.
-pub fn probe() -> Result<Can, Failure> {
+pub fn try_features() -> Result<Support, Failure> {
     let failed = |error: io::Error| Failure::new("try what the kernel's queues can do", error);
     let (user, group) = namespace::user();
     let mut namespaces = process::Namespaces::CLONE_NEWNET;
@@ -30,8 +30,8 @@ pub fn probe() -> Result<Can, Failure> {
         Side::Parent(pid) => pid,
         Side::Child => {
             let rooted = user == 0 || namespace::map_to_root(user, group).is_ok();
-            let can = if rooted { tried() } else { Ok(Can::default()) };
-            let bytes = can.ok().and_then(|can| serde_json::to_vec(&can).ok());
+            let support = if rooted { try_all() } else { Ok(Support::default()) };
+            let bytes = support.ok().and_then(|support| serde_json::to_vec(&support).ok());
             let written = bytes.is_some_and(|bytes| File::from(told).write_all(&bytes).is_ok());
             std::process::exit(i32::from(!written));
         }
@@ -45,7 +45,7 @@ pub fn probe() -> Result<Can, Failure> {
         .map_err(|_| failed(io::Error::other("no new network namespace can be used")))
 }
 
-fn tried() -> Result<Can, Failure> {
+fn try_all() -> Result<Support, Failure> {
     let socket = Route::open().map_err(|error| Failure::new("open a netlink socket", error))?;
     let one = |message| Batch::one(&socket, String::new(), Verb::Create, message);
     let queue = |queue: &Qdisc| {
@@ -53,21 +53,21 @@ fn tried() -> Result<Can, Failure> {
         let gone = message::remove_queue(LOOPBACK, 0, ROOT);
         Batch::one(&socket, String::new(), Verb::Change, gone)
     };
-    let mut can = Can::default();
-    let mut note = |part, tried: Result<(), Failure>| {
-        can.0.insert(part, tried.err().map(|failure| failure.why));
+    let mut support = Support::default();
+    let mut note = |feature, tried: Result<(), Failure>| {
+        support.0.insert(feature, tried.err().map(|failure| failure.why));
     };
-    note(Part::Netem, queue(&netem()));
-    note(Part::Tbf, queue(&tbf()));
-    note(Part::Codel, queue(&codel()));
-    note(Part::Ifb, one(message::ifb("ifb~", 1500)));
-    note(Part::Bridge, one(message::bridge("bridge~", 1500)));
-    note(Part::Clsact, one(message::ingress(LOOPBACK)));
-    note(Part::Mirred, one(message::redirect(LOOPBACK, LOOPBACK)));
+    note(Feature::Netem, queue(&netem()));
+    note(Feature::Tbf, queue(&tbf()));
+    note(Feature::Codel, queue(&codel()));
+    note(Feature::Ifb, one(message::ifb("ifb~", 1500)));
+    note(Feature::Bridge, one(message::bridge("bridge~", 1500)));
+    note(Feature::Clsact, one(message::ingress(LOOPBACK)));
+    note(Feature::Mirred, one(message::redirect(LOOPBACK, LOOPBACK)));
     let never = Chances { to_bad: 0.0, to_good: 1.0, lost_in_bad: 0.0, lost_in_good: 0.0 };
     let program = TcxLoss::open("lo", &never).map(drop);
-    note(Part::Tcx, program.map_err(|error| Failure::new("load a program", error)));
-    Ok(can)
+    note(Feature::Tcx, program.map_err(|error| Failure::new("load a program", error)));
+    Ok(support)
 }
 
 fn codel() -> Qdisc {
@@ -76,15 +76,16 @@ fn codel() -> Qdisc {
 
 fn netem() -> Qdisc {
     let netem = Netem { delay_ns: 1000, limit: 1, ..Netem::default() };
-    first(Want { netem: Some(netem), ..Want::default() })
+    first(Setup { netem: Some(netem), ..Setup::default() })
 }
 
 fn tbf() -> Qdisc {
-    let room = Room::Bytes(10_000);
-    let shape = Shape { bytes_per_second: 1_000_000, overhead: 24, minimum: 84, burst: 3000, room };
-    first(Want { shape: Some(shape), ..Want::default() })
+    let queue = RateQueue::Bytes(10_000);
+    let shape =
+        Shape { bytes_per_second: 1_000_000, overhead: 24, minimum: 84, burst: 3000, queue };
+    first(Setup { shape: Some(shape), ..Setup::default() })
 }
 
-fn first(want: Want) -> Qdisc {
-    qdisc::of(&want).swap_remove(0)
+fn first(setup: Setup) -> Qdisc {
+    qdisc::of(&setup).swap_remove(0)
 }

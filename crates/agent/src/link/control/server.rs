@@ -16,7 +16,7 @@ use super::timeline::Timeline;
 use crate::link::plan::Change;
 
 /// An engine that carries links: delaylab's own or the kernel's.
-pub trait Carries {
+pub trait LinkEngine {
     /// Return the configuration and counters, as `links` reports them; with `reset`, then reset the counters.
     fn report(&mut self, reset: bool) -> Result<Value, Failure>;
 
@@ -38,8 +38,8 @@ pub trait Carries {
 }
 
 /// Serve until the other end of `control` closes or something fails.
-pub fn serve(
-    links: &mut impl Carries,
+pub fn serve_requests(
+    links: &mut impl LinkEngine,
     mut timeline: Timeline<'_>,
     control: &mut File,
 ) -> Result<(), Failure> {
@@ -66,7 +66,7 @@ pub fn serve(
 }
 
 fn answer(
-    links: &mut impl Carries,
+    links: &mut impl LinkEngine,
     timeline: &mut Timeline<'_>,
     request: &[u8],
 ) -> Result<Value, Failure> {

@@ -2,11 +2,11 @@
 
 use delaylab_os::tcx_loss::Chances;
 
-use super::table;
+use super::jitter_table::JitterTable;
 
 /// The setup of one direction.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Want {
+pub struct Setup {
     pub netem: Option<Netem>,
     pub shape: Option<Shape>,
     /// Loss by a program at the port's ingress, used if the kernel has no netem.
@@ -17,7 +17,7 @@ pub struct Want {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Netem {
     pub delay_ns: i64,
-    pub jitter: Option<table::Table>,
+    pub jitter: Option<JitterTable>,
     /// The maximum number of frames in it, including those that wait for the rate.
     pub limit: u32,
     pub loss: Option<Chances>,
@@ -34,12 +34,12 @@ pub struct Shape {
     pub overhead: u16,
     pub minimum: u16,
     pub burst: u32,
-    pub room: Room,
+    pub queue: RateQueue,
 }
 
 /// The queue for the rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Room {
+pub enum RateQueue {
     Bytes(u32),
     Packets(u32),
     Codel { target_us: u32, interval_us: u32, limit: u32 },
@@ -58,7 +58,7 @@ pub struct Bounds {
 pub const NEVER: Chances =
     Chances { to_bad: 0.0, to_good: 1.0, lost_in_bad: 0.0, lost_in_good: 0.0 };
 
-impl Want {
+impl Setup {
     /// Keep the qdiscs of `before` even where no condition needs them any more: removing one would lose its
     /// waiting frames.
     pub fn keeping(mut self, before: &Self) -> Self {
@@ -79,11 +79,11 @@ impl Shape {
     /// Return a shape that holds nothing back.
     fn without_limit(before: &Self) -> Self {
         let bytes_per_second = 1 << 37;
-        let room = match before.room {
-            Room::Bytes(_) => Room::Bytes(u32::MAX),
-            Room::Packets(_) => Room::Packets(u32::MAX),
-            codel @ Room::Codel { .. } => codel,
+        let queue = match before.queue {
+            RateQueue::Bytes(_) => RateQueue::Bytes(u32::MAX),
+            RateQueue::Packets(_) => RateQueue::Packets(u32::MAX),
+            codel @ RateQueue::Codel { .. } => codel,
         };
-        Self { bytes_per_second, overhead: 0, minimum: 0, burst: 1 << 20, room }
+        Self { bytes_per_second, overhead: 0, minimum: 0, burst: 1 << 20, queue }
     }
 }
