@@ -17,7 +17,6 @@ mod plan;
 
 pub use control::check::check;
 pub use control::engine_task::EngineTask;
-pub use control::supervisor::Supervisor;
-pub use control::supervisor_client::ask_supervisor;
+pub use control::supervisor::{Supervisor, ask_supervisor};
 pub use data::sender_limits::Agents;
 pub use plan::{EngineKind, Links};

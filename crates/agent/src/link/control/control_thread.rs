@@ -1,18 +1,15 @@
 //! The thread that answers for the loop: it keeps the configuration, limits senders at their interfaces, and
 //! gives commands to the loop.
 
-use std::os::fd::{AsFd, OwnedFd};
-use std::sync::mpsc;
-
 use delaylab_link::Conditions;
-use delaylab_os::{clock, pipe};
+use delaylab_os::clock;
 use delaylab_proto::Failure;
 use serde_json::{Value, json};
 
 use super::port_drops::PortDrops;
-use super::server::LinkEngine;
+use super::requests::LinkEngine;
 use crate::link::configured::{Changed, ConfiguredConditions, DirectionConfig};
-use crate::link::data::loop_commands::{LoopAnswer, LoopCommand};
+use crate::link::data::loop_commands::{LoopAnswer, LoopCommand, LoopHandle};
 use crate::link::data::sender_limits::SenderLimits;
 use crate::link::plan::Change;
 use crate::timing::lateness::Lateness;
@@ -21,9 +18,7 @@ use crate::timing::lateness::Lateness;
 pub struct ControlThread<'a> {
     pub configured: ConfiguredConditions,
     pub limits: SenderLimits<'a>,
-    pub commands: mpsc::Sender<LoopCommand>,
-    pub answers: mpsc::Receiver<LoopAnswer>,
-    pub wake: OwnedFd,
+    pub forwarding: LoopHandle,
     pub realtime: bool,
     /// The features that were not available, with the reason.
     pub notes: Vec<String>,
@@ -43,16 +38,17 @@ impl LinkEngine for ControlThread<'_> {
         self.limits.change(&changed)?;
         self.configured = configured;
         for Changed { direction, conditions } in changed {
-            self.command(LoopCommand::Change { direction, conditions: Box::new(conditions) })?;
+            self.forwarding
+                .command(LoopCommand::Change { direction, conditions: Box::new(conditions) })?;
         }
         Ok(())
     }
 
     fn report(&mut self, reset: bool) -> Result<Value, Failure> {
         let (directions, late) = self.read(reset)?;
-        self.command(LoopCommand::ReadTotals { reset })?;
-        let LoopAnswer::Totals(totals, memory, cpu_noise) = self.answer()? else {
-            return Err(Self::ended());
+        self.forwarding.command(LoopCommand::ReadTotals { reset })?;
+        let LoopAnswer::Totals(totals, memory, cpu_noise) = self.forwarding.answer()? else {
+            return Err(LoopHandle::ended());
         };
         let since_ns = self.since_ns;
         let now_ns = clock::realtime_ns();
@@ -80,21 +76,16 @@ impl ControlThread<'_> {
         self.limits.change(&changed_to(&self.configured.conditions()?))
     }
 
-    /// Return the failure to report once the loop has ended.
-    pub fn ended() -> Failure {
-        Failure::new("ask the link engine", "its loop has ended")
-    }
-
     /// Return the report of each direction and the lateness of all frames; with `reset`, reset the counters.
     fn read(&mut self, reset: bool) -> Result<(Vec<Value>, Lateness), Failure> {
         for direction in 0..self.configured.directions().len() {
-            self.command(LoopCommand::Read { direction, reset })?;
+            self.forwarding.command(LoopCommand::Read { direction, reset })?;
         }
         let now = PortDrops::read()?;
         let mut late = Lateness::default();
         let report = |(number, direction): (usize, &DirectionConfig)| {
-            let LoopAnswer::Direction(mut snapshot) = self.answer()? else {
-                return Err(Self::ended());
+            let LoopAnswer::Direction(mut snapshot) = self.forwarding.answer()? else {
+                return Err(LoopHandle::ended());
             };
             late.add(&snapshot.counts.late);
             let (frames, bytes) = self.limits.waiting(number);
@@ -108,17 +99,6 @@ impl ControlThread<'_> {
             self.port_drops = now;
         }
         Ok((reports?, late))
-    }
-
-    fn command(&self, command: LoopCommand) -> Result<(), Failure> {
-        self.commands.send(command).map_err(|_| Self::ended())?;
-        pipe::write_some(self.wake.as_fd(), &[0])
-            .map_err(|error| Failure::new("wake the link engine", error))?;
-        Ok(())
-    }
-
-    fn answer(&self) -> Result<LoopAnswer, Failure> {
-        self.answers.recv().map_err(|_| Self::ended())
     }
 }
 

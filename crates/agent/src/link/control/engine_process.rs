@@ -12,7 +12,7 @@ use delaylab_proto::{Failure, Reply};
 use serde_json::Value;
 
 use super::engine_task::EngineTask;
-use super::messages::{self, receive, send};
+use super::messages::{self, receive};
 use super::own_engine;
 use crate::link::configured::ConfiguredConditions;
 use crate::link::kernel;
@@ -63,10 +63,10 @@ impl EngineProcess {
         Ok(engine)
     }
 
-    /// Send a request and wait for the answer; return `None` if the engine has ended or ends now. Kill an
+    /// Pass on a request, in JSON, and wait for the answer; return `None` if the engine has ended or ends now. Kill an
     /// engine that does not answer within 10 s.
-    pub fn ask(&mut self, request: &Value) -> Option<Result<Value, Failure>> {
-        send(&mut self.control, request).ok()?;
+    pub fn ask(&mut self, request: &[u8]) -> Option<Result<Value, Failure>> {
+        messages::pass_on(&mut self.control, request).ok()?;
         match poll::wait(&[(self.control.as_fd(), Want::Read)], Some(PATIENCE)) {
             Ok(ready) if ready[0] => self.hear(),
             Ok(_) => {

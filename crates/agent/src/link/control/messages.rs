@@ -8,6 +8,11 @@ use serde_json::{Value, json};
 /// Send a request or reply to another process of the agent.
 pub fn send(to: &mut File, message: &impl serde::Serialize) -> Result<(), Failure> {
     let bytes = serde_json::to_vec(message).map_err(|error| Failure::new("ask", error))?;
+    pass_on(to, &bytes)
+}
+
+/// Pass on a message that came as JSON.
+pub fn pass_on(to: &mut File, bytes: &[u8]) -> Result<(), Failure> {
     write_frame(to, &Frame::new(Kind::Message, bytes)).map_err(|error| Failure::new("ask", error))
 }
 

@@ -1,10 +1,9 @@
 //! The control of a host's links.
 //!
-//! - [`supervisor_client`]: passes a session's request on to the supervisor.
-//! - [`supervisor`]: answers for the engine, an [`engine_process`] with an [`engine_task`], and sets the
-//!   [`ports`] down when it has ended.
+//! - [`supervisor`]: takes the requests of sessions and answers for the engine, an [`engine_process`] with an
+//!   [`engine_task`]; sets the [`ports`] down when it has ended.
 //! - [`own_engine`]: the process of delaylab's own engine: the loop, and beside it the [`control_thread`].
-//! - [`server`]: serves each [`request`] and runs the [`timeline`], for either kind of engine.
+//! - [`requests`]: the requests; serves them and runs the [`timeline`], for either kind of engine.
 //! - [`check`](mod@check): the check of a plan's links.
 //! - [`messages`]: what these processes tell each other.
 
@@ -16,8 +15,6 @@ pub mod messages;
 mod own_engine;
 pub mod port_drops;
 pub mod ports;
-mod request;
-pub mod server;
+pub mod requests;
 pub mod supervisor;
-pub mod supervisor_client;
 pub mod timeline;

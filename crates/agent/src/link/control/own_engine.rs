@@ -3,12 +3,12 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::sync::mpsc;
 use std::thread;
 
 use delaylab_os::sched::{self, Locked};
-use delaylab_os::{clock, open_files, pipe, process};
+use delaylab_os::{clock, open_files, process};
 use delaylab_proto::{Failure, Reply};
 use serde_json::json;
 
@@ -17,17 +17,18 @@ use super::engine_task::EngineTask;
 use super::messages::{say_why, send};
 use super::port_drops::PortDrops;
 use super::ports::set_ports;
-use super::server::serve_requests;
+use super::requests::serve_requests;
 use super::timeline::Timeline;
 use crate::link::configured::ConfiguredConditions;
-use crate::link::data::forward::{Forwarder, LoopChannels};
+use crate::link::data::forward::Forwarder;
+use crate::link::data::loop_commands::{self, LoopChannels, LoopHandle};
 use crate::link::data::sender_limits::SenderLimits;
 use crate::link::plan::Links;
 use crate::timing::pace::Pace;
 
 /// Run the engine, from its first message (`{}`, or the reason why it could not start) until the supervisor's
 /// end of `control` closes. Then set the ports down: if the engine ended later, no supervisor would be left
-/// to do so. The loop runs on the CPUs of `work`, if any are named. `again` means in place of an engine that
+/// to do so. The loop runs on the CPUs of `task`, if any are named. `again` means in place of an engine that
 /// has ended.
 pub fn live(
     task: EngineTask,
@@ -55,7 +56,7 @@ pub fn live(
         });
         open_files::part();
         let _ = apart.send(());
-        if let Err(failure) = first.recv().unwrap_or_else(|_| Err(ControlThread::ended())) {
+        if let Err(failure) = first.recv().unwrap_or_else(|_| Err(LoopHandle::ended())) {
             let told = send(&mut control, &Reply::Error(failure));
             std::process::exit(i32::from(told.is_err()));
         }
@@ -105,11 +106,7 @@ fn start(task: EngineTask<'_>, configured: ConfiguredConditions) -> Result<Start
     let conditions = configured.conditions()?;
     let limits = SenderLimits::new(links, task.agents);
     let forwarder = Forwarder::open(links, conditions)?;
-    let (commands, commanded) = mpsc::channel();
-    let (answer, answers) = mpsc::channel();
-    let (woken, wake) = pipe::pair().map_err(failed)?;
-    pipe::set_nonblocking(woken.as_fd()).map_err(failed)?;
-    pipe::set_nonblocking(wake.as_fd()).map_err(failed)?;
+    let (forwarding, channels) = loop_commands::pair().map_err(failed)?;
     // The thread is bound to its CPUs only later, when the other thread exists.
     let own = task.cpus.map_or_else(sched::own_cpus, <[usize]>::len);
     let (pace, refused) = Pace::new(links.realtime, own);
@@ -125,17 +122,7 @@ fn start(task: EngineTask<'_>, configured: ConfiguredConditions) -> Result<Start
     }
     let (realtime, since_ns) = (pace.is_realtime(), clock::realtime_ns());
     let port_drops = PortDrops::read()?;
-    let channels = LoopChannels { commands: commanded, answers: answer, wake: woken };
-    let control_thread = ControlThread {
-        configured,
-        limits,
-        commands,
-        answers,
-        wake,
-        realtime,
-        notes,
-        since_ns,
-        port_drops,
-    };
+    let control_thread =
+        ControlThread { configured, limits, forwarding, realtime, notes, since_ns, port_drops };
     Ok((forwarder, pace, channels, control_thread))
 }

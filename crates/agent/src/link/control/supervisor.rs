@@ -12,13 +12,23 @@ use serde_json::{Value, json};
 
 use super::engine_process::EngineProcess;
 use super::engine_task::EngineTask;
-use super::messages::send;
+use super::messages::{receive, send};
 use super::ports::set_ports;
-use super::request::Request;
+use super::requests::Request;
 use crate::link::configured::ConfiguredConditions;
 use crate::link::data::counts::Snapshot;
-use crate::session::listen;
+use crate::session::{self, listen};
 use crate::timing::pace::CpuNoiseSummary;
+
+/// Serve a session's request about links: pass it to the supervisor and return the answer.
+pub fn ask_supervisor(request: Value, session: &mut session::Session) -> Result<Value, Failure> {
+    let Some(supervisor) = session.supervisor() else {
+        return Err(Failure::new("ask about links", "this agent carries none")
+            .fix("ask the agent `link.HOST` of a host with links that have conditions"));
+    };
+    send(supervisor, &request)?;
+    receive(supervisor)
+}
 
 /// The agent with its engine.
 pub struct Supervisor<'a> {
@@ -96,15 +106,13 @@ impl<'a> Supervisor<'a> {
     }
 
     fn answer(&mut self, frame: &Frame) -> Result<Value, Failure> {
-        let value: Value = serde_json::from_slice(&frame.payload)
-            .map_err(|error| Failure::new("read a request about links", error))?;
-        let request = Request::read(&value)?;
+        let request = Request::read(&frame.payload)?;
         if let (Err(_), Request::LinkRestart {}) = (&self.engine, &request) {
             self.engine = Ok(EngineProcess::start(self.task, &self.configured, true)?);
             set_ports(self.task.links, true)?;
             return Ok(json!({}));
         }
-        let answer = self.engine.as_mut().ok().and_then(|engine| engine.ask(&value));
+        let answer = self.engine.as_mut().ok().and_then(|engine| engine.ask(&frame.payload));
         let Some(answer) = answer else {
             self.note_death();
             return self.answer_for_the_dead(&request);

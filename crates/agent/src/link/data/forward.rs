@@ -1,7 +1,7 @@
 //! The forwarding loop: frames arrive by a ring, wait until they are due, and leave in batches.
 
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::sync::mpsc;
 
 use delaylab_link::Conditions;
@@ -14,7 +14,7 @@ use super::clock_offset::ClockOffset;
 use super::direction::DirectionState;
 use super::intake::Intake;
 use super::link_table::LinkTable;
-use super::loop_commands::{LoopAnswer, LoopCommand, Totals};
+use super::loop_commands::{LoopAnswer, LoopChannels, LoopCommand, Totals};
 use super::outbox::Outbox;
 use super::pool::Pool;
 use super::schedule::{Event, Schedule};
@@ -41,14 +41,6 @@ pub struct Forwarder {
     clock_offset: ClockOffset,
     totals: Totals,
     awake_ns: i64,
-}
-
-/// The loop's ends of the channels for commands and answers.
-pub struct LoopChannels {
-    pub commands: mpsc::Receiver<LoopCommand>,
-    pub answers: mpsc::Sender<LoopAnswer>,
-    /// Readable when there may be a command.
-    pub wake: OwnedFd,
 }
 
 impl Forwarder {

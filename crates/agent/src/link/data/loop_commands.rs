@@ -1,6 +1,12 @@
 //! Commands to the forwarding loop, and its answers. Each command takes the loop microseconds.
 
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::mpsc;
+
 use delaylab_link::Conditions;
+use delaylab_os::pipe;
+use delaylab_proto::Failure;
 
 use super::counts::Snapshot;
 use super::pool::Fullness;
@@ -32,4 +38,50 @@ pub struct Totals {
     pub dropped_ring: u64,
     /// Frames of an interface that is no port.
     pub unknown_port: u64,
+}
+
+/// The loop's ends of the channels for commands and answers.
+pub struct LoopChannels {
+    pub commands: mpsc::Receiver<LoopCommand>,
+    pub answers: mpsc::Sender<LoopAnswer>,
+    /// Readable when there may be a command.
+    pub wake: OwnedFd,
+}
+
+/// The control thread's end: it gives commands and gets their answers.
+pub struct LoopHandle {
+    commands: mpsc::Sender<LoopCommand>,
+    answers: mpsc::Receiver<LoopAnswer>,
+    wake: OwnedFd,
+}
+
+/// Create both ends of a loop's control.
+pub fn pair() -> io::Result<(LoopHandle, LoopChannels)> {
+    let (command, commands) = mpsc::channel();
+    let (answer, answers) = mpsc::channel();
+    let (woken, wake) = pipe::pair()?;
+    pipe::set_nonblocking(woken.as_fd())?;
+    pipe::set_nonblocking(wake.as_fd())?;
+    let handle = LoopHandle { commands: command, answers, wake };
+    Ok((handle, LoopChannels { commands, answers: answer, wake: woken }))
+}
+
+impl LoopHandle {
+    /// Give a command, and wake the loop if it sleeps. An error means that the loop has ended.
+    pub fn command(&self, command: LoopCommand) -> Result<(), Failure> {
+        self.commands.send(command).map_err(|_| Self::ended())?;
+        pipe::write_some(self.wake.as_fd(), &[0])
+            .map_err(|error| Failure::new("wake the link engine", error))?;
+        Ok(())
+    }
+
+    /// Block until the next answer.
+    pub fn answer(&self) -> Result<LoopAnswer, Failure> {
+        self.answers.recv().map_err(|_| Self::ended())
+    }
+
+    /// Return the failure to report once the loop has ended.
+    pub fn ended() -> Failure {
+        Failure::new("ask the link engine", "its loop has ended")
+    }
 }

@@ -19,7 +19,7 @@ use crate::link::configured::{Changed, ConfiguredConditions};
 use crate::link::control::messages::{say_why, send};
 use crate::link::control::port_drops::PortDrops;
 use crate::link::control::ports::set_ports;
-use crate::link::control::server::{LinkEngine, serve_requests};
+use crate::link::control::requests::{LinkEngine, serve_requests};
 use crate::link::control::timeline::Timeline;
 use crate::link::plan::{Change, Links};
 use crate::timing::lateness::Summary;

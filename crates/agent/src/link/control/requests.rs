@@ -1,4 +1,4 @@
-//! Serving requests about a host's links, and running their timeline.
+//! Requests to an agent that carries links, and how an engine of either kind serves them.
 
 use std::fs::File;
 use std::io;
@@ -8,12 +8,39 @@ use std::time::Duration;
 use delaylab_os::clock;
 use delaylab_os::poll::{self, Want};
 use delaylab_proto::{Failure, Reply, read_frame};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::messages::send;
-use super::request::Request;
 use super::timeline::Timeline;
 use crate::link::plan::Change;
+
+/// A request about links.
+#[derive(Deserialize)]
+#[serde(tag = "op", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Request {
+    /// Report the configuration and the counters; with `reset`, then reset the counters.
+    Links {
+        #[serde(default)]
+        reset: bool,
+    },
+    /// Change conditions: all changes, or none if one of them is impossible.
+    LinkSet { changes: Vec<Change> },
+    /// Restart the timeline.
+    LinkTimeline {},
+    /// Restart the engine if it has ended.
+    LinkRestart {},
+}
+
+impl Request {
+    /// Read a request from its JSON.
+    pub fn read(bytes: &[u8]) -> Result<Self, Failure> {
+        let failed = |error| Failure::new("read a request about links", error);
+        // By a value: errors of a text would name a line and a column, which users have not written.
+        let request: Value = serde_json::from_slice(bytes).map_err(failed)?;
+        Self::deserialize(request).map_err(failed)
+    }
+}
 
 /// An engine that carries links: delaylab's own or the kernel's.
 pub trait LinkEngine {
@@ -70,9 +97,7 @@ fn answer(
     timeline: &mut Timeline<'_>,
     request: &[u8],
 ) -> Result<Value, Failure> {
-    let request: Value = serde_json::from_slice(request)
-        .map_err(|error| Failure::new("read a request about links", error))?;
-    match Request::read(&request)? {
+    match Request::read(request)? {
         Request::Links { reset } => links.report(reset),
         Request::LinkSet { changes } => {
             links.change(&changes)?;
