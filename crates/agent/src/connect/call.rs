@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use clap::Args;
 use delaylab_os::pipe;
 use delaylab_os::poll::{self, Want};
-use delaylab_proto::{Failure, Frame, Kind, Reply, STDIN_WINDOW, Window};
+use delaylab_proto::{Context, Failure, Frame, Kind, Reply, STDIN_WINDOW, Window};
 use serde_json::{Value, json};
 
 use crate::session::line::Line;
@@ -37,32 +37,30 @@ pub struct Call {
 /// Relay bytes until the command ends; return its exit code, or an error if it never ran.
 pub fn run(call: &Call) -> Result<u8, Failure> {
     let what = || format!("call {}", call.socket.display());
-    let failed = |error: io::Error| Failure::new(what(), error);
-    let socket = UnixStream::connect(&call.socket).map_err(failed)?;
-    let mut agent = Line::of(socket.into()).map_err(failed)?;
-    let stream = pipe::inherited(call.stream).map_err(failed)?;
-    pipe::set_nonblocking(stream.as_fd()).map_err(failed)?;
+    let socket = UnixStream::connect(&call.socket).with_context(what)?;
+    let mut agent = Line::of(socket.into()).with_context(what)?;
+    let stream = pipe::inherited(call.stream).with_context(what)?;
+    pipe::set_nonblocking(stream.as_fd()).with_context(what)?;
     let request = json!({"op": "exec", "argv": call.words, "stdin": true, "window": OUTPUT_WINDOW})
         .to_string();
-    let broken = |error: &dyn ToString| Failure::new(what(), error.to_string());
-    agent.send(&Frame::new(Kind::Message, request)).map_err(|error| broken(&error))?;
+    agent.send(&Frame::new(Kind::Message, request)).with_context(what)?;
     let (mut unsent, mut window) = (Vec::new(), Window::new(STDIN_WINDOW));
     loop {
-        wait(&agent, &stream, window, !unsent.is_empty()).map_err(failed)?;
-        agent.flush().map_err(failed)?;
+        wait(&agent, &stream, window, !unsent.is_empty()).with_context(what)?;
+        agent.flush().with_context(what)?;
         forward(&stream, &mut agent, &mut window)?;
-        let (frames, ended) = agent.receive().map_err(|error| broken(&error))?;
+        let (frames, ended) = agent.receive().with_context(what)?;
         for frame in frames {
             match frame.kind {
                 Kind::Stdout => unsent.extend(frame.payload),
                 Kind::Stderr => {
-                    io::Write::write_all(&mut io::stderr(), &frame.payload).map_err(failed)?;
+                    io::Write::write_all(&mut io::stderr(), &frame.payload).with_context(what)?;
                     tell_used(&mut agent, frame.payload.len())?;
                 }
                 Kind::Message => match said(&frame.payload)? {
                     Said::Used(bytes) => window.used(bytes),
                     Said::Ended(code) => {
-                        drain(&stream, &mut unsent).map_err(failed)?;
+                        drain(&stream, &mut unsent).with_context(what)?;
                         return Ok(code);
                     }
                     Said::Else => {}
@@ -70,7 +68,7 @@ pub fn run(call: &Call) -> Result<u8, Failure> {
                 Kind::Table | Kind::Stdin | Kind::Close => {}
             }
         }
-        if let Some(count @ 1..) = pipe::write_some(stream.as_fd(), &unsent).map_err(failed)? {
+        if let Some(count @ 1..) = pipe::write_some(stream.as_fd(), &unsent).with_context(what)? {
             unsent.drain(..count);
             tell_used(&mut agent, count)?;
         }
@@ -129,7 +127,7 @@ fn forward(stream: &OwnedFd, agent: &mut Line, window: &mut Window) -> Result<()
 /// Tell the agent how much more output it may send.
 fn tell_used(agent: &mut Line, bytes: usize) -> Result<(), Failure> {
     let order = Frame::new(Kind::Message, json!({"used": bytes}).to_string());
-    agent.send(&order).map_err(|error| Failure::new("talk to the agent", error))
+    agent.send(&order).context("talk to the agent")
 }
 
 /// An agent's message about the command.
@@ -143,8 +141,7 @@ enum Said {
 }
 
 fn said(payload: &[u8]) -> Result<Said, Failure> {
-    let reply =
-        serde_json::from_slice(payload).map_err(|error| Failure::new("read an answer", error))?;
+    let reply = serde_json::from_slice(payload).context("read an answer")?;
     Ok(match reply {
         Reply::Event(event) => {
             event.get("used").and_then(Value::as_u64).map_or(Said::Else, Said::Used)

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use delaylab_os::poll::{self, Want};
 use delaylab_os::{boot, pipe};
-use delaylab_proto::Failure;
+use delaylab_proto::{Context, Failure};
 
 use crate::session::escape::escape;
 
@@ -16,29 +16,29 @@ const PIECE: usize = 16 << 10;
 
 /// Relay bytes both ways until one side ends.
 pub fn run(device: &Path) -> Result<(), Failure> {
-    let failed = |error: io::Error| Failure::new(format!("relay {}", device.display()), error);
-    let mut device = File::options().read(true).write(true).open(device).map_err(failed)?;
-    boot::make_raw(&device).map_err(failed)?;
+    let what = || format!("relay {}", device.display());
+    let mut device = File::options().read(true).write(true).open(device).with_context(what)?;
+    boot::make_raw(&device).with_context(what)?;
     let (stdin, mut stdout) = (io::stdin(), io::stdout());
     let mut piece = [0; PIECE];
     loop {
         let ready = poll::wait(&[(stdin.as_fd(), Want::Read), (device.as_fd(), Want::Read)], None)
-            .map_err(failed)?;
+            .with_context(what)?;
         if ready[0] {
-            match pipe::read_some(stdin.as_fd(), &mut piece).map_err(failed)? {
+            match pipe::read_some(stdin.as_fd(), &mut piece).with_context(what)? {
                 Some(0) => return Ok(()),
                 count => {
                     let escaped = escape(&piece[..count.unwrap_or(0)]);
-                    device.write_all(&escaped).map_err(failed)?;
+                    device.write_all(&escaped).with_context(what)?;
                 }
             }
         }
         if ready[1] {
-            match pipe::read_some(device.as_fd(), &mut piece).map_err(failed)? {
+            match pipe::read_some(device.as_fd(), &mut piece).with_context(what)? {
                 Some(0) => return Ok(()),
-                count => stdout.write_all(&piece[..count.unwrap_or(0)]).map_err(failed)?,
+                count => stdout.write_all(&piece[..count.unwrap_or(0)]).with_context(what)?,
             }
-            stdout.flush().map_err(failed)?;
+            stdout.flush().with_context(what)?;
         }
     }
 }

@@ -1,6 +1,5 @@
 //! An agent that carries a host's links: it waits for the network, then forwards.
 
-use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixListener;
 
@@ -8,7 +7,7 @@ use delaylab_os::poll::{self, Want};
 use delaylab_os::report::Sender;
 use delaylab_os::tcx_drop::TcxDrop;
 use delaylab_os::{open_files, process};
-use delaylab_proto::Failure;
+use delaylab_proto::{Context, Failure};
 
 use super::member::{Member, StartupResources};
 use super::plan::Agent;
@@ -38,16 +37,15 @@ fn start<'a>(
     links: &'a Links,
     resources: &mut StartupResources,
 ) -> Result<Started<'a>, Failure> {
-    let failed = |error: io::Error| Failure::new("wait for the network", error);
     member.prepare()?;
     member.set_sysctls(resources)?;
     let listener = member.listen()?;
     member.configured(resources);
     if let Some(built) = &resources.built {
-        poll::wait(&[(built.as_fd(), Want::Read)], None).map_err(failed)?;
+        poll::wait(&[(built.as_fd(), Want::Read)], None).context("wait for the network")?;
     }
     // Wait for children instead of letting the kernel reap them: the engine's exit status is needed.
-    process::reap_by_wait().map_err(failed)?;
+    process::reap_by_wait().context("wait for the network")?;
     // Each port needs a program and a socket; a system's usual limit suffices for a few hundred ports.
     open_files::allow_most();
     // Without this program the host's own stack processes every frame before dropping it (`network::quiet`).

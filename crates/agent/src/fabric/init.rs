@@ -1,13 +1,12 @@
 //! PID 1 of a lab: it starts the builder of the network and the agents, and reaps. Its death ends them all.
 
 use std::collections::BTreeSet;
-use std::io;
 use std::os::fd::OwnedFd;
 
 use delaylab_os::process::{self, Ended, PidFd, Side};
 use delaylab_os::report::Sender;
 use delaylab_os::{memory, mount, namespace, pipe, title};
-use delaylab_proto::Failure;
+use delaylab_proto::{Context, Failure};
 
 use super::agent;
 use super::member::{Member, StartupResources};
@@ -53,27 +52,26 @@ pub fn live(lab: Lab, keeper: Sender) -> ! {
 }
 
 fn start(lab: Lab, keeper: &Sender) -> Result<Children, Failure> {
-    let failed = |what: &'static str| move |error: io::Error| Failure::new(what, error);
     if lab.build.rootless {
         let (uid, gid) = lab.user;
-        namespace::map_to_root(uid, gid).map_err(failed("map the user to root"))?;
+        namespace::map_to_root(uid, gid).context("map the user to root")?;
     }
     // Set this after the change of user, which would clear it.
-    process::die_with_parent().map_err(failed("bind the lab to its keeper"))?;
-    if keeper.is_abandoned().map_err(failed("bind the lab to its keeper"))? {
+    process::die_with_parent().context("bind the lab to its keeper")?;
+    if keeper.is_abandoned().context("bind the lab to its keeper")? {
         std::process::exit(1);
     }
     let name = format!("delaylab-agent lab {}", lab.build.lab);
-    title::set(&name, "delaylab-lab").map_err(failed("name the process"))?;
-    mount::make_private().map_err(failed("separate the mounts"))?;
+    title::set(&name, "delaylab-lab").context("name the process")?;
+    mount::make_private().context("separate the mounts")?;
     // The mount is refused if the system's /proc is partly covered, as in some containers. /proc then shows
     // outer pids.
     let _ = mount::proc();
     // Create the folders before any monitor starts: a node that serves other guests may need theirs at once.
     lab.members.iter().try_for_each(Member::make_folder)?;
-    let (roster, writer) = roster::pair(lab.members.len()).map_err(failed("make a pipe"))?;
-    let (built, building) = pipe::pair().map_err(failed("make a pipe"))?;
-    let builder = match process::fork().map_err(failed("start the builder"))? {
+    let (roster, writer) = roster::pair(lab.members.len()).context("make a pipe")?;
+    let (built, building) = pipe::pair().context("make a pipe")?;
+    let builder = match process::fork().context("start the builder")? {
         Side::Parent(pid) => pid,
         Side::Child => {
             drop(writer);
@@ -118,17 +116,17 @@ fn start_member(
     resources: &mut StartupResources,
 ) -> Result<i32, Failure> {
     let name = &member.agent.name;
-    let failed = |error: io::Error| Failure::new(format!("start agent {name}"), error);
+    let what = || format!("start agent {name}");
     if let NetNs::Of(owner) = namespaces[member.index]
         && owner != member.index
     {
-        member.network = Some(PidFd::open(pids[owner]).map_err(failed)?);
+        member.network = Some(PidFd::open(pids[owner]).with_context(what)?);
     }
     if let Some(links) = &member.agent.links {
         member.others = agents_of(links, build, pids);
     }
     let index = member.index;
-    match process::clone(Member::namespaces(member.agent)).map_err(failed)? {
+    match process::clone(Member::namespaces(member.agent)).with_context(what)? {
         Side::Parent(pid) => {
             if let Some(roster) = &resources.roster {
                 // The builder ends early only after a failure that it has reported.

@@ -14,7 +14,7 @@ use delaylab_os::process::{self, PidFd, Side};
 use delaylab_os::report::{self, Receiver};
 use delaylab_os::signals::{self, EndSignals};
 use delaylab_os::{memory, pipe, title};
-use delaylab_proto::{Failure, Reply};
+use delaylab_proto::{Context, Failure, Reply};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -52,15 +52,15 @@ pub fn keep(serve: Serve) -> ExitCode {
 fn run(session: &mut Session, serve: Serve) -> Result<(), Failure> {
     let Some(request) = session.request_frame()? else { return Ok(()) };
     let began = Instant::now();
-    title::make_room().map_err(|error| Failure::new("name the process", error))?;
-    let build: Build = serde_json::from_slice(&request.payload)
-        .map_err(|error| Failure::new("read the request to build a lab", error))?;
+    title::make_room().context("name the process")?;
+    let build: Build =
+        serde_json::from_slice(&request.payload).context("read the request to build a lab")?;
     drop(request);
     if build.op != "build" {
         return Err(Failure::new("build a lab", "the request's `op` is not `build`"));
     }
-    check_name(&build.lab).map_err(|why| Failure::new("build a lab", why))?;
-    let signals = EndSignals::block().map_err(|error| Failure::new("hold back signals", error))?;
+    check_name(&build.lab).context("build a lab")?;
+    let signals = EndSignals::block().context("hold back signals")?;
     let mut keeper = Keeper::start(&build, signals, session, serve)?;
     let result = keeper.build_and_keep(&build, session, began);
     let cleaned = keeper.clean();
@@ -116,14 +116,13 @@ impl Keeper {
                 return Err(failure);
             }
         };
-        let failed = |error: io::Error| Failure::new("start the lab", error);
-        let place = directory.place().map_err(failed)?;
+        let place = directory.place().context("start the lab")?;
         let members = members(&build.plan, &directory, &place, &groups, &network, serve);
         let on_machine = network.on_machine();
         // Every process of the lab starts as a copy of this one.
         memory::trim();
         let user = namespace::user();
-        let (sender, reports) = report::channel().map_err(failed)?;
+        let (sender, reports) = report::channel().context("start the lab")?;
         let mut spaces_of_lab = Namespaces::CLONE_NEWPID | Namespaces::CLONE_NEWNS;
         spaces_of_lab.set(Namespaces::CLONE_NEWUSER, build.rootless);
         match process::clone(spaces_of_lab) {
@@ -137,7 +136,7 @@ impl Keeper {
                 init::live(Lab { build, namespaces: &namespaces, network, members, user }, sender)
             }
             Ok(Side::Parent(pid)) => {
-                let init = PidFd::open(pid).map_err(failed)?;
+                let init = PidFd::open(pid).context("start the lab")?;
                 Ok(Self { signals, directory, groups, reports, pid, init, on_machine })
             }
             Err(error) => {
@@ -160,22 +159,21 @@ impl Keeper {
             self.on_machine.clear();
             return Ok(());
         };
-        let failed = |error: io::Error| Failure::new("keep the lab", error);
         let done = json!({
             "pid": std::process::id(),
-            "start": process::start_time(own_pid()).map_err(failed)?,
+            "start": process::start_time(own_pid()).context("keep the lab")?,
             "agents": self.describe(&build.plan, &pids),
             "warnings": self.groups.warnings,
             "elapsed_ns": u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX),
         });
         let record = Described { record: build.record.as_deref(), keeper: &done };
-        self.directory.describe(&record).map_err(failed)?;
+        self.directory.describe(&record).context("keep the lab")?;
         session.reply(&Reply::Done(done))?;
         if build.linger {
             // Fails only for a process that already leads a group, which is as good.
             let _ = process::leave_terminal();
-            pipe::detach_stdio().map_err(failed)?;
-            session.detach().map_err(failed)?;
+            pipe::detach_stdio().context("keep the lab")?;
+            session.detach().context("keep the lab")?;
         }
         match self.wait_for_end(session, build.linger)? {
             End::Asked => Ok(()),
@@ -205,7 +203,6 @@ impl Keeper {
         build: &Build,
         session: &mut Session,
     ) -> Result<Option<Vec<i32>>, Failure> {
-        let failed = |error: io::Error| Failure::new("build the lab", error);
         let mut pids = vec![0; build.plan.agents.len()];
         let mut awaited = pids.len() + 1;
         while awaited > 0 {
@@ -217,15 +214,14 @@ impl Keeper {
             if !build.linger {
                 on.push((session.input(), Want::Read));
             }
-            let ready = poll::wait(&on, None).map_err(failed)?;
+            let ready = poll::wait(&on, None).context("build the lab")?;
             if ready[1] || (ready.get(3) == Some(&true) && asked_to_end(session)?) {
                 return Ok(None);
             }
             let died = || Failure::new("build the lab", "its pid 1 died");
             if ready[0] {
-                let message = self.reports.receive().map_err(failed)?.ok_or_else(died)?;
-                let report = serde_json::from_slice(&message.bytes)
-                    .map_err(|error| Failure::new("read a report", error))?;
+                let message = self.reports.receive().context("build the lab")?.ok_or_else(died)?;
+                let report = serde_json::from_slice(&message.bytes).context("read a report")?;
                 match report {
                     Report::Ready(index) => pids[index] = message.pid,
                     Report::Built => {}
@@ -245,8 +241,7 @@ impl Keeper {
             if !linger {
                 on.push((session.input(), Want::Read));
             }
-            let ready =
-                poll::wait(&on, None).map_err(|error| Failure::new("keep the lab", error))?;
+            let ready = poll::wait(&on, None).context("keep the lab")?;
             if ready[0] {
                 return Ok(End::Died);
             }
@@ -258,12 +253,11 @@ impl Keeper {
 
     /// Kill every process of the lab, then remove what the kernel does not clean up.
     fn clean(self) -> Result<(), Failure> {
-        let failed = |error: io::Error| Failure::new("clean up after the lab", error);
-        self.init.signal(SIGKILL).map_err(failed)?;
+        self.init.signal(SIGKILL).context("clean up after the lab")?;
         process::wait(self.pid);
         local::remove(&self.on_machine)?;
-        self.groups.remove().map_err(failed)?;
-        self.directory.remove().map_err(failed)
+        self.groups.remove().context("clean up after the lab")?;
+        self.directory.remove().context("clean up after the lab")
     }
 }
 

@@ -6,7 +6,7 @@ use std::os::fd::AsFd;
 
 use delaylab_os::netlink::Route as Socket;
 use delaylab_os::{ethtool, mount, namespace, steering, tap as tap_device};
-use delaylab_proto::Failure;
+use delaylab_proto::{Context, Failure};
 
 use super::message;
 use super::plan::{Bridge, End, Operation};
@@ -40,7 +40,7 @@ impl Local<'_> {
         if on_machine {
             for (name, index) in &mut self.made {
                 *index = namespace::interface_index(name)
-                    .map_err(|error| Failure::new(format!("find interface {name}"), error))?;
+                    .with_context(|| format!("find interface {name}"))?;
             }
         } else {
             self.made.insert("lo", LOOPBACK);
@@ -123,9 +123,8 @@ impl Local<'_> {
     fn set_offloads(&self) -> Result<(), Failure> {
         for setting in &self.settings {
             let Operation::Offloads { r#in, on, enabled } = setting else { continue };
-            ethtool::set_offloads(on, *enabled).map_err(|error| {
-                Failure::new(format!("set the offloads of {on} in {in}", r#in = r#in), error)
-            })?;
+            ethtool::set_offloads(on, *enabled)
+                .with_context(|| format!("set the offloads of {on} in {in}", r#in = r#in))?;
         }
         Ok(())
     }
@@ -150,7 +149,7 @@ impl Local<'_> {
 
 /// Open a netlink socket in this process's current namespace.
 pub fn open() -> Result<Socket, Failure> {
-    Socket::open().map_err(|error| Failure::new("open a netlink socket", error))
+    Socket::open().context("open a netlink socket")
 }
 
 /// Remove those of these interfaces that still exist in this process's current namespace. The kernel would

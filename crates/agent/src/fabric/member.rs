@@ -11,7 +11,7 @@ use delaylab_os::folder::Folder;
 use delaylab_os::namespace::{self, Namespaces};
 use delaylab_os::process::{self, PidFd};
 use delaylab_os::{mount, sysctl, title};
-use delaylab_proto::Failure;
+use delaylab_proto::{Context, Failure};
 
 use super::plan::{Agent, Isolate};
 use super::roster::Writer;
@@ -85,7 +85,7 @@ impl Member<'_> {
             DirBuilder::new()
                 .mode(0o700)
                 .create(folder)
-                .map_err(|error| Failure::new(format!("make {}", folder.display()), error))
+                .with_context(|| format!("make {}", folder.display()))
         })
     }
 
@@ -100,28 +100,25 @@ impl Member<'_> {
     /// Set up the process as planned, except for the settings of its network namespace.
     pub fn prepare(&self) -> Result<(), Failure> {
         let agent = self.agent;
-        let failed = |what: &str| {
-            let what = format!("{what} of {}", agent.name);
-            move |error: io::Error| Failure::new(what, error)
-        };
-        process::reap_by_kernel().map_err(failed("prepare the process"))?;
+        let of_agent = |what: &str| format!("{what} of {}", agent.name);
+        process::reap_by_kernel().with_context(|| of_agent("prepare the process"))?;
         title::set(&format!("delaylab-agent {}", agent.name), &agent.name)
-            .map_err(failed("name the process"))?;
+            .with_context(|| of_agent("name the process"))?;
         self.join_cgroups()?;
         if let Some(cpus) = &self.affinity {
-            process::set_affinity(cpus).map_err(failed("set the CPUs"))?;
+            process::set_affinity(cpus).with_context(|| of_agent("set the CPUs"))?;
         }
         if let Some(owner) = &self.network {
-            namespace::join_network(owner).map_err(failed("join the network"))?;
+            namespace::join_network(owner).with_context(|| of_agent("join the network"))?;
         }
         if Self::namespaces(agent).contains(Namespaces::CLONE_NEWNS) {
-            mount::make_private().map_err(failed("separate the mounts"))?;
+            mount::make_private().with_context(|| of_agent("separate the mounts"))?;
             if has(agent, Isolate::Pid) {
-                mount::proc().map_err(failed("mount /proc"))?;
+                mount::proc().with_context(|| of_agent("mount /proc"))?;
             }
         }
         if let (true, Some(name)) = (has(agent, Isolate::Uts), &agent.hostname) {
-            namespace::set_hostname(name).map_err(failed("set the hostname"))?;
+            namespace::set_hostname(name).with_context(|| of_agent("set the hostname"))?;
         }
         Ok(())
     }
@@ -143,15 +140,14 @@ impl Member<'_> {
     /// long for a socket's name.
     pub fn listen_on(&self, name: &Path) -> Result<UnixListener, Failure> {
         let listener = self.place.inside(|| UnixListener::bind(name)).and_then(|bound| bound);
-        listener.map_err(|error| Failure::new(format!("listen on {}", name.display()), error))
+        listener.with_context(|| format!("listen on {}", name.display()))
     }
 
     fn join_cgroups(&self) -> Result<(), Failure> {
         for folder in &self.cgroups {
             // 0 means the process that writes it.
-            fs::write(folder.join("cgroup.procs"), "0").map_err(|error| {
-                Failure::new(format!("put {} into {}", self.agent.name, folder.display()), error)
-            })?;
+            fs::write(folder.join("cgroup.procs"), "0")
+                .with_context(|| format!("put {} into {}", self.agent.name, folder.display()))?;
         }
         Ok(())
     }
@@ -160,7 +156,7 @@ impl Member<'_> {
     pub fn set_sysctls(&self, resources: &StartupResources) -> Result<(), Failure> {
         let name = &self.agent.name;
         let network = sysctl::OfNetwork::current(resources.proc.as_ref().map(OwnedFd::as_fd))
-            .map_err(|error| Failure::new(format!("find the sysctls of {name}"), error))?;
+            .with_context(|| format!("find the sysctls of {name}"))?;
         let tables = if self.has_bridges { BRIDGE_TABLES } else { [].as_slice() };
         let tables = tables.iter().map(|&table| (table, "0"));
         let configured =

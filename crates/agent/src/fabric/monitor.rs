@@ -15,7 +15,7 @@ use delaylab_os::poll::{self, Want};
 use delaylab_os::process::{self, PidFd};
 use delaylab_os::report::Sender;
 use delaylab_os::{clock, namespace};
-use delaylab_proto::{Failure, Frame, Kind, Reply};
+use delaylab_proto::{Context, Failure, Frame, Kind, Reply};
 use serde_json::Value;
 
 use super::console::Console;
@@ -90,8 +90,7 @@ impl Monitor<'_> {
             self.member.configured(resources);
         }
         if let (Reach::Stream, Some(built)) = (self.guest.reach, &resources.built) {
-            poll::wait(&[(built.as_fd(), Want::Read)], None)
-                .map_err(|error| Failure::new("wait for the network", error))?;
+            poll::wait(&[(built.as_fd(), Want::Read)], None).context("wait for the network")?;
         }
         self.deadline = Instant::now() + Duration::from_millis(self.guest.deadline_ms);
         match (self.guest.reach, listener) {
@@ -204,25 +203,25 @@ impl Monitor<'_> {
     fn run(&self, stream: Option<OwnedFd>) -> Result<Option<PidFd>, Failure> {
         let mut words = self.guest.command.iter().map(|word| self.filled(word));
         let Some(program) = words.next() else { return Ok(None) };
-        let failed = |error: io::Error| Failure::new(format!("run {program}"), error);
-        process::reap_by_wait().map_err(failed)?;
-        let (output, console) = io::pipe().map_err(failed)?;
+        let what = || format!("run {program}");
+        process::reap_by_wait().with_context(what)?;
+        let (output, console) = io::pipe().with_context(what)?;
         let mut command = Command::new(&program);
         command.args(words).current_dir(&self.member.folder).stdin(Stdio::null());
         command.envs(self.guest.env.iter().map(|(name, value)| (name, self.filled(value))));
-        command.stdout(console.try_clone().map_err(failed)?).stderr(console);
+        command.stdout(console.try_clone().with_context(what)?).stderr(console);
         process::new_session(&mut command, false);
         if let Some(stream) = stream {
             process::hand_over(&mut command, stream, STREAM);
         }
-        let child = command.spawn().map_err(failed)?;
+        let child = command.spawn().with_context(what)?;
         // Drop this process's copies of the output, so that only the command holds them.
         drop(command);
         // Start the thread only after the command, which must be forked from a single-threaded process.
-        let console = Console::keep(&self.member.folder, output).map_err(failed)?;
+        let console = Console::keep(&self.member.folder, output).with_context(what)?;
         // This is called once: there is one command.
         let _ = self.console.set(console);
-        PidFd::open(child.id().cast_signed()).map(Some).map_err(failed)
+        PidFd::open(child.id().cast_signed()).map(Some).with_context(what)
     }
 
     fn filled(&self, word: &str) -> String {

@@ -6,7 +6,7 @@ use std::io;
 
 use delaylab_os::namespace;
 use delaylab_os::process::PidFd;
-use delaylab_proto::Failure;
+use delaylab_proto::{Context, Failure};
 
 use super::local::{self, Local};
 use super::message::{self, Place};
@@ -263,9 +263,7 @@ fn outlives(name: &str) -> Failure {
 fn first_free() -> Result<u32, Failure> {
     const MEANWHILE: u32 = 1000;
     let highest = namespace::highest_index();
-    highest
-        .map(|highest| highest + MEANWHILE)
-        .map_err(|error| Failure::new("list the machine's interfaces", error))
+    highest.map(|highest| highest + MEANWHILE).context("list the machine's interfaces")
 }
 
 /// Return the agent that holds a namespace of the lab.
@@ -282,7 +280,7 @@ fn enter(roster: &Roster, index: usize, agent: &str) -> Result<(), Failure> {
         let pid = roster.pid(index).ok_or_else(|| io::Error::other("it is not there"))?;
         namespace::join_network(&PidFd::open(pid)?)
     };
-    join().map_err(|error| Failure::new(format!("enter the network of {agent}"), error))
+    join().with_context(|| format!("enter the network of {agent}"))
 }
 
 fn unreadable(error: io::Error) -> Failure {

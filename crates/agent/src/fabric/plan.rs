@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-use delaylab_proto::Failure;
+use delaylab_proto::{Context, Failure};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -244,7 +244,7 @@ impl Plan {
         let mut found = Vec::with_capacity(self.agents.len());
         for (index, agent) in self.agents.iter().enumerate() {
             let what = || format!("start agent {}", agent.name);
-            check_name(&agent.name).map_err(|why| Failure::new(what(), why))?;
+            check_name(&agent.name).with_context(what)?;
             let netns = match agent.network.as_str() {
                 "new" | "guest" => NetNs::Of(index),
                 "machine" if rootless => {

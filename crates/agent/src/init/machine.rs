@@ -1,13 +1,12 @@
 //! The first process of a virtual machine. All sessions share one stream to its monitor.
 
 use std::fs::{self, File};
-use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use delaylab_os::{boot, pipe, process};
-use delaylab_proto::{Failure, Frame, Kind, Reply};
+use delaylab_proto::{Context, Failure, Frame, Kind, Reply};
 use serde_json::json;
 
 use super::{modules, root, surroundings};
@@ -39,7 +38,7 @@ pub fn live(stream: &str, start: &Start, serve: Serve) -> Result<(), Failure> {
         // Write to the console, where a user looks when a machine does not answer.
         eprintln!("delaylab-agent: {failure}");
     }
-    boot::power_off().map_err(|error| Failure::new("switch the machine off", error))?;
+    boot::power_off().context("switch the machine off")?;
     served
 }
 
@@ -48,21 +47,21 @@ fn run(stream: &str, start: &Start, serve: Serve) -> Result<(), Failure> {
     modules::load(start.modules)?;
     start.root.map_or(Ok(()), root::enter)?;
     start.before.map_or(Ok(()), run_program)?;
-    process::reap_by_kernel().map_err(|error| Failure::new("prepare the process", error))?;
-    let failed = |error: io::Error| Failure::new(format!("open {stream}"), error);
+    process::reap_by_kernel().context("prepare the process")?;
+    let what = || format!("open {stream}");
     let device = match stream.strip_prefix(VIRTIO) {
-        Some(name) => boot::wait_in(Path::new("/dev"), || port(name)).map_err(failed)?,
+        Some(name) => boot::wait_in(Path::new("/dev"), || port(name)).with_context(what)?,
         None => PathBuf::from(stream),
     };
     let is_console = stream.starts_with(CONSOLE);
-    let line = File::options().read(true).write(true).open(device).map_err(failed)?;
-    boot::make_raw(&line).map_err(failed)?;
-    let line = Line::of(OwnedFd::from(line)).map_err(failed)?;
+    let line = File::options().read(true).write(true).open(device).with_context(what)?;
+    boot::make_raw(&line).with_context(what)?;
+    let line = Line::of(OwnedFd::from(line)).with_context(what)?;
     let mut mux = Mux::on(if is_console { line.unescaping() } else { line });
     let is_serial = stream.starts_with(SERIAL);
     let window = is_serial.then_some(SERIAL_WINDOW);
     let ready = serde_json::to_vec(&Reply::Event(json!({"ready": true, "window": window})));
-    let ready = ready.map_err(|error| Failure::new("say that the machine is ready", error))?;
+    let ready = ready.context("say that the machine is ready")?;
     mux.send(&Frame::new(Kind::Message, ready))?;
     loop {
         let turn = mux.turn(&[], None)?;
@@ -98,7 +97,7 @@ fn begin(mux: &mut Mux, channel: u16, serve: Serve) -> Result<(), Failure> {
 /// Run a program to its end; its output goes to the console.
 fn run_program(program: &Path) -> Result<(), Failure> {
     let what = || format!("run {}", program.display());
-    let status = Command::new(program).status().map_err(|error| Failure::new(what(), error))?;
+    let status = Command::new(program).status().with_context(what)?;
     if status.success() { Ok(()) } else { Err(Failure::new(what(), status)) }
 }
 

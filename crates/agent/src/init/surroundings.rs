@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::symlink;
 
 use delaylab_os::{mount, process};
-use delaylab_proto::Failure;
+use delaylab_proto::{Context, Failure};
 
 use super::alone;
 
@@ -30,14 +30,14 @@ const LINKS: [(&str, &str); 4] = [
 /// Mount file systems, create links and set the environment that every program expects.
 pub fn prepare() -> Result<(), Failure> {
     for (kind, folder) in FILE_SYSTEMS {
-        let failed = |error: io::Error| Failure::new(format!("mount {folder}"), error);
-        fs::create_dir_all(folder).map_err(failed)?;
-        mount::kernel_file_system(kind, folder).map_err(failed)?;
+        let what = || format!("mount {folder}");
+        fs::create_dir_all(folder).with_context(what)?;
+        mount::kernel_file_system(kind, folder).with_context(what)?;
     }
     for (link, target) in LINKS {
         match symlink(target, link) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            result => result.map_err(|error| Failure::new(format!("make {link}"), error))?,
+            result => result.with_context(|| format!("make {link}"))?,
         }
     }
     process::set_environment(&[
@@ -46,5 +46,5 @@ pub fn prepare() -> Result<(), Failure> {
         (alone::VARIABLE, "1"),
     ]);
     // Commands start in the current directory of init.
-    std::env::set_current_dir("/tmp").map_err(|error| Failure::new("enter /tmp", error))
+    std::env::set_current_dir("/tmp").context("enter /tmp")
 }

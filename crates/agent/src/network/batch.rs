@@ -1,7 +1,7 @@
 //! Batches of netlink requests, to save system calls.
 
 use delaylab_os::netlink::Route;
-use delaylab_proto::Failure;
+use delaylab_proto::{Context, Failure};
 use netlink_packet_core::{
     NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE, NLM_F_REQUEST, NetlinkHeader,
     NetlinkMessage, NetlinkPayload,
@@ -89,10 +89,8 @@ impl<'a> Batch<'a> {
             u16::from_ne_bytes([self.bytes[flags], self.bytes[flags + 1]]) | NLM_F_ACK;
         self.bytes[flags..flags + 2].copy_from_slice(&acknowledged.to_ne_bytes());
         let sequence = self.what.len() as u32 - 1;
-        let refusal = self
-            .socket
-            .request(&self.bytes, sequence)
-            .map_err(|error| Failure::new("talk to the kernel by netlink", error))?;
+        let refusal =
+            self.socket.request(&self.bytes, sequence).context("talk to the kernel by netlink")?;
         self.bytes.clear();
         let Some(refusal) = refusal else { return Ok(()) };
         let what = self.what.get(refusal.sequence as usize).cloned().unwrap_or_default();

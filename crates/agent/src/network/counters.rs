@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use delaylab_proto::Failure;
+use delaylab_proto::{Context, Failure};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -67,8 +67,7 @@ pub fn protocols(net: &Path) -> Result<BTreeMap<String, Counters>, Failure> {
 }
 
 fn read(path: &Path) -> Result<String, Failure> {
-    fs::read_to_string(path)
-        .map_err(|error| Failure::new(format!("read {}", path.display()), error))
+    fs::read_to_string(path).with_context(|| format!("read {}", path.display()))
 }
 
 #[cfg(test)]

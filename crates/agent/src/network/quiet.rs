@@ -3,7 +3,7 @@
 use std::io;
 
 use delaylab_os::sysctl;
-use delaylab_proto::Failure;
+use delaylab_proto::{Context, Failure};
 
 /// The sysctls that disable IPv6 and the answering of ARP requests.
 const QUIET: [(&str, &str); 2] =
@@ -15,8 +15,7 @@ pub fn quieten<'a>(interfaces: impl Iterator<Item = &'a str>) -> Result<(), Fail
     if interfaces.peek().is_none() {
         return Ok(());
     }
-    let failed = |what: String| move |error: io::Error| Failure::new(what, error);
-    let sysctls = sysctl::OfNetwork::current(None).map_err(failed("find sysctls".into()))?;
+    let sysctls = sysctl::OfNetwork::current(None).context("find sysctls")?;
     for (interface, (name, value)) in
         interfaces.flat_map(|interface| QUIET.map(|set| (interface, set)))
     {
@@ -24,7 +23,7 @@ pub fn quieten<'a>(interfaces: impl Iterator<Item = &'a str>) -> Result<(), Fail
         match sysctls.set(&name, value) {
             // A kernel without IPv6 sends none anyway.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            result => result.map_err(failed(format!("set {name}")))?,
+            result => result.with_context(|| format!("set {name}"))?,
         }
     }
     Ok(())

@@ -6,7 +6,7 @@ use std::os::fd::AsFd;
 use delaylab_os::filter::Program;
 use delaylab_os::poll::{self, Want};
 use delaylab_os::socket;
-use delaylab_proto::Failure;
+use delaylab_proto::{Context, Failure};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -24,14 +24,13 @@ struct Request {
 /// Several sessions may share a port. A filter drops each packet before it enters a buffer.
 pub fn serve(request: Value, session: &mut Session) -> Result<Value, Failure> {
     let Request { port } = fields(request)?;
-    let failed = |error| Failure::new(format!("discard what comes to UDP port {port}"), error);
-    let socket = socket::shared_udp((Ipv4Addr::UNSPECIFIED, port).into()).map_err(failed)?;
-    Program::nothing().attach(socket.as_fd()).map_err(failed)?;
-    let address = socket::local_address(socket.as_fd())
-        .map_err(|error| Failure::new("name the port", error))?;
+    let what = || format!("discard what comes to UDP port {port}");
+    let socket = socket::shared_udp((Ipv4Addr::UNSPECIFIED, port).into()).with_context(what)?;
+    Program::nothing().attach(socket.as_fd()).with_context(what)?;
+    let address = socket::local_address(socket.as_fd()).context("name the port")?;
     session.event(json!({"ready": {"port": address.port()}}))?;
     loop {
-        poll::wait(&[(session.input(), Want::Read)], None).map_err(failed)?;
+        poll::wait(&[(session.input(), Want::Read)], None).with_context(what)?;
         let ends = |order: &Order| matches!(order, Order::Stop | Order::Closed);
         if session.orders()?.iter().any(ends) {
             return Ok(json!({}));

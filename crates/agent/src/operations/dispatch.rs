@@ -1,7 +1,7 @@
 //! The server of one session, which handles its requests one after the other.
 
 use delaylab_os::clock;
-use delaylab_proto::{Failure, Reply};
+use delaylab_proto::{Context, Failure, Reply};
 use serde_json::{Value, json};
 
 use super::{discard, exec, generate, probe, reflect, tap, watch};
@@ -75,7 +75,7 @@ struct NoFields {}
 
 fn hello(request: Value, _: &mut Session) -> Result<Value, Failure> {
     fields::<NoFields>(request)?;
-    let clock = clock::name().map_err(|error| Failure::new("read the boot id", error))?;
+    let clock = clock::name().context("read the boot id")?;
     Ok(json!({"version": env!("CARGO_PKG_VERSION"), "pid": std::process::id(), "clock": clock}))
 }
 

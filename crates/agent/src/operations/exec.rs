@@ -9,7 +9,7 @@ use std::time::Duration;
 use delaylab_os::poll::{self, Want};
 use delaylab_os::process::{self, Ended, PidFd};
 use delaylab_os::{pipe, tty};
-use delaylab_proto::{Failure, Frame, Kind, STDIN_WINDOW, Window};
+use delaylab_proto::{Context, Failure, Frame, Kind, STDIN_WINDOW, Window};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -89,7 +89,7 @@ impl Running {
             Some(size) => Self::on_terminal(command, size),
             None => Self::on_pipes(command, request.stdin),
         };
-        let mut started = started.map_err(|error| Failure::new(format!("run {program}"), error))?;
+        let mut started = started.with_context(|| format!("run {program}"))?;
         started.window = Window::new(request.window.unwrap_or(u64::MAX));
         Ok(started)
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use delaylab_os::poll::{self, Want};
 use delaylab_os::process::{self, Side};
 use delaylab_os::{peer, pipe};
-use delaylab_proto::{Failure, Frame, Kind, Reply, write_frame};
+use delaylab_proto::{Context, Failure, Frame, Kind, Reply, write_frame};
 
 use super::{Serve, Session};
 
@@ -95,13 +95,12 @@ fn open_session(
     supervisor: Option<OwnedFd>,
     agent: u32,
 ) -> Result<Session, Failure> {
-    let failed = |error: io::Error| Failure::new("serve a session", error);
-    process::die_with_parent().map_err(failed)?;
+    process::die_with_parent().context("serve a session")?;
     if process::parent().cast_unsigned() != agent {
         return Err(Failure::new("serve a session", "the agent has ended"));
     }
-    process::reap_by_wait().map_err(failed)?;
-    let output = stream.try_clone().map_err(failed)?;
+    process::reap_by_wait().context("serve a session")?;
+    let output = stream.try_clone().context("serve a session")?;
     let session = Session::new(stream, output);
     Ok(match supervisor {
         Some(supervisor) => session.with_supervisor(supervisor),

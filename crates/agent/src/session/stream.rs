@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use delaylab_os::pipe;
 use delaylab_os::poll::{self, Want};
-use delaylab_proto::{Failure, Frame, Kind, Reply, read_frame, write_frame};
+use delaylab_proto::{Context, Failure, Frame, Kind, Reply, read_frame, write_frame};
 use serde_json::Value;
 
 const HEADER: usize = 7;
@@ -88,12 +88,12 @@ impl Session {
     /// Send a table or a command's output on the request's channel.
     pub fn frame(&mut self, frame: &Frame) -> Result<(), Failure> {
         let frame = Frame { channel: self.channel, ..frame.clone() };
-        write_frame(&mut self.output, &frame).map_err(|error| Failure::new("answer", error))
+        write_frame(&mut self.output, &frame).context("answer")
     }
 
     /// Send one reply.
     pub fn reply(&mut self, reply: &Reply) -> Result<(), Failure> {
-        let bytes = serde_json::to_vec(reply).map_err(|error| Failure::new("answer", error))?;
+        let bytes = serde_json::to_vec(reply).context("answer")?;
         self.frame(&Frame::new(Kind::Message, bytes))
     }
 
@@ -149,12 +149,11 @@ impl Session {
     }
 
     fn receive(&mut self, timeout: Option<Duration>) -> Result<(), Failure> {
-        let broken = |error: &dyn std::fmt::Display| Failure::new("read from the client", error);
         if self.closed {
             return Ok(());
         }
         let ready = poll::wait(&[(self.input.as_fd(), Want::Read)], timeout);
-        if !ready.map_err(|error| broken(&error))?[0] {
+        if !ready.context("read from the client")?[0] {
             return Ok(());
         }
         let mut bytes = [0; 64 << 10];
@@ -172,7 +171,7 @@ impl Session {
                 Ok(Some(count)) => self.unread.extend_from_slice(&bytes[..count]),
             }
         }
-        let frame = read_frame(&mut &self.unread[..]).map_err(|error| broken(&error))?;
+        let frame = read_frame(&mut &self.unread[..]).context("read from the client")?;
         self.waiting.extend(frame);
         self.unread = Vec::new();
         Ok(())
@@ -195,7 +194,7 @@ fn message(frame: &Frame) -> Result<Value, Failure> {
     if frame.kind != Kind::Message {
         return Err(Failure::new("read a request", format!("a frame of {:?} came", frame.kind)));
     }
-    serde_json::from_slice(&frame.payload).map_err(|error| Failure::new("read a request", error))
+    serde_json::from_slice(&frame.payload).context("read a request")
 }
 
 /// Return the order in a frame; `None` if it is a request.
@@ -225,8 +224,6 @@ fn order(frame: &Frame) -> Result<Option<Order>, Failure> {
 pub fn stdio() -> Result<(OwnedFd, OwnedFd), Failure> {
     let input = std::io::stdin().as_fd().try_clone_to_owned();
     let output = std::io::stdout().as_fd().try_clone_to_owned();
-    let open = |result: std::io::Result<OwnedFd>| {
-        result.map_err(|error| Failure::new("open standard input and output", error))
-    };
+    let open = |result: std::io::Result<OwnedFd>| result.context("open standard input and output");
     Ok((open(input)?, open(output)?))
 }

@@ -1,14 +1,13 @@
 //! The engine's process as its supervisor sees it: starting it, sending it requests, and noticing its end.
 
 use std::fs::File;
-use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
 use delaylab_os::poll::{self, Want};
 use delaylab_os::process::{self, Ended, PidFd, Side};
 use delaylab_os::{pipe, title};
-use delaylab_proto::{Failure, Reply};
+use delaylab_proto::{Context, Failure, Reply};
 use serde_json::Value;
 
 use super::engine_task::EngineTask;
@@ -38,9 +37,8 @@ impl EngineProcess {
         configured: &ConfiguredConditions,
         again: bool,
     ) -> Result<Self, Failure> {
-        let failed = |error: io::Error| Failure::new("start the link engine", error);
-        let (ours, theirs) = pipe::stream().map_err(failed)?;
-        let pid = match process::fork().map_err(failed)? {
+        let (ours, theirs) = pipe::stream().context("start the link engine")?;
+        let pid = match process::fork().context("start the link engine")? {
             Side::Parent(pid) => pid,
             Side::Child => {
                 // If the supervisor's end stayed open here, its death would go unnoticed.
@@ -57,7 +55,7 @@ impl EngineProcess {
             }
         };
         drop(theirs);
-        let running = PidFd::open(pid).map_err(failed)?;
+        let running = PidFd::open(pid).context("start the link engine")?;
         let mut engine = Self { pid, running, control: ours.into(), last_words: None };
         receive(&mut engine.control)?;
         Ok(engine)

@@ -2,18 +2,18 @@
 
 use std::fs::File;
 
-use delaylab_proto::{Failure, Frame, Kind, Reply, read_frame, write_frame};
+use delaylab_proto::{Context, Failure, Frame, Kind, Reply, read_frame, write_frame};
 use serde_json::{Value, json};
 
 /// Send a request or reply to another process of the agent.
 pub fn send(to: &mut File, message: &impl serde::Serialize) -> Result<(), Failure> {
-    let bytes = serde_json::to_vec(message).map_err(|error| Failure::new("ask", error))?;
+    let bytes = serde_json::to_vec(message).context("ask")?;
     pass_on(to, &bytes)
 }
 
 /// Pass on a message that came as JSON.
 pub fn pass_on(to: &mut File, bytes: &[u8]) -> Result<(), Failure> {
-    write_frame(to, &Frame::new(Kind::Message, bytes)).map_err(|error| Failure::new("ask", error))
+    write_frame(to, &Frame::new(Kind::Message, bytes)).context("ask")
 }
 
 /// Block until the reply to a request.
@@ -27,9 +27,9 @@ pub fn receive(from: &mut File) -> Result<Value, Failure> {
 /// Block until the next message of another process of the agent.
 pub fn hear(from: &mut File) -> Result<Reply, Failure> {
     let what = "wait for an answer about links";
-    let frame = read_frame(from).map_err(|error| Failure::new(what, error))?;
+    let frame = read_frame(from).context(what)?;
     let frame = frame.ok_or_else(|| Failure::new(what, "the other process has ended"))?;
-    serde_json::from_slice(&frame.payload).map_err(|error| Failure::new(what, error))
+    serde_json::from_slice(&frame.payload).context(what)
 }
 
 /// Send the reason why an engine ends to its supervisor, which takes it in place of any answer.

@@ -2,14 +2,13 @@
 //! writing answers costs the loop no time.
 
 use std::fs::File;
-use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::mpsc;
 use std::thread;
 
 use delaylab_os::sched::{self, Locked};
 use delaylab_os::{clock, open_files, process};
-use delaylab_proto::{Failure, Reply};
+use delaylab_proto::{Context, Failure, Reply};
 use serde_json::json;
 
 use super::control_thread::ControlThread;
@@ -40,7 +39,7 @@ pub fn live(
     let mut control = File::from(control);
     let started = start(task, configured).and_then(|started| {
         let requests = control.try_clone();
-        Ok((started, requests.map_err(|error| Failure::new("start the link engine", error))?))
+        Ok((started, requests.context("start the link engine")?))
     });
     let ((forwarder, mut pace, channels, control_thread), requests) = match started {
         Ok(started) => started,
@@ -94,19 +93,17 @@ fn take_requests(
 
 /// Bind the calling thread only: the other thread could starve beside it.
 fn bind(cpus: Option<&[usize]>) -> Result<(), Failure> {
-    cpus.map_or(Ok(()), process::set_affinity)
-        .map_err(|error| Failure::new("bind the link engine to its CPUs", error))
+    cpus.map_or(Ok(()), process::set_affinity).context("bind the link engine to its CPUs")
 }
 
 type Started<'a> = (Forwarder, Pace, LoopChannels, ControlThread<'a>);
 
 fn start(task: EngineTask<'_>, configured: ConfiguredConditions) -> Result<Started<'_>, Failure> {
-    let failed = |error: io::Error| Failure::new("start the link engine", error);
     let links = task.links;
     let conditions = configured.conditions()?;
     let limits = SenderLimits::new(links, task.agents);
     let forwarder = Forwarder::open(links, conditions)?;
-    let (forwarding, channels) = loop_commands::pair().map_err(failed)?;
+    let (forwarding, channels) = loop_commands::pair().context("start the link engine")?;
     // The thread is bound to its CPUs only later, when the other thread exists.
     let own = task.cpus.map_or_else(sched::own_cpus, <[usize]>::len);
     let (pace, refused) = Pace::new(links.realtime, own);

@@ -1,13 +1,12 @@
 //! Requests to an agent that carries links, and how an engine of either kind serves them.
 
 use std::fs::File;
-use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
 use delaylab_os::clock;
 use delaylab_os::poll::{self, Want};
-use delaylab_proto::{Failure, Reply, read_frame};
+use delaylab_proto::{Context, Failure, Reply, read_frame};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -35,10 +34,9 @@ pub enum Request {
 impl Request {
     /// Read a request from its JSON.
     pub fn read(bytes: &[u8]) -> Result<Self, Failure> {
-        let failed = |error| Failure::new("read a request about links", error);
         // By a value: errors of a text would name a line and a column, which users have not written.
-        let request: Value = serde_json::from_slice(bytes).map_err(failed)?;
-        Self::deserialize(request).map_err(failed)
+        let request: Value = serde_json::from_slice(bytes).context("read a request about links")?;
+        Self::deserialize(request).context("read a request about links")
     }
 }
 
@@ -70,15 +68,14 @@ pub fn serve_requests(
     mut timeline: Timeline<'_>,
     control: &mut File,
 ) -> Result<(), Failure> {
-    let failed = |error: io::Error| Failure::new("take requests about links", error);
     loop {
         links.check()?;
         let left = timeline.next_ns().map(|at_ns| (at_ns - clock::monotonic_ns()).max(0) as u64);
         let mut on = vec![(control.as_fd(), Want::Read)];
         on.extend(links.changed().map(|fd| (fd, Want::Read)));
-        if poll::wait(&on, left.map(Duration::from_nanos)).map_err(failed)?[0] {
-            let frame = read_frame(control)
-                .map_err(|error| Failure::new("take requests about links", error))?;
+        if poll::wait(&on, left.map(Duration::from_nanos)).context("take requests about links")?[0]
+        {
+            let frame = read_frame(control).context("take requests about links")?;
             let Some(frame) = frame else { return Ok(()) };
             let reply = match answer(links, &mut timeline, &frame.payload) {
                 Ok(done) => Reply::Done(done),

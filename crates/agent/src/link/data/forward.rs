@@ -6,7 +6,7 @@ use std::sync::mpsc;
 
 use delaylab_link::Conditions;
 use delaylab_os::{clock, pipe, stamp};
-use delaylab_proto::Failure;
+use delaylab_proto::{Context, Failure};
 
 use super::cable::{fits, length};
 use super::checksum;
@@ -47,22 +47,18 @@ impl Forwarder {
     /// Open the ring and the sockets in the calling thread's network namespace.
     pub fn open(links: &Links, conditions: Vec<Conditions>) -> Result<Self, Failure> {
         let now_ns = clock::monotonic_ns();
-        let failed = |what: &str| {
-            let what = what.to_owned();
-            move |error: io::Error| Failure::new(what, error)
-        };
         let table = LinkTable::new(links, conditions, now_ns)?;
         let interfaces = table.interfaces();
         let LinkTable { directions, switches, pool } = table;
         let intake = Intake::open(&interfaces, links.longest_frame())
-            .map_err(failed("open a packet ring"))
+            .context("open a packet ring")
             .map_err(|failure| failure.fix("links need CAP_NET_RAW in their host's network"))?;
         let outbox = Outbox::open(&interfaces, TURN)
-            .map_err(failed("open a packet socket for each port"))
+            .context("open a packet socket for each port")
             .map_err(|failure| {
                 failure.fix("each takes two files: raise the hard limit on these (ulimit -Hn)")
             })?;
-        stamp::settle().map_err(failed("switch on receive stamps"))?;
+        stamp::settle().context("switch on receive stamps")?;
         Ok(Self {
             intake,
             outbox,
@@ -84,9 +80,8 @@ impl Forwarder {
 
     /// Forward until nobody can give commands any more.
     pub fn run(mut self, pace: &mut Pace, channels: &LoopChannels) -> Result<(), Failure> {
-        let failed = |error: io::Error| Failure::new("rest", error);
         loop {
-            let now_ns = pace.keep(clock::monotonic_ns()).map_err(failed)?;
+            let now_ns = pace.keep(clock::monotonic_ns()).context("rest")?;
             let waited_ns = self.schedule.next_ns();
             // Send what is due first: arrived frames carry their stamps and can wait.
             let sent = self.send(now_ns);
@@ -105,10 +100,9 @@ impl Forwarder {
 
     fn wait(&mut self, pace: &mut Pace, channels: &LoopChannels) -> Result<(), Failure> {
         self.awake_ns = clock::monotonic_ns();
-        let failed = |error: io::Error| Failure::new("wait for frames", error);
         let on = [self.intake.fd(), channels.wake.as_fd()];
-        if pace.wait(self.awake_ns, self.schedule.next_ns(), on).map_err(failed)? {
-            pipe::read_some(channels.wake.as_fd(), &mut [0; 64]).map_err(failed)?;
+        if pace.wait(self.awake_ns, self.schedule.next_ns(), on).context("wait for frames")? {
+            pipe::read_some(channels.wake.as_fd(), &mut [0; 64]).context("wait for frames")?;
         }
         Ok(())
     }

@@ -1,10 +1,8 @@
 //! The links of a plan in the form that the loop needs: directions and switches by number, over one pool.
 
-use std::io;
-
 use delaylab_link::{Conditions, Pipe};
 use delaylab_os::namespace;
-use delaylab_proto::Failure;
+use delaylab_proto::{Context, Failure};
 
 use super::direction::DirectionState;
 use super::pool::Pool;
@@ -60,7 +58,7 @@ impl LinkTable {
 
 fn port(member: &Member) -> Result<u32, Failure> {
     namespace::interface_index(&member.port)
-        .map_err(|error: io::Error| Failure::new(format!("find the port {}", member.port), error))
+        .with_context(|| format!("find the port {}", member.port))
 }
 
 /// Derive a direction's seed from its link and its sender, so that it does not depend on other links and

@@ -6,7 +6,7 @@ use std::sync::mpsc;
 
 use delaylab_link::Conditions;
 use delaylab_os::pipe;
-use delaylab_proto::Failure;
+use delaylab_proto::{Context, Failure};
 
 use super::counts::Snapshot;
 use super::pool::Fullness;
@@ -70,8 +70,7 @@ impl LoopHandle {
     /// Give a command, and wake the loop if it sleeps. An error means that the loop has ended.
     pub fn command(&self, command: LoopCommand) -> Result<(), Failure> {
         self.commands.send(command).map_err(|_| Self::ended())?;
-        pipe::write_some(self.wake.as_fd(), &[0])
-            .map_err(|error| Failure::new("wake the link engine", error))?;
+        pipe::write_some(self.wake.as_fd(), &[0]).context("wake the link engine")?;
         Ok(())
     }
 

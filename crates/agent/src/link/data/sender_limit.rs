@@ -8,7 +8,7 @@ use delaylab_os::namespace;
 use delaylab_os::netlink::Route;
 use delaylab_os::process::PidFd;
 use delaylab_os::queues::{self, Queue};
-use delaylab_proto::Failure;
+use delaylab_proto::{Context, Failure};
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::tc::TcHandle;
 
@@ -56,7 +56,7 @@ impl SenderLimit {
     /// Find a node's interface in the network namespace of its agent, which has this pid.
     pub fn open(card: &Card, pid: i32) -> Result<Self, Failure> {
         let name = format!("{} in {}", card.on, card.r#in);
-        let failed = |error: io::Error| Failure::new(format!("find the interface {name}"), error);
+        let what = || format!("find the interface {name}");
         // A socket stays in the network namespace in which it was opened; the thread that opens it ends.
         let opened = thread::scope(|scope| {
             let inside = scope.spawn(|| -> io::Result<(Route, u32)> {
@@ -65,7 +65,7 @@ impl SenderLimit {
             });
             inside.join().unwrap_or_else(|_| Err(io::Error::other("a thread has ended")))
         });
-        let (socket, index) = opened.map_err(failed)?;
+        let (socket, index) = opened.with_context(what)?;
         Ok(Self { socket, index, name })
     }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use delaylab_os::queues::Queue;
 use delaylab_os::{query, queues};
-use delaylab_proto::Failure;
+use delaylab_proto::{Context, Failure};
 
 use super::links::{KernelDirection, KernelLinks};
 use super::qdisc;
@@ -129,5 +129,5 @@ fn lost(direction: &KernelDirection) -> u64 {
 }
 
 fn read_queues(links: &KernelLinks) -> Result<Vec<Queue>, Failure> {
-    queues::read(&links.socket).map_err(|error| Failure::new("read the queues", error))
+    queues::read(&links.socket).context("read the queues")
 }

@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use delaylab_os::announced::Announced as RtnetlinkMonitor;
 use delaylab_os::clock;
-use delaylab_proto::{Failure, Reply};
+use delaylab_proto::{Context, Failure, Reply};
 use serde_json::{Value, json};
 
 use super::counters::{KernelCounters, vanished};
@@ -64,8 +64,8 @@ impl<'a> KernelEngine<'a> {
         let support = try_features()?;
         let kernel_links =
             KernelLinks::new(links, plan_setup::setups(links, &configured, &support)?)?;
-        let rtnetlink_monitor = RtnetlinkMonitor::open()
-            .map_err(|error| Failure::new("watch the links in the kernel", error))?;
+        let rtnetlink_monitor =
+            RtnetlinkMonitor::open().context("watch the links in the kernel")?;
         let (since_ns, before) = (clock::realtime_ns(), KernelCounters::read(&kernel_links)?);
         let port_drops = PortDrops::read()?;
         Ok(Self {
@@ -84,9 +84,7 @@ impl<'a> KernelEngine<'a> {
 impl LinkEngine for KernelEngine<'_> {
     fn check(&mut self) -> Result<(), Failure> {
         // Clear first: a notification that comes from now on triggers the next check.
-        self.rtnetlink_monitor
-            .clear()
-            .map_err(|error| Failure::new("watch the links in the kernel", error))?;
+        self.rtnetlink_monitor.clear().context("watch the links in the kernel")?;
         match vanished(&self.kernel_links)? {
             Some(what) => Err(Failure::new("carry links by the kernel", what)),
             None => Ok(()),

@@ -2,12 +2,11 @@
 //! for each direction with conditions an interface whose queues its frames pass before the bridge.
 
 use std::collections::BTreeMap;
-use std::io;
 
 use delaylab_os::netlink::Route;
 use delaylab_os::tcx_loss::TcxLoss;
 use delaylab_os::{namespace, query, queues};
-use delaylab_proto::Failure;
+use delaylab_proto::{Context, Failure};
 use netlink_packet_route::RouteNetlinkMessage;
 
 use super::message;
@@ -41,7 +40,7 @@ pub struct KernelLinks {
 impl KernelLinks {
     /// Build all links, replacing anything that an earlier engine left.
     pub fn new(links: &Links, setups: Vec<Setup>) -> Result<Self, Failure> {
-        let socket = Route::open().map_err(|error| Failure::new("open a netlink socket", error))?;
+        let socket = Route::open().context("open a netlink socket")?;
         let alias = links.ports().next().map(alias).transpose()?.unwrap_or_default();
         let mut built = Self { socket, alias, bridges: BTreeMap::new(), directions: Vec::new() };
         built.clear(links)?;
@@ -73,7 +72,7 @@ impl KernelLinks {
         let direction = &self.directions[number];
         let what = format!("set the queues of {}", direction.port);
         let (before, after) = (qdisc::of(&direction.setup), qdisc::of(&setup));
-        let steps = qdisc::steps(&before, &after).map_err(|why| Failure::new(&what, why))?;
+        let steps = qdisc::steps(&before, &after).context(&what)?;
         let ifb = match (direction.ifb, steps.is_empty()) {
             (None, false) => Some(self.make_ifb(number)?),
             (ifb, _) => ifb,
@@ -105,7 +104,7 @@ impl KernelLinks {
         let direction = &self.directions[number];
         let steps = qdisc::steps(&qdisc::of(&direction.setup), &qdisc::of(setup));
         let what = || format!("change the queues of {}", direction.port);
-        steps.map(drop).map_err(|why| Failure::new(what(), why))
+        steps.map(drop).with_context(what)
     }
 
     /// Return notes on the conditions that the kernel implements in its own way.
@@ -162,8 +161,7 @@ impl KernelLinks {
                 Batch::one(&self.socket, what, Verb::Change, message::remove(left))?;
             }
         }
-        let left =
-            queues::read(&self.socket).map_err(|error| Failure::new("read the queues", error))?;
+        let left = queues::read(&self.socket).context("read the queues")?;
         for port in links.ports() {
             let index = index(port)?;
             if left.iter().any(|queue| queue.interface == index && queue.kind == "clsact") {
@@ -183,7 +181,7 @@ impl KernelDirection {
             (None, Some(chances)) => {
                 let what = format!("lose frames of {}", self.port);
                 let program = TcxLoss::open(&self.port, chances);
-                self.loss = Some(program.map_err(|error| Failure::new(what, error))?);
+                self.loss = Some(program.context(what)?);
             }
             (_, None) => {}
         }
@@ -201,12 +199,10 @@ fn ifb_name(direction: usize) -> String {
 }
 
 fn index(name: &str) -> Result<u32, Failure> {
-    namespace::interface_index(name)
-        .map_err(|error: io::Error| Failure::new(format!("find interface {name}"), error))
+    namespace::interface_index(name).with_context(|| format!("find interface {name}"))
 }
 
 /// Read the mark of the lab, which its ports carry as their alias.
 fn alias(port: &str) -> Result<String, Failure> {
-    query::alias(index(port)?)
-        .map_err(|error| Failure::new(format!("read the mark of {port}"), error))
+    query::alias(index(port)?).with_context(|| format!("read the mark of {port}"))
 }

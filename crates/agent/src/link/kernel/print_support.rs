@@ -2,14 +2,12 @@
 
 use std::io::{self, Write};
 
-use delaylab_proto::Failure;
+use delaylab_proto::{Context, Failure};
 
 use super::try_features::try_features;
 
 /// Print as JSON what the kernel supports: each feature with null, or the reason why it is unavailable.
 pub fn print_support() -> Result<(), Failure> {
-    let failed =
-        |error: &dyn ToString| Failure::new("say what the kernel can do", error.to_string());
-    let text = serde_json::to_string(&try_features()?).map_err(|error| failed(&error))?;
-    writeln!(io::stdout(), "{text}").map_err(|error| failed(&error))
+    let text = serde_json::to_string(&try_features()?).context("say what the kernel can do")?;
+    writeln!(io::stdout(), "{text}").context("say what the kernel can do")
 }

@@ -7,7 +7,7 @@ use delaylab_os::netlink::Route;
 use delaylab_os::process::{self, Side};
 use delaylab_os::tcx_loss::{Chances, TcxLoss};
 use delaylab_os::{namespace, pipe};
-use delaylab_proto::Failure;
+use delaylab_proto::{Context, Failure};
 
 use super::message;
 use super::qdisc::{self, Qdisc};
@@ -46,7 +46,7 @@ pub fn try_features() -> Result<Support, Failure> {
 }
 
 fn try_all() -> Result<Support, Failure> {
-    let socket = Route::open().map_err(|error| Failure::new("open a netlink socket", error))?;
+    let socket = Route::open().context("open a netlink socket")?;
     let one = |message| Batch::one(&socket, String::new(), Verb::Create, message);
     let queue = |queue: &Qdisc| {
         one(message::queue(LOOPBACK, queue))?;
@@ -66,7 +66,7 @@ fn try_all() -> Result<Support, Failure> {
     note(Feature::Mirred, one(message::redirect(LOOPBACK, LOOPBACK)));
     let never = Chances { to_bad: 0.0, to_good: 1.0, lost_in_bad: 0.0, lost_in_good: 0.0 };
     let program = TcxLoss::open("lo", &never).map(drop);
-    note(Feature::Tcx, program.map_err(|error| Failure::new("load a program", error)));
+    note(Feature::Tcx, program.context("load a program"));
     Ok(support)
 }
 

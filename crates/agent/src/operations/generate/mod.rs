@@ -11,7 +11,7 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use delaylab_os::frame_batch::{self, FrameBatch};
 use delaylab_os::{clock, namespace, ring, sched};
-use delaylab_proto::Failure;
+use delaylab_proto::{Context, Failure};
 use delaylab_wire::{
     ETHERNET_HEADER, EtherType, EthernetRepr, IPV4_HEADER, Ipv4Repr, PROBE_HEADER, ProbeRepr,
     Protocol, UdpRepr, pseudo_header,
@@ -63,13 +63,12 @@ struct Generator<'a> {
 
 impl<'a> Generator<'a> {
     fn open(request: &'a Request) -> Result<Self, Failure> {
-        let failed = |error: io::Error| Failure::new("open a packet socket", error);
         let interfaces = request.flows.iter().map(|flow| {
             namespace::interface_index(&flow.interface)
-                .map_err(|error| Failure::new(format!("find {}", flow.interface), error))
+                .with_context(|| format!("find {}", flow.interface))
         });
         let interfaces = interfaces.collect::<Result<_, _>>()?;
-        let socket = ring::packet_socket().map_err(failed)?;
+        let socket = ring::packet_socket().context("open a packet socket")?;
         // With the system's default buffer the kernel refuses frames that an interface cannot take at once.
         let _ = frame_batch::widen(socket.as_fd(), BUFFERS);
         Ok(Self {
@@ -88,12 +87,11 @@ impl<'a> Generator<'a> {
     }
 
     fn run(&mut self, mut pace: Pace, session: &mut Session) -> Result<(), Failure> {
-        let failed = |error: io::Error| Failure::new("wait for the next frame", error);
         let start_ns = clock::monotonic_ns();
         self.began_ns = clock::realtime_ns();
         let mut looked_ns = start_ns;
         while self.next < self.request.count {
-            let now_ns = pace.keep(clock::monotonic_ns()).map_err(failed)?;
+            let now_ns = pace.keep(clock::monotonic_ns()).context("wait for the next frame")?;
             if now_ns - looked_ns > ORDERS_NS {
                 looked_ns = now_ns;
                 if must_end(session)? {
@@ -105,7 +103,8 @@ impl<'a> Generator<'a> {
                 self.send(start_ns, now_ns)?;
             } else {
                 let input = session.input();
-                pace.wait(now_ns, Some(due_ns), [input, input]).map_err(failed)?;
+                pace.wait(now_ns, Some(due_ns), [input, input])
+                    .context("wait for the next frame")?;
             }
         }
         self.ended_ns = clock::realtime_ns();

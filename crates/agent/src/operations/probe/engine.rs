@@ -7,7 +7,7 @@ use super::request::Request;
 use crate::session::{Order, Session};
 use delaylab_os::clock::realtime_ns;
 use delaylab_os::sched;
-use delaylab_proto::Failure;
+use delaylab_proto::{Context, Failure};
 use serde_json::Value;
 use std::os::fd::BorrowedFd;
 
@@ -183,5 +183,5 @@ fn stopped(session: &mut Session) -> Result<bool, Failure> {
 
 /// Remove the thread's timer slack, so that a sleep ends on time.
 fn sharpen_timers() -> Result<(), Failure> {
-    sched::no_timer_slack().map_err(|error| Failure::new("set timer slack", error))
+    sched::no_timer_slack().context("set timer slack")
 }

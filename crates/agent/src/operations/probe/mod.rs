@@ -16,7 +16,7 @@ use super::tables::{send_packets, send_stamps};
 use crate::session::Session;
 use delaylab_os::sched::{Locked, RealTime};
 use delaylab_os::{clock, stamp};
-use delaylab_proto::Failure;
+use delaylab_proto::{Context, Failure};
 use engine::ProbePath;
 use log::Log;
 use request::{Mode, Request};
@@ -46,11 +46,11 @@ fn measure(
     mut path: impl ProbePath,
     session: &mut Session,
 ) -> Result<Value, Failure> {
-    let clock = clock::name().map_err(|error| Failure::new("name this kernel's clock", error))?;
+    let clock = clock::name().context("name this kernel's clock")?;
     let mut log = Log::new(request);
     let mut warnings = Vec::new();
     if request.wanted().stack {
-        stamp::settle().map_err(|error| Failure::new("switch on receive stamps", error))?;
+        stamp::settle().context("switch on receive stamps")?;
     }
     let realtime = if request.realtime { become_realtime(&mut warnings) } else { None };
     session.event(json!({"ready": true}))?;

@@ -11,7 +11,7 @@ use delaylab_os::clock::realtime_ns;
 use delaylab_os::ring;
 use delaylab_os::socket;
 use delaylab_os::socket_batch::SendBatch;
-use delaylab_proto::Failure;
+use delaylab_proto::{Context, Failure};
 use delaylab_wire::ProbeRepr;
 use serde_json::Value;
 use std::io;
@@ -34,11 +34,10 @@ pub struct PathByPacketSocket {
 impl PathByPacketSocket {
     pub fn open(request: &Request) -> Result<Self, Failure> {
         let route = ProbeRoute::find(request)?;
-        let failure = |error: io::Error| Failure::new("open packet sockets", error);
-        let sightings = Sightings::open(request, &route).map_err(failure)?;
-        let sender = ring::packet_socket().map_err(failure)?;
-        ring::bind(sender.as_fd(), route.interface, 0).map_err(failure)?;
-        socket::set_buffers(sender.as_fd(), BUFFERS).map_err(failure)?;
+        let sightings = Sightings::open(request, &route).context("open packet sockets")?;
+        let sender = ring::packet_socket().context("open packet sockets")?;
+        ring::bind(sender.as_fd(), route.interface, 0).context("open packet sockets")?;
+        socket::set_buffers(sender.as_fd(), BUFFERS).context("open packet sockets")?;
         let length = route.frame_length(request.size);
         let outgoing = SendBatch::new(usize::from(request.batch), length);
         let (probe, stack) = (request.probe, request.wanted().stack);

@@ -2,7 +2,7 @@
 
 use delaylab_os::socket;
 use delaylab_os::stamp::Wanted;
-use delaylab_proto::Failure;
+use delaylab_proto::{Context, Failure};
 use delaylab_wire::PROBE_HEADER;
 use serde::Deserialize;
 use std::net::{IpAddr, SocketAddr, SocketAddrV6};
@@ -86,8 +86,7 @@ const MAX_SIZE: usize = 65535 - 20 - 8;
 impl Request {
     /// Parse a request and check its limits.
     pub fn read(message: serde_json::Value) -> Result<Self, Failure> {
-        let mut request: Self = serde_json::from_value(message)
-            .map_err(|error| Failure::new("read probe request", error))?;
+        let mut request: Self = serde_json::from_value(message).context("read probe request")?;
         let refuse = |why: String| Err(Failure::new("read probe request", why));
         if !(PROBE_HEADER..=MAX_SIZE).contains(&request.size) {
             return refuse(format!("size must be {PROBE_HEADER} to {MAX_SIZE} bytes"));

@@ -11,7 +11,7 @@ use delaylab_os::socket::{self, Flavour};
 use delaylab_os::socket_batch::{ReceiveBatch, SendBatch};
 use delaylab_os::stamp_ids::StampIds;
 use delaylab_os::tcx_sender::TcxSender;
-use delaylab_proto::Failure;
+use delaylab_proto::{Context, Failure};
 use delaylab_wire::{
     ECHO_HEADER, EchoRepr, EchoView, Leg, ProbeRepr, ProbeView, Protocol as IpProtocol, Sum,
 };
@@ -49,8 +49,7 @@ impl PathBySocket {
         let to = request.destination()?;
         let (fd, flavour, ident) = match request.protocol {
             Protocol::Udp => {
-                let fd = socket::udp(request.local(to.ip()))
-                    .map_err(|error| Failure::new("bind UDP socket", error))?;
+                let fd = socket::udp(request.local(to.ip())).context("bind UDP socket")?;
                 (fd, Flavour::Udp, request.ident)
             }
             Protocol::Icmp => socket::icmp(request.local(to.ip())).map_err(|error| {
@@ -58,14 +57,13 @@ impl PathBySocket {
                     .fix("sysctl -w net.ipv4.ping_group_range='0 2147483647', or run as root")
             })?,
         };
-        prepare(fd.as_fd(), to, request)
-            .map_err(|error| Failure::new(format!("reach {}", request.to), error))?;
+        prepare(fd.as_fd(), to, request).with_context(|| format!("reach {}", request.to))?;
         let wanted = request.wanted();
         let programs = open_for_socket(request, fd.as_fd(), to, ident);
         let ids = (programs.is_none() && (wanted.qdisc || wanted.stack))
             .then(|| StampIds::start(fd.as_fd(), wanted, 0))
             .transpose()
-            .map_err(|error| Failure::new("enable kernel stamps", error))?;
+            .context("enable kernel stamps")?;
         let header = if flavour == Flavour::Udp { 0 } else { ECHO_HEADER };
         let slots = usize::from(request.batch);
         Ok(Self {
@@ -103,9 +101,7 @@ impl PathBySocket {
     fn restart_ids(&mut self, log: &mut Log, place: u32) -> Result<(), Failure> {
         self.collect(log)?;
         match &mut self.ids {
-            Some(ids) => ids
-                .restart(self.fd.as_fd(), place)
-                .map_err(|error| Failure::new("number kernel stamps anew", error)),
+            Some(ids) => ids.restart(self.fd.as_fd(), place).context("number kernel stamps anew"),
             None => Ok(()),
         }
     }
@@ -263,10 +259,8 @@ impl ProbePath for PathBySocket {
 
     fn collect(&mut self, log: &mut Log) -> Result<(), Failure> {
         loop {
-            let count = self
-                .errors
-                .receive_errors(self.fd.as_fd())
-                .map_err(|error| Failure::new("read kernel stamps", error))?;
+            let count =
+                self.errors.receive_errors(self.fd.as_fd()).context("read kernel stamps")?;
             for slot in 0..count {
                 let message = self.errors.message(slot);
                 let control = message.control();

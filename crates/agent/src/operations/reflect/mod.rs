@@ -9,7 +9,7 @@ use delaylab_os::socket;
 use delaylab_os::socket_batch::{ReceiveBatch, SendBatch};
 use delaylab_os::stamp::{self, Wanted};
 use delaylab_os::stamp_ids::StampIds;
-use delaylab_proto::Failure;
+use delaylab_proto::{Context, Failure};
 use delaylab_wire::{ProbeRepr, ProbeView};
 use log::Log;
 use nix::errno::Errno;
@@ -51,13 +51,11 @@ struct Reflector {
 
 /// Serve one request: echo every probe packet until the client stops it.
 pub fn serve(request: Value, session: &mut Session) -> Result<Value, Failure> {
-    let request: Request = serde_json::from_value(request)
-        .map_err(|error| Failure::new("read reflect request", error))?;
-    let mut reflector = Reflector::open(&request)
-        .map_err(|error| Failure::new(format!("reflect UDP port {}", request.port), error))?;
-    let port = socket::local_address(reflector.fd.as_fd())
-        .map_err(|error| Failure::new("name the reflector's port", error))?
-        .port();
+    let request: Request = serde_json::from_value(request).context("read reflect request")?;
+    let mut reflector =
+        Reflector::open(&request).with_context(|| format!("reflect UDP port {}", request.port))?;
+    let port =
+        socket::local_address(reflector.fd.as_fd()).context("name the reflector's port")?.port();
     session.event(json!({"ready": {"port": port}}))?;
     reflector.run(session)?;
     send_stamps(session, &log::POINTS, reflector.log.stamps(request.probe))?;
@@ -103,7 +101,7 @@ impl Reflector {
                 Err(error) => return Err(Failure::new("wait for packets", error)),
             }
             let ordered = fds[0].revents().is_some_and(|events| !events.is_empty());
-            self.echo_all().map_err(|error| Failure::new("reflect packets", error))?;
+            self.echo_all().context("reflect packets")?;
             let ends = |order: &Order| matches!(order, Order::Stop | Order::Closed);
             if ordered && session.orders()?.iter().any(ends) {
                 return Ok(());

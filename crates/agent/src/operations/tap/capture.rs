@@ -2,7 +2,7 @@
 
 use super::request::SNAP;
 use delaylab_os::ring::Captured;
-use delaylab_proto::Failure;
+use delaylab_proto::{Context, Failure};
 use delaylab_wire::pcapng;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -19,8 +19,7 @@ pub struct Capture {
 impl Capture {
     /// Create the file, with one interface for each point, in their order.
     pub fn create(path: &str, points: &[String]) -> Result<Self, Failure> {
-        let file = File::create(path)
-            .map_err(|error| Failure::new(format!("write capture {path}"), error))?;
+        let file = File::create(path).with_context(|| format!("write capture {path}"))?;
         let mut block = Vec::new();
         pcapng::section_header(&mut block);
         for point in points {
@@ -46,7 +45,7 @@ impl Capture {
     /// Return the first error so far, e.g. a full disk.
     pub fn check(&mut self) -> Result<(), Failure> {
         std::mem::replace(&mut self.result, Ok(()))
-            .map_err(|error| Failure::new(format!("write capture {}", self.path), error))
+            .with_context(|| format!("write capture {}", self.path))
     }
 
     /// Write buffered data.

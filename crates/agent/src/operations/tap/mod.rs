@@ -12,7 +12,7 @@ use capture::Capture;
 use counts::Counts;
 use delaylab_os::stamp;
 use delaylab_os::tcx_tap::Seen;
-use delaylab_proto::Failure;
+use delaylab_proto::{Context, Failure};
 use delaylab_wire::Leg;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -31,8 +31,7 @@ struct Tap {
 
 /// Serve one request: stamp packets until the client stops it.
 pub fn serve(request: Value, session: &mut Session) -> Result<Value, Failure> {
-    let request: Request =
-        serde_json::from_value(request).map_err(|error| Failure::new("read tap request", error))?;
+    let request: Request = serde_json::from_value(request).context("read tap request")?;
     let points: Vec<String> = request.interfaces.iter().map(|tap| tap.point.clone()).collect();
     let mut capture = match &request.pcap {
         Some(path) => Some(Capture::create(path, &points)?),
@@ -44,7 +43,7 @@ pub fn serve(request: Value, session: &mut Session) -> Result<Value, Failure> {
         .into_iter()
         .map(|interface| Tap::open(interface, &filter, request.tcx, capture.is_some()))
         .collect::<Result<Vec<_>, _>>()?;
-    stamp::settle().map_err(|error| Failure::new("switch on receive stamps", error))?;
+    stamp::settle().context("switch on receive stamps")?;
     session.event(json!({"ready": true}))?;
     let mut stamps = Vec::with_capacity(1 << 16);
     run(&mut taps, &filter, &mut stamps, &mut capture, session)?;
@@ -109,8 +108,7 @@ fn wait(
 impl Tap {
     fn open(interface: Interface, filter: &Filter, tcx: bool, pcap: bool) -> Result<Self, Failure> {
         let what = format!("tap {}", interface.name);
-        let index = nix::net::if_::if_nametoindex(interface.name.as_str())
-            .map_err(|error| Failure::new(&what, error))?;
+        let index = nix::net::if_::if_nametoindex(interface.name.as_str()).context(&what)?;
         let frames = pcap || filter.has_no_legs();
         let source = Source::open(index, &filter.wanted(), tcx, frames).map_err(|error| {
             Failure::new(&what, error).fix("a tap needs CAP_NET_RAW in its network namespace")

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use delaylab_proto::Failure;
+use delaylab_proto::{Context, Failure};
 
 use super::table::Samples;
 
@@ -59,7 +59,7 @@ impl Machine {
 }
 
 fn read(path: &str) -> Result<String, Failure> {
-    fs::read_to_string(path).map_err(|error| Failure::new(format!("read {path}"), error))
+    fs::read_to_string(path).with_context(|| format!("read {path}"))
 }
 
 fn cpus(stat: &str) -> PerCpu {

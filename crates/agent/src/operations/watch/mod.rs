@@ -7,7 +7,7 @@ mod table;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use delaylab_os::poll::{self, Want};
-use delaylab_proto::Failure;
+use delaylab_proto::{Context, Failure};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -68,7 +68,7 @@ fn wait_until(due: Instant, session: &mut Session) -> Result<bool, Failure> {
     loop {
         let left = due.saturating_duration_since(Instant::now());
         let ready = poll::wait(&[(session.input(), Want::Read)], Some(left))
-            .map_err(|error| Failure::new("wait for the next sample", error))?;
+            .context("wait for the next sample")?;
         if ready[0] {
             for order in session.orders()? {
                 match order {
@@ -85,6 +85,6 @@ fn wait_until(due: Instant, session: &mut Session) -> Result<bool, Failure> {
 
 fn now() -> Result<i64, Failure> {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    let since = since.map_err(|error| Failure::new("read the clock", error))?;
-    i64::try_from(since.as_nanos()).map_err(|error| Failure::new("read the clock", error))
+    let since = since.context("read the clock")?;
+    i64::try_from(since.as_nanos()).context("read the clock")
 }
