@@ -5,6 +5,7 @@ mod connect;
 mod fabric;
 mod init;
 mod link;
+mod logging;
 mod network;
 mod operations;
 mod session;
@@ -66,7 +67,9 @@ struct Fabric {
 }
 
 fn main() -> ExitCode {
-    let result = match CommandLine::parse().verb {
+    let verb = CommandLine::parse().verb;
+    logging::start();
+    let result = match verb {
         Verb::Serve => serve_stdio(),
         Verb::Init(init) => init::live(&init, serve),
         Verb::Join { socket } => join::run(&socket),

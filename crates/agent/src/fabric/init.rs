@@ -2,11 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::os::fd::OwnedFd;
+use std::time::Instant;
 
 use delaylab_os::process::{self, Ended, PidFd, Side};
 use delaylab_os::report::Sender;
 use delaylab_os::{memory, mount, namespace, pipe, title};
 use delaylab_proto::{Context, Failure};
+use tracing::{info, warn};
 
 use super::agent;
 use super::member::{Member, StartupResources};
@@ -81,6 +83,7 @@ fn start(lab: Lab, keeper: &Sender) -> Result<Children, Failure> {
     drop(building);
     // The data that only the builder needs would be copied into every agent.
     drop((lab.network, roster));
+    let began = Instant::now();
     memory::trim();
     let mut resources = StartupResources { roster: Some(writer), proc: None, built: Some(built) };
     let mut pids = Vec::with_capacity(lab.members.len());
@@ -91,6 +94,7 @@ fn start(lab: Lab, keeper: &Sender) -> Result<Children, Failure> {
         }
         pids.push(start_member(member, lab.build, lab.namespaces, &pids, keeper, &mut resources)?);
     }
+    info!(stage = "agents started", agents = pids.len(), elapsed = ?began.elapsed(), "stage done");
     Ok(Children { builder, agents: pids })
 }
 
@@ -98,8 +102,12 @@ fn start(lab: Lab, keeper: &Sender) -> Result<Children, Failure> {
 ///
 /// `_building` closes when the builder ends, which agents that wait for the network notice.
 fn build_network(network: Network, mut roster: Roster, keeper: &Sender, _building: OwnedFd) -> ! {
+    let began = Instant::now();
     let report = match network.build(&mut roster) {
-        Ok(true) => Report::Built,
+        Ok(true) => {
+            info!(stage = "network", elapsed = ?began.elapsed(), "stage done");
+            Report::Built
+        }
         Ok(false) => std::process::exit(0),
         Err(failure) => Report::Failed(failure),
     };
@@ -128,6 +136,7 @@ fn start_member(
     let index = member.index;
     match process::clone(Member::namespaces(member.agent)).with_context(what)? {
         Side::Parent(pid) => {
+            info!(agent = name, pid, "agent starts");
             if let Some(roster) = &resources.roster {
                 // The builder ends early only after a failure that it has reported.
                 let _ = roster.started(index, pid);
@@ -169,6 +178,7 @@ fn reap(build: &Build, children: &Children, keeper: &Sender) -> ! {
             Ended::Killed(signal) => format!("it was killed by signal {signal}"),
         };
         let failure = Failure::new(what, why);
+        warn!(pid, %failure, "process ended");
         let bytes = serde_json::to_vec(&Report::Failed(failure)).unwrap_or_default();
         let _ = keeper.try_send(&bytes);
     }

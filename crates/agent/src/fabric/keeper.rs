@@ -18,6 +18,7 @@ use delaylab_proto::{Context, Failure, Reply};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
+use tracing::info;
 
 use super::groups::Groups;
 use super::init::{self, Lab};
@@ -28,6 +29,7 @@ use super::report::Report;
 use super::rundir::RunDir;
 use super::{cgroups, local};
 use crate::link::Agents;
+use crate::logging;
 use crate::session::{self, Order, Serve, Session};
 
 const SIGKILL: i32 = 9;
@@ -102,8 +104,10 @@ impl Keeper {
         session: &mut Session,
         serve: Serve,
     ) -> Result<Self, Failure> {
+        let began = Instant::now();
         let namespaces = build.plan.namespaces(build.rootless)?;
         let network = Network::new(&build.plan, &namespaces, &build.lab, build.rootless)?;
+        info!(lab = build.lab, stage = "plan checked", elapsed = ?began.elapsed(), "stage done");
         let directory = RunDir::create(&build.dir, &build.lab, |folders| {
             // A group that cannot be removed now is recorded nowhere any more, but it holds no process
             // either.
@@ -132,11 +136,13 @@ impl Keeper {
                 let _ = signals::unblock_all();
                 let _ = process::leave_terminal();
                 let _ = pipe::detach_stdio();
+                logging::to_file(&place, "lab");
                 let _ = session.detach();
                 init::live(Lab { build, namespaces: &namespaces, network, members, user }, sender)
             }
             Ok(Side::Parent(pid)) => {
                 let init = PidFd::open(pid).context("start the lab")?;
+                info!(pid, stage = "lab started", elapsed = ?began.elapsed(), "stage done");
                 Ok(Self { signals, directory, groups, reports, pid, init, on_machine })
             }
             Err(error) => {
@@ -169,10 +175,12 @@ impl Keeper {
         let record = Described { record: build.record.as_deref(), keeper: &done };
         self.directory.describe(&record).context("keep the lab")?;
         session.reply(&Reply::Done(done))?;
+        info!(lab = build.lab, stage = "lab built", elapsed = ?began.elapsed(), "stage done");
         if build.linger {
             // Fails only for a process that already leads a group, which is as good.
             let _ = process::leave_terminal();
             pipe::detach_stdio().context("keep the lab")?;
+            logging::to_file(&self.directory.place().context("keep the lab")?, "keeper");
             session.detach().context("keep the lab")?;
         }
         match self.wait_for_end(session, build.linger)? {
@@ -253,11 +261,15 @@ impl Keeper {
 
     /// Kill every process of the lab, then remove what the kernel does not clean up.
     fn clean(self) -> Result<(), Failure> {
+        info!("lab ends");
+        let began = Instant::now();
         self.init.signal(SIGKILL).context("clean up after the lab")?;
         process::wait(self.pid);
         local::remove(&self.on_machine)?;
         self.groups.remove().context("clean up after the lab")?;
-        self.directory.remove().context("clean up after the lab")
+        self.directory.remove().context("clean up after the lab")?;
+        info!(stage = "cleaned up", elapsed = ?began.elapsed(), "stage done");
+        Ok(())
     }
 }
 

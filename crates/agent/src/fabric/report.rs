@@ -3,6 +3,7 @@
 use delaylab_os::report::Sender;
 use delaylab_proto::{Context, Failure};
 use serde::{Deserialize, Serialize};
+use tracing::{info, warn};
 
 /// A report.
 #[derive(Debug, Serialize, Deserialize)]
@@ -18,6 +19,11 @@ pub enum Report {
 
 /// Send a report. If the keeper is gone, this process will be killed in a moment, too.
 pub fn tell(keeper: &Sender, report: &Report) -> Result<(), Failure> {
+    match report {
+        Report::Ready(_) => info!("agent ready"),
+        Report::Built => info!("network built"),
+        Report::Failed(failure) => warn!(%failure, "lab fails"),
+    }
     let bytes = serde_json::to_vec(report).context("report")?;
     keeper.send(&bytes).context("report to the keeper")
 }

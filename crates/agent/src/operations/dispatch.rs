@@ -1,8 +1,11 @@
 //! The server of one session, which handles its requests one after the other.
 
+use std::time::Instant;
+
 use delaylab_os::clock;
 use delaylab_proto::{Context, Failure, Reply};
 use serde_json::{Value, json};
+use tracing::{debug, info, warn};
 
 use super::{discard, exec, generate, probe, reflect, tap, watch};
 use crate::network::counters;
@@ -33,12 +36,17 @@ const OPERATIONS: &[(&str, Operation)] = &[
 
 /// Serve requests until the client closes the session.
 pub fn serve(mut session: Session) -> Result<(), Failure> {
+    info!(pid = std::process::id(), "session begins");
     loop {
         let reply = match session.request() {
-            Ok(None) => return Ok(()),
+            Ok(None) => {
+                info!(pid = std::process::id(), "session ends");
+                return Ok(());
+            }
             Ok(Some(request)) => answer(request, &mut session),
             // The stream no longer holds valid frames or requests.
             Err(failure) => {
+                warn!(pid = std::process::id(), %failure, "session ends");
                 session.reply(&Reply::Error(failure.clone()))?;
                 return Err(failure);
             }
@@ -48,18 +56,29 @@ pub fn serve(mut session: Session) -> Result<(), Failure> {
 }
 
 fn answer(request: Value, session: &mut Session) -> Reply {
-    let result = match operation(&request) {
-        Ok(operation) => operation(request, session),
-        Err(failure) => Err(failure),
-    };
+    let (name, began) = (name(&request).unwrap_or_default().to_owned(), Instant::now());
+    debug!(operation = name, "request begins");
+    let result = operation(&request).and_then(|operation| operation(request, session));
+    let elapsed = began.elapsed();
     match result {
-        Ok(done) => Reply::Done(done),
-        Err(failure) => Reply::Error(failure),
+        Ok(done) => {
+            info!(operation = name, ?elapsed, "request done");
+            Reply::Done(done)
+        }
+        Err(failure) => {
+            info!(operation = name, ?elapsed, %failure, "request failed");
+            Reply::Error(failure)
+        }
     }
 }
 
+/// Return the name of the operation that a request asks for.
+fn name(request: &Value) -> Option<&str> {
+    request.get("op").and_then(Value::as_str)
+}
+
 fn operation(request: &Value) -> Result<Operation, Failure> {
-    let name = request.get("op").and_then(Value::as_str);
+    let name = name(request);
     let name = name.ok_or_else(|| Failure::new("read a request", "it has no `op`"))?;
     let found = OPERATIONS.iter().find(|(known, _)| *known == name);
     found.map(|(_, operation)| *operation).ok_or_else(|| {

@@ -9,6 +9,7 @@ use delaylab_os::process::{self, Ended, PidFd, Side};
 use delaylab_os::{pipe, title};
 use delaylab_proto::{Context, Failure, Reply};
 use serde_json::Value;
+use tracing::info;
 
 use super::engine_task::EngineTask;
 use super::messages::{self, receive};
@@ -58,6 +59,7 @@ impl EngineProcess {
         let running = PidFd::open(pid).context("start the link engine")?;
         let mut engine = Self { pid, running, control: ours.into(), last_words: None };
         receive(&mut engine.control)?;
+        info!(agent = task.name, pid, again, "link engine starts");
         Ok(engine)
     }
 

@@ -9,6 +9,7 @@ use delaylab_os::poll::{self, Want};
 use delaylab_proto::{Context, Failure, Reply, read_frame};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use tracing::info;
 
 use super::messages::send;
 use super::timeline::Timeline;
@@ -85,7 +86,14 @@ pub fn serve_requests(
         }
         while let Some(changes) = timeline.take(clock::monotonic_ns()) {
             links.change(changes)?;
+            log_changes(changes, "timeline");
         }
+    }
+}
+
+fn log_changes(changes: &[Change], by: &str) {
+    for Change { link, node, set } in changes {
+        info!(link, node, %set, by, "conditions changed");
     }
 }
 
@@ -98,6 +106,7 @@ fn answer(
         Request::Links { reset } => links.report(reset),
         Request::LinkSet { changes } => {
             links.change(&changes)?;
+            log_changes(&changes, "request");
             Ok(json!({"directions": links.directions()?}))
         }
         Request::LinkTimeline {} => {

@@ -9,6 +9,7 @@ use delaylab_os::poll::Want;
 use delaylab_os::{clock, pipe, process};
 use delaylab_proto::{Failure, Frame, Reply, read_frame};
 use serde_json::{Value, json};
+use tracing::warn;
 
 use super::engine_process::EngineProcess;
 use super::engine_task::EngineTask;
@@ -150,6 +151,7 @@ impl<'a> Supervisor<'a> {
         if let Err(failure) = set_ports(self.task.links, false) {
             why = format!("{why}; {failure}");
         }
+        warn!(why, "link engine ended");
         self.engine = Err(why);
     }
 }
