@@ -89,6 +89,17 @@ struct Described<'a> {
     keeper: &'a Value,
 }
 
+/// An agent in the keeper's answer.
+#[derive(Serialize)]
+struct DescribedAgent<'a> {
+    /// The pid as seen from outside of the lab.
+    pid: i32,
+    /// The start time in clock ticks.
+    start: u64,
+    socket: PathBuf,
+    cgroups: &'a BTreeMap<String, PathBuf>,
+}
+
 /// The reason why a lab ends.
 enum End {
     /// A client or a signal requested the end, or the client left.
@@ -189,17 +200,17 @@ impl Keeper {
         }
     }
 
-    fn describe(&self, plan: &Plan, pids: &[i32]) -> BTreeMap<String, Value> {
+    fn describe(&self, plan: &Plan, pids: &[i32]) -> BTreeMap<String, DescribedAgent<'_>> {
         let agents = plan.agents.iter().zip(pids).zip(&self.groups.folders);
         agents
             .map(|((agent, pid), folders)| {
-                let value = json!({
-                    "pid": pid,
-                    "start": process::start_time(*pid).unwrap_or(0),
-                    "socket": self.directory.socket(&agent.name),
-                    "cgroups": folders,
-                });
-                (agent.name.clone(), value)
+                let described = DescribedAgent {
+                    pid: *pid,
+                    start: process::start_time(*pid).unwrap_or(0),
+                    socket: self.directory.socket(&agent.name),
+                    cgroups: folders,
+                };
+                (agent.name.clone(), described)
             })
             .collect()
     }

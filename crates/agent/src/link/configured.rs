@@ -3,9 +3,8 @@
 
 use delaylab_link::{Conditions, merge};
 use delaylab_proto::Failure;
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 
-use super::data::counts::Snapshot;
 use super::plan::{Change, Links};
 
 /// The configuration of every direction, in the order of the plan's members.
@@ -23,22 +22,6 @@ pub struct DirectionConfig {
     has_card: bool,
     /// The conditions as they were written.
     pub configured: Value,
-}
-
-impl DirectionConfig {
-    /// Build the direction's report in `links`: its configuration, its counters, and the number of frames
-    /// that were sent by its port but dropped there.
-    pub fn report(&self, done: &Snapshot, port_dropped: u64) -> Value {
-        let Self { link, node, port, configured, .. } = self;
-        let mut fields = Map::new();
-        fields.insert("link".into(), json!(link));
-        fields.insert("node".into(), json!(node));
-        fields.insert("port".into(), json!(port));
-        fields.insert("asked".into(), configured.clone());
-        fields.extend(done.fields());
-        fields.insert("port_dropped".into(), json!(port_dropped));
-        Value::Object(fields)
-    }
 }
 
 /// New conditions of the direction with this index.
@@ -123,6 +106,7 @@ fn read(direction: &DirectionConfig, configured: &Value) -> Result<Conditions, F
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     fn configured() -> ConfiguredConditions {
         let links = json!({"links": [{"link": "wan", "members": [

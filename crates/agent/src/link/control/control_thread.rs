@@ -4,9 +4,9 @@
 use delaylab_link::Conditions;
 use delaylab_os::clock;
 use delaylab_proto::Failure;
-use serde_json::{Value, json};
 
 use super::port_drops::PortDrops;
+use super::report::{DirectionReport, EngineReport, Pauses};
 use super::requests::LinkEngine;
 use crate::link::configured::{Changed, ConfiguredConditions, DirectionConfig};
 use crate::link::data::loop_commands::{LoopAnswer, LoopCommand, LoopHandle};
@@ -28,7 +28,7 @@ pub struct ControlThread<'a> {
 }
 
 impl LinkEngine for ControlThread<'_> {
-    fn directions(&mut self) -> Result<Vec<Value>, Failure> {
+    fn directions(&mut self) -> Result<Vec<DirectionReport>, Failure> {
         Ok(self.read(false)?.0)
     }
 
@@ -44,7 +44,7 @@ impl LinkEngine for ControlThread<'_> {
         Ok(())
     }
 
-    fn report(&mut self, reset: bool) -> Result<Value, Failure> {
+    fn report(&mut self, reset: bool) -> Result<EngineReport, Failure> {
         let (directions, late) = self.read(reset)?;
         self.forwarding.command(LoopCommand::ReadTotals { reset })?;
         let LoopAnswer::Totals(totals, memory, cpu_noise) = self.forwarding.answer()? else {
@@ -55,15 +55,17 @@ impl LinkEngine for ControlThread<'_> {
         if reset {
             self.since_ns = now_ns;
         }
-        Ok(json!({
-            "state": "running", "why": null, "pid": std::process::id(), "realtime": self.realtime,
-            "notes": self.notes, "since_ns": since_ns, "now_ns": now_ns,
-            "memory": {"used": memory.used, "bound": memory.bound, "peak": memory.peak,
-                       "warn": memory.warn},
-            "pauses": {"count": totals.pauses, "longest_ns": totals.longest_pause_ns},
-            "floor": cpu_noise, "dropped_ring": totals.dropped_ring, "unknown_port": totals.unknown_port,
-            "late": late.summary(), "directions": directions,
-        }))
+        Ok(EngineReport {
+            realtime: self.realtime,
+            notes: self.notes.clone(),
+            memory,
+            pauses: Pauses { count: totals.pauses, longest_ns: totals.longest_pause_ns },
+            cpu_noise,
+            dropped_ring: totals.dropped_ring,
+            unknown_port: totals.unknown_port,
+            late: Some(late.summary()),
+            ..EngineReport::running(since_ns, now_ns, directions)
+        })
     }
 }
 
@@ -77,7 +79,7 @@ impl ControlThread<'_> {
     }
 
     /// Return the report of each direction and the lateness of all frames; with `reset`, reset the counters.
-    fn read(&mut self, reset: bool) -> Result<(Vec<Value>, Lateness), Failure> {
+    fn read(&mut self, reset: bool) -> Result<(Vec<DirectionReport>, Lateness), Failure> {
         for direction in 0..self.configured.directions().len() {
             self.forwarding.command(LoopCommand::Read { direction, reset })?;
         }
@@ -91,7 +93,7 @@ impl ControlThread<'_> {
             let (frames, bytes) = self.limits.waiting(number);
             snapshot.waiting = (snapshot.waiting.0 + frames, snapshot.waiting.1 + bytes);
             let port_dropped = now.since(&self.port_drops, &direction.port);
-            Ok(direction.report(&snapshot, port_dropped))
+            Ok(DirectionReport::new(direction, &snapshot, port_dropped))
         };
         let reports: Result<_, _> =
             self.configured.directions().iter().enumerate().map(report).collect();

@@ -4,6 +4,7 @@
 //!   [`engine_task`]; sets the [`ports`] down when it has ended.
 //! - [`own_engine`]: the process of delaylab's own engine: the loop, and beside it the [`control_thread`].
 //! - [`requests`]: the requests; serves them and runs the [`timeline`], for either kind of engine.
+//! - [`report`](mod@report): the report of an engine.
 //! - [`check`](mod@check): the check of a plan's links.
 //! - [`messages`]: what these processes tell each other.
 
@@ -15,6 +16,7 @@ pub mod messages;
 mod own_engine;
 pub mod port_drops;
 pub mod ports;
+pub mod report;
 pub mod requests;
 pub mod supervisor;
 pub mod timeline;

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use tracing::info;
 
 use super::messages::send;
+use super::report::{DirectionReport, EngineReport};
 use super::timeline::Timeline;
 use crate::link::plan::Change;
 
@@ -44,10 +45,10 @@ impl Request {
 /// An engine that carries links: delaylab's own or the kernel's.
 pub trait LinkEngine {
     /// Return the configuration and counters, as `links` reports them; with `reset`, then reset the counters.
-    fn report(&mut self, reset: bool) -> Result<Value, Failure>;
+    fn report(&mut self, reset: bool) -> Result<EngineReport, Failure>;
 
     /// Return the reports of the directions alone.
-    fn directions(&mut self) -> Result<Vec<Value>, Failure>;
+    fn directions(&mut self) -> Result<Vec<DirectionReport>, Failure>;
 
     /// Make all changes, or none if one of them is impossible.
     fn change(&mut self, changes: &[Change]) -> Result<(), Failure>;
@@ -103,7 +104,7 @@ fn answer(
     request: &[u8],
 ) -> Result<Value, Failure> {
     match Request::read(request)? {
-        Request::Links { reset } => links.report(reset),
+        Request::Links { reset } => serde_json::to_value(links.report(reset)?).context("answer"),
         Request::LinkSet { changes } => {
             links.change(&changes)?;
             log_changes(&changes, "request");

@@ -7,7 +7,7 @@ use std::os::unix::net::UnixListener;
 
 use delaylab_os::poll::Want;
 use delaylab_os::{clock, pipe, process};
-use delaylab_proto::{Failure, Frame, Reply, read_frame};
+use delaylab_proto::{Context, Failure, Frame, Reply, read_frame};
 use serde_json::{Value, json};
 use tracing::warn;
 
@@ -15,11 +15,11 @@ use super::engine_process::EngineProcess;
 use super::engine_task::EngineTask;
 use super::messages::{receive, send};
 use super::ports::set_ports;
+use super::report::{DirectionReport, EngineReport};
 use super::requests::Request;
-use crate::link::configured::ConfiguredConditions;
+use crate::link::configured::{ConfiguredConditions, DirectionConfig};
 use crate::link::data::counts::Snapshot;
 use crate::session::{self, listen};
-use crate::timing::pace::CpuNoiseSummary;
 
 /// Serve a session's request about links: pass it to the supervisor and return the answer.
 pub fn ask_supervisor(request: Value, session: &mut session::Session) -> Result<Value, Failure> {
@@ -132,16 +132,10 @@ impl<'a> Supervisor<'a> {
                 .fix("bring the lab up again, which starts it anew"));
         };
         let nothing = Snapshot::default();
-        let directions =
-            self.configured.directions().iter().map(|direction| direction.report(&nothing, 0));
-        let now_ns = clock::realtime_ns();
-        Ok(json!({
-            "state": "down", "why": why, "pid": null, "realtime": false, "notes": [],
-            "since_ns": now_ns, "now_ns": now_ns,
-            "memory": {"used": 0, "bound": 0, "peak": 0, "warn": false},
-            "pauses": {"count": 0, "longest_ns": 0}, "floor": CpuNoiseSummary::default(), "dropped_ring": 0, "unknown_port": 0,
-            "directions": directions.collect::<Vec<_>>(),
-        }))
+        let report = |config: &DirectionConfig| DirectionReport::new(config, &nothing, 0);
+        let directions = self.configured.directions().iter().map(report).collect();
+        let report = EngineReport::down(why.cloned(), clock::realtime_ns(), directions);
+        serde_json::to_value(report).context("answer")
     }
 
     /// Record the engine's end and set the ports down.

@@ -1,7 +1,6 @@
 //! The counters of one direction.
 
 use serde::Serialize;
-use serde_json::{Map, Value, json};
 
 use crate::timing::lateness::Lateness;
 
@@ -12,9 +11,9 @@ pub struct Tally {
     pub frames: u64,
     pub bytes: u64,
     #[serde(skip)]
-    first_ns: Option<i64>,
+    pub first_ns: Option<i64>,
     #[serde(skip)]
-    last_ns: Option<i64>,
+    pub last_ns: Option<i64>,
 }
 
 /// Dropped frames by drop reason.
@@ -71,24 +70,5 @@ impl Tally {
         self.bytes += bytes as u64;
         self.first_ns.get_or_insert(time_ns);
         self.last_ns = Some(time_ns);
-    }
-}
-
-impl Snapshot {
-    /// Return the fields that `links` reports.
-    pub fn fields(&self) -> Map<String, Value> {
-        let Counts { entered, left, dropped, duplicated, corrupted, reordered, late } =
-            &self.counts;
-        let (frames, bytes) = self.waiting;
-        let fields = json!({
-            "in": entered, "out": left, "dropped": dropped,
-            "duplicated": duplicated, "corrupted": corrupted, "reordered": reordered,
-            "waiting": {"frames": frames, "bytes": bytes}, "held": self.held,
-            "late": late.summary(),
-            "first_in_ns": entered.first_ns, "last_in_ns": entered.last_ns,
-            "first_out_ns": left.first_ns, "last_out_ns": left.last_ns,
-        });
-        let Value::Object(fields) = fields else { unreachable!("it was written as an object") };
-        fields
     }
 }

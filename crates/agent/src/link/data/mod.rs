@@ -19,7 +19,7 @@ mod intake;
 mod link_table;
 pub mod loop_commands;
 mod outbox;
-mod pool;
+pub mod pool;
 mod schedule;
 mod sender_limit;
 pub mod sender_limits;

@@ -2,6 +2,7 @@
 //! direction that no other direction can take.
 
 use delaylab_os::memory;
+use serde::Serialize;
 
 /// The number of bytes to prefetch of a frame; the CPU fetches the rest of a longer one by itself.
 const PREFETCHED: usize = 128;
@@ -41,7 +42,7 @@ impl Account {
 }
 
 /// The fill level of the pool, in bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Fullness {
     pub used: usize,
     pub bound: usize,

@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use delaylab_os::announced::Announced as RtnetlinkMonitor;
 use delaylab_os::clock;
 use delaylab_proto::{Context, Failure, Reply};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::counters::{KernelCounters, vanished};
 use super::links::KernelLinks;
@@ -19,11 +19,11 @@ use crate::link::configured::{Changed, ConfiguredConditions};
 use crate::link::control::messages::{say_why, send};
 use crate::link::control::port_drops::PortDrops;
 use crate::link::control::ports::set_ports;
+use crate::link::control::report::{DirectionReport, EngineReport};
 use crate::link::control::requests::{LinkEngine, serve_requests};
 use crate::link::control::timeline::Timeline;
+use crate::link::data::pool::Fullness;
 use crate::link::plan::{Change, Links};
-use crate::timing::lateness::Summary;
-use crate::timing::pace::CpuNoiseSummary;
 
 /// Run this process, from its first message (`{}`, or the reason why links could not be built) until the
 /// supervisor's end of `control` closes. Then set the ports down: if a part of the links vanished later, no
@@ -95,7 +95,7 @@ impl LinkEngine for KernelEngine<'_> {
         Some(self.rtnetlink_monitor.as_fd())
     }
 
-    fn directions(&mut self) -> Result<Vec<Value>, Failure> {
+    fn directions(&mut self) -> Result<Vec<DirectionReport>, Failure> {
         self.reports(&KernelCounters::read(&self.kernel_links)?)
     }
 
@@ -122,38 +122,32 @@ impl LinkEngine for KernelEngine<'_> {
         Ok(())
     }
 
-    fn report(&mut self, reset: bool) -> Result<Value, Failure> {
+    fn report(&mut self, reset: bool) -> Result<EngineReport, Failure> {
         let now = KernelCounters::read(&self.kernel_links)?;
         let directions = self.reports(&now)?;
         let (since_ns, now_ns) = (self.since_ns, clock::realtime_ns());
         if reset {
             (self.since_ns, self.before, self.port_drops) = (now_ns, now, PortDrops::read()?);
         }
-        Ok(json!({
-            "state": "running", "why": null, "pid": std::process::id(), "realtime": false,
-            "notes": self.kernel_links.notes(), "since_ns": since_ns, "now_ns": now_ns,
-            "memory": {"used": 0, "bound": self.links.memory_bytes, "peak": 0, "warn": false},
-            "pauses": {"count": 0, "longest_ns": 0}, "floor": CpuNoiseSummary::default(), "dropped_ring": 0, "unknown_port": 0,
-            "late": Summary::default(), "directions": directions,
-        }))
+        let bound = usize::try_from(self.links.memory_bytes).unwrap_or(usize::MAX);
+        Ok(EngineReport {
+            notes: self.kernel_links.notes(),
+            memory: Fullness { bound, ..Fullness::default() },
+            ..EngineReport::running(since_ns, now_ns, directions)
+        })
     }
 }
 
 impl KernelEngine<'_> {
     /// Return the report of each direction up to a moment.
-    fn reports(&self, now: &KernelCounters) -> Result<Vec<Value>, Failure> {
+    fn reports(&self, now: &KernelCounters) -> Result<Vec<DirectionReport>, Failure> {
         let drops = PortDrops::read()?;
         let numbered =
             self.configured.directions().iter().zip(&self.kernel_links.directions).enumerate();
         let reports = numbered.map(|(number, (direction, made))| {
             let done = now.since(&self.before, number, made);
             let port_dropped = drops.since(&self.port_drops, &direction.port);
-            let mut report = direction.report(&done, port_dropped);
-            // The kernel does not count these.
-            for what in ["duplicated", "corrupted", "reordered"] {
-                report[what] = Value::Null;
-            }
-            report
+            DirectionReport::new(direction, &done, port_dropped).without_own_counts()
         });
         Ok(reports.collect())
     }

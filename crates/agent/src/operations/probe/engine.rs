@@ -4,11 +4,11 @@ use super::live::Live;
 use super::log::Log;
 use super::pace::Pace;
 use super::request::Request;
+use super::warning::Warning;
 use crate::session::{Order, Session};
 use delaylab_os::clock::realtime_ns;
 use delaylab_os::sched;
 use delaylab_proto::{Context, Failure};
-use serde_json::Value;
 use std::os::fd::BorrowedFd;
 
 /// A path for packets to the responder and back.
@@ -25,7 +25,7 @@ pub trait ProbePath {
     /// Return the source of the kernel's stamps: `tcx`, `ring` or `socket`.
     fn by(&self) -> &'static str;
     /// Add doubts about the measurement.
-    fn warn(&self, warnings: &mut Vec<Value>);
+    fn warn(&self, warnings: &mut Vec<Warning>);
 }
 
 /// The time from `ready` to the first packet: 1 ms.

@@ -4,10 +4,24 @@ use super::log::Log;
 use super::request::Request;
 use crate::session::Session;
 use delaylab_proto::Failure;
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::json;
 
 /// The least time without other work that writing events requires: 150 µs.
 const ROOM_NS: i64 = 150_000;
+
+/// The event of one packet; fields are null where there is no value.
+#[derive(Serialize)]
+struct Packet<'a> {
+    seq: u32,
+    rtt_app_ns: Option<i64>,
+    rtt_stack_ns: Option<i64>,
+    slip_ns: Option<i64>,
+    outcome: &'static str,
+    from: Option<&'a str>,
+    ttl: Option<u8>,
+    error: Option<&'a str>,
+}
 
 /// The progress of the reports.
 #[derive(Debug)]
@@ -72,18 +86,18 @@ impl Live {
         if silent { session.event(json!({"packet": self.packet(log, place)})) } else { Ok(()) }
     }
 
-    fn packet(&self, log: &Log, place: u32) -> Value {
+    fn packet<'a>(&'a self, log: &'a Log, place: u32) -> Packet<'a> {
         let entry = &log.entries[place as usize];
         let between = |from: i64, to: i64| (from != 0 && to != 0).then(|| to - from);
-        json!({
-            "seq": log.seq(place),
-            "rtt_app_ns": between(entry.sent, entry.replied),
-            "rtt_stack_ns": between(entry.transmitted, entry.received),
-            "slip_ns": between(entry.intended, entry.sent),
-            "outcome": log.outcome(place),
-            "from": (entry.replied != 0).then_some(&self.to),
-            "ttl": (entry.ttl != 0).then_some(entry.ttl),
-            "error": log.error_at(place),
-        })
+        Packet {
+            seq: log.seq(place),
+            rtt_app_ns: between(entry.sent, entry.replied),
+            rtt_stack_ns: between(entry.transmitted, entry.received),
+            slip_ns: between(entry.intended, entry.sent),
+            outcome: log.outcome(place),
+            from: (entry.replied != 0).then_some(self.to.as_str()),
+            ttl: (entry.ttl != 0).then_some(entry.ttl),
+            error: log.error_at(place),
+        }
     }
 }

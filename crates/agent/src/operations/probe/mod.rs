@@ -21,7 +21,7 @@ use engine::ProbePath;
 use log::Log;
 use request::{Mode, Request};
 use serde_json::{Value, json};
-use warning::warning;
+use warning::Warning;
 
 /// The real-time priority: above ordinary processes and below the kernel's own real-time threads (50).
 const PRIORITY: i32 = 10;
@@ -69,11 +69,11 @@ fn measure(
 
 /// Enter real-time scheduling and lock memory for the duration of the measurement. A failure is only a
 /// warning: the measurement is still valid, with more slip.
-fn become_realtime(warnings: &mut Vec<Value>) -> Option<(RealTime, Option<Locked>)> {
+fn become_realtime(warnings: &mut Vec<Warning>) -> Option<(RealTime, Option<Locked>)> {
     match RealTime::fifo(PRIORITY) {
         Ok(realtime) => Some((realtime, Locked::current().ok())),
         Err(error) => {
-            warnings.push(warning(
+            warnings.push(Warning::new(
                 "not-realtime",
                 format!("the probe ran without real-time scheduling: {error}"),
                 "run it as root, outside of a CPU cgroup without cpu.rt_runtime_us",

@@ -6,14 +6,13 @@ use super::log::Log;
 use super::request::Request;
 use super::route::ProbeRoute;
 use super::sightings::Sightings;
-use super::warning::warning;
+use super::warning::Warning;
 use delaylab_os::clock::realtime_ns;
 use delaylab_os::ring;
 use delaylab_os::socket;
 use delaylab_os::socket_batch::SendBatch;
 use delaylab_proto::{Context, Failure};
 use delaylab_wire::ProbeRepr;
-use serde_json::Value;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -96,9 +95,9 @@ impl ProbePath for PathByPacketSocket {
         self.sightings.name()
     }
 
-    fn warn(&self, warnings: &mut Vec<Value>) {
+    fn warn(&self, warnings: &mut Vec<Warning>) {
         if let Ok(dropped @ 1..) = self.sightings.dropped() {
-            warnings.push(warning(
+            warnings.push(Warning::new(
                 "replies-dropped",
                 format!("{dropped} packets found the receive ring full"),
                 "lengthen the interval; these replies count as lost",

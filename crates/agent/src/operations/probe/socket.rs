@@ -4,7 +4,7 @@ use super::engine::ProbePath;
 use super::log::Log;
 use super::programs::{note_sent, open_for_socket, take_replies};
 use super::request::{Protocol, Request};
-use super::warning::warning;
+use super::warning::Warning;
 use delaylab_os::clock::realtime_ns;
 use delaylab_os::control::{Step, Unreachable};
 use delaylab_os::socket::{self, Flavour};
@@ -16,7 +16,6 @@ use delaylab_wire::{
     ECHO_HEADER, EchoRepr, EchoView, Leg, ProbeRepr, ProbeView, Protocol as IpProtocol, Sum,
 };
 use nix::errno::Errno;
-use serde_json::Value;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -285,10 +284,14 @@ impl ProbePath for PathBySocket {
         if self.programs.is_some() { "tcx" } else { "socket" }
     }
 
-    fn warn(&self, warnings: &mut Vec<Value>) {
+    fn warn(&self, warnings: &mut Vec<Warning>) {
         if let Some(error) = &self.unattributed {
             let message = format!("an error did not say which packet it was about: {error}");
-            warnings.push(warning("unattributed-error", message, "see which packets were lost"));
+            warnings.push(Warning::new(
+                "unattributed-error",
+                message,
+                "see which packets were lost",
+            ));
         }
     }
 }

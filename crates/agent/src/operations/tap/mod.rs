@@ -17,11 +17,24 @@ use delaylab_wire::Leg;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use request::{Filter, Interface, Request};
+use serde::Serialize;
 use serde_json::{Value, json};
 use source::Source;
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
+
+/// The counts of one tap.
+#[derive(Serialize)]
+struct Summary<'a> {
+    point: &'a str,
+    packets: u64,
+    dropped: u32,
+    unparsed: u64,
+    repeated: u64,
+    /// The source of the packets: `tcx` or `ring`.
+    by: &'static str,
+}
 
 struct Tap {
     interface: Interface,
@@ -152,12 +165,10 @@ impl Tap {
         Failure::new(what, error)
     }
 
-    fn summary(&self) -> Result<Value, Failure> {
+    fn summary(&self) -> Result<Summary<'_>, Failure> {
         let dropped = self.source.dropped().map_err(|error| self.failure(error))?;
         let Counts { packets, unparsed, repeated, .. } = self.counts;
-        Ok(json!({
-            "point": self.interface.point, "packets": packets, "dropped": dropped,
-            "unparsed": unparsed, "repeated": repeated, "by": self.source.name(),
-        }))
+        let (point, by) = (self.interface.point.as_str(), self.source.name());
+        Ok(Summary { point, packets, dropped, unparsed, repeated, by })
     }
 }
