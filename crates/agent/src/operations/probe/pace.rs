@@ -1,4 +1,10 @@
 //! Waiting: the sender sleeps while there is time, and spins when a packet is due or a reply is near.
+//!
+//! Its budget of real time is not that of `timing::pace::rests`, which serves a loop that forwards for days.
+//! That one measures the CPU time that the thread used, follows the share that the kernel is set to, and pays
+//! most of its debt as an ordinary thread. A probe stays in real time from its first packet to its last, so
+//! that all of its stamps are taken alike. It counts every moment between two sleeps as awake, which needs no
+//! system call in a loop that spins, and rests a tenth of the time in sleeps that only the client interrupts.
 
 use delaylab_os::clock::realtime_ns;
 use delaylab_os::sched;

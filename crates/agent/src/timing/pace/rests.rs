@@ -1,4 +1,6 @@
 //! The rests of a real-time thread: how much it must rest, and how much it has.
+//!
+//! The sender of a probe has a simpler budget of its own, for the reasons in `operations/probe/pace.rs`.
 
 use std::fs::File;
 use std::ops::RangeInclusive;
