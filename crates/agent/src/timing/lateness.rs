@@ -1,4 +1,9 @@
 //! A histogram of how late frames were sent; bucket widths are within 3 % of the values.
+//!
+//! The crate hdrhistogram (7.6.0, two digits) finds the same percentiles within a bucket, but recording a
+//! value takes it 3.0 ns instead of 1.8, or 5.5 instead of 3.5 where frames of 250 directions alternate, and
+//! its counts take 16 KB for each direction instead of 4 (medians on a Xeon). It keeps no exact sum either,
+//! and refuses values below 0.
 
 /// The number of buckets per doubling.
 const STEPS: usize = 32;
