@@ -1,4 +1,4 @@
-"""The modules of each Rust crate use each other without circles, file by file."""
+"""The modules of each Rust crate use each other without circles, file by file and room by room."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ class Crate:
 
 
 def circles(graph: dict[str, set[str]]) -> list[list[str]]:
-    """Return the groups of files of which each uses each other one, be it by others."""
+    """Return the groups of files, or rooms, of which each uses each other one, be it by others."""
 
     def reached(start: str) -> set[str]:
         found: set[str] = set()
@@ -179,6 +179,22 @@ def circles(graph: dict[str, set[str]]) -> list[list[str]]:
     return [list(group) for group in sorted(groups)]
 
 
+def rooms(graph: dict[str, set[str]], folder: Path) -> dict[str, set[str]]:
+    """Return for each file and folder right in a folder those in it that it uses."""
+
+    def room(file: str) -> str | None:
+        if not Path(file).is_relative_to(folder):
+            return None
+        return Path(file).relative_to(folder).parts[0]
+
+    found: dict[str, set[str]] = {here: set() for file in graph if (here := room(file))}
+    for file, used in graph.items():
+        here = room(file)
+        if here is not None:
+            found[here] |= {there for other in used if (there := room(other))} - {here}
+    return found
+
+
 @pytest.mark.parametrize("source", CRATES, ids=lambda source: source.parent.name)
 def test_files_of_a_crate_use_each_other_without_circles(
     source: Path, request: pytest.FixtureRequest
@@ -190,6 +206,8 @@ def test_files_of_a_crate_use_each_other_without_circles(
     unread = files - set(graph)
     assert all(Path(file).stem == "tests" for file in unread), unread
     assert circles(graph) == []
+    for folder in {parent for file in graph for parent in Path(file).parents}:
+        assert circles(rooms(graph, folder)) == [], folder
 
 
 def made_up(folder: Path, files: dict[str, str]) -> dict[str, set[str]]:
@@ -231,6 +249,23 @@ def test_a_child_that_uses_what_its_parent_defines_makes_a_circle(tmp_path: Path
     graph = made_up(tmp_path, files)
     assert graph["room/child.rs"] == {"room/other.rs"}
     assert circles(graph) == []
+
+
+def test_rooms_that_use_each_other_by_different_files_make_a_circle(tmp_path: Path) -> None:
+    graph = made_up(
+        tmp_path,
+        {
+            "lib.rs": "mod left;\nmod right;\n",
+            "left/mod.rs": "pub mod above;\npub mod below;\n",
+            "left/above.rs": "use crate::right::middle::M;\n",
+            "left/below.rs": "pub struct B;\n",
+            "right/mod.rs": "pub mod middle;\n",
+            "right/middle.rs": "use crate::left::below::B;\npub struct M(B);\n",
+        },
+    )
+    assert circles(graph) == []
+    assert circles(rooms(graph, Path())) == [["left", "right"]]
+    assert circles(rooms(graph, Path("left"))) == []
 
 
 def test_comments_strings_and_tests_are_no_use(tmp_path: Path) -> None:

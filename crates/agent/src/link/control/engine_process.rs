@@ -13,9 +13,8 @@ use tracing::info;
 
 use super::engine_task::EngineTask;
 use super::messages::{self, receive};
-use super::own_engine;
+use super::{kernel_engine, own_engine};
 use crate::link::configured::ConfiguredConditions;
-use crate::link::kernel;
 use crate::link::plan::EngineKind;
 
 const SIGKILL: i32 = 9;
@@ -50,7 +49,7 @@ impl EngineProcess {
                 let configured = configured.clone();
                 let lived = match task.links.engine {
                     EngineKind::Own => own_engine::live(task, configured, again, theirs),
-                    EngineKind::Kernel => kernel::live(task.links, configured, theirs),
+                    EngineKind::Kernel => kernel_engine::live(task.links, configured, theirs),
                 };
                 std::process::exit(i32::from(lived.is_err()));
             }

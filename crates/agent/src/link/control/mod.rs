@@ -3,6 +3,7 @@
 //! - [`supervisor`]: takes the requests of sessions and answers for the engine, an [`engine_process`] with an
 //!   [`engine_task`]; sets the [`ports`] down when it has ended.
 //! - [`own_engine`]: the process of delaylab's own engine: the loop, and beside it the [`control_thread`].
+//! - [`kernel_engine`]: the process of links in the kernel.
 //! - [`requests`]: the requests; serves them and runs the [`timeline`], for either kind of engine.
 //! - [`report`](mod@report): the report of an engine.
 //! - [`check`](mod@check): the check of a plan's links.
@@ -12,11 +13,12 @@ pub mod check;
 mod control_thread;
 mod engine_process;
 pub mod engine_task;
-pub mod messages;
+mod kernel_engine;
+mod messages;
 mod own_engine;
-pub mod port_drops;
-pub mod ports;
-pub mod report;
-pub mod requests;
+mod port_drops;
+mod ports;
+mod report;
+mod requests;
 pub mod supervisor;
-pub mod timeline;
+mod timeline;

@@ -1,7 +1,6 @@
 //! Links carried by the kernel: its bridges join the ports, and its qdiscs implement the conditions
 //! (docs/links.md, "Engines").
 //!
-//! - [`engine`]: the process that builds links, answers for them, and ends when a part has vanished.
 //! - [`map`]: conditions mapped to the [`setup`] of the kernel's qdiscs, or the reason why not. It is pure, as
 //!   are [`qdisc`] (the options of qdiscs), [`limits`] (their limits), and [`jitter_table`] (jitter as a
 //!   table). [`plan_setup`]: the setups of all directions of a plan.
@@ -11,22 +10,20 @@
 //!   [`print_support`](mod@print_support) prints them.
 
 mod check;
-mod counters;
-mod engine;
+pub mod counters;
 mod jitter_table;
 mod limits;
-mod links;
+pub mod links;
 mod map;
 mod message;
-mod plan_setup;
+pub mod plan_setup;
 mod print_support;
 mod qdisc;
 mod setup;
-mod support;
+pub mod support;
 #[cfg(test)]
 mod tests;
-mod try_features;
+pub mod try_features;
 
 pub use check::check;
-pub use engine::live;
 pub use print_support::print_support;

@@ -10,19 +10,19 @@ use delaylab_os::clock;
 use delaylab_proto::{Context, Failure, Reply};
 use serde_json::json;
 
-use super::counters::{KernelCounters, vanished};
-use super::links::KernelLinks;
-use super::plan_setup;
-use super::support::Support;
-use super::try_features::try_features;
+use super::messages::{say_why, send};
+use super::port_drops::PortDrops;
+use super::ports::set_ports;
+use super::report::{DirectionReport, EngineReport};
+use super::requests::{LinkEngine, serve_requests};
+use super::timeline::Timeline;
 use crate::link::configured::{Changed, ConfiguredConditions};
-use crate::link::control::messages::{say_why, send};
-use crate::link::control::port_drops::PortDrops;
-use crate::link::control::ports::set_ports;
-use crate::link::control::report::{DirectionReport, EngineReport};
-use crate::link::control::requests::{LinkEngine, serve_requests};
-use crate::link::control::timeline::Timeline;
 use crate::link::data::pool::Fullness;
+use crate::link::kernel::counters::{KernelCounters, vanished};
+use crate::link::kernel::links::KernelLinks;
+use crate::link::kernel::plan_setup;
+use crate::link::kernel::support::Support;
+use crate::link::kernel::try_features::try_features;
 use crate::link::plan::{Change, Links};
 
 /// Run this process, from its first message (`{}`, or the reason why links could not be built) until the
