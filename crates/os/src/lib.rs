@@ -1,7 +1,6 @@
 //! Linux interfaces: sockets, stamps, rings, namespaces, processes, netlink. The only crate with `unsafe`.
 #![allow(unsafe_code)]
 
-pub mod announced;
 pub mod boot;
 pub mod clock;
 pub mod control;
@@ -20,8 +19,6 @@ pub mod peer;
 pub mod pipe;
 pub mod poll;
 pub mod process;
-pub mod query;
-pub mod queues;
 pub mod report;
 pub mod ring;
 pub mod ring_blocks;
@@ -45,3 +42,18 @@ mod tcx_shared;
 pub mod tcx_tap;
 pub mod title;
 pub mod tty;
+
+// Old names: until the agent is moved.
+#[doc(hidden)]
+pub mod announced {
+    pub use crate::netlink::change_monitor::ChangeMonitor as Announced;
+}
+#[doc(hidden)]
+pub mod query {
+    pub use crate::netlink::interface::{alias, has_queue, master};
+    pub use crate::netlink::routing::interface_to;
+}
+#[doc(hidden)]
+pub mod queues {
+    pub use crate::netlink::qdiscs::{QdiscCounters as Queue, has_ingress_filter, read};
+}

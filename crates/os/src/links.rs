@@ -1,40 +1,12 @@
-//! Interfaces: setting them up or down, and waiting for network cards and their carrier.
+//! The state of an interface: up or down, and its carrier.
 
 use std::fs;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::time::{Duration, Instant};
+use std::os::fd::AsRawFd;
 
-use nix::sys::socket::{
-    AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, bind, recv, socket,
-};
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
 
-use crate::poll::{self, Want};
-
-/// Wait until `found` returns something; call it again after every change of any interface. Return `None` if
-/// the time runs out.
-///
-/// The kernel announces changes to this socket's multicast group (rtnetlink(7), `RTMGRP_LINK`).
-pub fn wait<T>(patience: Duration, mut found: impl FnMut() -> Option<T>) -> io::Result<Option<T>> {
-    let kind = (SockType::Raw, SockFlag::SOCK_CLOEXEC, SockProtocol::NetlinkRoute);
-    let changes: OwnedFd = socket(AddressFamily::Netlink, kind.0, kind.1, kind.2)?;
-    bind(changes.as_raw_fd(), &NetlinkAddr::new(0, libc::RTMGRP_LINK.cast_unsigned()))?;
-    let deadline = Instant::now() + patience;
-    let mut announced = [0; 16 << 10];
-    loop {
-        if let Some(found) = found() {
-            return Ok(Some(found));
-        }
-        let left = deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return Ok(None);
-        }
-        if poll::wait(&[(changes.as_fd(), Want::Read)], Some(left))?[0] {
-            // The notification's contents do not matter: `found` reads the state of the cards themselves.
-            recv(changes.as_raw_fd(), &mut announced, MsgFlags::MSG_DONTWAIT)?;
-        }
-    }
-}
+pub use crate::netlink::link_wait::wait;
 
 /// Set an interface up or down (netdevice(7)). Succeed if it is so already. The peer of a veth that is down
 /// has no carrier.

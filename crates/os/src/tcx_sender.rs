@@ -3,7 +3,7 @@
 
 use crate::clock;
 use crate::filter::Match;
-use crate::query;
+use crate::netlink::interface;
 use crate::ring::pending_error;
 use crate::tcx::{self, Programs, Sender};
 use crate::tcx_shared::Shared;
@@ -59,7 +59,7 @@ impl TcxSender {
     /// Start to take the replies to a sender's packets and to stamp outgoing requests. Refuse an interface
     /// with a queue: the stamp would precede the wait in that queue.
     pub fn open(interface: u32, wanted: &Match, sender: &Sender) -> io::Result<Self> {
-        if query::has_queue(interface)? {
+        if interface::has_queue(interface)? {
             return Err(io::Error::other("the interface has a queue"));
         }
         let sentinel = sentinel(interface)?;

@@ -3,7 +3,7 @@
 
 use crate::clock;
 use crate::filter::Match;
-use crate::query;
+use crate::netlink::interface;
 use crate::ring::{self, Captured, pending_error};
 use crate::stamp;
 use crate::tcx::{self, Programs, Sender};
@@ -88,7 +88,7 @@ impl TcxTap {
     /// Start to capture the packets that pass the filter; with `frames` capture the packets themselves.
     /// Refuse an interface with a queue: outgoing packets would be seen before their wait in it.
     pub fn open(interface: u32, wanted: &Match, frames: bool) -> io::Result<Self> {
-        if query::has_queue(interface)? {
+        if interface::has_queue(interface)? {
             return Err(io::Error::other("the interface has a queue"));
         }
         let sentinel = sentinel(interface)?;

@@ -1,33 +1,29 @@
-//! Kernel notifications about interfaces, qdiscs and filters (rtnetlink(7)).
+//! Notifications of the kernel about changes of interfaces, qdiscs and filters.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use nix::errno::Errno;
-use nix::sys::socket::{
-    AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, bind, recv, socket,
-};
+use nix::sys::socket::{MsgFlags, recv};
 
-/// The multicast group of traffic control changes (`RTMGRP_TC` in linux/rtnetlink.h).
-const RTMGRP_TC: u32 = 8;
+use super::raw_socket;
+
+/// The size of the receive buffer in bytes. Longer notifications are cut.
+const BUFFER: usize = 16 << 10;
 
 /// A socket that becomes readable once an interface, qdisc or filter of its network namespace has changed.
 #[derive(Debug)]
-pub struct Announced(OwnedFd);
+pub struct ChangeMonitor(OwnedFd);
 
-impl Announced {
-    /// Subscribe to the notifications of the current network namespace.
+impl ChangeMonitor {
+    /// Subscribe to the rtnetlink notifications of the current network namespace.
     pub fn open() -> io::Result<Self> {
-        let kind = (SockType::Raw, SockFlag::SOCK_CLOEXEC, SockProtocol::NetlinkRoute);
-        let socket = socket(AddressFamily::Netlink, kind.0, kind.1, kind.2)?;
-        let groups = libc::RTMGRP_LINK.cast_unsigned() | RTMGRP_TC;
-        bind(socket.as_raw_fd(), &NetlinkAddr::new(0, groups))?;
-        Ok(Self(socket))
+        Ok(Self(raw_socket::subscribe(libc::RTMGRP_LINK | libc::RTMGRP_TC)?))
     }
 
     /// Discard all pending notifications: the caller reads the current state from the kernel itself.
     pub fn clear(&self) -> io::Result<()> {
-        let mut buffer = [0; 16 << 10];
+        let mut buffer = [0; BUFFER];
         loop {
             match recv(self.0.as_raw_fd(), &mut buffer, MsgFlags::MSG_DONTWAIT) {
                 // ENOBUFS: the socket overflowed and lost notifications, which does not matter here.
@@ -39,7 +35,7 @@ impl Announced {
     }
 }
 
-impl AsFd for Announced {
+impl AsFd for ChangeMonitor {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }
