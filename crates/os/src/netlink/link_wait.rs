@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use nix::sys::socket::{MsgFlags, recv};
 
 use super::raw_socket;
-use crate::poll::{self, Want};
+use crate::files::poll::{self, Want};
 
 /// The size of the receive buffer in bytes. Longer notifications are cut.
 const BUFFER: usize = 16 << 10;

@@ -10,7 +10,7 @@ use nix::sys::socket::{MsgFlags, recv, send, setsockopt, sockopt};
 use super::message::{self, messages};
 use super::raw_socket;
 use super::refusal::{self, Refusal};
-use crate::option::set_option;
+use crate::socket::option::set_option;
 
 /// The size of the socket's send buffer in bytes. It holds several batches of requests.
 const SEND_BUFFER: usize = 1 << 20;

@@ -1,0 +1,15 @@
+//! The numbers of interfaces.
+
+use std::io;
+
+use nix::net::if_::{Interface, if_nameindex, if_nametoindex};
+
+/// Return the index of an interface in the current network namespace.
+pub fn interface_index(name: &str) -> io::Result<u32> {
+    Ok(if_nametoindex(name)?)
+}
+
+/// Return the highest interface index in the current network namespace; 0 if it has no interface.
+pub fn highest_index() -> io::Result<u32> {
+    Ok(if_nameindex()?.iter().map(Interface::index).max().unwrap_or(0))
+}
