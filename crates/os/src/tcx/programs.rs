@@ -60,12 +60,12 @@ pub struct SenderSettings {
 
 /// The programs and their maps, not yet attached to an interface.
 #[derive(Debug)]
-pub(crate) struct Programs(Ebpf);
+pub(super) struct Programs(Ebpf);
 
 impl Programs {
     /// Load the programs for a probe's packets, with a ring of `ring` bytes (a power of two). With `frames`
     /// taps return the packets themselves.
-    pub(crate) fn load(
+    pub(super) fn load(
         wanted: &Match,
         sender: &SenderSettings,
         ring: u32,
@@ -82,7 +82,7 @@ impl Programs {
     }
 
     /// Attach programs to the ingress and egress hooks of an interface of this network namespace.
-    pub(crate) fn attach(
+    pub(super) fn attach(
         &mut self,
         interface: u32,
         incoming: &str,
@@ -104,17 +104,17 @@ impl Programs {
     }
 
     /// Take the ring that the programs write packets to.
-    pub(crate) fn events(&mut self) -> io::Result<RingBuf<MapData>> {
+    pub(super) fn events(&mut self) -> io::Result<RingBuf<MapData>> {
         self.0.take_map("EVENTS").expect("the object has this map").try_into().map_err(refused)
     }
 
     /// Map memory shared with the programs: `SENT` or `ASLEEP` of `bpf/tcx.c`.
-    pub(crate) fn shared(&self, name: &str) -> io::Result<SharedArray> {
+    pub(super) fn shared(&self, name: &str) -> io::Result<SharedArray> {
         SharedArray::of(&self.0, name)
     }
 
     /// Return how many packets found the ring full so far.
-    pub(crate) fn dropped(&self) -> io::Result<u32> {
+    pub(super) fn dropped(&self) -> io::Result<u32> {
         let map = self.0.map("DROPPED").expect("the object has this map");
         let counter: Array<_, u64> = map.try_into().map_err(refused)?;
         let dropped = counter.get(&0, 0).map_err(refused)?;
@@ -126,7 +126,7 @@ impl Programs {
 ///
 /// # Panics
 /// Panics if it does not have the type's size: program and reader come from different builds.
-pub(crate) fn record<'a, T: Pod>(item: &'a RingBufItem<'_>) -> &'a T {
+pub(super) fn record<'a, T: Pod>(item: &'a RingBufItem<'_>) -> &'a T {
     assert_eq!(item.len(), size_of::<T>(), "the program and its reader are of one make");
     // SAFETY: the record is as long as a T, which may hold any bytes; records in a ring are aligned to 8
     // bytes, and nothing here is aligned to more.
