@@ -44,8 +44,8 @@ pub struct Ipv4View<'a> {
 }
 
 impl<'a> Ipv4View<'a> {
-    /// Wrap `bytes`, which start at the IP header and may end before the packet does. Fail on fragments,
-    /// and if the header is malformed or cut.
+    /// Wrap `bytes`, which start at the IP header and may end before the packet does. Fail on fragments, and
+    /// if the header is malformed or cut.
     pub fn new(bytes: &'a [u8]) -> Result<Self, NotAProbe> {
         if bytes.len() < IPV4_HEADER {
             return Err(NotAProbe::Truncated("IPv4"));

@@ -7,6 +7,7 @@ use nix::fcntl::{FcntlArg, fcntl};
 use nix::sys::socket::{ControlMessage, ControlMessageOwned, MsgFlags, UnixAddr, recvmsg, sendmsg};
 
 /// Take ownership of a descriptor that this process was started with. Call it only once for each number.
+/// Fails with `EBADF` if the number is not open.
 pub fn inherited(number: RawFd) -> io::Result<OwnedFd> {
     fcntl(
         // SAFETY: the number is only asked about; a closed one is an error.

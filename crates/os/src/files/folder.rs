@@ -27,17 +27,17 @@ impl Folder {
         Ok(Self { file: options.open(path)? })
     }
 
-    /// Open a directory in this one.
+    /// Open a directory in this one. Fail if the entry is a symbolic link.
     pub fn enter(&self, name: &str) -> io::Result<Self> {
         Self::open(&self.at(name))
     }
 
-    /// Return another handle to the same directory.
+    /// Return another handle to the same directory (dup(2)).
     pub fn try_clone(&self) -> io::Result<Self> {
         Ok(Self { file: self.file.try_clone()? })
     }
 
-    /// Create a directory in this one with mode 0700, and open it.
+    /// Create a directory in this one with mode 0700, and open it. Fail if the entry exists.
     pub fn make(&self, name: &str) -> io::Result<Self> {
         DirBuilder::new().mode(0o700).create(self.at(name))?;
         self.enter(name)
@@ -54,7 +54,7 @@ impl Folder {
     }
 
     /// Open or create a regular file of this user in this directory, to read and to append to. Refuse links,
-    /// devices and pipes; never block on them.
+    /// devices, pipes and files of other users; never block on them. With `create` fail if the entry exists.
     pub fn file(&self, name: &str, create: bool) -> io::Result<File> {
         let mut options = OpenOptions::new();
         options.read(true).append(true).create_new(create).mode(0o600);
@@ -67,7 +67,8 @@ impl Folder {
         Ok(file)
     }
 
-    /// Fail unless the directory belongs to this user and no other user may write to it.
+    /// Fail with `PermissionDenied` unless the directory belongs to this user and no other user may write to
+    /// it.
     pub fn require_private(&self) -> io::Result<()> {
         let about = self.file.metadata()?;
         require_owner(about.uid(), "it")?;
@@ -77,8 +78,8 @@ impl Folder {
         Err(denied(format!("other users may write to it (mode {:o})", about.mode() & 0o7777)))
     }
 
-    /// Fail unless only this user and root can rename or remove the entries that this user creates in the
-    /// directory.
+    /// Fail with `PermissionDenied` unless only this user and root can rename or remove the entries that this
+    /// user creates in the directory.
     pub fn require_safe(&self) -> io::Result<()> {
         let about = self.file.metadata()?;
         if about.uid() != 0 {
@@ -90,7 +91,8 @@ impl Folder {
         Err(denied(format!("other users may write to it (mode {:o})", about.mode() & 0o7777)))
     }
 
-    /// Run `act` with this directory as the current directory. Only for single-threaded processes.
+    /// Run `act` with this directory as the current directory and return its result. Only for single-threaded
+    /// processes.
     pub fn inside<T>(&self, act: impl FnOnce() -> T) -> io::Result<T> {
         let before = Self::open_current()?;
         nix::unistd::fchdir(&self.file)?;

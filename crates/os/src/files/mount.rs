@@ -1,4 +1,5 @@
-//! Mounts in the mount namespace of a lab or a node.
+//! Mounts in the current mount namespace (mount(2)). All need `CAP_SYS_ADMIN` there and fail with `EPERM`
+//! without it.
 
 use std::ffi::CStr;
 use std::io;
@@ -32,6 +33,7 @@ pub fn detached_sys() -> io::Result<OwnedFd> {
     detached(c"sysfs")
 }
 
+/// Create a file system of a kind that is mounted nowhere, and return its root.
 fn detached(kind: &CStr) -> io::Result<OwnedFd> {
     // SAFETY: the name is a C string that lives long enough; the result is a new descriptor or -1.
     let context = unsafe { libc::syscall(libc::SYS_fsopen, kind.as_ptr(), libc::FSOPEN_CLOEXEC) };
@@ -60,7 +62,7 @@ fn descriptor(result: libc::c_long) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// Mount a disk's file system.
+/// Mount a disk's file system of a `kind` such as `ext4` on a folder.
 pub fn disk(device: &Path, kind: &str, folder: &Path) -> io::Result<()> {
     Ok(mount(Some(device), folder, Some(kind), MsFlags::empty(), NONE)?)
 }
@@ -77,7 +79,8 @@ pub fn become_root() -> io::Result<()> {
     Ok(nix::unistd::chdir("/")?)
 }
 
-/// Mount a file system of the kernel itself, such as `sysfs` or `tmpfs`.
+/// Mount a file system of the kernel itself, such as `sysfs` or `tmpfs`, on a folder. Succeed if the folder
+/// has one already.
 pub fn kernel_file_system(kind: &str, folder: &str) -> io::Result<()> {
     let flags = MsFlags::MS_NOSUID;
     match mount(Some(kind), folder, Some(kind), flags, NONE) {

@@ -1,4 +1,4 @@
-//! Waiting for file descriptors.
+//! Waiting for file descriptors (poll(2)).
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -18,8 +18,8 @@ pub enum Want {
     End,
 }
 
-/// Wait until one of the descriptors is ready, and return which are. A timeout of `None` waits for ever.
-/// After a signal none is ready.
+/// Wait until one of the descriptors is ready. Return, for each of them, true if it is ready. A timeout of
+/// `None` waits for ever; others are rounded up to ms. After a timeout or a signal none is ready.
 pub fn wait(on: &[(BorrowedFd<'_>, Want)], timeout: Option<Duration>) -> io::Result<Vec<bool>> {
     let mut fds: Vec<PollFd> = on.iter().map(|(fd, want)| PollFd::new(*fd, flags(*want))).collect();
     let timeout = timeout.map_or(PollTimeout::NONE, |time| {
@@ -36,7 +36,8 @@ pub fn wait(on: &[(BorrowedFd<'_>, Want)], timeout: Option<Duration>) -> io::Res
 }
 
 /// Wait until one of the descriptors is readable, or for a timeout as exact as the kernel's timers
-/// (ppoll(2)); `None` waits for ever. Return which are ready.
+/// (ppoll(2)); `None` waits for ever. Return, for each of them, true if it is ready. After a timeout or a
+/// signal none is ready.
 pub fn wait_exactly<const N: usize>(
     on: [BorrowedFd<'_>; N],
     timeout: Option<Duration>,

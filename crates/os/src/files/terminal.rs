@@ -15,7 +15,7 @@ pub struct Terminal {
     pub command: OwnedFd,
 }
 
-/// Open a pseudo-terminal of `rows` × `columns` characters, both ends close-on-exec.
+/// Open a pseudo-terminal of `rows` × `columns` characters, both ends close-on-exec (openpty(3)).
 pub fn open(rows: u16, columns: u16) -> io::Result<Terminal> {
     let size = nix::pty::Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
     let pty = nix::pty::openpty(Some(&size), None)?;
@@ -25,7 +25,8 @@ pub fn open(rows: u16, columns: u16) -> io::Result<Terminal> {
     Ok(Terminal { ours: pty.master, command: pty.slave })
 }
 
-/// Put a terminal into raw mode, in which it passes every byte unchanged. Do nothing for other descriptors.
+/// Put a terminal into raw mode, in which it passes every byte unchanged. Do nothing for other descriptors
+/// (termios(3), `cfmakeraw`).
 pub fn make_raw(line: &impl AsFd) -> io::Result<()> {
     let mut settings = match tcgetattr(line) {
         Err(Errno::ENOTTY | Errno::EINVAL) => return Ok(()),

@@ -4,7 +4,8 @@ use std::io;
 
 use nix::net::if_::{Interface, if_nameindex, if_nametoindex};
 
-/// Return the index of an interface in the current network namespace.
+/// Return the index of an interface in the current network namespace (if_nametoindex(3)). Fails with `ENODEV`
+/// if it has none of this name.
 pub fn interface_index(name: &str) -> io::Result<u32> {
     Ok(if_nametoindex(name)?)
 }

@@ -7,6 +7,8 @@ use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
 
 use super::request;
 
+/// The ioctl of linux/sockios.h, and its commands of linux/ethtool.h: `ETHTOOL_STXCSUM`, `ETHTOOL_STSO`,
+/// `ETHTOOL_SGSO` and `ETHTOOL_SGRO`.
 const SIOCETHTOOL: libc::c_ulong = 0x8946;
 const SET_TX_CHECKSUM: u32 = 0x17;
 const SET_TSO: u32 = 0x1f;
@@ -21,7 +23,9 @@ struct EthtoolValue {
 }
 
 /// Switch transmit checksums, TSO, GSO and GRO on or off. With them off a tap sees the frames that a cable
-/// would carry. The order of the commands matters: segmentation needs checksums.
+/// would carry. The order of the commands matters: segmentation needs checksums. Fails with `ENODEV` if there
+/// is no such interface, with `EPERM` without `CAP_NET_ADMIN`, and with `EOPNOTSUPP` if the driver cannot
+/// change one of TSO, GSO and GRO.
 pub fn set_offloads(interface: &str, enabled: bool) -> io::Result<()> {
     let commands = if enabled {
         [SET_TX_CHECKSUM, SET_GSO, SET_TSO, SET_GRO]

@@ -9,7 +9,8 @@ use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
 use super::request;
 
 /// Set an interface up or down (netdevice(7)). Succeed if it is so already. The peer of a veth that is down
-/// has no carrier.
+/// has no carrier. Fails with `ENODEV` if there is no such interface, and with `EPERM` without
+/// `CAP_NET_ADMIN`.
 pub fn set_up(name: &str, up: bool) -> io::Result<()> {
     let kind = (SockType::Datagram, SockFlag::SOCK_CLOEXEC);
     let socket = socket(AddressFamily::Inet, kind.0, kind.1, None)?;

@@ -18,7 +18,7 @@ mod ioctl {
 }
 
 /// Create a TAP with this interface index in the current network namespace. It lives as long as the
-/// namespace.
+/// namespace. Fails if the name or the index is taken, and with `EPERM` without `CAP_NET_ADMIN`.
 pub fn make(name: &str, index: u32) -> io::Result<()> {
     let device = File::options().read(true).write(true).open("/dev/net/tun")?;
     let mut request = request::about(name);

@@ -5,9 +5,11 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 
+/// The parameters of a module: none.
 const NO_PARAMETERS: &CStr = c"";
 
-/// Load a kernel module from its file (finit_module(2)). Succeed if the module is already loaded.
+/// Load a kernel module from its file (finit_module(2)). Succeed if the module is already loaded. Needs
+/// `CAP_SYS_MODULE`.
 pub fn load_module(file: &File) -> io::Result<()> {
     // SAFETY: the parameters are a C string that lives long enough.
     let done = unsafe {

@@ -27,7 +27,8 @@ impl OfNetwork {
     }
 
     /// Set the parameter `name`, written as sysctl(8) takes it. Parameters outside of `net` are set in
-    /// `/proc/sys`.
+    /// `/proc/sys`. Fails with `ENOENT` if the kernel has no such parameter, and with `EINVAL` if it does not
+    /// take the value.
     pub fn set(&self, name: &str, value: &str) -> io::Result<()> {
         let path = path(name);
         let flags = OFlag::O_WRONLY | OFlag::O_CLOEXEC;

@@ -13,12 +13,13 @@ pub enum Ended {
     Killed(i32),
 }
 
-/// Block until any child ends; return `None` if there is none left.
+/// Block until any child ends. Return its pid and its end; `None` if there is no child left.
 pub fn wait_any() -> Option<(i32, Ended)> {
     wait(-1)
 }
 
-/// Block until the child `pid` ends, or any child for -1; return `None` if there is no such child.
+/// Block until the child `pid` ends, or any child for -1 (waitpid(2)). Return its pid and its end; `None` if
+/// there is no such child.
 pub fn wait(pid: i32) -> Option<(i32, Ended)> {
     loop {
         let mut status = 0;
@@ -39,7 +40,8 @@ pub fn wait(pid: i32) -> Option<(i32, Ended)> {
     }
 }
 
-/// Send a signal to every process of a group. Succeed if the group is empty.
+/// Send a signal to every process of a group (kill(2)). Succeed if the group is empty. Fails with `EPERM` if
+/// this process may signal none of them.
 pub fn signal_group(group: i32, signal: i32) -> io::Result<()> {
     // SAFETY: no memory is passed.
     if unsafe { libc::kill(-group, signal) } == 0 {
@@ -49,7 +51,7 @@ pub fn signal_group(group: i32, signal: i32) -> io::Result<()> {
     if error.raw_os_error() == Some(libc::ESRCH) { Ok(()) } else { Err(error) }
 }
 
-/// Let the kernel reap all children, including those that this process inherits.
+/// Let the kernel reap all children, including those that this process inherits (sigaction(2), `SIGCHLD`).
 pub fn reap_by_kernel() -> io::Result<()> {
     child_signal(SigHandler::SigIgn)
 }
@@ -59,6 +61,7 @@ pub fn reap_by_wait() -> io::Result<()> {
     child_signal(SigHandler::SigDfl)
 }
 
+/// Set the handler of `SIGCHLD`.
 fn child_signal(handler: SigHandler) -> io::Result<()> {
     let action = SigAction::new(handler, SaFlags::empty(), SigSet::empty());
     // SAFETY: the handler is one of the kernel's own, no code of ours runs in a signal.

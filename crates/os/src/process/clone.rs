@@ -15,8 +15,8 @@ pub enum Side {
     Child,
 }
 
-/// Call clone(2) in the form of fork(2), with the child in new `namespaces`. Only for single-threaded
-/// processes.
+/// Call clone(2) in the form of fork(2), with the child in new `namespaces`, and return in both processes.
+/// Only for single-threaded processes. Fails with `EPERM` without the privilege for the namespaces.
 pub fn clone(namespaces: Namespaces) -> io::Result<Side> {
     let flags = libc::c_long::from(namespaces.bits() | libc::SIGCHLD);
     // SAFETY: no stack and no CLONE_VM, so the child goes on in a copy of this process, as after
@@ -29,12 +29,13 @@ pub fn clone(namespaces: Namespaces) -> io::Result<Side> {
     }
 }
 
-/// Call fork(2).
+/// Call fork(2), and return in both processes. Only for single-threaded processes.
 pub fn fork() -> io::Result<Side> {
     clone(Namespaces::empty())
 }
 
-/// Request SIGKILL when the parent dies. The caller must then check whether the parent is already dead.
+/// Request SIGKILL when the parent dies (prctl(2), `PR_SET_PDEATHSIG`). The caller must then check whether
+/// the parent is already dead.
 pub fn die_with_parent() -> io::Result<()> {
     nix::sys::prctl::set_pdeathsig(Signal::SIGKILL).map_err(io::Error::from)
 }
@@ -52,7 +53,8 @@ pub fn set_environment(variables: &[(&str, &str)]) {
     }
 }
 
-/// Make this process the leader of a new session, out of reach of the terminal's Ctrl-C.
+/// Make this process the leader of a new session, out of reach of the terminal's Ctrl-C (setsid(2)). Fails
+/// with `EPERM` if it leads a process group.
 pub fn leave_terminal() -> io::Result<()> {
     nix::unistd::setsid()?;
     Ok(())

@@ -11,7 +11,8 @@ use super::clone::die_with_parent;
 
 /// Make the command's process the leader of a new session, and kill it when this process dies. With
 /// `terminal` its standard input becomes the session's controlling terminal. Signals get their default
-/// actions: a background shell starts its children with SIGINT ignored.
+/// actions: a background shell starts its children with SIGINT ignored. Failures are those of the command's
+/// start.
 pub fn new_session(command: &mut Command, terminal: bool) {
     let parent = nix::unistd::getpid();
     let prepare = move || {
@@ -34,7 +35,8 @@ pub fn new_session(command: &mut Command, terminal: bool) {
     unsafe { command.pre_exec(prepare) };
 }
 
-/// Pass `descriptor` to the command under the number `as_number`, which must not be 0 to 2.
+/// Pass `descriptor` to the command under the number `as_number`, which must not be 0 to 2. Failures are
+/// those of the command's start.
 pub fn hand_over(command: &mut Command, descriptor: OwnedFd, as_number: i32) {
     let prepare = move || {
         // SAFETY: takes integers only. dup2 clears close-on-exec for a different number; for the same number

@@ -1,4 +1,4 @@
-//! Signals as messages to read from a descriptor.
+//! Signals that ask a process to end, as messages to read from a descriptor (signalfd(2)).
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -10,7 +10,7 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 pub struct EndSignals(SignalFd);
 
 impl EndSignals {
-    /// Block these signals from now on.
+    /// Block these signals in the calling thread from now on, and open the descriptor.
     pub fn block() -> io::Result<Self> {
         let mut set = SigSet::empty();
         for signal in [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP] {
@@ -27,7 +27,7 @@ impl AsFd for EndSignals {
     }
 }
 
-/// Unblock all signals.
+/// Unblock all signals in the calling thread.
 pub fn unblock_all() -> io::Result<()> {
     Ok(SigSet::empty().thread_set_mask()?)
 }

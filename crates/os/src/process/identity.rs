@@ -12,7 +12,8 @@ pub struct PidFd {
 }
 
 impl PidFd {
-    /// Open the handle of a live process, or of an ended child that was not waited for.
+    /// Open the handle of a live process, or of an ended child that was not waited for (pidfd_open(2)). Fails
+    /// with `ESRCH` if there is no such process.
     pub fn open(pid: i32) -> io::Result<Self> {
         // SAFETY: no memory is passed; the result is a new descriptor or -1.
         let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
@@ -29,7 +30,7 @@ impl PidFd {
         self.pid
     }
 
-    /// Send a signal. Succeed if the process has ended.
+    /// Send a signal, by its number (pidfd_send_signal(2)). Succeed if the process has ended.
     pub fn signal(&self, signal: i32) -> io::Result<()> {
         // SAFETY: no siginfo is passed.
         let result = unsafe {
@@ -50,7 +51,7 @@ impl AsFd for PidFd {
 }
 
 /// Return the start time of a process, in clock ticks since boot (proc_pid_stat(5), field 22). Pid and start
-/// time together identify one process for ever.
+/// time together identify one process for ever. Fail if there is no such process.
 pub fn start_time(pid: i32) -> io::Result<u64> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
     // The second field is the program's name in parentheses, which may itself hold parentheses and spaces.

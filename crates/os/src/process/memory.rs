@@ -33,12 +33,14 @@ pub struct Locked(());
 
 impl Locked {
     /// Lock the memory that is mapped now (`mlockall(2)`, `MCL_CURRENT`). Later mappings are not locked, so a
-    /// limit on locked memory never makes an allocation fail.
+    /// limit on locked memory never makes an allocation fail. Fails with `ENOMEM` or `EPERM` beyond that
+    /// limit (`RLIMIT_MEMLOCK`) without `CAP_IPC_LOCK`.
     pub fn current() -> io::Result<Self> {
         Self::lock(libc::MCL_CURRENT)
     }
 
-    /// Lock the pages that are mapped now, each from its first use on (`MCL_ONFAULT`).
+    /// Lock the pages that are mapped now, each from its first use on (`MCL_ONFAULT`). Fails as
+    /// [`Self::current`] does.
     pub fn as_used() -> io::Result<Self> {
         Self::lock(libc::MCL_CURRENT | libc::MCL_ONFAULT)
     }

@@ -8,6 +8,7 @@ use nix::sched::CpuSet;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::unistd::Pid;
 
+/// Convert the result of a system call: 0, or -1 for an error.
 fn check(result: libc::c_int) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
@@ -37,7 +38,7 @@ impl RealTime {
         set_policy(libc::SCHED_OTHER | libc::SCHED_RESET_ON_FORK, 0)
     }
 
-    /// Continue as a real-time thread at the given priority.
+    /// Continue as a real-time thread at the given priority, 1 to 99.
     pub fn resume(&self, priority: i32) -> io::Result<()> {
         set_policy(libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, priority)
     }
@@ -57,6 +58,7 @@ pub fn prefer() -> io::Result<()> {
     check(unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, -20) })
 }
 
+/// Set the calling thread's policy and, for a real-time policy, its priority.
 fn set_policy(policy: i32, priority: i32) -> io::Result<()> {
     let parameter = libc::sched_param { sched_priority: priority };
     // SAFETY: `parameter` lives through the call; 0 is the calling thread.
@@ -97,12 +99,14 @@ pub fn realtime_percent() -> Option<i64> {
     }
 }
 
-/// Restrict this process to these CPUs.
+/// Restrict the calling thread, and all that it starts later, to these CPUs (sched_setaffinity(2)). Fails
+/// with `EINVAL` if none of them is online.
 pub fn set_affinity(cpus: &[usize]) -> io::Result<()> {
     set_thread_affinity(0, cpus)
 }
 
-/// Restrict one thread, by its id, to these CPUs.
+/// Restrict one thread, by its id, to these CPUs. Fails with `EINVAL` if none of them is online, and with
+/// `ESRCH` if there is no such thread.
 pub fn set_thread_affinity(thread: i32, cpus: &[usize]) -> io::Result<()> {
     let mut set = CpuSet::new();
     for &cpu in cpus {

@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 static ROOM: OnceLock<(usize, usize)> = OnceLock::new();
 
 /// Move the environment out of the memory behind the arguments, so that [`set`] may use that memory. Call it
-/// once, before the first fork, in a single-threaded process.
+/// once, before the first fork, in a single-threaded process. Fails if `/proc` is not mounted.
 pub fn make_room() -> io::Result<()> {
     for (name, value) in std::env::vars_os() {
         // SAFETY: this process has one thread, nobody reads the environment meanwhile.
@@ -32,7 +32,8 @@ pub fn make_room() -> io::Result<()> {
 }
 
 /// Write `title` over the arguments that this process was started with, which ps(1) prints, and set the
-/// thread's short name (15 bytes) to `short`. Call [`make_room`] first.
+/// thread's short name (15 bytes, prctl(2), `PR_SET_NAME`) to `short`. A longer title is cut. Call
+/// [`make_room`] first; without it only the short name is set. Fails if `short` has a zero byte.
 pub fn set(title: &str, short: &str) -> io::Result<()> {
     nix::sys::prctl::set_name(&CString::new(short)?)?;
     let Some(&(start, length)) = ROOM.get() else { return Ok(()) };

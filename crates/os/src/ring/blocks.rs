@@ -9,6 +9,7 @@ use super::mapped::{Captured, Mapped, time_ns};
 use crate::socket::classic_filter::Program;
 use crate::socket::option::pending_error;
 
+/// The size of a block in bytes, and the number of blocks.
 const BLOCK: usize = 256 << 10;
 const BLOCKS: usize = 64;
 /// The time after which the kernel hands over a block that is not full.
@@ -22,7 +23,8 @@ pub struct BlockRing {
 }
 
 impl BlockRing {
-    /// Start to capture the packets on an interface that pass the filter, in both directions.
+    /// Start to capture the packets on an interface that pass the filter, in both directions. Fails with
+    /// `EPERM` without `CAP_NET_RAW`.
     pub fn open(interface: u32, filter: &Program) -> io::Result<Self> {
         let request = libc::tpacket_req3 {
             tp_block_size: BLOCK as u32,
@@ -49,7 +51,8 @@ impl BlockRing {
         Program::nothing().attach(self.fd())
     }
 
-    /// Pass every packet of the ready blocks to `take` and return the number of packets.
+    /// Pass every packet of the ready blocks to `take` and return the number of packets. Fails with
+    /// `ENETDOWN` if the interface has gone away.
     pub fn drain(&mut self, mut take: impl FnMut(Captured<'_>)) -> io::Result<usize> {
         pending_error(self.fd())?;
         let mut packets = 0;

@@ -8,12 +8,17 @@ use super::mapped::{Captured, Mapped, time_ns};
 use crate::socket::classic_filter::Program;
 use crate::socket::option::pending_error;
 
+/// The sizes in bytes of a block, the least that the kernel allocates at once, and by default of a frame.
 const BLOCK: usize = 64 << 10;
 const FRAME: usize = 256;
 /// The bytes that the kernel puts before a frame: its header, an address, and padding so that the Ethernet
 /// header ends at a multiple of 16 bytes (net/packet/af_packet.c, `tpacket_rcv`).
 const HEADROOM: usize = 80;
+/// Frames start at multiples of a cache line, in bytes.
 const CACHE_LINE: usize = 64;
+
+/// The EtherType of a tag (IEEE 802.1Q).
+const VLAN: u16 = 0x8100;
 
 /// A ring of frames; by default a frame holds up to about 190 bytes.
 #[derive(Debug)]
@@ -38,7 +43,8 @@ pub struct Passing<'a> {
 
 impl FrameRing {
     /// Start to capture the packets that arrive at an interface (0: at all) and pass the filter; with
-    /// `outgoing` also those that leave by it. The ring has room for at least `frames` packets.
+    /// `outgoing` also those that leave by it. The ring has room for at least `frames` packets. Fails with
+    /// `EPERM` without `CAP_NET_RAW`, and with `ENOMEM` if the kernel has no memory for the ring.
     pub fn open(
         interface: u32,
         filter: &Program,
@@ -49,7 +55,7 @@ impl FrameRing {
     }
 
     /// Start to capture the frames that arrive at any interface and pass the filter, uncut: up to `bytes`
-    /// from the Ethernet header on.
+    /// from the Ethernet header on. Fails as [`Self::open`] does.
     pub fn whole(filter: &Program, frames: usize, bytes: usize) -> io::Result<Self> {
         let size = (HEADROOM + bytes).next_multiple_of(CACHE_LINE);
         Self::sized(0, filter, frames, false, size)
@@ -88,7 +94,7 @@ impl FrameRing {
         self.frames
     }
 
-    /// Return the interface's error if it has gone away.
+    /// Fail with `ENETDOWN` if the interface has gone away.
     pub fn check(&self) -> io::Result<()> {
         pending_error(self.fd())
     }
@@ -142,7 +148,7 @@ fn vlan(header: &libc::tpacket2_hdr) -> Option<[u8; 4]> {
         return None;
     }
     let told = header.tp_status & libc::TP_STATUS_VLAN_TPID_VALID != 0;
-    let kind = if told { header.tp_vlan_tpid } else { 0x8100 }.to_be_bytes();
+    let kind = if told { header.tp_vlan_tpid } else { VLAN }.to_be_bytes();
     let tag = header.tp_vlan_tci.to_be_bytes();
     Some([kind[0], kind[1], tag[0], tag[1]])
 }

@@ -1,5 +1,6 @@
-//! Receive rings of packet sockets (packet(7), Documentation/networking/packet_mmap.rst of the kernel): memory
-//! that the kernel writes packets to and this process reads them from, without a system call per packet.
+//! Receive rings of packet sockets (packet(7), Documentation/networking/packet_mmap.rst of the kernel):
+//! memory that the kernel writes packets to and this process reads them from, without a system call per
+//! packet.
 
 pub mod blocks;
 pub mod frames;

@@ -42,7 +42,8 @@ pub struct RingShares {
 
 impl RingShares {
     /// Admit frames of these interfaces, and no others, to the socket's ring of `frames` slots, which must be
-    /// empty. Needs `CAP_BPF` outside of user namespaces.
+    /// empty. Needs `CAP_BPF` outside of user namespaces. Fails with the loader's text where the kernel lets
+    /// no programs in.
     pub fn attach(socket: BorrowedFd<'_>, interfaces: &[u32], frames: usize) -> io::Result<Self> {
         let room = u32::try_from(frames.saturating_sub(RESERVE)).unwrap_or(u32::MAX);
         let settings = Settings { frames: room, parts: PARTS };

@@ -1,6 +1,11 @@
-//! Control messages of a received packet: stamps, hop limits, errors.
+//! Control messages of a received packet: stamps, hop limits, errors (cmsg(3), ip(7), ipv6(7),
+//! Documentation/networking/timestamping.rst of the kernel).
 
 use std::net::IpAddr;
+
+/// The steps of transmit stamps (linux/errqueue.h): the driver took the packet, or it entered the qdisc.
+const SCM_TSTAMP_SND: u32 = 0;
+const SCM_TSTAMP_SCHED: u32 = 1;
 
 /// A step of a packet's way out through the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +43,7 @@ pub struct Control {
 }
 
 impl Control {
+    /// Read the control messages of a packet that the kernel has just received into this header.
     pub(super) fn read(header: &libc::msghdr) -> Self {
         let mut control = Self::default();
         // SAFETY: the kernel filled in the header's control buffer and its length; the macros
@@ -53,6 +59,7 @@ impl Control {
         control
     }
 
+    /// Read one control message; unknown ones are skipped.
     fn take(&mut self, level: i32, kind: i32, message: *const libc::cmsghdr) {
         match (level, kind) {
             (libc::SOL_SOCKET, libc::SCM_TIMESTAMPING) => {
@@ -88,12 +95,13 @@ impl Control {
         }
     }
 
+    /// Read an entry of the error queue: a transmit stamp, an ICMP error or a local error.
     fn take_error(&mut self, error: &libc::sock_extended_err, offender: IpAddr) {
         match error.ee_origin {
             libc::SO_EE_ORIGIN_TIMESTAMPING => {
                 let step = match error.ee_info {
-                    0 => Step::Stack,
-                    1 => Step::Qdisc,
+                    SCM_TSTAMP_SND => Step::Stack,
+                    SCM_TSTAMP_SCHED => Step::Qdisc,
                     _ => return,
                 };
                 self.transmit = Some((error.ee_data, step));

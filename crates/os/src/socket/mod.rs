@@ -1,4 +1,5 @@
-//! Sockets: those that send and receive probe packets and frames, their options, filters and control messages.
+//! Sockets: those that send and receive probe packets and frames, their options, filters and control
+//! messages.
 
 mod address;
 pub mod classic_filter;

@@ -5,13 +5,13 @@ use std::os::fd::AsFd;
 
 use nix::sys::socket::{getsockopt, sockopt};
 
-/// Return the user of the process that connected, or that listens, at the other end: as of that moment, in
+/// Return the user id of the process that connected, or that listens, at the other end: as of that moment, in
 /// the user ids of this process's user namespace.
 pub fn user(socket: &impl AsFd) -> io::Result<u32> {
     Ok(getsockopt(socket, sockopt::PeerCredentials)?.uid())
 }
 
-/// Fail unless the process at the other end belongs to this process's user.
+/// Fail with `PermissionDenied` unless the process at the other end belongs to this process's user.
 pub fn require_own(socket: &impl AsFd) -> io::Result<()> {
     let (peer, own) = (user(socket)?, nix::unistd::geteuid().as_raw());
     if peer == own {

@@ -32,7 +32,8 @@ fn open(address: IpAddr, kind: SockType, protocol: Option<SockProtocol>) -> io::
     Ok(socket(family(address), kind, flags, protocol)?)
 }
 
-/// Open a UDP socket bound to `local` (port 0: chosen by the system), for this IP version only.
+/// Open a non-blocking UDP socket bound to `local` (port 0: chosen by the system), for this IP version only.
+/// Fails with `EADDRINUSE` if the port is taken.
 pub fn udp(local: SocketAddr) -> io::Result<OwnedFd> {
     bound(local, false)
 }
@@ -43,6 +44,7 @@ pub fn shared_udp(local: SocketAddr) -> io::Result<OwnedFd> {
     bound(local, true)
 }
 
+/// Open a UDP socket; with `shared` others may have the same port (`SO_REUSEADDR`).
 fn bound(local: SocketAddr, shared: bool) -> io::Result<OwnedFd> {
     let fd = open(local.ip(), SockType::Datagram, None)?;
     if local.is_ipv6() {
@@ -53,9 +55,10 @@ fn bound(local: SocketAddr, shared: bool) -> io::Result<OwnedFd> {
     Ok(fd)
 }
 
-/// Open a socket for ICMP echo from `local`, whose port is the identifier (0: chosen by the system), and
-/// return the identifier that it got. It is a datagram socket where `net.ipv4.ping_group_range` allows one,
-/// else a raw socket, which needs `CAP_NET_RAW`.
+/// Open a non-blocking socket for ICMP echo from `local`, whose port is the identifier (0: chosen by the
+/// system), and return the identifier that it got. It is a datagram socket where `net.ipv4.ping_group_range`
+/// allows one, else a raw socket, which needs `CAP_NET_RAW`. If neither is allowed the error is that of the
+/// first.
 pub fn icmp(local: SocketAddr) -> io::Result<(OwnedFd, Flavour, u16)> {
     let (from, ident) = (local.ip(), local.port());
     let protocol = if from.is_ipv4() { SockProtocol::Icmp } else { SockProtocol::IcmpV6 };
@@ -87,12 +90,13 @@ pub fn any(like: IpAddr, port: u16) -> SocketAddr {
     }
 }
 
-/// Connect a socket: it then receives only from `to`, and gets the errors of packets sent there.
+/// Connect a socket: it then receives only from `to`, and gets the errors of packets sent there. Fails with
+/// `ENETUNREACH` if there is no route.
 pub fn connect_to(fd: BorrowedFd<'_>, to: SocketAddr) -> io::Result<()> {
     Ok(connect(fd.as_raw_fd(), &SockaddrStorage::from(to))?)
 }
 
-/// Return the address that a socket sends from.
+/// Return the address that a socket is bound to (getsockname(2)).
 pub fn local_address(fd: BorrowedFd<'_>) -> io::Result<SocketAddr> {
     let address: SockaddrStorage = getsockname(fd.as_raw_fd())?;
     if let Some(v4) = address.as_sockaddr_in() {

@@ -94,6 +94,8 @@ impl ReceiveBatch {
         self.take(fd, libc::MSG_DONTWAIT | libc::MSG_ERRQUEUE)
     }
 
+    /// Receive as many packets as there are slots. None have arrived if the call would block or a signal
+    /// came.
     fn take(&mut self, fd: BorrowedFd<'_>, flags: libc::c_int) -> io::Result<usize> {
         for header in &mut self.headers {
             header.msg_hdr.msg_namelen = size_of::<libc::sockaddr_storage>() as libc::socklen_t;

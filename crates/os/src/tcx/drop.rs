@@ -22,7 +22,7 @@ pub struct TcxDrop {
 impl TcxDrop {
     /// Drop all received frames of these interfaces of this network namespace, behind packet sockets and the
     /// programs of taps: the rest of the kernel never sees them. Needs `CAP_BPF` and `CAP_NET_ADMIN` outside
-    /// of user namespaces, and Linux 6.6.
+    /// of user namespaces, and Linux 6.6. Fails with the loader's text without them.
     pub fn open<'a>(interfaces: impl Iterator<Item = &'a str>) -> io::Result<Self> {
         let mut object = EbpfLoader::new().btf(None).load(OBJECT).map_err(refused)?;
         let program = program(&mut object, "drop_all")?;

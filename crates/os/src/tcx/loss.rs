@@ -15,7 +15,7 @@ use crate::bpf::shared_array::SharedArray;
 /// The compiled `bpf/loss.c`, aligned as the loader needs it.
 static OBJECT: &[u8] = aya::include_bytes_aligned!("../../bpf/loss.o");
 
-/// The number of words in `struct loss`, and the places of its counters.
+/// The number of words in `struct loss` in `bpf/loss.c`, and the places of its counters.
 const WORDS: usize = 7;
 const SEEN: u32 = 5;
 const LOST: u32 = 6;
@@ -43,7 +43,7 @@ pub struct Chances {
 
 impl TcxLoss {
     /// Start to drop frames, behind packet sockets and the programs of taps. Needs `CAP_BPF` and
-    /// `CAP_NET_ADMIN` outside of user namespaces, and Linux 6.6.
+    /// `CAP_NET_ADMIN` outside of user namespaces, and Linux 6.6. Fails with the loader's text without them.
     pub fn open(interface: &str, chances: &Chances) -> io::Result<Self> {
         let mut object = EbpfLoader::new().btf(None).load(OBJECT).map_err(refused)?;
         let map = object.map("LOSS").expect("the object has this map");
@@ -67,6 +67,7 @@ impl TcxLoss {
     }
 }
 
+/// Write the probabilities in the units of `struct loss`: 2^-32.
 fn set(shared: &SharedArray, chances: &Chances) {
     let Chances { to_bad, to_good, lost_in_bad, lost_in_good } = *chances;
     for (place, chance) in (0..).zip([to_bad, to_good, lost_in_bad, lost_in_good]) {

@@ -1,5 +1,5 @@
-//! The programs of taps and senders (`bpf/tcx.c`), which stamp a probe's packets at a fraction of the cost of a
-//! packet socket.
+//! The programs of taps and senders (`bpf/tcx.c`), which stamp a probe's packets at a fraction of the cost of
+//! a packet socket.
 
 use std::io;
 

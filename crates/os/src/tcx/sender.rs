@@ -59,7 +59,8 @@ pub struct TcxSender {
 
 impl TcxSender {
     /// Start to take the replies to a sender's packets and to stamp outgoing requests. Refuse an interface
-    /// with a queue: the stamp would precede the wait in that queue.
+    /// with a queue: the stamp would precede the wait in that queue. Fails with the loader's text where the
+    /// kernel lets no programs in.
     pub fn open(interface: u32, wanted: &Match, sender: &SenderSettings) -> io::Result<Self> {
         if interface::has_queue(interface)? {
             return Err(io::Error::other("the interface has a queue"));
@@ -82,7 +83,7 @@ impl TcxSender {
         unsafe { BorrowedFd::borrow_raw(self.replies.as_raw_fd()) }
     }
 
-    /// Return the interface's error if it has gone away.
+    /// Fail with `ENETDOWN` if the interface has gone away.
     pub fn check(&self) -> io::Result<()> {
         pending_error(self.sentinel.as_fd())
     }

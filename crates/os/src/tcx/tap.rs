@@ -1,5 +1,5 @@
-//! A tap at an interface's traffic control hooks: the same packets as a [`crate::ring::blocks::BlockRing`], at
-//! a third of the cost.
+//! A tap at an interface's traffic control hooks: the same packets as a [`crate::ring::blocks::BlockRing`],
+//! at a third of the cost.
 
 use std::fmt;
 use std::io;
@@ -24,6 +24,7 @@ pub const LOOK: Duration = Duration::from_millis(10);
 /// either.
 const FRAMES_RING: u32 = 16 << 20;
 const BRIEFS_RING: u32 = 4 << 20;
+/// The maximum number of bytes kept of a packet: `SNAP` in `bpf/tcx.c`.
 const SNAP: usize = 128;
 
 /// The layout of `struct brief` in `bpf/tcx.c`.
@@ -87,7 +88,8 @@ pub struct TcxTap {
 
 impl TcxTap {
     /// Start to capture the packets that pass the filter; with `frames` capture the packets themselves.
-    /// Refuse an interface with a queue: outgoing packets would be seen before their wait in it.
+    /// Refuse an interface with a queue: outgoing packets would be seen before their wait in it. Fails with
+    /// the loader's text where the kernel lets no programs in.
     pub fn open(interface: u32, wanted: &Match, frames: bool) -> io::Result<Self> {
         if interface::has_queue(interface)? {
             return Err(io::Error::other("the interface has a queue"));
@@ -112,7 +114,8 @@ impl TcxTap {
         self.links.clear();
     }
 
-    /// Pass every packet in the ring to `take` and return the number of packets.
+    /// Pass every packet in the ring to `take` and return the number of packets. Fails with `ENETDOWN` if the
+    /// interface has gone away.
     pub fn drain(&mut self, mut take: impl FnMut(Seen<'_>)) -> io::Result<usize> {
         pending_error(self.fd())?;
         let tai_ahead_ns = clock::tai_ahead_ns()?;

@@ -49,7 +49,7 @@ pub fn tai_ahead_ns() -> io::Result<i64> {
 }
 
 /// Return the name of this kernel's clock: `realtime@` and the first 8 digits of the boot id. Two stamps have
-/// the same clock name exactly if one kernel took both.
+/// the same clock name exactly if one kernel took both. Fails if `/proc` is not mounted.
 pub fn name() -> io::Result<String> {
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id")?;
     Ok(format!("realtime@{}", boot.get(..8).unwrap_or(boot.trim())))

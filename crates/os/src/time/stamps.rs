@@ -20,7 +20,7 @@ pub struct Wanted {
 }
 
 /// Enable stamps on a socket. Transmit stamps come on the error queue, without the packet, and name it by its
-/// number since this call.
+/// number since this call (`SO_TIMESTAMPING`).
 pub fn enable(fd: BorrowedFd<'_>, wanted: Wanted) -> io::Result<()> {
     let mut flags = libc::SOF_TIMESTAMPING_SOFTWARE
         | libc::SOF_TIMESTAMPING_OPT_ID
