@@ -53,8 +53,20 @@ impl Folder {
         PathBuf::from(format!("/proc/self/fd/{}", self.file.as_raw_fd()))
     }
 
-    /// Open or create a regular file of this user in this directory, to read and to append to. Refuse links,
-    /// devices, pipes and files of other users; never block on them. With `create` fail if the entry exists.
+    /// Create a regular file in this directory, with mode 0600, to read and to append to. Fail if the entry
+    /// exists.
+    pub fn create_file(&self, name: &str) -> io::Result<File> {
+        self.file(name, true)
+    }
+
+    /// Open a regular file of this user in this directory, to read and to append to. Refuse links, devices,
+    /// pipes and files of other users; never block on them.
+    pub fn open_file(&self, name: &str) -> io::Result<File> {
+        self.file(name, false)
+    }
+
+    // Public until the agent is moved.
+    #[doc(hidden)]
     pub fn file(&self, name: &str, create: bool) -> io::Result<File> {
         let mut options = OpenOptions::new();
         options.read(true).append(true).create_new(create).mode(0o600);

@@ -58,8 +58,21 @@ impl Message<'_> {
 }
 
 impl ReceiveBatch {
-    /// Allocate room for `slots` packets of up to `size` bytes each; longer ones are cut. Source addresses
-    /// are received only with `named`.
+    /// Allocate room for `slots` packets of up to `size` bytes each, and for their source addresses. Longer
+    /// packets are cut.
+    #[must_use]
+    pub fn with_sources(slots: usize, size: usize) -> Self {
+        Self::new(slots, size, true)
+    }
+
+    /// Allocate room as [`Self::with_sources`] does, but for no source addresses, which cost the kernel time.
+    #[must_use]
+    pub fn without_sources(slots: usize, size: usize) -> Self {
+        Self::new(slots, size, false)
+    }
+
+    // Public until the agent is moved.
+    #[doc(hidden)]
     #[must_use]
     pub fn new(slots: usize, size: usize, named: bool) -> Self {
         let mut buffers = vec![0; slots * size].into_boxed_slice();

@@ -41,6 +41,15 @@ pub struct Chances {
     pub lost_in_good: f64,
 }
 
+/// The counters of an attached program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LossCounters {
+    /// The number of frames received.
+    pub seen: u64,
+    /// The number of those that were dropped.
+    pub lost: u64,
+}
+
 impl TcxLoss {
     /// Start to drop frames, behind packet sockets and the programs of taps. Needs `CAP_BPF` and
     /// `CAP_NET_ADMIN` outside of user namespaces, and Linux 6.6. Fails with the loader's text without them.
@@ -61,9 +70,16 @@ impl TcxLoss {
         set(&self.shared, chances);
     }
 
-    /// Return the number of frames received and the number of those that were dropped.
+    /// Return the counters since the program was attached.
+    pub fn counters(&self) -> LossCounters {
+        LossCounters { seen: self.shared.get(SEEN), lost: self.shared.get(LOST) }
+    }
+
+    // Old name: until the agent is moved.
+    #[doc(hidden)]
     pub fn counted(&self) -> (u64, u64) {
-        (self.shared.get(SEEN), self.shared.get(LOST))
+        let LossCounters { seen, lost } = self.counters();
+        (seen, lost)
     }
 }
 

@@ -60,7 +60,7 @@ pub fn settle() -> io::Result<()> {
     let sender = udp(here)?;
     let mut outgoing = SendBatch::new(1, 1);
     outgoing.fill(0, b"?", (Ipv4Addr::LOCALHOST, port).into(), None);
-    let mut incoming = ReceiveBatch::new(1, 1, false);
+    let mut incoming = ReceiveBatch::without_sources(1, 1);
     let start = Instant::now();
     while start.elapsed() < LIMIT {
         // An error means that loopback is down: then only the time limit ends the wait.
