@@ -8,9 +8,6 @@ use nix::sys::socket::{MsgFlags, recv};
 
 use super::raw_socket;
 
-/// The size of the receive buffer in bytes. Longer notifications are cut.
-const BUFFER: usize = 16 << 10;
-
 /// A socket that becomes readable once an interface, qdisc or filter of its network namespace has changed.
 #[derive(Debug)]
 pub struct ChangeMonitor(OwnedFd);
@@ -23,7 +20,7 @@ impl ChangeMonitor {
 
     /// Discard all pending notifications: the caller reads the current state from the kernel itself.
     pub fn clear(&self) -> io::Result<()> {
-        let mut buffer = [0; BUFFER];
+        let mut buffer = [0; raw_socket::NOTIFICATION];
         loop {
             match recv(self.0.as_raw_fd(), &mut buffer, MsgFlags::MSG_DONTWAIT) {
                 // ENOBUFS: the socket overflowed and lost notifications, which does not matter here.

@@ -9,9 +9,6 @@ use nix::sys::socket::{MsgFlags, recv};
 use super::raw_socket;
 use crate::files::poll::{self, Want};
 
-/// The size of the receive buffer in bytes. Longer notifications are cut.
-const BUFFER: usize = 16 << 10;
-
 /// Wait until `found` returns something; call it again after every change of any interface of this network
 /// namespace. Return `None` once `patience` is over.
 ///
@@ -19,7 +16,7 @@ const BUFFER: usize = 16 << 10;
 pub fn wait<T>(patience: Duration, mut found: impl FnMut() -> Option<T>) -> io::Result<Option<T>> {
     let changes = raw_socket::subscribe(libc::RTMGRP_LINK)?;
     let deadline = Instant::now() + patience;
-    let mut notification = [0; BUFFER];
+    let mut notification = [0; raw_socket::NOTIFICATION];
     loop {
         if let Some(found) = found() {
             return Ok(Some(found));

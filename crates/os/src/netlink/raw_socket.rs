@@ -7,6 +7,9 @@ use nix::sys::socket::{
     AddressFamily, NetlinkAddr, SockFlag, SockProtocol, SockType, bind, socket,
 };
 
+/// The size in bytes of a buffer for notifications whose contents do not matter. Longer ones are cut.
+pub(super) const NOTIFICATION: usize = 16 << 10;
+
 /// Open a socket in the current network namespace, close-on-exec. It stays in that namespace.
 pub(super) fn open() -> io::Result<OwnedFd> {
     let protocol = SockProtocol::NetlinkRoute;

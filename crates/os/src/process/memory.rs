@@ -2,9 +2,8 @@
 
 use std::io;
 
-/// The size of a cache line on x86-64, in bytes.
-#[cfg(target_arch = "x86_64")]
-const CACHE_LINE: usize = 64;
+/// The size of a cache line in bytes, on x86-64 and most other CPUs.
+pub(crate) const CACHE_LINE: usize = 64;
 
 /// Return freed memory to the kernel (malloc_trim(3)). Call it before many forks: each fork copies the page
 /// table of mapped memory, and a child whose allocator tidies up freed memory would copy all of those pages.

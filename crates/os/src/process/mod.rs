@@ -18,6 +18,8 @@ pub use clone::{
 };
 pub use command::{hand_over, new_session};
 pub use identity::{PidFd, start_time};
+/// Signals by number (signal(7)), for [`PidFd::signal`] and [`signal_group`].
+pub use libc::{SIGKILL, SIGTERM};
 // Old names: until the agent is moved.
 #[doc(hidden)]
 pub use scheduling::{set_affinity, set_thread_affinity};

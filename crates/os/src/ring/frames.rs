@@ -5,6 +5,7 @@ use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::mapped::{Captured, Mapped, time_ns};
+use crate::process::memory::CACHE_LINE;
 use crate::socket::classic_filter::Program;
 use crate::socket::option::pending_error;
 
@@ -14,8 +15,6 @@ const FRAME: usize = 256;
 /// The bytes that the kernel puts before a frame: its header, an address, and padding so that the Ethernet
 /// header ends at a multiple of 16 bytes (net/packet/af_packet.c, `tpacket_rcv`).
 const HEADROOM: usize = 80;
-/// Frames start at multiples of a cache line, in bytes.
-const CACHE_LINE: usize = 64;
 
 /// The EtherType of a tag (IEEE 802.1Q).
 const VLAN: u16 = 0x8100;
@@ -57,6 +56,7 @@ impl FrameRing {
     /// Start to capture the frames that arrive at any interface and pass the filter, uncut: up to `bytes`
     /// from the Ethernet header on. Fails as [`Self::open`] does.
     pub fn whole(filter: &Program, frames: usize, bytes: usize) -> io::Result<Self> {
+        // No two frames share a cache line.
         let size = (HEADROOM + bytes).next_multiple_of(CACHE_LINE);
         Self::sized(0, filter, frames, false, size)
     }
