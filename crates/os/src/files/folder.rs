@@ -65,6 +65,7 @@ impl Folder {
         self.file(name, false)
     }
 
+    /// Create the entry, or open it, and refuse it unless it is a regular file of this user.
     // Public until the agent is moved.
     #[doc(hidden)]
     pub fn file(&self, name: &str, create: bool) -> io::Result<File> {

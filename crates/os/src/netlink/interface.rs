@@ -39,7 +39,7 @@ pub fn master(interface: u32) -> io::Result<Option<u32>> {
     })
 }
 
-/// Return what `pick` makes of the first attribute of an interface that it wants.
+/// Return the first result of `pick` for the attributes of an interface.
 fn find<T>(interface: u32, pick: impl FnMut(LinkAttribute) -> Option<T>) -> io::Result<Option<T>> {
     let mut message = LinkMessage::default();
     message.header.index = interface;

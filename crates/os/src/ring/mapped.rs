@@ -60,6 +60,7 @@ impl Mapped {
         Ok(mapped)
     }
 
+    /// Return the socket.
     pub(super) fn fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }

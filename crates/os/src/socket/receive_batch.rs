@@ -71,6 +71,7 @@ impl ReceiveBatch {
         Self::new(slots, size, false)
     }
 
+    /// Allocate the buffers; those for source addresses are given to the kernel only with `named`.
     // Public until the agent is moved.
     #[doc(hidden)]
     #[must_use]
