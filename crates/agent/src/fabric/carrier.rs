@@ -3,10 +3,10 @@
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixListener;
 
-use delaylab_os::poll::{self, Want};
-use delaylab_os::report::Sender;
-use delaylab_os::tcx_drop::TcxDrop;
-use delaylab_os::{open_files, process};
+use delaylab_os::files::poll::{self, Want};
+use delaylab_os::process::credential_channel::Sender;
+use delaylab_os::process::{self, open_files};
+use delaylab_os::tcx::drop::TcxDrop;
 use delaylab_proto::{Context, Failure};
 
 use super::member::{Member, StartupResources};

@@ -7,7 +7,7 @@ use std::os::fd::AsFd;
 use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use delaylab_os::poll::{self, Want};
+use delaylab_os::files::poll::{self, Want};
 use delaylab_os::process::PidFd;
 
 /// The time that killed processes have to leave a group.

@@ -10,11 +10,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use delaylab_os::pipe::{self, Received};
-use delaylab_os::poll::{self, Want};
-use delaylab_os::process::{self, PidFd};
-use delaylab_os::report::Sender;
-use delaylab_os::{clock, namespace};
+use delaylab_os::files::descriptor_passing::{self, Received};
+use delaylab_os::files::pipe;
+use delaylab_os::files::poll::{self, Want};
+use delaylab_os::process::credential_channel::Sender;
+use delaylab_os::process::{self, PidFd, namespace};
+use delaylab_os::time::tsc;
 use delaylab_proto::{Context, Failure, Frame, Kind, Reply};
 use serde_json::Value;
 
@@ -187,7 +188,7 @@ impl Monitor<'_> {
         }
         let leash = OwnedFd::from(listener.accept().map_err(failed)?.0);
         let Received::Descriptor(network) =
-            pipe::receive_descriptor(leash.as_fd()).map_err(failed)?
+            descriptor_passing::receive_descriptor(leash.as_fd()).map_err(failed)?
         else {
             return Err(self.failure("its agent ended at once".into()));
         };
@@ -226,7 +227,7 @@ impl Monitor<'_> {
 
     fn filled(&self, word: &str) -> String {
         if word.contains("{tsc_khz}") {
-            return self.filled(&word.replace("{tsc_khz}", &clock::counter_khz().to_string()));
+            return self.filled(&word.replace("{tsc_khz}", &tsc::counter_khz().to_string()));
         }
         let cgroup = self.member.cgroups.first().map_or(String::new(), |folder| {
             let below = folder.components().rev().take(3).collect::<Vec<_>>();
@@ -284,7 +285,8 @@ impl Monitor<'_> {
             }
             if ready[0]
                 && let Some(client) = listen::next_client(listener)
-                && let Err(error) = pipe::send_descriptor(leash.as_fd(), client.as_fd())
+                && let Err(error) =
+                    descriptor_passing::send_descriptor(leash.as_fd(), client.as_fd())
             {
                 let why = format!("its agent takes no session: {error}");
                 listen::refuse(client.into(), &self.failure(why));

@@ -3,9 +3,9 @@
 use std::net::Ipv4Addr;
 use std::os::fd::AsFd;
 
-use delaylab_os::filter::Program;
-use delaylab_os::poll::{self, Want};
+use delaylab_os::files::poll::{self, Want};
 use delaylab_os::socket;
+use delaylab_os::socket::classic_filter::Program;
 use delaylab_proto::{Context, Failure};
 use serde::Deserialize;
 use serde_json::{Value, json};

@@ -6,9 +6,9 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use delaylab_os::poll::{self, Want};
+use delaylab_os::files::poll::{self, Want};
+use delaylab_os::files::{descriptor, terminal};
 use delaylab_os::process::{self, Ended, PidFd};
-use delaylab_os::{pipe, tty};
 use delaylab_proto::{Context, Failure, Frame, Kind, STDIN_WINDOW, Window};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -105,7 +105,7 @@ impl Running {
     }
 
     fn on_terminal(mut command: Command, size: &Size) -> io::Result<Self> {
-        let terminal = tty::open(size.rows, size.cols)?;
+        let terminal = terminal::open(size.rows, size.cols)?;
         if let Some(term) = &size.term {
             command.env("TERM", term);
         }
@@ -119,7 +119,7 @@ impl Running {
     fn new(pid: u32, input: Option<OwnedFd>, outputs: Vec<(Kind, OwnedFd)>) -> io::Result<Self> {
         let pid = i32::try_from(pid).map_err(io::Error::other)?;
         let mut ours = outputs.iter().map(|(_, fd)| fd).chain(&input);
-        ours.try_for_each(|fd| pipe::set_nonblocking(fd.as_fd()))?;
+        ours.try_for_each(|fd| descriptor::set_nonblocking(fd.as_fd()))?;
         let handle = PidFd::open(pid)?;
         let (pending, window) = (Vec::new(), Window::new(u64::MAX));
         Ok(Self { pid, handle, input, outputs, pending, closing: false, untold: 0, window })
@@ -176,7 +176,7 @@ impl Running {
                     emptied = false;
                     break false;
                 }
-                match pipe::read_some(fd.as_fd(), &mut bytes[..room]).map_err(broken)? {
+                match descriptor::read_some(fd.as_fd(), &mut bytes[..room]).map_err(broken)? {
                     None => break false,
                     Some(0) => break true,
                     Some(count) => {
@@ -199,7 +199,7 @@ impl Running {
 
     fn write(&mut self) {
         let Some(input) = &self.input else { return };
-        match pipe::write_some(input.as_fd(), &self.pending) {
+        match descriptor::write_some(input.as_fd(), &self.pending) {
             Ok(count) => {
                 let count = count.unwrap_or(0);
                 self.pending.drain(..count);

@@ -4,9 +4,9 @@ use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
-use delaylab_os::poll::{self, Want};
-use delaylab_os::process::{self, Ended, PidFd, Side};
-use delaylab_os::{pipe, title};
+use delaylab_os::files::pipe;
+use delaylab_os::files::poll::{self, Want};
+use delaylab_os::process::{self, Ended, PidFd, Side, title};
 use delaylab_proto::{Context, Failure, Reply};
 use serde_json::Value;
 use tracing::info;

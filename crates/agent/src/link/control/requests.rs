@@ -4,8 +4,8 @@ use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
-use delaylab_os::clock;
-use delaylab_os::poll::{self, Want};
+use delaylab_os::files::poll::{self, Want};
+use delaylab_os::time::clock;
 use delaylab_proto::{Context, Failure, Reply, read_frame};
 use serde::Deserialize;
 use serde_json::{Value, json};

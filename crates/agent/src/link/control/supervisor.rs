@@ -5,8 +5,10 @@ use std::fs::File;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixListener;
 
-use delaylab_os::poll::Want;
-use delaylab_os::{clock, pipe, process};
+use delaylab_os::files::pipe;
+use delaylab_os::files::poll::Want;
+use delaylab_os::process;
+use delaylab_os::time::clock;
 use delaylab_proto::{Context, Failure, Frame, Reply, read_frame};
 use serde_json::{Value, json};
 use tracing::warn;

@@ -6,7 +6,7 @@ mod table;
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use delaylab_os::poll::{self, Want};
+use delaylab_os::files::poll::{self, Want};
 use delaylab_proto::{Context, Failure};
 use serde::Deserialize;
 use serde_json::{Value, json};
