@@ -10,7 +10,7 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 
 use clap::Args;
-use delaylab_os::files::poll::{self, Want};
+use delaylab_os::files::poll::{self, Interest};
 use delaylab_os::files::{descriptor, descriptor_passing};
 use delaylab_proto::{Context, Failure, Frame, Kind, Reply, STDIN_WINDOW, Window};
 use serde_json::{Value, json};
@@ -81,15 +81,15 @@ pub fn run(call: &Call) -> Result<u8, Failure> {
 }
 
 fn wait(agent: &Line, stream: &OwnedFd, window: Window, unsent: bool) -> io::Result<()> {
-    let mut on = vec![(agent.input(), Want::Read)];
+    let mut on = vec![(agent.input(), Interest::Read)];
     // Stop reading the stream while the agent does not take the data that already came from it.
     match agent.output() {
-        Some(output) => on.push((output, Want::Write)),
-        None if window.room() > 0 => on.push((stream.as_fd(), Want::Read)),
+        Some(output) => on.push((output, Interest::Write)),
+        None if window.room() > 0 => on.push((stream.as_fd(), Interest::Read)),
         None => {}
     }
     if unsent {
-        on.push((stream.as_fd(), Want::Write));
+        on.push((stream.as_fd(), Interest::Write));
     }
     poll::wait(&on, None).map(|_| ())
 }
@@ -97,7 +97,7 @@ fn wait(agent: &Line, stream: &OwnedFd, window: Window, unsent: bool) -> io::Res
 /// Write the command's last output to the stream. Discard it if the stream's other end is closed.
 fn drain(stream: &OwnedFd, unsent: &mut Vec<u8>) -> io::Result<()> {
     while !unsent.is_empty() {
-        poll::wait(&[(stream.as_fd(), Want::Write)], None)?;
+        poll::wait(&[(stream.as_fd(), Interest::Write)], None)?;
         match descriptor::write_some(stream.as_fd(), unsent) {
             Ok(count) => drop(unsent.drain(..count.unwrap_or(0))),
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => break,

@@ -9,7 +9,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 use delaylab_os::files::descriptor;
-use delaylab_os::files::poll::{self, Want};
+use delaylab_os::files::poll::{self, Interest};
 use delaylab_proto::{Context, Failure};
 
 const PIECE: usize = 64 << 10;
@@ -22,8 +22,8 @@ pub fn run(socket: &Path) -> Result<(), Failure> {
     let (mut open, mut output) = (Some(input), File::from(output));
     let mut piece = vec![0; PIECE];
     loop {
-        let mut on = vec![(agent.as_fd(), Want::Read)];
-        on.extend(open.as_ref().map(|input| (input.as_fd(), Want::Read)));
+        let mut on = vec![(agent.as_fd(), Interest::Read)];
+        on.extend(open.as_ref().map(|input| (input.as_fd(), Interest::Read)));
         let ready = poll::wait(&on, None).with_context(what)?;
         if ready[0] {
             match descriptor::read_some(agent.as_fd(), &mut piece).with_context(what)? {

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::path::Path;
 
-use delaylab_os::files::poll::{self, Want};
+use delaylab_os::files::poll::{self, Interest};
 use delaylab_os::files::{descriptor, terminal};
 use delaylab_proto::{Context, Failure};
 
@@ -22,8 +22,9 @@ pub fn run(device: &Path) -> Result<(), Failure> {
     let (stdin, mut stdout) = (io::stdin(), io::stdout());
     let mut piece = [0; PIECE];
     loop {
-        let ready = poll::wait(&[(stdin.as_fd(), Want::Read), (device.as_fd(), Want::Read)], None)
-            .with_context(what)?;
+        let ready =
+            poll::wait(&[(stdin.as_fd(), Interest::Read), (device.as_fd(), Interest::Read)], None)
+                .with_context(what)?;
         if ready[0] {
             match descriptor::read_some(stdin.as_fd(), &mut piece).with_context(what)? {
                 Some(0) => return Ok(()),

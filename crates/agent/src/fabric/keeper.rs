@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use delaylab_os::files::folder::Folder;
-use delaylab_os::files::poll::{self, Want};
+use delaylab_os::files::poll::{self, Interest};
 use delaylab_os::files::stdio;
 use delaylab_os::process::credential_channel::{self, Receiver};
 use delaylab_os::process::end_signals::{self, EndSignals};
@@ -226,12 +226,12 @@ impl Keeper {
         let mut awaited = pids.len() + 1;
         while awaited > 0 {
             let mut on = vec![
-                (self.reports.as_fd(), Want::Read),
-                (self.signals.as_fd(), Want::Read),
-                (self.init.as_fd(), Want::Read),
+                (self.reports.as_fd(), Interest::Read),
+                (self.signals.as_fd(), Interest::Read),
+                (self.init.as_fd(), Interest::Read),
             ];
             if !build.linger {
-                on.push((session.input(), Want::Read));
+                on.push((session.input(), Interest::Read));
             }
             let ready = poll::wait(&on, None).context("build the lab")?;
             if ready[1] || (ready.get(3) == Some(&true) && asked_to_end(session)?) {
@@ -256,9 +256,10 @@ impl Keeper {
 
     fn wait_for_end(&self, session: &mut Session, linger: bool) -> Result<End, Failure> {
         loop {
-            let mut on = vec![(self.init.as_fd(), Want::Read), (self.signals.as_fd(), Want::Read)];
+            let mut on =
+                vec![(self.init.as_fd(), Interest::Read), (self.signals.as_fd(), Interest::Read)];
             if !linger {
-                on.push((session.input(), Want::Read));
+                on.push((session.input(), Interest::Read));
             }
             let ready = poll::wait(&on, None).context("keep the lab")?;
             if ready[0] {

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use delaylab_os::files::poll::{self, Want};
+use delaylab_os::files::poll::{self, Interest};
 use delaylab_os::files::{descriptor, terminal};
 use delaylab_os::process::{self, Ended, PidFd};
 use delaylab_proto::{Context, Failure, Frame, Kind, STDIN_WINDOW, Window};
@@ -147,19 +147,19 @@ impl Running {
     }
 
     fn wait(&self, orders: BorrowedFd<'_>, ended: bool) -> io::Result<Ready> {
-        let mut on = vec![(orders, Want::Read)];
+        let mut on = vec![(orders, Interest::Read)];
         if !ended {
-            on.push((self.handle.as_fd(), Want::Read));
+            on.push((self.handle.as_fd(), Interest::Read));
         }
         if self.window.room() > 0 {
-            on.extend(self.outputs.iter().map(|(_, fd)| (fd.as_fd(), Want::Read)));
+            on.extend(self.outputs.iter().map(|(_, fd)| (fd.as_fd(), Interest::Read)));
         }
         if !self.pending.is_empty() {
-            on.extend(self.input.as_ref().map(|fd| (fd.as_fd(), Want::Write)));
+            on.extend(self.input.as_ref().map(|fd| (fd.as_fd(), Interest::Write)));
         }
         let ready = poll::wait(&on, None)?;
         let writable =
-            on.iter().zip(&ready).any(|((_, want), ready)| *want == Want::Write && *ready);
+            on.iter().zip(&ready).any(|((_, want), ready)| *want == Interest::Write && *ready);
         Ok(Ready { ordered: ready[0], ended: !ended && ready[1], writable })
     }
 
@@ -265,7 +265,7 @@ impl Running {
         process::signal_group(self.pid, SIGTERM).map_err(broken)?;
         self.input = None;
         self.outputs.clear();
-        poll::wait(&[(self.handle.as_fd(), Want::Read)], Some(GRACE)).map_err(broken)?;
+        poll::wait(&[(self.handle.as_fd(), Interest::Read)], Some(GRACE)).map_err(broken)?;
         process::signal_group(self.pid, SIGKILL).map_err(broken)?;
         self.reap().map(|_| ())
     }
@@ -287,7 +287,7 @@ struct Ready {
 }
 
 fn has_orders(session: &Session) -> Result<bool, Failure> {
-    let on = [(session.input(), Want::Read)];
+    let on = [(session.input(), Interest::Read)];
     Ok(poll::wait(&on, Some(Duration::ZERO)).map_err(broken)?[0])
 }
 

@@ -6,7 +6,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::time::Duration;
 
 use delaylab_os::files::descriptor;
-use delaylab_os::files::poll::{self, Want};
+use delaylab_os::files::poll::{self, Interest};
 use delaylab_os::process::{self, Side};
 use delaylab_os::socket::peer;
 use delaylab_proto::{Context, Failure, Frame, Kind, Reply, write_frame};
@@ -47,7 +47,7 @@ pub fn next_client(listener: &UnixListener) -> Option<UnixStream> {
 }
 
 /// Block until one of these is ready, as [`poll::wait`] does. After an error none is ready.
-pub fn wait(on: &[(std::os::fd::BorrowedFd<'_>, Want)]) -> Vec<bool> {
+pub fn wait(on: &[(std::os::fd::BorrowedFd<'_>, Interest)]) -> Vec<bool> {
     poll::wait(on, None).unwrap_or_else(|_| {
         pause();
         vec![false; on.len()]

@@ -6,7 +6,7 @@ use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-use delaylab_os::files::poll::{self, Want};
+use delaylab_os::files::poll::{self, Interest};
 use delaylab_proto::{Failure, Frame, FrameError, Kind, Reply};
 use serde_json::json;
 
@@ -126,21 +126,21 @@ impl Mux {
     /// of `None` waits for ever.
     pub fn turn(
         &mut self,
-        own: &[(BorrowedFd<'_>, Want)],
+        own: &[(BorrowedFd<'_>, Interest)],
         timeout: Option<Duration>,
     ) -> Result<Turn, Failure> {
         let busy = self.trunk.backlog() > BACKLOG;
         let mut on = own.to_vec();
-        on.push((self.trunk.input(), Want::Read));
-        on.extend(self.trunk.output().map(|fd| (fd, Want::Write)));
+        on.push((self.trunk.input(), Interest::Read));
+        on.extend(self.trunk.output().map(|fd| (fd, Interest::Write)));
         let mut readable = BTreeMap::new();
         for (&channel, branch) in &self.branches {
             let Some(line) = &branch.line else { continue };
             if !busy && !branch.closed_there {
                 readable.insert(on.len(), channel);
-                on.push((line.input(), Want::Read));
+                on.push((line.input(), Interest::Read));
             }
-            on.extend(line.output().map(|fd| (fd, Want::Write)));
+            on.extend(line.output().map(|fd| (fd, Interest::Write)));
         }
         let ready = poll::wait(&on, timeout).map_err(broken)?;
         let mut turn = Turn { ready: ready[..own.len()].to_vec(), ..Turn::default() };

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use delaylab_os::files::descriptor;
-use delaylab_os::files::poll::{self, Want};
+use delaylab_os::files::poll::{self, Interest};
 use delaylab_proto::{Context, Failure, Frame, Kind, Reply, read_frame, write_frame};
 use serde_json::Value;
 
@@ -152,7 +152,7 @@ impl Session {
         if self.closed {
             return Ok(());
         }
-        let ready = poll::wait(&[(self.input.as_fd(), Want::Read)], timeout);
+        let ready = poll::wait(&[(self.input.as_fd(), Interest::Read)], timeout);
         if !ready.context("read from the client")?[0] {
             return Ok(());
         }
