@@ -23,9 +23,6 @@ CHILD = re.compile(r"\bmod\s+(\w+)\s*;")
 IMPORT = re.compile(r"\buse\s+([^;]+);")
 PATH = re.compile(r"(?<![\w:])(?:r#)?\w+(?:::(?:r#)?\w+)+")
 
-# Crates whose root still defines what its modules use. One that no longer does leaves this set.
-NOT_YET = {"fuzz-targets", "os", "wire"}
-
 Name = tuple[str, ...]
 
 
@@ -196,11 +193,7 @@ def rooms(graph: dict[str, set[str]], folder: Path) -> dict[str, set[str]]:
 
 
 @pytest.mark.parametrize("source", CRATES, ids=lambda source: source.parent.name)
-def test_files_of_a_crate_use_each_other_without_circles(
-    source: Path, request: pytest.FixtureRequest
-) -> None:
-    if source.parent.name in NOT_YET:
-        request.applymarker(pytest.mark.xfail(reason="a circle by the crate's root is left"))
+def test_files_of_a_crate_use_each_other_without_circles(source: Path) -> None:
     graph = Crate(source).uses()
     files = {str(file.relative_to(source)) for file in source.rglob("*.rs")}
     unread = files - set(graph)

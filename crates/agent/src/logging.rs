@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::sync::Mutex;
 
-use delaylab_os::folder::Folder;
+use delaylab_os::files::folder::Folder;
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::fmt::MakeWriter;
 

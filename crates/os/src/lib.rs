@@ -17,8 +17,3 @@ pub mod time;
 pub mod ring;
 
 pub mod tcx;
-
-// Old names: until the agent is moved.
-mod old_names;
-#[doc(hidden)]
-pub use old_names::*;

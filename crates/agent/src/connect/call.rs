@@ -10,8 +10,8 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 
 use clap::Args;
-use delaylab_os::pipe;
-use delaylab_os::poll::{self, Want};
+use delaylab_os::files::poll::{self, Interest};
+use delaylab_os::files::{descriptor, descriptor_passing};
 use delaylab_proto::{Context, Failure, Frame, Kind, Reply, STDIN_WINDOW, Window};
 use serde_json::{Value, json};
 
@@ -39,8 +39,8 @@ pub fn run(call: &Call) -> Result<u8, Failure> {
     let what = || format!("call {}", call.socket.display());
     let socket = UnixStream::connect(&call.socket).with_context(what)?;
     let mut agent = Line::of(socket.into()).with_context(what)?;
-    let stream = pipe::inherited(call.stream).with_context(what)?;
-    pipe::set_nonblocking(stream.as_fd()).with_context(what)?;
+    let stream = descriptor_passing::inherited(call.stream).with_context(what)?;
+    descriptor::set_nonblocking(stream.as_fd()).with_context(what)?;
     let request = json!({"op": "exec", "argv": call.words, "stdin": true, "window": OUTPUT_WINDOW})
         .to_string();
     agent.send(&Frame::new(Kind::Message, request)).with_context(what)?;
@@ -68,7 +68,9 @@ pub fn run(call: &Call) -> Result<u8, Failure> {
                 Kind::Table | Kind::Stdin | Kind::Close => {}
             }
         }
-        if let Some(count @ 1..) = pipe::write_some(stream.as_fd(), &unsent).with_context(what)? {
+        if let Some(count @ 1..) =
+            descriptor::write_some(stream.as_fd(), &unsent).with_context(what)?
+        {
             unsent.drain(..count);
             tell_used(&mut agent, count)?;
         }
@@ -79,15 +81,15 @@ pub fn run(call: &Call) -> Result<u8, Failure> {
 }
 
 fn wait(agent: &Line, stream: &OwnedFd, window: Window, unsent: bool) -> io::Result<()> {
-    let mut on = vec![(agent.input(), Want::Read)];
+    let mut on = vec![(agent.input(), Interest::Read)];
     // Stop reading the stream while the agent does not take the data that already came from it.
     match agent.output() {
-        Some(output) => on.push((output, Want::Write)),
-        None if window.room() > 0 => on.push((stream.as_fd(), Want::Read)),
+        Some(output) => on.push((output, Interest::Write)),
+        None if window.room() > 0 => on.push((stream.as_fd(), Interest::Read)),
         None => {}
     }
     if unsent {
-        on.push((stream.as_fd(), Want::Write));
+        on.push((stream.as_fd(), Interest::Write));
     }
     poll::wait(&on, None).map(|_| ())
 }
@@ -95,8 +97,8 @@ fn wait(agent: &Line, stream: &OwnedFd, window: Window, unsent: bool) -> io::Res
 /// Write the command's last output to the stream. Discard it if the stream's other end is closed.
 fn drain(stream: &OwnedFd, unsent: &mut Vec<u8>) -> io::Result<()> {
     while !unsent.is_empty() {
-        poll::wait(&[(stream.as_fd(), Want::Write)], None)?;
-        match pipe::write_some(stream.as_fd(), unsent) {
+        poll::wait(&[(stream.as_fd(), Interest::Write)], None)?;
+        match descriptor::write_some(stream.as_fd(), unsent) {
             Ok(count) => drop(unsent.drain(..count.unwrap_or(0))),
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => break,
             Err(error) => return Err(error),
@@ -113,7 +115,9 @@ fn forward(stream: &OwnedFd, agent: &mut Line, window: &mut Window) -> Result<()
         return Ok(());
     }
     let failed = |error: &dyn ToString| Failure::new("read the stream", error.to_string());
-    match pipe::read_some(stream.as_fd(), &mut piece[..room]).map_err(|error| failed(&error))? {
+    match descriptor::read_some(stream.as_fd(), &mut piece[..room])
+        .map_err(|error| failed(&error))?
+    {
         None => Ok(()),
         // Nobody is left who could talk to the nested machine.
         Some(0) => Err(failed(&"its other end has gone")),

@@ -8,8 +8,8 @@ use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
-use delaylab_os::pipe;
-use delaylab_os::poll::{self, Want};
+use delaylab_os::files::descriptor;
+use delaylab_os::files::poll::{self, Interest};
 use delaylab_proto::{Context, Failure};
 
 const PIECE: usize = 64 << 10;
@@ -22,17 +22,17 @@ pub fn run(socket: &Path) -> Result<(), Failure> {
     let (mut open, mut output) = (Some(input), File::from(output));
     let mut piece = vec![0; PIECE];
     loop {
-        let mut on = vec![(agent.as_fd(), Want::Read)];
-        on.extend(open.as_ref().map(|input| (input.as_fd(), Want::Read)));
+        let mut on = vec![(agent.as_fd(), Interest::Read)];
+        on.extend(open.as_ref().map(|input| (input.as_fd(), Interest::Read)));
         let ready = poll::wait(&on, None).with_context(what)?;
         if ready[0] {
-            match pipe::read_some(agent.as_fd(), &mut piece).with_context(what)? {
+            match descriptor::read_some(agent.as_fd(), &mut piece).with_context(what)? {
                 Some(0) => return Ok(()),
                 count => output.write_all(&piece[..count.unwrap_or(0)]).with_context(what)?,
             }
         }
         if let (Some(input), Some(true)) = (&open, ready.get(1)) {
-            match pipe::read_some(input.as_fd(), &mut piece).with_context(what)? {
+            match descriptor::read_some(input.as_fd(), &mut piece).with_context(what)? {
                 Some(0) => {
                     open = None;
                     agent.shutdown(Shutdown::Write).with_context(what)?;

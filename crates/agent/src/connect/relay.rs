@@ -6,8 +6,8 @@ use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::path::Path;
 
-use delaylab_os::poll::{self, Want};
-use delaylab_os::{boot, pipe};
+use delaylab_os::files::poll::{self, Interest};
+use delaylab_os::files::{descriptor, terminal};
 use delaylab_proto::{Context, Failure};
 
 use crate::session::escape::escape;
@@ -18,14 +18,15 @@ const PIECE: usize = 16 << 10;
 pub fn run(device: &Path) -> Result<(), Failure> {
     let what = || format!("relay {}", device.display());
     let mut device = File::options().read(true).write(true).open(device).with_context(what)?;
-    boot::make_raw(&device).with_context(what)?;
+    terminal::make_raw(&device).with_context(what)?;
     let (stdin, mut stdout) = (io::stdin(), io::stdout());
     let mut piece = [0; PIECE];
     loop {
-        let ready = poll::wait(&[(stdin.as_fd(), Want::Read), (device.as_fd(), Want::Read)], None)
-            .with_context(what)?;
+        let ready =
+            poll::wait(&[(stdin.as_fd(), Interest::Read), (device.as_fd(), Interest::Read)], None)
+                .with_context(what)?;
         if ready[0] {
-            match pipe::read_some(stdin.as_fd(), &mut piece).with_context(what)? {
+            match descriptor::read_some(stdin.as_fd(), &mut piece).with_context(what)? {
                 Some(0) => return Ok(()),
                 count => {
                     let escaped = escape(&piece[..count.unwrap_or(0)]);
@@ -34,7 +35,7 @@ pub fn run(device: &Path) -> Result<(), Failure> {
             }
         }
         if ready[1] {
-            match pipe::read_some(device.as_fd(), &mut piece).with_context(what)? {
+            match descriptor::read_some(device.as_fd(), &mut piece).with_context(what)? {
                 Some(0) => return Ok(()),
                 count => stdout.write_all(&piece[..count.unwrap_or(0)]).with_context(what)?,
             }

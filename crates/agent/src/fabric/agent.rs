@@ -1,6 +1,6 @@
 //! The process of an agent of a lab: it holds namespaces and serves a socket in them.
 
-use delaylab_os::report::Sender;
+use delaylab_os::process::credential_channel::Sender;
 use delaylab_proto::Failure;
 
 use super::member::{Member, StartupResources};

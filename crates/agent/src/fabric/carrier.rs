@@ -3,10 +3,10 @@
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixListener;
 
-use delaylab_os::poll::{self, Want};
-use delaylab_os::report::Sender;
-use delaylab_os::tcx_drop::TcxDrop;
-use delaylab_os::{open_files, process};
+use delaylab_os::files::poll::{self, Interest};
+use delaylab_os::process::credential_channel::Sender;
+use delaylab_os::process::{self, open_files};
+use delaylab_os::tcx::drop::TcxDrop;
 use delaylab_proto::{Context, Failure};
 
 use super::member::{Member, StartupResources};
@@ -42,7 +42,7 @@ fn start<'a>(
     let listener = member.listen()?;
     member.configured(resources);
     if let Some(built) = &resources.built {
-        poll::wait(&[(built.as_fd(), Want::Read)], None).context("wait for the network")?;
+        poll::wait(&[(built.as_fd(), Interest::Read)], None).context("wait for the network")?;
     }
     // Wait for children instead of letting the kernel reap them: the engine's exit status is needed.
     process::reap_by_wait().context("wait for the network")?;

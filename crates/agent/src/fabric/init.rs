@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::os::fd::OwnedFd;
 use std::time::Instant;
 
-use delaylab_os::process::{self, Ended, PidFd, Side};
-use delaylab_os::report::Sender;
-use delaylab_os::{memory, mount, namespace, pipe, title};
+use delaylab_os::files::{mount, pipe};
+use delaylab_os::process::credential_channel::Sender;
+use delaylab_os::process::{self, Ended, PidFd, Side, memory, namespace, title};
 use delaylab_proto::{Context, Failure};
 use tracing::{info, warn};
 

@@ -7,13 +7,13 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use delaylab_os::folder::Folder;
-use delaylab_os::namespace::{self, Namespaces};
-use delaylab_os::poll::{self, Want};
-use delaylab_os::process::{self, PidFd, Side};
-use delaylab_os::report::{self, Receiver};
-use delaylab_os::signals::{self, EndSignals};
-use delaylab_os::{memory, pipe, title};
+use delaylab_os::files::folder::Folder;
+use delaylab_os::files::poll::{self, Interest};
+use delaylab_os::files::stdio;
+use delaylab_os::process::credential_channel::{self, Receiver};
+use delaylab_os::process::end_signals::{self, EndSignals};
+use delaylab_os::process::namespace::{self, Namespaces};
+use delaylab_os::process::{self, PidFd, Side, memory, title};
 use delaylab_proto::{Context, Failure, Reply};
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -137,16 +137,16 @@ impl Keeper {
         // Every process of the lab starts as a copy of this one.
         memory::trim();
         let user = namespace::user();
-        let (sender, reports) = report::channel().context("start the lab")?;
+        let (sender, reports) = credential_channel::channel().context("start the lab")?;
         let mut spaces_of_lab = Namespaces::CLONE_NEWPID | Namespaces::CLONE_NEWNS;
         spaces_of_lab.set(Namespaces::CLONE_NEWUSER, build.rootless);
         match process::clone(spaces_of_lab) {
             Ok(Side::Child) => {
                 // The lock, the keeper's ends and its streams must stay with the keeper alone.
                 drop((directory, reports, signals));
-                let _ = signals::unblock_all();
+                let _ = end_signals::unblock_all();
                 let _ = process::leave_terminal();
-                let _ = pipe::detach_stdio();
+                let _ = stdio::detach_stdio();
                 logging::to_file(&place, "lab");
                 let _ = session.detach();
                 init::live(Lab { build, namespaces: &namespaces, network, members, user }, sender)
@@ -190,7 +190,7 @@ impl Keeper {
         if build.linger {
             // Fails only for a process that already leads a group, which is as good.
             let _ = process::leave_terminal();
-            pipe::detach_stdio().context("keep the lab")?;
+            stdio::detach_stdio().context("keep the lab")?;
             logging::to_file(&self.directory.place().context("keep the lab")?, "keeper");
             session.detach().context("keep the lab")?;
         }
@@ -226,12 +226,12 @@ impl Keeper {
         let mut awaited = pids.len() + 1;
         while awaited > 0 {
             let mut on = vec![
-                (self.reports.as_fd(), Want::Read),
-                (self.signals.as_fd(), Want::Read),
-                (self.init.as_fd(), Want::Read),
+                (self.reports.as_fd(), Interest::Read),
+                (self.signals.as_fd(), Interest::Read),
+                (self.init.as_fd(), Interest::Read),
             ];
             if !build.linger {
-                on.push((session.input(), Want::Read));
+                on.push((session.input(), Interest::Read));
             }
             let ready = poll::wait(&on, None).context("build the lab")?;
             if ready[1] || (ready.get(3) == Some(&true) && asked_to_end(session)?) {
@@ -256,9 +256,10 @@ impl Keeper {
 
     fn wait_for_end(&self, session: &mut Session, linger: bool) -> Result<End, Failure> {
         loop {
-            let mut on = vec![(self.init.as_fd(), Want::Read), (self.signals.as_fd(), Want::Read)];
+            let mut on =
+                vec![(self.init.as_fd(), Interest::Read), (self.signals.as_fd(), Interest::Read)];
             if !linger {
-                on.push((session.input(), Want::Read));
+                on.push((session.input(), Interest::Read));
             }
             let ready = poll::wait(&on, None).context("keep the lab")?;
             if ready[0] {

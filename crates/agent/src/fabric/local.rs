@@ -4,8 +4,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::os::fd::AsFd;
 
+use delaylab_os::files::mount;
+use delaylab_os::interface::index::interface_index;
+use delaylab_os::interface::{offloads, packet_steering, tap as tap_device};
 use delaylab_os::netlink::Route as Socket;
-use delaylab_os::{ethtool, mount, namespace, steering, tap as tap_device};
 use delaylab_proto::{Context, Failure};
 
 use super::message;
@@ -39,8 +41,7 @@ impl Local<'_> {
     pub fn build(mut self, on_machine: bool, alias: &str) -> Result<(), Failure> {
         if on_machine {
             for (name, index) in &mut self.made {
-                *index = namespace::interface_index(name)
-                    .with_context(|| format!("find interface {name}"))?;
+                *index = interface_index(name).with_context(|| format!("find interface {name}"))?;
             }
         } else {
             self.made.insert("lo", LOOPBACK);
@@ -123,7 +124,7 @@ impl Local<'_> {
     fn set_offloads(&self) -> Result<(), Failure> {
         for setting in &self.settings {
             let Operation::Offloads { r#in, on, enabled } = setting else { continue };
-            ethtool::set_offloads(on, *enabled)
+            offloads::set_offloads(on, *enabled)
                 .with_context(|| format!("set the offloads of {on} in {in}", r#in = r#in))?;
         }
         Ok(())
@@ -141,7 +142,7 @@ impl Local<'_> {
                 Some(sys) => sys,
                 None => sys.insert(mount::detached_sys().map_err(failed)?),
             };
-            steering::keep_off(sys.as_fd(), on, avoid).map_err(failed)?;
+            packet_steering::keep_off(sys.as_fd(), on, avoid).map_err(failed)?;
         }
         Ok(())
     }
@@ -156,12 +157,12 @@ pub fn open() -> Result<Socket, Failure> {
 /// also remove them, once it gets round to tearing down the dead namespace of their peers.
 pub fn remove(names: &[String]) -> Result<(), Failure> {
     for name in names {
-        let Ok(index) = namespace::interface_index(name) else { continue };
+        let Ok(index) = interface_index(name) else { continue };
         let socket = open()?;
         let mut batch = Batch::new(&socket);
         batch.push(format!("remove {name}"), Verb::Change, message::remove(index))?;
         let removed = batch.finish();
-        if namespace::interface_index(name).is_ok() {
+        if interface_index(name).is_ok() {
             removed?;
         }
     }

@@ -7,10 +7,11 @@ use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
-use delaylab_os::folder::Folder;
-use delaylab_os::namespace::{self, Namespaces};
-use delaylab_os::process::{self, PidFd};
-use delaylab_os::{mount, sysctl, title};
+use delaylab_os::files::folder::Folder;
+use delaylab_os::files::mount;
+use delaylab_os::kernel::sysctl;
+use delaylab_os::process::namespace::{self, Namespaces};
+use delaylab_os::process::{self, PidFd, title};
 use delaylab_proto::{Context, Failure};
 
 use super::plan::{Agent, Isolate};

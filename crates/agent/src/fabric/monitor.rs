@@ -10,11 +10,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use delaylab_os::pipe::{self, Received};
-use delaylab_os::poll::{self, Want};
-use delaylab_os::process::{self, PidFd};
-use delaylab_os::report::Sender;
-use delaylab_os::{clock, namespace};
+use delaylab_os::files::descriptor_passing::{self, Received};
+use delaylab_os::files::pipe;
+use delaylab_os::files::poll::{self, Interest};
+use delaylab_os::process::credential_channel::Sender;
+use delaylab_os::process::{self, PidFd, namespace};
+use delaylab_os::time::tsc;
 use delaylab_proto::{Context, Failure, Frame, Kind, Reply};
 use serde_json::Value;
 
@@ -90,7 +91,7 @@ impl Monitor<'_> {
             self.member.configured(resources);
         }
         if let (Reach::Stream, Some(built)) = (self.guest.reach, &resources.built) {
-            poll::wait(&[(built.as_fd(), Want::Read)], None).context("wait for the network")?;
+            poll::wait(&[(built.as_fd(), Interest::Read)], None).context("wait for the network")?;
         }
         self.deadline = Instant::now() + Duration::from_millis(self.guest.deadline_ms);
         match (self.guest.reach, listener) {
@@ -139,7 +140,7 @@ impl Monitor<'_> {
     ) -> Result<Reply, Failure> {
         loop {
             let left = self.left()?;
-            let turn = mux.turn(&[(running.as_fd(), Want::Read)], Some(left))?;
+            let turn = mux.turn(&[(running.as_fd(), Interest::Read)], Some(left))?;
             let mut replies = turn.new.iter().filter_map(|frame| {
                 (frame.kind == Kind::Message)
                     .then(|| serde_json::from_slice(&frame.payload).ok())?
@@ -174,8 +175,8 @@ impl Monitor<'_> {
         let failed = |error: io::Error| self.failure(error.to_string());
         let listener = self.listen_for_leash()?;
         let running = self.run(None)?;
-        let mut on = vec![(listener.as_fd(), Want::Read)];
-        on.extend(running.as_ref().map(|running| (running.as_fd(), Want::Read)));
+        let mut on = vec![(listener.as_fd(), Interest::Read)];
+        on.extend(running.as_ref().map(|running| (running.as_fd(), Interest::Read)));
         loop {
             let ready = poll::wait(&on, Some(self.left()?)).map_err(failed)?;
             if ready[0] {
@@ -187,7 +188,7 @@ impl Monitor<'_> {
         }
         let leash = OwnedFd::from(listener.accept().map_err(failed)?.0);
         let Received::Descriptor(network) =
-            pipe::receive_descriptor(leash.as_fd()).map_err(failed)?
+            descriptor_passing::receive_descriptor(leash.as_fd()).map_err(failed)?
         else {
             return Err(self.failure("its agent ended at once".into()));
         };
@@ -226,7 +227,7 @@ impl Monitor<'_> {
 
     fn filled(&self, word: &str) -> String {
         if word.contains("{tsc_khz}") {
-            return self.filled(&word.replace("{tsc_khz}", &clock::counter_khz().to_string()));
+            return self.filled(&word.replace("{tsc_khz}", &tsc::counter_khz().to_string()));
         }
         let cgroup = self.member.cgroups.first().map_or(String::new(), |folder| {
             let below = folder.components().rev().take(3).collect::<Vec<_>>();
@@ -258,7 +259,7 @@ impl Monitor<'_> {
     /// Relay sessions to and from a machine until it ends or sends an invalid frame; return the reason.
     fn relay(&self, mut mux: Mux, listener: &UnixListener, running: &PidFd) -> String {
         loop {
-            let own = [(listener.as_fd(), Want::Read), (running.as_fd(), Want::Read)];
+            let own = [(listener.as_fd(), Interest::Read), (running.as_fd(), Interest::Read)];
             let turn = match mux.turn(&own, None) {
                 Ok(turn) => turn,
                 Err(failure) => return failure.why,
@@ -278,13 +279,15 @@ impl Monitor<'_> {
     /// made when the container started, so nothing that the container does later redirects a client.
     fn hand_over(&self, leash: &OwnedFd, listener: &UnixListener) -> ! {
         loop {
-            let ready = listen::wait(&[(listener.as_fd(), Want::Read), (leash.as_fd(), Want::End)]);
+            let ready =
+                listen::wait(&[(listener.as_fd(), Interest::Read), (leash.as_fd(), Interest::End)]);
             if ready[1] {
                 self.answer_for_the_ended(listener, ENDED);
             }
             if ready[0]
                 && let Some(client) = listen::next_client(listener)
-                && let Err(error) = pipe::send_descriptor(leash.as_fd(), client.as_fd())
+                && let Err(error) =
+                    descriptor_passing::send_descriptor(leash.as_fd(), client.as_fd())
             {
                 let why = format!("its agent takes no session: {error}");
                 listen::refuse(client.into(), &self.failure(why));
@@ -322,7 +325,7 @@ impl Monitor<'_> {
 }
 
 fn wait_for_end(running: &PidFd) -> Result<(), String> {
-    poll::wait(&[(running.as_fd(), Want::Read)], None)
+    poll::wait(&[(running.as_fd(), Interest::Read)], None)
         .map(|_| ())
         .map_err(|error| error.to_string())
 }

@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 
-use delaylab_os::namespace;
-use delaylab_os::process::PidFd;
+use delaylab_os::interface::index::highest_index;
+use delaylab_os::process::{PidFd, namespace};
 use delaylab_proto::{Context, Failure};
 
 use super::local::{self, Local};
@@ -262,7 +262,7 @@ fn outlives(name: &str) -> Failure {
 /// meanwhile.
 fn first_free() -> Result<u32, Failure> {
     const MEANWHILE: u32 = 1000;
-    let highest = namespace::highest_index();
+    let highest = highest_index();
     highest.map(|highest| highest + MEANWHILE).context("list the machine's interfaces")
 }
 

@@ -1,6 +1,6 @@
 //! Reports of the lab's processes to the keeper.
 
-use delaylab_os::report::Sender;
+use delaylab_os::process::credential_channel::Sender;
 use delaylab_proto::{Context, Failure};
 use serde::{Deserialize, Serialize};
 use tracing::{info, warn};

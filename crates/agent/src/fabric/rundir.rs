@@ -9,7 +9,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use delaylab_os::folder::Folder;
+use delaylab_os::files::folder::Folder;
 use delaylab_proto::{Context, Failure};
 use serde::Serialize;
 

@@ -5,7 +5,10 @@ use std::fs;
 use std::io;
 use std::time::Duration;
 
-use delaylab_os::{links, namespace, netlink, sysctl};
+use delaylab_os::interface::state;
+use delaylab_os::kernel::sysctl;
+use delaylab_os::netlink::{self, link_wait};
+use delaylab_os::process::namespace;
 use delaylab_proto::{Context, Failure};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -59,8 +62,8 @@ pub fn serve(request: Value, _: &mut Session) -> Result<Value, Failure> {
     }
     local.build(false, "delaylab")?;
     // Some cards need seconds to get a carrier, and lose all packets until then.
-    let down = || request.interfaces.iter().find(|card| !links::has_carrier(&card.name));
-    links::wait(LINK, || down().is_none().then_some(()))
+    let down = || request.interfaces.iter().find(|card| !state::has_carrier(&card.name));
+    link_wait::wait(LINK, || down().is_none().then_some(()))
         .context("wait for the network cards' links")?;
     if let Some(card) = down() {
         return Err(Failure::new(format!("bring up {}", card.name), "it has found no link"));
@@ -93,7 +96,7 @@ fn name_cards<'a>(cards: &'a [Card], local: &mut Local<'a>) -> Result<(), Failur
 /// Wait for the network cards; return all that are there once the wanted ones have come or the time is up.
 fn wait_for(cards: &[Card]) -> io::Result<BTreeMap<[u8; 6], u32>> {
     // The cards may appear some time after their driver was loaded.
-    links::wait(CARD, || {
+    link_wait::wait(CARD, || {
         let there = addresses().ok()?;
         cards.iter().all(|card| there.contains_key(&card.mac.0)).then_some(())
     })?;

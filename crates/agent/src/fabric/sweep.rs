@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use delaylab_os::folder::Folder;
+use delaylab_os::files::folder::Folder;
 use delaylab_proto::{Context, Failure};
 use serde::Serialize;
 

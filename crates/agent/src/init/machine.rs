@@ -5,7 +5,9 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use delaylab_os::{boot, pipe, process};
+use delaylab_os::files::{folder_watch, pipe, terminal};
+use delaylab_os::kernel::power;
+use delaylab_os::process;
 use delaylab_proto::{Context, Failure, Frame, Kind, Reply};
 use serde_json::json;
 
@@ -38,7 +40,7 @@ pub fn live(stream: &str, start: &Start, serve: Serve) -> Result<(), Failure> {
         // Write to the console, where a user looks when a machine does not answer.
         eprintln!("delaylab-agent: {failure}");
     }
-    boot::power_off().context("switch the machine off")?;
+    power::power_off().context("switch the machine off")?;
     served
 }
 
@@ -50,12 +52,12 @@ fn run(stream: &str, start: &Start, serve: Serve) -> Result<(), Failure> {
     process::reap_by_kernel().context("prepare the process")?;
     let what = || format!("open {stream}");
     let device = match stream.strip_prefix(VIRTIO) {
-        Some(name) => boot::wait_in(Path::new("/dev"), || port(name)).with_context(what)?,
+        Some(name) => folder_watch::wait_in(Path::new("/dev"), || port(name)).with_context(what)?,
         None => PathBuf::from(stream),
     };
     let is_console = stream.starts_with(CONSOLE);
     let line = File::options().read(true).write(true).open(device).with_context(what)?;
-    boot::make_raw(&line).with_context(what)?;
+    terminal::make_raw(&line).with_context(what)?;
     let line = Line::of(OwnedFd::from(line)).with_context(what)?;
     let mut mux = Mux::on(if is_console { line.unescaping() } else { line });
     let is_serial = stream.starts_with(SERIAL);

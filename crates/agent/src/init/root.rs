@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use delaylab_os::{boot, mount};
+use delaylab_os::files::{folder_watch, mount};
 use delaylab_proto::{Context, Failure};
 
 use super::surroundings::FILE_SYSTEMS;
@@ -19,7 +19,7 @@ const INSIDE_ANOTHER: &str = "/dev/pts";
 pub fn enter(disk: &Path) -> Result<(), Failure> {
     let what = || format!("make {} the root", disk.display());
     let appeared = || disk.exists().then_some(());
-    boot::wait_in(Path::new("/dev"), appeared).with_context(what)?;
+    folder_watch::wait_in(Path::new("/dev"), appeared).with_context(what)?;
     fs::create_dir_all(HERE).with_context(what)?;
     let mounted =
         candidates(disk).iter().any(|device| mount::disk(device, KIND, Path::new(HERE)).is_ok());

@@ -4,7 +4,8 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::symlink;
 
-use delaylab_os::{mount, process};
+use delaylab_os::files::mount;
+use delaylab_os::process;
 use delaylab_proto::{Context, Failure};
 
 use super::alone;

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use delaylab_os::sysctl;
+use delaylab_os::kernel::sysctl;
 use delaylab_proto::{Context, Failure};
 
 /// The sysctls that disable IPv6 and the answering of ARP requests.

@@ -3,9 +3,9 @@
 use std::net::Ipv4Addr;
 use std::os::fd::AsFd;
 
-use delaylab_os::filter::Program;
-use delaylab_os::poll::{self, Want};
+use delaylab_os::files::poll::{self, Interest};
 use delaylab_os::socket;
+use delaylab_os::socket::classic_filter::Program;
 use delaylab_proto::{Context, Failure};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -30,7 +30,7 @@ pub fn serve(request: Value, session: &mut Session) -> Result<Value, Failure> {
     let address = socket::local_address(socket.as_fd()).context("name the port")?;
     session.event(json!({"ready": {"port": address.port()}}))?;
     loop {
-        poll::wait(&[(session.input(), Want::Read)], None).with_context(what)?;
+        poll::wait(&[(session.input(), Interest::Read)], None).with_context(what)?;
         let ends = |order: &Order| matches!(order, Order::Stop | Order::Closed);
         if session.orders()?.iter().any(ends) {
             return Ok(json!({}));

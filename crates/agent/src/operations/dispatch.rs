@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use delaylab_os::clock;
+use delaylab_os::time::clock;
 use delaylab_proto::{Context, Failure, Reply};
 use serde_json::{Value, json};
 use tracing::{debug, info, warn};

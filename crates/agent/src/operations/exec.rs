@@ -6,9 +6,9 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use delaylab_os::poll::{self, Want};
+use delaylab_os::files::poll::{self, Interest};
+use delaylab_os::files::{descriptor, terminal};
 use delaylab_os::process::{self, Ended, PidFd};
-use delaylab_os::{pipe, tty};
 use delaylab_proto::{Context, Failure, Frame, Kind, STDIN_WINDOW, Window};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -105,7 +105,7 @@ impl Running {
     }
 
     fn on_terminal(mut command: Command, size: &Size) -> io::Result<Self> {
-        let terminal = tty::open(size.rows, size.cols)?;
+        let terminal = terminal::open(size.rows, size.cols)?;
         if let Some(term) = &size.term {
             command.env("TERM", term);
         }
@@ -119,7 +119,7 @@ impl Running {
     fn new(pid: u32, input: Option<OwnedFd>, outputs: Vec<(Kind, OwnedFd)>) -> io::Result<Self> {
         let pid = i32::try_from(pid).map_err(io::Error::other)?;
         let mut ours = outputs.iter().map(|(_, fd)| fd).chain(&input);
-        ours.try_for_each(|fd| pipe::set_nonblocking(fd.as_fd()))?;
+        ours.try_for_each(|fd| descriptor::set_nonblocking(fd.as_fd()))?;
         let handle = PidFd::open(pid)?;
         let (pending, window) = (Vec::new(), Window::new(u64::MAX));
         Ok(Self { pid, handle, input, outputs, pending, closing: false, untold: 0, window })
@@ -147,19 +147,19 @@ impl Running {
     }
 
     fn wait(&self, orders: BorrowedFd<'_>, ended: bool) -> io::Result<Ready> {
-        let mut on = vec![(orders, Want::Read)];
+        let mut on = vec![(orders, Interest::Read)];
         if !ended {
-            on.push((self.handle.as_fd(), Want::Read));
+            on.push((self.handle.as_fd(), Interest::Read));
         }
         if self.window.room() > 0 {
-            on.extend(self.outputs.iter().map(|(_, fd)| (fd.as_fd(), Want::Read)));
+            on.extend(self.outputs.iter().map(|(_, fd)| (fd.as_fd(), Interest::Read)));
         }
         if !self.pending.is_empty() {
-            on.extend(self.input.as_ref().map(|fd| (fd.as_fd(), Want::Write)));
+            on.extend(self.input.as_ref().map(|fd| (fd.as_fd(), Interest::Write)));
         }
         let ready = poll::wait(&on, None)?;
         let writable =
-            on.iter().zip(&ready).any(|((_, want), ready)| *want == Want::Write && *ready);
+            on.iter().zip(&ready).any(|((_, want), ready)| *want == Interest::Write && *ready);
         Ok(Ready { ordered: ready[0], ended: !ended && ready[1], writable })
     }
 
@@ -176,7 +176,7 @@ impl Running {
                     emptied = false;
                     break false;
                 }
-                match pipe::read_some(fd.as_fd(), &mut bytes[..room]).map_err(broken)? {
+                match descriptor::read_some(fd.as_fd(), &mut bytes[..room]).map_err(broken)? {
                     None => break false,
                     Some(0) => break true,
                     Some(count) => {
@@ -199,7 +199,7 @@ impl Running {
 
     fn write(&mut self) {
         let Some(input) = &self.input else { return };
-        match pipe::write_some(input.as_fd(), &self.pending) {
+        match descriptor::write_some(input.as_fd(), &self.pending) {
             Ok(count) => {
                 let count = count.unwrap_or(0);
                 self.pending.drain(..count);
@@ -265,7 +265,7 @@ impl Running {
         process::signal_group(self.pid, SIGTERM).map_err(broken)?;
         self.input = None;
         self.outputs.clear();
-        poll::wait(&[(self.handle.as_fd(), Want::Read)], Some(GRACE)).map_err(broken)?;
+        poll::wait(&[(self.handle.as_fd(), Interest::Read)], Some(GRACE)).map_err(broken)?;
         process::signal_group(self.pid, SIGKILL).map_err(broken)?;
         self.reap().map(|_| ())
     }
@@ -287,7 +287,7 @@ struct Ready {
 }
 
 fn has_orders(session: &Session) -> Result<bool, Failure> {
-    let on = [(session.input(), Want::Read)];
+    let on = [(session.input(), Interest::Read)];
     Ok(poll::wait(&on, Some(Duration::ZERO)).map_err(broken)?[0])
 }
 

@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use delaylab_os::pipe;
+use delaylab_os::files::descriptor;
 use delaylab_proto::{Frame, FrameError, Window, split_frame, write_frame};
 
 use super::escape::Unescape;
@@ -27,8 +27,8 @@ pub struct Line {
 impl Line {
     /// Build a line that reads from `input` and writes to `output`.
     pub fn new(input: OwnedFd, output: OwnedFd) -> io::Result<Self> {
-        pipe::set_nonblocking(input.as_fd())?;
-        pipe::set_nonblocking(output.as_fd())?;
+        descriptor::set_nonblocking(input.as_fd())?;
+        descriptor::set_nonblocking(output.as_fd())?;
         let (unread, unsent) = (Vec::new(), Vec::new());
         Ok(Self { input, output, unread, unsent, sent: 0, unescape: None, window: None })
     }
@@ -84,7 +84,7 @@ impl Line {
     pub fn receive_counted(&mut self) -> Result<(Vec<Frame>, bool, usize), FrameError> {
         let mut piece = [0; PIECE];
         let mut read = 0;
-        let ended = match pipe::read_some(self.input.as_fd(), &mut piece) {
+        let ended = match descriptor::read_some(self.input.as_fd(), &mut piece) {
             Ok(None) => false,
             // A stream that fails has ended.
             Ok(Some(0)) | Err(_) => true,
@@ -120,7 +120,9 @@ impl Line {
                 return Ok(());
             }
             let piece = &self.unsent[self.sent..self.sent + now];
-            let Some(count) = pipe::write_some(self.output.as_fd(), piece)? else { return Ok(()) };
+            let Some(count) = descriptor::write_some(self.output.as_fd(), piece)? else {
+                return Ok(());
+            };
             self.sent += count;
             if let Some(window) = &mut self.window {
                 window.sent(count);

@@ -5,9 +5,10 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::time::Duration;
 
-use delaylab_os::poll::{self, Want};
+use delaylab_os::files::descriptor;
+use delaylab_os::files::poll::{self, Interest};
 use delaylab_os::process::{self, Side};
-use delaylab_os::{peer, pipe};
+use delaylab_os::socket::peer;
 use delaylab_proto::{Context, Failure, Frame, Kind, Reply, write_frame};
 
 use super::{Serve, Session};
@@ -46,7 +47,7 @@ pub fn next_client(listener: &UnixListener) -> Option<UnixStream> {
 }
 
 /// Block until one of these is ready, as [`poll::wait`] does. After an error none is ready.
-pub fn wait(on: &[(std::os::fd::BorrowedFd<'_>, Want)]) -> Vec<bool> {
+pub fn wait(on: &[(std::os::fd::BorrowedFd<'_>, Interest)]) -> Vec<bool> {
     poll::wait(on, None).unwrap_or_else(|_| {
         pause();
         vec![false; on.len()]
@@ -79,7 +80,7 @@ pub fn cannot_start(error: &io::Error) -> Failure {
 
 /// Tell a client, without blocking, why it is not served.
 pub fn refuse(stream: OwnedFd, failure: &Failure) {
-    if pipe::set_nonblocking(stream.as_fd()).is_ok() {
+    if descriptor::set_nonblocking(stream.as_fd()).is_ok() {
         let bytes = serde_json::to_vec(&Reply::Error(failure.clone())).unwrap_or_default();
         // Ignore a client that does not read or has left.
         let _ = write_frame(&mut UnixStream::from(stream), &Frame::new(Kind::Message, bytes));

@@ -6,7 +6,7 @@ use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-use delaylab_os::poll::{self, Want};
+use delaylab_os::files::poll::{self, Interest};
 use delaylab_proto::{Failure, Frame, FrameError, Kind, Reply};
 use serde_json::json;
 
@@ -126,21 +126,21 @@ impl Mux {
     /// of `None` waits for ever.
     pub fn turn(
         &mut self,
-        own: &[(BorrowedFd<'_>, Want)],
+        own: &[(BorrowedFd<'_>, Interest)],
         timeout: Option<Duration>,
     ) -> Result<Turn, Failure> {
         let busy = self.trunk.backlog() > BACKLOG;
         let mut on = own.to_vec();
-        on.push((self.trunk.input(), Want::Read));
-        on.extend(self.trunk.output().map(|fd| (fd, Want::Write)));
+        on.push((self.trunk.input(), Interest::Read));
+        on.extend(self.trunk.output().map(|fd| (fd, Interest::Write)));
         let mut readable = BTreeMap::new();
         for (&channel, branch) in &self.branches {
             let Some(line) = &branch.line else { continue };
             if !busy && !branch.closed_there {
                 readable.insert(on.len(), channel);
-                on.push((line.input(), Want::Read));
+                on.push((line.input(), Interest::Read));
             }
-            on.extend(line.output().map(|fd| (fd, Want::Write)));
+            on.extend(line.output().map(|fd| (fd, Interest::Write)));
         }
         let ready = poll::wait(&on, timeout).map_err(broken)?;
         let mut turn = Turn { ready: ready[..own.len()].to_vec(), ..Turn::default() };
@@ -247,7 +247,7 @@ fn broken(error: impl Into<FrameError>) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use delaylab_os::pipe;
+    use delaylab_os::files::{descriptor, pipe};
     use delaylab_proto::{read_frame, write_frame};
     use std::fs::File;
     use std::os::fd::AsFd;
@@ -327,13 +327,13 @@ mod tests {
         let mut client = session(&mut host, 1);
         let whole = Frame { channel: 1, ..Frame::new(Kind::Stdin, vec![7; 1000]) };
         write_frame(&mut client, &Frame { channel: 0, ..whole.clone() }).unwrap();
-        pipe::set_nonblocking(there.as_fd()).unwrap();
+        descriptor::set_nonblocking(there.as_fd()).unwrap();
         let mut came = Vec::new();
         let soon = Some(Duration::from_millis(1));
         while came.len() < 1007 {
             host.turn(&[], soon).unwrap();
             let mut piece = [0; 4096];
-            let count = pipe::read_some(there.as_fd(), &mut piece).unwrap().unwrap_or(0);
+            let count = descriptor::read_some(there.as_fd(), &mut piece).unwrap().unwrap_or(0);
             assert!(count <= 100, "{count} bytes are under way");
             came.extend(&piece[..count]);
             if count > 0 {

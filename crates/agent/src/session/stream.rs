@@ -5,8 +5,8 @@ use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-use delaylab_os::pipe;
-use delaylab_os::poll::{self, Want};
+use delaylab_os::files::descriptor;
+use delaylab_os::files::poll::{self, Interest};
 use delaylab_proto::{Context, Failure, Frame, Kind, Reply, read_frame, write_frame};
 use serde_json::Value;
 
@@ -152,7 +152,7 @@ impl Session {
         if self.closed {
             return Ok(());
         }
-        let ready = poll::wait(&[(self.input.as_fd(), Want::Read)], timeout);
+        let ready = poll::wait(&[(self.input.as_fd(), Interest::Read)], timeout);
         if !ready.context("read from the client")?[0] {
             return Ok(());
         }
@@ -161,7 +161,7 @@ impl Session {
         // together with its request is not overlooked.
         while let Some(missing) = missing(&self.unread) {
             let count = missing.min(bytes.len());
-            match pipe::read_some(self.input.as_fd(), &mut bytes[..count]) {
+            match descriptor::read_some(self.input.as_fd(), &mut bytes[..count]) {
                 Ok(None) => return Ok(()),
                 // A reset connection means that the client has gone.
                 Ok(Some(0)) | Err(_) => {

@@ -9,7 +9,7 @@ use nix::sys::time::TimeSpec;
 
 /// The event to wait for on a descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Want {
+pub enum Interest {
     /// Data to read, or the end.
     Read,
     /// Room to write, or the end.
@@ -20,8 +20,9 @@ pub enum Want {
 
 /// Wait until one of the descriptors is ready. Return, for each of them, true if it is ready. A timeout of
 /// `None` waits for ever; others are rounded up to ms. After a timeout or a signal none is ready.
-pub fn wait(on: &[(BorrowedFd<'_>, Want)], timeout: Option<Duration>) -> io::Result<Vec<bool>> {
-    let mut fds: Vec<PollFd> = on.iter().map(|(fd, want)| PollFd::new(*fd, flags(*want))).collect();
+pub fn wait(on: &[(BorrowedFd<'_>, Interest)], timeout: Option<Duration>) -> io::Result<Vec<bool>> {
+    let mut fds: Vec<PollFd> =
+        on.iter().map(|(fd, interest)| PollFd::new(*fd, flags(*interest))).collect();
     let timeout = timeout.map_or(PollTimeout::NONE, |time| {
         // Rounded up: a wait that ends early would be repeated in a busy loop.
         let millis = time.as_micros().div_ceil(1000);
@@ -50,10 +51,10 @@ pub fn wait_exactly<const N: usize>(
     }
 }
 
-fn flags(want: Want) -> PollFlags {
-    match want {
-        Want::Read => PollFlags::POLLIN,
-        Want::Write => PollFlags::POLLOUT,
-        Want::End => PollFlags::empty(),
+fn flags(interest: Interest) -> PollFlags {
+    match interest {
+        Interest::Read => PollFlags::POLLIN,
+        Interest::Write => PollFlags::POLLOUT,
+        Interest::End => PollFlags::empty(),
     }
 }

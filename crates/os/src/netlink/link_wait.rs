@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use nix::sys::socket::{MsgFlags, recv};
 
 use super::raw_socket;
-use crate::files::poll::{self, Want};
+use crate::files::poll::{self, Interest};
 
 /// Wait until `found` returns something; call it again after every change of any interface of this network
 /// namespace. Return `None` once `patience` is over.
@@ -25,7 +25,7 @@ pub fn wait<T>(patience: Duration, mut found: impl FnMut() -> Option<T>) -> io::
         if left.is_zero() {
             return Ok(None);
         }
-        if poll::wait(&[(changes.as_fd(), Want::Read)], Some(left))?[0] {
+        if poll::wait(&[(changes.as_fd(), Interest::Read)], Some(left))?[0] {
             // The notification's contents do not matter: `found` reads the state of the cards themselves.
             recv(changes.as_raw_fd(), &mut notification, MsgFlags::MSG_DONTWAIT)?;
         }

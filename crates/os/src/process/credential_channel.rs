@@ -55,7 +55,7 @@ impl Sender {
 
     /// Return true once the receiving end is closed.
     pub fn is_abandoned(&self) -> io::Result<bool> {
-        let on = [(self.0.as_fd(), poll::Want::End)];
+        let on = [(self.0.as_fd(), poll::Interest::End)];
         Ok(poll::wait(&on, Some(std::time::Duration::ZERO))?[0])
     }
 }

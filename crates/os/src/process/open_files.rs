@@ -28,7 +28,7 @@ mod tests {
     use std::sync::mpsc;
     use std::thread;
 
-    use crate::files::poll::{self, Want};
+    use crate::files::poll::{self, Interest};
     use crate::files::{descriptor, pipe};
 
     #[test]
@@ -57,7 +57,7 @@ mod tests {
         drop(end);
         other.join().unwrap();
         // Joining a thread returns a moment before the kernel frees its table.
-        poll::wait(&[(reader.as_fd(), Want::Read)], None).unwrap();
+        poll::wait(&[(reader.as_fd(), Interest::Read)], None).unwrap();
         assert_eq!(read(), Some(0));
     }
 }

@@ -2,7 +2,7 @@
 //! gives commands to the loop.
 
 use delaylab_link::Conditions;
-use delaylab_os::clock;
+use delaylab_os::time::clock;
 use delaylab_proto::Failure;
 
 use super::port_drops::PortDrops;

@@ -4,9 +4,9 @@ use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
-use delaylab_os::poll::{self, Want};
-use delaylab_os::process::{self, Ended, PidFd, Side};
-use delaylab_os::{pipe, title};
+use delaylab_os::files::pipe;
+use delaylab_os::files::poll::{self, Interest};
+use delaylab_os::process::{self, Ended, PidFd, Side, title};
 use delaylab_proto::{Context, Failure, Reply};
 use serde_json::Value;
 use tracing::info;
@@ -66,7 +66,7 @@ impl EngineProcess {
     /// engine that does not answer within 10 s.
     pub fn ask(&mut self, request: &[u8]) -> Option<Result<Value, Failure>> {
         messages::pass_on(&mut self.control, request).ok()?;
-        match poll::wait(&[(self.control.as_fd(), Want::Read)], Some(PATIENCE)) {
+        match poll::wait(&[(self.control.as_fd(), Interest::Read)], Some(PATIENCE)) {
             Ok(ready) if ready[0] => self.hear(),
             Ok(_) => {
                 // A late answer would be taken for the answer to another request.

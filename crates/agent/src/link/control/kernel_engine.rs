@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use delaylab_os::announced::Announced as RtnetlinkMonitor;
-use delaylab_os::clock;
+use delaylab_os::netlink::change_monitor::ChangeMonitor as RtnetlinkMonitor;
+use delaylab_os::time::clock;
 use delaylab_proto::{Context, Failure, Reply};
 use serde_json::json;
 

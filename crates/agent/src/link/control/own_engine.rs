@@ -6,8 +6,9 @@ use std::os::fd::OwnedFd;
 use std::sync::mpsc;
 use std::thread;
 
-use delaylab_os::sched::{self, Locked};
-use delaylab_os::{clock, open_files, process};
+use delaylab_os::process::memory::Locked;
+use delaylab_os::process::{self, open_files, scheduling};
+use delaylab_os::time::clock;
 use delaylab_proto::{Context, Failure, Reply};
 use serde_json::json;
 
@@ -105,7 +106,7 @@ fn start(task: EngineTask<'_>, configured: ConfiguredConditions) -> Result<Start
     let forwarder = Forwarder::open(links, conditions)?;
     let (forwarding, channels) = loop_commands::pair().context("start the link engine")?;
     // The thread is bound to its CPUs only later, when the other thread exists.
-    let own = task.cpus.map_or_else(sched::own_cpus, <[usize]>::len);
+    let own = task.cpus.map_or_else(scheduling::own_cpus, <[usize]>::len);
     let (pace, refused) = Pace::new(links.realtime, own);
     let mut notes: Vec<String> =
         refused.map(|why| format!("not in real time: {why}")).into_iter().collect();

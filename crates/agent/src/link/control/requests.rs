@@ -4,8 +4,8 @@ use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
-use delaylab_os::clock;
-use delaylab_os::poll::{self, Want};
+use delaylab_os::files::poll::{self, Interest};
+use delaylab_os::time::clock;
 use delaylab_proto::{Context, Failure, Reply, read_frame};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -73,8 +73,8 @@ pub fn serve_requests(
     loop {
         links.check()?;
         let left = timeline.next_ns().map(|at_ns| (at_ns - clock::monotonic_ns()).max(0) as u64);
-        let mut on = vec![(control.as_fd(), Want::Read)];
-        on.extend(links.changed().map(|fd| (fd, Want::Read)));
+        let mut on = vec![(control.as_fd(), Interest::Read)];
+        on.extend(links.changed().map(|fd| (fd, Interest::Read)));
         if poll::wait(&on, left.map(Duration::from_nanos)).context("take requests about links")?[0]
         {
             let frame = read_frame(control).context("take requests about links")?;

@@ -5,8 +5,10 @@ use std::fs::File;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixListener;
 
-use delaylab_os::poll::Want;
-use delaylab_os::{clock, pipe, process};
+use delaylab_os::files::pipe;
+use delaylab_os::files::poll::Interest;
+use delaylab_os::process;
+use delaylab_os::time::clock;
 use delaylab_proto::{Context, Failure, Frame, Reply, read_frame};
 use serde_json::{Value, json};
 use tracing::warn;
@@ -57,9 +59,11 @@ impl<'a> Supervisor<'a> {
     /// Serve all clients for ever.
     pub fn serve(mut self, listener: &UnixListener) -> ! {
         loop {
-            let mut on = vec![(listener.as_fd(), Want::Read)];
-            on.extend(self.sessions.iter().map(|session| (session.requests.as_fd(), Want::Read)));
-            on.extend(self.engine.iter().map(|engine| (engine.ended(), Want::Read)));
+            let mut on = vec![(listener.as_fd(), Interest::Read)];
+            on.extend(
+                self.sessions.iter().map(|session| (session.requests.as_fd(), Interest::Read)),
+            );
+            on.extend(self.engine.iter().map(|engine| (engine.ended(), Interest::Read)));
             let ready = listen::wait(&on);
             if ready.get(self.sessions.len() + 1) == Some(&true) {
                 self.note_death();

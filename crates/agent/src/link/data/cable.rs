@@ -1,6 +1,6 @@
 //! The frames that a cable can carry.
 
-use delaylab_os::ring_frames::Passing;
+use delaylab_os::ring::frames::Passing;
 
 use crate::link::plan::{HEADER, TAG};
 

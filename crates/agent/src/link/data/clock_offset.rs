@@ -1,6 +1,6 @@
 //! Conversion between the clock of stamps, which may be set, and the monotonic clock.
 
-use delaylab_os::clock;
+use delaylab_os::time::clock;
 
 /// The lifetime of a reading. Each reading takes two clock reads, and a frame needs the offset twice. If the
 /// clock is set, frames that arrive within this time get arrival times wrong by as much.

@@ -5,7 +5,8 @@ use std::os::fd::AsFd;
 use std::sync::mpsc;
 
 use delaylab_link::Conditions;
-use delaylab_os::{clock, pipe, stamp};
+use delaylab_os::files::descriptor;
+use delaylab_os::time::{clock, stamps};
 use delaylab_proto::{Context, Failure};
 
 use super::cable::{fits, length};
@@ -58,7 +59,7 @@ impl Forwarder {
             .map_err(|failure| {
                 failure.fix("each takes two files: raise the hard limit on these (ulimit -Hn)")
             })?;
-        stamp::settle().context("switch on receive stamps")?;
+        stamps::settle().context("switch on receive stamps")?;
         Ok(Self {
             intake,
             outbox,
@@ -102,7 +103,8 @@ impl Forwarder {
         self.awake_ns = clock::monotonic_ns();
         let on = [self.intake.fd(), channels.wake.as_fd()];
         if pace.wait(self.awake_ns, self.schedule.next_ns(), on).context("wait for frames")? {
-            pipe::read_some(channels.wake.as_fd(), &mut [0; 64]).context("wait for frames")?;
+            descriptor::read_some(channels.wake.as_fd(), &mut [0; 64])
+                .context("wait for frames")?;
         }
         Ok(())
     }

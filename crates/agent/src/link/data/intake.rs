@@ -3,9 +3,9 @@
 use std::io;
 use std::os::fd::BorrowedFd;
 
-use delaylab_os::filter::Program;
-use delaylab_os::ring_frames::{FrameRing, Passing};
-use delaylab_os::ring_shares::RingShares;
+use delaylab_os::ring::frames::{FrameRing, Passing};
+use delaylab_os::ring::shares::RingShares;
+use delaylab_os::socket::classic_filter::Program;
 
 /// The number of frames that may arrive while the engine does not run. One port may use a fifth: 30 ms at 100
 /// 000 frames a second.

@@ -1,7 +1,7 @@
 //! The links of a plan in the form that the loop needs: directions and switches by number, over one pool.
 
 use delaylab_link::{Conditions, Pipe};
-use delaylab_os::namespace;
+use delaylab_os::interface::index::interface_index;
 use delaylab_proto::{Context, Failure};
 
 use super::direction::DirectionState;
@@ -57,8 +57,7 @@ impl LinkTable {
 }
 
 fn port(member: &Member) -> Result<u32, Failure> {
-    namespace::interface_index(&member.port)
-        .with_context(|| format!("find the port {}", member.port))
+    interface_index(&member.port).with_context(|| format!("find the port {}", member.port))
 }
 
 /// Derive a direction's seed from its link and its sender, so that it does not depend on other links and

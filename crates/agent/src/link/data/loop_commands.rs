@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::mpsc;
 
 use delaylab_link::Conditions;
-use delaylab_os::pipe;
+use delaylab_os::files::{descriptor, pipe};
 use delaylab_proto::{Context, Failure};
 
 use super::counts::Snapshot;
@@ -60,8 +60,8 @@ pub fn pair() -> io::Result<(LoopHandle, LoopChannels)> {
     let (command, commands) = mpsc::channel();
     let (answer, answers) = mpsc::channel();
     let (woken, wake) = pipe::pair()?;
-    pipe::set_nonblocking(woken.as_fd())?;
-    pipe::set_nonblocking(wake.as_fd())?;
+    descriptor::set_nonblocking(woken.as_fd())?;
+    descriptor::set_nonblocking(wake.as_fd())?;
     let handle = LoopHandle { commands: command, answers, wake };
     Ok((handle, LoopChannels { commands, answers: answer, wake: woken }))
 }
@@ -70,7 +70,7 @@ impl LoopHandle {
     /// Give a command, and wake the loop if it sleeps. An error means that the loop has ended.
     pub fn command(&self, command: LoopCommand) -> Result<(), Failure> {
         self.commands.send(command).map_err(|_| Self::ended())?;
-        pipe::write_some(self.wake.as_fd(), &[0]).context("wake the link engine")?;
+        descriptor::write_some(self.wake.as_fd(), &[0]).context("wake the link engine")?;
         Ok(())
     }
 

@@ -3,8 +3,9 @@
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
-use delaylab_os::frame_batch::{self, FrameBatch};
-use delaylab_os::{clock, ring};
+use delaylab_os::ring;
+use delaylab_os::socket::frame_batch::{self, FrameBatch};
+use delaylab_os::time::clock;
 use nix::errno::Errno;
 
 use super::counts::Counts;

@@ -1,7 +1,7 @@
 //! The memory of frames under way: slots of equal size, with a limit on their number and a share for each
 //! direction that no other direction can take.
 
-use delaylab_os::memory;
+use delaylab_os::process::memory;
 use serde::Serialize;
 
 /// The number of bytes to prefetch of a frame; the CPU fetches the rest of a longer one by itself.

@@ -4,10 +4,10 @@ use std::io;
 use std::thread;
 
 use delaylab_link::Conditions;
-use delaylab_os::namespace;
+use delaylab_os::interface::index::interface_index;
 use delaylab_os::netlink::Route;
-use delaylab_os::process::PidFd;
-use delaylab_os::queues::{self, Queue};
+use delaylab_os::netlink::qdiscs::{self, QdiscCounters};
+use delaylab_os::process::{PidFd, namespace};
 use delaylab_proto::{Context, Failure};
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::tc::TcHandle;
@@ -61,7 +61,7 @@ impl SenderLimit {
         let opened = thread::scope(|scope| {
             let inside = scope.spawn(|| -> io::Result<(Route, u32)> {
                 namespace::join_network(&PidFd::open(pid)?)?;
-                Ok((Route::open()?, namespace::interface_index(&card.on)?))
+                Ok((Route::open()?, interface_index(&card.on)?))
             });
             inside.join().unwrap_or_else(|_| Err(io::Error::other("a thread has ended")))
         });
@@ -89,8 +89,9 @@ impl SenderLimit {
     /// Return the frames and bytes that wait in the filter; `None` if there is no filter.
     pub fn waiting(&self) -> Option<(usize, u64)> {
         // Read all qdiscs: a kernel may leave a request for a single one unanswered (6.18 does).
-        let queues = queues::read(&self.socket).ok()?;
-        let ours = |queue: &&Queue| (queue.interface, queue.handle) == (self.index, HANDLE.into());
+        let queues = qdiscs::read(&self.socket).ok()?;
+        let ours =
+            |queue: &&QdiscCounters| (queue.interface, queue.handle) == (self.index, HANDLE.into());
         let queue = queues.iter().find(ours)?;
         Some((queue.waiting_packets as usize, queue.waiting_bytes.into()))
     }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use delaylab_os::queues::Queue;
-use delaylab_os::{query, queues};
+use delaylab_os::netlink::interface;
+use delaylab_os::netlink::qdiscs::{self, QdiscCounters};
 use delaylab_proto::{Context, Failure};
 
 use super::links::{KernelDirection, KernelLinks};
@@ -15,7 +15,7 @@ use crate::network::counters::{self, Counters};
 /// All counters at one moment.
 pub struct KernelCounters {
     interfaces: BTreeMap<String, Counters>,
-    queues: Vec<Queue>,
+    queues: Vec<QdiscCounters>,
     /// The frames dropped by programs, in the order of the directions.
     lost: Vec<u64>,
 }
@@ -81,7 +81,7 @@ impl KernelCounters {
     }
 
     /// Return the queue of a kind that a direction has; it has at most one of each.
-    fn queue_of(&self, direction: &KernelDirection, kind: &str) -> Option<&Queue> {
+    fn queue_of(&self, direction: &KernelDirection, kind: &str) -> Option<&QdiscCounters> {
         let ifb = direction.ifb?;
         self.queues.iter().find(|queue| queue.interface == ifb && queue.kind == kind)
     }
@@ -93,7 +93,7 @@ pub fn vanished(links: &KernelLinks) -> Result<Option<String>, Failure> {
     for direction in &links.directions {
         let Some(ifb) = direction.ifb else { continue };
         for queue in qdisc::of(&direction.setup) {
-            let is = |other: &Queue| {
+            let is = |other: &QdiscCounters| {
                 (other.interface, other.handle, other.kind.as_str())
                     == (ifb, queue.handle, queue.kind)
             };
@@ -105,13 +105,13 @@ pub fn vanished(links: &KernelLinks) -> Result<Option<String>, Failure> {
             }
         }
         // An interface that has vanished has no filters either.
-        if !queues::has_ingress_filter(&links.socket, direction.index).unwrap_or(false) {
+        if !qdiscs::has_ingress_filter(&links.socket, direction.index).unwrap_or(false) {
             return Ok(Some(format!("the filter of {} has vanished", direction.port)));
         }
     }
     for (&bridge, ports) in &links.bridges {
         for &port in ports {
-            if query::master(port).ok().flatten() != Some(bridge) {
+            if interface::master(port).ok().flatten() != Some(bridge) {
                 return Ok(Some(format!("{} has left its bridge", name(links, port))));
             }
         }
@@ -128,6 +128,6 @@ fn lost(direction: &KernelDirection) -> u64 {
     direction.loss.as_ref().map_or(0, |program| program.counted().1)
 }
 
-fn read_queues(links: &KernelLinks) -> Result<Vec<Queue>, Failure> {
-    queues::read(&links.socket).context("read the queues")
+fn read_queues(links: &KernelLinks) -> Result<Vec<QdiscCounters>, Failure> {
+    qdiscs::read(&links.socket).context("read the queues")
 }

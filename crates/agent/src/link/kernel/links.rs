@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use delaylab_os::netlink::Route;
-use delaylab_os::tcx_loss::TcxLoss;
-use delaylab_os::{namespace, query, queues};
+use delaylab_os::interface::index::interface_index;
+use delaylab_os::netlink::{Route, interface, qdiscs};
+use delaylab_os::tcx::loss::TcxLoss;
 use delaylab_proto::{Context, Failure};
 use netlink_packet_route::RouteNetlinkMessage;
 
@@ -156,12 +156,12 @@ impl KernelLinks {
         let bridges = (0..links.links.len()).map(bridge_name);
         let count = links.ports().count();
         for name in bridges.chain((0..count).map(ifb_name)) {
-            if let Ok(left) = namespace::interface_index(&name) {
+            if let Ok(left) = interface_index(&name) {
                 let what = format!("remove interface {name}");
                 Batch::one(&self.socket, what, Verb::Change, message::remove(left))?;
             }
         }
-        let left = queues::read(&self.socket).context("read the queues")?;
+        let left = qdiscs::read(&self.socket).context("read the queues")?;
         for port in links.ports() {
             let index = index(port)?;
             if left.iter().any(|queue| queue.interface == index && queue.kind == "clsact") {
@@ -199,10 +199,10 @@ fn ifb_name(direction: usize) -> String {
 }
 
 fn index(name: &str) -> Result<u32, Failure> {
-    namespace::interface_index(name).with_context(|| format!("find interface {name}"))
+    interface_index(name).with_context(|| format!("find interface {name}"))
 }
 
 /// Read the mark of the lab, which its ports carry as their alias.
 fn alias(port: &str) -> Result<String, Failure> {
-    query::alias(index(port)?).with_context(|| format!("read the mark of {port}"))
+    interface::alias(index(port)?).with_context(|| format!("read the mark of {port}"))
 }

@@ -3,10 +3,10 @@
 use std::fs::File;
 use std::io::{self, Read, Write};
 
+use delaylab_os::files::pipe;
 use delaylab_os::netlink::Route;
-use delaylab_os::process::{self, Side};
-use delaylab_os::tcx_loss::{Chances, TcxLoss};
-use delaylab_os::{namespace, pipe};
+use delaylab_os::process::{self, Side, namespace};
+use delaylab_os::tcx::loss::{Chances, TcxLoss};
 use delaylab_proto::{Context, Failure};
 
 use super::message;

@@ -9,8 +9,11 @@ mod spacing;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
-use delaylab_os::frame_batch::{self, FrameBatch};
-use delaylab_os::{clock, namespace, ring, sched};
+use delaylab_os::interface::index::interface_index;
+use delaylab_os::process::scheduling;
+use delaylab_os::ring;
+use delaylab_os::socket::frame_batch::{self, FrameBatch};
+use delaylab_os::time::clock;
 use delaylab_proto::{Context, Failure};
 use delaylab_wire::{
     ETHERNET_HEADER, EtherType, EthernetRepr, IPV4_HEADER, Ipv4Repr, PROBE_HEADER, ProbeRepr,
@@ -34,7 +37,7 @@ pub fn serve(request: Value, session: &mut Session) -> Result<Value, Failure> {
     let request: Request = fields(request)?;
     request.check()?;
     let mut generator = Generator::open(&request)?;
-    let (pace, refused) = Pace::new(request.realtime, sched::own_cpus());
+    let (pace, refused) = Pace::new(request.realtime, scheduling::own_cpus());
     session.event(json!({"ready": true}))?;
     generator.run(pace, session)?;
     let Generator { next, refused: not_taken, slip, began_ns, ended_ns, .. } = generator;
@@ -64,8 +67,7 @@ struct Generator<'a> {
 impl<'a> Generator<'a> {
     fn open(request: &'a Request) -> Result<Self, Failure> {
         let interfaces = request.flows.iter().map(|flow| {
-            namespace::interface_index(&flow.interface)
-                .with_context(|| format!("find {}", flow.interface))
+            interface_index(&flow.interface).with_context(|| format!("find {}", flow.interface))
         });
         let interfaces = interfaces.collect::<Result<_, _>>()?;
         let socket = ring::packet_socket().context("open a packet socket")?;

@@ -6,8 +6,8 @@ use super::pace::Pace;
 use super::request::Request;
 use super::warning::Warning;
 use crate::session::{Order, Session};
-use delaylab_os::clock::realtime_ns;
-use delaylab_os::sched;
+use delaylab_os::process::scheduling;
+use delaylab_os::time::clock::realtime_ns;
 use delaylab_proto::{Context, Failure};
 use std::os::fd::BorrowedFd;
 
@@ -183,5 +183,5 @@ fn stopped(session: &mut Session) -> Result<bool, Failure> {
 
 /// Remove the thread's timer slack, so that a sleep ends on time.
 fn sharpen_timers() -> Result<(), Failure> {
-    sched::no_timer_slack().context("set timer slack")
+    scheduling::no_timer_slack().context("set timer slack")
 }

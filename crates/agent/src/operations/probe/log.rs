@@ -2,7 +2,7 @@
 
 use super::request::{Point, Request};
 use crate::operations::tables::{Packet, Stamp};
-use delaylab_os::control::Step;
+use delaylab_os::socket::control_message::Step;
 use delaylab_wire::Leg;
 
 /// The points of a probe, in the order of a request's path.

@@ -14,8 +14,9 @@ mod warning;
 
 use super::tables::{send_packets, send_stamps};
 use crate::session::Session;
-use delaylab_os::sched::{Locked, RealTime};
-use delaylab_os::{clock, stamp};
+use delaylab_os::process::memory::Locked;
+use delaylab_os::process::scheduling::RealTime;
+use delaylab_os::time::{clock, stamps};
 use delaylab_proto::{Context, Failure};
 use engine::ProbePath;
 use log::Log;
@@ -50,7 +51,7 @@ fn measure(
     let mut log = Log::new(request);
     let mut warnings = Vec::new();
     if request.wanted().stack {
-        stamp::settle().context("switch on receive stamps")?;
+        stamps::settle().context("switch on receive stamps")?;
     }
     let realtime = if request.realtime { become_realtime(&mut warnings) } else { None };
     session.event(json!({"ready": true}))?;

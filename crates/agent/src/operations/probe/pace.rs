@@ -6,8 +6,8 @@
 //! that all of its stamps are taken alike. It counts every moment between two sleeps as awake, which needs no
 //! system call in a loop that spins, and rests a tenth of the time in sleeps that only the client interrupts.
 
-use delaylab_os::clock::realtime_ns;
-use delaylab_os::sched;
+use delaylab_os::process::scheduling;
+use delaylab_os::time::clock::realtime_ns;
 use delaylab_proto::Failure;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
@@ -46,7 +46,7 @@ pub struct Pace {
 impl Pace {
     pub fn new(realtime: bool, now: i64) -> Self {
         Self {
-            rests: realtime && sched::realtime_percent().is_some(),
+            rests: realtime && scheduling::realtime_percent().is_some(),
             reply_until: 0,
             looked: now,
             margin: 100_000,

@@ -2,13 +2,14 @@
 
 use super::log::Log;
 use super::request::{Protocol, Request};
-use delaylab_os::clock::realtime_ns;
-use delaylab_os::control::Step;
-use delaylab_os::filter::{Match, Transport};
-use delaylab_os::stamp::{self, Wanted};
+use delaylab_os::netlink::routing;
+use delaylab_os::socket;
+use delaylab_os::socket::control_message::Step;
+use delaylab_os::socket::probe_match::{Match, Transport};
 use delaylab_os::tcx::Sender;
-use delaylab_os::tcx_sender::TcxSender;
-use delaylab_os::{query, socket};
+use delaylab_os::tcx::sender::TcxSender;
+use delaylab_os::time::clock::realtime_ns;
+use delaylab_os::time::stamps::{self, Wanted};
 use delaylab_wire::MAGIC;
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
@@ -50,10 +51,10 @@ pub fn open_for_socket(
     }
     let interface = match to {
         SocketAddr::V6(to) if to.scope_id() != 0 => to.scope_id(),
-        _ => query::interface_to(to.ip()).ok()?,
+        _ => routing::interface_to(to.ip()).ok()?,
     };
     // Replies that arrive at another interface get their stamps from the socket.
-    stamp::keep_receive_stamps_on(fd).ok()?;
+    stamps::keep_receive_stamps_on(fd).ok()?;
     let port = socket::local_address(fd).ok()?.port();
     let ident = if request.protocol == Protocol::Udp { port } else { ident };
     open_programs(request, interface, to, ident)

@@ -1,7 +1,7 @@
 //! The request `probe`.
 
 use delaylab_os::socket;
-use delaylab_os::stamp::Wanted;
+use delaylab_os::time::stamps::Wanted;
 use delaylab_proto::{Context, Failure};
 use delaylab_wire::PROBE_HEADER;
 use serde::Deserialize;

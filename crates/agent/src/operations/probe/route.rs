@@ -2,11 +2,12 @@
 //! the route, the source address and the neighbour's MAC address.
 
 use super::request::{Protocol, Request};
-use delaylab_os::filter::{Match, Program, Transport};
 use delaylab_os::ring::Captured;
-use delaylab_os::ring_frames::FrameRing;
+use delaylab_os::ring::frames::FrameRing;
+use delaylab_os::socket::classic_filter::Program;
+use delaylab_os::socket::probe_match::{Match, Transport};
+use delaylab_os::socket::send_batch::SendBatch;
 use delaylab_os::socket::{self, Flavour};
-use delaylab_os::socket_batch::SendBatch;
 use delaylab_proto::Failure;
 use delaylab_wire::{
     ECHO_HEADER, ETHERNET_HEADER, EchoRepr, EtherType, EthernetRepr, EthernetView, IPV4_HEADER,

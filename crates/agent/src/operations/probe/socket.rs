@@ -5,12 +5,13 @@ use super::log::Log;
 use super::programs::{note_sent, open_for_socket, take_replies};
 use super::request::{Protocol, Request};
 use super::warning::Warning;
-use delaylab_os::clock::realtime_ns;
-use delaylab_os::control::{Step, Unreachable};
+use delaylab_os::socket::control_message::{Step, Unreachable};
+use delaylab_os::socket::receive_batch::ReceiveBatch;
+use delaylab_os::socket::send_batch::SendBatch;
 use delaylab_os::socket::{self, Flavour};
-use delaylab_os::socket_batch::{ReceiveBatch, SendBatch};
-use delaylab_os::stamp_ids::StampIds;
-use delaylab_os::tcx_sender::TcxSender;
+use delaylab_os::tcx::sender::TcxSender;
+use delaylab_os::time::clock::realtime_ns;
+use delaylab_os::time::stamp_ids::StampIds;
 use delaylab_proto::{Context, Failure};
 use delaylab_wire::{
     ECHO_HEADER, EchoRepr, EchoView, Leg, ProbeRepr, ProbeView, Protocol as IpProtocol, Sum,

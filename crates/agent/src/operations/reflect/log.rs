@@ -1,7 +1,7 @@
 //! The stamps of reflected packets.
 
 use crate::operations::tables::Stamp;
-use delaylab_os::control::Step;
+use delaylab_os::socket::control_message::Step;
 use delaylab_wire::{Leg, ProbeRepr};
 
 /// The points of a reflector.

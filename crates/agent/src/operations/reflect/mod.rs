@@ -4,11 +4,12 @@ mod log;
 
 use super::tables::send_stamps;
 use crate::session::{Order, Session};
-use delaylab_os::clock::realtime_ns;
 use delaylab_os::socket;
-use delaylab_os::socket_batch::{ReceiveBatch, SendBatch};
-use delaylab_os::stamp::{self, Wanted};
-use delaylab_os::stamp_ids::StampIds;
+use delaylab_os::socket::receive_batch::ReceiveBatch;
+use delaylab_os::socket::send_batch::SendBatch;
+use delaylab_os::time::clock::realtime_ns;
+use delaylab_os::time::stamp_ids::StampIds;
+use delaylab_os::time::stamps::{self, Wanted};
 use delaylab_proto::{Context, Failure};
 use delaylab_wire::{ProbeRepr, ProbeView};
 use log::Log;
@@ -74,7 +75,7 @@ impl Reflector {
         socket::receive_local_address(fd.as_fd(), any)?;
         let ids = if request.stamps {
             let ids = StampIds::start(fd.as_fd(), Wanted { qdisc: true, stack: true }, 0)?;
-            stamp::settle()?;
+            stamps::settle()?;
             Some(ids)
         } else {
             None

@@ -10,8 +10,8 @@ use super::tables::{Stamp, send_stamps};
 use crate::session::{Order, Session};
 use capture::Capture;
 use counts::Counts;
-use delaylab_os::stamp;
-use delaylab_os::tcx_tap::Seen;
+use delaylab_os::tcx::tap::Seen;
+use delaylab_os::time::stamps;
 use delaylab_proto::{Context, Failure};
 use delaylab_wire::Leg;
 use nix::errno::Errno;
@@ -56,7 +56,7 @@ pub fn serve(request: Value, session: &mut Session) -> Result<Value, Failure> {
         .into_iter()
         .map(|interface| Tap::open(interface, &filter, request.tcx, capture.is_some()))
         .collect::<Result<Vec<_>, _>>()?;
-    stamp::settle().context("switch on receive stamps")?;
+    stamps::settle().context("switch on receive stamps")?;
     session.event(json!({"ready": true}))?;
     let mut stamps = Vec::with_capacity(1 << 16);
     run(&mut taps, &filter, &mut stamps, &mut capture, session)?;

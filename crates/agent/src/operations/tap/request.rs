@@ -1,6 +1,6 @@
 //! The request `tap`.
 
-use delaylab_os::filter::{Match, Transport};
+use delaylab_os::socket::probe_match::{Match, Transport};
 use delaylab_wire::MAGIC;
 use serde::Deserialize;
 

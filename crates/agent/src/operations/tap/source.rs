@@ -1,8 +1,9 @@
 //! The source of a tap's packets.
 
-use delaylab_os::filter::{Match, Program};
-use delaylab_os::ring_blocks::{BlockRing, RETIRE};
-use delaylab_os::tcx_tap::{LOOK, Seen, TcxTap};
+use delaylab_os::ring::blocks::{BlockRing, RETIRE};
+use delaylab_os::socket::classic_filter::Program;
+use delaylab_os::socket::probe_match::Match;
+use delaylab_os::tcx::tap::{LOOK, Seen, TcxTap};
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;

@@ -6,7 +6,7 @@ mod table;
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use delaylab_os::poll::{self, Want};
+use delaylab_os::files::poll::{self, Interest};
 use delaylab_proto::{Context, Failure};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -67,7 +67,7 @@ pub fn serve(request: Value, session: &mut Session) -> Result<Value, Failure> {
 fn wait_until(due: Instant, session: &mut Session) -> Result<bool, Failure> {
     loop {
         let left = due.saturating_duration_since(Instant::now());
-        let ready = poll::wait(&[(session.input(), Want::Read)], Some(left))
+        let ready = poll::wait(&[(session.input(), Interest::Read)], Some(left))
             .context("wait for the next sample")?;
         if ready[0] {
             for order in session.orders()? {

@@ -14,9 +14,9 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
-use delaylab_os::clock::monotonic_ns;
-use delaylab_os::poll;
-use delaylab_os::sched::{self, RealTime};
+use delaylab_os::files::poll;
+use delaylab_os::process::scheduling::{self, RealTime};
+use delaylab_os::time::clock::monotonic_ns;
 
 use cpu_noise::CpuNoise;
 pub use cpu_noise::CpuNoiseSummary;
@@ -58,8 +58,8 @@ impl Pace {
     /// time was requested and is unavailable.
     pub fn new(realtime: bool, cpus: usize) -> (Self, Option<String>) {
         // Both improve timing, and neither is required.
-        let _ = sched::no_timer_slack();
-        let _ = sched::prefer();
+        let _ = scheduling::no_timer_slack();
+        let _ = scheduling::prefer();
         let (realtime, why) = match realtime.then(|| RealTime::fifo(PRIORITY)) {
             Some(Ok(realtime)) => (Some(realtime), None),
             Some(Err(error)) => (None, Some(error.to_string())),
@@ -173,11 +173,11 @@ mod tests {
 
     use std::os::fd::AsFd;
 
-    use delaylab_os::pipe;
+    use delaylab_os::files::pipe;
 
     #[test]
     fn what_held_up_a_thread_that_waited_awake_is_told_from_what_it_did_itself() {
-        let (mut pace, _) = Pace::new(false, sched::own_cpus());
+        let (mut pace, _) = Pace::new(false, scheduling::own_cpus());
         let (never, _other_end) = pipe::pair().unwrap();
         let (held_up, busy) = (Duration::from_millis(4), Duration::from_millis(8));
         let began_ns = monotonic_ns();
@@ -200,7 +200,7 @@ mod tests {
     #[test]
     fn a_thread_that_is_always_awake_rests() {
         // Without real time there is no limit; ordinary users cannot get real time.
-        let (mut pace, refused) = Pace::new(true, sched::own_cpus());
+        let (mut pace, refused) = Pace::new(true, scheduling::own_cpus());
         if refused.is_some() || pace.rests.awake_per_100().is_none() {
             return;
         }

@@ -6,8 +6,8 @@ use std::fs::File;
 use std::ops::RangeInclusive;
 use std::os::unix::fs::FileExt;
 
-use delaylab_os::clock::{monotonic_ns, thread_cpu_ns};
-use delaylab_os::sched;
+use delaylab_os::process::scheduling;
+use delaylab_os::time::clock::{monotonic_ns, thread_cpu_ns};
 
 /// The share of the allowed real time that the thread leaves unused, in percent. Others can use only a part
 /// of short rests, and the kernel guarantees them 5 % of a second (sched-deadline.rst, fair servers).
@@ -53,7 +53,7 @@ impl Rests {
     /// Build the state for a thread that may run on `cpus` CPUs. Without real time it needs no rests.
     pub fn new(realtime: bool, cpus: usize) -> Self {
         // A thread that is restricted to some CPUs has them for its own.
-        let own_cpus = realtime && cpus < sched::online_cpus();
+        let own_cpus = realtime && cpus < scheduling::online_cpus();
         Self {
             awake_per_100: realtime.then(awake_per_100).flatten(),
             debt_ns: 0,
@@ -131,14 +131,14 @@ impl Rests {
     /// Record that the thread has become an ordinary one.
     pub fn begin_ease(&mut self) {
         self.eased = true;
-        self.preempted = sched::preemptions();
+        self.preempted = scheduling::preemptions();
     }
 
     /// Account for `for_ns` in which the ordinary thread did not run, and return true if it was preempted.
     /// Time taken by the host of a virtual machine does not count: a real-time thread would have lost it,
     /// too.
     pub fn lost_its_cpu(&mut self, now_ns: i64, for_ns: i64) -> bool {
-        self.lost_to_others(sched::preemptions(), now_ns, for_ns)
+        self.lost_to_others(scheduling::preemptions(), now_ns, for_ns)
     }
 
     fn lost_to_others(&mut self, preempted: u64, now_ns: i64, for_ns: i64) -> bool {
@@ -177,7 +177,7 @@ impl Rests {
             let length = load.read_at(&mut text, 0).ok()?;
             runnable(std::str::from_utf8(text.get(..length)?).ok()?)
         };
-        runnable().is_none_or(|runnable| runnable > sched::online_cpus())
+        runnable().is_none_or(|runnable| runnable > scheduling::online_cpus())
     }
 }
 
@@ -188,7 +188,7 @@ fn runnable(load: &str) -> Option<usize> {
 
 /// Return the time awake that 100 ns of sleep make up for, from the kernel's real-time share less `SPARE`.
 fn awake_per_100() -> Option<i64> {
-    let share = (sched::realtime_percent()? - SPARE).clamp(1, 99);
+    let share = (scheduling::realtime_percent()? - SPARE).clamp(1, 99);
     Some(share * 100 / (100 - share))
 }
 
