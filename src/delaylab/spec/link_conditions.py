@@ -8,7 +8,7 @@ engine's default. As a change, fields that are left out stay as they are, and No
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Literal, TypeVar, cast
+from typing import Annotated, Literal, Self, TypeVar, cast
 
 from pydantic import ConfigDict, Field, ValidationError, model_validator
 
@@ -28,6 +28,12 @@ class Part(Partial):
     """The base of the types in this module."""
 
     model_config = ConfigDict(allow_inf_nan=False)
+
+    @model_validator(mode="after")
+    def _with_tag(self) -> Self:
+        """Name the field that tells what the part is, as the engine wants it in any case."""
+        self.__pydantic_fields_set__.update({"model", "kind"} & type(self).model_fields.keys())
+        return self
 
 
 class Table(Part):
