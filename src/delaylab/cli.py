@@ -127,11 +127,11 @@ def run(
     if dry_run and loaded:
         trials = studies.dry_run(loaded, scale, chosen)
         if as_json:
-            _print_json(trials)
+            _print_json([vars(trial) for trial in trials])
             return
         for trial in trials:
-            console.print(f"{trial['expected_s']:8.1f} s  {trial['packets']:8d}  {trial['id']}")
-        console.print(f"{sum(t['expected_s'] for t in trials):8.1f} s  {len(trials)} trials")
+            console.print(f"{trial.expected_s:8.1f} s  {trial.packets:8d}  {trial.id}")
+        console.print(f"{sum(t.expected_s for t in trials):8.1f} s  {len(trials)} trials")
         return
     folder = studies.begin(loaded, scale, chosen, out) if loaded else resume or Path()
     try:

@@ -95,7 +95,7 @@ class Quantity:
     @classmethod
     def __get_pydantic_json_schema__(
         cls, schema: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> dict[str, Any]:
+    ) -> dict[str, object]:
         names = "|".join((*cls.UNITS, *cls.ALIASES))
         pattern = rf"^\d+(\.\d+)?\s*({names})$"
         return {"type": "string", "pattern": pattern, "examples": [cls.EXAMPLE]}

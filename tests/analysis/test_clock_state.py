@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from delaylab.charts import words
 from delaylab.dataset.store import read_study
 from delaylab.report.show import as_json
 from tests import synthetic
+from tests.plain import plain as as_script
 from tests.synthetic import START, Clock, Condition, constant, exponential
 
 ENTRY, EXIT = ("request", "sender.vif"), ("reply", "sender.stack")
@@ -114,7 +114,7 @@ def test_repeats_in_guests_of_their_own_are_pooled_with_the_larger_bound(tmp_pat
 
 def test_json_tells_the_clocks(tmp_path: Path) -> None:
     directory = synthetic.write(tmp_path, [condition()])
-    (clock,) = json.loads(json.dumps(as_json(directory)))["trials"][0]["clocks"]
+    (clock,) = as_script(as_json(directory))["trials"][0]["clocks"]
     assert clock["between"] == "probe against the machine"
     assert clock["aligned"] is True
     assert clock["parts"][0]["drift_ppm"] == pytest.approx(80, abs=20)
@@ -122,7 +122,7 @@ def test_json_tells_the_clocks(tmp_path: Path) -> None:
 
 
 def test_json_refuses_what_the_clocks_do_not_carry(tmp_path: Path) -> None:
-    trial = as_json(synthetic.write(tmp_path, [unsure()]))["trials"][0]
+    trial = as_script(as_json(synthetic.write(tmp_path, [unsure()])))["trials"][0]
     entry = next(part for part in trial["segments"] if part["from"] == "sender.stack")
     assert entry["median_us"] is None
     assert entry["bound_us"] == pytest.approx(trial["clocks"][0]["bound_us"])

@@ -24,6 +24,7 @@ from delaylab.spec import lab_from, parse
 from delaylab.spec.link_conditions import Conditions, made_of
 from delaylab.spec.profiles import profiles
 from tests.doing.conftest import Run, Up, as_json
+from tests.plain import plain
 
 pytestmark = pytest.mark.root
 BAD_INPUT, FAILED = 2, 1
@@ -283,7 +284,7 @@ def test_the_engine_takes_every_form_that_a_file_may_have(delaylab: Run, up: Up)
     there = {(way["link"], way["node"]): way["asked"] for way in engine["directions"]}
     for link in lab_from(parse(text, "lab.yaml")).links:
         for node in "ab":
-            assert there[link.name or "", node] == asked_of(link, node)
+            assert there[link.name or "", node] == plain(asked_of(link, node).message())
     assert "not held" not in delaylab("link", "show", "all").stdout
 
 

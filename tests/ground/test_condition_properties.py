@@ -17,6 +17,7 @@ from delaylab.spec.link_conditions import Conditions
 from delaylab.spec.merge import merge, without
 from delaylab.units import Duration, Rate, Share, Size
 from tests.ground.test_conditions import VALIDATOR
+from tests.plain import plain
 
 shares = st.integers(0, Share.WHOLE).map(Share).map(str)
 positive = st.integers(1, 10**12)
@@ -91,7 +92,7 @@ def test_what_one_side_names_is_all_that_differs(
         }
     )
     named = lab.links[0].sent_from["b"].named().message()
-    a, b = (conditions_of(lab.links[0], node).message() for node in "ab")
+    a, b = (plain(conditions_of(lab.links[0], node).message()) for node in "ab")
     for key, value in named.items():
         before = {key: a[key]} if key in a else {}
         assert b.get(key) == merged(before, {key: value}).get(key)
@@ -125,7 +126,8 @@ def test_the_schema_for_editors_knows_every_form(said: dict[str, Any]) -> None:
 
 def merged(before: dict[str, Any], change: dict[str, Any]) -> dict[str, Any]:
     """Conditions after a change, all as JSON values."""
-    return merge(Conditions.model_validate(before), Conditions.model_validate(change)).message()
+    found = merge(Conditions.model_validate(before), Conditions.model_validate(change))
+    return dict(plain(found.message()))
 
 
 @pytest.mark.parametrize(

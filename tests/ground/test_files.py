@@ -13,6 +13,7 @@ from delaylab.spec import combinations, conditions_of, load_lab, load_study
 from delaylab.spec.files import READERS
 from delaylab.spec.trace import TraceSpec, read_trace
 from delaylab.units import Rate
+from tests.plain import plain
 
 ONCE = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
 LAB = "lab: x\nnodes: {a: {}, b: {}}\nlinks:\n  - between: [a, b]\n    name: wan\n"
@@ -79,7 +80,10 @@ def test_a_bad_line_is_named(tmp_path: Path, text: str, line: int | None, says: 
 def test_a_trace_repeats_after_its_end_or_not_at_all(tmp_path: Path) -> None:
     write(tmp_path, "seconds,ms\n0,1\n2,5\n", "trace.csv")
     lab = write(tmp_path, LAB + "    trace: {file: trace.csv, repeat: 3s}\n", "lab.yaml")
-    assert conditions_of(load_lab(lab).links[0], "a").message()["trace"]["period_ns"] == 3 * 10**9
+    assert (
+        plain(conditions_of(load_lab(lab).links[0], "a").message())["trace"]["period_ns"]
+        == 3 * 10**9
+    )
     lab.write_text(LAB + "    trace: {file: trace.csv, repeat: 1s}\n")
     with pytest.raises(BadInput, match="`repeat: 1s` is not after its last line"):
         load_lab(lab)
@@ -168,7 +172,7 @@ def test_files_are_found_beside_the_lab_and_needed_once(tmp_path: Path) -> None:
     for name in ("up.trace", "bursts.txt", "shape.txt"):
         (tmp_path / name).unlink()
     again = type(lab).model_validate_json(lab.model_dump_json(by_alias=True))
-    found = conditions_of(again.links[0], "b").message()
+    found = plain(conditions_of(again.links[0], "b").message())
     assert found["trace"]["at_ns"] == [1_000_000, 2_000_000]
     assert found["loss"]["runs"] == [3, 1]
     assert found["jitter"]["distribution"]["table"] == [-1.0, 0.0, 1.0]
@@ -188,7 +192,8 @@ def test_a_study_changes_conditions_by_the_links_name(tmp_path: Path) -> None:
     found = load_study(study)
     (tmp_path / "slow.trace").unlink()
     long, slow = (
-        conditions_of(each.lab.links[0], "a").message() for each in combinations(found, "quick")
+        plain(conditions_of(each.lab.links[0], "a").message())
+        for each in combinations(found, "quick")
     )
     assert long == {"delay_ns": 9_000_000}
     assert slow["trace"]["at_ns"] == [3_000_000]

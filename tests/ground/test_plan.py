@@ -14,6 +14,7 @@ from delaylab.papers.studies import find
 from delaylab.plan import Plan, Rights, build, way
 from delaylab.plan.model import Veth
 from delaylab.spec import LabSpec, ProbeSpec, combinations, lab_from, load_study, parse
+from tests.plain import plain
 
 GOLDEN = Path(__file__).parent / "golden"
 ROOT, USER = Rights(root=True), Rights(root=False)
@@ -117,7 +118,7 @@ def test_a_link_on_one_host_has_two_ports_and_no_bridge() -> None:
     assert (engine.name, engine.network) == ("link.here", "host.here")
     assert engine.links is not None
     assert [port.port for port in engine.links.ports("w")] == ["vif-a", "vif-b"]
-    kinds = [op["do"] for op in made.message()["operations"]]
+    kinds = [op["do"] for op in plain(made.message())["operations"]]
     assert kinds == ["veth"] * 2 + ["address"] * 2 + ["offloads"] * 4
     path = way(made, lab, ProbeSpec.model_validate({"from": "a", "to": "b"}))
     assert [tap.point for tap in path.taps] == ["sender.vif", "responder.vif", "responder.stack"]
@@ -133,7 +134,7 @@ links:
   - {join: [a, vm, b], name: plain}
 """
     _, made = planned(text)
-    steered = [op for op in made.message()["operations"] if op["do"] == "steering"]
+    steered = [op for op in plain(made.message())["operations"] if op["do"] == "steering"]
     card = {i.link: i.name for i in made.interfaces["a"]}["w"]
     assert steered == [{"do": "steering", "in": "node.a", "on": card, "avoid": [1, 2]}]
 
@@ -170,7 +171,7 @@ def test_what_the_engine_cannot_do_is_refused(nodes: str, link: str, says: str) 
 
 
 def test_every_host_has_the_labs_seed_and_its_memory() -> None:
-    """That no two directions draw alike is the engine's (crates/agent/src/link/laid.rs)."""
+    """That no two directions draw alike is the engine's (crates/agent/src/link/data/link_table.rs)."""
     _, made = planned(WAN)
     engines = [agent.links for agent in made.agents if agent.links]
     assert [links.seed for links in engines] == [7, 7]
@@ -237,7 +238,11 @@ def test_addresses_differ_and_links_are_subnets_of_their_own() -> None:
 
 def test_a_point_to_point_link_has_no_bridge() -> None:
     _, made = planned("lab: x\nnodes: {a: {}, b: {}}\nlinks: [{between: [a, b]}]\n")
-    assert [op["do"] for op in made.message()["operations"]] == ["veth", "address", "address"]
+    assert [op["do"] for op in plain(made.message())["operations"]] == [
+        "veth",
+        "address",
+        "address",
+    ]
 
 
 def test_native_on_this_machine_needs_root() -> None:

@@ -13,6 +13,7 @@ from delaylab.report.html import write_report
 from delaylab.report.show import as_json
 from delaylab.report.terminal import print_study
 from tests import synthetic
+from tests.plain import plain as as_script
 from tests.synthetic import Condition, constant
 
 DELAY_US = 5_000
@@ -73,7 +74,7 @@ def test_the_page_shows_links_with_their_verdicts(place: Path) -> None:
 
 
 def test_json_holds_both_witnesses(place: Path) -> None:
-    (link,) = as_json(place)["trials"][0]["links"]
+    (link,) = as_script(as_json(place))["trials"][0]["links"]
     assert link["held"]
     assert link["from"] == ["probe"]
     assert link["probe_us"]["error"]["median"] == pytest.approx(4, abs=0.01)
@@ -85,4 +86,4 @@ def test_a_study_without_conditions_speaks_of_none(tmp_path: Path) -> None:
     plain = synthetic.write(tmp_path, [Condition("netns", "rest")], [])
     assert "Links with conditions" not in printed(plain)
     assert 'id="links"' not in write_report(plain).read_text(encoding="utf-8")
-    assert as_json(plain)["trials"][0]["links"] == []
+    assert as_script(as_json(plain))["trials"][0]["links"] == []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from delaylab.report.html import write_report
 from delaylab.report.show import as_json
 from delaylab.report.terminal import print_study
 from tests import synthetic
+from tests.plain import plain as as_script
 from tests.synthetic import Clock, Condition, exponential, queue
 
 CLAIMS = ["network-adds-most", "sending-not-receiving", "xen-bimodal"]
@@ -51,7 +51,7 @@ def page(place: Path) -> str:
 
 
 def test_json_has_the_shape_that_scripts_rely_on(place: Path) -> None:
-    found = json.loads(json.dumps(as_json(place)))
+    found = as_script(as_json(place))
     assert set(found) == {"study", "machine", "trials", "instrument", "claims"}
     trial = found["trials"][0]
     assert set(trial) >= {"id", "factors", "status", "warnings", "rtt", "segments"}
@@ -70,20 +70,20 @@ def test_json_has_the_shape_that_scripts_rely_on(place: Path) -> None:
 
 
 def test_json_tells_failed_trials_with_their_reason(place: Path) -> None:
-    failed = as_json(place)["trials"][-1]
+    failed = as_script(as_json(place))["trials"][-1]
     assert (failed["id"], failed["status"]) == (FAILED.id, "failed")
     assert failed["reason"] == "stress-ng: not found"
     assert failed["rtt"] == {}
 
 
 def test_json_means_the_packets_under_load_only(place: Path) -> None:
-    assert as_json(place)["trials"][0]["rtt"]["app"]["n"] == 200
+    assert as_script(as_json(place))["trials"][0]["rtt"]["app"]["n"] == 200
 
 
 def test_repeats_are_pooled_in_groups_and_apart_in_json(tmp_path: Path) -> None:
     repeats = [Condition(repeat=1, packets=100), Condition(repeat=2, packets=150, seed=1)]
     directory = synthetic.write(tmp_path, repeats)
-    assert [t["rtt"]["app"]["n"] for t in as_json(directory)["trials"]] == [100, 150]
+    assert [t["rtt"]["app"]["n"] for t in as_script(as_json(directory))["trials"]] == [100, 150]
     assert "n 250" in write_report(directory).read_text(encoding="utf-8")
 
 
@@ -183,7 +183,7 @@ def test_the_terminal_gives_a_delay_between_clocks_with_its_bound(tmp_path: Path
 
 def test_a_study_without_trials_still_reports(tmp_path: Path) -> None:
     synthetic.write_study(tmp_path, synthetic.study([], []) | {"planned": ["a=1,repeat=1"]})
-    assert as_json(tmp_path)["trials"] == []
+    assert as_script(as_json(tmp_path))["trials"] == []
     assert "a=1,repeat=1" in write_report(tmp_path).read_text(encoding="utf-8")
 
 

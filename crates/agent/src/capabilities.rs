@@ -1,22 +1,21 @@
 //! The capabilities available to a node's programs (capabilities(7)).
 
-use caps::errors::CapsError;
 use caps::{CapSet, Capability, CapsHashSet};
-use delaylab_proto::Failure;
+use delaylab_proto::{Context, Failure};
 
 /// Limit the programs that this process and its children start from now on to the capabilities with these
 /// names (`net_admin`, …). This process keeps its own, which measuring needs.
 pub fn limit(names: &[String]) -> Result<(), Failure> {
-    let failed = |error: CapsError| Failure::new("limit the capabilities of a node", error);
     let kept = names.iter().map(|name| find(name)).collect::<Result<CapsHashSet, _>>()?;
-    let own = caps::read(None, CapSet::Bounding).map_err(failed)?;
+    let own = caps::read(None, CapSet::Bounding).context("limit the capabilities of a node")?;
     for capability in own.difference(&kept) {
-        caps::drop(None, CapSet::Bounding, *capability).map_err(failed)?;
+        caps::drop(None, CapSet::Bounding, *capability)
+            .context("limit the capabilities of a node")?;
     }
     // A program of root gets all capabilities in the bounding set. These two sets would be other ways to get
     // some.
-    caps::clear(None, CapSet::Ambient).map_err(failed)?;
-    caps::clear(None, CapSet::Inheritable).map_err(failed)
+    caps::clear(None, CapSet::Ambient).context("limit the capabilities of a node")?;
+    caps::clear(None, CapSet::Inheritable).context("limit the capabilities of a node")
 }
 
 fn find(name: &str) -> Result<Capability, Failure> {

@@ -1,40 +1,24 @@
 //! `delaylab-agent`: the one binary that runs on hosts, in containers and in virtual machines.
 
-mod batch;
-mod call;
 mod capabilities;
-mod counters;
-mod discard;
-mod escape;
-mod exec;
+mod connect;
 mod fabric;
-mod fields;
-mod generate;
 mod init;
-mod join;
-mod lateness;
-mod line;
 mod link;
-mod listen;
-mod mac;
-mod mux;
-mod pace;
-mod probe;
-mod quiet;
-mod reflect;
-mod relay;
-mod serve;
+mod logging;
+mod network;
+mod operations;
 mod session;
-mod table;
-mod tap;
-mod tbf;
-mod watch;
+mod timing;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
 use delaylab_proto::Failure;
+
+use connect::{call, join, relay};
+use operations::serve;
 
 /// Work for delaylab where packets are: build labs, run commands and probes, stamp packets.
 ///
@@ -83,18 +67,20 @@ struct Fabric {
 }
 
 fn main() -> ExitCode {
-    let result = match CommandLine::parse().verb {
+    let verb = CommandLine::parse().verb;
+    logging::start();
+    let result = match verb {
         Verb::Serve => serve_stdio(),
-        Verb::Init(init) => init::live(&init),
+        Verb::Init(init) => init::live(&init, serve),
         Verb::Join { socket } => join::run(&socket),
-        Verb::Kernel => link::kernel::tell(),
+        Verb::Kernel => link::kernel::print_support(),
         Verb::Relay { device } => relay::run(&device),
         Verb::Call(call) => match call::run(&call) {
             Ok(code) => return ExitCode::from(code),
             Err(failure) => Err(failure),
         },
         Verb::Fabric(Fabric { sweep: Some(directory) }) => fabric::sweep(&directory),
-        Verb::Fabric(Fabric { sweep: None }) => return fabric::keep(),
+        Verb::Fabric(Fabric { sweep: None }) => return fabric::keep(serve),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -107,5 +93,5 @@ fn main() -> ExitCode {
 
 fn serve_stdio() -> Result<(), Failure> {
     let (input, output) = session::stdio()?;
-    serve::run(session::Session::new(input, output))
+    serve(session::Session::new(input, output))
 }

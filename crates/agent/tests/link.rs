@@ -128,7 +128,7 @@ fn stacks_can_be_kept_off_the_engine_s_cpus() {
         plan["operations"].as_array_mut().unwrap().push(of);
         plan
     };
-    let cpus = delaylab_os::sched::online_cpus();
+    let cpus = delaylab_os::process::scheduling::online_cpus();
     let dir = fresh_dir();
     let mut fabric = Process::start("fabric");
     let all: Vec<usize> = (0..cpus).collect();

@@ -140,6 +140,8 @@ fn a_new_engine_holds_senders_as_they_are_asked_to_be() {
     lab.until("down", |links| links["state"] == "down");
     lab.ask(json!({"op": "link-restart"}));
     lab.until("held", |_| is_held(&lab));
+    // The kernel takes up to a second to use a carrier that came back, and drops until then.
+    assert_eq!(lab.ping("n1", "10.9.0.2", 1, &["-w", "10"]).len(), 1);
     let (.., lost) = send(&lab, 300);
     assert_eq!(lost, 0);
     lab.down();

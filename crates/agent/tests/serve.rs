@@ -156,8 +156,8 @@ fn a_command_whose_client_leaves_is_killed() {
     let command = delaylab_os::process::PidFd::open(pid).unwrap();
     agent.end();
     use std::os::fd::AsFd;
-    let on = [(command.as_fd(), delaylab_os::poll::Want::Read)];
-    let ended = delaylab_os::poll::wait(&on, Some(std::time::Duration::ZERO)).unwrap();
+    let on = [(command.as_fd(), delaylab_os::files::poll::Interest::Read)];
+    let ended = delaylab_os::files::poll::wait(&on, Some(std::time::Duration::ZERO)).unwrap();
     assert!(ended[0], "the command lives on");
 }
 

@@ -1,6 +1,6 @@
 //! Target `frame`: any bytes are frames of the protocol, an end or an error.
 
-use crate::Outcome;
+use crate::outcome::Outcome;
 use delaylab_proto::{Frame, FrameError, Kind, Reply, read_frame, split_frame, write_frame};
 use std::io::{self, Read};
 

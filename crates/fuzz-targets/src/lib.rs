@@ -6,13 +6,13 @@
 
 pub mod frame;
 pub mod mutate;
+mod outcome;
 pub mod packet;
 pub mod pcapng;
 pub mod random;
 pub mod seeds;
 
-/// The outcome of an input for which all invariants hold: accepted, or rejected with the reason.
-pub type Outcome = Result<(), String>;
+pub use outcome::Outcome;
 
 /// One target with the seeds that are mutated for it.
 #[derive(Clone, Copy, Debug)]
@@ -31,10 +31,3 @@ pub const TARGETS: [Target; 3] = [
     Target { name: "frame", run: frame::run, seed: seeds::frame::seed },
     Target { name: "pcapng", run: pcapng::run, seed: seeds::pcapng::seed },
 ];
-
-/// Assert that `part` lies in `whole` and ends no later than `end` bytes from its start.
-fn inside(part: &[u8], whole: &[u8], end: usize) {
-    let (part, whole) = (part.as_ptr_range(), whole.as_ptr_range());
-    assert!(whole.start <= part.start && part.end <= whole.end, "outside of the input");
-    assert!(part.end as usize - whole.start as usize <= end, "longer than its header says");
-}

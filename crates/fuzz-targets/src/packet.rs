@@ -1,6 +1,6 @@
 //! Target `packet`: any bytes are a probe packet or a reason why not.
 
-use crate::{Outcome, inside};
+use crate::outcome::{Outcome, inside};
 use delaylab_wire::*;
 use std::net::IpAddr;
 

@@ -1,6 +1,6 @@
 //! Target `pcapng`: any bytes are blocks of a capture, up to an error.
 
-use crate::{Outcome, inside};
+use crate::outcome::{Outcome, inside};
 use delaylab_wire::pcapng::{Block, NotPcapng, Reader, interface, packet, section_header};
 
 /// The length of the smallest block, in bytes.

@@ -3,7 +3,7 @@
 use crate::opportunities::Opportunities;
 use crate::steps::Steps;
 use crate::{
-    Conditions, Discipline, Distribution, Holder, Jitter, Loss, Queue, Rate, Reorder, Trace,
+    Conditions, Discipline, Distribution, Jitter, Loss, Queue, QueuePlace, Rate, Reorder, Trace,
 };
 
 /// The longest time that a condition may have: one hour.
@@ -90,7 +90,7 @@ fn queue(queue: &Queue) -> Check {
     let own = queue.packets.is_some()
         || queue.bytes.is_some()
         || queue.discipline != Discipline::DropTail;
-    ensure(queue.held == Holder::Link || !own, || {
+    ensure(queue.place == QueuePlace::Link || !own, || {
         "queue.held: what waits at the sender has its interface's size and discipline".into()
     })?;
     match queue.discipline {

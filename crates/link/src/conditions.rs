@@ -140,8 +140,8 @@ pub struct Queue {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
     /// The place of the queue.
-    #[serde(default, skip_serializing_if = "Holder::is_link")]
-    pub held: Holder,
+    #[serde(rename = "held", default, skip_serializing_if = "QueuePlace::is_link")]
+    pub place: QueuePlace,
     /// The queueing discipline.
     #[serde(default)]
     pub discipline: Discipline,
@@ -150,7 +150,7 @@ pub struct Queue {
 /// The place where frames wait for the rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Holder {
+pub enum QueuePlace {
     /// The link: a frame that finds no room there is lost.
     #[default]
     Link,
@@ -159,7 +159,7 @@ pub enum Holder {
     Sender,
 }
 
-impl Holder {
+impl QueuePlace {
     fn is_link(&self) -> bool {
         *self == Self::Link
     }

@@ -25,11 +25,11 @@ const MIX_DEVIATION: f64 = 0.967_684;
 pub(crate) struct Jitters {
     stream: Stream,
     score: Option<f64>,
-    asked: Option<Asked>,
+    configured: Option<ConfiguredJitter>,
 }
 
 /// The configured jitter, with values that are the same for every frame precomputed.
-struct Asked {
+struct ConfiguredJitter {
     jitter: Jitter,
     /// The weights of the last score and of the newly drawn one.
     kept: f64,
@@ -40,32 +40,32 @@ struct Asked {
 
 impl Jitters {
     pub(crate) fn new(stream: Stream) -> Self {
-        Jitters { stream, score: None, asked: None }
+        Jitters { stream, score: None, configured: None }
     }
 
     /// Change the jitter; the last score stays.
     pub(crate) fn set(&mut self, jitter: Option<&Jitter>) {
-        self.asked = jitter.filter(|jitter| jitter.spread_ns > 0).map(Asked::new);
+        self.configured = jitter.filter(|jitter| jitter.spread_ns > 0).map(ConfiguredJitter::new);
     }
 
     /// Draw the jitter of the next frame, in nanoseconds; it may be negative.
     pub(crate) fn next_ns(&mut self) -> i64 {
-        let Some(asked) = &self.asked else { return 0 };
+        let Some(configured) = &self.configured else { return 0 };
         let drawn: f64 = StandardNormal.sample(&mut self.stream);
         let score = match self.score {
-            Some(last) => asked.kept * last + asked.new * drawn,
+            Some(last) => configured.kept * last + configured.new * drawn,
             None => drawn,
         };
         self.score = Some(score);
-        (asked.jitter.spread_ns as f64 * asked.value(score)).round() as i64
+        (configured.jitter.spread_ns as f64 * configured.value(score)).round() as i64
     }
 }
 
-impl Asked {
+impl ConfiguredJitter {
     fn new(jitter: &Jitter) -> Self {
         // Scores of this correlation have the configured rank correlation (Pearson 1907).
         let kept = 2.0 * libm::sin(PI * jitter.correlation / 6.0);
-        Asked {
+        ConfiguredJitter {
             jitter: jitter.clone(),
             kept,
             new: libm::sqrt(1.0 - kept * kept),
@@ -90,7 +90,7 @@ impl Asked {
 
 /// Return the quantile of the jitter's distribution at `share` (more than 0, less than 1), in spreads.
 pub fn jitter_quantile(jitter: &Jitter, share: f64) -> f64 {
-    Asked::new(jitter).value(score(share))
+    ConfiguredJitter::new(jitter).value(score(share))
 }
 
 /// Return the quantile of the normal distribution at `share`, by bisection, within 1e-10.

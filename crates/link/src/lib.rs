@@ -7,20 +7,20 @@ mod chance;
 mod check;
 mod codel;
 mod conditions;
-mod fate;
 mod jitter;
 mod loss;
 mod merge;
 mod opportunities;
 mod pipe;
 mod queue;
+mod random_draws;
 mod red;
 mod server;
 mod sink;
 mod steps;
 
 pub use conditions::{
-    Conditions, Discipline, Distribution, Holder, Jitter, Loss, Queue, Rate, Reorder, Trace,
+    Conditions, Discipline, Distribution, Jitter, Loss, Queue, QueuePlace, Rate, Reorder, Trace,
 };
 pub use jitter::jitter_quantile;
 pub use merge::merge;

@@ -5,16 +5,18 @@ use serde_json::{Map, Value};
 /// Return the conditions after `changes`: a named key is changed, `null` removes it, and all others stay.
 /// Parts that have no meaning without each other change as one: a `trace`, and anything whose `model` or
 /// `kind` changes.
-pub fn merge(asked: &Value, changes: &Value) -> Value {
-    match (asked, changes) {
-        (Value::Object(asked), Value::Object(changes)) => Value::Object(merged(asked, changes)),
+pub fn merge(configured: &Value, changes: &Value) -> Value {
+    match (configured, changes) {
+        (Value::Object(configured), Value::Object(changes)) => {
+            Value::Object(merged(configured, changes))
+        }
         (_, Value::Object(changes)) => Value::Object(merged(&Map::new(), changes)),
         (_, changes) => changes.clone(),
     }
 }
 
-fn merged(asked: &Map<String, Value>, changes: &Map<String, Value>) -> Map<String, Value> {
-    let mut result = if replaced(asked, changes) { Map::new() } else { asked.clone() };
+fn merged(configured: &Map<String, Value>, changes: &Map<String, Value>) -> Map<String, Value> {
+    let mut result = if replaced(configured, changes) { Map::new() } else { configured.clone() };
     for (key, change) in changes {
         if change.is_null() {
             result.shift_remove(key);
@@ -31,10 +33,10 @@ fn merged(asked: &Map<String, Value>, changes: &Map<String, Value>) -> Map<Strin
 }
 
 /// Return true if the changes name another variant, none of whose former parts may be kept.
-fn replaced(asked: &Map<String, Value>, changes: &Map<String, Value>) -> bool {
+fn replaced(configured: &Map<String, Value>, changes: &Map<String, Value>) -> bool {
     ["model", "kind"]
         .iter()
-        .any(|tag| changes.get(*tag).is_some_and(|t| asked.get(*tag) != Some(t)))
+        .any(|tag| changes.get(*tag).is_some_and(|t| configured.get(*tag) != Some(t)))
 }
 
 /// Return the keys that this key replaces: a queue is limited in packets or in bytes, at the sender in

@@ -1,8 +1,8 @@
 //! One direction of a link: random decisions first, then the queue and its rate, then the delay.
 
 use crate::chance::streams;
-use crate::fate::{Fate, Fates};
 use crate::queue::{Backlog, Waiting};
+use crate::random_draws::{RandomDraw, RandomDraws};
 use crate::server::Server;
 use crate::steps::Steps;
 use crate::{Conditions, Delivery, Reason, Sink, Trace};
@@ -24,7 +24,7 @@ struct Leaving<T> {
 /// the caller reads. Frames are offered in the order of their arrival.
 pub struct Pipe<T> {
     conditions: Conditions,
-    fates: Fates,
+    draws: RandomDraws,
     backlog: Backlog<T>,
     server: Server,
     leaving: Option<Leaving<T>>,
@@ -41,7 +41,7 @@ impl<T: Copy> Pipe<T> {
         let mut backlog = Backlog::new(stream());
         backlog.set(&conditions, &server);
         Pipe {
-            fates: Fates::new(stream, &conditions),
+            draws: RandomDraws::new(stream, &conditions),
             backlog,
             server,
             leaving: None,
@@ -57,7 +57,7 @@ impl<T: Copy> Pipe<T> {
     pub fn change(&mut self, conditions: Conditions, now_ns: i64) {
         let before = std::mem::replace(&mut self.conditions, conditions);
         let after = &self.conditions;
-        self.fates.change(&before, after);
+        self.draws.change(&before, after);
         if before.trace != after.trace {
             self.delays = delays(after, now_ns);
         }
@@ -70,15 +70,15 @@ impl<T: Copy> Pipe<T> {
 
     /// Offer a frame of `bytes`, counted from its Ethernet header on, without check sequence.
     pub fn offer(&mut self, arrival_ns: i64, bytes: u32, frame: T, sink: &mut impl Sink<T>) {
-        let fate = self.fates.draw(&self.conditions);
-        if fate.lost {
+        let draw = self.draws.draw(&self.conditions);
+        if draw.lost {
             return sink.drop(frame, Reason::Loss);
         }
         if self.server.is_open() && self.next_ns().is_none() {
-            return self.depart(arrival_ns, frame, &fate, sink);
+            return self.depart(arrival_ns, frame, &draw, sink);
         }
         self.advance(arrival_ns, sink);
-        self.backlog.enter(Waiting { frame, arrival_ns, bytes, fate }, &self.server, sink);
+        self.backlog.enter(Waiting { frame, arrival_ns, bytes, draw }, &self.server, sink);
         self.advance(arrival_ns, sink);
     }
 
@@ -86,7 +86,7 @@ impl<T: Copy> Pipe<T> {
     pub fn advance(&mut self, now_ns: i64, sink: &mut impl Sink<T>) {
         while let Some(next_ns) = self.next_ns().filter(|next| *next <= now_ns) {
             if let Some(Leaving { frame, .. }) = self.leaving.take() {
-                self.depart(next_ns, frame.frame, &frame.fate, sink);
+                self.depart(next_ns, frame.frame, &frame.draw, sink);
             } else if let Some(frame) = self.backlog.leave(next_ns, sink) {
                 self.begin(next_ns, frame, sink);
             }
@@ -112,24 +112,24 @@ impl<T: Copy> Pipe<T> {
 
     /// Begin to send a frame.
     fn begin(&mut self, start_ns: i64, frame: Waiting<T>, sink: &mut impl Sink<T>) {
-        let end_ns = self.server.serve(start_ns, frame.bytes, frame.fate.copies);
+        let end_ns = self.server.serve(start_ns, frame.bytes, frame.draw.copies);
         if end_ns - start_ns > HELD_NS {
             self.leaving = Some(Leaving { start_ns, end_ns, part: 1.0, frame });
         } else {
-            self.depart(end_ns, frame.frame, &frame.fate, sink);
+            self.depart(end_ns, frame.frame, &frame.draw, sink);
         }
     }
 
     /// Start a frame's delay.
-    fn depart(&mut self, left_ns: i64, frame: T, fate: &Fate, sink: &mut impl Sink<T>) {
-        let asked_ns = match &self.delays {
+    fn depart(&mut self, left_ns: i64, frame: T, draw: &RandomDraw, sink: &mut impl Sink<T>) {
+        let configured_ns = match &self.delays {
             Some(trace) => trace.at(left_ns).value,
             None => self.conditions.delay_ns,
         };
-        let delay_ns = (asked_ns + fate.jitter_ns).max(0);
-        let reordered = fate.reordered && delay_ns > 0;
+        let delay_ns = (configured_ns + draw.jitter_ns).max(0);
+        let reordered = draw.reordered && delay_ns > 0;
         let due_ns = if reordered { left_ns } else { self.in_order(left_ns + delay_ns) };
-        let Fate { copies, corrupt, .. } = *fate;
+        let RandomDraw { copies, corrupt, .. } = *draw;
         sink.deliver(Delivery { due_ns, frame, copies, corrupt, reordered });
     }
 
@@ -144,11 +144,11 @@ impl<T> Leaving<T> {
     fn go_on(&mut self, server: &mut Server, now_ns: i64) {
         let whole = (self.end_ns - self.start_ns).max(1) as f64;
         let left = (self.end_ns - now_ns.clamp(self.start_ns, self.end_ns)) as f64;
-        let Waiting { bytes, fate, .. } = &self.frame;
+        let Waiting { bytes, draw, .. } = &self.frame;
         self.part *= left / whole;
         self.start_ns = now_ns;
         server.stop(now_ns);
-        self.end_ns = server.serve_part(now_ns, *bytes, fate.copies, self.part);
+        self.end_ns = server.serve_part(now_ns, *bytes, draw.copies, self.part);
     }
 }
 

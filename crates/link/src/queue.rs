@@ -4,10 +4,10 @@ use std::collections::VecDeque;
 
 use crate::chance::Stream;
 use crate::codel::{Codel, Target};
-use crate::fate::Fate;
+use crate::random_draws::RandomDraw;
 use crate::red::{Limits, Red};
 use crate::server::Server;
-use crate::{Conditions, Discipline, Holder, Reason, Sink, Trace};
+use crate::{Conditions, Discipline, QueuePlace, Reason, Sink, Trace};
 
 /// The least round trip time from which the default size of a queue follows.
 const SHORTEST_ROUND_TRIP_NS: i64 = 10_000_000;
@@ -32,7 +32,7 @@ pub(crate) struct Waiting<T> {
     pub(crate) frame: T,
     pub(crate) arrival_ns: i64,
     pub(crate) bytes: u32,
-    pub(crate) fate: Fate,
+    pub(crate) draw: RandomDraw,
 }
 
 /// The queue and the state of its disciplines.
@@ -124,11 +124,11 @@ impl<T: Copy> Backlog<T> {
 
 /// Return the queue's limit under these conditions.
 fn limit(conditions: &Conditions, bps: u64) -> Limit {
-    let asked = conditions.queue.as_ref();
+    let configured = conditions.queue.as_ref();
     if conditions.held_by_sender() {
         return Limit::Bytes(u64::MAX);
     }
-    match (asked.and_then(|queue| queue.packets), asked.and_then(|queue| queue.bytes)) {
+    match (configured.and_then(|queue| queue.packets), configured.and_then(|queue| queue.bytes)) {
         (Some(packets), _) => Limit::Packets(packets),
         (_, Some(bytes)) => Limit::Bytes(bytes),
         (None, None) => {
@@ -150,7 +150,7 @@ impl Conditions {
     /// Return true if frames wait for the rate at the sender's own interface.
     #[must_use]
     pub fn held_by_sender(&self) -> bool {
-        self.queue.as_ref().is_some_and(|queue| queue.held == Holder::Sender)
+        self.queue.as_ref().is_some_and(|queue| queue.place == QueuePlace::Sender)
     }
 
     /// Return the configured or default limit of the queue; `None` without a rate, where nothing waits. The

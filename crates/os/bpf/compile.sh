@@ -1,11 +1,12 @@
 #!/bin/sh
-# Compiles the programs, which are kept in the repository so that the agent builds without clang.
-# Needs clang, llvm-strip and libbpf's headers (Debian: clang llvm libbpf-dev). Each object carries its
-# sources' sum, by which a test tells that it is theirs.
+# Compile the programs into the objects beside this file. The objects are kept in the repository, so that the
+# agent builds without clang. Needs clang, llvm-strip and the headers of libbpf (Debian: clang llvm
+# libbpf-dev). With the packages of Debian 12 (clang 14) the objects are the same byte for byte. Each object
+# holds the SHA-256 sum of its sources, by which a test checks that the object was compiled from them.
 set -eu
 cd "$(dirname "$0")"
 
-# compile NAME [HEADER]...
+# compile NAME [HEADER]...: compile NAME.c, which includes the headers, to NAME.o.
 compile() {
   name=$1
   shift

@@ -1,11 +1,11 @@
-/* Takes away what comes in by an interface, once everyone who watches has seen it. Compiled to
- * drop.o by compile.sh. */
+/* Drop all frames that an interface receives. The program runs behind packet sockets and the programs of
+ * taps, which have seen the frames by then. Compiled to drop.o by compile.sh. */
 #include <linux/bpf.h>
 #include <linux/pkt_cls.h>
 
 #include <bpf/bpf_helpers.h>
 
-/* Not yet in the headers of Debian 12. */
+/* A result of a tcx program (linux/bpf.h), which the headers of Debian 12 do not have yet. */
 enum { TCX_DROP = 2 };
 
 SEC("classifier")

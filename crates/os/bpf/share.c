@@ -1,17 +1,17 @@
-/* Divides the ring of a packet socket among the interfaces whose frames come by it: a frame enters
- * only while fewer of its interface are in the ring than a share of what is free there, so that no
- * interface fills it (dynamic thresholds: Choudhury and Hahne 1998). Compiled to share.o by compile.sh. */
+/* Divide the ring of a packet socket among the interfaces whose frames it receives. A frame is let in only
+ * while its interface has fewer frames in the ring than a fraction of the free slots, so that no interface
+ * fills the ring (dynamic thresholds: Choudhury and Hahne 1998). Compiled to share.o by compile.sh. */
 #include <linux/bpf.h>
 
 #include <bpf/bpf_helpers.h>
 
-/* As `Settings` in src/ring_shares.rs. */
+/* Set by the loader: `Settings` in src/ring/shares.rs has the same layout. */
 const volatile struct {
-	__u32 frames; /* that the ring is taken to hold */
-	__u32 parts;  /* an interface may have one of so many parts of what is free */
+	__u32 frames; /* the number of slots to be divided */
+	__u32 parts;  /* an interface may use 1/parts of the free slots */
 } SETTINGS = {};
 
-/* By an interface's index; the place of no interface, 0, is for all of them together. */
+/* Arrays whose index is an interface's; element 0, which is no interface, is the total of all interfaces. */
 #define COUNTERS(name)                          \
 	struct {                                    \
 		__uint(type, BPF_MAP_TYPE_ARRAY);       \
@@ -21,10 +21,12 @@ const volatile struct {
 		__type(value, __u64);                   \
 	} name SEC(".maps")
 
-COUNTERS(PORTS);   /* whether it is one of those whose frames are wanted */
+COUNTERS(PORTS);   /* 1 for an interface whose frames are wanted, else 0 */
 COUNTERS(ENTERED); /* frames let in */
-COUNTERS(TAKEN);   /* of these, those that the reader has taken out again; written by it */
-COUNTERS(REFUSED); /* frames beyond the share */
+COUNTERS(TAKEN);   /* frames that the reader has taken out again; the reader counts them */
+COUNTERS(REFUSED); /* frames refused because they exceeded the share */
+
+/* Return -1 to let the whole frame in, or 0 to refuse it. */
 
 SEC("socket")
 int share(struct __sk_buff *skb)

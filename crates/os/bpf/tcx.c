@@ -1,29 +1,31 @@
-/* Stamps of a probe's packets at an interface, before the rest of the kernel sees what comes in
- * and just before the driver takes what goes out. Compiled to tcx.o by compile.sh. */
+/* Stamp a probe's packets at an interface: received packets before the rest of the kernel sees them, outgoing
+ * packets just before the driver takes them. Compiled to tcx.o by compile.sh. */
 #include "match.h"
 
+/* The maximum number of bytes that are kept of a packet. */
 #define SNAP 128
 
-/* A packet that a tap saw; as `Brief` in src/tcx_tap.rs. */
+/* The description of a packet that a tap has seen. `Brief` in src/tcx/tap.rs has the same layout. */
 struct brief {
 	__u64 time_ns;
 	__u32 probe;
 	__u32 seq;
 	__u32 leg;
-	__u32 tai; /* whether the time is CLOCK_TAI, else CLOCK_REALTIME */
+	__u32 tai; /* the clock of `time_ns`: 1 for CLOCK_TAI, 0 for CLOCK_REALTIME */
 };
 
-/* The same where the packet itself is wanted, or its reader must parse it; as `Whole` there. */
+/* The packet itself, if packets are wanted or the reader must parse it. `Whole` in src/tcx/tap.rs has the
+ * same layout. */
 struct whole {
 	__u64 time_ns;
-	__u32 length;   /* of `data` */
-	__u32 original; /* of the packet */
-	__u32 outgoing;
-	__u32 tai;
+	__u32 length;   /* the number of bytes in `data` */
+	__u32 original; /* the packet's length in bytes */
+	__u32 outgoing; /* 1 if the packet was leaving by the interface, else 0 */
+	__u32 tai;      /* as in `struct brief` */
 	__u8 data[SNAP];
 };
 
-/* A reply that a sender takes; as `Event` in src/tcx_sender.rs. */
+/* A reply for a sender. `Event` in src/tcx/sender.rs has the same layout. */
 struct reply {
 	__u64 time_ns;
 	__u32 seq;
@@ -32,12 +34,13 @@ struct reply {
 	__u16 reserved;
 };
 
+/* The ring in which packets are reported. The loader sets its size in bytes. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 1 << 24);
 } EVENTS SEC(".maps");
 
-/* Packets that found the ring full. */
+/* The number of packets that found the ring full. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -45,7 +48,8 @@ struct {
 	__type(value, __u64);
 } DROPPED SEC(".maps");
 
-/* When the packets of one probe went out (CLOCK_TAI), by seq less the first. */
+/* The transmit time of each packet of one probe in ns of CLOCK_TAI, 0 if it was not sent. The index is the
+ * packet's sequence number less the first. The loader sets the number of elements. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -54,7 +58,8 @@ struct {
 	__type(value, __u64);
 } SENT SEC(".maps");
 
-/* Whether a sender sleeps until a reply comes: waking one that does not costs an interrupt. */
+/* 1 while a sender sleeps until a reply comes, else 0. To wake a sender that is awake would cost an
+ * interrupt. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -63,6 +68,7 @@ struct {
 	__type(value, __u64);
 } ASLEEP SEC(".maps");
 
+/* Count a packet that found the ring full. Return 0. */
 static __always_inline int count_drop(void)
 {
 	__u32 key = 0;
@@ -73,7 +79,8 @@ static __always_inline int count_drop(void)
 	return 0;
 }
 
-/* What comes in has the stamp that every socket gets too, once the kernel takes stamps. */
+/* Return a packet's time in ns, and set `tai` to its clock as in `struct brief`. A received packet has the
+ * kernel's receive stamp, which all sockets get too, once the kernel takes stamps. */
 static __always_inline __u64 stamp(struct __sk_buff *skb, int outgoing, __u32 *tai)
 {
 	__u64 received_ns = outgoing ? 0 : skb->tstamp;
@@ -82,6 +89,7 @@ static __always_inline __u64 stamp(struct __sk_buff *skb, int outgoing, __u32 *t
 	return received_ns ? received_ns : bpf_ktime_get_tai_ns();
 }
 
+/* Report the packet itself. */
 static __always_inline int put_whole(struct __sk_buff *skb, int outgoing)
 {
 	struct whole *event = bpf_ringbuf_reserve(&EVENTS, sizeof(*event), 0);
@@ -93,7 +101,7 @@ static __always_inline int put_whole(struct __sk_buff *skb, int outgoing)
 	event->original = skb->len;
 	event->length = length;
 	event->outgoing = outgoing;
-	/* The bounds are for the verifier: a probe packet is longer than this. */
+	/* These bounds are for the kernel's verifier: a probe packet is longer than the lower one. */
 	if (length < ETHERNET || length > SNAP || bpf_skb_load_bytes(skb, 0, event->data, length)) {
 		bpf_ringbuf_discard(event, BPF_RB_NO_WAKEUP);
 		return count_drop();
@@ -102,6 +110,7 @@ static __always_inline int put_whole(struct __sk_buff *skb, int outgoing)
 	return 0;
 }
 
+/* Report a packet's description. */
 static __always_inline int put_brief(struct __sk_buff *skb, int outgoing, const struct probe *probe, int leg)
 {
 	struct brief *event = bpf_ringbuf_reserve(&EVENTS, sizeof(*event), 0);
@@ -116,7 +125,7 @@ static __always_inline int put_brief(struct __sk_buff *skb, int outgoing, const 
 	return 0;
 }
 
-/* A tap puts a packet of the probe into the ring, and lets every packet go on. */
+/* Report a packet of the probe to the tap, and let every packet pass. */
 static __always_inline int see(struct __sk_buff *skb, int outgoing)
 {
 	struct probe probe;
@@ -129,7 +138,7 @@ static __always_inline int see(struct __sk_buff *skb, int outgoing)
 	return TCX_NEXT;
 }
 
-/* Puts a reply into the ring; returns whether there was room. */
+/* Report a reply to the sender. Return 1, or 0 if the ring was full. */
 static __always_inline int give(struct __sk_buff *skb, const struct probe *probe)
 {
 	struct reply *reply = bpf_ringbuf_reserve(&EVENTS, sizeof(*reply), 0);
@@ -148,21 +157,22 @@ static __always_inline int give(struct __sk_buff *skb, const struct probe *probe
 	return 1;
 }
 
-/* A tap: what comes in. */
+/* The program of a tap for received packets. */
 SEC("classifier")
 int tap_incoming(struct __sk_buff *skb)
 {
 	return see(skb, 0);
 }
 
-/* A tap: what goes out. */
+/* The program of a tap for outgoing packets. */
 SEC("classifier")
 int tap_outgoing(struct __sk_buff *skb)
 {
 	return see(skb, 1);
 }
 
-/* A sender: replies go to it and no further. */
+/* The program of a sender for received packets: report replies and drop them, so that they go no further into
+ * the kernel. A reply that finds the ring full passes. */
 SEC("classifier")
 int take_reply(struct __sk_buff *skb)
 {
@@ -171,7 +181,8 @@ int take_reply(struct __sk_buff *skb)
 	return leg_of(skb, &probe) == REPLY && give(skb, &probe) ? TCX_DROP : TCX_NEXT;
 }
 
-/* A sender: the time at which a request went out, if it is the packet's first. */
+/* The program of a sender for outgoing packets: note the time of each request that is sent for the first
+ * time. */
 SEC("classifier")
 int note_request(struct __sk_buff *skb)
 {

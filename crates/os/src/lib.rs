@@ -1,47 +1,19 @@
 //! Linux interfaces: sockets, stamps, rings, namespaces, processes, netlink. The only crate with `unsafe`.
+//!
+//! The folders are listed in groups. A module uses only its own folder and those of the groups above it.
 #![allow(unsafe_code)]
 
-pub mod announced;
-pub mod boot;
-pub mod clock;
-pub mod control;
-pub mod ethtool;
-pub mod filter;
-pub mod folder;
-pub mod frame_batch;
-pub mod links;
-pub mod memory;
-pub mod mount;
-pub mod namespace;
-pub mod netlink;
-pub mod open_files;
-mod option;
-pub mod peer;
-pub mod pipe;
-pub mod poll;
+mod bpf;
+pub mod files;
+pub mod kernel;
+
 pub mod process;
-pub mod query;
-pub mod queues;
-pub mod report;
-pub mod ring;
-pub mod ring_blocks;
-pub mod ring_frames;
-pub mod ring_shares;
-pub mod sched;
-pub mod signals;
 pub mod socket;
-mod socket_address;
-pub mod socket_batch;
-pub mod stamp;
-pub mod stamp_ids;
-pub mod steering;
-pub mod sysctl;
-pub mod tap;
+
+pub mod interface;
+pub mod netlink;
+pub mod time;
+
+pub mod ring;
+
 pub mod tcx;
-pub mod tcx_drop;
-pub mod tcx_loss;
-pub mod tcx_sender;
-mod tcx_shared;
-pub mod tcx_tap;
-pub mod title;
-pub mod tty;

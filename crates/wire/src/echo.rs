@@ -5,6 +5,12 @@ use crate::{Leg, NotAProbe, Protocol, Sum, be};
 /// The length of an echo header, in bytes.
 pub const ECHO_HEADER: usize = 8;
 
+/// Message types of ICMP (RFC 792) and of ICMPv6 (RFC 4443).
+const ECHO: u8 = 8;
+const ECHO_REPLY: u8 = 0;
+const ECHO_V6: u8 = 128;
+const ECHO_REPLY_V6: u8 = 129;
+
 /// An echo message in captured bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct EchoView<'a> {
@@ -13,14 +19,15 @@ pub struct EchoView<'a> {
 }
 
 impl<'a> EchoView<'a> {
-    /// Wrap `bytes`, which start at the ICMP header. Fail unless they are an echo request or echo reply.
+    /// Wrap `bytes`, which start at the ICMP header. Fail unless they are an echo request or echo reply of
+    /// this protocol, with code 0.
     pub fn new(bytes: &'a [u8], protocol: Protocol) -> Result<Self, NotAProbe> {
         if bytes.len() < ECHO_HEADER {
             return Err(NotAProbe::Truncated("ICMP"));
         }
         let leg = match (protocol, bytes[0]) {
-            (Protocol::Icmp, 8) | (Protocol::Icmpv6, 128) => Leg::Request,
-            (Protocol::Icmp, 0) | (Protocol::Icmpv6, 129) => Leg::Reply,
+            (Protocol::Icmp, ECHO) | (Protocol::Icmpv6, ECHO_V6) => Leg::Request,
+            (Protocol::Icmp, ECHO_REPLY) | (Protocol::Icmpv6, ECHO_REPLY_V6) => Leg::Reply,
             _ => return Err(NotAProbe::Other),
         };
         if bytes[1] != 0 {
@@ -74,10 +81,10 @@ impl EchoRepr {
     /// Panics if `message` is shorter than [`ECHO_HEADER`].
     pub fn emit(&self, message: &mut [u8], protocol: Protocol, pseudo: Sum) {
         message[0] = match (protocol, self.leg) {
-            (Protocol::Icmpv6, Leg::Request) => 128,
-            (Protocol::Icmpv6, Leg::Reply) => 129,
-            (_, Leg::Request) => 8,
-            (_, Leg::Reply) => 0,
+            (Protocol::Icmpv6, Leg::Request) => ECHO_V6,
+            (Protocol::Icmpv6, Leg::Reply) => ECHO_REPLY_V6,
+            (_, Leg::Request) => ECHO,
+            (_, Leg::Reply) => ECHO_REPLY,
         };
         message[1..4].fill(0);
         message[4..6].copy_from_slice(&self.ident.to_be_bytes());

@@ -5,6 +5,11 @@ use crate::{NotAProbe, be};
 /// The length of an Ethernet header without tags, in bytes.
 pub const ETHERNET_HEADER: usize = 14;
 
+/// The EtherTypes of tags: 802.1Q and 802.1ad. A tag takes 4 bytes, the last two of them the next EtherType.
+const VLAN: u16 = 0x8100;
+const SERVICE_VLAN: u16 = 0x88a8;
+const TAG: usize = 4;
+
 /// The protocol of an Ethernet frame's payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u16)]
@@ -23,7 +28,7 @@ pub struct EthernetView<'a> {
 }
 
 impl<'a> EthernetView<'a> {
-    /// Wrap a frame and skip its tags (802.1Q, 802.1ad).
+    /// Wrap a frame and skip its tags. Fail if the frame ends before its header does.
     pub fn new(bytes: &'a [u8]) -> Result<Self, NotAProbe> {
         let mut payload = ETHERNET_HEADER;
         loop {
@@ -31,17 +36,19 @@ impl<'a> EthernetView<'a> {
                 return Err(NotAProbe::Truncated("Ethernet"));
             }
             match be::u16(bytes, payload - 2) {
-                0x8100 | 0x88a8 => payload += 4,
+                VLAN | SERVICE_VLAN => payload += TAG,
                 _ => return Ok(Self { bytes, payload }),
             }
         }
     }
 
-    /// Return the protocol of the payload.
+    /// Return the protocol of the payload. Fail unless it is IPv4 or IPv6.
     pub fn ether_type(&self) -> Result<EtherType, NotAProbe> {
+        const IPV4: u16 = EtherType::Ipv4 as u16;
+        const IPV6: u16 = EtherType::Ipv6 as u16;
         match be::u16(self.bytes, self.payload - 2) {
-            0x0800 => Ok(EtherType::Ipv4),
-            0x86dd => Ok(EtherType::Ipv6),
+            IPV4 => Ok(EtherType::Ipv4),
+            IPV6 => Ok(EtherType::Ipv6),
             _ => Err(NotAProbe::Other),
         }
     }
@@ -72,7 +79,7 @@ pub struct EthernetRepr {
 }
 
 impl EthernetRepr {
-    /// Read the fields of a captured header, without tags.
+    /// Read the fields of a captured header, without tags. Fail unless the payload is IPv4 or IPv6.
     pub fn parse(view: &EthernetView<'_>) -> Result<Self, NotAProbe> {
         let (to, from) = view.addresses();
         Ok(Self { to, from, ether_type: view.ether_type()? })

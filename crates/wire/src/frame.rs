@@ -39,7 +39,7 @@ impl Sighting {
 }
 
 /// Parse the probe packet in an Ethernet frame, which may be cut after the probe header. Checksums are not
-/// verified: with offloads a captured packet has none yet.
+/// verified: with offloads a captured packet has none yet. Fail if the frame carries no probe packet.
 pub fn parse(frame: &[u8]) -> Result<Sighting, NotAProbe> {
     let ethernet = EthernetView::new(frame)?;
     match ethernet.ether_type()? {
@@ -48,7 +48,7 @@ pub fn parse(frame: &[u8]) -> Result<Sighting, NotAProbe> {
     }
 }
 
-/// Parse the probe packet in an IP packet, as a raw socket receives it.
+/// Parse the probe packet in an IP packet, as a raw socket receives it. Fail if it carries no probe packet.
 pub fn parse_ip(packet: &[u8]) -> Result<Sighting, NotAProbe> {
     match packet.first().map(|byte| byte >> 4) {
         Some(4) => parse_ipv4(packet),

@@ -6,6 +6,9 @@ use std::net::Ipv4Addr;
 /// The length of an IPv4 header without options, in bytes.
 pub const IPV4_HEADER: usize = 20;
 
+/// The bits of a fragment in the field of flags and offset: "more fragments", or an offset that is not 0.
+const FRAGMENT: u16 = 0x3fff;
+
 /// A transport protocol that probes use, with its IP protocol number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -19,11 +22,15 @@ pub enum Protocol {
 }
 
 impl Protocol {
+    /// Return the protocol with this number (the registry of protocol numbers). Fail for all others.
     pub(crate) fn from_number(number: u8) -> Result<Self, NotAProbe> {
+        const ICMP: u8 = Protocol::Icmp as u8;
+        const UDP: u8 = Protocol::Udp as u8;
+        const ICMPV6: u8 = Protocol::Icmpv6 as u8;
         match number {
-            1 => Ok(Self::Icmp),
-            17 => Ok(Self::Udp),
-            58 => Ok(Self::Icmpv6),
+            ICMP => Ok(Self::Icmp),
+            UDP => Ok(Self::Udp),
+            ICMPV6 => Ok(Self::Icmpv6),
             _ => Err(NotAProbe::Other),
         }
     }
@@ -37,7 +44,8 @@ pub struct Ipv4View<'a> {
 }
 
 impl<'a> Ipv4View<'a> {
-    /// Wrap `bytes`, which start at the IP header and may end before the packet does. Fail on fragments.
+    /// Wrap `bytes`, which start at the IP header and may end before the packet does. Fail on fragments, and
+    /// if the header is malformed or cut.
     pub fn new(bytes: &'a [u8]) -> Result<Self, NotAProbe> {
         if bytes.len() < IPV4_HEADER {
             return Err(NotAProbe::Truncated("IPv4"));
@@ -50,14 +58,13 @@ impl<'a> Ipv4View<'a> {
         if bytes.len() < header {
             return Err(NotAProbe::Truncated("IPv4"));
         }
-        // "More fragments" is set, or the fragment offset is not 0.
-        if be::u16(bytes, 6) & 0x3fff != 0 {
+        if be::u16(bytes, 6) & FRAGMENT != 0 {
             return Err(NotAProbe::Fragment);
         }
         Ok(Self { bytes, header })
     }
 
-    /// Return the transport protocol.
+    /// Return the transport protocol. Fail if probes do not use it.
     pub fn protocol(&self) -> Result<Protocol, NotAProbe> {
         Protocol::from_number(self.bytes[9])
     }
@@ -99,7 +106,7 @@ pub struct Ipv4Repr {
 }
 
 impl Ipv4Repr {
-    /// Read the fields of a captured header.
+    /// Read the fields of a captured header. Fail if probes do not use its transport protocol.
     pub fn parse(view: &Ipv4View<'_>) -> Result<Self, NotAProbe> {
         let (from, to) = (view.from(), view.to());
         Ok(Self { from, to, protocol: view.protocol()?, ttl: view.ttl() })

@@ -6,6 +6,12 @@ use std::net::Ipv6Addr;
 /// The length of an IPv6 header without extension headers, in bytes.
 pub const IPV6_HEADER: usize = 40;
 
+/// Numbers of extension headers (RFC 8200, section 4).
+const HOP_BY_HOP: u8 = 0;
+const ROUTING: u8 = 43;
+const FRAGMENT: u8 = 44;
+const DESTINATION: u8 = 60;
+
 /// An IPv6 packet in captured bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Ipv6View<'a> {
@@ -16,7 +22,7 @@ pub struct Ipv6View<'a> {
 
 impl<'a> Ipv6View<'a> {
     /// Wrap `bytes`, which start at the IP header and may end before the packet does. Skip hop-by-hop,
-    /// routing and destination options; fail on fragments.
+    /// routing and destination options. Fail on fragments, and if a header is malformed or cut.
     pub fn new(bytes: &'a [u8]) -> Result<Self, NotAProbe> {
         if bytes.len() < IPV6_HEADER {
             return Err(NotAProbe::Truncated("IPv6"));
@@ -25,8 +31,8 @@ impl<'a> Ipv6View<'a> {
             return Err(NotAProbe::Malformed("IPv6"));
         }
         let (mut protocol, mut payload) = (bytes[6], IPV6_HEADER);
-        while let 0 | 43 | 44 | 60 = protocol {
-            if protocol == 44 {
+        while let HOP_BY_HOP | ROUTING | FRAGMENT | DESTINATION = protocol {
+            if protocol == FRAGMENT {
                 return Err(NotAProbe::Fragment);
             }
             if bytes.len() < payload + 2 {
@@ -41,7 +47,7 @@ impl<'a> Ipv6View<'a> {
         Ok(Self { bytes, protocol, payload })
     }
 
-    /// Return the transport protocol.
+    /// Return the transport protocol. Fail if probes do not use it.
     pub fn protocol(&self) -> Result<Protocol, NotAProbe> {
         Protocol::from_number(self.protocol)
     }
@@ -89,7 +95,7 @@ pub struct Ipv6Repr {
 }
 
 impl Ipv6Repr {
-    /// Read the fields of a captured header.
+    /// Read the fields of a captured header. Fail if probes do not use its transport protocol.
     pub fn parse(view: &Ipv6View<'_>) -> Result<Self, NotAProbe> {
         let (from, to) = (view.from(), view.to());
         Ok(Self { from, to, protocol: view.protocol()?, hop_limit: view.hop_limit() })

@@ -10,7 +10,8 @@ pub const UDP_HEADER: usize = 8;
 pub struct UdpView<'a>(&'a [u8]);
 
 impl<'a> UdpView<'a> {
-    /// Wrap `bytes`, which start at the UDP header and may end before the payload does.
+    /// Wrap `bytes`, which start at the UDP header and may end before the payload does. Fail if the header is
+    /// malformed or cut.
     pub fn new(bytes: &'a [u8]) -> Result<Self, NotAProbe> {
         if bytes.len() < UDP_HEADER {
             return Err(NotAProbe::Truncated("UDP"));

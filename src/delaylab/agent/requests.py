@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Generic, Literal, TypeVar, cast
 from pydantic import BaseModel
 
 from delaylab.agent import replies
+from delaylab.io.values import JsonObject
 from delaylab.plan import Plan
 from delaylab.plan.engine_links import Change
 
@@ -26,7 +27,7 @@ class Request(Generic[R]):
     op: ClassVar[str]
     reply: ClassVar[type[BaseModel]]
 
-    def message(self) -> dict[str, Any]:
+    def message(self) -> JsonObject:
         """Return the request as JSON values."""
         named = {field.name: getattr(self, field.name) for field in fields(self)}
         given = {name: _plain(value) for name, value in named.items() if value is not None}
@@ -60,7 +61,7 @@ class Terminal:
     cols: int
     term: str
 
-    def message(self) -> dict[str, Any]:
+    def message(self) -> JsonObject:
         """Return the terminal as JSON values."""
         return {"rows": self.rows, "cols": self.cols, "term": self.term}
 
@@ -125,7 +126,7 @@ class TapInterface:
     name: str
     point: str
 
-    def message(self) -> dict[str, Any]:
+    def message(self) -> JsonObject:
         """Return the interface as JSON values."""
         return {"name": self.name, "point": self.point}
 
@@ -140,7 +141,7 @@ class TapFilter:
     ident: int = 0
     port: int = 0
 
-    def message(self) -> dict[str, Any]:
+    def message(self) -> JsonObject:
         """Return the filter as JSON values."""
         whose = {"probe": self.probe, "ident": self.ident, "port": self.port}
         return {"protocol": self.protocol, "ip": self.ip, **whose}
@@ -166,7 +167,7 @@ class Place:
     pid: int
     cgroups: dict[str, str]
 
-    def message(self) -> dict[str, Any]:
+    def message(self) -> JsonObject:
         """Return the place as JSON values."""
         return {"name": self.name, "pid": self.pid, "cgroups": self.cgroups}
 
@@ -197,7 +198,7 @@ class GeneratorFlow:
     source: str
     to: str
 
-    def message(self) -> dict[str, Any]:
+    def message(self) -> JsonObject:
         """Return the flow as JSON values."""
         ends = {"from": self.source, "to": self.to}
         return {"interface": self.interface, "to_mac": self.to_mac, **ends}
@@ -277,5 +278,5 @@ class Build(Request[replies.Built]):
     dir: str
     linger: bool
     rootless: bool
-    record: dict[str, Any]
+    record: JsonObject
     plan: Plan

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic
+from typing import TYPE_CHECKING, Generic
 
 from pydantic import ValidationError
 
@@ -32,7 +32,7 @@ class Result(Generic[R]):
     """
 
     request: Request[R]
-    raw: dict[str, Any] = field(default_factory=dict)
+    raw: dict[str, object] = field(default_factory=dict)
     parts: dict[str, list[bytes]] = field(default_factory=dict)
     stdout: bytes = b""
     stderr: bytes = b""

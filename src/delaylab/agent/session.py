@@ -6,7 +6,7 @@ import json
 import os
 import select
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pydantic import ValidationError
@@ -105,7 +105,7 @@ class Session:
         while True:
             message = self._message(None if deadline is None else deadline - time.monotonic())
             if "done" in message:
-                self._result.raw = message["done"] or {}
+                self._result.raw = _object(message["done"])
                 return self._result
             if on_event is not None:
                 on_event(self._event(message))
@@ -144,7 +144,7 @@ class Session:
                 continue
             message = self._parsed(frame)
             if "done" in message:
-                self._result.raw = message["done"] or {}
+                self._result.raw = _object(message["done"])
                 return self._result
         return None
 
@@ -160,14 +160,14 @@ class Session:
     def _op(self) -> str:
         return self._result.request.op
 
-    def _event(self, message: dict[str, Any]) -> Event:
+    def _event(self, message: dict[str, object]) -> Event:
         try:
             return Event.model_validate(message.get("event", {}))
         except ValidationError as error:
             what = f"does not speak the protocol: an event is none: {error.errors()[0]['msg']}"
             raise AgentError(what, self.label) from None
 
-    def _message(self, timeout: float | None) -> dict[str, Any]:
+    def _message(self, timeout: float | None) -> dict[str, object]:
         deadline = None if timeout is None else time.monotonic() + timeout
         while True:
             while self._frames:
@@ -180,7 +180,7 @@ class Session:
                 raise AgentError(f"{self._op}: no answer within {timeout:.0f} s", self.label)
             self._frames += self._receive()
 
-    def _parsed(self, frame: Frame) -> dict[str, Any]:
+    def _parsed(self, frame: Frame) -> dict[str, object]:
         """Return a message; raise AgentError for a failure, or for what is no message.
 
         The agent in a guest is the guest's: it may send anything.
@@ -241,7 +241,7 @@ class Session:
         self._under_way -= min(max(used, 0), self._under_way)
         return True
 
-    def _send(self, message: dict[str, object]) -> None:
+    def _send(self, message: Mapping[str, object]) -> None:
         self._write(Frame(FrameKind.MESSAGE, json.dumps(message).encode()))
 
     def _write(self, frame: Frame) -> None:
@@ -268,7 +268,7 @@ def _ends(frame: Frame) -> bool:
     return frame.kind == FrameKind.MESSAGE and _event(frame) is None
 
 
-def _event(frame: Frame) -> dict[str, Any] | None:
+def _event(frame: Frame) -> dict[str, object] | None:
     """Return the event in a message; None for any other message, also for what is none."""
     try:
         message = json.loads(frame.payload)
@@ -276,6 +276,10 @@ def _event(frame: Frame) -> dict[str, Any] | None:
         return None
     event = message.get("event") if isinstance(message, dict) else None
     return event if isinstance(event, dict) else None
+
+
+def _object(value: object) -> dict[str, object]:
+    return value if isinstance(value, dict) else {}
 
 
 def wait_watching(session: Session, others: Sequence[Session]) -> Result[Any]:

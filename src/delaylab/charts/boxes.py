@@ -9,9 +9,8 @@ import altair as alt
 import numpy as np
 
 from delaylab.analysis.statistics.quantiles import Floats
-from delaylab.charts.vega import INK, delay_scale, delay_ticks, inline
+from delaylab.charts.vega import INK, Row, Rows, delay_scale, delay_ticks, inline
 
-Rows = list[dict[str, Any]]
 # Whiskers reach to these quantiles; the box to the quartiles.
 WHISKERS = (0.05, 0.95)
 WHISKERS_SAID = "Box: quartiles and median; whiskers: 5 % and 95 %."
@@ -19,7 +18,7 @@ WIDTHS = {1: 640, 2: 330, 3: 230}
 COLOURS = ["#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#999933"]
 
 
-def five(values: Floats, **names: str | int) -> dict[str, Any]:
+def five(values: Floats, **names: str | int) -> Row:
     """Return the five numbers of a box as a row; all delays must be above 0 µs."""
     shares = (WHISKERS[0], 0.25, 0.5, 0.75, WHISKERS[1])
     points = np.maximum(np.quantile(values, shares), 0.1)

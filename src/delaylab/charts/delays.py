@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import altair as alt
 
@@ -11,7 +10,7 @@ from delaylab.analysis.claims.claim import samples
 from delaylab.analysis.group import Group
 from delaylab.analysis.statistics.curves import ecdf, log_density
 from delaylab.analysis.statistics.quantiles import Floats
-from delaylab.charts.vega import KINDS, LOADS, Chart, colour, delay_axis, inline, render
+from delaylab.charts.vega import KINDS, LOADS, Chart, Rows, colour, delay_axis, inline, render
 
 
 def all_charts(groups: list[Group]) -> list[Chart]:
@@ -22,7 +21,7 @@ def all_charts(groups: list[Group]) -> list[Chart]:
 
 def network_rtt(groups: list[Group]) -> Chart | None:
     """Return figure 3: user and kernel RTT less the wire's, under network load, per kind."""
-    rows: list[dict[str, Any]] = []
+    rows: Rows = []
     for group in (group for group in groups if group.load == "network"):
         for column, stamp in (("total", "user space"), ("ΔKern", "kernel")):
             rows += _ecdf_rows(group, column, {"kind": group.kind, "stamp": stamp})
@@ -49,7 +48,7 @@ def network_rtt(groups: list[Group]) -> Chart | None:
 
 def load_rtt(groups: list[Group]) -> Chart | None:
     """Return figure 4: user RTT less the wire's, per load, one panel per kind."""
-    rows: list[dict[str, Any]] = []
+    rows: Rows = []
     for group in groups:
         rows += _ecdf_rows(group, "total", {"kind": group.kind, "load": group.load})
     if not rows:
@@ -67,7 +66,7 @@ def load_rtt(groups: list[Group]) -> Chart | None:
 
 def directions(groups: list[Group]) -> Chart | None:
     """Return figure 5: densities of the sending and the receiving delay under network load."""
-    rows: list[dict[str, Any]] = []
+    rows: Rows = []
     for group in (group for group in groups if group.load == "network"):
         for direction in ("sending", "receiving"):
             values = samples(group, direction)
@@ -100,7 +99,7 @@ def directions(groups: list[Group]) -> Chart | None:
     )
 
 
-def _ecdf(rows: list[dict[str, Any]]) -> alt.Chart:
+def _ecdf(rows: Rows) -> alt.Chart:
     chart: alt.Chart = (
         alt.Chart(inline(rows))
         .mark_line(interpolate="step-after", strokeWidth=2)
@@ -112,7 +111,7 @@ def _ecdf(rows: list[dict[str, Any]]) -> alt.Chart:
     return chart
 
 
-def _ecdf_rows(group: Group, column: str, names: dict[str, str]) -> list[dict[str, Any]]:
+def _ecdf_rows(group: Group, column: str, names: dict[str, str]) -> Rows:
     values = samples(group, column)
     if values is None:
         return []
@@ -132,7 +131,7 @@ def _facet(chart: alt.Chart, kinds: list[str]) -> alt.FacetChart:
     )
 
 
-def _seen(rows: list[dict[str, Any]], field: str) -> list[str]:
+def _seen(rows: Rows, field: str) -> list[str]:
     return list(dict.fromkeys(str(row[field]) for row in rows))
 
 

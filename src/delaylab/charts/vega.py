@@ -30,6 +30,10 @@ LOADS = {
 OTHER = "#0072B2"
 INK = "#20242a"
 
+Row = dict[str, Any]
+"""One row of a chart's data."""
+Rows = list[Row]
+
 
 @dataclass(frozen=True, slots=True)
 class Chart:
@@ -52,7 +56,7 @@ def to_png(svg: str, scale: float = 2) -> bytes:
     return bytes(vl_convert.svg_to_png(white, scale=scale))
 
 
-def inline(rows: list[dict[str, Any]]) -> alt.Data:
+def inline(rows: Rows) -> alt.Data:
     """Return rows as a chart's own data; unlike a data frame, they may be of any number."""
     return alt.Data(values=rows)  # type: ignore[no-untyped-call]
 

@@ -6,7 +6,6 @@ import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from delaylab.agent.binary import agent_path
 from delaylab.agent.replies import Built
@@ -14,6 +13,7 @@ from delaylab.agent.requests import Build
 from delaylab.agent.result import AgentError
 from delaylab.agent.session import Session
 from delaylab.errors import DelaylabError
+from delaylab.io.values import JsonObject
 from delaylab.plan import Plan, Rights
 
 BUILD_DEADLINE_S = 120
@@ -27,9 +27,7 @@ class Keeper:
     release: Callable[[], None]
 
 
-def build(
-    plan: Plan, folder: Path, rights: Rights, record: dict[str, Any], *, linger: bool
-) -> Keeper:
+def build(plan: Plan, folder: Path, rights: Rights, record: JsonObject, *, linger: bool) -> Keeper:
     """Carry out a plan completely; on failure undo all of it and raise DelaylabError.
 
     The keeper makes `folder` and puts `record` into it. A lab without `linger` ends with this

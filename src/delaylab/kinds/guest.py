@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
 
+from delaylab.io.values import JsonObject
 from delaylab.plan.kind import TUN, Kind, Node, Rights
 from delaylab.plan.model import Agent, Guest, node_agent
 from delaylab.spec import NodeSpec
@@ -26,10 +26,12 @@ WITHOUT_CPU_GROUPS = ("unshare", "--mount", "sh", "-c", _HIDE, "sh")
 """A prefix for commands whose containers need no CPU weight."""
 
 
-def setup(node: Node) -> dict[str, Any]:
+def setup(node: Node) -> JsonObject:
     """Return the setup request for the agent inside; the plan adds the addresses."""
     own = [cable.card for cable in node.inner or node.cards]
-    cards = [{"name": card.name, "mac": card.mac, "mtu": card.mtu} for card in own]
+    cards: list[JsonObject] = [
+        {"name": card.name, "mac": card.mac, "mtu": card.mtu} for card in own
+    ]
     return {"op": "setup", "hostname": node.name, "interfaces": cards, "operations": []}
 
 

@@ -6,6 +6,7 @@ domain, the driver domain (point `dom0`), the machine's TAP (`vif`), and the hos
 
 from __future__ import annotations
 
+from delaylab.io.values import JsonObject
 from delaylab.kinds import domain, guest
 from delaylab.kinds.domain import BOOT_DEADLINE_MS
 from delaylab.kinds.qemu import PORT, PROGRAM
@@ -94,8 +95,10 @@ def _machine(host: str, nodes: list[Node]) -> Agent:
     for number, tap in enumerate(taps):
         words += ["-netdev", f"tap,id=n{number},ifname={tap.host.name},script=no,downscript=no"]
         words += ["-device", f"virtio-net-pci,netdev=n{number},mac={tap.card.mac},romfile="]
-    cards = [{"name": t.card.name, "mac": t.card.mac, "mtu": t.card.mtu} for t in taps]
-    setup = {"op": "setup", "hostname": "dom0", "interfaces": cards, "operations": []}
+    cards: list[JsonObject] = [
+        {"name": t.card.name, "mac": t.card.mac, "mtu": t.card.mtu} for t in taps
+    ]
+    setup: JsonObject = {"op": "setup", "hostname": "dom0", "interfaces": cards, "operations": []}
     started = Guest(
         "stream",
         tuple(words),

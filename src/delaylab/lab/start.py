@@ -9,6 +9,7 @@ from contextlib import contextmanager
 
 from delaylab import hosts
 from delaylab.dataset.records.doubts import DoubtKind, doubt
+from delaylab.io.values import JsonObject
 from delaylab.kinds import KINDS
 from delaylab.lab import completion, files
 from delaylab.lab.running import Lab
@@ -60,7 +61,10 @@ def _build(
     files.check_files(spec)
     memory.check_memory(spec, rights)
     plan, notes = completion.complete(plan, progress)
-    record = {"spec": spec.model_dump(mode="json", by_alias=True), "created": time.time()}
+    record: JsonObject = {
+        "spec": spec.model_dump(mode="json", by_alias=True),
+        "created": time.time(),
+    }
     folder, left = hosts.prepare(name)
     keeper = hosts.build(plan, folder, rights, record, linger=linger)
     notes += [

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any
 
 from delaylab.errors import BadInput, NotHere
+from delaylab.io.values import JsonObject
 from delaylab.plan.addresses import assign
 from delaylab.plan.kind import Kind, Node, Rights
 from delaylab.plan.link_ports import engine_links
@@ -165,7 +165,7 @@ def _hand_over(
 ) -> tuple[list[Agent], list[Operation]]:
     """Move operations inside virtual machines from the plan into those machines' setup."""
     inside = {agent.name for agent in agents if agent.guest and agent.guest.setup is not None}
-    theirs: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    theirs: dict[str, list[JsonObject]] = defaultdict(list)
     others = []
     for operation in operations:
         if isinstance(operation, Address | Queue | Offloads | Route) and operation.agent in inside:
@@ -176,7 +176,7 @@ def _hand_over(
     return [_with_settings(agent, theirs[agent.name], machines) for agent in agents], others
 
 
-def _with_settings(agent: Agent, operations: list[dict[str, Any]], machines: int) -> Agent:
+def _with_settings(agent: Agent, operations: list[JsonObject], machines: int) -> Agent:
     if agent.guest is None or agent.guest.setup is None:
         return agent
     sysctls = {**agent.sysctls, **PING_SOCKETS_OF_A_MACHINE}

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
+from delaylab.io.values import JsonObject
 from delaylab.spec.link_conditions import Conditions
 
 
@@ -23,7 +23,7 @@ class Port:
     macs: tuple[str, ...]
     conditions: Conditions
 
-    def message(self) -> dict[str, Any]:
+    def message(self) -> JsonObject:
         """Return the port in the engine's form."""
         return {
             "port": self.port,
@@ -42,7 +42,7 @@ class EngineLink:
     mtu: int
     members: tuple[Port, ...]
 
-    def message(self) -> dict[str, Any]:
+    def message(self) -> JsonObject:
         """Return the link in the engine's form."""
         members = [member.message() for member in self.members]
         return {"link": self.link, "mtu": self.mtu, "members": members}
@@ -56,7 +56,7 @@ class Change:
     node: str
     set: Conditions
 
-    def message(self) -> dict[str, Any]:
+    def message(self) -> JsonObject:
         """Return the change in the engine's form."""
         return {"link": self.link, "node": self.node, "set": self.set.message()}
 
@@ -68,7 +68,7 @@ class Moment:
     at_ns: int
     changes: tuple[Change, ...]
 
-    def message(self) -> dict[str, Any]:
+    def message(self) -> JsonObject:
         """Return the changes in the engine's form."""
         return {"at_ns": self.at_ns, "changes": [each.message() for each in self.changes]}
 
@@ -87,7 +87,7 @@ class EngineLinks:
     links: tuple[EngineLink, ...]
     timeline: tuple[Moment, ...]
 
-    def message(self) -> dict[str, Any]:
+    def message(self) -> JsonObject:
         """Return the links in the engine's form."""
         return {
             "engine": self.engine,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
+from delaylab.io.values import JsonObject
 from delaylab.plan.engine_links import EngineLinks
 from delaylab.plan.link_ports import LinkPorts
 
@@ -48,7 +48,7 @@ class Guest:
     command: tuple[str, ...] = ()
     env: dict[str, str] = field(default_factory=dict)
     deadline_ms: int = 60_000
-    setup: dict[str, Any] | None = None
+    setup: JsonObject | None = None
     pin: tuple[int, ...] = ()
 
 
@@ -208,7 +208,7 @@ class Plan:
                     return end.mac
         raise LookupError(f"the plan makes no {interface} in {agent}")
 
-    def message(self) -> dict[str, Any]:
+    def message(self) -> JsonObject:
         """Return the plan in the form that `delaylab-agent fabric` reads."""
         return {
             "lab": self.lab,
@@ -232,7 +232,7 @@ def ends(operation: Operation) -> tuple[End | Bridge, ...]:
     return (operation,) if isinstance(operation, Bridge) else ()
 
 
-def operation_message(operation: Operation) -> dict[str, Any]:
+def operation_message(operation: Operation) -> JsonObject:
     """Return one operation in the fabric's form."""
     if isinstance(operation, Veth):
         ends = [_renamed({**vars(end)}) for end in operation.ends]
@@ -254,11 +254,11 @@ def operation_message(operation: Operation) -> dict[str, Any]:
     return {"do": type(operation).__name__.lower(), **_renamed(fields)}
 
 
-def _renamed(fields: dict[str, Any]) -> dict[str, Any]:
+def _renamed(fields: JsonObject) -> JsonObject:
     return {"in" if key == "agent" else key: value for key, value in fields.items()}
 
 
-def _agent(agent: Agent) -> dict[str, Any]:
+def _agent(agent: Agent) -> JsonObject:
     fields = {key: value for key, value in vars(agent).items() if value is not None}
     if agent.guest is not None:
         fields["guest"] = vars(agent.guest)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from delaylab.analysis.claims.claim import Finding
 from delaylab.analysis.clocks.align import Hop
 from delaylab.analysis.clocks.fit import Part
+from delaylab.analysis.clocks.least_squares import LeastSquares
 from delaylab.analysis.doubts.clocks import TrialClocks
 from delaylab.analysis.group import Group, SegmentSummary, analyse, groups
 from delaylab.analysis.links.fidelity import TrialLink
@@ -20,11 +20,12 @@ from delaylab.analysis.usable import usable
 from delaylab.dataset.records.doubts import Doubt
 from delaylab.dataset.records.trial import TrialRecord
 from delaylab.dataset.store import Study, read_study
+from delaylab.io.values import JsonObject
 from delaylab.papers.findings import findings
 from delaylab.report.arrange import cost_by_kind
 
 
-def as_json(given: Path | Study) -> dict[str, Any]:
+def as_json(given: Path | Study) -> JsonObject:
     """Return the study, its trials and its claims as plain JSON values; delays in µs.
 
     `rtt` is round trip, a segment's delay is one way. `instrument` is what the taps add to the
@@ -40,7 +41,7 @@ def as_json(given: Path | Study) -> dict[str, Any]:
         return _numbers(study, found)
 
 
-def _numbers(study: Study, found: list[Group]) -> dict[str, Any]:
+def _numbers(study: Study, found: list[Group]) -> JsonObject:
     alone = {group.trials[0].id: group for group in found if len(group.trials) == 1}
     return {
         "study": study.record.study,
@@ -51,7 +52,7 @@ def _numbers(study: Study, found: list[Group]) -> dict[str, Any]:
     }
 
 
-def _trial(study: Study, trial: TrialRecord, alone: dict[str, Group]) -> dict[str, Any]:
+def _trial(study: Study, trial: TrialRecord, alone: dict[str, Group]) -> JsonObject:
     head = {
         "id": trial.id,
         "factors": trial.factors,
@@ -81,16 +82,17 @@ def _trial(study: Study, trial: TrialRecord, alone: dict[str, Group]) -> dict[st
     }
 
 
-def _doubt(doubt: Doubt) -> dict[str, Any]:
+def _doubt(doubt: Doubt) -> JsonObject:
     return {"kind": doubt.kind, "message": doubt.message, "remedy": doubt.remedy}
 
 
-def _check(check: ShareCheck | RateCheck) -> dict[str, Any]:
+def _check(check: ShareCheck | RateCheck) -> JsonObject:
     return {("asked" if k == "configured" else k): v for k, v in asdict(check).items()}
 
 
-def _link(link: TrialLink) -> dict[str, Any]:
+def _link(link: TrialLink) -> JsonObject:
     verdict, direction = link.verdict, link.verdict.direction
+    first = direction.configured_first
     return {
         "link": direction.link,
         "from": direction.nodes or [direction.node],
@@ -98,7 +100,7 @@ def _link(link: TrialLink) -> dict[str, Any]:
         "held": verdict.held,
         "why_not": list(verdict.why),
         "asked": direction.configured.message(),
-        "asked_first": direction.configured_first and direction.configured_first.message(),
+        "asked_first": first.message() if first is not None else None,
         "frames_in": direction.entered.frames,
         "frames_out": direction.left.frames,
         "dropped": direction.dropped.model_dump(),
@@ -110,7 +112,7 @@ def _link(link: TrialLink) -> dict[str, Any]:
     }
 
 
-def _clock(trial: TrialClocks, hop: Hop) -> dict[str, Any]:
+def _clock(trial: TrialClocks, hop: Hop) -> JsonObject:
     fit = hop.fit
     return {
         "clock": fit.clock,
@@ -130,7 +132,7 @@ def _clock(trial: TrialClocks, hop: Hop) -> dict[str, Any]:
     }
 
 
-def _part(part: Part) -> dict[str, Any]:
+def _part(part: Part) -> JsonObject:
     squares = part.squares
     return {
         "start_ns": part.start_ns,
@@ -139,14 +141,17 @@ def _part(part: Part) -> dict[str, Any]:
         "drift_ppm": part.line.drift_ppm,
         "bound_us": part.bound_ns / 1000,
         "residual_us": _known(part.residual_ns),
-        "least_squares": squares
-        and {
-            "offset_ns": squares.line.ahead(part.start_ns),
-            "drift_ppm": squares.line.drift_ppm,
-            "residual_us": _known(squares.residual_ns),
-            "apart_us": _known(part.apart_ns),
-            "outside_the_bound": part.disagree,
-        },
+        "least_squares": _squares(part, squares) if squares else None,
+    }
+
+
+def _squares(part: Part, squares: LeastSquares) -> JsonObject:
+    return {
+        "offset_ns": squares.line.ahead(part.start_ns),
+        "drift_ppm": squares.line.drift_ppm,
+        "residual_us": _known(squares.residual_ns),
+        "apart_us": _known(part.apart_ns),
+        "outside_the_bound": part.disagree,
     }
 
 
@@ -154,7 +159,7 @@ def _known(ns: float | None) -> float | None:
     return None if ns is None else ns / 1000
 
 
-def _cost(found: Cost) -> dict[str, Any]:
+def _cost(found: Cost) -> JsonObject:
     added = found.added
     return {
         "tapped_n": found.tapped_n,
@@ -167,7 +172,7 @@ def _cost(found: Cost) -> dict[str, Any]:
     }
 
 
-def _segment(segment: SegmentSummary) -> dict[str, Any]:
+def _segment(segment: SegmentSummary) -> JsonObject:
     return {
         "leg": segment.leg,
         "from": segment.start,
@@ -182,7 +187,7 @@ def _segment(segment: SegmentSummary) -> dict[str, Any]:
     }
 
 
-def _summary(summary: Summary) -> dict[str, Any]:
+def _summary(summary: Summary) -> JsonObject:
     return {
         "n": summary.n,
         **_quantile("median_us", summary.median),
@@ -193,12 +198,12 @@ def _summary(summary: Summary) -> dict[str, Any]:
     }
 
 
-def _quantile(name: str, quantile: Quantile) -> dict[str, Any]:
+def _quantile(name: str, quantile: Quantile) -> JsonObject:
     interval = list(quantile.interval) if quantile.interval else None
     return {name: quantile.value, f"{name}_interval": interval}
 
 
-def _claim(finding: Finding) -> dict[str, Any]:
+def _claim(finding: Finding) -> JsonObject:
     return {
         "id": finding.id,
         "text": finding.text,

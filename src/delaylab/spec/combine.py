@@ -46,7 +46,7 @@ class StudyFile:
     lab_at: Location
 
     @property
-    def lab_data(self) -> dict[str, Any]:
+    def lab_data(self) -> dict[str, object]:
         """Return the lab as plain data, before any factor changes it."""
         data: Any = self.lab_document.data
         for step in self.lab_at:
@@ -60,7 +60,7 @@ def combinations(study: StudyFile, scale: str) -> Iterator[Combination]:
     Raises BadInput if one of them is invalid.
     """
 
-    def change(root: dict[str, Any], path: str, value: Any, at: Location) -> None:
+    def change(root: dict[str, object], path: str, value: Any, at: Location) -> None:
         _change(root, path, value, study.document, at)
 
     this = scaled(study.spec, study.document, scale, change)
@@ -87,7 +87,9 @@ def combinations(study: StudyFile, scale: str) -> Iterator[Combination]:
         yield _checked(study, levels, lab, probe, tuple(loads))
 
 
-def _change(root: dict[str, Any], path: str, value: Any, document: Document, at: Location) -> None:
+def _change(
+    root: dict[str, object], path: str, value: Any, document: Document, at: Location
+) -> None:
     *steps, last = path.split(".")
     place: Any = root
     try:
@@ -115,8 +117,8 @@ def _item(items: list[Any], step: str) -> Any:
 def _checked(
     study: StudyFile,
     levels: dict[str, str],
-    lab_data: dict[str, Any],
-    probe_data: dict[str, Any],
+    lab_data: dict[str, object],
+    probe_data: dict[str, object],
     loads: tuple[LoadSpec, ...],
 ) -> Combination:
     document = study.document

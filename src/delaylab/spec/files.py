@@ -51,7 +51,7 @@ def _names_a_file(value: Any) -> bool:
 
 
 def _read(
-    reader: Callable[[Path, dict[str, Any]], Any], value: Any, at: Location, document: Document
+    reader: Callable[[Path, dict[str, object]], Any], value: Any, at: Location, document: Document
 ) -> Any:
     given = {"file": value} if isinstance(value, str) else dict(value)
     path = document.folder / given.pop("file")
@@ -67,13 +67,13 @@ def _read(
         raise document.refuse(str(error), at) from None
 
 
-def _trace(path: Path, given: dict[str, Any]) -> dict[str, Any]:
+def _trace(path: Path, given: dict[str, object]) -> dict[str, object]:
     repeat = given.pop("repeat", None)
     _nothing_else(given, "trace")
-    return read_trace(path, None if repeat in (None, "none") else Duration.parse(repeat))
+    return read_trace(path, None if repeat in (None, "none") else Duration.parse(str(repeat)))
 
 
-def _pattern(path: Path, given: dict[str, Any]) -> dict[str, Any]:
+def _pattern(path: Path, given: dict[str, object]) -> dict[str, object]:
     """Read runs of kept and lost packets from a file.
 
     It holds `0` (kept) and `1` (lost), or the runs themselves as CSV with the header `kept,lost`.
@@ -118,7 +118,7 @@ def _runs(lines: list[tuple[int, str]], path: Path) -> list[int]:
     return [*before, *counts, *after]
 
 
-def _table(path: Path, given: dict[str, Any]) -> list[float]:
+def _table(path: Path, given: dict[str, object]) -> list[float]:
     """Read values in units of the spread; a file `*.dist` has netem's units."""
     _nothing_else(given, "table")
     scale = NETEM_SCALE if path.suffix == ".dist" else 1
@@ -144,12 +144,12 @@ def _lines(path: Path, what: str) -> list[tuple[int, str]]:
     return lines
 
 
-def _nothing_else(given: dict[str, Any], what: str) -> None:
+def _nothing_else(given: dict[str, object], what: str) -> None:
     if given:
         raise ValueError(f"unknown field {next(iter(given))!r} of a {what} from a file")
 
 
-READERS: dict[str, Callable[[Path, dict[str, Any]], Any]] = {
+READERS: dict[str, Callable[[Path, dict[str, object]], Any]] = {
     "trace": _trace,
     "pattern": _pattern,
     "table": _table,

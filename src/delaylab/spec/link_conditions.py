@@ -7,10 +7,12 @@ engine's default. As a change, fields that are left out stay as they are, and No
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, TypeVar, cast
+from collections.abc import Mapping
+from typing import Annotated, Literal, Self, TypeVar, cast
 
 from pydantic import ConfigDict, Field, ValidationError, model_validator
 
+from delaylab.io.values import JsonObject
 from delaylab.spec.base import Partial
 
 Whole = Annotated[int, Field(ge=0, le=2**62)]
@@ -26,6 +28,12 @@ class Part(Partial):
     """The base of the types in this module."""
 
     model_config = ConfigDict(allow_inf_nan=False)
+
+    @model_validator(mode="after")
+    def _with_tag(self) -> Self:
+        """Name the field that tells what the part is, as the engine wants it in any case."""
+        self.__pydantic_fields_set__.update({"model", "kind"} & type(self).model_fields.keys())
+        return self
 
 
 class Table(Part):
@@ -175,12 +183,12 @@ class Conditions(Part):
     queue: Queue | None = None
     trace: Trace | None = None
 
-    def message(self) -> dict[str, Any]:
+    def message(self) -> JsonObject:
         """Return the conditions as JSON values, as the link engine reads and writes them."""
         return self.model_dump(mode="json")
 
     @property
-    def named(self) -> dict[str, Any]:
+    def named(self) -> dict[str, object]:
         """Return the fields that are named and their values, None for one to remove."""
         return {name: value for name, value in self if name in self.model_fields_set}
 
@@ -194,7 +202,7 @@ NOTHING = Conditions()
 Model = TypeVar("Model", bound=Part)
 
 
-def made_of(kind: type[Model], named: dict[str, Any]) -> Model:
+def made_of(kind: type[Model], named: Mapping[str, object]) -> Model:
     """Return a model of values that are valid already; fields that are not named stay unnamed."""
     return cast(Model, kind.model_construct(_fields_set=set(named), **named))
 

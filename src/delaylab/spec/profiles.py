@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import yaml
 
@@ -23,9 +23,9 @@ class Profile(Spec):
     """
 
     source: str
-    both: dict[str, Any] | None = None
-    up: dict[str, Any] | None = None
-    down: dict[str, Any] | None = None
+    both: dict[str, object] | None = None
+    up: dict[str, object] | None = None
+    down: dict[str, object] | None = None
 
     @property
     def symmetric(self) -> bool:
@@ -53,7 +53,7 @@ def check_name(text: str) -> None:
         raise ValueError(f"a profile's way is /up or /down, not /{way}")
 
 
-def contents(text: str, way: UpDown | None) -> dict[str, Any] | None:
+def contents(text: str, way: UpDown | None) -> dict[str, object] | None:
     """Return a profile's conditions for one direction.
 
     `way` is used if the profile's name has no /up or /down. Returns None if the directions differ

@@ -10,7 +10,7 @@ from delaylab.errors import BadInput
 from delaylab.spec.source import Document, Location, validate
 from delaylab.spec.study import Level, StudySpec
 
-Change = Callable[[dict[str, Any], str, Any, Location], None]
+Change = Callable[[dict[str, object], str, Any, Location], None]
 Block = dict[str, list[str]]
 DESIGN, REPEAT = "design", "repeat"
 
@@ -19,7 +19,7 @@ DESIGN, REPEAT = "design", "repeat"
 class Scaled:
     """A study at one scale: its probe as plain data, its factors, and the blocks of its design."""
 
-    probe: dict[str, Any]
+    probe: dict[str, object]
     factors: dict[str, dict[str, Level]]
     design: list[Block]
 

@@ -105,7 +105,7 @@ def _plain(
     if isinstance(node, yaml.SequenceNode):
         return [_plain(item, (*at, i), lines, loader, name) for i, item in enumerate(node.value)]
     if isinstance(node, yaml.MappingNode):
-        mapping: dict[str, Any] = {}
+        mapping: dict[str, object] = {}
         for key_node, value_node in node.value:
             line = key_node.start_mark.line + 1
             if not isinstance(key_node, yaml.ScalarNode):

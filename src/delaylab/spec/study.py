@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, StringConstraints, model_validator
 
@@ -153,8 +153,8 @@ class ProbeSpec(Spec):
     )
 
 
-Level = list[LoadSpec] | dict[str, Any]
-Change = dict[str, Any]
+Level = list[LoadSpec] | dict[str, object]
+Change = dict[str, object]
 
 
 class StudySpec(Spec):

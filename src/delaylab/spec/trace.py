@@ -128,7 +128,7 @@ def _check_rates(points: list[tuple[int, int]], period_ns: int | None) -> None:
         raise ValueError("the trace has a rate of more than 1 Tbit/s")
 
 
-def read_trace(path: Path, repeat: Duration | None = None) -> dict[str, Any]:
+def read_trace(path: Path, repeat: Duration | None = None) -> dict[str, object]:
     """Read a trace; raise BadInput with the file and, where known, the line.
 
     A file of integers is mahimahi's: milliseconds at which one packet may pass, repeated after the
@@ -171,7 +171,9 @@ def is_whole(text: str) -> bool:
     return text.isdecimal() and text.isascii() and len(text) <= MOST_DIGITS
 
 
-def _mahimahi(path: Path, lines: list[tuple[int, str]], repeat: Duration | None) -> dict[str, Any]:
+def _mahimahi(
+    path: Path, lines: list[tuple[int, str]], repeat: Duration | None
+) -> dict[str, object]:
     times: list[int] = []
     for number, line in lines:
         if not is_whole(line):
@@ -191,7 +193,7 @@ def _mahimahi(path: Path, lines: list[tuple[int, str]], repeat: Duration | None)
     }
 
 
-def _csv(path: Path, lines: list[tuple[int, str]], repeat: Duration | None) -> dict[str, Any]:
+def _csv(path: Path, lines: list[tuple[int, str]], repeat: Duration | None) -> dict[str, object]:
     head = [cell.strip().lower() for cell in lines[0][1].split(",")]
     if len(head) != 2 or head[0] != "seconds" or head[1] not in HEADS:
         known = ", ".join(f"seconds,{name}" for name in HEADS)

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from delaylab import loads
 from delaylab.dataset import store
@@ -143,7 +142,7 @@ def begin(study: StudyFile, scale: str, planned: list[Planned], out: Path) -> No
     store.write_study(out, record)
 
 
-def resolved(study: StudyFile) -> dict[str, Any]:
+def resolved(study: StudyFile) -> dict[str, object]:
     """Return the study as one document with its lab inline, which `--resume` reads back."""
     return {**study.document.data, "lab": study.lab_data}
 

@@ -6,7 +6,6 @@ import os
 import shutil
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -15,6 +14,7 @@ from rich.text import Text
 from delaylab import hosts
 from delaylab.agent.requests import Hello
 from delaylab.errors import BadInput, DelaylabError
+from delaylab.io.values import JsonObject
 from delaylab.kinds import KINDS
 from delaylab.machine.rights import own_rights
 from delaylab.plan import Rights
@@ -189,7 +189,7 @@ def _tools() -> list[Check]:
     return checks
 
 
-def as_json(checks: list[Check]) -> list[dict[str, Any]]:
+def as_json(checks: list[Check]) -> list[JsonObject]:
     """Return the checks as JSON values, for scripts."""
     return [asdict(check) for check in checks]
 

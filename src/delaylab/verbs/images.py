@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
@@ -12,6 +11,7 @@ from rich.table import Table
 
 from delaylab import hosts, images
 from delaylab.errors import BadInput
+from delaylab.io.values import JsonObject
 from delaylab.spec.lab import CONTAINERS, MACHINES
 
 MEBIBYTE = 1 << 20
@@ -82,7 +82,7 @@ def _has_guests(lab: hosts.Running) -> bool:
     return bool(kinds & (CONTAINERS | MACHINES))
 
 
-def as_json(layers: list[images.Layer]) -> dict[str, Any]:
+def as_json(layers: list[images.Layer]) -> JsonObject:
     """Return every image's files, None if it is not built, and the layers, for scripts."""
     return {
         "folder": str(images.folder()),

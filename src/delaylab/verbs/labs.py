@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
 from delaylab import hosts
 from delaylab.errors import DelaylabError
+from delaylab.io.values import JsonObject
 from delaylab.lab import health, link_engines
 from delaylab.lab.description import describe
 from delaylab.lab.running import Lab
 from delaylab.lab.start import attached, start
 from delaylab.plan import Plan, operation_message
+from delaylab.plan.model import Operation, Veth
 from delaylab.progress import Progress
 from delaylab.spec import LabSpec
 from delaylab.verbs.links import state_line, states
@@ -37,18 +38,21 @@ def print_plan(plan: Plan, console: Console) -> None:
             soft_wrap=True,
         )
     for operation in plan.operations:
-        message = operation_message(operation)
-        console.print(
-            f"  {message.pop('do'):<8} {_words(message)}", highlight=False, soft_wrap=True
-        )
+        name, words = _words(operation)
+        console.print(f"  {name:<8} {words}", highlight=False, soft_wrap=True)
 
 
-def _words(message: dict[str, Any]) -> str:
-    if "ends" in message:
-        return " <-> ".join(f"{end['in']}:{end['name']} ({end['mac']})" for end in message["ends"])
-    place = f"{message.pop('in')}:{message.pop('on', message.pop('name', ''))}"
-    message.pop("mac", None)
-    return " ".join([place, *(f"{key}={json.dumps(value)}" for key, value in message.items())])
+def _words(operation: Operation) -> tuple[str, str]:
+    """Return an operation's name, and its fields in words."""
+    message = dict(operation_message(operation))
+    name = str(message.pop("do"))
+    if isinstance(operation, Veth):
+        ends = (f"{end.agent}:{end.name} ({end.mac})" for end in operation.ends)
+        return name, " <-> ".join(ends)
+    names = [str(message.pop(key)) for key in ("on", "name") if key in message][:1] or [""]
+    place = f"{message.pop('in')}:{names[0]}"
+    rest = [f"{key}={json.dumps(value)}" for key, value in message.items() if key != "mac"]
+    return name, " ".join([place, *rest])
 
 
 def up(spec: LabSpec, name: str | None, progress: Progress) -> Lab:
@@ -75,7 +79,7 @@ def _gone(gone: dict[str, str]) -> str:
     return f"agent {first} is dead: {why}{more}"
 
 
-def described(one: Lab) -> dict[str, Any]:
+def described(one: Lab) -> JsonObject:
     """Return the description of a lab that `ps --json` prints."""
     return {**asdict(describe(one)), "engines": [asdict(state) for state in states(one)]}
 

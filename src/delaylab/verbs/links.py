@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -13,6 +12,7 @@ from rich.table import Table
 from delaylab.analysis.links.verdict import Verdict, judge
 from delaylab.dataset.records.links import Direction, EngineReport
 from delaylab.errors import BadInput
+from delaylab.io.values import JsonObject
 from delaylab.lab import link_engines
 from delaylab.lab.running import Lab
 from delaylab.spec import ConditionsSpec, Document, parse, validate, with_files
@@ -26,7 +26,7 @@ def words(given: list[str]) -> ConditionsSpec:
 
     A value may be anything that a lab file allows, files included, in YAML on one line.
     """
-    data: dict[str, Any] = {}
+    data: dict[str, object] = {}
     for word in given:
         name, equals, text = word.partition("=")
         if not equals or not text.strip():
@@ -54,7 +54,7 @@ def shown(lab: Lab, link: str | None) -> list[EngineReport]:
     return _of_link(link_engines.reports(lab), link)
 
 
-def as_json(reports: list[EngineReport]) -> list[dict[str, Any]]:
+def as_json(reports: list[EngineReport]) -> list[JsonObject]:
     """Return the reports, with a verdict for each direction in which a node sends."""
     verdicts = {(v.host, v.direction.port): v for v in judge(reports)}
     return [
@@ -148,12 +148,12 @@ def _held(reports: list[EngineReport]) -> dict[str, str]:
     return found
 
 
-def _message(direction: Direction) -> dict[str, Any]:
+def _message(direction: Direction) -> JsonObject:
     unset = {"configured_first"} if direction.steady else None
     return direction.model_dump(mode="json", by_alias=True, exclude=unset)
 
 
-def _verdict(verdict: Verdict | None) -> dict[str, Any]:
+def _verdict(verdict: Verdict | None) -> JsonObject:
     return {} if verdict is None else {"held": verdict.held, "why_not": list(verdict.why)}
 
 

@@ -10,7 +10,6 @@ import statistics
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -21,6 +20,7 @@ from delaylab.agent.replies import Event, LivePacket
 from delaylab.agent.requests import Probe
 from delaylab.dataset.records.doubts import Doubt
 from delaylab.errors import BadInput
+from delaylab.io.values import JsonObject
 from delaylab.units import Duration
 
 AT_MOST = 100_000
@@ -187,7 +187,7 @@ def summary(options: Options, address: str, packets: Packets, done: replies.Prob
     )
 
 
-def as_json(found: Summary) -> dict[str, Any]:
+def as_json(found: Summary) -> JsonObject:
     """Return the summary as JSON values; a p99 that was not computed is left out."""
     spreads = {
         name: value and {k: v for k, v in asdict(value).items() if v is not None}

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from delaylab.dataset import store
+from delaylab.io.values import JsonObject
 from delaylab.spec import Document, StudyFile, study_from
 from delaylab.study import order, runner
 
@@ -80,21 +81,26 @@ def finish(folder: Path, console: Console) -> Path:
     return write_report(folder)
 
 
-def as_json(folder: Path) -> dict[str, Any]:
+def as_json(folder: Path) -> JsonObject:
     """Return the study's numbers, for scripts."""
     from delaylab.report.show import as_json as numbers  # noqa: PLC0415  as above
 
     return numbers(folder)
 
 
-def dry_run(loaded: StudyFile, scale: str, only: dict[str, set[str]]) -> list[dict[str, Any]]:
+@dataclass(frozen=True)
+class ExpectedTrial:
+    """A trial of a study, with its packets and the seconds that it is expected to take."""
+
+    id: str
+    packets: int
+    expected_s: float
+
+
+def dry_run(loaded: StudyFile, scale: str, only: dict[str, set[str]]) -> list[ExpectedTrial]:
     """Return the trials with their number of packets and the time that each is expected to take."""
     planned = order.plan_trials(loaded, scale, only)
     return [
-        {
-            "id": trial.id,
-            "packets": trial.combination.probe.count,
-            "expected_s": round(expected, 1),
-        }
+        ExpectedTrial(trial.id, trial.combination.probe.count, round(expected, 1))
         for trial, expected in zip(planned, order.expected_s(planned), strict=True)
     ]

@@ -1,33 +1,32 @@
 //! An agent that carries a host's links: it waits for the network, then forwards.
 
-use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixListener;
 
-use delaylab_os::poll::{self, Want};
-use delaylab_os::report::Sender;
-use delaylab_os::tcx_drop::TcxDrop;
-use delaylab_os::{open_files, process};
-use delaylab_proto::Failure;
+use delaylab_os::files::poll::{self, Interest};
+use delaylab_os::process::credential_channel::Sender;
+use delaylab_os::process::{self, open_files};
+use delaylab_os::tcx::drop::TcxDrop;
+use delaylab_proto::{Context, Failure};
 
-use super::member::{Lent, Member};
+use super::member::{Member, StartupResources};
 use super::plan::Agent;
 use super::report::{Report, tell};
-use crate::link::{Carrier, Links, Supervisor, Work};
+use crate::link::{EngineKind, EngineTask, Links, Supervisor};
 
 /// Run such an agent until the lab ends. It reports ready once frames are forwarded.
 pub fn live(
     member: &Member,
     links: &Links,
     keeper: &Sender,
-    mut lent: Lent,
+    mut resources: StartupResources,
 ) -> Result<(), Failure> {
-    let (supervisor, listener, _drop) = match start(member, links, &mut lent) {
+    let (supervisor, listener, _drop) = match start(member, links, &mut resources) {
         Ok(started) => started,
         Err(failure) => return tell(keeper, &Report::Failed(failure)),
     };
     tell(keeper, &Report::Ready(member.index))?;
-    drop(lent);
+    drop(resources);
     supervisor.serve(&listener)
 }
 
@@ -36,27 +35,32 @@ type Started<'a> = (Supervisor<'a>, UnixListener, Option<TcxDrop>);
 fn start<'a>(
     member: &'a Member<'a>,
     links: &'a Links,
-    lent: &mut Lent,
+    resources: &mut StartupResources,
 ) -> Result<Started<'a>, Failure> {
-    let failed = |error: io::Error| Failure::new("wait for the network", error);
     member.prepare()?;
-    member.set_sysctls(lent)?;
+    member.set_sysctls(resources)?;
     let listener = member.listen()?;
-    member.configured(lent);
-    if let Some(built) = &lent.built {
-        poll::wait(&[(built.as_fd(), Want::Read)], None).map_err(failed)?;
+    member.configured(resources);
+    if let Some(built) = &resources.built {
+        poll::wait(&[(built.as_fd(), Interest::Read)], None).context("wait for the network")?;
     }
     // Wait for children instead of letting the kernel reap them: the engine's exit status is needed.
-    process::reap_by_wait().map_err(failed)?;
+    process::reap_by_wait().context("wait for the network")?;
     // Each port needs a program and a socket; a system's usual limit suffices for a few hundred ports.
     open_files::allow_most();
-    // Without this program the host's own stack processes every frame before dropping it (crate::quiet).
+    // Without this program the host's own stack processes every frame before dropping it (`network::quiet`).
     let drop = match links.engine {
-        Carrier::Own => TcxDrop::open(links.ports()).ok(),
+        EngineKind::Own => TcxDrop::open(links.ports()).ok(),
         // The bridge behind the ports takes all frames.
-        Carrier::Kernel => None,
+        EngineKind::Kernel => None,
     };
     let Agent { name, cpus, .. } = member.agent;
-    let work = Work { name, links, cpus: cpus.as_deref(), agents: &member.others };
-    Ok((Supervisor::start(work)?, listener, drop))
+    let task = EngineTask {
+        name,
+        links,
+        cpus: cpus.as_deref(),
+        agents: &member.others,
+        serve: member.serve,
+    };
+    Ok((Supervisor::start(task)?, listener, drop))
 }

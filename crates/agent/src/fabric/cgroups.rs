@@ -7,7 +7,7 @@ use std::os::fd::AsFd;
 use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use delaylab_os::poll::{self, Want};
+use delaylab_os::files::poll::{self, Interest};
 use delaylab_os::process::PidFd;
 
 /// The time that killed processes have to leave a group.
@@ -187,7 +187,7 @@ fn wait_for_members(folder: &Path, deadline: Instant) -> io::Result<()> {
         text.lines().filter_map(|line| PidFd::open(line.parse().ok()?).ok()).collect();
     for member in &members {
         let left = deadline.saturating_duration_since(Instant::now());
-        poll::wait(&[(member.as_fd(), Want::Read)], Some(left))?;
+        poll::wait(&[(member.as_fd(), Interest::Read)], Some(left))?;
     }
     Ok(())
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 
-use delaylab_proto::Failure;
+use delaylab_proto::{Context, Failure};
 
 use super::cgroups::{self, Hierarchies};
 use super::plan::Build;
@@ -55,11 +55,11 @@ impl Groups {
                 *folders = hierarchies.folders(&build.lab, &agent.name);
             }
         }
-        let failed = |error| Failure::new("write down the control groups", error);
         if build.plan.agents.iter().any(|agent| agent.guest.is_some()) {
-            self.guests = cgroups::everywhere(&build.lab).map_err(failed)?;
+            self.guests =
+                cgroups::everywhere(&build.lab).context("write down the control groups")?;
         }
-        directory.record(&self.all()).map_err(failed)?;
+        directory.record(&self.all()).context("write down the control groups")?;
         for (index, agent) in build.plan.agents.iter().enumerate() {
             if !agent.cgroup {
                 continue;

@@ -1,17 +1,19 @@
 //! PID 1 of a lab: it starts the builder of the network and the agents, and reaps. Its death ends them all.
 
 use std::collections::BTreeSet;
-use std::io;
 use std::os::fd::OwnedFd;
+use std::time::Instant;
 
-use delaylab_os::process::{self, Ended, PidFd, Side};
-use delaylab_os::report::Sender;
-use delaylab_os::{memory, mount, namespace, pipe, title};
-use delaylab_proto::Failure;
+use delaylab_os::files::{mount, pipe};
+use delaylab_os::process::credential_channel::Sender;
+use delaylab_os::process::{self, Ended, PidFd, Side, memory, namespace, title};
+use delaylab_proto::{Context, Failure};
+use tracing::{info, warn};
 
-use super::member::{Lent, Member};
+use super::agent;
+use super::member::{Member, StartupResources};
 use super::network::Network;
-use super::plan::{Build, Space};
+use super::plan::{Build, NetNs};
 use super::report::{Report, tell};
 use super::roster::{self, Roster};
 use crate::link::{Agents, Links};
@@ -22,7 +24,7 @@ const AGENTS_PER_PROC: usize = 32;
 /// The data that the keeper prepares for PID 1.
 pub struct Lab<'a> {
     pub build: &'a Build,
-    pub spaces: &'a [Space],
+    pub namespaces: &'a [NetNs],
     pub network: Network<'a>,
     /// The members, in the order of the plan; their networks are filled in as agents start.
     pub members: Vec<Member<'a>>,
@@ -52,27 +54,26 @@ pub fn live(lab: Lab, keeper: Sender) -> ! {
 }
 
 fn start(lab: Lab, keeper: &Sender) -> Result<Children, Failure> {
-    let failed = |what: &'static str| move |error: io::Error| Failure::new(what, error);
     if lab.build.rootless {
         let (uid, gid) = lab.user;
-        namespace::map_to_root(uid, gid).map_err(failed("map the user to root"))?;
+        namespace::map_to_root(uid, gid).context("map the user to root")?;
     }
     // Set this after the change of user, which would clear it.
-    process::die_with_parent().map_err(failed("bind the lab to its keeper"))?;
-    if keeper.is_abandoned().map_err(failed("bind the lab to its keeper"))? {
+    process::die_with_parent().context("bind the lab to its keeper")?;
+    if keeper.is_abandoned().context("bind the lab to its keeper")? {
         std::process::exit(1);
     }
     let name = format!("delaylab-agent lab {}", lab.build.lab);
-    title::set(&name, "delaylab-lab").map_err(failed("name the process"))?;
-    mount::make_private().map_err(failed("separate the mounts"))?;
+    title::set(&name, "delaylab-lab").context("name the process")?;
+    mount::make_private().context("separate the mounts")?;
     // The mount is refused if the system's /proc is partly covered, as in some containers. /proc then shows
     // outer pids.
     let _ = mount::proc();
     // Create the folders before any monitor starts: a node that serves other guests may need theirs at once.
     lab.members.iter().try_for_each(Member::make_folder)?;
-    let (roster, writer) = roster::pair(lab.members.len()).map_err(failed("make a pipe"))?;
-    let (built, building) = pipe::pair().map_err(failed("make a pipe"))?;
-    let builder = match process::fork().map_err(failed("start the builder"))? {
+    let (roster, writer) = roster::pair(lab.members.len()).context("make a pipe")?;
+    let (built, building) = pipe::pair().context("make a pipe")?;
+    let builder = match process::fork().context("start the builder")? {
         Side::Parent(pid) => pid,
         Side::Child => {
             drop(writer);
@@ -82,16 +83,18 @@ fn start(lab: Lab, keeper: &Sender) -> Result<Children, Failure> {
     drop(building);
     // The data that only the builder needs would be copied into every agent.
     drop((lab.network, roster));
+    let began = Instant::now();
     memory::trim();
-    let mut lent = Lent { roster: Some(writer), proc: None, built: Some(built) };
+    let mut resources = StartupResources { roster: Some(writer), proc: None, built: Some(built) };
     let mut pids = Vec::with_capacity(lab.members.len());
     for member in lab.members {
         if member.index % AGENTS_PER_PROC == 0 {
             // Refused where a new /proc is refused. The existing one works too, but more slowly.
-            lent.proc = mount::detached_proc().ok();
+            resources.proc = mount::detached_proc().ok();
         }
-        pids.push(start_member(member, lab.build, lab.spaces, &pids, keeper, &mut lent)?);
+        pids.push(start_member(member, lab.build, lab.namespaces, &pids, keeper, &mut resources)?);
     }
+    info!(stage = "agents started", agents = pids.len(), elapsed = ?began.elapsed(), "stage done");
     Ok(Children { builder, agents: pids })
 }
 
@@ -99,8 +102,12 @@ fn start(lab: Lab, keeper: &Sender) -> Result<Children, Failure> {
 ///
 /// `_building` closes when the builder ends, which agents that wait for the network notice.
 fn build_network(network: Network, mut roster: Roster, keeper: &Sender, _building: OwnedFd) -> ! {
+    let began = Instant::now();
     let report = match network.build(&mut roster) {
-        Ok(true) => Report::Built,
+        Ok(true) => {
+            info!(stage = "network", elapsed = ?began.elapsed(), "stage done");
+            Report::Built
+        }
         Ok(false) => std::process::exit(0),
         Err(failure) => Report::Failed(failure),
     };
@@ -111,32 +118,33 @@ fn build_network(network: Network, mut roster: Roster, keeper: &Sender, _buildin
 fn start_member(
     mut member: Member,
     build: &Build,
-    spaces: &[Space],
+    namespaces: &[NetNs],
     pids: &[i32],
     keeper: &Sender,
-    lent: &mut Lent,
+    resources: &mut StartupResources,
 ) -> Result<i32, Failure> {
     let name = &member.agent.name;
-    let failed = |error: io::Error| Failure::new(format!("start agent {name}"), error);
-    if let Space::Of(owner) = spaces[member.index]
+    let what = || format!("start agent {name}");
+    if let NetNs::Of(owner) = namespaces[member.index]
         && owner != member.index
     {
-        member.network = Some(PidFd::open(pids[owner]).map_err(failed)?);
+        member.network = Some(PidFd::open(pids[owner]).with_context(what)?);
     }
     if let Some(links) = &member.agent.links {
         member.others = agents_of(links, build, pids);
     }
     let index = member.index;
-    match process::clone(Member::namespaces(member.agent)).map_err(failed)? {
+    match process::clone(Member::namespaces(member.agent)).with_context(what)? {
         Side::Parent(pid) => {
-            if let Some(roster) = &lent.roster {
+            info!(agent = name, pid, "agent starts");
+            if let Some(roster) = &resources.roster {
                 // The builder ends early only after a failure that it has reported.
                 let _ = roster.started(index, pid);
             }
             Ok(pid)
         }
         Side::Child => {
-            let lived = member.live(keeper, std::mem::take(lent));
+            let lived = agent::live(&member, keeper, std::mem::take(resources));
             std::process::exit(i32::from(lived.is_err()));
         }
     }
@@ -170,6 +178,7 @@ fn reap(build: &Build, children: &Children, keeper: &Sender) -> ! {
             Ended::Killed(signal) => format!("it was killed by signal {signal}"),
         };
         let failure = Failure::new(what, why);
+        warn!(pid, %failure, "process ended");
         let bytes = serde_json::to_vec(&Report::Failed(failure)).unwrap_or_default();
         let _ = keeper.try_send(&bytes);
     }

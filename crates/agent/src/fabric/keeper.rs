@@ -7,39 +7,41 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use delaylab_os::folder::Folder;
-use delaylab_os::namespace::{self, Namespaces};
-use delaylab_os::poll::{self, Want};
-use delaylab_os::process::{self, PidFd, Side};
-use delaylab_os::report::{self, Receiver};
-use delaylab_os::signals::{self, EndSignals};
-use delaylab_os::{memory, pipe, title};
-use delaylab_proto::{Failure, Reply};
+use delaylab_os::files::folder::Folder;
+use delaylab_os::files::poll::{self, Interest};
+use delaylab_os::files::stdio;
+use delaylab_os::process::credential_channel::{self, Receiver};
+use delaylab_os::process::end_signals::{self, EndSignals};
+use delaylab_os::process::namespace::{self, Namespaces};
+use delaylab_os::process::{self, PidFd, Side, memory, title};
+use delaylab_proto::{Context, Failure, Reply};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
+use tracing::info;
 
-use super::cgroups;
 use super::groups::Groups;
 use super::init::{self, Lab};
-use super::local;
 use super::member::Member;
 use super::network::Network;
-use super::plan::{Build, Plan, Space, check_name};
+use super::plan::{Build, NetNs, Plan, check_name};
 use super::report::Report;
 use super::rundir::RunDir;
+use super::{cgroups, local};
 use crate::link::Agents;
-use crate::session::{self, Order, Session};
+use crate::logging;
+use crate::session::{self, Order, Serve, Session};
 
 const SIGKILL: i32 = 9;
 
-/// Read one request from standard input, build the lab, and keep it until told to stop.
-pub fn keep() -> ExitCode {
+/// Read one request from standard input, build the lab, and keep it until told to stop. `serve` serves the
+/// sessions of its agents.
+pub fn keep(serve: Serve) -> ExitCode {
     let Ok(mut session) = session::stdio().map(|(input, output)| Session::new(input, output))
     else {
         return ExitCode::FAILURE;
     };
-    match run(&mut session) {
+    match run(&mut session, serve) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             // A client that has gone needs no answer; one that has been answered already ignores this one.
@@ -49,19 +51,19 @@ pub fn keep() -> ExitCode {
     }
 }
 
-fn run(session: &mut Session) -> Result<(), Failure> {
+fn run(session: &mut Session, serve: Serve) -> Result<(), Failure> {
     let Some(request) = session.request_frame()? else { return Ok(()) };
     let began = Instant::now();
-    title::make_room().map_err(|error| Failure::new("name the process", error))?;
-    let build: Build = serde_json::from_slice(&request.payload)
-        .map_err(|error| Failure::new("read the request to build a lab", error))?;
+    title::make_room().context("name the process")?;
+    let build: Build =
+        serde_json::from_slice(&request.payload).context("read the request to build a lab")?;
     drop(request);
     if build.op != "build" {
         return Err(Failure::new("build a lab", "the request's `op` is not `build`"));
     }
-    check_name(&build.lab).map_err(|why| Failure::new("build a lab", why))?;
-    let signals = EndSignals::block().map_err(|error| Failure::new("hold back signals", error))?;
-    let mut keeper = Keeper::start(&build, signals, session)?;
+    check_name(&build.lab).context("build a lab")?;
+    let signals = EndSignals::block().context("hold back signals")?;
+    let mut keeper = Keeper::start(&build, signals, session, serve)?;
     let result = keeper.build_and_keep(&build, session, began);
     let cleaned = keeper.clean();
     result.and(cleaned)
@@ -87,6 +89,17 @@ struct Described<'a> {
     keeper: &'a Value,
 }
 
+/// An agent in the keeper's answer.
+#[derive(Serialize)]
+struct DescribedAgent<'a> {
+    /// The pid as seen from outside of the lab.
+    pid: i32,
+    /// The start time in clock ticks.
+    start: u64,
+    socket: PathBuf,
+    cgroups: &'a BTreeMap<String, PathBuf>,
+}
+
 /// The reason why a lab ends.
 enum End {
     /// A client or a signal requested the end, or the client left.
@@ -96,9 +109,16 @@ enum End {
 }
 
 impl Keeper {
-    fn start(build: &Build, signals: EndSignals, session: &mut Session) -> Result<Self, Failure> {
-        let spaces = build.plan.spaces(build.rootless)?;
-        let network = Network::new(&build.plan, &spaces, &build.lab, build.rootless)?;
+    fn start(
+        build: &Build,
+        signals: EndSignals,
+        session: &mut Session,
+        serve: Serve,
+    ) -> Result<Self, Failure> {
+        let began = Instant::now();
+        let namespaces = build.plan.namespaces(build.rootless)?;
+        let network = Network::new(&build.plan, &namespaces, &build.lab, build.rootless)?;
+        info!(lab = build.lab, stage = "plan checked", elapsed = ?began.elapsed(), "stage done");
         let directory = RunDir::create(&build.dir, &build.lab, |folders| {
             // A group that cannot be removed now is recorded nowhere any more, but it holds no process
             // either.
@@ -111,28 +131,29 @@ impl Keeper {
                 return Err(failure);
             }
         };
-        let failed = |error: io::Error| Failure::new("start the lab", error);
-        let place = directory.place().map_err(failed)?;
-        let members = members(&build.plan, &directory, &place, &groups, &network);
+        let place = directory.place().context("start the lab")?;
+        let members = members(&build.plan, &directory, &place, &groups, &network, serve);
         let on_machine = network.on_machine();
         // Every process of the lab starts as a copy of this one.
         memory::trim();
         let user = namespace::user();
-        let (sender, reports) = report::channel().map_err(failed)?;
+        let (sender, reports) = credential_channel::channel().context("start the lab")?;
         let mut spaces_of_lab = Namespaces::CLONE_NEWPID | Namespaces::CLONE_NEWNS;
         spaces_of_lab.set(Namespaces::CLONE_NEWUSER, build.rootless);
         match process::clone(spaces_of_lab) {
             Ok(Side::Child) => {
                 // The lock, the keeper's ends and its streams must stay with the keeper alone.
                 drop((directory, reports, signals));
-                let _ = signals::unblock_all();
+                let _ = end_signals::unblock_all();
                 let _ = process::leave_terminal();
-                let _ = pipe::detach_stdio();
+                let _ = stdio::detach_stdio();
+                logging::to_file(&place, "lab");
                 let _ = session.detach();
-                init::live(Lab { build, spaces: &spaces, network, members, user }, sender)
+                init::live(Lab { build, namespaces: &namespaces, network, members, user }, sender)
             }
             Ok(Side::Parent(pid)) => {
-                let init = PidFd::open(pid).map_err(failed)?;
+                let init = PidFd::open(pid).context("start the lab")?;
+                info!(pid, stage = "lab started", elapsed = ?began.elapsed(), "stage done");
                 Ok(Self { signals, directory, groups, reports, pid, init, on_machine })
             }
             Err(error) => {
@@ -155,22 +176,23 @@ impl Keeper {
             self.on_machine.clear();
             return Ok(());
         };
-        let failed = |error: io::Error| Failure::new("keep the lab", error);
         let done = json!({
             "pid": std::process::id(),
-            "start": process::start_time(own_pid()).map_err(failed)?,
+            "start": process::start_time(own_pid()).context("keep the lab")?,
             "agents": self.describe(&build.plan, &pids),
             "warnings": self.groups.warnings,
             "elapsed_ns": u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX),
         });
         let record = Described { record: build.record.as_deref(), keeper: &done };
-        self.directory.describe(&record).map_err(failed)?;
+        self.directory.describe(&record).context("keep the lab")?;
         session.reply(&Reply::Done(done))?;
+        info!(lab = build.lab, stage = "lab built", elapsed = ?began.elapsed(), "stage done");
         if build.linger {
             // Fails only for a process that already leads a group, which is as good.
             let _ = process::leave_terminal();
-            pipe::detach_stdio().map_err(failed)?;
-            session.detach().map_err(failed)?;
+            stdio::detach_stdio().context("keep the lab")?;
+            logging::to_file(&self.directory.place().context("keep the lab")?, "keeper");
+            session.detach().context("keep the lab")?;
         }
         match self.wait_for_end(session, build.linger)? {
             End::Asked => Ok(()),
@@ -178,17 +200,17 @@ impl Keeper {
         }
     }
 
-    fn describe(&self, plan: &Plan, pids: &[i32]) -> BTreeMap<String, Value> {
+    fn describe(&self, plan: &Plan, pids: &[i32]) -> BTreeMap<String, DescribedAgent<'_>> {
         let agents = plan.agents.iter().zip(pids).zip(&self.groups.folders);
         agents
             .map(|((agent, pid), folders)| {
-                let value = json!({
-                    "pid": pid,
-                    "start": process::start_time(*pid).unwrap_or(0),
-                    "socket": self.directory.socket(&agent.name),
-                    "cgroups": folders,
-                });
-                (agent.name.clone(), value)
+                let described = DescribedAgent {
+                    pid: *pid,
+                    start: process::start_time(*pid).unwrap_or(0),
+                    socket: self.directory.socket(&agent.name),
+                    cgroups: folders,
+                };
+                (agent.name.clone(), described)
             })
             .collect()
     }
@@ -200,27 +222,25 @@ impl Keeper {
         build: &Build,
         session: &mut Session,
     ) -> Result<Option<Vec<i32>>, Failure> {
-        let failed = |error: io::Error| Failure::new("build the lab", error);
         let mut pids = vec![0; build.plan.agents.len()];
         let mut awaited = pids.len() + 1;
         while awaited > 0 {
             let mut on = vec![
-                (self.reports.as_fd(), Want::Read),
-                (self.signals.as_fd(), Want::Read),
-                (self.init.as_fd(), Want::Read),
+                (self.reports.as_fd(), Interest::Read),
+                (self.signals.as_fd(), Interest::Read),
+                (self.init.as_fd(), Interest::Read),
             ];
             if !build.linger {
-                on.push((session.input(), Want::Read));
+                on.push((session.input(), Interest::Read));
             }
-            let ready = poll::wait(&on, None).map_err(failed)?;
+            let ready = poll::wait(&on, None).context("build the lab")?;
             if ready[1] || (ready.get(3) == Some(&true) && asked_to_end(session)?) {
                 return Ok(None);
             }
             let died = || Failure::new("build the lab", "its pid 1 died");
             if ready[0] {
-                let message = self.reports.receive().map_err(failed)?.ok_or_else(died)?;
-                let report = serde_json::from_slice(&message.bytes)
-                    .map_err(|error| Failure::new("read a report", error))?;
+                let message = self.reports.receive().context("build the lab")?.ok_or_else(died)?;
+                let report = serde_json::from_slice(&message.bytes).context("read a report")?;
                 match report {
                     Report::Ready(index) => pids[index] = message.pid,
                     Report::Built => {}
@@ -236,12 +256,12 @@ impl Keeper {
 
     fn wait_for_end(&self, session: &mut Session, linger: bool) -> Result<End, Failure> {
         loop {
-            let mut on = vec![(self.init.as_fd(), Want::Read), (self.signals.as_fd(), Want::Read)];
+            let mut on =
+                vec![(self.init.as_fd(), Interest::Read), (self.signals.as_fd(), Interest::Read)];
             if !linger {
-                on.push((session.input(), Want::Read));
+                on.push((session.input(), Interest::Read));
             }
-            let ready =
-                poll::wait(&on, None).map_err(|error| Failure::new("keep the lab", error))?;
+            let ready = poll::wait(&on, None).context("keep the lab")?;
             if ready[0] {
                 return Ok(End::Died);
             }
@@ -253,12 +273,15 @@ impl Keeper {
 
     /// Kill every process of the lab, then remove what the kernel does not clean up.
     fn clean(self) -> Result<(), Failure> {
-        let failed = |error: io::Error| Failure::new("clean up after the lab", error);
-        self.init.signal(SIGKILL).map_err(failed)?;
+        info!("lab ends");
+        let began = Instant::now();
+        self.init.signal(SIGKILL).context("clean up after the lab")?;
         process::wait(self.pid);
         local::remove(&self.on_machine)?;
-        self.groups.remove().map_err(failed)?;
-        self.directory.remove().map_err(failed)
+        self.groups.remove().context("clean up after the lab")?;
+        self.directory.remove().context("clean up after the lab")?;
+        info!(stage = "cleaned up", elapsed = ?began.elapsed(), "stage done");
+        Ok(())
     }
 }
 
@@ -272,6 +295,7 @@ fn members<'a>(
     place: &'a Folder,
     groups: &Groups,
     network: &Network,
+    serve: Serve,
 ) -> Vec<Member<'a>> {
     let agents = plan.agents.iter().zip(&groups.folders).enumerate();
     agents
@@ -284,7 +308,8 @@ fn members<'a>(
             affinity: agent.bound_to().filter(|_| !groups.has_cpus[index]).map(<[_]>::to_vec),
             network: None,
             others: Agents::new(),
-            has_bridges: agent.network == "new" && network.has_bridges(Space::Of(index)),
+            has_bridges: agent.network == "new" && network.has_bridges(NetNs::Of(index)),
+            serve,
         })
         .collect()
 }

@@ -4,14 +4,16 @@ use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::os::fd::AsFd;
 
+use delaylab_os::files::mount;
+use delaylab_os::interface::index::interface_index;
+use delaylab_os::interface::{offloads, packet_steering, tap as tap_device};
 use delaylab_os::netlink::Route as Socket;
-use delaylab_os::{ethtool, mount, namespace, steering, tap};
-use delaylab_proto::Failure;
+use delaylab_proto::{Context, Failure};
 
 use super::message;
 use super::plan::{Bridge, End, Operation};
-use crate::batch::{Batch, Verb};
-use crate::quiet;
+use crate::network::batch::{Batch, Verb};
+use crate::network::quiet;
 
 /// The interface index of `lo` in every namespace.
 pub const LOOPBACK: u32 = 1;
@@ -25,7 +27,7 @@ pub struct Local<'a> {
     /// (unknown) until the interface exists.
     pub made: BTreeMap<&'a str, u32>,
     pub bridges: Vec<&'a Bridge>,
-    pub taps: Vec<&'a End>,
+    pub tap_devices: Vec<&'a End>,
     pub settings: Vec<&'a Operation>,
     /// True if links will have bridges here that the plan does not name.
     pub bridged: bool,
@@ -39,8 +41,7 @@ impl Local<'_> {
     pub fn build(mut self, on_machine: bool, alias: &str) -> Result<(), Failure> {
         if on_machine {
             for (name, index) in &mut self.made {
-                *index = namespace::interface_index(name)
-                    .map_err(|error| Failure::new(format!("find interface {name}"), error))?;
+                *index = interface_index(name).with_context(|| format!("find interface {name}"))?;
             }
         } else {
             self.made.insert("lo", LOOPBACK);
@@ -48,14 +49,14 @@ impl Local<'_> {
         let socket = open()?;
         let mut batch = Batch::new(&socket);
         let agent = self.agent;
-        for end in &self.taps {
+        for end in &self.tap_devices {
             let what = format!("make the TAP {} in {agent}", end.name);
             let index = self.made[end.name.as_str()];
-            tap::make(&end.name, index).map_err(|error| {
+            tap_device::make(&end.name, index).map_err(|error| {
                 Failure::new(&what, error)
                     .fix("virtual machines need read and write on /dev/net/tun")
             })?;
-            batch.push(what, Verb::Change, message::tap(end, index))?;
+            batch.push(what, Verb::Change, message::tap_device(end, index))?;
         }
         // Do this before the interfaces are up: the kernel would start to send at once.
         quiet::quieten(self.ports.iter().copied())?;
@@ -123,9 +124,8 @@ impl Local<'_> {
     fn set_offloads(&self) -> Result<(), Failure> {
         for setting in &self.settings {
             let Operation::Offloads { r#in, on, enabled } = setting else { continue };
-            ethtool::set_offloads(on, *enabled).map_err(|error| {
-                Failure::new(format!("set the offloads of {on} in {in}", r#in = r#in), error)
-            })?;
+            offloads::set_offloads(on, *enabled)
+                .with_context(|| format!("set the offloads of {on} in {in}", r#in = r#in))?;
         }
         Ok(())
     }
@@ -142,7 +142,7 @@ impl Local<'_> {
                 Some(sys) => sys,
                 None => sys.insert(mount::detached_sys().map_err(failed)?),
             };
-            steering::keep_off(sys.as_fd(), on, avoid).map_err(failed)?;
+            packet_steering::keep_off(sys.as_fd(), on, avoid).map_err(failed)?;
         }
         Ok(())
     }
@@ -150,19 +150,19 @@ impl Local<'_> {
 
 /// Open a netlink socket in this process's current namespace.
 pub fn open() -> Result<Socket, Failure> {
-    Socket::open().map_err(|error| Failure::new("open a netlink socket", error))
+    Socket::open().context("open a netlink socket")
 }
 
 /// Remove those of these interfaces that still exist in this process's current namespace. The kernel would
 /// also remove them, once it gets round to tearing down the dead namespace of their peers.
 pub fn remove(names: &[String]) -> Result<(), Failure> {
     for name in names {
-        let Ok(index) = namespace::interface_index(name) else { continue };
+        let Ok(index) = interface_index(name) else { continue };
         let socket = open()?;
         let mut batch = Batch::new(&socket);
         batch.push(format!("remove {name}"), Verb::Change, message::remove(index))?;
         let removed = batch.finish();
-        if namespace::interface_index(name).is_ok() {
+        if interface_index(name).is_ok() {
             removed?;
         }
     }

@@ -1,4 +1,4 @@
-//! An agent of a lab: a process that holds namespaces and serves a socket in them.
+//! The configuration of an agent of a lab, and the steps by which its process becomes that agent.
 
 use std::fs::{self, DirBuilder};
 use std::io;
@@ -7,22 +7,19 @@ use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
-use delaylab_os::folder::Folder;
-use delaylab_os::namespace::{self, Namespaces};
-use delaylab_os::process::{self, PidFd};
-use delaylab_os::report::Sender;
-use delaylab_os::{mount, sysctl, title};
-use delaylab_proto::Failure;
+use delaylab_os::files::folder::Folder;
+use delaylab_os::files::mount;
+use delaylab_os::kernel::sysctl;
+use delaylab_os::process::namespace::{self, Namespaces};
+use delaylab_os::process::{self, PidFd, title};
+use delaylab_proto::{Context, Failure};
 
-use super::carrier;
-use super::monitor;
 use super::plan::{Agent, Isolate};
-use super::report::{Report, tell};
 use super::roster::Writer;
 use crate::capabilities;
 use crate::init::container;
 use crate::link::Agents;
-use crate::listen;
+use crate::session::Serve;
 
 /// The sysctls that exempt bridged packets from the firewall: br_netfilter, where it is loaded, would filter
 /// and delay the lab's packets.
@@ -50,11 +47,13 @@ pub struct Member<'a> {
     pub others: Agents,
     /// True if the plan creates bridges in its new network namespace.
     pub has_bridges: bool,
+    /// The server of its sessions.
+    pub serve: Serve,
 }
 
 /// Resources that PID 1 lends to new agents until they are ready.
 #[derive(Default)]
-pub struct Lent {
+pub struct StartupResources {
     /// The pipe by which agents report that their namespaces are configured.
     pub roster: Option<Writer>,
     /// A `/proc` mount shared with few other agents, for setting sysctls.
@@ -87,34 +86,13 @@ impl Member<'_> {
             DirBuilder::new()
                 .mode(0o700)
                 .create(folder)
-                .map_err(|error| Failure::new(format!("make {}", folder.display()), error))
+                .with_context(|| format!("make {}", folder.display()))
         })
     }
 
-    /// Run the agent until the lab ends.
-    pub fn live(self, keeper: &Sender, mut lent: Lent) -> Result<(), Failure> {
-        if let Some(guest) = &self.agent.guest {
-            return monitor::live(&self, guest, keeper, lent);
-        }
-        if let Some(links) = &self.agent.links {
-            return carrier::live(&self, links, keeper, lent);
-        }
-        let prepared = self.prepare().and_then(|()| self.set_sysctls(&lent));
-        let prepared = prepared.and_then(|()| self.limit_capabilities());
-        let listener = match prepared.and_then(|()| self.listen()) {
-            Ok(listener) => listener,
-            Err(failure) => return tell(keeper, &Report::Failed(failure)),
-        };
-        self.configured(&mut lent);
-        tell(keeper, &Report::Ready(self.index))?;
-        // Only now: whoever closes it last blocks until the kernel has unmounted it.
-        drop(lent.proc);
-        listen::accept(&listener)
-    }
-
     /// Report to the builder that this agent's namespaces are configured.
-    pub fn configured(&self, lent: &mut Lent) {
-        if let Some(roster) = lent.roster.take() {
+    pub fn configured(&self, resources: &mut StartupResources) {
+        if let Some(roster) = resources.roster.take() {
             // The reader ends only with the lab, or after a failure that it has reported.
             let _ = roster.configured(self.index);
         }
@@ -123,34 +101,31 @@ impl Member<'_> {
     /// Set up the process as planned, except for the settings of its network namespace.
     pub fn prepare(&self) -> Result<(), Failure> {
         let agent = self.agent;
-        let failed = |what: &str| {
-            let what = format!("{what} of {}", agent.name);
-            move |error: io::Error| Failure::new(what, error)
-        };
-        process::reap_by_kernel().map_err(failed("prepare the process"))?;
+        let of_agent = |what: &str| format!("{what} of {}", agent.name);
+        process::reap_by_kernel().with_context(|| of_agent("prepare the process"))?;
         title::set(&format!("delaylab-agent {}", agent.name), &agent.name)
-            .map_err(failed("name the process"))?;
+            .with_context(|| of_agent("name the process"))?;
         self.join_cgroups()?;
         if let Some(cpus) = &self.affinity {
-            process::set_affinity(cpus).map_err(failed("set the CPUs"))?;
+            process::set_affinity(cpus).with_context(|| of_agent("set the CPUs"))?;
         }
         if let Some(owner) = &self.network {
-            namespace::join_network(owner).map_err(failed("join the network"))?;
+            namespace::join_network(owner).with_context(|| of_agent("join the network"))?;
         }
         if Self::namespaces(agent).contains(Namespaces::CLONE_NEWNS) {
-            mount::make_private().map_err(failed("separate the mounts"))?;
+            mount::make_private().with_context(|| of_agent("separate the mounts"))?;
             if has(agent, Isolate::Pid) {
-                mount::proc().map_err(failed("mount /proc"))?;
+                mount::proc().with_context(|| of_agent("mount /proc"))?;
             }
         }
         if let (true, Some(name)) = (has(agent, Isolate::Uts), &agent.hostname) {
-            namespace::set_hostname(name).map_err(failed("set the hostname"))?;
+            namespace::set_hostname(name).with_context(|| of_agent("set the hostname"))?;
         }
         Ok(())
     }
 
     /// Limit the capabilities of the node's programs to those in the plan.
-    fn limit_capabilities(&self) -> Result<(), Failure> {
+    pub fn limit_capabilities(&self) -> Result<(), Failure> {
         match &self.agent.capabilities {
             Some(kept) => capabilities::limit(kept),
             None => Ok(()),
@@ -166,28 +141,28 @@ impl Member<'_> {
     /// long for a socket's name.
     pub fn listen_on(&self, name: &Path) -> Result<UnixListener, Failure> {
         let listener = self.place.inside(|| UnixListener::bind(name)).and_then(|bound| bound);
-        listener.map_err(|error| Failure::new(format!("listen on {}", name.display()), error))
+        listener.with_context(|| format!("listen on {}", name.display()))
     }
 
     fn join_cgroups(&self) -> Result<(), Failure> {
         for folder in &self.cgroups {
             // 0 means the process that writes it.
-            fs::write(folder.join("cgroup.procs"), "0").map_err(|error| {
-                Failure::new(format!("put {} into {}", self.agent.name, folder.display()), error)
-            })?;
+            fs::write(folder.join("cgroup.procs"), "0")
+                .with_context(|| format!("put {} into {}", self.agent.name, folder.display()))?;
         }
         Ok(())
     }
 
     /// Set the sysctls of this process's current network namespace.
-    pub fn set_sysctls(&self, lent: &Lent) -> Result<(), Failure> {
+    pub fn set_sysctls(&self, resources: &StartupResources) -> Result<(), Failure> {
         let name = &self.agent.name;
-        let network = sysctl::OfNetwork::current(lent.proc.as_ref().map(OwnedFd::as_fd))
-            .map_err(|error| Failure::new(format!("find the sysctls of {name}"), error))?;
+        let network = sysctl::OfNetwork::current(resources.proc.as_ref().map(OwnedFd::as_fd))
+            .with_context(|| format!("find the sysctls of {name}"))?;
         let tables = if self.has_bridges { BRIDGE_TABLES } else { [].as_slice() };
         let tables = tables.iter().map(|&table| (table, "0"));
-        let asked = self.agent.sysctls.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-        for (sysctl, value) in tables.chain(asked) {
+        let configured =
+            self.agent.sysctls.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        for (sysctl, value) in tables.chain(configured) {
             let (sysctl, optional) =
                 sysctl.strip_prefix('-').map_or((sysctl, false), |sysctl| (sysctl, true));
             match network.set(sysctl, value) {

@@ -15,7 +15,7 @@ use netlink_packet_route::route::{
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 
 use super::plan::{Bridge, End, Mac, Prefix, Queue, Route};
-use crate::tbf::Bucket;
+use crate::network::tbf::Bucket;
 
 /// The transmit queue length of a virtual machine's TAP, in packets. The kernel's default of 1000 loses
 /// bursts while the virtual CPU is not scheduled.
@@ -59,7 +59,7 @@ fn named(name: &str, mac: Option<Mac>, mtu: Option<u32>) -> LinkMessage {
 }
 
 /// Set the attributes of an existing TAP.
-pub fn tap(end: &End, index: u32) -> RouteNetlinkMessage {
+pub fn tap_device(end: &End, index: u32) -> RouteNetlinkMessage {
     let mut link = LinkMessage::default();
     link.header.index = index;
     link.attributes.extend(end.mac.map(|mac| LinkAttribute::Address(mac.0.to_vec())));

@@ -3,12 +3,14 @@
 //! - [`keeper`]: runs outside of the lab; locks its run directory, starts PID 1, cleans up after it.
 //! - [`init`]: PID 1 of the lab; starts the builder of the network and the agents, reaps.
 //! - [`roster`]: reports starting agents to the builder.
-//! - [`member`]: an agent of the lab; holds a network namespace and serves a socket.
+//! - [`agent`]: an agent of the lab; holds a network namespace and serves a socket. [`member`] is its
+//!   configuration.
 //! - [`monitor`]: an agent whose node is a container or a virtual machine.
 //! - [`carrier`]: an agent that carries links with conditions.
 //! - [`domains`]: Xen domains, which the kernel does not end with the lab's processes.
 //! - [`network`]: the plan's operations as netlink requests, one batch per namespace.
 
+mod agent;
 mod carrier;
 mod cgroups;
 mod console;

@@ -10,22 +10,23 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use delaylab_os::pipe::{self, Received};
-use delaylab_os::poll::{self, Want};
-use delaylab_os::process::{self, PidFd};
-use delaylab_os::report::Sender;
-use delaylab_os::{clock, namespace};
-use delaylab_proto::{Failure, Frame, Kind, Reply};
+use delaylab_os::files::descriptor_passing::{self, Received};
+use delaylab_os::files::pipe;
+use delaylab_os::files::poll::{self, Interest};
+use delaylab_os::process::credential_channel::Sender;
+use delaylab_os::process::{self, PidFd, namespace};
+use delaylab_os::time::tsc;
+use delaylab_proto::{Context, Failure, Frame, Kind, Reply};
 use serde_json::Value;
 
 use super::console::Console;
-use super::member::{Lent, Member};
+use super::member::{Member, StartupResources};
 use super::plan::{Guest, Reach};
 use super::qmp::Qmp;
 use super::report::{Report, tell};
 use crate::init::container;
-use crate::listen;
-use crate::mux::Mux;
+use crate::session::listen;
+use crate::session::mux::Mux;
 
 /// The number of the command's file descriptor of the stream.
 const STREAM: i32 = 3;
@@ -36,15 +37,15 @@ pub fn live(
     member: &Member,
     guest: &Guest,
     keeper: &Sender,
-    mut lent: Lent,
+    mut resources: StartupResources,
 ) -> Result<(), Failure> {
     let mut monitor = Monitor { member, guest, deadline: Instant::now(), console: OnceCell::new() };
-    let held = match monitor.start(&mut lent) {
+    let held = match monitor.start(&mut resources) {
         Ok(held) => held,
         Err(failure) => return tell(keeper, &Report::Failed(failure)),
     };
     tell(keeper, &Report::Ready(member.index))?;
-    drop(lent);
+    drop(resources);
     match held {
         Held::Stream(mux, listener, running) => {
             let why = monitor.relay(mux, &listener, &running);
@@ -78,7 +79,7 @@ struct Monitor<'a> {
 }
 
 impl Monitor<'_> {
-    fn start(&mut self, lent: &mut Lent) -> Result<Held, Failure> {
+    fn start(&mut self, resources: &mut StartupResources) -> Result<Held, Failure> {
         self.member.prepare()?;
         // Listen before the network is built: other guests may be reached through this one.
         let listener = match self.guest.reach {
@@ -86,21 +87,20 @@ impl Monitor<'_> {
             Reach::Nothing => None,
         };
         if self.member.agent.network != "guest" {
-            self.member.set_sysctls(lent)?;
-            self.member.configured(lent);
+            self.member.set_sysctls(resources)?;
+            self.member.configured(resources);
         }
-        if let (Reach::Stream, Some(built)) = (self.guest.reach, &lent.built) {
-            poll::wait(&[(built.as_fd(), Want::Read)], None)
-                .map_err(|error| Failure::new("wait for the network", error))?;
+        if let (Reach::Stream, Some(built)) = (self.guest.reach, &resources.built) {
+            poll::wait(&[(built.as_fd(), Interest::Read)], None).context("wait for the network")?;
         }
         self.deadline = Instant::now() + Duration::from_millis(self.guest.deadline_ms);
         match (self.guest.reach, listener) {
             (Reach::Stream, Some(listener)) => self.by_stream(listener),
-            (Reach::Folder, Some(listener)) => self.by_folder(listener, lent),
+            (Reach::Folder, Some(listener)) => self.by_folder(listener, resources),
             _ => {
                 let running =
                     self.run(None)?.ok_or_else(|| self.failure("it has no command".into()))?;
-                self.member.configured(lent);
+                self.member.configured(resources);
                 Ok(Held::Command(running))
             }
         }
@@ -140,7 +140,7 @@ impl Monitor<'_> {
     ) -> Result<Reply, Failure> {
         loop {
             let left = self.left()?;
-            let turn = mux.turn(&[(running.as_fd(), Want::Read)], Some(left))?;
+            let turn = mux.turn(&[(running.as_fd(), Interest::Read)], Some(left))?;
             let mut replies = turn.new.iter().filter_map(|frame| {
                 (frame.kind == Kind::Message)
                     .then(|| serde_json::from_slice(&frame.payload).ok())?
@@ -167,12 +167,16 @@ impl Monitor<'_> {
         Ok(listener)
     }
 
-    fn by_folder(&self, sessions: UnixListener, lent: &mut Lent) -> Result<Held, Failure> {
+    fn by_folder(
+        &self,
+        sessions: UnixListener,
+        resources: &mut StartupResources,
+    ) -> Result<Held, Failure> {
         let failed = |error: io::Error| self.failure(error.to_string());
         let listener = self.listen_for_leash()?;
         let running = self.run(None)?;
-        let mut on = vec![(listener.as_fd(), Want::Read)];
-        on.extend(running.as_ref().map(|running| (running.as_fd(), Want::Read)));
+        let mut on = vec![(listener.as_fd(), Interest::Read)];
+        on.extend(running.as_ref().map(|running| (running.as_fd(), Interest::Read)));
         loop {
             let ready = poll::wait(&on, Some(self.left()?)).map_err(failed)?;
             if ready[0] {
@@ -184,14 +188,14 @@ impl Monitor<'_> {
         }
         let leash = OwnedFd::from(listener.accept().map_err(failed)?.0);
         let Received::Descriptor(network) =
-            pipe::receive_descriptor(leash.as_fd()).map_err(failed)?
+            descriptor_passing::receive_descriptor(leash.as_fd()).map_err(failed)?
         else {
             return Err(self.failure("its agent ended at once".into()));
         };
         if self.member.agent.network == "guest" {
             namespace::join_network_of(&network).map_err(failed)?;
-            self.member.set_sysctls(lent)?;
-            self.member.configured(lent);
+            self.member.set_sysctls(resources)?;
+            self.member.configured(resources);
         }
         Ok(Held::Leash(leash, sessions))
     }
@@ -200,30 +204,30 @@ impl Monitor<'_> {
     fn run(&self, stream: Option<OwnedFd>) -> Result<Option<PidFd>, Failure> {
         let mut words = self.guest.command.iter().map(|word| self.filled(word));
         let Some(program) = words.next() else { return Ok(None) };
-        let failed = |error: io::Error| Failure::new(format!("run {program}"), error);
-        process::reap_by_wait().map_err(failed)?;
-        let (output, console) = io::pipe().map_err(failed)?;
+        let what = || format!("run {program}");
+        process::reap_by_wait().with_context(what)?;
+        let (output, console) = io::pipe().with_context(what)?;
         let mut command = Command::new(&program);
         command.args(words).current_dir(&self.member.folder).stdin(Stdio::null());
         command.envs(self.guest.env.iter().map(|(name, value)| (name, self.filled(value))));
-        command.stdout(console.try_clone().map_err(failed)?).stderr(console);
+        command.stdout(console.try_clone().with_context(what)?).stderr(console);
         process::new_session(&mut command, false);
         if let Some(stream) = stream {
             process::hand_over(&mut command, stream, STREAM);
         }
-        let child = command.spawn().map_err(failed)?;
+        let child = command.spawn().with_context(what)?;
         // Drop this process's copies of the output, so that only the command holds them.
         drop(command);
         // Start the thread only after the command, which must be forked from a single-threaded process.
-        let console = Console::keep(&self.member.folder, output).map_err(failed)?;
+        let console = Console::keep(&self.member.folder, output).with_context(what)?;
         // This is called once: there is one command.
         let _ = self.console.set(console);
-        PidFd::open(child.id().cast_signed()).map(Some).map_err(failed)
+        PidFd::open(child.id().cast_signed()).map(Some).with_context(what)
     }
 
     fn filled(&self, word: &str) -> String {
         if word.contains("{tsc_khz}") {
-            return self.filled(&word.replace("{tsc_khz}", &clock::counter_khz().to_string()));
+            return self.filled(&word.replace("{tsc_khz}", &tsc::counter_khz().to_string()));
         }
         let cgroup = self.member.cgroups.first().map_or(String::new(), |folder| {
             let below = folder.components().rev().take(3).collect::<Vec<_>>();
@@ -255,7 +259,7 @@ impl Monitor<'_> {
     /// Relay sessions to and from a machine until it ends or sends an invalid frame; return the reason.
     fn relay(&self, mut mux: Mux, listener: &UnixListener, running: &PidFd) -> String {
         loop {
-            let own = [(listener.as_fd(), Want::Read), (running.as_fd(), Want::Read)];
+            let own = [(listener.as_fd(), Interest::Read), (running.as_fd(), Interest::Read)];
             let turn = match mux.turn(&own, None) {
                 Ok(turn) => turn,
                 Err(failure) => return failure.why,
@@ -275,13 +279,15 @@ impl Monitor<'_> {
     /// made when the container started, so nothing that the container does later redirects a client.
     fn hand_over(&self, leash: &OwnedFd, listener: &UnixListener) -> ! {
         loop {
-            let ready = listen::wait(&[(listener.as_fd(), Want::Read), (leash.as_fd(), Want::End)]);
+            let ready =
+                listen::wait(&[(listener.as_fd(), Interest::Read), (leash.as_fd(), Interest::End)]);
             if ready[1] {
                 self.answer_for_the_ended(listener, ENDED);
             }
             if ready[0]
                 && let Some(client) = listen::next_client(listener)
-                && let Err(error) = pipe::send_descriptor(leash.as_fd(), client.as_fd())
+                && let Err(error) =
+                    descriptor_passing::send_descriptor(leash.as_fd(), client.as_fd())
             {
                 let why = format!("its agent takes no session: {error}");
                 listen::refuse(client.into(), &self.failure(why));
@@ -319,7 +325,7 @@ impl Monitor<'_> {
 }
 
 fn wait_for_end(running: &PidFd) -> Result<(), String> {
-    poll::wait(&[(running.as_fd(), Want::Read)], None)
+    poll::wait(&[(running.as_fd(), Interest::Read)], None)
         .map(|_| ())
         .map_err(|error| error.to_string())
 }

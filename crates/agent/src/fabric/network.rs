@@ -4,16 +4,16 @@
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 
-use delaylab_os::namespace;
-use delaylab_os::process::PidFd;
-use delaylab_proto::Failure;
+use delaylab_os::interface::index::highest_index;
+use delaylab_os::process::{PidFd, namespace};
+use delaylab_proto::{Context, Failure};
 
 use super::local::{self, Local};
 use super::message::{self, Place};
-use super::plan::{End, Operation, Plan, Space};
+use super::plan::{End, NetNs, Operation, Plan};
 use super::roster::Roster;
-use crate::batch::{Batch, Verb};
-use crate::link::{self, Carrier};
+use crate::link::{self, EngineKind};
+use crate::network::batch::{Batch, Verb};
 
 /// The longest name of an interface: IFNAMSIZ without the final zero.
 const NAME_LENGTH: usize = 15;
@@ -22,9 +22,9 @@ const NAME_LENGTH: usize = 15;
 pub struct Network<'a> {
     alias: String,
     rootless: bool,
-    veths: Vec<(&'a [End; 2], [Space; 2])>,
-    locals: BTreeMap<Space, Local<'a>>,
-    spaces: HashMap<&'a str, Space>,
+    veths: Vec<(&'a [End; 2], [NetNs; 2])>,
+    locals: BTreeMap<NetNs, Local<'a>>,
+    namespaces: HashMap<&'a str, NetNs>,
     /// The last interface index used; indices are unique in the whole lab. If both ends of a veth had the
     /// same index, the kernel would take it for an interface without a peer, and tell the bridge of its
     /// carrier up to a second late (net/core/link_watch.c, `linkwatch_urgent_event`). The indices are not in
@@ -37,7 +37,7 @@ impl<'a> Network<'a> {
     /// Resolve the plan's operations, and find every error that can be found without asking the kernel.
     pub fn new(
         plan: &'a Plan,
-        spaces: &[Space],
+        namespaces: &[NetNs],
         lab: &str,
         rootless: bool,
     ) -> Result<Self, Failure> {
@@ -47,13 +47,13 @@ impl<'a> Network<'a> {
             rootless,
             veths: Vec::new(),
             locals: BTreeMap::new(),
-            spaces: names.clone().zip(spaces.iter().copied()).collect(),
+            namespaces: names.clone().zip(namespaces.iter().copied()).collect(),
             last_index: first_free()?,
         };
-        for (name, &space) in names.zip(spaces) {
+        for (name, &netns) in names.zip(namespaces) {
             network
                 .locals
-                .entry(space)
+                .entry(netns)
                 .or_insert_with(|| Local { agent: name, ..Local::default() });
         }
         for operation in &plan.operations {
@@ -65,21 +65,21 @@ impl<'a> Network<'a> {
                 let what = format!("start agent {}", agent.name);
                 return Err(Failure::new(what, "one with a guest carries no links"));
             }
-            links.check()?;
-            if links.engine == Carrier::Kernel {
+            link::check(links)?;
+            if links.engine == EngineKind::Kernel {
                 link::kernel::check(links)?;
-                let space = network.space(&agent.name)?;
-                if space == Space::Machine {
+                let netns = network.netns(&agent.name)?;
+                if netns == NetNs::Machine {
                     return Err(outlives("bridge~0"));
                 }
-                network.local(space).bridged = true;
+                network.local(netns).bridged = true;
             }
             for card in links.members().filter_map(|(_, member)| member.card.as_ref()) {
                 network.made(&card.r#in, &card.on)?;
             }
             for port in links.ports() {
-                let space = network.made(&agent.name, port)?;
-                network.local(space).ports.push(port);
+                let netns = network.made(&agent.name, port)?;
+                network.local(netns).ports.push(port);
             }
         }
         Ok(network)
@@ -88,31 +88,31 @@ impl<'a> Network<'a> {
     fn add(&mut self, operation: &'a Operation) -> Result<(), Failure> {
         match operation {
             Operation::Veth { ends } => {
-                let spaces = [
+                let namespaces = [
                     self.interface(&ends[0].r#in, &ends[0].name)?,
                     self.interface(&ends[1].r#in, &ends[1].name)?,
                 ];
-                if spaces == [Space::Machine; 2] {
+                if namespaces == [NetNs::Machine; 2] {
                     return Err(outlives(&ends[0].name));
                 }
-                self.veths.push((ends, spaces));
+                self.veths.push((ends, namespaces));
             }
-            Operation::Tap(end) => {
-                let space = self.interface(&end.r#in, &end.name)?;
-                if space == Space::Machine {
+            Operation::TapDevice(end) => {
+                let netns = self.interface(&end.r#in, &end.name)?;
+                if netns == NetNs::Machine {
                     return Err(outlives(&end.name));
                 }
-                self.local(space).taps.push(end);
+                self.local(netns).tap_devices.push(end);
             }
             Operation::Bridge(bridge) => {
-                let space = self.interface(&bridge.r#in, &bridge.name)?;
-                if space == Space::Machine {
+                let netns = self.interface(&bridge.r#in, &bridge.name)?;
+                if netns == NetNs::Machine {
                     return Err(outlives(&bridge.name));
                 }
                 for port in &bridge.ports {
                     self.made(&bridge.r#in, port)?;
                 }
-                self.local(space).bridges.push(bridge);
+                self.local(netns).bridges.push(bridge);
             }
             Operation::Address(address) => self.set(operation, &address.r#in, Some(&address.on))?,
             Operation::Queue(queue) => self.set(operation, &queue.r#in, Some(&queue.on))?,
@@ -130,61 +130,61 @@ impl<'a> Network<'a> {
         r#in: &str,
         on: Option<&str>,
     ) -> Result<(), Failure> {
-        let space = match on {
+        let netns = match on {
             Some(name) => self.made(r#in, name)?,
-            None => self.space(r#in)?,
+            None => self.netns(r#in)?,
         };
-        self.local(space).settings.push(operation);
+        self.local(netns).settings.push(operation);
         Ok(())
     }
 
-    fn local(&mut self, space: Space) -> &mut Local<'a> {
-        self.locals.get_mut(&space).expect("every space is an agent's")
+    fn local(&mut self, netns: NetNs) -> &mut Local<'a> {
+        self.locals.get_mut(&netns).expect("every space is an agent's")
     }
 
     /// Return true if there will be a bridge in a namespace.
-    pub fn has_bridges(&self, space: Space) -> bool {
+    pub fn has_bridges(&self, netns: NetNs) -> bool {
         let has = |local: &Local| local.bridged || !local.bridges.is_empty();
-        self.locals.get(&space).is_some_and(has)
+        self.locals.get(&netns).is_some_and(has)
     }
 
-    fn space(&self, agent: &str) -> Result<Space, Failure> {
-        let found = self.spaces.get(agent).copied();
+    fn netns(&self, agent: &str) -> Result<NetNs, Failure> {
+        let found = self.namespaces.get(agent).copied();
         found.ok_or_else(|| Failure::new("read the plan", format!("no agent is named `{agent}`")))
     }
 
     /// Record that the plan creates an interface.
-    fn interface(&mut self, agent: &str, name: &'a str) -> Result<Space, Failure> {
+    fn interface(&mut self, agent: &str, name: &'a str) -> Result<NetNs, Failure> {
         let what = || format!("make interface {name} in {agent}");
         if name.is_empty() || name.len() > NAME_LENGTH {
             return Err(Failure::new(what(), format!("its name is not 1 to {NAME_LENGTH} bytes")));
         }
-        let space = self.space(agent)?;
+        let netns = self.netns(agent)?;
         self.last_index += 1;
         let next = self.last_index;
-        let local = self.local(space);
-        let index = match space {
-            Space::Machine => 0,
-            Space::Of(_) => next,
+        let local = self.local(netns);
+        let index = match netns {
+            NetNs::Machine => 0,
+            NetNs::Of(_) => next,
         };
         match local.made.insert(name, index) {
-            None => Ok(space),
+            None => Ok(netns),
             Some(_) => Err(Failure::new(what(), "the plan makes two of this name there")),
         }
     }
 
     /// Return the names of the interfaces that the plan creates in the machine's own network namespace.
     pub fn on_machine(&self) -> Vec<String> {
-        let made = self.locals.get(&Space::Machine).map(|local| local.made.keys());
+        let made = self.locals.get(&NetNs::Machine).map(|local| local.made.keys());
         made.into_iter().flatten().map(|name| (*name).to_owned()).collect()
     }
 
     /// Return the namespace of an interface that the plan creates, or of the loopback of a new namespace.
-    fn made(&self, agent: &str, name: &str) -> Result<Space, Failure> {
-        let space = self.space(agent)?;
-        let loopback = name == "lo" && space != Space::Machine;
-        if loopback || self.locals[&space].made.contains_key(name) {
-            return Ok(space);
+    fn made(&self, agent: &str, name: &str) -> Result<NetNs, Failure> {
+        let netns = self.netns(agent)?;
+        let loopback = name == "lo" && netns != NetNs::Machine;
+        if loopback || self.locals[&netns].made.contains_key(name) {
+            return Ok(netns);
         }
         let what = format!("use interface {name} in {agent}");
         Err(Failure::new(what, "the plan makes no such interface there before this operation"))
@@ -198,20 +198,21 @@ impl<'a> Network<'a> {
             return Ok(false);
         }
         // The machine's namespace comes first, while this process is still in it.
-        for (space, local) in std::mem::take(&mut self.locals) {
-            if let Space::Of(index) = space {
+        for (netns, local) in std::mem::take(&mut self.locals) {
+            if let NetNs::Of(index) = netns {
                 enter(roster, index, local.agent)?;
             }
-            local.build(space == Space::Machine, &self.alias)?;
+            local.build(netns == NetNs::Machine, &self.alias)?;
         }
         Ok(true)
     }
 
     fn build_veths(&mut self, roster: &mut Roster) -> Result<bool, Failure> {
-        self.veths.sort_by_key(|(_, spaces)| spaces.iter().copied().filter_map(agent).max());
-        let Some((_, spaces)) = self.veths.first() else { return Ok(true) };
+        self.veths
+            .sort_by_key(|(_, namespaces)| namespaces.iter().copied().filter_map(agent).max());
+        let Some((_, namespaces)) = self.veths.first() else { return Ok(true) };
         // An ordinary user may create interfaces only from a namespace of the lab.
-        if let (true, Space::Of(index)) = (self.rootless, spaces[0]) {
+        if let (true, NetNs::Of(index)) = (self.rootless, namespaces[0]) {
             if !roster.wait_for(index).map_err(unreadable)? {
                 return Ok(false);
             }
@@ -219,8 +220,8 @@ impl<'a> Network<'a> {
         }
         let socket = local::open()?;
         let mut batch = Batch::new(&socket);
-        for (ends, spaces) in &self.veths {
-            for index in spaces.iter().copied().filter_map(agent) {
+        for (ends, namespaces) in &self.veths {
+            for index in namespaces.iter().copied().filter_map(agent) {
                 if roster.pid(index).is_some() {
                     continue;
                 }
@@ -229,19 +230,19 @@ impl<'a> Network<'a> {
                     return Ok(false);
                 }
             }
-            let place = |end: &End, space: Space| Place {
-                pid: agent(space)
+            let place = |end: &End, netns: NetNs| Place {
+                pid: agent(netns)
                     .and_then(|index| roster.pid(index))
                     .map_or_else(std::process::id, i32::cast_unsigned),
-                index: self.locals[&space].made[end.name.as_str()],
+                index: self.locals[&netns].made[end.name.as_str()],
             };
             // An end whose index the kernel chooses comes second: if the first end has no index, the index of
             // the other is ignored (drivers/net/veth.c, `veth_newlink`).
-            let swapped = spaces[0] == Space::Machine;
+            let swapped = namespaces[0] == NetNs::Machine;
             let (i, j) = if swapped { (1, 0) } else { (0, 1) };
             let (a, b) = (&ends[i], &ends[j]);
             let what = format!("make veth {} in {} to {} in {}", a.name, a.r#in, b.name, b.r#in);
-            let places = [place(a, spaces[i]), place(b, spaces[j])];
+            let places = [place(a, namespaces[i]), place(b, namespaces[j])];
             batch.push(what, Verb::Create, message::veth([a, b], &places))?;
         }
         batch.finish()?;
@@ -261,17 +262,15 @@ fn outlives(name: &str) -> Failure {
 /// meanwhile.
 fn first_free() -> Result<u32, Failure> {
     const MEANWHILE: u32 = 1000;
-    let highest = namespace::highest_index();
-    highest
-        .map(|highest| highest + MEANWHILE)
-        .map_err(|error| Failure::new("list the machine's interfaces", error))
+    let highest = highest_index();
+    highest.map(|highest| highest + MEANWHILE).context("list the machine's interfaces")
 }
 
 /// Return the agent that holds a namespace of the lab.
-fn agent(space: Space) -> Option<usize> {
-    match space {
-        Space::Machine => None,
-        Space::Of(index) => Some(index),
+fn agent(netns: NetNs) -> Option<usize> {
+    match netns {
+        NetNs::Machine => None,
+        NetNs::Of(index) => Some(index),
     }
 }
 
@@ -281,7 +280,7 @@ fn enter(roster: &Roster, index: usize, agent: &str) -> Result<(), Failure> {
         let pid = roster.pid(index).ok_or_else(|| io::Error::other("it is not there"))?;
         namespace::join_network(&PidFd::open(pid)?)
     };
-    join().map_err(|error| Failure::new(format!("enter the network of {agent}"), error))
+    join().with_context(|| format!("enter the network of {agent}"))
 }
 
 fn unreadable(error: io::Error) -> Failure {

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-use delaylab_proto::Failure;
+use delaylab_proto::{Context, Failure};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::link::Links;
-pub use crate::mac::Mac;
+pub use crate::network::mac::Mac;
 
 /// The request `{"op": "build", …}`.
 #[derive(Deserialize)]
@@ -130,7 +130,8 @@ pub enum Operation {
     Veth {
         ends: [End; 2],
     },
-    Tap(End),
+    #[serde(rename = "tap")]
+    TapDevice(End),
     Bridge(Bridge),
     Address(Address),
     Queue(Queue),
@@ -148,7 +149,7 @@ pub enum Operation {
     Route(Route),
 }
 
-/// One end of a veth, or a TAP (a virtual machine's cable).
+/// One end of a veth, or a TAP device (a virtual machine's cable).
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct End {
@@ -229,7 +230,7 @@ impl TryFrom<String> for Prefix {
 
 /// The network namespace of an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Space {
+pub enum NetNs {
     /// The namespace that delaylab was started in.
     Machine,
     /// The namespace made for the agent with this index.
@@ -237,15 +238,15 @@ pub enum Space {
 }
 
 impl Plan {
-    /// Return each agent's network namespace; agents that join another's share its space.
-    pub fn spaces(&self, rootless: bool) -> Result<Vec<Space>, Failure> {
-        let mut spaces: BTreeMap<&str, Space> = BTreeMap::new();
+    /// Return each agent's network namespace; agents that join another's share its namespace.
+    pub fn namespaces(&self, rootless: bool) -> Result<Vec<NetNs>, Failure> {
+        let mut namespaces: BTreeMap<&str, NetNs> = BTreeMap::new();
         let mut found = Vec::with_capacity(self.agents.len());
         for (index, agent) in self.agents.iter().enumerate() {
             let what = || format!("start agent {}", agent.name);
-            check_name(&agent.name).map_err(|why| Failure::new(what(), why))?;
-            let space = match agent.network.as_str() {
-                "new" | "guest" => Space::Of(index),
+            check_name(&agent.name).with_context(what)?;
+            let netns = match agent.network.as_str() {
+                "new" | "guest" => NetNs::Of(index),
                 "machine" if rootless => {
                     return Err(Failure::new(
                         what(),
@@ -254,15 +255,15 @@ impl Plan {
                     )
                     .fix("run as root, or use nodes of kind netns"));
                 }
-                "machine" => Space::Machine,
-                other => *spaces.get(other).ok_or_else(|| {
+                "machine" => NetNs::Machine,
+                other => *namespaces.get(other).ok_or_else(|| {
                     Failure::new(what(), format!("no agent before it is named `{other}`"))
                 })?,
             };
-            if spaces.insert(&agent.name, space).is_some() {
+            if namespaces.insert(&agent.name, netns).is_some() {
                 return Err(Failure::new(what(), "two agents have this name"));
             }
-            found.push(space);
+            found.push(netns);
         }
         Ok(found)
     }

@@ -1,8 +1,9 @@
 //! Reports of the lab's processes to the keeper.
 
-use delaylab_os::report::Sender;
-use delaylab_proto::Failure;
+use delaylab_os::process::credential_channel::Sender;
+use delaylab_proto::{Context, Failure};
 use serde::{Deserialize, Serialize};
+use tracing::{info, warn};
 
 /// A report.
 #[derive(Debug, Serialize, Deserialize)]
@@ -18,6 +19,11 @@ pub enum Report {
 
 /// Send a report. If the keeper is gone, this process will be killed in a moment, too.
 pub fn tell(keeper: &Sender, report: &Report) -> Result<(), Failure> {
-    let bytes = serde_json::to_vec(report).map_err(|error| Failure::new("report", error))?;
-    keeper.send(&bytes).map_err(|error| Failure::new("report to the keeper", error))
+    match report {
+        Report::Ready(_) => info!("agent ready"),
+        Report::Built => info!("network built"),
+        Report::Failed(failure) => warn!(%failure, "lab fails"),
+    }
+    let bytes = serde_json::to_vec(report).context("report")?;
+    keeper.send(&bytes).context("report to the keeper")
 }

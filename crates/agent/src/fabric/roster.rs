@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
-use delaylab_os::pipe;
+use delaylab_os::files::{descriptor, pipe};
 
 /// The length of a message: an agent's index, then its pid as PID 1 sees it, or [`CONFIGURED`].
 const LENGTH: usize = 8;
@@ -43,7 +43,7 @@ impl Writer {
         let mut message = [0; LENGTH];
         message[..4].copy_from_slice(&index.to_ne_bytes());
         message[4..].copy_from_slice(&value.to_ne_bytes());
-        while pipe::write_some(self.0.as_fd(), &message)?.is_none() {}
+        while descriptor::write_some(self.0.as_fd(), &message)?.is_none() {}
         Ok(())
     }
 }
@@ -73,7 +73,7 @@ impl Roster {
     /// Read pending messages; block if there are none. Return false at the end.
     fn read(&mut self) -> io::Result<bool> {
         let mut buffer = [0; 512 * LENGTH];
-        let Some(count) = pipe::read_some(self.reader.as_fd(), &mut buffer)? else {
+        let Some(count) = descriptor::read_some(self.reader.as_fd(), &mut buffer)? else {
             return Ok(true);
         };
         for message in buffer[..count].chunks_exact(LENGTH) {

@@ -9,12 +9,11 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use delaylab_os::folder::Folder;
-use delaylab_proto::Failure;
+use delaylab_os::files::folder::Folder;
+use delaylab_proto::{Context, Failure};
 use serde::Serialize;
 
-use super::cgroups;
-use super::domains;
+use super::{cgroups, domains};
 
 const LOCK: &str = "lock";
 /// The first line of a lock: a mark with the number of this format.
@@ -51,9 +50,8 @@ impl RunDir {
     /// has removed their control groups.
     pub fn create(path: &Path, lab: &str, sweep: impl Fn(&[PathBuf])) -> Result<Self, Failure> {
         let what = || format!("make the run directory {}", path.display());
-        let failed = |error: io::Error| Failure::new(what(), error);
-        let (above, name) = split(path).map_err(failed)?;
-        DirBuilder::new().recursive(true).mode(0o700).create(above).map_err(failed)?;
+        let (above, name) = split(path).with_context(what)?;
+        DirBuilder::new().recursive(true).mode(0o700).create(above).with_context(what)?;
         let unsafe_place = |error: io::Error| {
             Failure::new(format!("make a run directory in {}", above.display()), error)
                 .fix("name a directory of your own that others cannot write to: DELAYLAB_RUN=DIR")
@@ -61,7 +59,7 @@ impl RunDir {
         let top = Folder::open(above).map_err(unsafe_place)?;
         top.require_safe().map_err(unsafe_place)?;
         loop {
-            match Self::look(&top, name, path).map_err(failed)? {
+            match Self::look(&top, name, path).with_context(what)? {
                 Entry::Up => {
                     let why = format!("lab {lab} is already up");
                     return Err(Failure::new(format!("build lab {lab}"), why)
@@ -72,12 +70,12 @@ impl RunDir {
                         .fix("give an empty directory, or one that does not exist"));
                 }
                 Entry::Stale(stale) => {
-                    sweep(&stale.groups().map_err(failed)?);
-                    stale.remove().map_err(failed)?;
+                    sweep(&stale.groups().with_context(what)?);
+                    stale.remove().with_context(what)?;
                 }
                 Entry::Gone => {}
             }
-            if let Some(made) = Self::make(&top, name, path).map_err(failed)? {
+            if let Some(made) = Self::make(&top, name, path).with_context(what)? {
                 return Ok(made);
             }
         }

@@ -5,17 +5,20 @@ use std::fs;
 use std::io;
 use std::time::Duration;
 
-use delaylab_os::{links, namespace, netlink, sysctl};
-use delaylab_proto::Failure;
+use delaylab_os::interface::state;
+use delaylab_os::kernel::sysctl;
+use delaylab_os::netlink::{self, link_wait};
+use delaylab_os::process::namespace;
+use delaylab_proto::{Context, Failure};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::local::{self, Local};
 use super::message;
 use super::plan::{Mac, Operation};
-use crate::batch::{Batch, Verb};
-use crate::fields::fields;
+use crate::network::batch::{Batch, Verb};
 use crate::session::Session;
+use crate::session::fields::fields;
 
 /// The time that a network card has to get its carrier.
 const LINK: Duration = Duration::from_secs(30);
@@ -49,8 +52,7 @@ pub fn serve(request: Value, _: &mut Session) -> Result<Value, Failure> {
     if std::process::id() == 1 || !crate::init::is_alone() {
         return Err(Failure::new("set up a machine", "this agent is not in a machine of its own"));
     }
-    namespace::set_hostname(&request.hostname)
-        .map_err(|error| Failure::new("set the hostname", error))?;
+    namespace::set_hostname(&request.hostname).context("set the hostname")?;
     set_sysctls(&request.sysctls)?;
     let mut local = Local { agent: &request.hostname, ..Local::default() };
     name_cards(&request.interfaces, &mut local)?;
@@ -60,9 +62,9 @@ pub fn serve(request: Value, _: &mut Session) -> Result<Value, Failure> {
     }
     local.build(false, "delaylab")?;
     // Some cards need seconds to get a carrier, and lose all packets until then.
-    let down = || request.interfaces.iter().find(|card| !links::has_carrier(&card.name));
-    links::wait(LINK, || down().is_none().then_some(()))
-        .map_err(|error| Failure::new("wait for the network cards' links", error))?;
+    let down = || request.interfaces.iter().find(|card| !state::has_carrier(&card.name));
+    link_wait::wait(LINK, || down().is_none().then_some(()))
+        .context("wait for the network cards' links")?;
     if let Some(card) = down() {
         return Err(Failure::new(format!("bring up {}", card.name), "it has found no link"));
     }
@@ -70,16 +72,12 @@ pub fn serve(request: Value, _: &mut Session) -> Result<Value, Failure> {
 }
 
 fn set_sysctls(sysctls: &BTreeMap<String, String>) -> Result<(), Failure> {
-    let failed = |name: &str| {
-        let what = format!("set {name}");
-        move |error: io::Error| Failure::new(what, error)
-    };
-    let network = sysctl::OfNetwork::current(None).map_err(failed("sysctls"))?;
+    let network = sysctl::OfNetwork::current(None).context("set sysctls")?;
     for (name, value) in sysctls {
         let plain = name.strip_prefix('-').unwrap_or(name);
         match network.set(plain, value) {
             Err(error) if plain != name && error.kind() == io::ErrorKind::NotFound => {}
-            result => result.map_err(failed(plain))?,
+            result => result.with_context(|| format!("set {plain}"))?,
         }
     }
     Ok(())
@@ -87,7 +85,7 @@ fn set_sysctls(sysctls: &BTreeMap<String, String>) -> Result<(), Failure> {
 
 fn name_cards<'a>(cards: &'a [Card], local: &mut Local<'a>) -> Result<(), Failure> {
     let socket = local::open()?;
-    let there = wait_for(cards).map_err(|error| Failure::new("list the network cards", error))?;
+    let there = wait_for(cards).context("list the network cards")?;
     rename(&socket, cards, &there)?;
     for card in cards {
         local.made.insert(&card.name, there[&card.mac.0]);
@@ -98,7 +96,7 @@ fn name_cards<'a>(cards: &'a [Card], local: &mut Local<'a>) -> Result<(), Failur
 /// Wait for the network cards; return all that are there once the wanted ones have come or the time is up.
 fn wait_for(cards: &[Card]) -> io::Result<BTreeMap<[u8; 6], u32>> {
     // The cards may appear some time after their driver was loaded.
-    links::wait(CARD, || {
+    link_wait::wait(CARD, || {
         let there = addresses().ok()?;
         cards.iter().all(|card| there.contains_key(&card.mac.0)).then_some(())
     })?;
@@ -150,7 +148,7 @@ fn check(operation: &Operation, local: &Local) -> Result<(), Failure> {
         Operation::Queue(queue) => Some(&queue.on),
         Operation::Offloads { on, .. } | Operation::Steering { on, .. } => Some(on),
         Operation::Route(route) => route.on.as_ref(),
-        Operation::Veth { .. } | Operation::Tap(_) | Operation::Bridge(_) => {
+        Operation::Veth { .. } | Operation::TapDevice(_) | Operation::Bridge(_) => {
             return Err(Failure::new("set up a machine", "it can only be given settings"));
         }
     };

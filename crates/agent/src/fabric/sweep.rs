@@ -5,8 +5,8 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use delaylab_os::folder::Folder;
-use delaylab_proto::Failure;
+use delaylab_os::files::folder::Folder;
+use delaylab_proto::{Context, Failure};
 use serde::Serialize;
 
 use super::cgroups;
@@ -29,15 +29,15 @@ struct Refused {
 
 /// Sweep the run directories directly below `directory`. A failure for one of them does not stop the others.
 pub fn sweep(directory: &Path) -> Result<(), Failure> {
-    let failed = |error: io::Error| Failure::new(format!("sweep {}", directory.display()), error);
+    let what = || format!("sweep {}", directory.display());
     let top = match Folder::open(directory) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return tell(&Left::default()),
-        top => top.map_err(failed)?,
+        top => top.with_context(what)?,
     };
-    top.require_safe().map_err(failed)?;
+    top.require_safe().with_context(what)?;
     let mut left = Left::default();
-    for entry in fs::read_dir(top.here()).map_err(failed)? {
-        let name = entry.map_err(failed)?.file_name();
+    for entry in fs::read_dir(top.here()).with_context(what)? {
+        let name = entry.with_context(what)?.file_name();
         let Some(name) = name.to_str() else {
             left.foreign.push(name.to_string_lossy().into_owned());
             continue;
@@ -68,8 +68,7 @@ fn sweep_one(top: &Folder, name: &str, directory: &Path) -> io::Result<bool> {
 }
 
 fn tell(left: &Left) -> Result<(), Failure> {
-    let text = serde_json::to_string(left)
-        .map_err(|error| Failure::new("say what a sweep left", error))?;
+    let text = serde_json::to_string(left).context("say what a sweep left")?;
     println!("{text}");
     Ok(())
 }

@@ -7,11 +7,13 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
-use delaylab_os::pipe::{self, Received};
-use delaylab_os::{boot, process};
-use delaylab_proto::Failure;
+use delaylab_os::files::descriptor_passing::{self, Received};
+use delaylab_os::files::folder_watch;
+use delaylab_os::process;
+use delaylab_proto::{Context, Failure};
 
-use crate::{capabilities, listen};
+use crate::capabilities;
+use crate::session::{Serve, listen};
 
 /// The folder of the run directory that the container sees, read-only, within its monitor's folder.
 pub const FOLDER: &str = "leash";
@@ -20,19 +22,19 @@ pub const FOLDER: &str = "leash";
 pub const LEASH: &str = "leash.sock";
 
 /// Serve the sessions that the monitor passes on, until the connection to it ends.
-pub fn live(folder: &Path, capabilities: &[String]) -> Result<(), Failure> {
-    let failed = |error: io::Error| Failure::new(format!("serve in {}", folder.display()), error);
+pub fn live(folder: &Path, capabilities: &[String], serve: Serve) -> Result<(), Failure> {
+    let what = || format!("serve in {}", folder.display());
     // Orphaned processes in the container become this process's children.
-    process::reap_by_kernel().map_err(failed)?;
+    process::reap_by_kernel().with_context(what)?;
     capabilities::limit(capabilities)?;
-    let leash = boot::wait_in(folder, || UnixStream::connect(folder.join(LEASH)).ok());
-    let leash = OwnedFd::from(leash.map_err(failed)?);
-    let network = File::open("/proc/self/ns/net").map_err(failed)?;
+    let leash = folder_watch::wait_in(folder, || UnixStream::connect(folder.join(LEASH)).ok());
+    let leash = OwnedFd::from(leash.with_context(what)?);
+    let network = File::open("/proc/self/ns/net").with_context(what)?;
     // This also tells the monitor that sessions are served from now on.
-    pipe::send_descriptor(leash.as_fd(), network.as_fd()).map_err(failed)?;
+    descriptor_passing::send_descriptor(leash.as_fd(), network.as_fd()).with_context(what)?;
     loop {
-        match pipe::receive_descriptor(leash.as_fd()) {
-            Ok(Received::Descriptor(session)) => drop(listen::start(session, None)),
+        match descriptor_passing::receive_descriptor(leash.as_fd()) {
+            Ok(Received::Descriptor(session)) => drop(listen::start(session, None, serve)),
             // A byte without its descriptor; the lost session's connection is closed.
             Ok(Received::Nothing) => {}
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

@@ -1,20 +1,20 @@
 //! The first process of a virtual machine. All sessions share one stream to its monitor.
 
 use std::fs::{self, File};
-use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use delaylab_os::{boot, mount, pipe, process};
-use delaylab_proto::{Failure, Frame, Kind, Reply};
+use delaylab_os::files::{folder_watch, pipe, terminal};
+use delaylab_os::kernel::power;
+use delaylab_os::process;
+use delaylab_proto::{Context, Failure, Frame, Kind, Reply};
 use serde_json::json;
 
-use super::{ALONE, modules, root};
-use crate::line::Line;
-use crate::listen;
-use crate::mux::{self, Mux};
+use super::{modules, root, surroundings};
+use crate::session::line::Line;
+use crate::session::mux::{self, Mux};
+use crate::session::{Serve, listen};
 
 const VIRTIO: &str = "virtio:";
 /// The prefix of a hypervisor's console, whose input is escaped.
@@ -23,23 +23,6 @@ const CONSOLE: &str = "/dev/hvc";
 /// (drivers/tty/n_tty.c; arch/um/drivers/line.c never resumes after it throttles).
 const SERIAL: &str = "/dev/ttyS";
 const SERIAL_WINDOW: u64 = 2048;
-pub const FILE_SYSTEMS: [(&str, &str); 6] = [
-    ("proc", "/proc"),
-    ("sysfs", "/sys"),
-    ("devtmpfs", "/dev"),
-    ("devpts", "/dev/pts"),
-    ("tmpfs", "/tmp"),
-    ("tmpfs", "/run"),
-];
-
-/// The symbolic links that udev creates elsewhere.
-const LINKS: [(&str, &str); 4] = [
-    ("/dev/fd", "/proc/self/fd"),
-    ("/dev/stdin", "/proc/self/fd/0"),
-    ("/dev/stdout", "/proc/self/fd/1"),
-    ("/dev/stderr", "/proc/self/fd/2"),
-];
-
 /// The steps before any session is served, in this order.
 pub struct Start<'a> {
     /// The kernel modules to load.
@@ -51,36 +34,36 @@ pub struct Start<'a> {
 }
 
 /// Serve sessions until the stream ends, then switch the machine off.
-pub fn live(stream: &str, start: &Start) -> Result<(), Failure> {
-    let served = serve(stream, start);
+pub fn live(stream: &str, start: &Start, serve: Serve) -> Result<(), Failure> {
+    let served = run(stream, start, serve);
     if let Err(failure) = &served {
         // Write to the console, where a user looks when a machine does not answer.
         eprintln!("delaylab-agent: {failure}");
     }
-    boot::power_off().map_err(|error| Failure::new("switch the machine off", error))?;
+    power::power_off().context("switch the machine off")?;
     served
 }
 
-fn serve(stream: &str, start: &Start) -> Result<(), Failure> {
-    prepare()?;
+fn run(stream: &str, start: &Start, serve: Serve) -> Result<(), Failure> {
+    surroundings::prepare()?;
     modules::load(start.modules)?;
     start.root.map_or(Ok(()), root::enter)?;
-    start.before.map_or(Ok(()), run)?;
-    process::reap_by_kernel().map_err(|error| Failure::new("prepare the process", error))?;
-    let failed = |error: io::Error| Failure::new(format!("open {stream}"), error);
+    start.before.map_or(Ok(()), run_program)?;
+    process::reap_by_kernel().context("prepare the process")?;
+    let what = || format!("open {stream}");
     let device = match stream.strip_prefix(VIRTIO) {
-        Some(name) => boot::wait_in(Path::new("/dev"), || port(name)).map_err(failed)?,
+        Some(name) => folder_watch::wait_in(Path::new("/dev"), || port(name)).with_context(what)?,
         None => PathBuf::from(stream),
     };
     let is_console = stream.starts_with(CONSOLE);
-    let line = File::options().read(true).write(true).open(device).map_err(failed)?;
-    boot::make_raw(&line).map_err(failed)?;
-    let line = Line::of(OwnedFd::from(line)).map_err(failed)?;
+    let line = File::options().read(true).write(true).open(device).with_context(what)?;
+    terminal::make_raw(&line).with_context(what)?;
+    let line = Line::of(OwnedFd::from(line)).with_context(what)?;
     let mut mux = Mux::on(if is_console { line.unescaping() } else { line });
     let is_serial = stream.starts_with(SERIAL);
     let window = is_serial.then_some(SERIAL_WINDOW);
     let ready = serde_json::to_vec(&Reply::Event(json!({"ready": true, "window": window})));
-    let ready = ready.map_err(|error| Failure::new("say that the machine is ready", error))?;
+    let ready = ready.context("say that the machine is ready")?;
     mux.send(&Frame::new(Kind::Message, ready))?;
     loop {
         let turn = mux.turn(&[], None)?;
@@ -90,7 +73,7 @@ fn serve(stream: &str, start: &Start) -> Result<(), Failure> {
         for frame in turn.new {
             // Several frames may have come at once for one new session.
             if !mux.has(frame.channel) {
-                begin(&mut mux, frame.channel)?;
+                begin(&mut mux, frame.channel, serve)?;
             }
             mux.deliver(&frame)?;
         }
@@ -101,45 +84,23 @@ fn serve(stream: &str, start: &Start) -> Result<(), Failure> {
 }
 
 /// Start a session on a channel. Report a failure to start it on that channel.
-fn begin(mux: &mut Mux, channel: u16) -> Result<(), Failure> {
+fn begin(mux: &mut Mux, channel: u16, serve: Serve) -> Result<(), Failure> {
     let joined = pipe::stream().and_then(|(ours, theirs)| {
         mux.join(channel, ours)?;
         Ok(theirs)
     });
     match joined {
-        Ok(theirs) => drop(listen::start(theirs, None)),
+        Ok(theirs) => drop(listen::start(theirs, None, serve)),
         Err(error) => mux.refuse(channel, &listen::cannot_start(&error))?,
     }
     Ok(())
 }
 
 /// Run a program to its end; its output goes to the console.
-fn run(program: &Path) -> Result<(), Failure> {
+fn run_program(program: &Path) -> Result<(), Failure> {
     let what = || format!("run {}", program.display());
-    let status = Command::new(program).status().map_err(|error| Failure::new(what(), error))?;
+    let status = Command::new(program).status().with_context(what)?;
     if status.success() { Ok(()) } else { Err(Failure::new(what(), status)) }
-}
-
-/// Mount file systems, create links and set the environment that every program expects.
-fn prepare() -> Result<(), Failure> {
-    for (kind, folder) in FILE_SYSTEMS {
-        let failed = |error: io::Error| Failure::new(format!("mount {folder}"), error);
-        fs::create_dir_all(folder).map_err(failed)?;
-        mount::kernel_file_system(kind, folder).map_err(failed)?;
-    }
-    for (link, target) in LINKS {
-        match symlink(target, link) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            result => result.map_err(|error| Failure::new(format!("make {link}"), error))?,
-        }
-    }
-    process::set_environment(&[
-        ("PATH", "/usr/sbin:/usr/bin:/sbin:/bin"),
-        ("HOME", "/"),
-        (ALONE, "1"),
-    ]);
-    // Commands start in the current directory of init.
-    std::env::set_current_dir("/tmp").map_err(|error| Failure::new("enter /tmp", error))
 }
 
 /// Find the device of the virtio port with this name. There is no udev to link it by name.

@@ -1,14 +1,19 @@
 //! `delaylab-agent init`: the first process of a container or of a virtual machine.
 
+mod alone;
 pub mod container;
 mod machine;
 mod modules;
 mod root;
+mod surroundings;
 
 use std::path::PathBuf;
 
 use clap::Args;
 use delaylab_proto::Failure;
+
+use crate::session::Serve;
+pub use alone::is_alone;
 
 /// The two ways to reach the agent from outside, of which one is given.
 #[derive(Args)]
@@ -45,21 +50,13 @@ pub struct Init {
     _added: Vec<String>,
 }
 
-/// The environment variable set for all processes that a virtual machine's init starts.
-const ALONE: &str = "DELAYLAB_MACHINE";
-
-/// Return true if this process runs in a virtual machine whose init is the agent.
-pub fn is_alone() -> bool {
-    std::env::var_os(ALONE).is_some()
-}
-
-/// Run until the guest ends.
-pub fn live(init: &Init) -> Result<(), Failure> {
+/// Run until the guest ends; `serve` serves its sessions.
+pub fn live(init: &Init, serve: Serve) -> Result<(), Failure> {
     match (&init.reached.folder, &init.reached.stream) {
-        (Some(folder), _) => container::live(folder, &init.capabilities),
+        (Some(folder), _) => container::live(folder, &init.capabilities, serve),
         (None, Some(stream)) => {
             let (before, root) = (init.before.as_deref(), init.root.as_deref());
-            machine::live(stream, &machine::Start { modules: &init.modules, before, root })
+            machine::live(stream, &machine::Start { modules: &init.modules, before, root }, serve)
         }
         (None, None) => Err(Failure::new("start", "neither --folder nor --stream is given")),
     }

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::path::Path;
 
-use delaylab_os::boot;
-use delaylab_proto::Failure;
+use delaylab_os::kernel::modules;
+use delaylab_proto::{Context, Failure};
 use serde::Deserialize;
 
 const FOLDER: &str = "/lib/delaylab/modules";
@@ -24,10 +24,9 @@ pub fn load(wanted: &[String]) -> Result<(), Failure> {
     if wanted.is_empty() {
         return Ok(());
     }
-    let failed = |error: &dyn ToString| Failure::new(format!("read {LIST}"), error.to_string());
-    let text = fs::read(LIST).map_err(|error| failed(&error))?;
-    let known: BTreeMap<String, Module> =
-        serde_json::from_slice(&text).map_err(|error| failed(&error))?;
+    let what = || format!("read {LIST}");
+    let text = fs::read(LIST).with_context(what)?;
+    let known: BTreeMap<String, Module> = serde_json::from_slice(&text).with_context(what)?;
     let mut loaded = BTreeSet::new();
     wanted.iter().try_for_each(|name| load_one(name, &known, &mut loaded))
 }
@@ -50,6 +49,6 @@ fn load_one<'a>(
     }
     let Some(file) = &module.file else { return Ok(()) };
     File::open(Path::new(FOLDER).join(file))
-        .and_then(|file| boot::load_module(&file))
-        .map_err(|error| Failure::new(what(), error))
+        .and_then(|file| modules::load_module(&file))
+        .with_context(what)
 }

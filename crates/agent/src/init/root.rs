@@ -2,13 +2,12 @@
 //! on the disk are not started.
 
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 
-use delaylab_os::{boot, mount};
-use delaylab_proto::Failure;
+use delaylab_os::files::{folder_watch, mount};
+use delaylab_proto::{Context, Failure};
 
-use super::machine::FILE_SYSTEMS;
+use super::surroundings::FILE_SYSTEMS;
 
 const HERE: &str = "/root-of-disk";
 const KIND: &str = "ext4";
@@ -19,10 +18,9 @@ const INSIDE_ANOTHER: &str = "/dev/pts";
 /// appears.
 pub fn enter(disk: &Path) -> Result<(), Failure> {
     let what = || format!("make {} the root", disk.display());
-    let failed = |error: io::Error| Failure::new(what(), error);
     let appeared = || disk.exists().then_some(());
-    boot::wait_in(Path::new("/dev"), appeared).map_err(failed)?;
-    fs::create_dir_all(HERE).map_err(failed)?;
+    folder_watch::wait_in(Path::new("/dev"), appeared).with_context(what)?;
+    fs::create_dir_all(HERE).with_context(what)?;
     let mounted =
         candidates(disk).iter().any(|device| mount::disk(device, KIND, Path::new(HERE)).is_ok());
     if !mounted {
@@ -34,12 +32,12 @@ pub fn enter(disk: &Path) -> Result<(), Failure> {
             continue;
         }
         let to = PathBuf::from(format!("{HERE}{folder}"));
-        fs::create_dir_all(&to).map_err(failed)?;
-        mount::relocate(Path::new(folder), &to).map_err(failed)?;
+        fs::create_dir_all(&to).with_context(what)?;
+        mount::relocate(Path::new(folder), &to).with_context(what)?;
     }
-    std::env::set_current_dir(HERE).map_err(failed)?;
-    mount::become_root().map_err(failed)?;
-    std::env::set_current_dir("/tmp").map_err(failed)
+    std::env::set_current_dir(HERE).with_context(what)?;
+    mount::become_root().with_context(what)?;
+    std::env::set_current_dir("/tmp").with_context(what)
 }
 
 /// Return the disk itself, then its partitions in order.

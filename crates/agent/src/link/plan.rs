@@ -1,13 +1,9 @@
 //! The links of a host in a plan (docs/protocol.md, "Links").
 
-use std::collections::BTreeSet;
-
-use delaylab_proto::Failure;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::asked::Asked;
-use crate::mac::Mac;
+use crate::network::mac::Mac;
 
 /// The length of an Ethernet header, and of a VLAN tag.
 pub const HEADER: usize = 14;
@@ -19,7 +15,7 @@ pub const TAG: usize = 4;
 pub struct Links {
     /// The kind of engine.
     #[serde(default)]
-    pub engine: Carrier,
+    pub engine: EngineKind,
     #[serde(default)]
     pub seed: u64,
     /// True to forward in real time, if this is allowed.
@@ -37,7 +33,7 @@ pub struct Links {
 /// A kind of link engine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Carrier {
+pub enum EngineKind {
     /// delaylab's own: a process that receives each frame and sends it when it is due.
     #[default]
     Own,
@@ -101,31 +97,6 @@ pub struct Change {
 }
 
 impl Links {
-    /// Check the links, without asking the kernel.
-    pub fn check(&self) -> Result<(), Failure> {
-        let mut ports = BTreeSet::new();
-        for link in &self.links {
-            let failed = |why: String| Failure::new(format!("make link {}", link.link), why);
-            if link.members.len() < 2 {
-                return Err(failed("it has fewer than two ports on its host".into()));
-            }
-            if !(68..=65_535).contains(&link.mtu) {
-                return Err(failed(format!("an MTU of {} bytes is not 68 to 65535", link.mtu)));
-            }
-            if let Some(twice) = link.members.iter().find(|member| !ports.insert(&member.port)) {
-                return Err(failed(format!("its port {} is another's, too", twice.port)));
-            }
-        }
-        if !self.timeline.is_sorted_by_key(|moment| moment.at_ns) {
-            return Err(Failure::new("read the timeline", "its moments are not in order"));
-        }
-        let mut asked = Asked::new(self)?;
-        for moment in &self.timeline {
-            asked.change(&moment.changes)?;
-        }
-        Ok(())
-    }
-
     /// Return all members with their links, in the order of their directions.
     pub fn members(&self) -> impl Iterator<Item = (&Link, &Member)> {
         self.links.iter().flat_map(|link| link.members.iter().map(move |member| (link, member)))

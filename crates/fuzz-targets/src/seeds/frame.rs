@@ -1,6 +1,6 @@
 //! Seeds for the target `frame`: streams of frames of every kind on many channels, with answers of an agent.
 
-use super::{Field, Seed};
+use super::seed::{Field, Seed};
 use crate::random::Random;
 use delaylab_proto::{Failure, Frame, Kind, Reply, write_frame};
 use serde_json::{Map, Value};

@@ -1,7 +1,7 @@
 //! Seeds for the target `packet`: IPv4 and IPv6, ICMP and UDP, with tags, options, extension headers,
 //! padding, cut behind the probe header, and fragments.
 
-use super::{Field, Seed};
+use super::seed::{Field, Seed};
 use crate::random::Random;
 use delaylab_wire::*;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};

@@ -1,6 +1,6 @@
 //! Seeds for the target `pcapng`: captures as delaylab writes them, and with additions of other programs.
 
-use super::{Field, Seed};
+use super::seed::{Field, Seed};
 use crate::random::Random;
 use delaylab_wire::pcapng;
 

@@ -1,6 +1,21 @@
 //! A reader of captures, block by block. It was written from the format's specification, not from the writer
 //! beside it, so that each checks the other.
 
+/// Block types, and the value by which a section's byte order is known.
+const SECTION: u32 = 0x0a0d_0d0a;
+const INTERFACE: u32 = 1;
+const PACKET: u32 = 6;
+const BYTE_ORDER: u32 = 0x1a2b_3c4d;
+/// Options of an interface, and the end of all options.
+const NAME: u16 = 2;
+const TIME_RESOLUTION: u16 = 9;
+const END_OF_OPTIONS: u16 = 0;
+/// The time resolution 10 to the minus 6 seconds.
+const MICROSECONDS: u8 = 6;
+/// The bytes of a block around its body: type, length, and length again.
+const FRAMING: usize = 12;
+const TRUNCATED_BLOCK: NotPcapng = NotPcapng::Truncated("block");
+
 /// One block of a capture, which borrows its data from the input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Block<'a> {
@@ -136,24 +151,16 @@ impl<'a> Iterator for Reader<'a> {
     }
 }
 
-const SECTION: u32 = 0x0a0d_0d0a;
-const INTERFACE: u32 = 1;
-const PACKET: u32 = 6;
-const BYTE_ORDER: u32 = 0x1a2b_3c4d;
-/// The bytes of a block around its body: type, length, and length again.
-const FRAMING: usize = 12;
-const TRUNCATED_BLOCK: NotPcapng = NotPcapng::Truncated("block");
-
 fn interface(body: &[u8]) -> Result<Block<'_>, NotPcapng> {
     let link_type = u16_at(body, 0, "interface")?;
     let snap = u32_at(body, 4, "interface")?;
     // The unit is microseconds if no option says otherwise.
-    let (mut name, mut resolution) = ("", 6);
+    let (mut name, mut resolution) = ("", MICROSECONDS);
     each_option(&body[8..], |code, value| {
         match (code, value) {
-            (2, _) => name = str::from_utf8(value).map_err(|_| NotPcapng::Malformed("name"))?,
-            (9, [unit]) => resolution = *unit,
-            (9, _) => return Err(NotPcapng::Malformed("time resolution")),
+            (NAME, _) => name = str::from_utf8(value).map_err(|_| NotPcapng::Malformed("name"))?,
+            (TIME_RESOLUTION, [unit]) => resolution = *unit,
+            (TIME_RESOLUTION, _) => return Err(NotPcapng::Malformed("time resolution")),
             _ => {}
         }
         Ok(())
@@ -183,7 +190,7 @@ fn each_option<'a>(
 ) -> Result<(), NotPcapng> {
     while !bytes.is_empty() {
         let (code, length) = (u16_at(bytes, 0, "option")?, u16_at(bytes, 2, "option")?);
-        if code == 0 {
+        if code == END_OF_OPTIONS {
             return Ok(());
         }
         let end = 4 + usize::from(length);

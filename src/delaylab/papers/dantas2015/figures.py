@@ -10,9 +10,9 @@ from delaylab.analysis.group import Group
 from delaylab.analysis.packets.outliers import robust_scale
 from delaylab.analysis.statistics.quantiles import Floats
 from delaylab.charts import words
-from delaylab.charts.boxes import WHISKERS_SAID, Rows, box_plot, filled, five, grid, lines
+from delaylab.charts.boxes import WHISKERS_SAID, box_plot, filled, five, grid, lines
 from delaylab.charts.tables import Table
-from delaylab.charts.vega import Chart, render
+from delaylab.charts.vega import Chart, Rows, render
 from delaylab.papers.dantas2015.claims import OUTLIER_US
 from delaylab.papers.dantas2015.published import TABLE
 

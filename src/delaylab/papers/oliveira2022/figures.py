@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import altair as alt
 import numpy as np
 
@@ -13,9 +11,9 @@ from delaylab.analysis.group import Group
 from delaylab.analysis.packets.outliers import MAD, shares
 from delaylab.analysis.statistics.factors import Association, associations
 from delaylab.charts import held_rates, words
-from delaylab.charts.boxes import Rows, filled, grid, lines
+from delaylab.charts.boxes import filled, grid, lines
 from delaylab.charts.tables import Table
-from delaylab.charts.vega import Chart, inline, render
+from delaylab.charts.vega import Chart, Row, Rows, inline, render
 from delaylab.papers.oliveira2022.claims import CONTAINERS, KVM
 from delaylab.papers.oliveira2022.published import AFFINITY, OUTLIERS
 
@@ -145,7 +143,7 @@ def _by_vms(groups: list[Group], name: str) -> Chart | None:
     )
 
 
-def _panel(row: dict[str, Any]) -> tuple[str, str, str]:
+def _panel(row: Row) -> tuple[str, str, str]:
     return row["load"], row["row"], row["environment"]
 
 

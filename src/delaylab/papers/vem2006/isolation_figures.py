@@ -8,9 +8,9 @@ import numpy as np
 from delaylab.analysis.group import Group
 from delaylab.analysis.statistics.effects import Effect
 from delaylab.charts import words
-from delaylab.charts.boxes import COLOURS, Rows, filled, grid
+from delaylab.charts.boxes import COLOURS, filled, grid
 from delaylab.charts.tables import Table
-from delaylab.charts.vega import Chart, inline, render
+from delaylab.charts.vega import Chart, Rows, inline, render
 from delaylab.papers.vem2006.isolation import (
     BUSY,
     HALF,

@@ -9,8 +9,8 @@ import numpy as np
 
 from delaylab.analysis.claims.claim import samples
 from delaylab.analysis.group import Group
-from delaylab.charts.boxes import COLOURS, Rows, coloured
-from delaylab.charts.vega import Chart, delay_scale, delay_ticks, inline, render
+from delaylab.charts.boxes import COLOURS, coloured
+from delaylab.charts.vega import Chart, Rows, delay_scale, delay_ticks, inline, render
 from delaylab.dataset.records.rates import HeldRate
 from delaylab.papers.vem2006.forwarding import (
     HOST,

@@ -1,9 +1,9 @@
 //! Qdiscs and their options in the kernel's format (linux/pkt_sched.h).
 
-use delaylab_os::tcx_loss::Chances;
+use delaylab_os::tcx::loss::Chances;
 
-use super::want::{Netem, Room, Shape, Want};
-use crate::tbf;
+use super::setup::{Netem, RateQueue, Setup, Shape};
+use crate::network::tbf;
 
 const NETEM: u32 = 0x1_0000;
 const TBF: u32 = 0x2_0000;
@@ -40,19 +40,19 @@ pub enum Step {
 }
 
 /// Return the qdiscs of a direction, from the outermost on.
-pub fn of(want: &Want) -> Vec<Qdisc> {
+pub fn of(setup: &Setup) -> Vec<Qdisc> {
     let mut queues = Vec::new();
-    if let Some(asked) = &want.netem {
-        queues.push(Qdisc { parent: ROOT, handle: NETEM, kind: "netem", options: netem(asked) });
+    if let Some(options) = &setup.netem {
+        queues.push(Qdisc { parent: ROOT, handle: NETEM, kind: "netem", options: netem(options) });
     }
-    let Some(shape) = &want.shape else { return queues };
-    let parent = if want.netem.is_some() { NETEM | 1 } else { ROOT };
+    let Some(shape) = &setup.shape else { return queues };
+    let parent = if setup.netem.is_some() { NETEM | 1 } else { ROOT };
     queues.push(Qdisc { parent, handle: TBF, kind: "tbf", options: shaped(shape) });
     // The token bucket's own queue counts bytes; its limit applies there.
-    let (kind, options) = match shape.room {
-        Room::Bytes(_) => return queues,
-        Room::Packets(limit) => ("pfifo", limit.to_ne_bytes().to_vec()),
-        Room::Codel { target_us, interval_us, limit } => ("codel", {
+    let (kind, options) = match shape.queue {
+        RateQueue::Bytes(_) => return queues,
+        RateQueue::Packets(limit) => ("pfifo", limit.to_ne_bytes().to_vec()),
+        RateQueue::Codel { target_us, interval_us, limit } => ("codel", {
             let word = |kind, value: u32| attribute(kind, &value.to_ne_bytes());
             let fields = [
                 word(TCA_CODEL_TARGET, target_us),
@@ -67,7 +67,7 @@ pub fn of(want: &Want) -> Vec<Qdisc> {
 }
 
 /// Return the steps from some qdiscs to others that lose no waiting frame. Qdiscs are never removed
-/// ([`Want::keeping`]).
+/// ([`Setup::keeping`]).
 pub fn steps(before: &[Qdisc], after: &[Qdisc]) -> Result<Vec<Step>, String> {
     let has_room = |queues: &[Qdisc]| queues.iter().any(|queue| queue.handle == ROOM);
     let had_rate = before.iter().any(|queue| queue.handle == TBF);
@@ -103,14 +103,14 @@ pub fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
     bytes
 }
 
-fn netem(asked: &Netem) -> Vec<u8> {
-    let (share, gap) = asked.reorder.unwrap_or((0.0, 0));
-    let simple = asked.loss.filter(|chances| chances.to_bad == 0.0);
+fn netem(options: &Netem) -> Vec<u8> {
+    let (share, gap) = options.reorder.unwrap_or((0.0, 0));
+    let simple = options.loss.filter(|chances| chances.to_bad == 0.0);
     // struct tc_netem_qopt: latency (set in 64 bits instead), limit, loss, gap, duplicate, jitter.
     let loss = chance(simple.map_or(0.0, |chances| chances.lost_in_good));
-    let mut bytes = words(&[0, asked.limit, loss, gap, chance(asked.duplicate), 0]);
-    bytes.extend(attribute(TCA_NETEM_LATENCY64, &asked.delay_ns.to_ne_bytes()));
-    if let Some(jitter) = &asked.jitter {
+    let mut bytes = words(&[0, options.limit, loss, gap, chance(options.duplicate), 0]);
+    bytes.extend(attribute(TCA_NETEM_LATENCY64, &options.delay_ns.to_ne_bytes()));
+    if let Some(jitter) = &options.jitter {
         let table: Vec<u8> = jitter.values.iter().flat_map(|value| value.to_ne_bytes()).collect();
         bytes.extend(attribute(TCA_NETEM_JITTER64, &i64::from(jitter.unit_ns).to_ne_bytes()));
         bytes.extend(attribute(TCA_NETEM_DELAY_DIST, &table));
@@ -119,8 +119,8 @@ fn netem(asked: &Netem) -> Vec<u8> {
         bytes.extend(attribute(TCA_NETEM_REORDER, &words(&[chance(share), 0])));
     }
     // Without this attribute the former setting would stay.
-    bytes.extend(attribute(TCA_NETEM_CORRUPT, &words(&[chance(asked.corrupt), 0])));
-    if let (None, Some(chances)) = (simple, &asked.loss) {
+    bytes.extend(attribute(TCA_NETEM_CORRUPT, &words(&[chance(options.corrupt), 0])));
+    if let (None, Some(chances)) = (simple, &options.loss) {
         bytes.extend(attribute(TCA_NETEM_LOSS, &attribute(NETEM_LOSS_GE, &gilbert(chances))));
     }
     bytes
@@ -134,9 +134,9 @@ fn gilbert(chances: &Chances) -> Vec<u8> {
 }
 
 fn shaped(shape: &Shape) -> Vec<u8> {
-    let limit_bytes = match shape.room {
-        Room::Bytes(bytes) => bytes,
-        Room::Packets(_) | Room::Codel { .. } => u32::MAX,
+    let limit_bytes = match shape.queue {
+        RateQueue::Bytes(bytes) => bytes,
+        RateQueue::Packets(_) | RateQueue::Codel { .. } => u32::MAX,
     };
     let bucket = tbf::Bucket {
         rate_bps: shape.bytes_per_second * 8,

@@ -1,0 +1,9 @@
+//! Subcommands that connect their standard input and output, or a stream of theirs, to something else.
+//!
+//! - [`call`]: a command run by another agent, the way into a machine in a machine.
+//! - [`join`]: a session with another agent.
+//! - [`relay`]: a hypervisor's console.
+
+pub mod call;
+pub mod join;
+pub mod relay;

@@ -1,0 +1,33 @@
+//! The check of a plan's links.
+
+use std::collections::BTreeSet;
+
+use delaylab_proto::Failure;
+
+use crate::link::configured::ConfiguredConditions;
+use crate::link::plan::Links;
+
+/// Check the links, without asking the kernel.
+pub fn check(links: &Links) -> Result<(), Failure> {
+    let mut ports = BTreeSet::new();
+    for link in &links.links {
+        let failed = |why: String| Failure::new(format!("make link {}", link.link), why);
+        if link.members.len() < 2 {
+            return Err(failed("it has fewer than two ports on its host".into()));
+        }
+        if !(68..=65_535).contains(&link.mtu) {
+            return Err(failed(format!("an MTU of {} bytes is not 68 to 65535", link.mtu)));
+        }
+        if let Some(twice) = link.members.iter().find(|member| !ports.insert(&member.port)) {
+            return Err(failed(format!("its port {} is another's, too", twice.port)));
+        }
+    }
+    if !links.timeline.is_sorted_by_key(|moment| moment.at_ns) {
+        return Err(Failure::new("read the timeline", "its moments are not in order"));
+    }
+    let mut configured = ConfiguredConditions::new(links)?;
+    for moment in &links.timeline {
+        configured.change(&moment.changes)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,111 @@
+//! The thread that answers for the loop: it keeps the configuration, limits senders at their interfaces, and
+//! gives commands to the loop.
+
+use delaylab_link::Conditions;
+use delaylab_os::time::clock;
+use delaylab_proto::Failure;
+
+use super::port_drops::PortDrops;
+use super::report::{DirectionReport, EngineReport, Pauses};
+use super::requests::LinkEngine;
+use crate::link::configured::{Changed, ConfiguredConditions, DirectionConfig};
+use crate::link::data::loop_commands::{LoopAnswer, LoopCommand, LoopHandle};
+use crate::link::data::sender_limits::SenderLimits;
+use crate::link::plan::Change;
+use crate::timing::lateness::Lateness;
+
+/// An engine as its clients see it.
+pub struct ControlThread<'a> {
+    pub configured: ConfiguredConditions,
+    pub limits: SenderLimits<'a>,
+    pub forwarding: LoopHandle,
+    pub realtime: bool,
+    /// The features that were not available, with the reason.
+    pub notes: Vec<String>,
+    /// The time at which counting began.
+    pub since_ns: i64,
+    pub port_drops: PortDrops,
+}
+
+impl LinkEngine for ControlThread<'_> {
+    fn directions(&mut self) -> Result<Vec<DirectionReport>, Failure> {
+        Ok(self.read(false)?.0)
+    }
+
+    fn change(&mut self, changes: &[Change]) -> Result<(), Failure> {
+        let mut configured = self.configured.clone();
+        let changed = configured.change(changes)?;
+        self.limits.change(&changed)?;
+        self.configured = configured;
+        for Changed { direction, conditions } in changed {
+            self.forwarding
+                .command(LoopCommand::Change { direction, conditions: Box::new(conditions) })?;
+        }
+        Ok(())
+    }
+
+    fn report(&mut self, reset: bool) -> Result<EngineReport, Failure> {
+        let (directions, late) = self.read(reset)?;
+        self.forwarding.command(LoopCommand::ReadTotals { reset })?;
+        let LoopAnswer::Totals(totals, memory, cpu_noise) = self.forwarding.answer()? else {
+            return Err(LoopHandle::ended());
+        };
+        let since_ns = self.since_ns;
+        let now_ns = clock::realtime_ns();
+        if reset {
+            self.since_ns = now_ns;
+        }
+        Ok(EngineReport {
+            realtime: self.realtime,
+            notes: self.notes.clone(),
+            memory,
+            pauses: Pauses { count: totals.pauses, longest_ns: totals.longest_pause_ns },
+            cpu_noise,
+            dropped_ring: totals.dropped_ring,
+            unknown_port: totals.unknown_port,
+            late: Some(late.summary()),
+            ..EngineReport::running(since_ns, now_ns, directions)
+        })
+    }
+}
+
+impl ControlThread<'_> {
+    /// Limit senders as initially configured. With `again`, first release those that an ended engine limited.
+    pub fn begin(&mut self, again: bool) -> Result<(), Failure> {
+        if again {
+            self.limits.release_all();
+        }
+        self.limits.change(&changed_to(&self.configured.conditions()?))
+    }
+
+    /// Return the report of each direction and the lateness of all frames; with `reset`, reset the counters.
+    fn read(&mut self, reset: bool) -> Result<(Vec<DirectionReport>, Lateness), Failure> {
+        for direction in 0..self.configured.directions().len() {
+            self.forwarding.command(LoopCommand::Read { direction, reset })?;
+        }
+        let now = PortDrops::read()?;
+        let mut late = Lateness::default();
+        let report = |(number, direction): (usize, &DirectionConfig)| {
+            let LoopAnswer::Direction(mut snapshot) = self.forwarding.answer()? else {
+                return Err(LoopHandle::ended());
+            };
+            late.add(&snapshot.counts.late);
+            let (frames, bytes) = self.limits.waiting(number);
+            snapshot.waiting = (snapshot.waiting.0 + frames, snapshot.waiting.1 + bytes);
+            let port_dropped = now.since(&self.port_drops, &direction.port);
+            Ok(DirectionReport::new(direction, &snapshot, port_dropped))
+        };
+        let reports: Result<_, _> =
+            self.configured.directions().iter().enumerate().map(report).collect();
+        if reset {
+            self.port_drops = now;
+        }
+        Ok((reports?, late))
+    }
+}
+
+/// Return the initial conditions as changes.
+fn changed_to(conditions: &[Conditions]) -> Vec<Changed> {
+    let all = conditions.iter().cloned().enumerate();
+    all.map(|(direction, conditions)| Changed { direction, conditions }).collect()
+}

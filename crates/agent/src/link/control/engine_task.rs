@@ -1,0 +1,19 @@
+//! The task of a link engine.
+
+use crate::link::data::sender_limits::Agents;
+use crate::link::plan::Links;
+use crate::session::Serve;
+
+/// The task of an engine.
+#[derive(Clone, Copy)]
+pub struct EngineTask<'a> {
+    /// The agent's name.
+    pub name: &'a str,
+    pub links: &'a Links,
+    /// The CPUs of the forwarding thread; `None` for any.
+    pub cpus: Option<&'a [usize]>,
+    /// The agents that hold the nodes' own interfaces.
+    pub agents: &'a Agents,
+    /// The server of the agent's sessions.
+    pub serve: Serve,
+}

@@ -1,0 +1,154 @@
+//! The process of links in the kernel: it builds them, changes them, reads their counters, and ends when a
+//! part has vanished, so that its supervisor sets the ports down.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use delaylab_os::netlink::change_monitor::ChangeMonitor as RtnetlinkMonitor;
+use delaylab_os::time::clock;
+use delaylab_proto::{Context, Failure, Reply};
+use serde_json::json;
+
+use super::messages::{say_why, send};
+use super::port_drops::PortDrops;
+use super::ports::set_ports;
+use super::report::{DirectionReport, EngineReport};
+use super::requests::{LinkEngine, serve_requests};
+use super::timeline::Timeline;
+use crate::link::configured::{Changed, ConfiguredConditions};
+use crate::link::data::pool::Fullness;
+use crate::link::kernel::counters::{KernelCounters, vanished};
+use crate::link::kernel::links::KernelLinks;
+use crate::link::kernel::plan_setup;
+use crate::link::kernel::support::Support;
+use crate::link::kernel::try_features::try_features;
+use crate::link::plan::{Change, Links};
+
+/// Run this process, from its first message (`{}`, or the reason why links could not be built) until the
+/// supervisor's end of `control` closes. Then set the ports down: if a part of the links vanished later, no
+/// supervisor would be left to do so.
+pub fn live(
+    links: &Links,
+    configured: ConfiguredConditions,
+    control: OwnedFd,
+) -> Result<(), Failure> {
+    let mut control = File::from(control);
+    let mut engine = match KernelEngine::start(links, configured) {
+        Ok(engine) => engine,
+        Err(failure) => return send(&mut control, &Reply::Error(failure)),
+    };
+    send(&mut control, &Reply::Done(json!({})))?;
+    let timeline = Timeline::new(&links.timeline, clock::monotonic_ns());
+    let served = serve_requests(&mut engine, timeline, &mut control);
+    if let Err(failure) = &served {
+        say_why(&mut control, failure);
+    }
+    served.and(set_ports(links, false))
+}
+
+struct KernelEngine<'a> {
+    links: &'a Links,
+    configured: ConfiguredConditions,
+    support: Support,
+    kernel_links: KernelLinks,
+    rtnetlink_monitor: RtnetlinkMonitor,
+    /// The time at which counting began, and the counters at that time.
+    since_ns: i64,
+    before: KernelCounters,
+    port_drops: PortDrops,
+}
+
+impl<'a> KernelEngine<'a> {
+    fn start(links: &'a Links, configured: ConfiguredConditions) -> Result<Self, Failure> {
+        let support = try_features()?;
+        let kernel_links =
+            KernelLinks::new(links, plan_setup::setups(links, &configured, &support)?)?;
+        let rtnetlink_monitor =
+            RtnetlinkMonitor::open().context("watch the links in the kernel")?;
+        let (since_ns, before) = (clock::realtime_ns(), KernelCounters::read(&kernel_links)?);
+        let port_drops = PortDrops::read()?;
+        Ok(Self {
+            links,
+            configured,
+            support,
+            kernel_links,
+            rtnetlink_monitor,
+            since_ns,
+            before,
+            port_drops,
+        })
+    }
+}
+
+impl LinkEngine for KernelEngine<'_> {
+    fn check(&mut self) -> Result<(), Failure> {
+        // Clear first: a notification that comes from now on triggers the next check.
+        self.rtnetlink_monitor.clear().context("watch the links in the kernel")?;
+        match vanished(&self.kernel_links)? {
+            Some(what) => Err(Failure::new("carry links by the kernel", what)),
+            None => Ok(()),
+        }
+    }
+
+    fn changed(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.rtnetlink_monitor.as_fd())
+    }
+
+    fn directions(&mut self) -> Result<Vec<DirectionReport>, Failure> {
+        self.reports(&KernelCounters::read(&self.kernel_links)?)
+    }
+
+    fn change(&mut self, changes: &[Change]) -> Result<(), Failure> {
+        let mut configured = self.configured.clone();
+        let changed = configured.change(changes)?;
+        // If a direction changes several times, only the final conditions count.
+        let last: BTreeMap<_, _> = changed
+            .into_iter()
+            .map(|Changed { direction, conditions }| (direction, conditions))
+            .collect();
+        let mut setups = Vec::new();
+        for (direction, conditions) in last {
+            let setup =
+                plan_setup::setup(self.links, &configured, &self.support, direction, &conditions)?;
+            let setup = setup.keeping(&self.kernel_links.directions[direction].setup);
+            self.kernel_links.check(direction, &setup)?;
+            setups.push((direction, setup));
+        }
+        for (direction, setup) in setups {
+            self.kernel_links.change(direction, setup)?;
+        }
+        self.configured = configured;
+        Ok(())
+    }
+
+    fn report(&mut self, reset: bool) -> Result<EngineReport, Failure> {
+        let now = KernelCounters::read(&self.kernel_links)?;
+        let directions = self.reports(&now)?;
+        let (since_ns, now_ns) = (self.since_ns, clock::realtime_ns());
+        if reset {
+            (self.since_ns, self.before, self.port_drops) = (now_ns, now, PortDrops::read()?);
+        }
+        let bound = usize::try_from(self.links.memory_bytes).unwrap_or(usize::MAX);
+        Ok(EngineReport {
+            notes: self.kernel_links.notes(),
+            memory: Fullness { bound, ..Fullness::default() },
+            ..EngineReport::running(since_ns, now_ns, directions)
+        })
+    }
+}
+
+impl KernelEngine<'_> {
+    /// Return the report of each direction up to a moment.
+    fn reports(&self, now: &KernelCounters) -> Result<Vec<DirectionReport>, Failure> {
+        let drops = PortDrops::read()?;
+        let numbered =
+            self.configured.directions().iter().zip(&self.kernel_links.directions).enumerate();
+        let reports = numbered.map(|(number, (direction, made))| {
+            let done = now.since(&self.before, number, made);
+            let port_dropped = drops.since(&self.port_drops, &direction.port);
+            DirectionReport::new(direction, &done, port_dropped).without_own_counts()
+        });
+        Ok(reports.collect())
+    }
+}

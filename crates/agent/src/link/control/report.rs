@@ -1,0 +1,213 @@
+//! The report of a link engine, as `links` answers it (docs/protocol.md, "Links").
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::link::configured::DirectionConfig;
+use crate::link::data::counts::{Dropped, Snapshot, Tally};
+use crate::link::data::pool::Fullness;
+use crate::timing::lateness::Summary;
+use crate::timing::pace::CpuNoiseSummary;
+
+/// The report of an engine of either kind, or in place of one that has ended.
+#[derive(Serialize)]
+pub struct EngineReport {
+    pub state: State,
+    /// The reason why the engine is down.
+    pub why: Option<String>,
+    pub pid: Option<u32>,
+    pub realtime: bool,
+    /// The features that could not be had.
+    pub notes: Vec<String>,
+    /// The times between which frames were counted, in ns since the epoch.
+    pub since_ns: i64,
+    pub now_ns: i64,
+    pub memory: Fullness,
+    pub pauses: Pauses,
+    #[serde(rename = "floor")]
+    pub cpu_noise: CpuNoiseSummary,
+    /// Frames that found the ring full.
+    pub dropped_ring: u64,
+    /// Frames of an interface that is no port.
+    pub unknown_port: u64,
+    /// The lateness of all directions' frames together; absent while the engine is down.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub late: Option<Summary>,
+    pub directions: Vec<DirectionReport>,
+}
+
+/// The state of an engine.
+#[derive(Clone, Copy, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum State {
+    Running,
+    Down,
+}
+
+/// The times in which the loop did not run though something was due.
+#[derive(Clone, Copy, Default, Serialize)]
+pub struct Pauses {
+    pub count: u64,
+    pub longest_ns: i64,
+}
+
+/// The report of one direction: its configuration and its counters.
+#[derive(Serialize)]
+pub struct DirectionReport {
+    link: String,
+    node: Option<String>,
+    port: String,
+    #[serde(rename = "asked")]
+    configured: Value,
+    #[serde(rename = "in")]
+    entered: Tally,
+    #[serde(rename = "out")]
+    left: Tally,
+    dropped: Dropped,
+    /// `None` where the engine does not count these, as the two below.
+    duplicated: Option<u64>,
+    corrupted: Option<u64>,
+    reordered: Option<u64>,
+    waiting: Waiting,
+    held: u32,
+    late: Summary,
+    first_in_ns: Option<i64>,
+    last_in_ns: Option<i64>,
+    first_out_ns: Option<i64>,
+    last_out_ns: Option<i64>,
+    port_dropped: u64,
+}
+
+/// The frames that wait for the rate.
+#[derive(Serialize)]
+struct Waiting {
+    frames: usize,
+    bytes: u64,
+}
+
+impl EngineReport {
+    /// Build the report of a running engine of this process, in which nothing was counted from `since_ns` on.
+    pub fn running(since_ns: i64, now_ns: i64, directions: Vec<DirectionReport>) -> Self {
+        Self {
+            state: State::Running,
+            why: None,
+            pid: Some(std::process::id()),
+            late: Some(Summary::default()),
+            ..Self::empty(since_ns, now_ns, directions)
+        }
+    }
+
+    /// Build the report in place of an engine that has ended.
+    pub fn down(why: Option<String>, now_ns: i64, directions: Vec<DirectionReport>) -> Self {
+        Self { why, ..Self::empty(now_ns, now_ns, directions) }
+    }
+
+    fn empty(since_ns: i64, now_ns: i64, directions: Vec<DirectionReport>) -> Self {
+        Self {
+            state: State::Down,
+            why: None,
+            pid: None,
+            realtime: false,
+            notes: Vec::new(),
+            since_ns,
+            now_ns,
+            memory: Fullness::default(),
+            pauses: Pauses::default(),
+            cpu_noise: CpuNoiseSummary::default(),
+            dropped_ring: 0,
+            unknown_port: 0,
+            late: None,
+            directions,
+        }
+    }
+}
+
+impl DirectionReport {
+    /// Build the report of a direction from its configuration, its counters, and the number of frames that
+    /// were sent by its port but dropped there.
+    pub fn new(config: &DirectionConfig, done: &Snapshot, port_dropped: u64) -> Self {
+        let counts = &done.counts;
+        let (frames, bytes) = done.waiting;
+        Self {
+            link: config.link.clone(),
+            node: config.node.clone(),
+            port: config.port.clone(),
+            configured: config.configured.clone(),
+            entered: counts.entered,
+            left: counts.left,
+            dropped: counts.dropped,
+            duplicated: Some(counts.duplicated),
+            corrupted: Some(counts.corrupted),
+            reordered: Some(counts.reordered),
+            waiting: Waiting { frames, bytes },
+            held: done.held,
+            late: counts.late.summary(),
+            first_in_ns: counts.entered.first_ns,
+            last_in_ns: counts.entered.last_ns,
+            first_out_ns: counts.left.first_ns,
+            last_out_ns: counts.left.last_ns,
+            port_dropped,
+        }
+    }
+
+    /// Leave out the counts that only delaylab's own engine has.
+    pub fn without_own_counts(self) -> Self {
+        Self { duplicated: None, corrupted: None, reordered: None, ..self }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::link::configured::ConfiguredConditions;
+    use serde_json::json;
+
+    fn keys(report: &impl Serialize) -> String {
+        let report = serde_json::to_value(report).unwrap();
+        let keys: Vec<&str> = report.as_object().unwrap().keys().map(String::as_str).collect();
+        keys.join(" ")
+    }
+
+    #[test]
+    fn both_states_have_the_keys_of_the_protocol() {
+        let all = "state why pid realtime notes since_ns now_ns memory pauses floor dropped_ring \
+                   unknown_port late directions";
+        assert_eq!(keys(&EngineReport::running(1, 2, Vec::new())), all);
+        let down = EngineReport::down(Some("killed".into()), 1, Vec::new());
+        assert_eq!(keys(&down), all.replace("late ", ""));
+        let down = serde_json::to_value(down).unwrap();
+        assert_eq!((&down["state"], &down["why"]), (&json!("down"), &json!("killed")));
+        assert_eq!(
+            (keys(&down["memory"]), keys(&down["pauses"]), keys(&down["floor"])),
+            (
+                "used bound peak warn".into(),
+                "count longest_ns".into(),
+                "watched_ns held_up_ns p99_ns".into()
+            )
+        );
+    }
+
+    #[test]
+    fn a_direction_is_reported_with_all_of_its_keys_also_by_the_kernel() {
+        let links = json!({"links": [{"link": "wan", "members": [
+            {"port": "vif-a", "node": "a", "conditions": {"delay_ns": 5}}, {"port": "uplink"}]}]});
+        let configured =
+            ConfiguredConditions::new(&serde_json::from_value(links).unwrap()).unwrap();
+        let report = |number: usize| {
+            DirectionReport::new(&configured.directions()[number], &Snapshot::default(), 7)
+        };
+        let expected = json!({"link": "wan", "node": "a", "port": "vif-a", "asked": {"delay_ns": 5},
+            "in": {"frames": 0, "bytes": 0}, "out": {"frames": 0, "bytes": 0},
+            "dropped": {"ring": 0, "loss": 0, "queue": 0, "early": 0, "memory": 0, "oversize": 0,
+                        "interface": 0, "down": 0},
+            "duplicated": 0, "corrupted": 0, "reordered": 0,
+            "waiting": {"frames": 0, "bytes": 0}, "held": 0,
+            "late": {"count": 0, "mean_ns": 0, "min_ns": 0, "p50_ns": 0, "p99_ns": 0, "max_ns": 0},
+            "first_in_ns": null, "last_in_ns": null, "first_out_ns": null, "last_out_ns": null,
+            "port_dropped": 7});
+        assert_eq!(serde_json::to_string(&report(0)).unwrap(), expected.to_string());
+        let by_kernel = serde_json::to_value(report(1).without_own_counts()).unwrap();
+        assert!(by_kernel["node"].is_null() && by_kernel["reordered"].is_null());
+        assert_eq!(keys(&by_kernel), keys(&expected));
+    }
+}

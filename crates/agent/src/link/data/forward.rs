@@ -1,0 +1,263 @@
+//! The forwarding loop: frames arrive by a ring, wait until they are due, and leave in batches.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::sync::mpsc;
+
+use delaylab_link::Conditions;
+use delaylab_os::files::descriptor;
+use delaylab_os::time::{clock, stamps};
+use delaylab_proto::{Context, Failure};
+
+use super::cable::{fits, length};
+use super::checksum;
+use super::clock_offset::ClockOffset;
+use super::direction::DirectionState;
+use super::intake::Intake;
+use super::link_table::LinkTable;
+use super::loop_commands::{LoopAnswer, LoopChannels, LoopCommand, Totals};
+use super::outbox::Outbox;
+use super::pool::Pool;
+use super::schedule::{Event, Schedule};
+use super::switch::Switch;
+use crate::link::plan::{HEADER, Links};
+use crate::timing::pace::Pace;
+
+/// The number of frames received, or sent, before the loop turns to the other task.
+const TURN: usize = 32;
+/// The shortest time, with something due, for which the loop must not have run to count as a pause.
+const PAUSE_NS: i64 = 2_000_000;
+const NO_DIRECTION: u32 = u32::MAX;
+
+/// The forwarding state of all links of a host.
+pub struct Forwarder {
+    intake: Intake,
+    outbox: Outbox,
+    pool: Pool,
+    schedule: Schedule,
+    directions: Vec<DirectionState>,
+    switches: Vec<Switch>,
+    /// The direction of each interface, by interface index.
+    direction_of: Vec<u32>,
+    clock_offset: ClockOffset,
+    totals: Totals,
+    awake_ns: i64,
+}
+
+impl Forwarder {
+    /// Open the ring and the sockets in the calling thread's network namespace.
+    pub fn open(links: &Links, conditions: Vec<Conditions>) -> Result<Self, Failure> {
+        let now_ns = clock::monotonic_ns();
+        let table = LinkTable::new(links, conditions, now_ns)?;
+        let interfaces = table.interfaces();
+        let LinkTable { directions, switches, pool } = table;
+        let intake = Intake::open(&interfaces, links.longest_frame())
+            .context("open a packet ring")
+            .map_err(|failure| failure.fix("links need CAP_NET_RAW in their host's network"))?;
+        let outbox = Outbox::open(&interfaces, TURN)
+            .context("open a packet socket for each port")
+            .map_err(|failure| {
+                failure.fix("each takes two files: raise the hard limit on these (ulimit -Hn)")
+            })?;
+        stamps::settle().context("switch on receive stamps")?;
+        Ok(Self {
+            intake,
+            outbox,
+            pool,
+            schedule: Schedule::default(),
+            direction_of: by_interface(&interfaces),
+            directions,
+            switches,
+            clock_offset: ClockOffset::default(),
+            totals: Totals::default(),
+            awake_ns: now_ns,
+        })
+    }
+
+    /// Return the reason why a flood on one port could keep out frames of others, if it could.
+    pub fn why_undivided(&self) -> Option<&io::Error> {
+        self.intake.why_undivided()
+    }
+
+    /// Forward until nobody can give commands any more.
+    pub fn run(mut self, pace: &mut Pace, channels: &LoopChannels) -> Result<(), Failure> {
+        loop {
+            let now_ns = pace.keep(clock::monotonic_ns()).context("rest")?;
+            let waited_ns = self.schedule.next_ns();
+            // Send what is due first: arrived frames carry their stamps and can wait.
+            let sent = self.send(now_ns);
+            // If the loop is behind with sending it takes in less, so excess frames are dropped before they
+            // cost anything.
+            let (taken, first_ns) = self.receive(now_ns, if sent < TURN { TURN } else { TURN / 4 });
+            self.note_pause(now_ns, waited_ns.into_iter().chain(first_ns).min());
+            match channels.commands.try_recv() {
+                Ok(command) => self.carry_out(command, pace, channels),
+                Err(mpsc::TryRecvError::Disconnected) => return Ok(()),
+                Err(mpsc::TryRecvError::Empty) if taken + sent == 0 => self.wait(pace, channels)?,
+                Err(mpsc::TryRecvError::Empty) => self.awake_ns = now_ns,
+            }
+        }
+    }
+
+    fn wait(&mut self, pace: &mut Pace, channels: &LoopChannels) -> Result<(), Failure> {
+        self.awake_ns = clock::monotonic_ns();
+        let on = [self.intake.fd(), channels.wake.as_fd()];
+        if pace.wait(self.awake_ns, self.schedule.next_ns(), on).context("wait for frames")? {
+            descriptor::read_some(channels.wake.as_fd(), &mut [0; 64])
+                .context("wait for frames")?;
+        }
+        Ok(())
+    }
+
+    /// Receive up to `limit` frames. Return their number and the arrival time of the first.
+    fn receive(&mut self, mut now_ns: i64, limit: usize) -> (usize, Option<i64>) {
+        let mut first_ns = None;
+        let Self {
+            intake,
+            directions,
+            switches,
+            direction_of,
+            pool,
+            schedule,
+            clock_offset,
+            totals,
+            ..
+        } = self;
+        let taken = intake.drain(limit, |passing| {
+            let captured = passing.captured;
+            // Stamps are of a clock that may be set while frames are under way.
+            let stamped_ns = captured.time_ns - clock_offset.ahead_ns(now_ns);
+            if stamped_ns > now_ns {
+                // The frame arrived after `now_ns`. If its stamp is still in the future, a clock was set.
+                now_ns = clock::monotonic_ns();
+            }
+            let arrival_ns = stamped_ns.min(now_ns);
+            first_ns.get_or_insert(arrival_ns);
+            let number = direction_of.get(captured.interface as usize).copied();
+            let Some(number) = number.filter(|&number| number != NO_DIRECTION) else {
+                totals.unknown_port += 1;
+                return;
+            };
+            let direction = &mut directions[number as usize];
+            let counts = &mut direction.counts;
+            counts.entered.add(length(&passing), captured.time_ns);
+            if !fits(&passing, direction.longest) {
+                counts.dropped.oversize += 1;
+                return;
+            }
+            let completed =
+                if passing.finished { None } else { checksum::completed(captured.data) };
+            if !passing.finished && completed.is_none() {
+                counts.dropped.oversize += 1;
+                return;
+            }
+            let data = completed.as_deref().unwrap_or(captured.data);
+            switches[direction.switch].learn(data, number);
+            match passing.vlan {
+                None => direction.enter(arrival_ns, &[data], pool, schedule),
+                Some(tag) => {
+                    let (addresses, rest) = data.split_at(HEADER - 2);
+                    direction.enter(arrival_ns, &[addresses, &tag, rest], pool, schedule);
+                }
+            }
+        });
+        (taken, first_ns)
+    }
+
+    /// Send what is due, including what becomes due meanwhile, up to a limit. Return the number of events
+    /// processed.
+    fn send(&mut self, mut now_ns: i64) -> usize {
+        let mut done = 0;
+        while done < TURN {
+            let sent = self.send_due(now_ns, TURN - done);
+            if sent == 0 {
+                break;
+            }
+            done += sent;
+            now_ns = clock::monotonic_ns();
+        }
+        done
+    }
+
+    /// Process the events that are due now.
+    fn send_due(&mut self, now_ns: i64, limit: usize) -> usize {
+        let Self { directions, switches, pool, schedule, outbox, clock_offset, .. } = self;
+        let mut done = 0;
+        while done < limit
+            && let Some((due_ns, what)) = schedule.pop(now_ns)
+        {
+            done += 1;
+            match what {
+                Event::Advance { direction } => {
+                    directions[direction as usize].advance(due_ns, now_ns, pool, schedule);
+                }
+                Event::Send { slot, direction, copies } => {
+                    let switch = &switches[directions[direction as usize].switch];
+                    for _ in 0..copies {
+                        let ports = switch.towards(pool.frame(slot), direction);
+                        outbox.add(slot, direction, due_ns, ports);
+                    }
+                    outbox.release(slot, direction);
+                }
+            }
+        }
+        if let Some(slot) = schedule.next_frame() {
+            pool.prefetch(slot);
+        }
+        if done > 0 {
+            outbox.flush(clock_offset.ahead_ns(now_ns), directions, pool);
+        }
+        done
+    }
+
+    fn note_pause(&mut self, now_ns: i64, waited_ns: Option<i64>) {
+        let Some(waited_ns) = waited_ns else { return };
+        let paused_ns = now_ns - waited_ns.max(self.awake_ns);
+        if paused_ns > PAUSE_NS {
+            self.totals.pauses += 1;
+            self.totals.longest_pause_ns = self.totals.longest_pause_ns.max(paused_ns);
+        }
+    }
+
+    fn carry_out(&mut self, command: LoopCommand, pace: &mut Pace, channels: &LoopChannels) {
+        let answer = match command {
+            LoopCommand::Change { direction, conditions } => {
+                let now_ns = clock::monotonic_ns();
+                self.directions[direction].change(*conditions, now_ns, &mut self.schedule);
+                return;
+            }
+            LoopCommand::Read { direction, reset } => {
+                let direction = &mut self.directions[direction];
+                let refused = self.intake.refused(direction.interface);
+                let snapshot = direction.snapshot(refused);
+                if reset {
+                    direction.reset(refused);
+                }
+                LoopAnswer::Direction(Box::new(snapshot))
+            }
+            LoopCommand::ReadTotals { reset } => {
+                // Reading the kernel's counter resets it.
+                self.totals.dropped_ring += self.intake.dropped();
+                let (totals, fullness, cpu_noise) =
+                    (self.totals, self.pool.fullness(), pace.cpu_noise());
+                if reset {
+                    self.totals = Totals::default();
+                    self.pool.reset();
+                    pace.reset_cpu_noise();
+                }
+                LoopAnswer::Totals(totals, fullness, cpu_noise)
+            }
+        };
+        // If the receiver has ended, so will this loop in a moment.
+        let _ = channels.answers.send(answer);
+    }
+}
+
+fn by_interface(interfaces: &[u32]) -> Vec<u32> {
+    let most = interfaces.iter().max().map_or(0, |&most| most as usize + 1);
+    let mut found = vec![NO_DIRECTION; most];
+    for (number, &interface) in (0..).zip(interfaces) {
+        found[interface as usize] = number;
+    }
+    found
+}

@@ -1,0 +1,86 @@
+//! Commands to the forwarding loop, and its answers. Each command takes the loop microseconds.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::mpsc;
+
+use delaylab_link::Conditions;
+use delaylab_os::files::{descriptor, pipe};
+use delaylab_proto::{Context, Failure};
+
+use super::counts::Snapshot;
+use super::pool::Fullness;
+use crate::timing::pace::CpuNoiseSummary;
+
+/// A command to the loop.
+pub enum LoopCommand {
+    /// Change the conditions of a direction.
+    Change { direction: usize, conditions: Box<Conditions> },
+    /// Read the counters of one direction, and reset them with `reset`.
+    Read { direction: usize, reset: bool },
+    /// Read the counters of all directions together.
+    ReadTotals { reset: bool },
+}
+
+/// An answer; answers come in the order of the commands.
+pub enum LoopAnswer {
+    Direction(Box<Snapshot>),
+    Totals(Totals, Fullness, CpuNoiseSummary),
+}
+
+/// The counters of all directions together.
+#[derive(Clone, Copy, Default)]
+pub struct Totals {
+    /// The number of pauses, in which the loop did not run while something was due.
+    pub pauses: u64,
+    pub longest_pause_ns: i64,
+    /// Frames that found the ring full.
+    pub dropped_ring: u64,
+    /// Frames of an interface that is no port.
+    pub unknown_port: u64,
+}
+
+/// The loop's ends of the channels for commands and answers.
+pub struct LoopChannels {
+    pub commands: mpsc::Receiver<LoopCommand>,
+    pub answers: mpsc::Sender<LoopAnswer>,
+    /// Readable when there may be a command.
+    pub wake: OwnedFd,
+}
+
+/// The control thread's end: it gives commands and gets their answers.
+pub struct LoopHandle {
+    commands: mpsc::Sender<LoopCommand>,
+    answers: mpsc::Receiver<LoopAnswer>,
+    wake: OwnedFd,
+}
+
+/// Create both ends of a loop's control.
+pub fn pair() -> io::Result<(LoopHandle, LoopChannels)> {
+    let (command, commands) = mpsc::channel();
+    let (answer, answers) = mpsc::channel();
+    let (woken, wake) = pipe::pair()?;
+    descriptor::set_nonblocking(woken.as_fd())?;
+    descriptor::set_nonblocking(wake.as_fd())?;
+    let handle = LoopHandle { commands: command, answers, wake };
+    Ok((handle, LoopChannels { commands, answers: answer, wake: woken }))
+}
+
+impl LoopHandle {
+    /// Give a command, and wake the loop if it sleeps. An error means that the loop has ended.
+    pub fn command(&self, command: LoopCommand) -> Result<(), Failure> {
+        self.commands.send(command).map_err(|_| Self::ended())?;
+        descriptor::write_some(self.wake.as_fd(), &[0]).context("wake the link engine")?;
+        Ok(())
+    }
+
+    /// Block until the next answer.
+    pub fn answer(&self) -> Result<LoopAnswer, Failure> {
+        self.answers.recv().map_err(|_| Self::ended())
+    }
+
+    /// Return the failure to report once the loop has ended.
+    pub fn ended() -> Failure {
+        Failure::new("ask the link engine", "its loop has ended")
+    }
+}

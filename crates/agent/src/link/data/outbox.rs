@@ -1,0 +1,142 @@
+//! Sending due frames by their ports, and recording how late each was sent.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+
+use delaylab_os::ring;
+use delaylab_os::socket::frame_batch::{self, FrameBatch};
+use delaylab_os::time::clock;
+use nix::errno::Errno;
+
+use super::counts::Counts;
+use super::direction::DirectionState;
+use super::pool::{Pool, Slot};
+
+/// The send buffer of a port's socket in bytes. With a smaller one the kernel may refuse frames for which the
+/// interface's own queue has room.
+const QUEUE: i32 = 16 << 20;
+
+/// A frame for one port.
+struct Outgoing {
+    slot: Slot,
+    direction: u32,
+    port: u32,
+    due_ns: i64,
+    /// True if the frame counts as sent; a frame is counted once, however many ports it leaves by.
+    counted: bool,
+}
+
+/// The sockets of all ports. Each port has its own: with a common one every call would have to name the
+/// interface and the kernel to look it up, and a stalled queue would use up the buffer of all.
+pub struct Outbox {
+    /// The sockets by port number.
+    ports: Vec<OwnedFd>,
+    batch: FrameBatch,
+    /// The maximum number of frames per system call.
+    size: usize,
+    frames: Vec<Outgoing>,
+    /// The slots that are free once all frames are sent.
+    done: Vec<(Slot, u32)>,
+}
+
+impl Outbox {
+    /// Open sockets for ports with these interface indices, for `size` frames per system call.
+    pub fn open(interfaces: &[u32], size: usize) -> io::Result<Self> {
+        let ports =
+            interfaces.iter().map(|&interface| open(interface)).collect::<io::Result<_>>()?;
+        let batch = FrameBatch::new(size);
+        Ok(Self { ports, batch, size, frames: Vec::new(), done: Vec::new() })
+    }
+
+    /// Queue a direction's frame for sending by these ports.
+    pub fn add(
+        &mut self,
+        slot: Slot,
+        direction: u32,
+        due_ns: i64,
+        ports: impl Iterator<Item = u32>,
+    ) {
+        for (nth, port) in ports.enumerate() {
+            self.frames.push(Outgoing { slot, direction, port, due_ns, counted: nth == 0 });
+        }
+    }
+
+    /// Mark a slot as free after the next [`Self::flush`].
+    pub fn release(&mut self, slot: Slot, direction: u32) {
+        self.done.push((slot, direction));
+    }
+
+    /// Send all queued frames in order. A frame that a port refuses is counted and does not delay others.
+    /// `ahead_ns` is the offset of the epoch's clock.
+    pub fn flush(&mut self, ahead_ns: i64, directions: &mut [DirectionState], pool: &mut Pool) {
+        let mut began_ns = clock::monotonic_ns();
+        for run in self.frames.chunk_by(|one, next| one.port == next.port) {
+            let socket = self.ports[run[0].port as usize].as_fd();
+            let mut rest = run;
+            while !rest.is_empty() {
+                let some = &rest[..self.size.min(rest.len())];
+                let frames = some.iter().map(|frame| (None, pool.frame(frame.slot)));
+                let sent = self.batch.send(socket, frames);
+                let ended_ns = clock::monotonic_ns();
+                let taken = match sent {
+                    Ok(sent) => {
+                        let when = When { began_ns, ended_ns, ahead_ns };
+                        when.note(&some[..sent], directions, pool);
+                        sent
+                    }
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => 0,
+                    Err(error) => {
+                        refused(&mut directions[some[0].direction as usize].counts, &error);
+                        1
+                    }
+                };
+                rest = &rest[taken..];
+                began_ns = ended_ns;
+            }
+        }
+        self.frames.clear();
+        for (slot, direction) in self.done.drain(..) {
+            pool.give(&mut directions[direction as usize].account, slot);
+        }
+    }
+}
+
+/// The time of one system call that sent some frames.
+struct When {
+    began_ns: i64,
+    ended_ns: i64,
+    /// The offset of the epoch's clock.
+    ahead_ns: i64,
+}
+
+impl When {
+    fn note(&self, sent: &[Outgoing], directions: &mut [DirectionState], pool: &Pool) {
+        let each_ns = (self.ended_ns - self.began_ns) / sent.len().max(1) as i64;
+        for (frame, number) in sent.iter().zip(0..) {
+            // On average in the middle of the kernel's work on the frame; the later part of that work is the
+            // receiver's.
+            let sent_ns = self.began_ns + each_ns * number + each_ns / 2;
+            let counts = &mut directions[frame.direction as usize].counts;
+            counts.late.record(sent_ns - frame.due_ns);
+            if frame.counted {
+                counts.left.add(pool.frame(frame.slot).len(), sent_ns + self.ahead_ns);
+            }
+        }
+    }
+}
+
+fn open(interface: u32) -> io::Result<OwnedFd> {
+    let socket = ring::packet_socket()?;
+    ring::bind(socket.as_fd(), interface, 0)?;
+    let _ = frame_batch::widen(socket.as_fd(), QUEUE);
+    Ok(socket)
+}
+
+/// Count a frame that an interface refused.
+fn refused(counts: &mut Counts, error: &io::Error) {
+    match error.raw_os_error().map(Errno::from_raw) {
+        Some(Errno::ENETDOWN | Errno::ENXIO) => counts.dropped.down += 1,
+        Some(Errno::EMSGSIZE) => counts.dropped.oversize += 1,
+        _ => counts.dropped.interface += 1,
+    }
+}

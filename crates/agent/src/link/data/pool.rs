@@ -1,0 +1,195 @@
+//! The memory of frames under way: slots of equal size, with a limit on their number and a share for each
+//! direction that no other direction can take.
+
+use delaylab_os::process::memory;
+use serde::Serialize;
+
+/// The number of bytes to prefetch of a frame; the CPU fetches the rest of a longer one by itself.
+const PREFETCHED: usize = 128;
+
+/// The index of a frame's slot in the pool.
+pub type Slot = u32;
+
+/// The frames of all directions.
+pub struct Pool {
+    bytes: Box<[u8]>,
+    lengths: Box<[u32]>,
+    free: Vec<Slot>,
+    stride: usize,
+    shared: Shared,
+    peak: usize,
+}
+
+/// The slots that belong to no single direction.
+struct Shared {
+    slots: u32,
+    used: u32,
+    peak: u32,
+}
+
+/// The slots of one direction.
+#[derive(Clone, Copy)]
+pub struct Account {
+    own: u32,
+    used: u32,
+}
+
+impl Account {
+    /// Return the number of slots that the direction uses.
+    pub fn used(&self) -> u32 {
+        self.used
+    }
+}
+
+/// The fill level of the pool, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Fullness {
+    pub used: usize,
+    pub bound: usize,
+    /// The highest level since statistics began.
+    pub peak: usize,
+    /// True if half of the shared slots were in use at some time.
+    pub warn: bool,
+}
+
+impl Pool {
+    /// Build a pool for frames of up to `longest` bytes in at most `bound` bytes, and the account of each
+    /// direction. Half of the slots are shared. Return `None` if a direction would get no slot of its own.
+    pub fn new(bound: u64, longest: usize, directions: usize) -> Option<(Self, Account)> {
+        let stride = longest.next_multiple_of(64);
+        let slots = u32::try_from(bound / stride as u64).unwrap_or(u32::MAX - 1);
+        let directions = u32::try_from(directions.max(1)).ok()?;
+        let own = slots / 2 / directions;
+        if own == 0 {
+            return None;
+        }
+        let shared = Shared { slots: slots - own * directions, used: 0, peak: 0 };
+        let pool = Self {
+            // Untouched memory costs nothing.
+            bytes: vec![0; slots as usize * stride].into(),
+            lengths: vec![0; slots as usize].into(),
+            // Last in, first out: recently used slots are in the CPU's cache.
+            free: (0..slots).rev().collect(),
+            stride,
+            shared,
+            peak: 0,
+        };
+        Some((pool, Account { own, used: 0 }))
+    }
+
+    /// Fill a slot with a frame that consists of these parts. Return `None` if the direction has used up its
+    /// own slots and all shared ones.
+    ///
+    /// # Panics
+    /// Panics if the frame is longer than a slot.
+    pub fn take(&mut self, account: &mut Account, parts: &[&[u8]]) -> Option<Slot> {
+        if account.used >= account.own {
+            if self.shared.used == self.shared.slots {
+                return None;
+            }
+            self.shared.used += 1;
+            self.shared.peak = self.shared.peak.max(self.shared.used);
+        }
+        account.used += 1;
+        let slot = self.free.pop().expect("as many slots as accounts have");
+        self.peak = self.peak.max(self.lengths.len() - self.free.len());
+        let room = &mut self.bytes[slot as usize * self.stride..][..self.stride];
+        let mut length = 0;
+        for part in parts {
+            room[length..length + part.len()].copy_from_slice(part);
+            length += part.len();
+        }
+        self.lengths[slot as usize] = length as u32;
+        Some(slot)
+    }
+
+    /// Free a slot on the account that took it.
+    pub fn give(&mut self, account: &mut Account, slot: Slot) {
+        if account.used > account.own {
+            self.shared.used -= 1;
+        }
+        account.used -= 1;
+        self.free.push(slot);
+    }
+
+    pub fn frame(&self, slot: Slot) -> &[u8] {
+        &self.bytes[slot as usize * self.stride..][..self.lengths[slot as usize] as usize]
+    }
+
+    /// Hint the CPU to fetch the beginning of a frame that will soon be read.
+    pub fn prefetch(&self, slot: Slot) {
+        memory::prefetch(&self.bytes[slot as usize * self.stride..][..self.stride.min(PREFETCHED)]);
+    }
+
+    pub fn frame_mut(&mut self, slot: Slot) -> &mut [u8] {
+        &mut self.bytes[slot as usize * self.stride..][..self.lengths[slot as usize] as usize]
+    }
+
+    pub fn fullness(&self) -> Fullness {
+        Fullness {
+            used: (self.lengths.len() - self.free.len()) * self.stride,
+            bound: self.lengths.len() * self.stride,
+            peak: self.peak * self.stride,
+            warn: self.shared.peak * 2 >= self.shared.slots,
+        }
+    }
+
+    /// Reset the statistics.
+    pub fn reset(&mut self) {
+        self.peak = self.lengths.len() - self.free.len();
+        self.shared.peak = self.shared.used;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FRAME: &[&[u8]] = &[&[1, 2], &[3]];
+
+    fn fill(pool: &mut Pool, account: &mut Account) -> Vec<Slot> {
+        std::iter::from_fn(|| pool.take(account, FRAME)).collect()
+    }
+
+    #[test]
+    fn one_direction_takes_all_that_is_shared_and_no_other_s_own() {
+        let (mut pool, account) = Pool::new(64 * 100, 60, 4).unwrap();
+        let mut accounts = [account; 4];
+        let first = fill(&mut pool, &mut accounts[0]);
+        assert_eq!(first.len(), 12 + 52);
+        assert!(pool.fullness().warn);
+        for account in &mut accounts[1..] {
+            assert_eq!(fill(&mut pool, account).len(), 12);
+        }
+        assert_eq!(pool.fullness().used, pool.fullness().bound);
+        assert_eq!(pool.frame(first[0]), [1, 2, 3]);
+        for slot in first {
+            pool.give(&mut accounts[0], slot);
+        }
+        assert_eq!(fill(&mut pool, &mut accounts[3]).len(), 52);
+    }
+
+    #[test]
+    fn the_warning_comes_when_half_of_what_is_shared_is_used_and_goes_with_a_reset() {
+        let (mut pool, mut account) = Pool::new(64 * 8, 64, 2).unwrap();
+        let mut taken = Vec::new();
+        for _ in 0..3 {
+            taken.extend(pool.take(&mut account, FRAME));
+        }
+        assert!(!pool.fullness().warn);
+        taken.extend(pool.take(&mut account, FRAME));
+        assert!(pool.fullness().warn);
+        for slot in taken {
+            pool.give(&mut account, slot);
+        }
+        assert!(pool.fullness().warn);
+        pool.reset();
+        let expected = Fullness { used: 0, bound: 512, peak: 0, warn: false };
+        assert_eq!(pool.fullness(), expected);
+    }
+
+    #[test]
+    fn too_little_memory_is_refused() {
+        assert!(Pool::new(64 * 7, 64, 4).is_none());
+    }
+}

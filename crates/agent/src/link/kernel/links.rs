@@ -1,0 +1,208 @@
+//! Links in the kernel, built in this process's network namespace: for each link a bridge of its ports, and
+//! for each direction with conditions an interface whose queues its frames pass before the bridge.
+
+use std::collections::BTreeMap;
+
+use delaylab_os::interface::index::interface_index;
+use delaylab_os::netlink::{Route, interface, qdiscs};
+use delaylab_os::tcx::loss::TcxLoss;
+use delaylab_proto::{Context, Failure};
+use netlink_packet_route::RouteNetlinkMessage;
+
+use super::message;
+use super::qdisc::{self, Qdisc, Step};
+use super::setup::Setup;
+use crate::link::plan::{Link, Links};
+use crate::network::batch::{Batch, Verb};
+use crate::network::quiet;
+
+/// The kernel's objects of one direction.
+pub struct KernelDirection {
+    pub port: String,
+    pub index: u32,
+    mtu: u32,
+    /// The name of the interface that holds its queues, and its index once it exists.
+    name: String,
+    pub ifb: Option<u32>,
+    pub setup: Setup,
+    pub loss: Option<TcxLoss>,
+}
+
+/// Links in the kernel.
+pub struct KernelLinks {
+    pub socket: Route,
+    alias: String,
+    /// The ports of each bridge, all by index.
+    pub bridges: BTreeMap<u32, Vec<u32>>,
+    pub directions: Vec<KernelDirection>,
+}
+
+impl KernelLinks {
+    /// Build all links, replacing anything that an earlier engine left.
+    pub fn new(links: &Links, setups: Vec<Setup>) -> Result<Self, Failure> {
+        let socket = Route::open().context("open a netlink socket")?;
+        let alias = links.ports().next().map(alias).transpose()?.unwrap_or_default();
+        let mut built = Self { socket, alias, bridges: BTreeMap::new(), directions: Vec::new() };
+        built.clear(links)?;
+        let mut setups = setups.into_iter();
+        for (number, link) in links.links.iter().enumerate() {
+            let first = built.directions.len();
+            for member in &link.members {
+                built.directions.push(KernelDirection {
+                    port: member.port.clone(),
+                    index: index(&member.port)?,
+                    mtu: link.mtu,
+                    name: ifb_name(built.directions.len()),
+                    ifb: None,
+                    setup: Setup::default(),
+                    loss: None,
+                });
+            }
+            // Set conditions before joining the bridge: no frame may find a link without them.
+            for direction in first..built.directions.len() {
+                built.change(direction, setups.next().unwrap_or_default())?;
+            }
+            built.join(number, link, first)?;
+        }
+        Ok(built)
+    }
+
+    /// Change the conditions of one direction; waiting frames stay.
+    pub fn change(&mut self, number: usize, setup: Setup) -> Result<(), Failure> {
+        let direction = &self.directions[number];
+        let what = format!("set the queues of {}", direction.port);
+        let (before, after) = (qdisc::of(&direction.setup), qdisc::of(&setup));
+        let steps = qdisc::steps(&before, &after).context(&what)?;
+        let ifb = match (direction.ifb, steps.is_empty()) {
+            (None, false) => Some(self.make_ifb(number)?),
+            (ifb, _) => ifb,
+        };
+        let mut batch = Batch::new(&self.socket);
+        for step in &steps {
+            let (verb, queue): (_, &Qdisc) = match step {
+                Step::Make(queue) => (Verb::Create, queue),
+                Step::Change(queue) => (Verb::Change, queue),
+            };
+            let index = ifb.expect("steps want an interface");
+            batch.push(what.clone(), verb, message::queue(index, queue))?;
+        }
+        if let (None, Some(ifb)) = (self.directions[number].ifb, ifb) {
+            let port = self.directions[number].index;
+            batch.push(what.clone(), Verb::Create, message::ingress(port))?;
+            batch.push(what, Verb::Create, message::redirect(port, ifb))?;
+        }
+        batch.finish()?;
+        let direction = &mut self.directions[number];
+        direction.ifb = ifb;
+        direction.lose(&setup)?;
+        direction.setup = setup;
+        Ok(())
+    }
+
+    /// Check that [`KernelLinks::change`] can make this change.
+    pub fn check(&self, number: usize, setup: &Setup) -> Result<(), Failure> {
+        let direction = &self.directions[number];
+        let steps = qdisc::steps(&qdisc::of(&direction.setup), &qdisc::of(setup));
+        let what = || format!("change the queues of {}", direction.port);
+        steps.map(drop).with_context(what)
+    }
+
+    /// Return notes on the conditions that the kernel implements in its own way.
+    pub fn notes(&self) -> Vec<String> {
+        let jitters = |direction: &&KernelDirection| {
+            direction.setup.netem.as_ref().is_some_and(|it| it.jitter.is_some())
+        };
+        let note = |direction: &KernelDirection| {
+            format!("{}: with netem's jitter frames overtake each other", direction.port)
+        };
+        self.directions.iter().filter(jitters).map(note).collect()
+    }
+
+    fn make_ifb(&self, number: usize) -> Result<u32, Failure> {
+        let direction = &self.directions[number];
+        self.make(&direction.name, message::ifb(&direction.name, direction.mtu))
+    }
+
+    fn join(&mut self, number: usize, link: &Link, first: usize) -> Result<(), Failure> {
+        let name = bridge_name(number);
+        let bridge = self.make(&name, message::bridge(&name, link.mtu))?;
+        let ports: Vec<u32> =
+            self.directions[first..].iter().map(|direction| direction.index).collect();
+        let mut batch = Batch::new(&self.socket);
+        for &port in &ports {
+            let what = format!("make the ports of link {} those of a bridge", link.link);
+            batch.push(what.clone(), Verb::Change, message::join(port, bridge))?;
+            if ports.len() == 2 {
+                batch.push(what, Verb::Change, message::like_a_cable(port))?;
+            }
+        }
+        batch.finish()?;
+        self.bridges.insert(bridge, ports);
+        Ok(())
+    }
+
+    /// Create an interface, set it up, and return its index.
+    fn make(&self, name: &str, message: RouteNetlinkMessage) -> Result<u32, Failure> {
+        let what = format!("make interface {name}");
+        Batch::one(&self.socket, what.clone(), Verb::Create, message)?;
+        let made = index(name)?;
+        quiet::quieten([name].into_iter())?;
+        Batch::one(&self.socket, what, Verb::Change, message::raise(made, &self.alias))?;
+        Ok(made)
+    }
+
+    /// Remove what a dead engine left.
+    fn clear(&self, links: &Links) -> Result<(), Failure> {
+        let bridges = (0..links.links.len()).map(bridge_name);
+        let count = links.ports().count();
+        for name in bridges.chain((0..count).map(ifb_name)) {
+            if let Ok(left) = interface_index(&name) {
+                let what = format!("remove interface {name}");
+                Batch::one(&self.socket, what, Verb::Change, message::remove(left))?;
+            }
+        }
+        let left = qdiscs::read(&self.socket).context("read the queues")?;
+        for port in links.ports() {
+            let index = index(port)?;
+            if left.iter().any(|queue| queue.interface == index && queue.kind == "clsact") {
+                let what = format!("remove the filters of {port}");
+                let gone = message::remove_queue(index, 0xffff_0000, 0xffff_fff1);
+                Batch::one(&self.socket, what, Verb::Change, gone)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl KernelDirection {
+    fn lose(&mut self, setup: &Setup) -> Result<(), Failure> {
+        match (&self.loss, &setup.loss) {
+            (Some(program), Some(chances)) => program.set(chances),
+            (None, Some(chances)) => {
+                let what = format!("lose frames of {}", self.port);
+                let program = TcxLoss::open(&self.port, chances);
+                self.loss = Some(program.context(what)?);
+            }
+            (_, None) => {}
+        }
+        Ok(())
+    }
+}
+
+/// Return the name of a link's bridge. No lab file can use this name, because of the `~`.
+fn bridge_name(link: usize) -> String {
+    format!("bridge~{link}")
+}
+
+fn ifb_name(direction: usize) -> String {
+    format!("ifb~{direction}")
+}
+
+fn index(name: &str) -> Result<u32, Failure> {
+    interface_index(name).with_context(|| format!("find interface {name}"))
+}
+
+/// Read the mark of the lab, which its ports carry as their alias.
+fn alias(port: &str) -> Result<String, Failure> {
+    interface::alias(index(port)?).with_context(|| format!("read the mark of {port}"))
+}

@@ -1,0 +1,93 @@
+//! `counters`: the kernel's counters of this network namespace.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use delaylab_proto::{Context, Failure};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::session::Session;
+use crate::session::fields::fields;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Request {}
+
+/// Counters by name.
+pub type Counters = BTreeMap<String, u64>;
+
+/// Read `/proc/self/net/dev` and `/proc/self/net/snmp` once.
+pub fn serve(request: Value, _: &mut Session) -> Result<Value, Failure> {
+    fields::<Request>(request)?;
+    let directory = Path::new("/proc/self/net");
+    let mut snmp = protocols(directory)?;
+    snmp.retain(|protocol, _| ["Ip", "Icmp", "Udp"].contains(&protocol.as_str()));
+    Ok(json!({"interfaces": interfaces(directory)?, "snmp": snmp}))
+}
+
+/// Read the counters of each interface from `net/dev` (proc_pid_net(5)).
+pub fn interfaces(net: &Path) -> Result<BTreeMap<String, Counters>, Failure> {
+    Ok(read(&net.join("dev"))?.lines().filter_map(interface).collect())
+}
+
+fn interface(line: &str) -> Option<(String, Counters)> {
+    let (name, rest) = line.split_once(':')?;
+    let numbers: Vec<u64> = rest.split_whitespace().map_while(|text| text.parse().ok()).collect();
+    const COLUMNS: [(&str, usize); 6] = [
+        ("rx_bytes", 0),
+        ("rx_packets", 1),
+        ("rx_dropped", 3),
+        ("tx_bytes", 8),
+        ("tx_packets", 9),
+        ("tx_dropped", 11),
+    ];
+    let counters = COLUMNS.map(|(name, column)| Some((name.to_owned(), *numbers.get(column)?)));
+    Some((name.trim().to_owned(), counters.into_iter().collect::<Option<Counters>>()?))
+}
+
+/// Read the counters of each protocol from `net/snmp`: pairs of lines, names and numbers. Values that may be
+/// negative (`Tcp MaxConn`) are left out.
+pub fn protocols(net: &Path) -> Result<BTreeMap<String, Counters>, Failure> {
+    let text = read(&net.join("snmp"))?;
+    let mut lines = text.lines();
+    let mut protocols = BTreeMap::new();
+    while let (Some(names), Some(numbers)) = (lines.next(), lines.next()) {
+        let Some((protocol, names)) = names.split_once(':') else { continue };
+        let numbers = numbers.split_whitespace().skip(1);
+        let counters = names
+            .split_whitespace()
+            .zip(numbers)
+            .filter_map(|(name, number)| Some((name.to_owned(), number.parse().ok()?)))
+            .collect();
+        protocols.insert(protocol.to_owned(), counters);
+    }
+    Ok(protocols)
+}
+
+fn read(path: &Path) -> Result<String, Failure> {
+    fs::read_to_string(path).with_context(|| format!("read {}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_of_net_dev() {
+        let line = "  eth0: 10 2 0 3 0 0 0 0 40 5 0 6 0 0 0 0";
+        let (name, counters) = interface(line).unwrap();
+        assert_eq!(name, "eth0");
+        let expected = [
+            ("rx_bytes", 10),
+            ("rx_packets", 2),
+            ("rx_dropped", 3),
+            ("tx_bytes", 40),
+            ("tx_packets", 5),
+            ("tx_dropped", 6),
+        ];
+        assert_eq!(counters, expected.map(|(name, n)| (name.to_owned(), n)).into());
+        assert!(interface(" face |bytes    packets errs drop").is_none());
+    }
+}

@@ -1,0 +1,296 @@
+//! `exec`: a command whose input and output travel in frames.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use delaylab_os::files::poll::{self, Interest};
+use delaylab_os::files::{descriptor, terminal};
+use delaylab_os::process::{self, Ended, PidFd};
+use delaylab_proto::{Context, Failure, Frame, Kind, STDIN_WINDOW, Window};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::session::fields::fields;
+use crate::session::{Order, Session};
+
+/// The time that an abandoned command has to end by itself.
+const GRACE: Duration = Duration::from_secs(2);
+const SIGTERM: i32 = 15;
+const SIGKILL: i32 = 9;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Request {
+    argv: Vec<String>,
+    #[serde(default)]
+    env: BTreeMap<String, String>,
+    #[serde(default)]
+    cwd: Option<String>,
+    #[serde(default)]
+    tty: Option<Size>,
+    #[serde(default)]
+    stdin: bool,
+    /// The bytes of output that the client accepts before it reports some as used; unlimited if left out.
+    #[serde(default)]
+    window: Option<u64>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Size {
+    rows: u16,
+    cols: u16,
+    #[serde(default)]
+    term: Option<String>,
+}
+
+/// Run a command: send `{"started": pid}`, then its output, and return its exit code or the signal that
+/// killed it.
+pub fn serve(request: Value, session: &mut Session) -> Result<Value, Failure> {
+    let request: Request = fields(request)?;
+    let mut running = Running::start(&request)?;
+    let result = running.relay(session);
+    if result.is_err() {
+        running.abandon()?;
+    }
+    result
+}
+
+/// A running command and this process's ends of its streams.
+struct Running {
+    pid: i32,
+    handle: PidFd,
+    input: Option<OwnedFd>,
+    outputs: Vec<(Kind, OwnedFd)>,
+    /// Input from the client that the command has not read yet: at most [`STDIN_WINDOW`].
+    pending: Vec<u8>,
+    closing: bool,
+    /// Bytes of input that are used up but not yet reported to the client.
+    untold: usize,
+    /// The flow control window of output to the client.
+    window: Window,
+}
+
+impl Running {
+    fn start(request: &Request) -> Result<Self, Failure> {
+        let Some((program, arguments)) = request.argv.split_first() else {
+            return Err(Failure::new("run a command", "`argv` is empty"));
+        };
+        let mut command = Command::new(program);
+        command.args(arguments).envs(&request.env);
+        if let Some(directory) = &request.cwd {
+            command.current_dir(directory);
+        }
+        process::new_session(&mut command, request.tty.is_some());
+        let started = match &request.tty {
+            Some(size) => Self::on_terminal(command, size),
+            None => Self::on_pipes(command, request.stdin),
+        };
+        let mut started = started.with_context(|| format!("run {program}"))?;
+        started.window = Window::new(request.window.unwrap_or(u64::MAX));
+        Ok(started)
+    }
+
+    fn on_pipes(mut command: Command, stdin: bool) -> io::Result<Self> {
+        command.stdin(if stdin { Stdio::piped() } else { Stdio::null() });
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn()?;
+        let stdout = child.stdout.take().map(|pipe| (Kind::Stdout, OwnedFd::from(pipe)));
+        let stderr = child.stderr.take().map(|pipe| (Kind::Stderr, OwnedFd::from(pipe)));
+        let input = child.stdin.take().map(OwnedFd::from);
+        Self::new(child.id(), input, stdout.into_iter().chain(stderr).collect())
+    }
+
+    fn on_terminal(mut command: Command, size: &Size) -> io::Result<Self> {
+        let terminal = terminal::open(size.rows, size.cols)?;
+        if let Some(term) = &size.term {
+            command.env("TERM", term);
+        }
+        command.stdin(terminal.command.try_clone()?);
+        command.stdout(terminal.command.try_clone()?).stderr(terminal.command);
+        let child = command.spawn()?;
+        let input = terminal.ours.try_clone()?;
+        Self::new(child.id(), Some(input), vec![(Kind::Stdout, terminal.ours)])
+    }
+
+    fn new(pid: u32, input: Option<OwnedFd>, outputs: Vec<(Kind, OwnedFd)>) -> io::Result<Self> {
+        let pid = i32::try_from(pid).map_err(io::Error::other)?;
+        let mut ours = outputs.iter().map(|(_, fd)| fd).chain(&input);
+        ours.try_for_each(|fd| descriptor::set_nonblocking(fd.as_fd()))?;
+        let handle = PidFd::open(pid)?;
+        let (pending, window) = (Vec::new(), Window::new(u64::MAX));
+        Ok(Self { pid, handle, input, outputs, pending, closing: false, untold: 0, window })
+    }
+
+    /// Relay bytes both ways until the command has ended and all of its output is sent.
+    fn relay(&mut self, session: &mut Session) -> Result<Value, Failure> {
+        session.event(json!({"started": self.pid}))?;
+        let mut ended = false;
+        loop {
+            let ready = self.wait(session.input(), ended).map_err(broken)?;
+            ended |= ready.ended;
+            let emptied = self.read(session, ended)?;
+            if ended && emptied {
+                return self.reap();
+            }
+            if ready.writable {
+                self.write();
+            }
+            if ready.ordered {
+                self.obey(session)?;
+            }
+            self.tell_used(session)?;
+        }
+    }
+
+    fn wait(&self, orders: BorrowedFd<'_>, ended: bool) -> io::Result<Ready> {
+        let mut on = vec![(orders, Interest::Read)];
+        if !ended {
+            on.push((self.handle.as_fd(), Interest::Read));
+        }
+        if self.window.room() > 0 {
+            on.extend(self.outputs.iter().map(|(_, fd)| (fd.as_fd(), Interest::Read)));
+        }
+        if !self.pending.is_empty() {
+            on.extend(self.input.as_ref().map(|fd| (fd.as_fd(), Interest::Write)));
+        }
+        let ready = poll::wait(&on, None)?;
+        let writable =
+            on.iter().zip(&ready).any(|((_, want), ready)| *want == Interest::Write && *ready);
+        Ok(Ready { ordered: ready[0], ended: !ended && ready[1], writable })
+    }
+
+    /// Relay the command's output, as much as the client accepts, and drop streams that the command has
+    /// closed. Unless the command has `ended`, orders have priority: a flood of output must not delay a
+    /// signal. Return true if there is no more output for now.
+    fn read(&mut self, session: &mut Session, ended: bool) -> Result<bool, Failure> {
+        let mut bytes = vec![0; 64 << 10];
+        let (mut open, mut emptied) = (Vec::new(), true);
+        for (kind, fd) in std::mem::take(&mut self.outputs) {
+            let closed = loop {
+                let room = self.window.room().min(bytes.len());
+                if room == 0 {
+                    emptied = false;
+                    break false;
+                }
+                match descriptor::read_some(fd.as_fd(), &mut bytes[..room]).map_err(broken)? {
+                    None => break false,
+                    Some(0) => break true,
+                    Some(count) => {
+                        self.window.sent(count);
+                        session.frame(&Frame::new(kind, &bytes[..count]))?;
+                    }
+                }
+                if !ended && has_orders(session)? {
+                    emptied = false;
+                    break false;
+                }
+            };
+            if !closed {
+                open.push((kind, fd));
+            }
+        }
+        self.outputs = open;
+        Ok(emptied)
+    }
+
+    fn write(&mut self) {
+        let Some(input) = &self.input else { return };
+        match descriptor::write_some(input.as_fd(), &self.pending) {
+            Ok(count) => {
+                let count = count.unwrap_or(0);
+                self.pending.drain(..count);
+                self.untold += count;
+            }
+            Err(_) => self.forget_input(),
+        }
+        self.close_if_asked();
+    }
+
+    /// Drop the command's input, which the command has closed, as it may. Pending input counts as used.
+    fn forget_input(&mut self) {
+        self.input = None;
+        self.untold += self.pending.len();
+        self.pending.clear();
+    }
+
+    /// Queue input for the command. Fail if the client exceeds its window.
+    fn take(&mut self, bytes: Vec<u8>) -> Result<(), Failure> {
+        if (self.pending.len() + self.untold + bytes.len()) as u64 > STDIN_WINDOW {
+            let why = format!("more than {STDIN_WINDOW} bytes came that the command has not read");
+            return Err(Failure::new("take input", why));
+        }
+        if self.input.is_some() {
+            self.pending.extend(bytes);
+        } else {
+            self.untold += bytes.len();
+        }
+        Ok(())
+    }
+
+    /// Report to the client how much more input it may send.
+    fn tell_used(&mut self, session: &mut Session) -> Result<(), Failure> {
+        if self.untold == 0 {
+            return Ok(());
+        }
+        session.event(json!({"used": std::mem::take(&mut self.untold)}))
+    }
+
+    fn close_if_asked(&mut self) {
+        if self.closing && self.pending.is_empty() {
+            self.input = None;
+        }
+    }
+
+    fn obey(&mut self, session: &mut Session) -> Result<(), Failure> {
+        for order in session.orders()? {
+            match order {
+                Order::Stdin(bytes) if bytes.is_empty() => self.closing = true,
+                Order::Stdin(bytes) => self.take(bytes)?,
+                Order::Used(bytes) => self.window.used(bytes),
+                Order::Signal(number) => process::signal_group(self.pid, number).map_err(broken)?,
+                Order::Stop => process::signal_group(self.pid, SIGTERM).map_err(broken)?,
+                Order::Closed => return Err(Failure::new("exec", "the client went away")),
+            }
+        }
+        self.close_if_asked();
+        Ok(())
+    }
+
+    /// Stop a command that nobody waits for: signal its process group with SIGTERM, then with SIGKILL.
+    fn abandon(&mut self) -> Result<(), Failure> {
+        process::signal_group(self.pid, SIGTERM).map_err(broken)?;
+        self.input = None;
+        self.outputs.clear();
+        poll::wait(&[(self.handle.as_fd(), Interest::Read)], Some(GRACE)).map_err(broken)?;
+        process::signal_group(self.pid, SIGKILL).map_err(broken)?;
+        self.reap().map(|_| ())
+    }
+
+    fn reap(&self) -> Result<Value, Failure> {
+        match process::wait(self.pid) {
+            Some((_, Ended::Exit(code))) => Ok(json!({"exit": code})),
+            Some((_, Ended::Killed(signal))) => Ok(json!({"killed": signal})),
+            None => Err(Failure::new("wait for the command", "it is not a child of this process")),
+        }
+    }
+}
+
+/// The events that occurred.
+struct Ready {
+    ended: bool,
+    ordered: bool,
+    writable: bool,
+}
+
+fn has_orders(session: &Session) -> Result<bool, Failure> {
+    let on = [(session.input(), Interest::Read)];
+    Ok(poll::wait(&on, Some(Duration::ZERO)).map_err(broken)?[0])
+}
+
+fn broken(error: io::Error) -> Failure {
+    Failure::new("relay the command", error)
+}

@@ -1,0 +1,181 @@
+//! `generate`: one-way UDP frames in an open loop, by one or many interfaces.
+//!
+//! Frame i is to be sent at start + i × interval, whatever happens to the others. All frames that are due are
+//! sent in one system call. Nobody needs to answer: taps and counters record what arrived.
+
+mod request;
+mod spacing;
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+
+use delaylab_os::interface::index::interface_index;
+use delaylab_os::process::scheduling;
+use delaylab_os::ring;
+use delaylab_os::socket::frame_batch::{self, FrameBatch};
+use delaylab_os::time::clock;
+use delaylab_proto::{Context, Failure};
+use delaylab_wire::{
+    ETHERNET_HEADER, EtherType, EthernetRepr, IPV4_HEADER, Ipv4Repr, PROBE_HEADER, ProbeRepr,
+    Protocol, UdpRepr, pseudo_header,
+};
+use serde_json::{Value, json};
+
+use crate::session::fields::fields;
+use crate::session::{Order, Session};
+use crate::timing::lateness::Lateness;
+use crate::timing::pace::Pace;
+use request::{Flow, PAYLOAD, Request};
+use spacing::Spacing;
+
+/// The longest time between two checks for the client's orders.
+const ORDERS_NS: i64 = 50_000_000;
+const BUFFERS: i32 = 64 << 20;
+
+/// Serve one request: send frames until all are sent or the client stops it.
+pub fn serve(request: Value, session: &mut Session) -> Result<Value, Failure> {
+    let request: Request = fields(request)?;
+    request.check()?;
+    let mut generator = Generator::open(&request)?;
+    let (pace, refused) = Pace::new(request.realtime, scheduling::own_cpus());
+    session.event(json!({"ready": true}))?;
+    generator.run(pace, session)?;
+    let Generator { next, refused: not_taken, slip, began_ns, ended_ns, .. } = generator;
+    Ok(json!({
+        "sent": u64::from(next) - not_taken, "refused": not_taken, "slip": slip.summary(),
+        "began_ns": began_ns, "ended_ns": ended_ns,
+        "realtime": request.realtime && refused.is_none(), "not_realtime": refused,
+    }))
+}
+
+struct Generator<'a> {
+    request: &'a Request,
+    socket: OwnedFd,
+    batch: FrameBatch,
+    /// A frame for each slot of a batch, of which only some fields change.
+    frames: Vec<Vec<u8>>,
+    /// The interface index of each flow.
+    interfaces: Vec<u32>,
+    next: u32,
+    spacing: Spacing,
+    refused: u64,
+    slip: Lateness,
+    began_ns: i64,
+    ended_ns: i64,
+}
+
+impl<'a> Generator<'a> {
+    fn open(request: &'a Request) -> Result<Self, Failure> {
+        let interfaces = request.flows.iter().map(|flow| {
+            interface_index(&flow.interface).with_context(|| format!("find {}", flow.interface))
+        });
+        let interfaces = interfaces.collect::<Result<_, _>>()?;
+        let socket = ring::packet_socket().context("open a packet socket")?;
+        // With the system's default buffer the kernel refuses frames that an interface cannot take at once.
+        let _ = frame_batch::widen(socket.as_fd(), BUFFERS);
+        Ok(Self {
+            request,
+            socket,
+            batch: FrameBatch::new(request.batch),
+            frames: vec![vec![0; request.size]; request.batch],
+            interfaces,
+            next: 0,
+            spacing: Spacing::of(request.interval_ns),
+            refused: 0,
+            slip: Lateness::default(),
+            began_ns: 0,
+            ended_ns: 0,
+        })
+    }
+
+    fn run(&mut self, mut pace: Pace, session: &mut Session) -> Result<(), Failure> {
+        let start_ns = clock::monotonic_ns();
+        self.began_ns = clock::realtime_ns();
+        let mut looked_ns = start_ns;
+        while self.next < self.request.count {
+            let now_ns = pace.keep(clock::monotonic_ns()).context("wait for the next frame")?;
+            if now_ns - looked_ns > ORDERS_NS {
+                looked_ns = now_ns;
+                if must_end(session)? {
+                    break;
+                }
+            }
+            let due_ns = self.spacing.not_before(start_ns + self.intended_ns(self.next));
+            if due_ns <= now_ns {
+                self.send(start_ns, now_ns)?;
+            } else {
+                let input = session.input();
+                pace.wait(now_ns, Some(due_ns), [input, input])
+                    .context("wait for the next frame")?;
+            }
+        }
+        self.ended_ns = clock::realtime_ns();
+        Ok(())
+    }
+
+    /// Return a frame's intended time after the start.
+    fn intended_ns(&self, number: u32) -> i64 {
+        (u64::from(number) * self.request.interval_ns).cast_signed()
+    }
+
+    /// Send the frames that are due by now, at most one batch.
+    fn send(&mut self, start_ns: i64, now_ns: i64) -> Result<(), Failure> {
+        let epoch_ns = self.began_ns - start_ns;
+        let first = self.next;
+        let mut end = first;
+        while end < self.request.count
+            && (end - first) < self.request.batch as u32
+            && self.spacing.not_before(start_ns + self.intended_ns(end)) <= now_ns
+        {
+            self.spacing.sent(now_ns);
+            let flow = &self.request.flows[end as usize % self.request.flows.len()];
+            let due_ns = start_ns + self.intended_ns(end);
+            self.slip.record(now_ns - due_ns);
+            let header =
+                ProbeRepr { probe: self.request.probe, seq: end, intended_ns: due_ns + epoch_ns };
+            write(flow, self.request.port, header, &mut self.frames[(end - first) as usize]);
+            end += 1;
+        }
+        while self.next < end {
+            let frames = (self.next..end).map(|number| {
+                let interface = self.interfaces[number as usize % self.interfaces.len()];
+                (Some(interface), self.frames[(number - first) as usize].as_slice())
+            });
+            match self.batch.send(self.socket.as_fd(), frames) {
+                Ok(taken) => self.next += taken as u32,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.raw_os_error() == Some(nix::errno::Errno::ENETDOWN as i32) => {
+                    return Err(Failure::new("generate frames", error));
+                }
+                Err(_) => {
+                    self.refused += 1;
+                    self.next += 1;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Write one frame over the whole of `frame`.
+fn write(flow: &Flow, port: u16, header: ProbeRepr, frame: &mut [u8]) {
+    // A locally administered address that nobody else uses, so nobody answers to it.
+    let from = [2, 0x64, 0x6c, 0, 0, 1];
+    EthernetRepr { to: flow.to_mac.0, from, ether_type: EtherType::Ipv4 }.emit(frame);
+    let packet = &mut frame[ETHERNET_HEADER..];
+    Ipv4Repr { from: flow.from, to: flow.to, protocol: Protocol::Udp, ttl: 64 }.emit(packet);
+    let length = frame.len() - ETHERNET_HEADER - IPV4_HEADER;
+    if frame.len() >= PAYLOAD + PROBE_HEADER {
+        header.emit(&mut frame[PAYLOAD..]);
+    } else {
+        frame[PAYLOAD..PAYLOAD + 4].copy_from_slice(&header.seq.to_be_bytes());
+    }
+    let pseudo = pseudo_header(flow.from.into(), flow.to.into(), Protocol::Udp as u8, length);
+    UdpRepr { from_port: port, to_port: port }
+        .emit(&mut frame[ETHERNET_HEADER + IPV4_HEADER..], pseudo);
+}
+
+fn must_end(session: &mut Session) -> Result<bool, Failure> {
+    let ends = |order: &Order| matches!(order, Order::Stop | Order::Closed);
+    Ok(session.orders()?.iter().any(ends))
+}

@@ -1,0 +1,16 @@
+//! The operations that a session can request (docs/protocol.md, "Requests"), and their [`dispatch`].
+//!
+//! Those about links, counters and a machine's setup are in `link`, `network` and `fabric`. All that send
+//! stamps or packets as tables do so by [`tables`].
+
+mod discard;
+mod dispatch;
+mod exec;
+mod generate;
+mod probe;
+mod reflect;
+mod tables;
+mod tap;
+mod watch;
+
+pub use dispatch::serve;

@@ -1,0 +1,103 @@
+//! Live events, one for each packet, for clients that watch a running probe.
+
+use super::log::Log;
+use super::request::Request;
+use crate::session::Session;
+use delaylab_proto::Failure;
+use serde::Serialize;
+use serde_json::json;
+
+/// The least time without other work that writing events requires: 150 µs.
+const ROOM_NS: i64 = 150_000;
+
+/// The event of one packet; fields are null where there is no value.
+#[derive(Serialize)]
+struct Packet<'a> {
+    seq: u32,
+    rtt_app_ns: Option<i64>,
+    rtt_stack_ns: Option<i64>,
+    slip_ns: Option<i64>,
+    outcome: &'static str,
+    from: Option<&'a str>,
+    ttl: Option<u8>,
+    error: Option<&'a str>,
+}
+
+/// The progress of the reports.
+#[derive(Debug)]
+pub struct Live {
+    late_ns: i64,
+    to: String,
+    /// The first place for which it is not yet decided whether the packet is lost.
+    undecided: u32,
+}
+
+impl Live {
+    pub fn new(request: &Request) -> Self {
+        Self { late_ns: request.late_ns, to: request.to.clone(), undecided: 0 }
+    }
+
+    /// Report settled packets if there is time before `next`. A packet without a reply for `late_ns` is
+    /// reported as lost, and again if its reply still arrives.
+    pub fn report(
+        &mut self,
+        log: &mut Log,
+        session: &mut Session,
+        sent: u32,
+        now: i64,
+        next: i64,
+    ) -> Result<(), Failure> {
+        if log.settled.is_none() || next - now < ROOM_NS {
+            return Ok(());
+        }
+        self.flush(log, session)?;
+        while self.undecided < sent {
+            let entry = &log.entries[self.undecided as usize];
+            if entry.sent != 0 && entry.replied == 0 && now - entry.sent <= self.late_ns {
+                break;
+            }
+            self.report_if_lost(log, session)?;
+        }
+        Ok(())
+    }
+
+    /// Report all remaining packets.
+    pub fn finish(&mut self, log: &mut Log, session: &mut Session) -> Result<(), Failure> {
+        self.flush(log, session)?;
+        while log.settled.is_some() && (self.undecided as usize) < log.entries.len() {
+            self.report_if_lost(log, session)?;
+        }
+        Ok(())
+    }
+
+    fn flush(&self, log: &mut Log, session: &mut Session) -> Result<(), Failure> {
+        let Some(mut settled) = log.settled.take() else { return Ok(()) };
+        for place in settled.drain(..) {
+            session.event(json!({"packet": self.packet(log, place)}))?;
+        }
+        log.settled = Some(settled);
+        Ok(())
+    }
+
+    fn report_if_lost(&mut self, log: &Log, session: &mut Session) -> Result<(), Failure> {
+        let place = self.undecided;
+        self.undecided += 1;
+        let silent = log.outcome(place) == "lost" && log.error_at(place).is_none();
+        if silent { session.event(json!({"packet": self.packet(log, place)})) } else { Ok(()) }
+    }
+
+    fn packet<'a>(&'a self, log: &'a Log, place: u32) -> Packet<'a> {
+        let entry = &log.entries[place as usize];
+        let between = |from: i64, to: i64| (from != 0 && to != 0).then(|| to - from);
+        Packet {
+            seq: log.seq(place),
+            rtt_app_ns: between(entry.sent, entry.replied),
+            rtt_stack_ns: between(entry.transmitted, entry.received),
+            slip_ns: between(entry.intended, entry.sent),
+            outcome: log.outcome(place),
+            from: (entry.replied != 0).then_some(self.to.as_str()),
+            ttl: (entry.ttl != 0).then_some(entry.ttl),
+            error: log.error_at(place),
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! The record of every scheduled packet. All memory is allocated before the first packet is sent.
+
+use super::request::{Point, Request};
+use crate::operations::tables::{Packet, Stamp};
+use delaylab_os::socket::control_message::Step;
+use delaylab_wire::Leg;
+
+/// The points of a probe, in the order of a request's path.
+pub const POINTS: [&str; 3] = ["app", "qdisc", "stack"];
+
+/// The times of one packet in ns since the Unix epoch; 0 if there is none.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Entry {
+    pub intended: i64,
+    pub sent: i64,
+    pub qdisc: i64,
+    pub transmitted: i64,
+    pub received: i64,
+    pub replied: i64,
+    /// The time to live or hop limit of the reply; 0 if not requested.
+    pub ttl: u8,
+    error: u16,
+    duplicates: u16,
+    reordered: bool,
+    refused: bool,
+}
+
+/// The packets of a probe by place, which is seq less the first seq.
+#[derive(Debug)]
+pub struct Log {
+    pub entries: Vec<Entry>,
+    probe: u32,
+    first_seq: u32,
+    late_ns: i64,
+    app: bool,
+    errors: Vec<String>,
+    /// The place after the last one that has a reply.
+    next_expected: u32,
+    /// Packets with a reply.
+    pub replied: u32,
+    /// Packets that the kernel took.
+    pub sent: u32,
+    /// Packets that the kernel refused.
+    pub refused: u32,
+    /// The places settled since the last live event; only for `live` probes.
+    pub settled: Option<Vec<u32>>,
+}
+
+impl Log {
+    pub fn new(request: &Request) -> Self {
+        let count = request.count as usize;
+        Self {
+            entries: vec![Entry::default(); count],
+            probe: request.probe,
+            first_seq: request.first_seq,
+            late_ns: request.late_ns,
+            app: request.stamps.contains(&Point::App),
+            errors: Vec::with_capacity(16),
+            next_expected: 0,
+            replied: 0,
+            sent: 0,
+            refused: 0,
+            settled: request.live.then(|| Vec::with_capacity(count.min(1 << 16))),
+        }
+    }
+
+    pub fn seq(&self, place: u32) -> u32 {
+        self.first_seq + place
+    }
+
+    /// Return the place of a sent packet, if it is this probe's.
+    pub fn place(&self, probe: u32, seq: u32) -> Option<u32> {
+        if probe == self.probe { self.place_of_seq(seq) } else { None }
+    }
+
+    /// Return the place of a sent packet that is known to be this probe's.
+    pub fn place_of_seq(&self, seq: u32) -> Option<u32> {
+        let place = seq.checked_sub(self.first_seq)?;
+        let entry = self.entries.get(place as usize)?;
+        (entry.sent != 0).then_some(place)
+    }
+
+    /// Return the place of the last sent packet whose seq has these low 16 bits.
+    pub fn last_with_low_bits(&self, bits: u16) -> Option<u32> {
+        let last = self.sent + self.refused;
+        (0..last).rev().take(1 << 16).find(|place| self.seq(*place) as u16 == bits)
+    }
+
+    /// Record a packet that the kernel is about to take.
+    pub fn note_sent(&mut self, place: u32, sent: i64) {
+        self.entries[place as usize].sent = sent;
+        self.sent += 1;
+    }
+
+    /// Record that the kernel did not take a packet yet; it will be offered again.
+    pub fn note_held_back(&mut self, place: u32) {
+        self.entries[place as usize].sent = 0;
+        self.sent -= 1;
+    }
+
+    /// Record that the kernel refused a packet after all.
+    pub fn note_refused(&mut self, place: u32, why: &str) {
+        let error = self.error(why);
+        let entry = &mut self.entries[place as usize];
+        entry.sent = 0;
+        entry.refused = true;
+        entry.error = error;
+        self.sent -= 1;
+        self.refused += 1;
+        self.settle(place);
+    }
+
+    /// Record a reply: `received` is the kernel's stamp, `now` the time in user space.
+    pub fn note_reply(&mut self, place: u32, received: Option<i64>, ttl: Option<u8>, now: i64) {
+        let entry = &mut self.entries[place as usize];
+        if entry.replied != 0 {
+            entry.duplicates = entry.duplicates.saturating_add(1);
+            return;
+        }
+        entry.replied = now;
+        entry.received = received.unwrap_or(0);
+        entry.ttl = ttl.unwrap_or(0);
+        entry.reordered = place < self.next_expected;
+        self.next_expected = self.next_expected.max(place + 1);
+        self.replied += 1;
+        self.settle(place);
+    }
+
+    /// Return true if a transmit stamp with this time can be the packet's first for this step.
+    pub fn awaits(&self, place: u32, step: Step, time: i64) -> bool {
+        self.entries.get(place as usize).is_some_and(|entry| {
+            let stamp = match step {
+                Step::Qdisc => entry.qdisc,
+                Step::Stack => entry.transmitted,
+            };
+            stamp == 0 && entry.sent != 0 && entry.sent <= time
+        })
+    }
+
+    /// Record the first transmit stamp of a packet for this step. A packet that is forwarded on this host
+    /// gets another stamp at each hop under the same number; [`Self::awaits`] excludes those.
+    pub fn note_transmit(&mut self, place: u32, step: Step, time: i64) {
+        let entry = &mut self.entries[place as usize];
+        match step {
+            Step::Qdisc => entry.qdisc = time,
+            Step::Stack => entry.transmitted = time,
+        }
+    }
+
+    /// Record the reason why a packet was lost.
+    pub fn note_error(&mut self, place: u32, why: &str) {
+        let error = self.error(why);
+        let entry = &mut self.entries[place as usize];
+        if entry.error == 0 {
+            entry.error = error;
+            self.settle(place);
+        }
+    }
+
+    fn settle(&mut self, place: u32) {
+        if let Some(settled) = &mut self.settled {
+            settled.push(place);
+        }
+    }
+
+    /// Return the number of an error text, from 1; there are few different ones.
+    fn error(&mut self, why: &str) -> u16 {
+        let known = self.errors.iter().position(|error| error == why);
+        let at = known.unwrap_or_else(|| {
+            self.errors.push(why.to_owned());
+            self.errors.len() - 1
+        });
+        u16::try_from(at + 1).unwrap_or(u16::MAX)
+    }
+
+    /// Return the number of packets that may still be answered.
+    pub fn outstanding(&self) -> u32 {
+        self.sent - self.replied
+    }
+
+    pub fn outcome(&self, place: u32) -> &'static str {
+        let entry = &self.entries[place as usize];
+        match entry {
+            Entry { refused: true, .. } => "refused",
+            Entry { sent: 0, .. } => "unsent",
+            Entry { replied: 0, .. } => "lost",
+            Entry { replied, sent, .. } if replied - sent > self.late_ns => "late",
+            _ => "replied",
+        }
+    }
+
+    fn error_of(&self, entry: &Entry) -> Option<&str> {
+        let at = usize::from(entry.error).checked_sub(1)?;
+        self.errors.get(at).map(String::as_str)
+    }
+
+    /// Return the error of the packet at a place, if any.
+    pub fn error_at(&self, place: u32) -> Option<&str> {
+        self.error_of(&self.entries[place as usize])
+    }
+
+    /// Return the rows of the table `packets`.
+    pub fn packets(&self) -> impl Iterator<Item = Packet<'_>> {
+        (0u32..).zip(&self.entries).map(|(place, entry)| Packet {
+            probe: self.probe,
+            seq: self.seq(place),
+            intended_ns: entry.intended,
+            sent_ns: (entry.sent != 0).then_some(entry.sent),
+            outcome: self.outcome(place),
+            duplicates: entry.duplicates,
+            reordered: entry.reordered,
+            error: self.error_of(entry),
+        })
+    }
+
+    /// Return the rows of the table `stamps`, in the order of each packet's path.
+    pub fn stamps(&self) -> impl Iterator<Item = Stamp> {
+        let app = i64::from(self.app);
+        (0u32..).zip(&self.entries).flat_map(move |(place, entry)| {
+            let times = [
+                (Leg::Request, 0, entry.sent * app),
+                (Leg::Request, 1, entry.qdisc),
+                (Leg::Request, 2, entry.transmitted),
+                (Leg::Reply, 2, entry.received),
+                (Leg::Reply, 0, entry.replied * app),
+            ];
+            let (probe, seq) = (self.probe, self.seq(place));
+            let taken = times.into_iter().filter(|(_, _, time)| *time != 0);
+            taken.map(move |(leg, point, time_ns)| Stamp { probe, seq, leg, point, time_ns })
+        })
+    }
+}

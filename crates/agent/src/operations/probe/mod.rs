@@ -1,0 +1,85 @@
+//! `probe`: a schedule of packets to a responder, with the sender's own stamps.
+
+mod engine;
+mod live;
+mod log;
+mod pace;
+mod packet;
+mod programs;
+mod request;
+mod route;
+mod sightings;
+mod socket;
+mod warning;
+
+use super::tables::{send_packets, send_stamps};
+use crate::session::Session;
+use delaylab_os::process::memory::Locked;
+use delaylab_os::process::scheduling::RealTime;
+use delaylab_os::time::{clock, stamps};
+use delaylab_proto::{Context, Failure};
+use engine::ProbePath;
+use log::Log;
+use request::{Mode, Request};
+use serde_json::{Value, json};
+use warning::Warning;
+
+/// The real-time priority: above ordinary processes and below the kernel's own real-time threads (50).
+const PRIORITY: i32 = 10;
+
+/// Serve one request: send the tables `stamps` and `packets`, and return the payload of `done`.
+pub fn serve(request: Value, session: &mut Session) -> Result<Value, Failure> {
+    let request = Request::read(request)?;
+    match request.mode {
+        Mode::Socket => {
+            let path = socket::PathBySocket::open(&request)?;
+            measure(&request, path, session)
+        }
+        Mode::Packet => {
+            let path = packet::PathByPacketSocket::open(&request)?;
+            measure(&request, path, session)
+        }
+    }
+}
+
+fn measure(
+    request: &Request,
+    mut path: impl ProbePath,
+    session: &mut Session,
+) -> Result<Value, Failure> {
+    let clock = clock::name().context("name this kernel's clock")?;
+    let mut log = Log::new(request);
+    let mut warnings = Vec::new();
+    if request.wanted().stack {
+        stamps::settle().context("switch on receive stamps")?;
+    }
+    let realtime = if request.realtime { become_realtime(&mut warnings) } else { None };
+    session.event(json!({"ready": true}))?;
+    let outcome = engine::run(request, &mut path, &mut log, session, realtime.is_some());
+    let was_realtime = realtime.is_some();
+    drop(realtime);
+    outcome?;
+    path.warn(&mut warnings);
+    send_stamps(session, &log::POINTS, log.stamps())?;
+    send_packets(session, log.packets())?;
+    Ok(json!({
+        "sent": log.sent, "replied": log.replied, "warnings": warnings,
+        "realtime": was_realtime, "clock": clock, "by": path.by(),
+    }))
+}
+
+/// Enter real-time scheduling and lock memory for the duration of the measurement. A failure is only a
+/// warning: the measurement is still valid, with more slip.
+fn become_realtime(warnings: &mut Vec<Warning>) -> Option<(RealTime, Option<Locked>)> {
+    match RealTime::fifo(PRIORITY) {
+        Ok(realtime) => Some((realtime, Locked::current().ok())),
+        Err(error) => {
+            warnings.push(Warning::new(
+                "not-realtime",
+                format!("the probe ran without real-time scheduling: {error}"),
+                "run it as root, outside of a CPU cgroup without cpu.rt_runtime_us",
+            ));
+            None
+        }
+    }
+}

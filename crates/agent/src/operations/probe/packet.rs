@@ -1,0 +1,106 @@
+//! Probes by packet sockets. They bypass the host's own IP stack, so they are faster, and their stamps are
+//! those of a tap on the interface instead of the stack's.
+
+use super::engine::ProbePath;
+use super::log::Log;
+use super::request::Request;
+use super::route::ProbeRoute;
+use super::sightings::Sightings;
+use super::warning::Warning;
+use delaylab_os::socket::send_batch::SendBatch;
+use delaylab_os::time::clock::realtime_ns;
+use delaylab_os::{ring, socket};
+use delaylab_proto::{Context, Failure};
+use delaylab_wire::ProbeRepr;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+const BUFFERS: usize = 16 << 20;
+
+/// A packet socket for sending, and the observer of packets at the interface.
+#[derive(Debug)]
+pub struct PathByPacketSocket {
+    sender: OwnedFd,
+    sightings: Sightings,
+    route: ProbeRoute,
+    probe: u32,
+    /// True to stamp requests as they go out.
+    stack: bool,
+    outgoing: SendBatch,
+}
+
+impl PathByPacketSocket {
+    pub fn open(request: &Request) -> Result<Self, Failure> {
+        let route = ProbeRoute::find(request)?;
+        let sightings = Sightings::open(request, &route).context("open packet sockets")?;
+        let sender = ring::packet_socket().context("open packet sockets")?;
+        ring::bind(sender.as_fd(), route.interface, 0).context("open packet sockets")?;
+        socket::set_buffers(sender.as_fd(), BUFFERS).context("open packet sockets")?;
+        let length = route.frame_length(request.size);
+        let outgoing = SendBatch::new(usize::from(request.batch), length);
+        let (probe, stack) = (request.probe, request.wanted().stack);
+        Ok(Self { sender, sightings, route, probe, stack, outgoing })
+    }
+}
+
+impl ProbePath for PathByPacketSocket {
+    fn send(&mut self, log: &mut Log, first: u32, end: u32) -> Result<u32, Failure> {
+        for place in first..end {
+            let intended_ns = log.entries[place as usize].intended;
+            let repr = ProbeRepr { probe: self.probe, seq: log.seq(place), intended_ns };
+            self.route.emit(self.outgoing.slot((place - first) as usize), repr);
+        }
+        let now = realtime_ns();
+        for place in first..end {
+            log.note_sent(place, now);
+        }
+        let mut next = first;
+        while next < end {
+            let slots = ((next - first) as usize, (end - first) as usize);
+            match self.outgoing.send(self.sender.as_fd(), slots.0, slots.1) {
+                Ok(taken) => {
+                    if self.stack {
+                        self.sightings.note_sent(log, next, next + taken as u32);
+                    }
+                    next += taken as u32;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    (next..end).for_each(|place| log.note_held_back(place));
+                    return Ok(next);
+                }
+                Err(error) => {
+                    log.note_refused(next, &error.to_string());
+                    next += 1;
+                }
+            }
+        }
+        Ok(end)
+    }
+
+    fn receive(&mut self, log: &mut Log) -> Result<usize, Failure> {
+        Ok(self.sightings.take(log, self.route.port))
+    }
+
+    fn collect(&mut self, _: &mut Log) -> Result<(), Failure> {
+        self.sightings.check()
+    }
+
+    fn fd(&self) -> BorrowedFd<'_> {
+        self.sightings.fd()
+    }
+
+    fn by(&self) -> &'static str {
+        self.sightings.name()
+    }
+
+    fn warn(&self, warnings: &mut Vec<Warning>) {
+        if let Ok(dropped @ 1..) = self.sightings.dropped() {
+            warnings.push(Warning::new(
+                "replies-dropped",
+                format!("{dropped} packets found the receive ring full"),
+                "lengthen the interval; these replies count as lost",
+            ));
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! The common part of both kinds of sender that use programs at their interface.
+
+use super::log::Log;
+use super::request::{Protocol, Request};
+use delaylab_os::netlink::routing;
+use delaylab_os::socket;
+use delaylab_os::socket::control_message::Step;
+use delaylab_os::socket::probe_match::{Match, Transport};
+use delaylab_os::tcx::Sender;
+use delaylab_os::tcx::sender::TcxSender;
+use delaylab_os::time::clock::realtime_ns;
+use delaylab_os::time::stamps::{self, Wanted};
+use delaylab_wire::MAGIC;
+use std::net::SocketAddr;
+use std::os::fd::BorrowedFd;
+
+/// The number of packets to take at once, so that sending never waits for long.
+pub const TAKE: usize = 256;
+
+/// Attach the programs for a probe, if the request allows them and the kernel accepts them.
+pub fn open_programs(
+    request: &Request,
+    interface: u32,
+    to: SocketAddr,
+    ident: u16,
+) -> Option<Box<TcxSender>> {
+    if !request.tcx {
+        return None;
+    }
+    let (transport, port) = match request.protocol {
+        Protocol::Icmp => (Transport::Icmp(ident), 0),
+        Protocol::Udp => (Transport::Udp(to.port()), ident),
+    };
+    let ip = if to.is_ipv4() { 4 } else { 6 };
+    let wanted = Match { transport, ip, probe: request.probe, magic: MAGIC, snap: 128 };
+    let sender = Sender { port, first_seq: request.first_seq, count: request.count };
+    TcxSender::open(interface, &wanted, &sender).ok().map(Box::new)
+}
+
+/// Attach the programs for a probe by a socket, if it measures rates: a closed loop without qdisc stamps. Its
+/// replies need not pass this host's own stack.
+pub fn open_for_socket(
+    request: &Request,
+    fd: BorrowedFd<'_>,
+    to: SocketAddr,
+    ident: u16,
+) -> Option<Box<TcxSender>> {
+    let stack_only = Wanted { qdisc: false, stack: true };
+    if request.interval_ns != 0 || request.live || request.wanted() != stack_only {
+        return None;
+    }
+    let interface = match to {
+        SocketAddr::V6(to) if to.scope_id() != 0 => to.scope_id(),
+        _ => routing::interface_to(to.ip()).ok()?,
+    };
+    // Replies that arrive at another interface get their stamps from the socket.
+    stamps::keep_receive_stamps_on(fd).ok()?;
+    let port = socket::local_address(fd).ok()?.port();
+    let ident = if request.protocol == Protocol::Udp { port } else { ident };
+    open_programs(request, interface, to, ident)
+}
+
+/// Record the transmit times of the packets at places `first..end`, which the kernel has taken.
+pub fn note_sent(programs: &TcxSender, log: &mut Log, first: u32, end: u32) {
+    for place in first..end {
+        if let Some(time) = programs.sent_ns(place) {
+            log.note_transmit(place, Step::Stack, time);
+        }
+    }
+}
+
+/// Take replies from the programs and return their number.
+pub fn take_replies(programs: &mut TcxSender, log: &mut Log) -> usize {
+    let mut now = realtime_ns();
+    programs.drain(TAKE, |reply| {
+        // One clock read serves all replies that had arrived by then.
+        if reply.time_ns > now {
+            now = realtime_ns();
+        }
+        if let Some(place) = log.place_of_seq(reply.seq) {
+            log.note_reply(place, Some(reply.time_ns), Some(reply.ttl), now);
+        }
+    })
+}

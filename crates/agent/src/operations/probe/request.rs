@@ -1,0 +1,148 @@
+//! The request `probe`.
+
+use delaylab_os::socket;
+use delaylab_os::time::stamps::Wanted;
+use delaylab_proto::{Context, Failure};
+use delaylab_wire::PROBE_HEADER;
+use serde::Deserialize;
+use std::net::{IpAddr, SocketAddr, SocketAddrV6};
+
+/// The transport protocol of the probe's packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Protocol {
+    Icmp,
+    Udp,
+}
+
+/// The way in which packets are passed to the kernel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Mode {
+    /// ICMP or UDP sockets.
+    #[default]
+    Socket,
+    /// Packet sockets, which bypass the host's own IP stack.
+    Packet,
+}
+
+/// A stamp that the probe can take itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Point {
+    App,
+    Qdisc,
+    Stack,
+}
+
+/// The request `probe` of `docs/protocol.md`. Times are in ns, sizes in bytes.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Request {
+    #[serde(rename = "op")]
+    _op: String,
+    pub probe: u32,
+    pub protocol: Protocol,
+    pub to: String,
+    /// The source address; chosen by the routing table if left out.
+    #[serde(default)]
+    pub source: Option<IpAddr>,
+    #[serde(default)]
+    pub port: u16,
+    #[serde(default)]
+    pub ident: u16,
+    pub count: u32,
+    pub interval_ns: i64,
+    pub size: usize,
+    #[serde(default)]
+    pub first_seq: u32,
+    pub linger_ns: i64,
+    pub late_ns: i64,
+    pub stamps: Vec<Point>,
+    #[serde(default)]
+    pub realtime: bool,
+    #[serde(default)]
+    pub batch: u16,
+    #[serde(default)]
+    pub mode: Mode,
+    #[serde(default)]
+    pub ttl: Option<u8>,
+    #[serde(default)]
+    pub live: bool,
+    /// True if programs at the interface may be used.
+    #[serde(default = "yes")]
+    pub tcx: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// The packets per system call, and the window of a probe without an interval.
+const BATCH: u16 = 64;
+/// The largest payload behind an IPv4 and a UDP or ICMP header.
+const MAX_SIZE: usize = 65535 - 20 - 8;
+
+impl Request {
+    /// Parse a request and check its limits.
+    pub fn read(message: serde_json::Value) -> Result<Self, Failure> {
+        let mut request: Self = serde_json::from_value(message).context("read probe request")?;
+        let refuse = |why: String| Err(Failure::new("read probe request", why));
+        if !(PROBE_HEADER..=MAX_SIZE).contains(&request.size) {
+            return refuse(format!("size must be {PROBE_HEADER} to {MAX_SIZE} bytes"));
+        }
+        if request.interval_ns < 0 || request.linger_ns < 0 || request.late_ns < 0 {
+            return refuse("interval_ns, linger_ns and late_ns must not be negative".into());
+        }
+        if request.first_seq.checked_add(request.count).is_none() {
+            return refuse("first_seq + count must fit 32 bits".into());
+        }
+        if request.ttl == Some(0) {
+            return refuse("ttl must be 1 to 255".into());
+        }
+        if request.protocol == Protocol::Udp && request.port == 0 {
+            return refuse("a UDP probe needs a port".into());
+        }
+        let to = request.destination()?.ip();
+        if request.source.is_some_and(|source| source.is_ipv4() != to.is_ipv4()) {
+            return refuse("source and destination are of different IP versions".into());
+        }
+        request.batch = match request.batch {
+            0 => BATCH,
+            batch => batch.min(1024),
+        };
+        Ok(request)
+    }
+
+    /// Return the destination address; the port is 0 for ICMP.
+    pub fn destination(&self) -> Result<SocketAddr, Failure> {
+        let port = if self.protocol == Protocol::Udp { self.port } else { 0 };
+        let refuse = |why: String| Failure::new(format!("probe {}", self.to), why);
+        let (address, zone) = match self.to.split_once('%') {
+            Some((address, zone)) => (address, Some(zone)),
+            None => (self.to.as_str(), None),
+        };
+        let ip: IpAddr =
+            address.parse().map_err(|_| refuse("not an IPv4 or IPv6 address".into()))?;
+        match (ip, zone) {
+            (_, None) => Ok((ip, port).into()),
+            (IpAddr::V6(ip), Some(zone)) => {
+                let scope = nix::net::if_::if_nametoindex(zone)
+                    .map_err(|error| refuse(format!("interface {zone}: {error}")))?;
+                Ok(SocketAddrV6::new(ip, port, 0, scope).into())
+            }
+            (IpAddr::V4(_), Some(_)) => Err(refuse("an IPv4 address has no zone".into())),
+        }
+    }
+
+    /// Return the source address; the port is the probe's identifier, or 0 for the system's choice.
+    pub fn local(&self, to: IpAddr) -> SocketAddr {
+        self.source.map_or_else(|| socket::any(to, self.ident), |from| (from, self.ident).into())
+    }
+
+    /// Return the kernel stamps to take.
+    pub fn wanted(&self) -> Wanted {
+        let wants = |point| self.stamps.contains(&point);
+        Wanted { qdisc: wants(Point::Qdisc), stack: wants(Point::Stack) }
+    }
+}

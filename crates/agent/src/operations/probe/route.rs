@@ -1,0 +1,171 @@
+//! The headers of packets to a responder, copied from a packet that the kernel itself sends there: it knows
+//! the route, the source address and the neighbour's MAC address.
+
+use super::request::{Protocol, Request};
+use delaylab_os::ring::Captured;
+use delaylab_os::ring::frames::FrameRing;
+use delaylab_os::socket::classic_filter::Program;
+use delaylab_os::socket::probe_match::{Match, Transport};
+use delaylab_os::socket::send_batch::SendBatch;
+use delaylab_os::socket::{self, Flavour};
+use delaylab_proto::Failure;
+use delaylab_wire::{
+    ECHO_HEADER, ETHERNET_HEADER, EchoRepr, EtherType, EthernetRepr, EthernetView, IPV4_HEADER,
+    IPV6_HEADER, Ipv4Repr, Ipv4View, Ipv6Repr, Ipv6View, Leg, ProbeRepr, Protocol as Number, Sum,
+    UDP_HEADER, UdpRepr, pseudo_header,
+};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use std::net::IpAddr;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+/// The mark of the kernel's packet. It is not a probe's magic number, so no tap takes it for a probe packet.
+const SCOUT: u32 = 0x646c_3f3f;
+/// The time that the kernel has to resolve the neighbour.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// The IP header of a packet.
+#[derive(Clone, Copy, Debug)]
+enum Network {
+    V4(Ipv4Repr),
+    V6(Ipv6Repr),
+}
+
+/// The fields that are the same in all packets of a probe.
+#[derive(Debug)]
+pub struct ProbeRoute {
+    /// The index of the egress interface.
+    pub interface: u32,
+    ethernet: EthernetRepr,
+    network: Network,
+    /// The ICMP identifier, or the UDP source port.
+    pub ident: u16,
+    /// The UDP destination port; 0 for ICMP.
+    pub port: u16,
+    /// A socket that keeps the identifier or port reserved, so that the kernel answers no reply with an
+    /// error.
+    _holder: OwnedFd,
+}
+
+impl ProbeRoute {
+    /// Send one packet by an ordinary socket and read its headers. Blocks for up to 3 s.
+    pub fn find(request: &Request) -> Result<Self, Failure> {
+        let to = request.destination()?;
+        let failure = |error: std::io::Error| Failure::new(format!("reach {}", request.to), error);
+        let (holder, flavour, ident) = match request.protocol {
+            Protocol::Udp => {
+                let fd = socket::udp(request.local(to.ip())).map_err(failure)?;
+                let port = socket::local_address(fd.as_fd()).map_err(failure)?.port();
+                (fd, Flavour::Udp, port)
+            }
+            Protocol::Icmp => socket::icmp(request.local(to.ip())).map_err(failure)?,
+        };
+        Program::nothing().attach(holder.as_fd()).map_err(failure)?;
+        if let Some(ttl) = request.ttl {
+            socket::set_ttl(holder.as_fd(), to.ip(), ttl).map_err(failure)?;
+        }
+        socket::connect_to(holder.as_fd(), to).map_err(failure)?;
+        let filter = filter(request, to.ip(), ident, SCOUT, 0);
+        let mut ring = FrameRing::open(0, &filter, 64, true).map_err(|error| {
+            failure(error).fix("packet mode needs CAP_NET_RAW; use mode \"socket\" without it")
+        })?;
+        let mut scout = scout(flavour, to.ip(), ident);
+        scout.send(holder.as_fd(), 0, 1).map_err(failure)?;
+        let start = Instant::now();
+        let mut route = None;
+        while route.is_none() {
+            let left = PATIENCE.saturating_sub(start.elapsed());
+            if left.is_zero() {
+                return Err(Failure::new(format!("reach {}", request.to), "no neighbour answers"));
+            }
+            let mut fds = [PollFd::new(ring.fd(), PollFlags::POLLIN)];
+            // An interrupted wait is only a shorter one.
+            let _ = poll(&mut fds, PollTimeout::try_from(left).unwrap_or(PollTimeout::ZERO));
+            ring.drain(64, |frame| {
+                if frame.outgoing && route.is_none() {
+                    route = headers(&frame);
+                }
+            });
+        }
+        let (interface, ethernet, network) = route.expect("the loop ends with a route");
+        if ethernet.to == [0; 6] {
+            // On loopback the kernel drops packets from packet sockets as martians.
+            return Err(Failure::new(
+                format!("reach {} in packet mode", request.to),
+                "that is this host itself",
+            )
+            .fix("use mode \"socket\""));
+        }
+        Ok(Self { interface, ethernet, network, ident, port: to.port(), _holder: holder })
+    }
+
+    /// Return the length of a frame with `size` bytes behind the ICMP or UDP header.
+    pub fn frame_length(&self, size: usize) -> usize {
+        ETHERNET_HEADER + self.network_header() + UDP_HEADER + size
+    }
+
+    fn network_header(&self) -> usize {
+        match self.network {
+            Network::V4(_) => IPV4_HEADER,
+            Network::V6(_) => IPV6_HEADER,
+        }
+    }
+
+    /// Write a whole frame.
+    pub fn emit(&self, frame: &mut [u8], probe: ProbeRepr) {
+        let start = ETHERNET_HEADER + self.network_header();
+        let message = &mut frame[start..];
+        probe.emit(&mut message[UDP_HEADER..]);
+        let (from, to, protocol): (IpAddr, IpAddr, Number) = match self.network {
+            Network::V4(ip) => (ip.from.into(), ip.to.into(), ip.protocol),
+            Network::V6(ip) => (ip.from.into(), ip.to.into(), ip.protocol),
+        };
+        let pseudo = match protocol {
+            Number::Icmp => Sum::default(),
+            _ => pseudo_header(from, to, protocol as u8, message.len()),
+        };
+        if protocol == Number::Udp {
+            UdpRepr { from_port: self.ident, to_port: self.port }.emit(message, pseudo);
+        } else {
+            let echo = EchoRepr { leg: Leg::Request, ident: self.ident, seq: probe.seq as u16 };
+            echo.emit(message, protocol, pseudo);
+        }
+        match self.network {
+            Network::V4(ip) => ip.emit(&mut frame[ETHERNET_HEADER..]),
+            Network::V6(ip) => ip.emit(&mut frame[ETHERNET_HEADER..]),
+        }
+        self.ethernet.emit(frame);
+    }
+}
+
+/// Build a filter for this probe's packets on an interface.
+pub fn filter(request: &Request, to: IpAddr, ident: u16, magic: u32, probe: u32) -> Program {
+    let transport = match request.protocol {
+        Protocol::Icmp => Transport::Icmp(ident),
+        Protocol::Udp => Transport::Udp(ident),
+    };
+    let ip = if to.is_ipv4() { 4 } else { 6 };
+    Program::frames(&Match { transport, ip, probe, magic, snap: 128 })
+}
+
+fn scout(flavour: Flavour, to: IpAddr, ident: u16) -> SendBatch {
+    let header = if flavour == Flavour::Udp { 0 } else { ECHO_HEADER };
+    let mut batch = SendBatch::new(1, header + size_of_val(&SCOUT));
+    let message = batch.slot(0);
+    message[header..].copy_from_slice(&SCOUT.to_be_bytes());
+    if flavour != Flavour::Udp {
+        let protocol = if to.is_ipv4() { Number::Icmp } else { Number::Icmpv6 };
+        EchoRepr { leg: Leg::Request, ident, seq: 0 }.emit(message, protocol, Sum::default());
+    }
+    batch
+}
+
+fn headers(frame: &Captured<'_>) -> Option<(u32, EthernetRepr, Network)> {
+    let view = EthernetView::new(frame.data).ok()?;
+    let ethernet = EthernetRepr::parse(&view).ok()?;
+    let network = match ethernet.ether_type {
+        EtherType::Ipv4 => Network::V4(Ipv4Repr::parse(&Ipv4View::new(view.payload()).ok()?).ok()?),
+        EtherType::Ipv6 => Network::V6(Ipv6Repr::parse(&Ipv6View::new(view.payload()).ok()?).ok()?),
+    };
+    Some((frame.interface, ethernet, network))
+}

@@ -1,0 +1,105 @@
+//! Observation of packets at the interface, for a sender by packet sockets: requests going out and replies
+//! coming in.
+
+use super::log::Log;
+use super::programs::{TAKE, note_sent, open_programs, take_replies};
+use super::request::Request;
+use super::route::{self, ProbeRoute};
+use delaylab_os::ring::Captured;
+use delaylab_os::ring::frames::FrameRing;
+use delaylab_os::socket::control_message::Step;
+use delaylab_os::tcx::sender::TcxSender;
+use delaylab_os::time::clock::realtime_ns;
+use delaylab_proto::Failure;
+use delaylab_wire::{Leg, MAGIC, parse};
+use nix::errno::Errno;
+use std::io;
+use std::os::fd::BorrowedFd;
+
+/// The number of packets in the packet ring: a tenth of a second at 160 000 a second.
+const RING: usize = 16384;
+
+/// The observer: programs at the interface where the kernel allows them, else a packet ring. The ring is
+/// slower, since the kernel copies every packet into it and then still processes the reply.
+#[derive(Debug)]
+pub enum Sightings {
+    Tcx(Box<TcxSender>),
+    Ring(FrameRing),
+}
+
+impl Sightings {
+    pub fn open(request: &Request, route: &ProbeRoute) -> io::Result<Self> {
+        let to = request.destination().map_err(|failure| io::Error::other(failure.to_string()))?;
+        if let Some(programs) = open_programs(request, route.interface, to, route.ident) {
+            return Ok(Self::Tcx(programs));
+        }
+        let ident = route.ident;
+        let filter = route::filter(request, to.ip(), ident, MAGIC, request.probe);
+        FrameRing::open(route.interface, &filter, RING, request.wanted().stack).map(Self::Ring)
+    }
+
+    /// Return the name of the observer in records.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Tcx(_) => "tcx",
+            Self::Ring(_) => "ring",
+        }
+    }
+
+    /// Record the transmit times of the packets at places `first..end`, which the kernel has taken.
+    pub fn note_sent(&self, log: &mut Log, first: u32, end: u32) {
+        if let Self::Tcx(programs) = self {
+            note_sent(programs, log, first, end);
+        }
+    }
+
+    /// Take pending packets and return their number.
+    pub fn take(&mut self, log: &mut Log, port: u16) -> usize {
+        match self {
+            Self::Tcx(programs) => take_replies(programs, log),
+            Self::Ring(ring) => ring.drain(TAKE, |frame| note(log, &frame, port)),
+        }
+    }
+
+    pub fn check(&self) -> Result<(), Failure> {
+        let checked = match self {
+            Self::Tcx(programs) => programs.check(),
+            Self::Ring(ring) => ring.check(),
+        };
+        checked.map_err(|error| match error.raw_os_error() {
+            Some(errno) if errno == Errno::ENETDOWN as i32 => {
+                Failure::new("probe", "the interface went down or vanished")
+            }
+            _ => Failure::new("receive replies", error),
+        })
+    }
+
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Tcx(programs) => programs.fd(),
+            Self::Ring(ring) => ring.fd(),
+        }
+    }
+
+    pub fn dropped(&self) -> io::Result<u32> {
+        match self {
+            Self::Tcx(programs) => programs.dropped(),
+            Self::Ring(ring) => ring.dropped(),
+        }
+    }
+}
+
+fn note(log: &mut Log, frame: &Captured<'_>, port: u16) {
+    let Ok(sighting) = parse(frame.data) else { return };
+    let Some(place) = log.place(sighting.probe.probe, sighting.probe.seq) else { return };
+    match (sighting.leg(port), frame.outgoing) {
+        (Some(Leg::Request), true) if log.awaits(place, Step::Stack, frame.time_ns) => {
+            log.note_transmit(place, Step::Stack, frame.time_ns);
+        }
+        (Some(Leg::Reply), false) => {
+            let ttl = Some(sighting.ttl);
+            log.note_reply(place, Some(frame.time_ns), ttl, realtime_ns());
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,304 @@
+//! Probes by ICMP and UDP sockets.
+
+use super::engine::ProbePath;
+use super::log::Log;
+use super::programs::{note_sent, open_for_socket, take_replies};
+use super::request::{Protocol, Request};
+use super::warning::Warning;
+use delaylab_os::socket::control_message::{Step, Unreachable};
+use delaylab_os::socket::receive_batch::ReceiveBatch;
+use delaylab_os::socket::send_batch::SendBatch;
+use delaylab_os::socket::{self, Flavour};
+use delaylab_os::tcx::sender::TcxSender;
+use delaylab_os::time::clock::realtime_ns;
+use delaylab_os::time::stamp_ids::StampIds;
+use delaylab_proto::{Context, Failure};
+use delaylab_wire::{
+    ECHO_HEADER, EchoRepr, EchoView, Leg, ProbeRepr, ProbeView, Protocol as IpProtocol, Sum,
+};
+use nix::errno::Errno;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+/// The bytes of a reply to receive: up to an IPv4 header with options, an ICMP and a probe header.
+const RECEIVE: usize = 128;
+/// The size of the socket buffers: room for some thousands of small packets, each charged almost 1 KiB.
+const BUFFERS: usize = 16 << 20;
+
+/// A connected socket for probes.
+#[derive(Debug)]
+pub struct PathBySocket {
+    fd: OwnedFd,
+    flavour: Flavour,
+    to: SocketAddr,
+    ident: u16,
+    probe: u32,
+    outgoing: SendBatch,
+    incoming: ReceiveBatch,
+    errors: ReceiveBatch,
+    ids: Option<StampIds>,
+    /// The programs that take the replies and stamps of a closed loop.
+    programs: Option<Box<TcxSender>>,
+    /// An ICMP error that could not be attributed to a packet.
+    unattributed: Option<String>,
+}
+
+impl PathBySocket {
+    pub fn open(request: &Request) -> Result<Self, Failure> {
+        let to = request.destination()?;
+        let (fd, flavour, ident) = match request.protocol {
+            Protocol::Udp => {
+                let fd = socket::udp(request.local(to.ip())).context("bind UDP socket")?;
+                (fd, Flavour::Udp, request.ident)
+            }
+            Protocol::Icmp => socket::icmp(request.local(to.ip())).map_err(|error| {
+                Failure::new("open ICMP socket", error)
+                    .fix("sysctl -w net.ipv4.ping_group_range='0 2147483647', or run as root")
+            })?,
+        };
+        prepare(fd.as_fd(), to, request).with_context(|| format!("reach {}", request.to))?;
+        let wanted = request.wanted();
+        let programs = open_for_socket(request, fd.as_fd(), to, ident);
+        let ids = (programs.is_none() && (wanted.qdisc || wanted.stack))
+            .then(|| StampIds::start(fd.as_fd(), wanted, 0))
+            .transpose()
+            .context("enable kernel stamps")?;
+        let header = if flavour == Flavour::Udp { 0 } else { ECHO_HEADER };
+        let slots = usize::from(request.batch);
+        Ok(Self {
+            fd,
+            flavour,
+            to,
+            ident,
+            probe: request.probe,
+            outgoing: SendBatch::new(slots, header + request.size),
+            incoming: ReceiveBatch::new(slots.max(64), RECEIVE, false),
+            errors: ReceiveBatch::new(128, RECEIVE, false),
+            ids,
+            programs,
+            unattributed: None,
+        })
+    }
+
+    fn ip_protocol(&self) -> IpProtocol {
+        if self.to.is_ipv4() { IpProtocol::Icmp } else { IpProtocol::Icmpv6 }
+    }
+
+    fn fill(&mut self, slot: usize, repr: ProbeRepr) {
+        let (flavour, protocol) = (self.flavour, self.ip_protocol());
+        let message = self.outgoing.slot(slot);
+        if flavour == Flavour::Udp {
+            repr.emit(message);
+            return;
+        }
+        repr.emit(&mut message[ECHO_HEADER..]);
+        let echo = EchoRepr { leg: Leg::Request, ident: self.ident, seq: repr.seq as u16 };
+        echo.emit(message, protocol, Sum::default());
+    }
+
+    /// Restart the numbering of stamps after a refusal, from the packet at `place` on.
+    fn restart_ids(&mut self, log: &mut Log, place: u32) -> Result<(), Failure> {
+        self.collect(log)?;
+        match &mut self.ids {
+            Some(ids) => ids.restart(self.fd.as_fd(), place).context("number kernel stamps anew"),
+            None => Ok(()),
+        }
+    }
+
+    fn note_unreachable(&mut self, log: &mut Log, bytes: &[u8], error: Unreachable) {
+        let text = describe(error);
+        match self.place_of(log, bytes) {
+            Some(place) => log.note_error(place, &text),
+            None => self.unattributed = Some(text),
+        }
+    }
+
+    /// Return the place of the packet quoted in an error. A router may quote no more than 8 bytes of it: the
+    /// ICMP header, whose sequence number holds the low 16 bits of the probe's.
+    fn place_of(&self, log: &Log, bytes: &[u8]) -> Option<u32> {
+        if self.flavour == Flavour::Udp {
+            return probe_place(log, bytes);
+        }
+        let echo = EchoView::new(bytes, self.ip_protocol()).ok()?;
+        probe_place(log, echo.payload()).or_else(|| log.last_with_low_bits(echo.seq()))
+    }
+}
+
+fn probe_place(log: &Log, payload: &[u8]) -> Option<u32> {
+    let probe = ProbeView::new(payload).ok()?;
+    log.place(probe.probe(), probe.seq())
+}
+
+/// Return the place of the packet that a received message replies to.
+fn reply_place(log: &Log, bytes: &[u8], flavour: Flavour, protocol: IpProtocol) -> Option<u32> {
+    if flavour == Flavour::Udp {
+        return probe_place(log, bytes);
+    }
+    let message = match (flavour, protocol) {
+        (Flavour::IcmpRaw, IpProtocol::Icmp) => delaylab_wire::Ipv4View::new(bytes).ok()?.payload(),
+        _ => bytes,
+    };
+    let echo = EchoView::new(message, protocol).ok()?;
+    if echo.leg() == Leg::Reply { probe_place(log, echo.payload()) } else { None }
+}
+
+fn prepare(fd: BorrowedFd<'_>, to: SocketAddr, request: &Request) -> io::Result<()> {
+    socket::set_buffers(fd, BUFFERS)?;
+    socket::receive_errors(fd, to.ip())?;
+    if let Some(ttl) = request.ttl {
+        socket::set_ttl(fd, to.ip(), ttl)?;
+    }
+    if request.live {
+        socket::receive_ttl(fd, to.ip())?;
+    }
+    socket::connect_to(fd, to)
+}
+
+fn describe(error: Unreachable) -> String {
+    let text = io::Error::from_raw_os_error(error.errno);
+    let origin = error.offender.map(|address: IpAddr| format!(", from {address}"));
+    let origin = origin.unwrap_or_default();
+    match error.icmp {
+        Some((kind, code)) => format!("{text} (ICMP type {kind} code {code}{origin})"),
+        None => text.to_string(),
+    }
+}
+
+/// Return true for errors that a socket may report about an earlier packet.
+fn may_be_about_another(error: &io::Error) -> bool {
+    let errno = Errno::from_raw(error.raw_os_error().unwrap_or(0));
+    matches!(
+        errno,
+        Errno::ECONNREFUSED
+            | Errno::EHOSTUNREACH
+            | Errno::ENETUNREACH
+            | Errno::EPROTO
+            | Errno::ENOPROTOOPT
+            | Errno::EHOSTDOWN
+            | Errno::EMSGSIZE
+            | Errno::EACCES
+    )
+}
+
+impl ProbePath for PathBySocket {
+    fn send(&mut self, log: &mut Log, first: u32, end: u32) -> Result<u32, Failure> {
+        for place in first..end {
+            let intended_ns = log.entries[place as usize].intended;
+            let repr = ProbeRepr { probe: self.probe, seq: log.seq(place), intended_ns };
+            self.fill((place - first) as usize, repr);
+        }
+        let now = realtime_ns();
+        for place in first..end {
+            log.note_sent(place, now);
+        }
+        let (mut next, mut tried, mut singly) = (first, false, false);
+        while next < end {
+            let slot = (next - first) as usize;
+            // A call that took only a part does not say why it stopped. From there on send one by one.
+            let last = if singly { slot + 1 } else { (end - first) as usize };
+            match self.outgoing.send(self.fd.as_fd(), slot, last) {
+                Ok(taken) => {
+                    if let Some(programs) = &self.programs {
+                        note_sent(programs, log, next, next + taken as u32);
+                    }
+                    next += taken as u32;
+                    tried = false;
+                    if slot + taken < last {
+                        singly = true;
+                        self.restart_ids(log, next)?;
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    (next..end).for_each(|place| log.note_held_back(place));
+                    self.restart_ids(log, next)?;
+                    return Ok(next);
+                }
+                Err(error) if !tried && may_be_about_another(&error) => {
+                    tried = true;
+                    self.restart_ids(log, next)?;
+                }
+                Err(error) => {
+                    log.note_refused(next, &error.to_string());
+                    next += 1;
+                    tried = false;
+                    if !StampIds::counts(&error) {
+                        self.restart_ids(log, next)?;
+                    }
+                }
+            }
+        }
+        Ok(end)
+    }
+
+    fn receive(&mut self, log: &mut Log) -> Result<usize, Failure> {
+        let taken = self.programs.as_mut().map_or(0, |programs| take_replies(programs, log));
+        if taken > 0 {
+            return Ok(taken);
+        }
+        // The socket has all replies, or with programs those that arrived at another interface or found the
+        // ring full.
+        let count = match self.incoming.receive(self.fd.as_fd()) {
+            Ok(count) => count,
+            // The error's details are on the error queue.
+            Err(error) if may_be_about_another(&error) => 0,
+            Err(error) => return Err(Failure::new("receive replies", error)),
+        };
+        let now = realtime_ns();
+        let protocol = self.ip_protocol();
+        for slot in 0..count {
+            let message = self.incoming.message(slot);
+            if let Some(place) = reply_place(log, message.bytes, self.flavour, protocol) {
+                let control = message.control();
+                log.note_reply(place, control.time_ns, control.ttl, now);
+            }
+        }
+        Ok(count)
+    }
+
+    fn collect(&mut self, log: &mut Log) -> Result<(), Failure> {
+        loop {
+            let count =
+                self.errors.receive_errors(self.fd.as_fd()).context("read kernel stamps")?;
+            for slot in 0..count {
+                let message = self.errors.message(slot);
+                let control = message.control();
+                if let (Some((id, step)), Some(time)) = (control.transmit, control.time_ns) {
+                    note_stamp(log, self.ids.as_ref(), id, step, time);
+                } else if let Some(error) = control.unreachable {
+                    let bytes = message.bytes.to_vec();
+                    self.note_unreachable(log, &bytes, error);
+                }
+            }
+            if count < self.errors.slots() {
+                return Ok(());
+            }
+        }
+    }
+
+    fn fd(&self) -> BorrowedFd<'_> {
+        self.programs.as_ref().map_or(self.fd.as_fd(), |programs| programs.fd())
+    }
+
+    fn by(&self) -> &'static str {
+        if self.programs.is_some() { "tcx" } else { "socket" }
+    }
+
+    fn warn(&self, warnings: &mut Vec<Warning>) {
+        if let Some(error) = &self.unattributed {
+            let message = format!("an error did not say which packet it was about: {error}");
+            warnings.push(Warning::new(
+                "unattributed-error",
+                message,
+                "see which packets were lost",
+            ));
+        }
+    }
+}
+
+fn note_stamp(log: &mut Log, ids: Option<&StampIds>, id: u32, step: Step, time: i64) {
+    if let Some(place) = ids.and_then(|ids| ids.place(id, |place| log.awaits(place, step, time))) {
+        log.note_transmit(place, step, time);
+    }
+}

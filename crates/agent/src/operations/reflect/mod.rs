@@ -1,0 +1,201 @@
+//! `reflect`: a UDP responder in user space, with the responder's own stamps.
+
+mod log;
+
+use super::tables::send_stamps;
+use crate::session::{Order, Session};
+use delaylab_os::socket;
+use delaylab_os::socket::receive_batch::ReceiveBatch;
+use delaylab_os::socket::send_batch::SendBatch;
+use delaylab_os::time::clock::realtime_ns;
+use delaylab_os::time::stamp_ids::StampIds;
+use delaylab_os::time::stamps::{self, Wanted};
+use delaylab_proto::{Context, Failure};
+use delaylab_wire::{ProbeRepr, ProbeView};
+use log::Log;
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::os::fd::{AsFd, OwnedFd};
+
+/// The request `reflect` of `docs/protocol.md`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Request {
+    #[serde(rename = "op")]
+    _op: String,
+    #[serde(default)]
+    port: u16,
+    ip: u8,
+    stamps: bool,
+    #[serde(default)]
+    probe: u32,
+}
+
+const SLOTS: usize = 64;
+/// The largest UDP datagram.
+const DATAGRAM: usize = 65535;
+const BUFFERS: usize = 16 << 20;
+
+struct Reflector {
+    fd: OwnedFd,
+    incoming: ReceiveBatch,
+    outgoing: SendBatch,
+    errors: ReceiveBatch,
+    ids: Option<StampIds>,
+    log: Log,
+    reflected: u64,
+}
+
+/// Serve one request: echo every probe packet until the client stops it.
+pub fn serve(request: Value, session: &mut Session) -> Result<Value, Failure> {
+    let request: Request = serde_json::from_value(request).context("read reflect request")?;
+    let mut reflector =
+        Reflector::open(&request).with_context(|| format!("reflect UDP port {}", request.port))?;
+    let port =
+        socket::local_address(reflector.fd.as_fd()).context("name the reflector's port")?.port();
+    session.event(json!({"ready": {"port": port}}))?;
+    reflector.run(session)?;
+    send_stamps(session, &log::POINTS, reflector.log.stamps(request.probe))?;
+    Ok(json!({"reflected": reflector.reflected}))
+}
+
+impl Reflector {
+    fn open(request: &Request) -> io::Result<Self> {
+        let any: IpAddr = match request.ip {
+            4 => Ipv4Addr::UNSPECIFIED.into(),
+            6 => Ipv6Addr::UNSPECIFIED.into(),
+            _ => return Err(io::Error::new(io::ErrorKind::InvalidInput, "ip must be 4 or 6")),
+        };
+        let fd = socket::udp((any, request.port).into())?;
+        socket::set_buffers(fd.as_fd(), BUFFERS)?;
+        socket::receive_local_address(fd.as_fd(), any)?;
+        let ids = if request.stamps {
+            let ids = StampIds::start(fd.as_fd(), Wanted { qdisc: true, stack: true }, 0)?;
+            stamps::settle()?;
+            Some(ids)
+        } else {
+            None
+        };
+        Ok(Self {
+            fd,
+            incoming: ReceiveBatch::new(SLOTS, DATAGRAM, true),
+            outgoing: SendBatch::new(SLOTS, DATAGRAM),
+            errors: ReceiveBatch::new(2 * SLOTS, 1, false),
+            ids,
+            log: Log::default(),
+            reflected: 0,
+        })
+    }
+
+    fn run(&mut self, session: &mut Session) -> Result<(), Failure> {
+        loop {
+            let mut fds = [
+                PollFd::new(session.input(), PollFlags::POLLIN),
+                PollFd::new(self.fd.as_fd(), PollFlags::POLLIN),
+            ];
+            match poll(&mut fds, PollTimeout::NONE) {
+                Ok(_) | Err(Errno::EINTR) => {}
+                Err(error) => return Err(Failure::new("wait for packets", error)),
+            }
+            let ordered = fds[0].revents().is_some_and(|events| !events.is_empty());
+            self.echo_all().context("reflect packets")?;
+            let ends = |order: &Order| matches!(order, Order::Stop | Order::Closed);
+            if ordered && session.orders()?.iter().any(ends) {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Echo all pending packets, and collect the stamps of sent replies.
+    fn echo_all(&mut self) -> io::Result<()> {
+        loop {
+            let received = match self.incoming.receive(self.fd.as_fd()) {
+                // An ICMP error about an earlier reply, which nobody waits for any more.
+                Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => 0,
+                other => other?,
+            };
+            let first = self.log.end();
+            let filled = self.fill(received);
+            self.send(first, filled)?;
+            self.collect()?;
+            if received < SLOTS {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Put the replies to the received probe packets into slots, and record them.
+    fn fill(&mut self, received: usize) -> usize {
+        let now = realtime_ns();
+        let mut filled = 0;
+        for slot in 0..received {
+            let message = self.incoming.message(slot);
+            let (Ok(probe), Some(from)) = (ProbeView::new(message.bytes), message.from()) else {
+                continue;
+            };
+            let control = message.control();
+            self.outgoing.fill(filled, message.bytes, from, control.local);
+            if self.ids.is_some() {
+                self.log.note_request(ProbeRepr::parse(&probe), control.time_ns, now);
+            }
+            filled += 1;
+        }
+        filled
+    }
+
+    /// Send the filled slots, whose packets are recorded from `first` on. A reply that the kernel refuses is
+    /// lost: the sender will miss it.
+    fn send(&mut self, first: u32, filled: usize) -> io::Result<()> {
+        let now = realtime_ns();
+        self.log.note_replies(first, now);
+        let (mut next, mut singly) = (0, false);
+        while next < filled {
+            // A call that took only a part does not say why it stopped. From there on send one by one.
+            let last = if singly { next + 1 } else { filled };
+            let in_doubt = match self.outgoing.send(self.fd.as_fd(), next, last) {
+                Ok(taken) => {
+                    next += taken;
+                    self.reflected += taken as u64;
+                    singly |= next < last;
+                    next < last
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => false,
+                Err(error) => {
+                    self.log.note_refused(first + next as u32);
+                    next += 1;
+                    !StampIds::counts(&error)
+                }
+            };
+            if in_doubt {
+                self.collect()?;
+                if let Some(ids) = &mut self.ids {
+                    ids.restart(self.fd.as_fd(), first + next as u32)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn collect(&mut self) -> io::Result<()> {
+        let Some(ids) = &self.ids else { return Ok(()) };
+        loop {
+            let count = self.errors.receive_errors(self.fd.as_fd())?;
+            for slot in 0..count {
+                let control = self.errors.message(slot).control();
+                if let (Some((id, step)), Some(time)) = (control.transmit, control.time_ns) {
+                    let log = &mut self.log;
+                    if let Some(place) = ids.place(id, |place| log.awaits(place, step, time)) {
+                        log.note_transmit(place, step, time);
+                    }
+                }
+            }
+            if count < self.errors.slots() {
+                return Ok(());
+            }
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! The tables of a probe's result, sent in parts.
+
+use delaylab_proto::{Failure, Frame, Kind, Table};
+use delaylab_wire::Leg;
+
+use crate::session::Session;
+
+/// The rows per table frame; at some 20 bytes each a frame stays far below the protocol's limit.
+const ROWS: usize = 1 << 20;
+
+/// One stamp: a row of the table `stamps`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stamp {
+    /// The number of the packet's probe.
+    pub probe: u32,
+    /// The packet's sequence number within the probe.
+    pub seq: u32,
+    /// The half of the round trip.
+    pub leg: Leg,
+    /// The vantage point, by its place in the list of points.
+    pub point: u32,
+    /// The time of the packet at the point, in ns since the Unix epoch.
+    pub time_ns: i64,
+}
+
+/// The outcome of one scheduled packet: a row of the table `packets`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Packet<'a> {
+    /// The number of the packet's probe.
+    pub probe: u32,
+    /// The packet's sequence number within the probe.
+    pub seq: u32,
+    /// The time at which it was to be sent, in ns since the Unix epoch.
+    pub intended_ns: i64,
+    /// The time at which user space passed it to the kernel; `None` if it never did or the kernel refused it.
+    pub sent_ns: Option<i64>,
+    /// The outcome: `replied`, `late`, `lost`, `refused` or `unsent`.
+    pub outcome: &'static str,
+    /// The number of replies beyond the first.
+    pub duplicates: u16,
+    /// True if its reply came after that of a later packet (RFC 4737).
+    pub reordered: bool,
+    /// The reason why it was lost or refused, if known.
+    pub error: Option<&'a str>,
+}
+
+/// Send the table `stamps`.
+pub fn send_stamps(
+    session: &mut Session,
+    points: &[impl AsRef<str>],
+    stamps: impl Iterator<Item = Stamp>,
+) -> Result<(), Failure> {
+    in_parts(session, stamps, |rows| {
+        Table::new("stamps", rows.len())
+            .numbers("probe", rows.iter().map(|row| row.probe))
+            .numbers("seq", rows.iter().map(|row| row.seq))
+            .numbers("leg", rows.iter().map(|row| row.leg as u8))
+            .labels("point", points, rows.iter().map(|row| row.point))
+            .numbers("time_ns", rows.iter().map(|row| row.time_ns))
+    })
+}
+
+/// Send the table `packets`.
+pub fn send_packets<'a>(
+    session: &mut Session,
+    packets: impl Iterator<Item = Packet<'a>>,
+) -> Result<(), Failure> {
+    in_parts(session, packets, |rows| {
+        Table::new("packets", rows.len())
+            .numbers("probe", rows.iter().map(|row| row.probe))
+            .numbers("seq", rows.iter().map(|row| row.seq))
+            .numbers("intended_ns", rows.iter().map(|row| row.intended_ns))
+            .optional("sent_ns", rows.iter().map(|row| row.sent_ns))
+            .texts("outcome", rows.iter().map(|row| Some(row.outcome)))
+            .numbers("duplicates", rows.iter().map(|row| row.duplicates))
+            .flags("reordered", rows.iter().map(|row| row.reordered))
+            .texts("error", rows.iter().map(|row| row.error))
+    })
+}
+
+/// Send rows in frames of at most [`ROWS`]; a table without rows is one empty frame.
+fn in_parts<Row>(
+    session: &mut Session,
+    mut rows: impl Iterator<Item = Row>,
+    table: impl Fn(&[Row]) -> Table,
+) -> Result<(), Failure> {
+    let mut part: Vec<Row> = rows.by_ref().take(ROWS).collect();
+    loop {
+        session.frame(&Frame::new(Kind::Table, table(&part).encode()))?;
+        part.clear();
+        part.extend(rows.by_ref().take(ROWS));
+        if part.is_empty() {
+            return Ok(());
+        }
+    }
+}

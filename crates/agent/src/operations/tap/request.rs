@@ -1,0 +1,74 @@
+//! The request `tap`.
+
+use delaylab_os::socket::probe_match::{Match, Transport};
+use delaylab_wire::MAGIC;
+use serde::Deserialize;
+
+/// The bytes to keep of a packet: Ethernet, IPv6, some extension headers, ICMP and probe headers.
+pub const SNAP: u32 = 128;
+
+/// The request `tap` of `docs/protocol.md`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Request {
+    #[serde(rename = "op")]
+    _op: String,
+    pub interfaces: Vec<Interface>,
+    pub filter: Filter,
+    #[serde(default)]
+    pub pcap: Option<String>,
+    /// True if programs at the interface may be used.
+    #[serde(default = "yes")]
+    pub tcx: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// An interface and the name of its vantage point.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Interface {
+    pub name: String,
+    pub point: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Protocol {
+    Icmp,
+    Udp,
+}
+
+/// The packets of the probe; 0 matches any probe, identifier or port.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Filter {
+    #[serde(default)]
+    pub probe: u32,
+    pub protocol: Protocol,
+    #[serde(default)]
+    pub ident: u16,
+    pub ip: u8,
+    /// The responder's UDP port.
+    #[serde(default)]
+    pub port: u16,
+}
+
+impl Filter {
+    /// Return true if requests and replies cannot be told apart.
+    pub fn has_no_legs(&self) -> bool {
+        self.protocol == Protocol::Udp && self.port == 0
+    }
+
+    /// Return the filter for the kernel.
+    pub fn wanted(&self) -> Match {
+        let transport = match self.protocol {
+            Protocol::Icmp => Transport::Icmp(self.ident),
+            Protocol::Udp => Transport::Udp(self.port),
+        };
+        let (ip, probe) = (self.ip, self.probe);
+        Match { transport, ip, probe, magic: MAGIC, snap: SNAP }
+    }
+}

@@ -1,0 +1,78 @@
+//! The source of a tap's packets.
+
+use delaylab_os::ring::blocks::{BlockRing, RETIRE};
+use delaylab_os::socket::classic_filter::Program;
+use delaylab_os::socket::probe_match::Match;
+use delaylab_os::tcx::tap::{LOOK, Seen, TcxTap};
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::time::Duration;
+
+/// The source of a tap's packets: programs at the interface, where the kernel allows them and no queue lies
+/// between them and the driver, else a packet ring, which costs three times as much per packet.
+#[derive(Debug)]
+pub enum Source {
+    Tcx(Box<TcxTap>),
+    Ring(BlockRing),
+}
+
+impl Source {
+    /// Start to capture the wanted packets. `tcx` is true if programs may be used, `frames` if the packets
+    /// themselves are wanted.
+    pub fn open(interface: u32, wanted: &Match, tcx: bool, frames: bool) -> io::Result<Self> {
+        if tcx && let Ok(tap) = TcxTap::open(interface, wanted, frames) {
+            return Ok(Self::Tcx(Box::new(tap)));
+        }
+        BlockRing::open(interface, &Program::frames(wanted)).map(Self::Ring)
+    }
+
+    /// Return the name of the source in records.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Tcx(_) => "tcx",
+            Self::Ring(_) => "ring",
+        }
+    }
+
+    /// Return a descriptor that is readable when there are packets, if these wake a reader, and in error when
+    /// the interface has gone away.
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Tcx(tap) => tap.fd(),
+            Self::Ring(ring) => ring.fd(),
+        }
+    }
+
+    /// Return the interval at which to poll for packets that do not wake a reader.
+    pub fn look(&self) -> Option<Duration> {
+        matches!(self, Self::Tcx(_)).then_some(LOOK)
+    }
+
+    /// Let no more packets in. Those already captured come out within [`Self::SETTLED`].
+    pub fn close_gate(&mut self) -> io::Result<()> {
+        match self {
+            Self::Tcx(tap) => tap.close_gate(),
+            Self::Ring(ring) => ring.close_gate()?,
+        }
+        Ok(())
+    }
+
+    /// The time after which all captured packets have come out.
+    pub const SETTLED: Duration = Duration::from_millis(3 * RETIRE.as_millis() as u64);
+
+    /// Pass every packet that is ready to `take`.
+    pub fn drain(&mut self, mut take: impl FnMut(Seen<'_>)) -> io::Result<usize> {
+        match self {
+            Self::Tcx(tap) => tap.drain(take),
+            Self::Ring(ring) => ring.drain(|frame| take(Seen::Frame(frame))),
+        }
+    }
+
+    /// Return how many packets found the ring full; call it only once.
+    pub fn dropped(&self) -> io::Result<u32> {
+        match self {
+            Self::Tcx(tap) => tap.dropped(),
+            Self::Ring(ring) => ring.dropped(),
+        }
+    }
+}

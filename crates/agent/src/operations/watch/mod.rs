@@ -1,0 +1,90 @@
+//! `watch`: the state of the machine and of places in the lab, sampled on an absolute schedule.
+
+mod machine;
+mod place;
+mod table;
+
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use delaylab_os::files::poll::{self, Interest};
+use delaylab_proto::{Context, Failure};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::session::fields::fields;
+use crate::session::{Order, Session};
+use machine::Machine;
+use place::Place;
+use table::Samples;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Request {
+    #[serde(default = "tenth_of_a_second")]
+    interval_ns: u64,
+    #[serde(default)]
+    places: Vec<place::Request>,
+}
+
+fn tenth_of_a_second() -> u64 {
+    100_000_000
+}
+
+/// Sample until `stop`, and send the table `hosts` in parts. Samples whose time passed while an earlier one
+/// was still being taken are counted as missed; the others stay on schedule.
+pub fn serve(request: Value, session: &mut Session) -> Result<Value, Failure> {
+    let request: Request = fields(request)?;
+    if request.interval_ns == 0 {
+        return Err(Failure::new("watch", "`interval_ns` is 0"));
+    }
+    let interval = Duration::from_nanos(request.interval_ns);
+    let mut machine = Machine::new()?;
+    let mut places =
+        request.places.into_iter().map(Place::new).collect::<Result<Vec<_>, Failure>>()?;
+    session.event(json!({"ready": true}))?;
+    let mut samples = Samples::default();
+    let (mut taken, mut missed) = (0u64, 0u64);
+    let mut due = Instant::now() + interval;
+    while wait_until(due, session)? {
+        samples.start(now()?);
+        machine.sample(&mut samples)?;
+        for place in &mut places {
+            place.sample(&mut samples);
+        }
+        samples.send_if_large(session)?;
+        taken += 1;
+        due += interval;
+        let late = Instant::now().saturating_duration_since(due);
+        let passed = u64::try_from(late.as_nanos() / interval.as_nanos()).unwrap_or(u64::MAX);
+        missed += passed;
+        due += interval * u32::try_from(passed).unwrap_or(u32::MAX);
+    }
+    samples.send(session)?;
+    Ok(json!({"samples": taken, "missed": missed}))
+}
+
+/// Wait until the time has come and return true; return false if the client stops the sampling.
+fn wait_until(due: Instant, session: &mut Session) -> Result<bool, Failure> {
+    loop {
+        let left = due.saturating_duration_since(Instant::now());
+        let ready = poll::wait(&[(session.input(), Interest::Read)], Some(left))
+            .context("wait for the next sample")?;
+        if ready[0] {
+            for order in session.orders()? {
+                match order {
+                    Order::Stop => return Ok(false),
+                    Order::Closed => return Err(Failure::new("watch", "the client went away")),
+                    Order::Signal(_) | Order::Stdin(_) | Order::Used(_) => {}
+                }
+            }
+        } else if left.is_zero() {
+            return Ok(true);
+        }
+    }
+}
+
+fn now() -> Result<i64, Failure> {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    let since = since.context("read the clock")?;
+    i64::try_from(since.as_nanos()).context("read the clock")
+}

@@ -1,0 +1,121 @@
+//! One place of the lab: the CPU time of a control group, the counters of a network namespace.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use delaylab_proto::Failure;
+use serde::Deserialize;
+
+use super::table::Samples;
+use crate::network::counters;
+
+/// A place as named in the request.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Request {
+    name: String,
+    /// A process in the place's network namespace, by its pid in this process's PID namespace.
+    #[serde(default)]
+    pid: Option<u32>,
+    /// The control groups by controller: `cpuacct`, or `unified` for version 2.
+    #[serde(default)]
+    cgroups: BTreeMap<String, PathBuf>,
+}
+
+/// A place and the state of its last sample.
+pub struct Place {
+    name: String,
+    net: Option<PathBuf>,
+    cpu: Option<Cpu>,
+}
+
+impl Place {
+    /// Check that everything to be watched exists.
+    pub fn new(request: Request) -> Result<Self, Failure> {
+        let Request { name, pid, cgroups } = request;
+        let net = pid.map(|pid| PathBuf::from(format!("/proc/{pid}/net")));
+        if let Some(net) = &net {
+            counters::interfaces(net)?;
+        }
+        let cpu = Cpu::find(&cgroups);
+        if let Some(cpu) = &cpu {
+            cpu.read().ok_or_else(|| {
+                Failure::new(format!("watch {name}"), format!("cannot read {}", cpu.file.display()))
+            })?;
+        }
+        Ok(Self { name, net, cpu })
+    }
+
+    /// Add this place's metrics; those of a place that has ended are absent.
+    pub fn sample(&mut self, samples: &mut Samples) {
+        if let Some(used) = self.cpu.as_mut().and_then(Cpu::used) {
+            samples.add(&self.name, "cpus", used);
+        }
+        let Some(net) = &self.net else { return };
+        for (interface, counters) in counters::interfaces(net).unwrap_or_default() {
+            for (counter, value) in counters {
+                samples.add(&self.name, format!("{interface}.{counter}"), value as f64);
+            }
+        }
+        for (protocol, counters) in counters::protocols(net).unwrap_or_default() {
+            if !["Ip", "Icmp"].contains(&protocol.as_str()) {
+                continue;
+            }
+            for (counter, value) in counters {
+                samples.add(&self.name, format!("{protocol}.{counter}"), value as f64);
+            }
+        }
+    }
+}
+
+/// The CPU time counter of a control group.
+struct Cpu {
+    file: PathBuf,
+    last: Option<(Instant, f64)>,
+}
+
+impl Cpu {
+    fn find(cgroups: &BTreeMap<String, PathBuf>) -> Option<Self> {
+        let file = |controller: &str, file: &str| cgroups.get(controller).map(|dir| dir.join(file));
+        let file = file("cpuacct", "cpuacct.usage").or_else(|| file("unified", "cpu.stat"))?;
+        let mut cpu = Self { file, last: None };
+        cpu.used();
+        Some(cpu)
+    }
+
+    /// Return the number of CPUs that the group kept busy since the last call.
+    fn used(&mut self) -> Option<f64> {
+        let now = (Instant::now(), self.read()?);
+        let (then, before) = self.last.replace(now)?;
+        let passed = now.0.duration_since(then).as_secs_f64();
+        (passed > 0.0).then_some((now.1 - before) / passed)
+    }
+
+    /// Read the group's CPU time in seconds since its creation.
+    fn read(&self) -> Option<f64> {
+        seconds(&self.file, &fs::read_to_string(&self.file).ok()?)
+    }
+}
+
+/// Convert a reading to seconds: `cpuacct.usage` is in ns, `usage_usec` of `cpu.stat` in µs.
+fn seconds(file: &Path, text: &str) -> Option<f64> {
+    if file.ends_with("cpu.stat") {
+        let usage = text.lines().find_map(|line| line.strip_prefix("usage_usec "))?;
+        return Some(usage.parse::<f64>().ok()? / 1e6);
+    }
+    Some(text.trim().parse::<f64>().ok()? / 1e9)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_versions_count_seconds() {
+        assert_eq!(seconds(Path::new("a/cpuacct.usage"), "2500000000\n"), Some(2.5));
+        let stat = "usage_usec 1500000\nuser_usec 1\n";
+        assert_eq!(seconds(Path::new("a/cpu.stat"), stat), Some(1.5));
+    }
+}

@@ -1,0 +1,135 @@
+//! A non-blocking stream of frames that loses nothing: partly received frames and unsent bytes are buffered.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use delaylab_os::files::descriptor;
+use delaylab_proto::{Frame, FrameError, Window, split_frame, write_frame};
+
+use super::escape::Unescape;
+
+const PIECE: usize = 64 << 10;
+
+/// A stream in both directions, by descriptors that do not block.
+pub struct Line {
+    input: OwnedFd,
+    output: OwnedFd,
+    unread: Vec<u8>,
+    unsent: Vec<u8>,
+    /// The number of bytes of `unsent` that have been sent.
+    sent: usize,
+    /// The decoder, for a stream whose bytes arrive escaped.
+    unescape: Option<Unescape>,
+    /// The window, for a stream whose other end buffers only so many bytes.
+    window: Option<Window>,
+}
+
+impl Line {
+    /// Build a line that reads from `input` and writes to `output`.
+    pub fn new(input: OwnedFd, output: OwnedFd) -> io::Result<Self> {
+        descriptor::set_nonblocking(input.as_fd())?;
+        descriptor::set_nonblocking(output.as_fd())?;
+        let (unread, unsent) = (Vec::new(), Vec::new());
+        Ok(Self { input, output, unread, unsent, sent: 0, unescape: None, window: None })
+    }
+
+    /// Decode everything that is read from now on.
+    pub fn unescaping(self) -> Self {
+        Self { unescape: Some(Unescape::default()), ..self }
+    }
+
+    /// Keep at most `window` bytes under way until [`Line::used`] reports that some have been read.
+    pub fn limit(&mut self, window: u64) {
+        self.window = Some(Window::new(window));
+    }
+
+    /// Count bytes that the other end has read.
+    pub fn used(&mut self, bytes: u64) {
+        if let Some(window) = &mut self.window {
+            window.used(bytes);
+        }
+    }
+
+    /// Build a line that uses one descriptor for both directions.
+    pub fn of(stream: OwnedFd) -> io::Result<Self> {
+        let output = stream.try_clone()?;
+        Self::new(stream, output)
+    }
+
+    /// Return the descriptor to wait for before reading.
+    pub fn input(&self) -> BorrowedFd<'_> {
+        self.input.as_fd()
+    }
+
+    /// Return the descriptor to wait for before writing; `None` if there is nothing to write.
+    pub fn output(&self) -> Option<BorrowedFd<'_>> {
+        (self.backlog() > 0 && self.room() > 0).then(|| self.output.as_fd())
+    }
+
+    /// Return the number of bytes that are still to be sent.
+    pub fn backlog(&self) -> usize {
+        self.unsent.len() - self.sent
+    }
+
+    fn room(&self) -> usize {
+        self.window.map_or(usize::MAX, |window| window.room())
+    }
+
+    /// Return the complete frames received, and true if the stream has ended. Does not block.
+    pub fn receive(&mut self) -> Result<(Vec<Frame>, bool), FrameError> {
+        self.receive_counted().map(|(frames, ended, _)| (frames, ended))
+    }
+
+    /// Return the same, and the number of bytes that were read for it.
+    pub fn receive_counted(&mut self) -> Result<(Vec<Frame>, bool, usize), FrameError> {
+        let mut piece = [0; PIECE];
+        let mut read = 0;
+        let ended = match descriptor::read_some(self.input.as_fd(), &mut piece) {
+            Ok(None) => false,
+            // A stream that fails has ended.
+            Ok(Some(0)) | Err(_) => true,
+            Ok(Some(count)) => {
+                read = count;
+                match &mut self.unescape {
+                    Some(unescape) => unescape.take(&piece[..count], &mut self.unread),
+                    None => self.unread.extend_from_slice(&piece[..count]),
+                }
+                false
+            }
+        };
+        let (mut frames, mut taken) = (Vec::new(), 0);
+        while let Some((frame, length)) = split_frame(&self.unread[taken..])? {
+            frames.push(frame);
+            taken += length;
+        }
+        self.unread.drain(..taken);
+        Ok((frames, ended, read))
+    }
+
+    /// Send a frame as far as there is room; the rest is buffered.
+    pub fn send(&mut self, frame: &Frame) -> Result<(), FrameError> {
+        write_frame(&mut self.unsent, frame)?;
+        Ok(self.flush()?)
+    }
+
+    /// Send buffered bytes as far as there is room.
+    pub fn flush(&mut self) -> io::Result<()> {
+        while self.backlog() > 0 {
+            let now = self.backlog().min(self.room());
+            if now == 0 {
+                return Ok(());
+            }
+            let piece = &self.unsent[self.sent..self.sent + now];
+            let Some(count) = descriptor::write_some(self.output.as_fd(), piece)? else {
+                return Ok(());
+            };
+            self.sent += count;
+            if let Some(window) = &mut self.window {
+                window.sent(count);
+            }
+        }
+        self.unsent.clear();
+        self.sent = 0;
+        Ok(())
+    }
+}

@@ -1,0 +1,357 @@
+//! Multiplexing of many sessions over one stream by channel numbers, e.g. over a virtual machine's serial
+//! line.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::time::Duration;
+
+use delaylab_os::files::poll::{self, Interest};
+use delaylab_proto::{Failure, Frame, FrameError, Kind, Reply};
+use serde_json::json;
+
+use super::line::Line;
+use super::listen;
+
+/// The number of unsent bytes on the trunk above which branches have to wait.
+const BACKLOG: usize = 1 << 20;
+/// The number of bytes that a client may leave unread before it is disconnected: frames of the others come by
+/// the same stream. Commands are asked to stay far below it (`window` in docs/protocol.md), but a guest need
+/// not comply.
+const UNREAD: usize = 256 << 20;
+
+/// The shared stream, the `trunk`, and a `branch` for every session.
+pub struct Mux {
+    trunk: Line,
+    limited: bool,
+    branches: BTreeMap<u16, Branch>,
+}
+
+/// A channel in use; it is free again once both sides have closed it.
+struct Branch {
+    line: Option<Line>,
+    closed_here: bool,
+    closed_there: bool,
+}
+
+/// The events of one wait.
+#[derive(Default)]
+pub struct Turn {
+    /// True for each of the caller's own descriptors that is ready.
+    pub ready: Vec<bool>,
+    /// Frames on channels that have no branch.
+    pub new: Vec<Frame>,
+    /// True if the other end of the trunk has closed.
+    pub ended: bool,
+    /// The number of bytes read from the trunk.
+    pub read: usize,
+}
+
+impl Mux {
+    /// Build a mux over a stream, without branches.
+    pub fn new(trunk: OwnedFd) -> io::Result<Self> {
+        Line::of(trunk).map(Self::on)
+    }
+
+    /// Build a mux over any kind of line, without branches.
+    pub fn on(trunk: Line) -> Self {
+        Self { trunk, limited: false, branches: BTreeMap::new() }
+    }
+
+    /// Keep at most `window` bytes under way on the trunk. The other side reports on channel 0 how many bytes
+    /// it has read ([`told_read`]).
+    pub fn limit(&mut self, window: u64) {
+        self.limited = true;
+        self.trunk.limit(window);
+    }
+
+    /// Send a frame on the trunk.
+    pub fn send(&mut self, frame: &Frame) -> Result<(), Failure> {
+        self.trunk.send(frame).map_err(broken)
+    }
+
+    /// Connect a session's stream to a channel.
+    pub fn join(&mut self, channel: u16, stream: OwnedFd) -> io::Result<()> {
+        let line = Some(Line::of(stream)?);
+        self.branches.insert(channel, Branch { line, closed_here: false, closed_there: false });
+        Ok(())
+    }
+
+    /// Connect a client's stream to a free channel. Refuse the client if there is none.
+    pub fn admit(&mut self, client: OwnedFd) {
+        let channel =
+            self.free_channel().ok_or_else(|| io::Error::other("all channels are in use"));
+        let joined = channel.and_then(|channel| self.join(channel, client.try_clone()?));
+        if let Err(error) = joined {
+            listen::refuse(client, &listen::cannot_start(&error));
+        }
+    }
+
+    /// Report a failure on a channel that has no branch, and close the channel.
+    pub fn refuse(&mut self, channel: u16, failure: &Failure) -> Result<(), Failure> {
+        let reply = serde_json::to_vec(&Reply::Error(failure.clone())).unwrap_or_default();
+        self.send(&Frame { channel, ..Frame::new(Kind::Message, reply) })?;
+        let refused = Branch { line: None, closed_here: false, closed_there: false };
+        self.branches.insert(channel, refused);
+        self.close(channel)
+    }
+
+    /// Return true if a channel is in use.
+    pub fn has(&self, channel: u16) -> bool {
+        self.branches.contains_key(&channel)
+    }
+
+    /// Return a free channel, from 1 on.
+    pub fn free_channel(&self) -> Option<u16> {
+        (1..=u16::MAX).find(|channel| !self.branches.contains_key(channel))
+    }
+
+    /// Pass a frame from the trunk to its branch.
+    pub fn deliver(&mut self, frame: &Frame) -> Result<(), Failure> {
+        let Some(branch) = self.branches.get_mut(&frame.channel) else { return Ok(()) };
+        if frame.kind == Kind::Close {
+            branch.closed_there = true;
+            return self.close_if_done(frame.channel);
+        }
+        let Some(line) = &mut branch.line else { return Ok(()) };
+        // A session needs no channel number on a stream of its own.
+        let sent = line.send(&Frame { channel: 0, ..frame.clone() });
+        if sent.is_err() || line.backlog() > UNREAD {
+            return self.close(frame.channel);
+        }
+        Ok(())
+    }
+
+    /// Wait for an event on the streams or on the caller's own descriptors, and pass all frames on. A timeout
+    /// of `None` waits for ever.
+    pub fn turn(
+        &mut self,
+        own: &[(BorrowedFd<'_>, Interest)],
+        timeout: Option<Duration>,
+    ) -> Result<Turn, Failure> {
+        let busy = self.trunk.backlog() > BACKLOG;
+        let mut on = own.to_vec();
+        on.push((self.trunk.input(), Interest::Read));
+        on.extend(self.trunk.output().map(|fd| (fd, Interest::Write)));
+        let mut readable = BTreeMap::new();
+        for (&channel, branch) in &self.branches {
+            let Some(line) = &branch.line else { continue };
+            if !busy && !branch.closed_there {
+                readable.insert(on.len(), channel);
+                on.push((line.input(), Interest::Read));
+            }
+            on.extend(line.output().map(|fd| (fd, Interest::Write)));
+        }
+        let ready = poll::wait(&on, timeout).map_err(broken)?;
+        let mut turn = Turn { ready: ready[..own.len()].to_vec(), ..Turn::default() };
+        self.flush();
+        if ready[own.len()] {
+            self.take_from_trunk(&mut turn)?;
+        }
+        for (index, channel) in readable {
+            if ready[index] {
+                self.take_from_branch(channel)?;
+            }
+        }
+        Ok(turn)
+    }
+
+    fn flush(&mut self) {
+        // A stream that cannot be written to any more reports its end when it is read.
+        let _ = self.trunk.flush();
+        let channels: Vec<u16> = self.branches.keys().copied().collect();
+        for channel in channels {
+            if let Some(line) = self.branches.get_mut(&channel).and_then(|b| b.line.as_mut())
+                && line.flush().is_err()
+            {
+                let _ = self.close(channel);
+            }
+            let _ = self.close_if_done(channel);
+        }
+    }
+
+    fn take_from_trunk(&mut self, turn: &mut Turn) -> Result<(), Failure> {
+        let (frames, ended, read) = self.trunk.receive_counted().map_err(broken)?;
+        (turn.ended, turn.read) = (ended, read);
+        for frame in frames {
+            if let Some(bytes) = self.limited.then(|| told_read(&frame)).flatten() {
+                self.trunk.used(bytes);
+            } else if self.branches.contains_key(&frame.channel) {
+                self.deliver(&frame)?;
+            } else if frame.kind == Kind::Close {
+                self.send(&Frame { channel: frame.channel, ..closing() })?;
+            } else {
+                turn.new.push(frame);
+            }
+        }
+        Ok(())
+    }
+
+    fn take_from_branch(&mut self, channel: u16) -> Result<(), Failure> {
+        let Some(line) = self.branches.get_mut(&channel).and_then(|b| b.line.as_mut()) else {
+            return Ok(());
+        };
+        // An invalid frame ends the session, not the trunk.
+        let (frames, ended) = line.receive().unwrap_or((Vec::new(), true));
+        for frame in frames {
+            self.send(&Frame { channel, ..frame })?;
+        }
+        if ended { self.close(channel) } else { Ok(()) }
+    }
+
+    /// Close a branch and tell the other side.
+    fn close(&mut self, channel: u16) -> Result<(), Failure> {
+        let Some(branch) = self.branches.get_mut(&channel) else { return Ok(()) };
+        branch.line = None;
+        let tell = !std::mem::replace(&mut branch.closed_here, true);
+        if branch.closed_there {
+            self.branches.remove(&channel);
+        }
+        if tell { self.send(&Frame { channel, ..closing() }) } else { Ok(()) }
+    }
+
+    /// Close a branch that the other side has closed, once all its data was passed on.
+    fn close_if_done(&mut self, channel: u16) -> Result<(), Failure> {
+        let done = self.branches.get(&channel).is_some_and(|branch| {
+            branch.closed_there && branch.line.as_ref().is_none_or(|line| line.backlog() == 0)
+        });
+        if done { self.close(channel) } else { Ok(()) }
+    }
+}
+
+/// Build the report, sent on channel 0, that this many bytes were read from the trunk.
+pub fn tell_read(bytes: usize) -> Frame {
+    let event = Reply::Event(json!({"read": bytes}));
+    Frame::new(Kind::Message, serde_json::to_vec(&event).unwrap_or_default())
+}
+
+/// Return the number of bytes that the other side reports as read; `None` for any other frame.
+fn told_read(frame: &Frame) -> Option<u64> {
+    if frame.channel != 0 || frame.kind != Kind::Message {
+        return None;
+    }
+    match serde_json::from_slice(&frame.payload) {
+        Ok(Reply::Event(event)) => event.get("read")?.as_u64(),
+        _ => None,
+    }
+}
+
+fn closing() -> Frame {
+    Frame::new(Kind::Close, [])
+}
+
+fn broken(error: impl Into<FrameError>) -> Failure {
+    Failure::new("carry sessions over one stream", error.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use delaylab_os::files::{descriptor, pipe};
+    use delaylab_proto::{read_frame, write_frame};
+    use std::fs::File;
+    use std::os::fd::AsFd;
+
+    /// Build both ends of a trunk.
+    fn pair() -> (Mux, Mux) {
+        let (here, there) = pipe::stream().unwrap();
+        (Mux::new(here).unwrap(), Mux::new(there).unwrap())
+    }
+
+    fn session(mux: &mut Mux, channel: u16) -> File {
+        let (ours, theirs) = pipe::stream().unwrap();
+        mux.join(channel, theirs).unwrap();
+        File::from(ours)
+    }
+
+    fn message(text: &str) -> Frame {
+        Frame::new(Kind::Message, text)
+    }
+
+    #[test]
+    fn frames_of_two_sessions_reach_their_own() {
+        let (mut host, mut guest) = pair();
+        let channels = [host.free_channel().unwrap(), 7];
+        let mut clients = channels.map(|channel| session(&mut host, channel));
+        let mut servers = channels.map(|channel| session(&mut guest, channel));
+        for (client, text) in clients.iter_mut().zip(["one", "two"]) {
+            write_frame(client, &message(text)).unwrap();
+        }
+        host.turn(&[], None).unwrap();
+        guest.turn(&[], None).unwrap();
+        for (server, text) in servers.iter_mut().zip(["one", "two"]) {
+            assert_eq!(read_frame(server).unwrap(), Some(message(text)));
+        }
+    }
+
+    #[test]
+    fn a_channel_is_free_once_both_sides_have_closed_it() {
+        let (mut host, mut guest) = pair();
+        let client = session(&mut host, 1);
+        let mut server = session(&mut guest, 1);
+        drop(client);
+        host.turn(&[], None).unwrap();
+        assert_eq!(host.free_channel(), Some(2));
+        guest.turn(&[], None).unwrap();
+        assert!(read_frame(&mut server).unwrap().is_none());
+        host.turn(&[], None).unwrap();
+        assert_eq!((host.free_channel(), guest.free_channel()), (Some(1), Some(1)));
+    }
+
+    #[test]
+    fn what_was_sent_before_the_end_still_arrives() {
+        let (mut host, mut guest) = pair();
+        let mut client = session(&mut host, 3);
+        let mut server = session(&mut guest, 3);
+        let large = Frame::new(Kind::Stdout, vec![7; 3 << 20]);
+        write_frame(&mut client, &message("go")).unwrap();
+        let expected = large.clone();
+        let writer = std::thread::spawn(move || {
+            write_frame(&mut server, &large).unwrap();
+        });
+        let reader = std::thread::spawn(move || read_frame(&mut client).unwrap());
+        while !reader.is_finished() {
+            let soon = Some(Duration::from_millis(1));
+            guest.turn(&[], soon).unwrap();
+            host.turn(&[], soon).unwrap();
+        }
+        writer.join().unwrap();
+        assert_eq!(reader.join().unwrap(), Some(expected));
+    }
+
+    #[test]
+    fn on_a_limited_trunk_no_more_is_under_way_than_the_other_side_has_read() {
+        let (here, mut there) = pipe::stream().unwrap();
+        let mut host = Mux::new(here).unwrap();
+        host.limit(100);
+        let mut client = session(&mut host, 1);
+        let whole = Frame { channel: 1, ..Frame::new(Kind::Stdin, vec![7; 1000]) };
+        write_frame(&mut client, &Frame { channel: 0, ..whole.clone() }).unwrap();
+        descriptor::set_nonblocking(there.as_fd()).unwrap();
+        let mut came = Vec::new();
+        let soon = Some(Duration::from_millis(1));
+        while came.len() < 1007 {
+            host.turn(&[], soon).unwrap();
+            let mut piece = [0; 4096];
+            let count = descriptor::read_some(there.as_fd(), &mut piece).unwrap().unwrap_or(0);
+            assert!(count <= 100, "{count} bytes are under way");
+            came.extend(&piece[..count]);
+            if count > 0 {
+                let mut stream = File::from(there);
+                write_frame(&mut stream, &tell_read(count)).unwrap();
+                there = stream.into();
+            }
+        }
+        assert_eq!(read_frame(&mut &came[..]).unwrap(), Some(whole));
+    }
+
+    #[test]
+    fn a_frame_on_an_unknown_channel_is_the_callers() {
+        let (mut host, mut guest) = pair();
+        host.send(&Frame { channel: 9, ..message("new") }).unwrap();
+        let turn = guest.turn(&[], None).unwrap();
+        assert_eq!(turn.new, [Frame { channel: 9, ..message("new") }]);
+        drop(host);
+        assert!(guest.turn(&[], None).unwrap().ended);
+    }
+}

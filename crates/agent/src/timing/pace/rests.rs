@@ -1,0 +1,225 @@
+//! The rests of a real-time thread: how much it must rest, and how much it has.
+//!
+//! The sender of a probe has a simpler budget of its own, for the reasons in `operations/probe/pace.rs`.
+
+use std::fs::File;
+use std::ops::RangeInclusive;
+use std::os::unix::fs::FileExt;
+
+use delaylab_os::process::scheduling;
+use delaylab_os::time::clock::{monotonic_ns, thread_cpu_ns};
+
+/// The share of the allowed real time that the thread leaves unused, in percent. Others can use only a part
+/// of short rests, and the kernel guarantees them 5 % of a second (sched-deadline.rst, fair servers).
+const SPARE: i64 = 5;
+/// The time that the thread may be awake ahead of its rests; it may catch up on half of it at leisure.
+const DEBT_NS: i64 = 30_000_000;
+/// The interval at which the thread checks whether others want the CPU.
+const LOOK_NS: i64 = 1_000_000;
+/// The time for which a thread that was preempted too often as an ordinary thread stays in real time: at
+/// first, and at most; it doubles each time.
+const WARY_NS: RangeInclusive<i64> = 8_000_000_000..=64_000_000_000;
+/// The CPU time that others may take before that is too often: this much at once, which kernel threads that
+/// nobody can move need now and then, and 1/`BORNE_OF` of the time in the long run. Other rests make more
+/// frames late than that, and such a thread runs in them, too.
+const BORNE_NS: i64 = 30_000_000;
+const BORNE_OF: i64 = 200;
+
+/// The state of the rests that the kernel requires.
+pub struct Rests {
+    /// The time awake, in ns, that 100 ns of sleep make up for; `None` if there is no limit.
+    awake_per_100: Option<i64>,
+    /// The debt at `settled_ns`, when the thread had used `cpu_ns` of CPU time.
+    debt_ns: i64,
+    settled_ns: i64,
+    cpu_ns: i64,
+    /// True while the thread is an ordinary one.
+    eased: bool,
+    wary_ns: i64,
+    wary_until_ns: i64,
+    /// The number of preemptions so far.
+    preempted: u64,
+    /// The CPU time that others took, less the tolerated part, as of `lost_at_ns`.
+    lost_ns: i64,
+    lost_at_ns: i64,
+    own_cpus: bool,
+    /// /proc/loadavg, for the number of runnable threads; unused if the thread has CPUs of its own.
+    load: Option<File>,
+    crowded: bool,
+    crowded_at_ns: i64,
+}
+
+impl Rests {
+    /// Build the state for a thread that may run on `cpus` CPUs. Without real time it needs no rests.
+    pub fn new(realtime: bool, cpus: usize) -> Self {
+        // A thread that is restricted to some CPUs has them for its own.
+        let own_cpus = realtime && cpus < scheduling::online_cpus();
+        Self {
+            awake_per_100: realtime.then(awake_per_100).flatten(),
+            debt_ns: 0,
+            settled_ns: monotonic_ns(),
+            cpu_ns: thread_cpu_ns(),
+            eased: false,
+            wary_ns: *WARY_NS.start(),
+            wary_until_ns: 0,
+            preempted: 0,
+            lost_ns: 0,
+            lost_at_ns: monotonic_ns(),
+            own_cpus,
+            load: (!own_cpus).then(|| File::open("/proc/loadavg").ok()).flatten(),
+            crowded: false,
+            crowded_at_ns: i64::MIN / 2,
+        }
+    }
+
+    /// Return the time awake, in ns, that 100 ns of sleep make up for; `None` if there is no limit.
+    #[cfg(test)]
+    pub fn awake_per_100(&self) -> Option<i64> {
+        self.awake_per_100
+    }
+
+    /// Account for the time since the last call. What counts is not the length of a sleep but the time for
+    /// which others had the CPU: much of a short sleep is the kernel's work for this thread.
+    pub fn settle(&mut self, now_ns: i64) {
+        let Some(awake_per_100) = self.awake_per_100.filter(|_| !self.eased) else { return };
+        let cpu_ns = thread_cpu_ns();
+        let awake_ns = cpu_ns - self.cpu_ns;
+        let asleep_ns = now_ns - self.settled_ns - awake_ns;
+        self.debt_ns = (self.debt_ns + awake_ns - asleep_ns * awake_per_100 / 100).max(0);
+        (self.settled_ns, self.cpu_ns) = (now_ns, cpu_ns);
+    }
+
+    /// Return true if a rest cannot be put off any longer.
+    pub fn are_due_at(&mut self, now_ns: i64) -> bool {
+        if self.awake_per_100.is_some() && self.debt_ns + now_ns - self.settled_ns >= DEBT_NS {
+            self.settle(now_ns);
+        }
+        self.debt_ns >= DEBT_NS
+    }
+
+    /// Return true if a thread with CPUs of its own can stay awake, because it can rest as an ordinary
+    /// thread.
+    pub fn may_be_put_off(&mut self, now_ns: i64) -> bool {
+        self.own_cpus && self.may_ease(now_ns)
+    }
+
+    /// Return true if the thread should rest in gaps. A sleep in a gap may end late, so only a thread that
+    /// cannot rest as an ordinary one does so.
+    pub fn are_welcome(&mut self, now_ns: i64) -> bool {
+        self.debt_ns > DEBT_NS / 2 && !self.eased && !self.may_ease(now_ns)
+    }
+
+    /// Return true if the thread has been an ordinary one for long enough.
+    pub fn owes_nothing_at(&self, now_ns: i64) -> bool {
+        let awake_per_100 = self.awake_per_100.unwrap_or(0);
+        (now_ns - self.settled_ns) * awake_per_100 / 100 >= self.debt_ns
+    }
+
+    pub fn is_eased(&self) -> bool {
+        self.eased
+    }
+
+    /// Return true if the thread may become an ordinary one, because nobody else seems to want its CPU.
+    pub fn may_ease(&mut self, now_ns: i64) -> bool {
+        if now_ns >= self.crowded_at_ns + LOOK_NS {
+            self.crowded_at_ns = now_ns;
+            self.crowded = self.is_crowded();
+        }
+        now_ns >= self.wary_until_ns && !self.crowded
+    }
+
+    /// Record that the thread has become an ordinary one.
+    pub fn begin_ease(&mut self) {
+        self.eased = true;
+        self.preempted = scheduling::preemptions();
+    }
+
+    /// Account for `for_ns` in which the ordinary thread did not run, and return true if it was preempted.
+    /// Time taken by the host of a virtual machine does not count: a real-time thread would have lost it,
+    /// too.
+    pub fn lost_its_cpu(&mut self, now_ns: i64, for_ns: i64) -> bool {
+        self.lost_to_others(scheduling::preemptions(), now_ns, for_ns)
+    }
+
+    fn lost_to_others(&mut self, preempted: u64, now_ns: i64, for_ns: i64) -> bool {
+        if preempted == self.preempted {
+            return false;
+        }
+        let borne_ns = (now_ns - self.lost_at_ns) / BORNE_OF;
+        self.lost_ns = (self.lost_ns - borne_ns).max(0) + for_ns;
+        (self.preempted, self.lost_at_ns) = (preempted, now_ns);
+        if self.lost_ns > BORNE_NS {
+            self.be_wary(now_ns);
+        }
+        true
+    }
+
+    /// Stay in real time for a while.
+    pub fn be_wary(&mut self, now_ns: i64) {
+        self.wary_until_ns = now_ns + self.wary_ns;
+        self.wary_ns = (self.wary_ns * 2).min(*WARY_NS.end());
+        self.lost_ns = 0;
+    }
+
+    /// Record that the thread is in real time again.
+    pub fn end_ease(&mut self, now_ns: i64) {
+        let awake_per_100 = self.awake_per_100.unwrap_or(0);
+        self.debt_ns = (self.debt_ns - (now_ns - self.settled_ns) * awake_per_100 / 100).max(0);
+        (self.settled_ns, self.cpu_ns, self.eased) = (now_ns, thread_cpu_ns(), false);
+    }
+
+    /// Return true if more threads are runnable than there are CPUs, so that an ordinary thread would be
+    /// preempted.
+    fn is_crowded(&self) -> bool {
+        let Some(load) = &self.load else { return false };
+        let runnable = || -> Option<usize> {
+            let mut text = [0; 64];
+            let length = load.read_at(&mut text, 0).ok()?;
+            runnable(std::str::from_utf8(text.get(..length)?).ok()?)
+        };
+        runnable().is_none_or(|runnable| runnable > scheduling::online_cpus())
+    }
+}
+
+/// Return the number of runnable threads from proc_loadavg(5): `0.20 0.18 0.12 1/80 11206`.
+fn runnable(load: &str) -> Option<usize> {
+    load.split(' ').nth(3)?.split_once('/')?.0.parse().ok()
+}
+
+/// Return the time awake that 100 ns of sleep make up for, from the kernel's real-time share less `SPARE`.
+fn awake_per_100() -> Option<i64> {
+    let share = (scheduling::realtime_percent()? - SPARE).clamp(1, 99);
+    Some(share * 100 / (100 - share))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cpu_that_others_take_now_and_then_is_borne_and_more_is_not() {
+        let mut rests = Rests::new(true, 0);
+        let mut now_ns = monotonic_ns();
+        let mut lose = |after_ns: i64, others: bool| {
+            now_ns += after_ns;
+            let preempted = rests.preempted + u64::from(others);
+            (rests.lost_to_others(preempted, now_ns, 1_000_000), rests.may_ease(now_ns))
+        };
+        assert_eq!(lose(0, false), (false, true), "a hypervisor took it");
+        for _ in 0..20 {
+            assert_eq!(lose(1_000_000 * BORNE_OF, true), (true, true), "one part of so many");
+        }
+        let left = std::iter::repeat_with(|| lose(0, true)).take_while(|&(_, may)| may).count();
+        let borne = (BORNE_NS / 1_000_000) as usize;
+        assert!((borne - 2..=borne).contains(&left), "{left} more at once");
+        assert_eq!(lose(WARY_NS.start() - 1, false), (false, false));
+        assert_eq!(lose(1, false), (false, true), "not for ever");
+    }
+
+    #[test]
+    fn what_would_run_is_read_of_this_machine() {
+        assert_eq!(runnable("0.20 0.18 0.12 3/80 11206\n"), Some(3));
+        let here = std::fs::read_to_string("/proc/loadavg").unwrap();
+        assert!(runnable(&here).unwrap() >= 1, "{here}");
+    }
+}

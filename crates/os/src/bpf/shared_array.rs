@@ -1,0 +1,70 @@
+//! Memory that BPF programs in the kernel share with this process.
+
+use aya::Ebpf;
+use aya::maps::{Array, IterableMap};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::load_error::refused;
+
+/// A BPF array map of `u64`, mapped into memory (`BPF_F_MMAPABLE`).
+#[derive(Debug)]
+pub(crate) struct SharedArray {
+    memory: NonNull<AtomicU64>,
+    length: usize,
+}
+
+impl SharedArray {
+    /// Map the array of this name.
+    ///
+    /// # Panics
+    /// Panics if the object has no such map.
+    pub(crate) fn of(object: &Ebpf, name: &str) -> io::Result<Self> {
+        let map = object.map(name).expect("the object has this map");
+        let map: Array<_, u64> = map.try_into().map_err(refused)?;
+        Self::map(map.map().fd().as_fd(), map.len() as usize)
+    }
+
+    /// Map the array of `length` elements that `fd` refers to.
+    pub(crate) fn map(fd: BorrowedFd<'_>, length: usize) -> io::Result<Self> {
+        let (size, shared) = (length * size_of::<u64>(), libc::MAP_SHARED);
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        let nowhere = std::ptr::null_mut();
+        // SAFETY: a new mapping at an address of the kernel's choice. The kernel rounds the size up to whole
+        // pages, as it did for the array.
+        let memory = unsafe { libc::mmap(nowhere, size, access, shared, fd.as_raw_fd(), 0) };
+        if memory == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let memory = NonNull::new(memory.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
+        Ok(Self { memory, length })
+    }
+
+    /// Return the element at a place; 0 if it was never written or lies beyond the end.
+    pub(crate) fn get(&self, place: u32) -> u64 {
+        self.at(place).map_or(0, |element| element.load(Ordering::Relaxed))
+    }
+
+    /// Write the element at a place, if there is one.
+    pub(crate) fn set(&self, place: u32, value: u64) {
+        if let Some(element) = self.at(place) {
+            element.store(value, Ordering::SeqCst);
+        }
+    }
+
+    fn at(&self, place: u32) -> Option<&AtomicU64> {
+        // SAFETY: within the mapping, aligned, and only accessed as an atomic.
+        ((place as usize) < self.length)
+            .then(|| unsafe { self.memory.add(place as usize).as_ref() })
+    }
+}
+
+impl Drop for SharedArray {
+    fn drop(&mut self) {
+        let size = self.length * size_of::<u64>();
+        // SAFETY: the mapping was made in `map` with this size and is not used afterwards.
+        unsafe { libc::munmap(self.memory.as_ptr().cast(), size) };
+    }
+}

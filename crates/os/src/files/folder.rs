@@ -1,0 +1,138 @@
+//! A directory held by file descriptor: it stays reachable even if its path leads elsewhere by now.
+
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use nix::sys::stat::Mode;
+
+/// The mode bits that let other users write.
+const WRITABLE_BY_OTHERS: u32 = 0o022;
+/// The mode bit that lets only an entry's owner rename or remove the entry (inode(7)).
+const STICKY: u32 = 0o1000;
+
+/// An open directory.
+#[derive(Debug)]
+pub struct Folder {
+    file: File,
+}
+
+impl Folder {
+    /// Open a directory. Fail if its path ends in a symbolic link.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let mut options = OpenOptions::new();
+        options.read(true).custom_flags(libc::O_DIRECTORY | libc::O_NOFOLLOW);
+        Ok(Self { file: options.open(path)? })
+    }
+
+    /// Open a directory in this one. Fail if the entry is a symbolic link.
+    pub fn enter(&self, name: &str) -> io::Result<Self> {
+        Self::open(&self.at(name))
+    }
+
+    /// Return another handle to the same directory (dup(2)).
+    pub fn try_clone(&self) -> io::Result<Self> {
+        Ok(Self { file: self.file.try_clone()? })
+    }
+
+    /// Create a directory in this one with mode 0700, and open it. Fail if the entry exists.
+    pub fn make(&self, name: &str) -> io::Result<Self> {
+        DirBuilder::new().mode(0o700).create(self.at(name))?;
+        self.enter(name)
+    }
+
+    /// Return a path to an entry that begins at the open directory, for this process only.
+    pub fn at(&self, name: &str) -> PathBuf {
+        self.here().join(name)
+    }
+
+    /// Return a path to the open directory itself, for this process only.
+    pub fn here(&self) -> PathBuf {
+        PathBuf::from(format!("/proc/self/fd/{}", self.file.as_raw_fd()))
+    }
+
+    /// Create a regular file in this directory, with mode 0600, to read and to append to. Fail if the entry
+    /// exists.
+    pub fn create_file(&self, name: &str) -> io::Result<File> {
+        self.file(name, true)
+    }
+
+    /// Open a regular file of this user in this directory, to read and to append to. Refuse links, devices,
+    /// pipes and files of other users; never block on them.
+    pub fn open_file(&self, name: &str) -> io::Result<File> {
+        self.file(name, false)
+    }
+
+    /// Create the entry, or open it, and refuse it unless it is a regular file of this user.
+    // Public until the agent is moved.
+    #[doc(hidden)]
+    pub fn file(&self, name: &str, create: bool) -> io::Result<File> {
+        let mut options = OpenOptions::new();
+        options.read(true).append(true).create_new(create).mode(0o600);
+        let file = options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(self.at(name))?;
+        let about = file.metadata()?;
+        if !about.is_file() {
+            return Err(io::Error::other(format!("{name} is not a regular file")));
+        }
+        require_owner(about.uid(), name)?;
+        Ok(file)
+    }
+
+    /// Fail with `PermissionDenied` unless the directory belongs to this user and no other user may write to
+    /// it.
+    pub fn require_private(&self) -> io::Result<()> {
+        let about = self.file.metadata()?;
+        require_owner(about.uid(), "it")?;
+        if about.mode() & WRITABLE_BY_OTHERS == 0 {
+            return Ok(());
+        }
+        Err(denied(format!("other users may write to it (mode {:o})", about.mode() & 0o7777)))
+    }
+
+    /// Fail with `PermissionDenied` unless only this user and root can rename or remove the entries that this
+    /// user creates in the directory.
+    pub fn require_safe(&self) -> io::Result<()> {
+        let about = self.file.metadata()?;
+        if about.uid() != 0 {
+            require_owner(about.uid(), "it")?;
+        }
+        if about.mode() & WRITABLE_BY_OTHERS == 0 || about.mode() & STICKY != 0 {
+            return Ok(());
+        }
+        Err(denied(format!("other users may write to it (mode {:o})", about.mode() & 0o7777)))
+    }
+
+    /// Run `act` with this directory as the current directory and return its result. Only for single-threaded
+    /// processes.
+    pub fn inside<T>(&self, act: impl FnOnce() -> T) -> io::Result<T> {
+        let before = Self::open_current()?;
+        nix::unistd::fchdir(&self.file)?;
+        let result = act();
+        nix::unistd::fchdir(&before)?;
+        Ok(result)
+    }
+
+    fn open_current() -> io::Result<OwnedFd> {
+        let flags = nix::fcntl::OFlag::O_PATH | nix::fcntl::OFlag::O_CLOEXEC;
+        Ok(nix::fcntl::open(".", flags, Mode::empty())?)
+    }
+}
+
+impl AsFd for Folder {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}
+
+fn require_owner(owner: u32, what: &str) -> io::Result<()> {
+    if owner == nix::unistd::geteuid().as_raw() {
+        return Ok(());
+    }
+    Err(denied(format!("{what} belongs to user {owner}")))
+}
+
+fn denied(why: String) -> io::Error {
+    io::Error::new(io::ErrorKind::PermissionDenied, why)
+}

@@ -1,0 +1,91 @@
+//! Mounts in the current mount namespace (mount(2)). All need `CAP_SYS_ADMIN` there and fail with `EPERM`
+//! without it.
+
+use std::ffi::CStr;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::path::Path;
+use std::ptr::null;
+
+use nix::mount::{MsFlags, mount};
+
+const NONE: Option<&str> = None;
+
+/// Make all mounts private: no mount event leaves or enters this mount namespace.
+pub fn make_private() -> io::Result<()> {
+    Ok(mount(NONE, "/", NONE, MsFlags::MS_REC | MsFlags::MS_PRIVATE, NONE)?)
+}
+
+/// Mount a `/proc` that shows this process's PID namespace.
+pub fn proc() -> io::Result<()> {
+    let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
+    Ok(mount(Some("proc"), "/proc", Some("proc"), flags, NONE)?)
+}
+
+/// Create a `/proc` for this process's PID namespace that is mounted nowhere, and return its root
+/// (fsopen(2)).
+pub fn detached_proc() -> io::Result<OwnedFd> {
+    detached(c"proc")
+}
+
+/// Create a `/sys` for this process's current network namespace that is mounted nowhere, and return its root.
+pub fn detached_sys() -> io::Result<OwnedFd> {
+    detached(c"sysfs")
+}
+
+/// Create a file system of a kind that is mounted nowhere, and return its root.
+fn detached(kind: &CStr) -> io::Result<OwnedFd> {
+    // SAFETY: the name is a C string that lives long enough; the result is a new descriptor or -1.
+    let context = unsafe { libc::syscall(libc::SYS_fsopen, kind.as_ptr(), libc::FSOPEN_CLOEXEC) };
+    let context = descriptor(context)?;
+    let fd = context.as_raw_fd();
+    let create = libc::FSCONFIG_CMD_CREATE;
+    // SAFETY: this command takes neither key nor value.
+    let made =
+        unsafe { libc::syscall(libc::SYS_fsconfig, fd, create, null::<u8>(), null::<u8>(), 0) };
+    if made < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let attributes = libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV | libc::MOUNT_ATTR_NOEXEC;
+    // SAFETY: takes integers; the result is a new descriptor or -1.
+    let mount = unsafe { libc::syscall(libc::SYS_fsmount, fd, libc::FSMOUNT_CLOEXEC, attributes) };
+    descriptor(mount)
+}
+
+/// Wrap a descriptor that a system call just returned.
+fn descriptor(result: libc::c_long) -> io::Result<OwnedFd> {
+    if result < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let fd = i32::try_from(result).expect("a descriptor fits i32");
+    // SAFETY: the callers pass the result of a call that makes a descriptor, which is nobody else's.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// Mount a disk's file system of a `kind` such as `ext4` on a folder.
+pub fn disk(device: &Path, kind: &str, folder: &Path) -> io::Result<()> {
+    Ok(mount(Some(device), folder, Some(kind), MsFlags::empty(), NONE)?)
+}
+
+/// Move a mount, with the mounts below it, to another folder.
+pub fn relocate(from: &Path, to: &Path) -> io::Result<()> {
+    Ok(mount(Some(from), to, NONE, MsFlags::MS_MOVE, NONE)?)
+}
+
+/// Make the mount that holds the current directory the root of the file system (switch_root(8)).
+pub fn become_root() -> io::Result<()> {
+    relocate(Path::new("."), Path::new("/"))?;
+    nix::unistd::chroot(".")?;
+    Ok(nix::unistd::chdir("/")?)
+}
+
+/// Mount a file system of the kernel itself, such as `sysfs` or `tmpfs`, on a folder. Succeed if the folder
+/// has one already.
+pub fn kernel_file_system(kind: &str, folder: &str) -> io::Result<()> {
+    let flags = MsFlags::MS_NOSUID;
+    match mount(Some(kind), folder, Some(kind), flags, NONE) {
+        // Already mounted: the kernel mounts some by itself.
+        Err(nix::errno::Errno::EBUSY) => Ok(()),
+        result => Ok(result?),
+    }
+}

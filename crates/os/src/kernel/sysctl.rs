@@ -1,0 +1,70 @@
+//! Kernel parameters (sysctl(8)) of the current namespaces.
+
+use std::io;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use nix::errno::Errno;
+use nix::fcntl::{OFlag, open, openat};
+use nix::sys::stat::Mode;
+
+/// The parameters of a network namespace: those whose names begin with `net`.
+#[derive(Debug)]
+pub struct OfNetwork(OwnedFd);
+
+impl OfNetwork {
+    /// Open the parameters of this process's current network namespace, in `proc`, a proc mount of its own,
+    /// or else in `/proc`.
+    ///
+    /// A proc mount keeps the `sys/net` of all namespaces under one name and searches them linearly
+    /// (fs/proc/proc_sysctl.c, `proc_sys_compare`). With hundreds of namespaces several mounts are faster.
+    pub fn current(proc: Option<BorrowedFd<'_>>) -> io::Result<Self> {
+        let flags = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
+        Ok(Self(match proc {
+            Some(proc) => openat(proc, "sys/net", flags, Mode::empty())?,
+            None => open("/proc/sys/net", flags, Mode::empty())?,
+        }))
+    }
+
+    /// Set the parameter `name`, written as sysctl(8) takes it. Parameters outside of `net` are set in
+    /// `/proc/sys`. Fails with `ENOENT` if the kernel has no such parameter, and with `EINVAL` if it does not
+    /// take the value.
+    pub fn set(&self, name: &str, value: &str) -> io::Result<()> {
+        let path = path(name);
+        let flags = OFlag::O_WRONLY | OFlag::O_CLOEXEC;
+        let file = match path.strip_prefix("net") {
+            Ok(below) => openat(&self.0, below, flags, Mode::empty())?,
+            Err(_) => open(&Path::new("/proc/sys").join(path), flags, Mode::empty())?,
+        };
+        // The kernel accepts a value only in one write.
+        let written = nix::unistd::write(&file, value.as_bytes())?;
+        if written == value.len() { Ok(()) } else { Err(Errno::EINVAL.into()) }
+    }
+}
+
+/// Convert a parameter's name to a path. Dots separate folders, unless a slash comes first
+/// (`net/ipv4/conf/eth0.1/forwarding`).
+fn path(name: &str) -> PathBuf {
+    let separator = name.find(['.', '/']).map(|at| &name[at..=at]);
+    if separator == Some("/") {
+        return name.into();
+    }
+    let swapped = name.chars().map(|c| match c {
+        '.' => '/',
+        '/' => '.',
+        other => other,
+    });
+    swapped.collect::<String>().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_separator_says_which_one_it_is() {
+        let expected = Path::new("net/ipv4/conf/eth0.1/forwarding");
+        assert_eq!(path("net/ipv4/conf/eth0.1/forwarding"), expected);
+        assert_eq!(path("net.ipv4.conf.eth0/1.forwarding"), expected);
+    }
+}

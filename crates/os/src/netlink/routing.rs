@@ -1,0 +1,48 @@
+//! Queries about routes.
+
+use std::io;
+use std::net::IpAddr;
+
+use netlink_packet_core::ParseableParametrized;
+use netlink_packet_route::route::{
+    RouteAddress, RouteAttribute, RouteHeader, RouteLwEnCapType, RouteMessage,
+};
+use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
+
+use super::message::attributes;
+use super::single_request::ask;
+
+/// Return the index of the interface by which packets to an address leave. Fail with the kernel's error if it
+/// has no route, and with `EHOSTUNREACH` if its route has no interface.
+pub fn interface_to(to: IpAddr) -> io::Result<u32> {
+    let (family, address, length) = match to {
+        IpAddr::V4(to) => (AddressFamily::Inet, RouteAddress::Inet(to), u32::BITS),
+        IpAddr::V6(to) => (AddressFamily::Inet6, RouteAddress::Inet6(to), u128::BITS),
+    };
+    let mut message = RouteMessage::default();
+    message.header.address_family = family;
+    message.header.destination_prefix_length = length as u8;
+    message.attributes.push(RouteAttribute::Destination(address));
+    let answer = ask(RouteNetlinkMessage::GetRoute(message), libc::RTM_NEWROUTE)?;
+    let header =
+        RouteHeader::parse(&answer).map_err(|error| io::Error::other(error.to_string()))?;
+    let context = (header.address_family, header.kind, RouteLwEnCapType::None);
+    attributes(&answer, &header)
+        .filter_map(|bytes| RouteAttribute::parse_with_param(&bytes, context).ok())
+        .find_map(|attribute| match attribute {
+            RouteAttribute::Oif(index) => Some(index),
+            _ => None,
+        })
+        .ok_or_else(|| io::Error::from_raw_os_error(libc::EHOSTUNREACH))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packets_to_this_host_leave_by_loopback() {
+        let loopback = nix::net::if_::if_nametoindex("lo").unwrap();
+        assert_eq!(interface_to("127.0.0.1".parse().unwrap()).unwrap(), loopback);
+    }
+}

@@ -1,0 +1,269 @@
+"""The types of requests and answers are those of the agent: a field changed on one side fails here.
+
+Each request is sent with all its fields to a real agent, which refuses what it does not know. Each
+answer is compared, name by name, with its type.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, get_args, get_origin
+
+import pytest
+from pydantic import BaseModel
+
+from delaylab.agent import replies, requests
+from delaylab.agent.requests import Request
+from delaylab.dataset.records.doubts import Doubt, DoubtKind
+from delaylab.dataset.records.links import EngineReport
+from delaylab.lab import link_engines
+from delaylab.lab.start import temporary
+from delaylab.plan.engine_links import Change
+from delaylab.spec import LabSpec
+from delaylab.spec.link_conditions import (
+    Codel,
+    Conditions,
+    DelayTrace,
+    GilbertElliott,
+    Independent,
+    Jitter,
+    Opportunities,
+    Part,
+    Pattern,
+    Queue,
+    Rate,
+    RateTrace,
+    Red,
+    Reorder,
+    Table,
+)
+from tests.packets.agents import Agent, Pair, agent_binary, mac
+
+ROOT = Path(__file__).parents[2]
+ADDED = {"host", "agent", "engine"}
+HERE: dict[type[BaseModel], set[str]] = {EngineReport: ADDED, replies.Links: ADDED}
+"""Fields that this side adds to an answer."""
+ONLY_HERE = {"nodes", "asked_first"}
+FLOW = requests.GeneratorFlow("left", mac(2), "10.9.0.1", "10.9.0.2")
+FILTER = requests.TapFilter("icmp", 4, probe=7, ident=0, port=0)
+
+
+def whole(pcap: Path) -> dict[str, Request[Any]]:
+    """A request of each operation, with no field left out."""
+    return {
+        "hello": requests.Hello(),
+        "exec": requests.Exec(
+            argv=["true"],
+            env={"A": "b"},
+            cwd="/",
+            tty=requests.Terminal(25, 80, "dumb"),
+            stdin=True,
+            window=1 << 20,
+        ),
+        "probe": requests.Probe(
+            probe=7,
+            protocol="icmp",
+            to="10.9.0.2",
+            source="10.9.0.1",
+            port=0,
+            ident=0,
+            count=3,
+            interval_ns=1_000_000,
+            size=56,
+            first_seq=0,
+            linger_ns=200_000_000,
+            late_ns=200_000_000,
+            stamps=["app", "qdisc", "stack"],
+            realtime=False,
+            batch=1,
+            mode="socket",
+            ttl=64,
+            live=True,
+            tcx=False,
+        ),
+        "reflect": requests.Reflect(port=0, ip=4, stamps=True, probe=7),
+        "tap": requests.Tap(
+            interfaces=[requests.TapInterface("left", "wire")],
+            filter=FILTER,
+            pcap=str(pcap),
+            tcx=False,
+        ),
+        "watch": requests.Watch(
+            interval_ns=10_000_000, places=[requests.Place("here", os.getpid(), {})]
+        ),
+        "clock": requests.Clock(),
+        "generate": requests.Generate(
+            flows=[FLOW], probe=1, count=5, interval_ns=0, size=60, port=9, batch=2, realtime=False
+        ),
+        "discard": requests.Discard(port=0),
+        "counters": requests.Counters(),
+    }
+
+
+LISTENERS = ("reflect", "tap", "watch", "discard")
+
+
+def unknown(raw: Any, kind: Any) -> list[str]:
+    """Names in an answer that its type lacks, and names of the type that the answer lacks."""
+    if not (isinstance(kind, type) and issubclass(kind, BaseModel)):
+        inner = [part for part in get_args(kind) if part is not type(None)]
+        if isinstance(raw, list):
+            return [line for each in raw for part in inner for line in unknown(each, part)]
+        if get_origin(kind) is dict:
+            return [line for each in raw.values() for line in unknown(each, inner[-1])]
+        models = [part for part in inner if _is_model(part)]
+        return unknown(raw, models[0]) if isinstance(raw, dict) and models else []
+    if raw is None or issubclass(kind, Part):
+        return []
+    names = {field.alias or name: field.annotation for name, field in kind.model_fields.items()}
+    mine = HERE.get(kind, set()) | ONLY_HERE | ({"values"} if kind is Doubt else set())
+    differ = [f"{kind.__name__}.{name}" for name in raw.keys() ^ (names.keys() - mine)]
+    deeper = [line for name in raw.keys() & names for line in unknown(raw[name], names[name])]
+    return [line for line in differ if line.rpartition(".")[2] not in mine] + deeper
+
+
+def _is_model(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, BaseModel)
+
+
+def ask(agent: Agent, request: Request[Any]) -> dict[str, Any]:
+    """Run a request; return the answer as it was sent."""
+    if request.op in LISTENERS:
+        agent.start({**request.message()})
+        answer = agent.stop()
+    else:
+        agent.send({**request.message()})
+        answer = agent.answer()
+    assert answer.error is None, answer.error
+    assert answer.done is not None
+    for event in answer.events:
+        parsed = replies.Event.model_validate(event)
+        assert not unknown(event.get("packet"), replies.LivePacket)
+        assert parsed.model_fields_set
+    return answer.done
+
+
+@pytest.mark.parametrize("operation", whole(Path()))
+def test_requests_and_answers_are_the_agent_s(joined: Pair, tmp_path: Path, operation: str) -> None:
+    request = whole(tmp_path / "x.pcapng")[operation]
+    message = request.message()
+    assert set(message) == {"op", *(field.name for field in fields(request))}, "a field is left out"
+    with joined.agent(joined.left) as agent:
+        done = ask(agent, request)
+    request.read(done)
+    answer = {"killed": None, **done} if operation == "exec" else done
+    assert unknown(answer, request.reply) == []
+
+
+def test_a_field_that_the_agent_does_not_know_is_refused(joined: Pair) -> None:
+    """The control of the test above."""
+    with joined.agent(joined.left) as agent:
+        answer = agent.run({**requests.Discard(port=0).message(), "gravity": 1})
+    assert answer.error is not None
+    assert "gravity" in answer.error["why"]
+
+
+def test_a_name_that_differs_is_seen() -> None:
+    found = {"version": "1", "pid": 1, "clocks": "x"}
+    assert sorted(unknown(found, replies.Hello)) == ["Hello.clock", "Hello.clocks"]
+    tapped = {
+        "interfaces": [{"point": "x", "packets": 1, "dropped": 0, "unparsed": 0, "by": "tcx"}]
+    }
+    assert unknown(tapped, replies.Taps) == ["Tap.repeated"]
+
+
+def test_no_operation_of_the_agent_is_left_out(tmp_path: Path) -> None:
+    known = {*whole(tmp_path), "links", "link-set", "link-timeline", "link-restart", "setup"}
+    table = (ROOT / "docs" / "protocol.md").read_text()
+    assert set(re.findall(r"^\| `([a-z-]+)`[ ,|]", table, re.M)) & known >= {"hello", "links"}
+    done = subprocess.run(
+        [str(agent_binary()), "serve"],
+        input=_frame({"op": "no-such-thing"}),
+        capture_output=True,
+        check=False,
+    )
+    said = json.loads(done.stdout[7:])["error"]
+    named = set(re.findall(r"[a-z]+(?:-[a-z]+)*", said["fix"] or said["why"]))
+    assert named >= {*whole(tmp_path)} - {"hello"} or "unknown" in said["why"]
+
+
+def _frame(message: dict[str, Any]) -> bytes:
+    payload = json.dumps(message).encode()
+    return len(payload).to_bytes(4, "little") + bytes(3) + payload
+
+
+def test_kinds_of_the_agent_s_warnings_are_kinds_of_doubts() -> None:
+    sources = "".join(path.read_text() for path in (ROOT / "crates/agent/src").rglob("*.rs"))
+    kinds = set(re.findall(r'Warning::new\(\s*"([a-z-]+)"', sources))
+    assert kinds
+    assert kinds <= set(DoubtKind)
+
+
+ALL_CONDITIONS = [
+    Conditions(
+        delay_ns=5,
+        jitter=Jitter(spread_ns=1, distribution="normal", correlation=0.5),
+        loss=Independent(share=0.1, correlation=0.2),
+        duplicate=0.1,
+        corrupt=0.1,
+        reorder=Reorder(share=0.1, correlation=0.2, gap=3),
+        rate=Rate(bps=10**6, overhead_bytes=0, minimum_bytes=0),
+        queue=Queue(packets=9, discipline=Codel(target_ns=1, interval_ns=2)),
+    ),
+    Conditions(
+        jitter=Jitter(spread_ns=1, distribution=Table(table=[-1.0, 0.5])),
+        loss=GilbertElliott(to_bad=0.1, to_good=0.2, lost_in_bad=0.3, lost_in_good=0.4),
+        rate=Rate(bps=10**6),
+        queue=Queue(
+            bytes=99, discipline=Red(min_bytes=1, max_bytes=2, probability=0.1, weight=0.01)
+        ),
+    ),
+    Conditions(loss=Pattern(runs=[3, 1]), rate=Rate(bps=10**6), queue=Queue(held="sender")),
+    Conditions(trace=RateTrace(points=[(0, 5), (9, 6)], period_ns=20)),
+    Conditions(trace=DelayTrace(points=[(0, 5)], period_ns=None)),
+    Conditions(trace=Opportunities(at_ns=[1, 2], bytes=100, period_ns=3)),
+]
+LAB = {
+    "lab": "protocol",
+    "nodes": {"a": {}, "b": {}},
+    "links": [{"between": ["a", "b"], "name": "wan", "delay": "1ms"}],
+}
+
+
+def test_conditions_go_to_the_link_engine_and_come_back() -> None:
+    """Every field of every condition, set on a running link and read from its report."""
+    with temporary(LabSpec.model_validate(LAB), accounting=False) as lab:
+        (agent,) = link_engines.agents(lab)
+        session = lab.session(agent)
+        for conditions in ALL_CONDITIONS:
+            empty = Conditions(**dict.fromkeys(Conditions.model_fields))
+            session.call(requests.LinkSet(changes=[Change("wan", "a", empty)]))
+            done = session.call(requests.LinkSet(changes=[Change("wan", "a", conditions)]))
+            assert unknown(done.raw, replies.Changed) == []
+            report = session.call(requests.Links(reset=True))
+            assert unknown(report.raw, replies.Links) == []
+            (there,) = (each.configured for each in report.done.directions if each.node == "a")
+            named = {name for name in there.named if getattr(there, name) is not None}
+            assert {n: getattr(there, n) for n in named} == pytest.approx(conditions.named)
+        for request in (requests.LinkTimeline(), requests.LinkRestart()):
+            assert session.call(request).raw == {}
+        session.close()
+
+
+def test_each_kind_of_condition_is_tried() -> None:
+    """The control of the test above: a new field or kind has to be added there."""
+    seen = {type(each) for conditions in ALL_CONDITIONS for each in _parts(conditions)}
+    kinds = {kind for kind in Part.__subclasses__() if kind.__module__ == Part.__module__}
+    assert kinds - seen == {kind for kind in kinds if kind.__name__ == "DropTail"}
+    names = {name for conditions in ALL_CONDITIONS for name in conditions.named}
+    assert names == set(Conditions.model_fields)
+
+
+def _parts(part: Part) -> list[Part]:
+    inner = [value for _, value in part if isinstance(value, Part)]
+    return [part, *(deeper for each in inner for deeper in _parts(each))]
