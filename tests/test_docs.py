@@ -15,6 +15,7 @@ from delaylab.kinds import KINDS
 from delaylab.spec import ConditionsSpec, conditions_of, lab_from, parse
 from delaylab.spec.lab import FIELDS_OF_KINDS, NodeSpec
 from tests.plain import plain
+from tests.test_architecture import ORDER
 
 ROOT = Path(__file__).parent.parent
 KINDS_FOLDER = ROOT / "docs" / "kinds"
@@ -88,6 +89,15 @@ def test_the_example_on_its_page_is_one(kind: str) -> None:
     example = yaml.safe_load(page.split("```yaml\n")[1].split("```")[0])
     nodes = [NodeSpec.model_validate(node) for node in example["nodes"].values()]
     assert nodes[0].kind == kind
+
+
+def test_the_architecture_lists_the_rooms_in_their_order() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    table = page.split("## The rooms of the Python package")[1].split("## ")[0]
+    rooms = [
+        row.split("|")[2] for row in table.splitlines() if row.startswith(("| b", "| d", "| m"))
+    ]
+    assert re.findall(r"`(\w+)[./]", " ".join(rooms)) == ORDER
 
 
 def test_files_that_the_readme_names_are_there() -> None:
