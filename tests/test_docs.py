@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from benches.__main__ import ALL
 from tools.cli_pages import FOLDER, pages
 from tools.profile_table import PAGE, table
 
@@ -109,3 +110,20 @@ def test_no_document_names_a_machine_or_a_registry() -> None:
     for document in [*DOCUMENTS, ROOT / "requirements.txt", ROOT / "pyproject.toml"]:
         assert not re.search(r"https?://(?!www\.w3\.org)", document.read_text()), document
     assert yaml.safe_load((ROOT / "examples" / "testbed.yaml").read_text())["lab"] == "testbed"
+
+
+def test_what_the_specification_names_is_there() -> None:
+    page = (ROOT / "docs" / "specification.md").read_text()
+    paths = set(re.findall(r"`((?:tests|crates|benches|docs)/[\w./-]+)`", page))
+    benchmarks = set(re.findall(r"`python -m benches (\w+)`", page))
+    assert len(paths) >= 40
+    assert [path for path in sorted(paths) if not (ROOT / path).exists()] == []
+    assert benchmarks
+    assert benchmarks <= ALL.keys()
+
+
+def test_every_promise_names_its_test() -> None:
+    page = (ROOT / "docs" / "specification.md").read_text().split("## Not shown")[0]
+    rows = [line for line in page.splitlines() if line.startswith("| ") and "promise" not in line]
+    assert len(rows) >= 50
+    assert [row for row in rows if not re.search(r"`(tests|crates|python -m)", row)] == []
