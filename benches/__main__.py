@@ -43,6 +43,8 @@ ALL: dict[str, Callable[..., Section]] = {
     "report": report_size.run,
 }
 """Benchmarks by name. Those that can use an existing dataset take it as `measuring=DIR`."""
+BY_HAND = "by_hand"
+"""The last section of the page, which no benchmark writes: figures of other commands."""
 HEAD = """\
 # Benchmarks
 
@@ -76,14 +78,15 @@ def keep(key: str, text: str) -> None:
     page = PAGE.read_text() if PAGE.exists() else ""
     sections = {match[1]: match[0] for match in SECTION.finditer(page)}
     sections[key] = f"<!-- {key} -->\n{text}\n"
-    order = {name: number for number, name in enumerate(ALL)}
+    order = {name: number for number, name in enumerate([*ALL, BY_HAND])}
     kept = sorted((order[name_of(k)], k) for k in sections if name_of(k) in order)
     PAGE.write_text(HEAD + "\n" + "".join(sections[k] for _, k in kept))
 
 
 def name_of(key: str) -> str:
     """Return the benchmark that a section, or a variant of one, belongs to; "" if none."""
-    return next((name for name in ALL if key == name or key.startswith(f"{name}_")), "")
+    names = [*ALL, BY_HAND]
+    return next((name for name in names if key == name or key.startswith(f"{name}_")), "")
 
 
 if __name__ == "__main__":
