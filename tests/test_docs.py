@@ -62,6 +62,19 @@ def test_links_lead_somewhere(document: Path) -> None:
             assert (document.parent / target).exists(), target
 
 
+def anchors(document: Path) -> set[str]:
+    """Return the anchors of a page's headings, as a forge makes them."""
+    headings = re.findall(r"^#+ (.*)", document.read_text(), re.M)
+    return {re.sub(r"[^\w\- ]", "", each.lower()).strip().replace(" ", "-") for each in headings}
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_lead_to_a_heading(document: Path) -> None:
+    for page, anchor in re.findall(r"\]\(([^)#:]*)#([^)]+)\)", document.read_text()):
+        target = document.parent / page if page else document
+        assert anchor in anchors(target), f"{page}#{anchor}"
+
+
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_text_is_wrapped(document: Path) -> None:
     """Tables, code and what a benchmark wrote may be wider."""
