@@ -171,7 +171,7 @@ def test_what_the_engine_cannot_do_is_refused(nodes: str, link: str, says: str) 
 
 
 def test_every_host_has_the_labs_seed_and_its_memory() -> None:
-    """That no two directions draw alike is the engine's (crates/agent/src/link/data/link_table.rs)."""
+    """No two directions draw alike: the engine sees to it (agent/src/link/data/link_table.rs)."""
     _, made = planned(WAN)
     engines = [agent.links for agent in made.agents if agent.links]
     assert [links.seed for links in engines] == [7, 7]

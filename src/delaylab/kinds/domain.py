@@ -21,7 +21,7 @@ class Domain(guest.Machine):
 
     name = "xen"
     backed = True
-    memory_mib = 160
+    memory_mib = 192
     overhead_mib = 24
     deadline_ms = BOOT_DEADLINE_MS
 
