@@ -27,15 +27,15 @@ quickstart: setup
 	@$(VENV)/delaylab run quickstart
 
 check: setup
-	$(VENV)/ruff format --check src tests benches tools
-	$(VENV)/ruff check src tests benches tools
+	$(VENV)/ruff format --check src tests benches tools examples
+	$(VENV)/ruff check src tests benches tools examples
 	$(VENV)/mypy
 	cargo fmt --all --check
 	cargo clippy --quiet --all-targets --locked -- -D warnings
 
 format: setup
-	$(VENV)/ruff format src tests benches tools
-	$(VENV)/ruff check --fix src tests benches tools
+	$(VENV)/ruff format src tests benches tools examples
+	$(VENV)/ruff check --fix src tests benches tools examples
 	cargo fmt --all
 
 test: test-tools check test-rust test-python
