@@ -17,7 +17,7 @@ from delaylab.dataset.records.trial import TrialRecord
 from delaylab.dataset.store import Study, read_study
 from delaylab.study.order import Planned
 from delaylab.verbs import studies
-from delaylab.verbs.study_file import choose
+from delaylab.verbs.study_file import load
 
 STUDY, SCALE = "dantas2015", "quick"
 ASKED = 0.6
@@ -35,7 +35,7 @@ def run(directory: Path | None = None) -> Section:
         return _section(directory, _report_s(directory))
     with tempfile.TemporaryDirectory(prefix="dl-") as name:
         directory = Path(name)
-        studies.begin(choose(STUDY).study, SCALE, {}, directory)
+        studies.begin(load(STUDY).study, SCALE, {}, directory)
         studies.run(directory, Console())
         return _section(directory, _report_s(directory))
 

@@ -15,7 +15,7 @@ from delaylab.papers.registry import installed
 from delaylab.papers.studies import find, names
 from delaylab.report.html import write_report
 from delaylab.report.show import as_json
-from delaylab.verbs.study_file import choose
+from delaylab.verbs.study_file import load
 from tests.papers.cases import EXAMPLE, dataset, package, paper
 
 Change = Callable[[str], str]
@@ -72,7 +72,7 @@ def test_a_folder_without_a_study_or_with_several(tmp_path: Path) -> None:
         BadInput, match=r"2 studies and no study\.yaml .*--paper .*a\.yaml, b\.yaml"
     ):
         find(str(folder))
-    chosen = choose(str(study), str(folder))
+    chosen = load(str(study), str(folder))
     assert chosen.paper is not None
     for path in (study, folder / "b.yaml"):
         path.unlink()
@@ -83,7 +83,7 @@ def test_a_folder_without_a_study_or_with_several(tmp_path: Path) -> None:
 def test_a_file_runs_no_code_beside_it(tmp_path: Path) -> None:
     folder = paper(tmp_path / "p", lambda text: "raise SystemExit('run')")
     with pytest.raises(BadInput, match="no claim 'it-holds'"):
-        choose(str(folder / "study.yaml"))
+        load(str(folder / "study.yaml"))
 
 
 def test_a_name_that_is_taken(tmp_path: Path) -> None:
@@ -102,13 +102,13 @@ def test_a_claim_that_is_taken(tmp_path: Path) -> None:
 def test_a_study_of_another_paper(tmp_path: Path) -> None:
     folder = paper(tmp_path / "p", changed('"other"', '"another"'))
     with pytest.raises(BadInput, match=r"study\.yaml:\d+: the study repeats 'other', the paper is"):
-        choose(str(folder))
+        load(str(folder))
 
 
 def test_a_study_with_an_unknown_claim(tmp_path: Path) -> None:
     folder = paper(tmp_path / "p", changed("it-holds", "it-moves"))
     with pytest.raises(BadInput, match=r"study\.yaml:\d+: no claim 'it-holds' .*it-moves"):
-        choose(str(folder))
+        load(str(folder))
 
 
 def test_installed_papers_that_cannot_be_used(

@@ -17,7 +17,7 @@ from delaylab.papers.studies import find, names
 from delaylab.report.html import write_report
 from delaylab.report.show import as_json
 from delaylab.report.terminal import print_study
-from delaylab.verbs.study_file import choose
+from delaylab.verbs.study_file import load
 from tests.papers.cases import EXAMPLE, ROOT, dataset, package
 
 CLAIMS = ["interface-adds-delay", "load-adds-delay", "half-of-it-in-the-kernel"]
@@ -29,7 +29,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_its_folder_is_a_study_with_its_paper() -> None:
-    chosen = choose(str(EXAMPLE))
+    chosen = load(str(EXAMPLE))
     assert chosen.study.spec.study == "mypaper"
     assert chosen.paper is not None
     assert [claim.id for claim in chosen.paper.claims] == chosen.study.spec.claims == CLAIMS

@@ -50,10 +50,10 @@ def ping(
     options = verb.Options(host, count, parsed, size, version, realtime)
     result = verb.run(options, None if as_json else console)
     if as_json:
-        print_json(result)
+        print_json(result.as_json())
     else:
         verb.print_summary(result, console)
-    if result["replied"] == 0:
+    if result.replied == 0:
         raise typer.Exit(1)
 
 
@@ -81,12 +81,12 @@ def run(
     as_json: Json = False,
 ) -> None:
     """Run a study: start labs, loads and probes, then print its table and write its report."""
-    from delaylab.verbs.study_file import choose, given, parse_only
+    from delaylab.verbs.study_file import given, load, parse_only
 
     levels = parse_only(only or [])
     if (study is None) == (resume is None):
         raise BadInput("give a study, or --resume DIR", fix="delaylab run quickstart")
-    chosen = choose(study or "", paper) if resume is None or dry_run else None
+    chosen = load(study or "", paper) if resume is None or dry_run else None
     repeated = chosen.paper if chosen else given(paper)
     from delaylab.verbs import studies
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class LoadedStudy:
     """A study to run, and the paper to report it by if the user gave one.
 
     `paper_text` is the paper as `--paper` takes it, "" if none was given.
@@ -40,7 +40,7 @@ def parse_only(pairs: Iterable[str]) -> dict[str, set[str]]:
     return only
 
 
-def choose(name: str, paper: str | None = None) -> Chosen:
+def load(name: str, paper: str | None = None) -> LoadedStudy:
     """Load a study by its name, its file or its paper's folder, with the paper that is given.
 
     The code of a given paper is imported. Raise BadInput for an unknown claim, or for a study of
@@ -49,7 +49,7 @@ def choose(name: str, paper: str | None = None) -> Chosen:
     loaded = load_study(find(name))
     text = paper or (name if is_paper(name) else "")
     if not text and not loaded.spec.claims:
-        return Chosen(loaded)
+        return LoadedStudy(loaded)
     # Analyses are slow to import: errors in the file are reported before.
     from delaylab.papers.loading import claims  # noqa: PLC0415
 
@@ -62,7 +62,7 @@ def choose(name: str, paper: str | None = None) -> Chosen:
         if claim not in known:
             listed = ", ".join(known)
             raise loaded.document.refuse(f"no claim {claim!r}", ("claims", position), listed)
-    return Chosen(loaded, repeated, text)
+    return LoadedStudy(loaded, repeated, text)
 
 
 def given(paper: str | None) -> Paper | None:
