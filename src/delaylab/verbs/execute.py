@@ -1,4 +1,4 @@
-"""Verbs `delaylab exec` and `shell`: run a command in a node, on this terminal if there is one."""
+"""Verbs `delaylab exec` and `shell`: run a command in a node, on this terminal or captured."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import signal
 import sys
 import termios
 import tty
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from delaylab.agent.session import AgentError, Frame, FrameKind, Session
@@ -30,6 +30,30 @@ def run(lab: Lab, node: str, argv: list[str], *, terminal: bool) -> int:
         session.start("exec", argv=argv, tty=tty_size, stdin=True, window=OUTPUT_WINDOW)
         done = _relay(session)
     lab.close()
+    return _exit_code(session, done)
+
+
+def captured(
+    lab: Lab, node: str, argv: Sequence[str], stdin: bytes = b"", timeout_s: float | None = None
+) -> tuple[int, bytes, bytes]:
+    """Run a command in a node; return its exit code as `run` does, its output and its errors.
+
+    `stdin` is its standard input. Raise AgentError after `timeout_s` seconds; the command is then
+    ended.
+    """
+    session = lab.node_session(node)
+    try:
+        session.start("exec", argv=list(argv), stdin=True)
+        if stdin:
+            session.stdin(stdin)
+        session.stdin(b"")
+        result = session.finish(timeout_s)
+    finally:
+        session.close()
+    return _exit_code(session, result.done), result.stdout, result.stderr
+
+
+def _exit_code(session: Session, done: Mapping[str, object]) -> int:
     code, killed = done.get("exit"), done.get("killed")
     if isinstance(killed, int):
         return SIGNAL_EXIT + killed
