@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import os
 import select
 import shutil
 import signal
 import sys
 import termios
+import time
 import tty
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -41,6 +43,7 @@ def captured(
     `stdin` is its standard input. Raise AgentError after `timeout_s` seconds; the command is then
     ended.
     """
+    deadline = math.inf if timeout_s is None else time.monotonic() + timeout_s
     session = lab.node_session(node)
     try:
         session.start("exec", argv=list(argv), stdin=True)
@@ -48,6 +51,11 @@ def captured(
             session.stdin(stdin)
         session.stdin(b"")
         result = session.finish(timeout_s)
+    except AgentError:
+        if time.monotonic() < deadline:
+            raise
+        what = f"the command did not end within {timeout_s:g} s"
+        raise AgentError(what, session.label) from None
     finally:
         session.close()
     return _exit_code(session, result.done), result.stdout, result.stderr

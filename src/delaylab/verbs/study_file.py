@@ -46,7 +46,11 @@ def load(name: str, paper: str | None = None) -> LoadedStudy:
     The code of a given paper is imported. Raise BadInput for an unknown claim, or for a study of
     another paper.
     """
-    loaded = load_study(find(name))
+    return checked(load_study(find(name)), name, paper)
+
+
+def checked(loaded: StudyFile, name: str, paper: str | None) -> LoadedStudy:
+    """Return a study that was read by `name`, with its paper; its claims are checked."""
     text = paper or (name if is_paper(name) else "")
     if not text and not loaded.spec.claims:
         return LoadedStudy(loaded)
