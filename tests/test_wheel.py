@@ -31,6 +31,7 @@ def test_the_agent_and_the_studies_are_inside(wheel: Path) -> None:
     assert studies
     for study in studies:
         assert f"delaylab/papers/{study.parent.name}/{study.name}" in names
+    assert "delaylab/py.typed" in names
     assert wheel.name.startswith("delaylab-")
     assert "-none-manylinux" in wheel.name
 
