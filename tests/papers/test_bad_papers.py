@@ -37,6 +37,8 @@ UNUSABLE: dict[str, tuple[Change, str]] = {
         r"paper\.py:2: .*No module named",
     ),
     "division": (lambda text: "\n\n1 / 0\n", r"paper\.py:3: .*ZeroDivisionError"),
+    "exit": (lambda text: "import sys\nsys.exit('run')\n", r"paper\.py:2: .*SystemExit: run"),
+    "no-name": (changed('"other"', "1"), "the name of PAPER is no text"),
     "no-paper": (lambda text: "x = 1\n", r"paper\.py: PAPER is no Paper: there is none"),
     "another-type": (lambda text: "PAPER = {}\n", r"paper\.py: PAPER is no Paper: it is a dict"),
     "claims-of-text": (changed("CLAIMS, tables", "('x',), tables"), "is no Claim"),

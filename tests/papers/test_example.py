@@ -17,6 +17,7 @@ from delaylab.papers.studies import find, names
 from delaylab.report.html import write_report
 from delaylab.report.show import as_json
 from delaylab.report.terminal import print_study
+from delaylab.verbs.studies import resume_command
 from delaylab.verbs.study_file import load
 from tests.papers.cases import EXAMPLE, ROOT, dataset, package
 
@@ -56,6 +57,12 @@ def test_its_page_has_its_table_and_its_figure(data: Path) -> None:
     assert "is not installed" not in page
 
 
+def test_an_interrupted_run_is_continued_with_its_paper() -> None:
+    again = resume_command(Path("results/a b"), "./my paper")
+    assert again == "delaylab run --resume 'results/a b' --paper './my paper'"
+    assert resume_command(Path("out"), None) == "delaylab run --resume out"
+
+
 def test_without_its_folder_a_note_says_what_is_missing(data: Path) -> None:
     note = "the paper 'mypaper', which this study repeats, is not installed"
     out = io.StringIO()
@@ -74,8 +81,8 @@ def test_installed_it_needs_no_folder(
     monkeypatch.syspath_prepend(ROOT / "examples")
     entries = {"mypaper": "mypaper.paper:PAPER"}
     monkeypatch.syspath_prepend(package(tmp_path, "mypaper", entries))
-    assert "study" in names()
-    assert find("study") == EXAMPLE / "study.yaml"
+    assert "mypaper" in names()
+    assert find("mypaper") == EXAMPLE / "study.yaml"
     assert [claim["verdict"] for claim in as_json(data)["claims"]] == ["reproduced"] * 3
     page = write_report(data).read_text(encoding="utf-8")
     assert "is not installed" not in page

@@ -45,7 +45,8 @@ def repeated(study: StudyRecord, given: Paper | None = None) -> Repeated:
     known = registry.installed()
     if source in known:
         return Repeated(load(known[source]), own=True)
-    note = f"{MISSING.format(source)}: --paper FOLDER adds its claims, tables and figures"
+    missing = MISSING.format(shorten(source, REASON))
+    note = f"{missing}: --paper FOLDER adds its claims, tables and figures"
     return Repeated(load(known[registry.USUAL]), own=False, note=note if source else "")
 
 

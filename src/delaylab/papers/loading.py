@@ -117,18 +117,18 @@ def _imported(run: Callable[[], ModuleType], where: str, place: Path | None) -> 
     """Import a module; raise BadInput that names the file and line of an error in it."""
     try:
         return run()
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         what = f"the paper cannot be imported: {one_line(error)}"
         raise BadInput(what, _place(error, place) or where) from error
 
 
-def one_line(error: Exception) -> str:
+def one_line(error: BaseException) -> str:
     """Return an exception's type and the first line of its message."""
     text = error.msg if isinstance(error, SyntaxError) else str(error)
     return f"{type(error).__name__}: {(text.strip() or 'no reason given').splitlines()[0]}"
 
 
-def _place(error: Exception, place: Path | None) -> str:
+def _place(error: BaseException, place: Path | None) -> str:
     """Return the file and line in the paper's folder at which an error arose, "" if elsewhere."""
     if isinstance(error, SyntaxError) and error.filename:
         return f"{error.filename}:{error.lineno}"
@@ -149,13 +149,15 @@ def _checked(module: ModuleType, attribute: str, where: str) -> Paper:
     if not isinstance(paper, Paper):
         found = "there is none" if paper is None else f"it is a {type(paper).__name__}"
         raise BadInput(f"{attribute} is no Paper: {found}", where, f"{attribute} = Paper(…)")
+    if not isinstance(paper.name, str) or not paper.name:
+        raise BadInput(f"the name of {attribute} is no text", where)
     ids = [claim.id if isinstance(claim, Claim) else None for claim in paper.claims]
     if None in ids:
-        raise BadInput("a claim of PAPER is no Claim", where)
+        raise BadInput(f"a claim of {attribute} is no Claim", where)
     twice = next((each for each in ids if ids.count(each) > 1), None)
     if twice is not None:
-        raise BadInput(f"PAPER has two claims {twice!r}", where, "rename one")
+        raise BadInput(f"{attribute} has two claims {twice!r}", where, "rename one")
     for name in FUNCTIONS:
         if not callable(getattr(paper, name)):
-            raise BadInput(f"{name} of PAPER is no function", where)
+            raise BadInput(f"{name} of {attribute} is no function", where)
     return paper

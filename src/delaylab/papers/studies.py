@@ -12,12 +12,16 @@ STUDY_FILE = "study.yaml"
 
 
 def _by_name() -> dict[str, list[Path]]:
-    """Return the study files of all installed papers; several papers may use one name."""
+    """Return the study files of all installed papers; several papers may use one name.
+
+    A study has the name of its file; one in `study.yaml` has the name of its paper.
+    """
     found: dict[str, list[Path]] = {}
     for entry in registry.installed().values():
         place = registry.folder(entry)
         for path in _studies_in(place) if place else ():
-            found.setdefault(path.stem, []).append(path)
+            name = entry.name if path.name == STUDY_FILE else path.stem
+            found.setdefault(name, []).append(path)
     return found
 
 
@@ -77,6 +81,7 @@ def _studies_in(folder: Path) -> list[Path]:
 
 def _is_study(path: Path) -> bool:
     try:
-        return any(line.startswith("study:") for line in path.read_text().splitlines())
+        lines = path.read_text().splitlines() if path.is_file() else []
+        return any(line.startswith("study:") for line in lines)
     except (OSError, UnicodeDecodeError):
         return False
