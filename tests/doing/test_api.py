@@ -15,7 +15,7 @@ import delaylab
 from tests.doing.conftest import our_processes
 from tests.doing.test_study import STUDY
 
-pytestmark = pytest.mark.root
+pytestmark = [pytest.mark.root, pytest.mark.usefixtures("own_home")]
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 
 

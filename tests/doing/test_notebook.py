@@ -34,6 +34,7 @@ def test_it_is_kept_without_outputs() -> None:
 
 
 @pytest.mark.root
+@pytest.mark.usefixtures("own_home")
 def test_it_runs(tmp_path: Path, run_directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     ran = subprocess.run(

@@ -10,7 +10,7 @@ from delaylab.dataset import store
 from tests.doing.conftest import Run, as_json, only_line
 
 EXAMPLE = Path(__file__).parent.parent.parent / "examples" / "mypaper"
-pytestmark = pytest.mark.root
+pytestmark = [pytest.mark.root, pytest.mark.usefixtures("own_home")]
 
 
 def test_the_example_runs_from_its_folder(delaylab: Run, tmp_path: Path) -> None:
