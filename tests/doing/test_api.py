@@ -47,6 +47,11 @@ def test_a_command_gives_its_output_and_its_exit_code(run_directory: Path) -> No
             node.run(["false"], check=True)
         with pytest.raises(delaylab.DelaylabError, match=r"did not end within 0\.2 s"):
             node.run(["sleep", "60"], timeout_s=0.2)
+        with pytest.raises(delaylab.DelaylabError, match=r"did not end within 0\.2 s"):
+            node.run(["sleep", "60"], timeout_s=0.2, stdin="x" * 1_000_000)
+        counted = node.run(["wc", "-c"], stdin="x" * 1_000_000, timeout_s=60)
+        assert counted.stdout.strip() == "1000000"
+        assert node.run(["true"], stdin="x" * 1_000_000, timeout_s=60).exit_code == 0
         with pytest.raises(delaylab.BadInput, match="a command is a list of words"):
             node.run("ip addr")
         with pytest.raises(delaylab.BadInput, match="no node 'prob'"):

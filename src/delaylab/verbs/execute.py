@@ -21,6 +21,8 @@ _CHUNK = 32 << 10
 OUTPUT_WINDOW = 1 << 20
 """Largest number of bytes of output between the command and this terminal."""
 SIGNAL_EXIT = 128
+_ROUNDED_S = 0.001
+"""Largest time by which a wait may end early, since it is in whole milliseconds."""
 
 
 def run(lab: Lab, node: str, argv: list[str], *, terminal: bool) -> int:
@@ -48,11 +50,11 @@ def captured(
     try:
         session.start("exec", argv=list(argv), stdin=True)
         if stdin:
-            session.stdin(stdin)
+            session.stdin(stdin, deadline)
         session.stdin(b"")
         result = session.finish(timeout_s)
     except AgentError:
-        if time.monotonic() < deadline:
+        if time.monotonic() < deadline - _ROUNDED_S:
             raise
         what = f"the command did not end within {timeout_s:g} s"
         raise AgentError(what, session.label) from None
