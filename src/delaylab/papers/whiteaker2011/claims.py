@@ -17,7 +17,8 @@ from delaylab.analysis.claims.claim import (
     refused_one_way,
     samples,
 )
-from delaylab.analysis.group import OWN_STACK, Group
+from delaylab.analysis.group import Group
+from delaylab.analysis.packets.named import OWN_STACK
 from delaylab.analysis.statistics.compare import Comparison, certainty, compare, family
 from delaylab.analysis.statistics.effects import Effect, estimate
 from delaylab.analysis.statistics.quantiles import Floats
