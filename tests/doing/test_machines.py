@@ -42,7 +42,7 @@ def refused(delaylab: Run, folder: Path, run_directory: Path, node: str, code: i
 def test_a_guest_that_panics(delaylab: Run, tmp_path: Path, run_directory: Path) -> None:
     cloud = images.require("cloud")
     own = f"kernel: {cloud['kernel']}, initrd: {cloud['initrd']}"
-    node = f"kind: qemu, accel: tcg, memory: 96MiB, {own}"
+    node = f"kind: qemu, accel: tcg, memory: 144MiB, {own}"
     said = refused(delaylab, tmp_path, run_directory, node, FAILED)
     assert "start the guest of node.one" in said
     assert "the end of its console" in said
