@@ -20,7 +20,7 @@ class Domain(guest.Machine):
     """
 
     name = "xen"
-    backed = True
+    hypervisor_bridged = True
     memory_mib = 192
     overhead_mib = 24
     deadline_ms = BOOT_DEADLINE_MS

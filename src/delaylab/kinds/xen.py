@@ -29,7 +29,7 @@ class Xen(guest.Machine):
     """A domain, paravirtualised (pv) or in hardware with paravirtual devices (pvh)."""
 
     name = "xen"
-    nested = True
+    in_shared_machine = True
     boot_s = 25.0
     program = PROGRAM
     # Each domain counts the machine around it, since it may be the only one.

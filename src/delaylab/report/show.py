@@ -6,7 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from delaylab.analysis.claims.claim import Finding
-from delaylab.analysis.clocks.align import Hop
+from delaylab.analysis.clocks.align import ClockPair
 from delaylab.analysis.clocks.fit import Part
 from delaylab.analysis.clocks.least_squares import LeastSquares
 from delaylab.analysis.doubts.clocks import TrialClocks
@@ -113,7 +113,7 @@ def _link(link: TrialLink) -> JsonObject:
     }
 
 
-def _clock(trial: TrialClocks, hop: Hop) -> JsonObject:
+def _clock(trial: TrialClocks, hop: ClockPair) -> JsonObject:
     fit = hop.fit
     return {
         "clock": fit.clock,

@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from delaylab.spec import link_conditions as engine
-from delaylab.spec.base import FromFile, Partial, Removable, Short, Spec
+from delaylab.spec.base import FromFile, NoneRemoves, Shorthand, Spec, TracksNamedFields
 from delaylab.spec.profiles import check_name
 from delaylab.spec.trace import TraceSpec
 from delaylab.units import Duration, Quantity, Rate, Share, Size
@@ -55,7 +55,7 @@ Correlation = Annotated[Share, AfterValidator(_less_than_all)]
 Value = Annotated[float, Field(ge=-FARTHEST, le=FARTHEST)]
 
 
-class DistributionSpec(Short):
+class DistributionSpec(Shorthand):
     """The distribution of delays: a named shape, or a file's equally likely values in spreads."""
 
     MAIN: ClassVar[str] = "shape"
@@ -71,7 +71,7 @@ class DistributionSpec(Short):
         return self
 
 
-class JitterSpec(Short):
+class JitterSpec(Shorthand):
     """The variation of a one-way delay."""
 
     MAIN: ClassVar[str] = "spread"
@@ -92,7 +92,7 @@ class JitterSpec(Short):
         )
 
 
-class GilbertElliottSpec(Partial):
+class GilbertElliottSpec(TracksNamedFields):
     """Gilbert-Elliott loss: two states with a loss each, and the chances to change state."""
 
     to_bad: Share
@@ -113,7 +113,7 @@ class PatternSpec(Spec):
         return self
 
 
-class LossSpec(Short):
+class LossSpec(Shorthand):
     """The loss of packets: a share of them, bursts of two states, or a file's pattern."""
 
     MAIN: ClassVar[str] = "share"
@@ -148,7 +148,7 @@ class LossSpec(Short):
         )
 
 
-class ReorderSpec(Short):
+class ReorderSpec(Shorthand):
     """The packets that skip the delay and so overtake those that wait."""
 
     MAIN: ClassVar[str] = "share"
@@ -167,7 +167,7 @@ class ReorderSpec(Short):
         )
 
 
-class RateSpec(Short):
+class RateSpec(Shorthand):
     """A rate in bits per second, and the framing that the link adds to each frame."""
 
     MAIN: ClassVar[str] = "limit"
@@ -194,7 +194,7 @@ class RateSpec(Short):
         )
 
 
-class QueueSpec(Short):
+class QueueSpec(Shorthand):
     """The queue that waits for the rate: its limit in packets or bytes, and its drop discipline.
 
     With `sender`, packets wait at the sender's own interface, which is slowed down to the link's
@@ -276,21 +276,21 @@ def _known(profile: str | None) -> str | None:
     return profile
 
 
-class ConditionsSpec(Partial):
+class ConditionsSpec(TracksNamedFields):
     """The conditions of a link or of one direction; fields that are not named stay unchanged."""
 
-    profile: Annotated[str | None, Removable, AfterValidator(_known)] = Field(
+    profile: Annotated[str | None, NoneRemoves, AfterValidator(_known)] = Field(
         None, description="conditions by name; what is named beside it counts more"
     )
-    delay: Annotated[Time | None, Removable] = Field(None, description="one way")
-    jitter: Annotated[JitterSpec | None, Removable] = None
-    loss: Annotated[LossSpec | None, Removable] = None
-    duplicate: Annotated[Share | None, Removable] = None
-    corrupt: Annotated[Share | None, Removable] = Field(None, description="one bit flipped")
-    reorder: Annotated[ReorderSpec | None, Removable] = None
-    rate: Annotated[RateSpec | None, Removable] = None
-    queue: Annotated[QueueSpec | None, Removable] = None
-    trace: Annotated[TraceSpec | None, FromFile, Removable] = None
+    delay: Annotated[Time | None, NoneRemoves] = Field(None, description="one way")
+    jitter: Annotated[JitterSpec | None, NoneRemoves] = None
+    loss: Annotated[LossSpec | None, NoneRemoves] = None
+    duplicate: Annotated[Share | None, NoneRemoves] = None
+    corrupt: Annotated[Share | None, NoneRemoves] = Field(None, description="one bit flipped")
+    reorder: Annotated[ReorderSpec | None, NoneRemoves] = None
+    rate: Annotated[RateSpec | None, NoneRemoves] = None
+    queue: Annotated[QueueSpec | None, NoneRemoves] = None
+    trace: Annotated[TraceSpec | None, FromFile, NoneRemoves] = None
 
     @model_validator(mode="after")
     def _one_word_for_one_thing(self) -> Self:
@@ -327,7 +327,7 @@ def _built(value: Any) -> Any:
 
 
 def _named(
-    kind: type[engine.Model], model: Partial, *tags: str, **parts: tuple[str, Any]
+    kind: type[engine.Model], model: TracksNamedFields, *tags: str, **parts: tuple[str, Any]
 ) -> engine.Model:
     """Return the engine's form of those fields that the file names.
 

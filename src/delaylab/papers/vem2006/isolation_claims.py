@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from delaylab.analysis.claims.claim import Claim, NotTestable, Result, within
-from delaylab.analysis.claims.groups import in_words
+from delaylab.analysis.claims.groups import in_words, weakest
 from delaylab.analysis.group import Group
 from delaylab.analysis.statistics.effects import Effect, estimate_of_few
-from delaylab.papers.vem2006.forwarding import SEARCHES, least
+from delaylab.papers.vem2006.forwarding import SEARCHES
 from delaylab.papers.vem2006.isolation import (
     HALF,
     NOTHING,
@@ -65,7 +65,7 @@ def hog_harmless(groups: list[Group]) -> Result:
 
 def _nothing_lost(effects: dict[str, Effect | None], by: str) -> Result:
     known = {label: effect for label, effect in effects.items() if effect is not None}
-    worst, effect = least(known, f"{SEARCHES} blocks of trials with and without {by}")
+    worst, effect = weakest(known, f"{SEARCHES} blocks of trials with and without {by}")
     why = f"{by} changes what the others receive by {effect.value:+.2%} at worst ({worst})"
     return Result(within(known.values(), least=-LITTLE), why, effect, "share")
 

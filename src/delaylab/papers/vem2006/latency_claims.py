@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from delaylab.analysis.claims.claim import ENOUGH, Claim, NotTestable, Result, samples, within
-from delaylab.analysis.claims.groups import in_words, pick
+from delaylab.analysis.claims.groups import in_words, pick, weakest
 from delaylab.analysis.group import Group
 from delaylab.analysis.statistics.effects import Effect, estimate
 from delaylab.analysis.statistics.quantiles import Floats
@@ -23,7 +23,6 @@ from delaylab.papers.vem2006.forwarding import (
     PLAIN,
     Setting,
     first_and_most,
-    least,
     listed,
     median,
     setting,
@@ -114,7 +113,7 @@ def first_adds(groups: list[Group]) -> Result:
         for one, most in first_and_most(rtts)
         if (none := replace(one, routers=0, kind=HOST)) in rtts
     }
-    _, effect = least(found, "RTTs at 90 % of the rate held over no, one and several routers")
+    _, effect = weakest(found, "RTTs at 90 % of the rate held over no, one and several routers")
     why = f"the first router adds more than each further one by: {listed(found, in_words)}"
     return Result(effect.interval[0] > 0, why, effect, "µs")
 
