@@ -185,8 +185,8 @@ class Interface:
 class Plan:
     """All that `up` does, in order.
 
-    `no_send_stamp` maps nodes whose card gives no stamp on sending to the reason. `link_ports` are the
-    links with conditions by name.
+    `no_send_stamp` maps nodes whose card gives no stamp on sending to the reason. `link_ports` are
+    the links with conditions by name.
     """
 
     lab: str
