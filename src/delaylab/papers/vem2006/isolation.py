@@ -31,7 +31,7 @@ FRAMING = 20
 
 @dataclass(frozen=True, slots=True)
 class BlockTrial:
-    """One trial of a block: frames/s received by flow, and their share of the rate asked."""
+    """One trial of a block: frames/s received by flow, and their share of the configured rate."""
 
     repeat: int
     per_s: dict[str, float]
@@ -64,7 +64,7 @@ def _block(trial: TrialRecord) -> BlockTrial | None:
     return BlockTrial(
         trial.repeat,
         {flow.link: flow.received / seconds for flow in load.flows},
-        {flow.link: flow.received / _asked(load, seconds) for flow in load.flows},
+        {flow.link: flow.received / _configured(load, seconds) for flow in load.flows},
     )
 
 
@@ -72,7 +72,7 @@ def _seconds(load: Load) -> float:
     return load.achieved["sent"] / load.achieved["sent_per_s"]
 
 
-def _asked(load: Load, seconds: float) -> float:
+def _configured(load: Load, seconds: float) -> float:
     """Return the number of frames of one flow, had the generator kept the rate."""
     return load.achieved["asked_per_s"] * seconds / len(load.flows)
 
@@ -98,7 +98,7 @@ def unshaped_rates(groups: list[Group], where: KindAndSize) -> Effect | None:
 def hog_takes(groups: list[Group], where: KindAndSize, shaping: str) -> Effect | None:
     """Return the change, by a hog, of the share of unshaped flows' frames that arrives.
 
-    The share is of the frames asked for in the same trial: the hog was not at work while the rate
+    The share is of the frames configured in the same trial: the hog was not at work while the rate
     was searched. Return None if there are fewer than `SEARCHES` blocks with both trials.
     """
     before = blocks(groups, where, shaping, QUIET)

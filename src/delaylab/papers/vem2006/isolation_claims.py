@@ -23,7 +23,7 @@ LITTLE = 0.02
 LATE_US = 100.0
 
 
-def shaped_as_asked(groups: list[Group]) -> Result:
+def shaped_as_configured(groups: list[Group]) -> Result:
     """Test whether shaped flows get what they are due, and their frames leave on time.
 
     A flow must be within `LITTLE` of what it is due, and its median lateness at most `LATE_US`.
@@ -77,7 +77,7 @@ CLAIMS = {
             "isolated-shaped-as-asked",
             "At the highest load the system shapes and delays correctly.",
             PAPER,
-            shaped_as_asked,
+            shaped_as_configured,
         ),
         Claim(
             "isolated-unshaped-unmoved",

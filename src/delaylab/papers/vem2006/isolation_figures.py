@@ -125,7 +125,7 @@ def _lost(groups: list[Group]) -> Table:
     return Table(
         "Isolation: what others change for the flows that are not shaped",
         "Means over the blocks, each trial beside the one of its block without. Shaping: of the "
-        "frames received per second. The hog: of the share that arrives of the frames asked for.",
+        "frames received per second. The hog: of the share that arrives of the frames configured.",
         ["kind", "bytes", "by", "change", "interval"],
         rows,
         texts=3,

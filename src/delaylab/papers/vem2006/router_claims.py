@@ -123,14 +123,14 @@ def delaying_costs_little(groups: list[Group]) -> Result:
     return _costs(groups, CARRIED, DELAYED)
 
 
-def _costs(groups: list[Group], without: str, asked: str) -> Result:
+def _costs(groups: list[Group], without: str, configured: str) -> Result:
     rates = known(searches(groups))
     found = {
         f"{one.routers} × {one.kind}, {one.size} bytes": ratio(rates[other], rates[one])
         for one in rates
-        if one.engine == without and (other := replace(one, engine=asked)) in rates
+        if one.engine == without and (other := replace(one, engine=configured)) in rates
     }
-    _, effect = weakest(found, f"throughput over links {without} and {asked}, {OFTEN}")
+    _, effect = weakest(found, f"throughput over links {without} and {configured}, {OFTEN}")
     change = Effect(effect.value - 1, (effect.interval[0] - 1, effect.interval[1] - 1))
     why = f"change of the throughput: {listed(found, lambda times: _percent(times - 1))}"
     return Result(within(found.values(), least=1 - ABOUT_A_TENTH), why, change, "share")
@@ -169,7 +169,7 @@ CLAIMS = {
         ),
         Claim(
             "engine-costs-little",
-            "Emulation that is asked for nothing costs about 10 % of the throughput (figure 11).",
+            "Emulation without conditions costs about 10 % of the throughput (figure 11).",
             C,
             engine_costs_little,
         ),
