@@ -13,7 +13,7 @@ help:
 	@echo "make test-slow    kill tests at length"
 	@echo "make fuzz         the parsers under cargo-fuzz"
 	@echo "make bench        benchmarks beside their peers, into docs/benchmarks.md"
-	@echo "make docs         the pages made from the command line and the models"
+	@echo "make docs         the pages made from the command line and the code"
 	@echo "make lock         requirements.txt, with the hashes of all its packages"
 	@echo "make wheel        one wheel with the agent inside, into dist/"
 
@@ -27,15 +27,15 @@ quickstart: setup
 	@$(VENV)/delaylab run quickstart
 
 check: setup
-	$(VENV)/ruff format --check src tests benches tools
-	$(VENV)/ruff check src tests benches tools
+	$(VENV)/ruff format --check src tests benches tools examples
+	$(VENV)/ruff check src tests benches tools examples
 	$(VENV)/mypy
 	cargo fmt --all --check
 	cargo clippy --quiet --all-targets --locked -- -D warnings
 
 format: setup
-	$(VENV)/ruff format src tests benches tools
-	$(VENV)/ruff check --fix src tests benches tools
+	$(VENV)/ruff format src tests benches tools examples
+	$(VENV)/ruff check --fix src tests benches tools examples
 	cargo fmt --all
 
 test: test-tools check test-rust test-python
@@ -71,6 +71,7 @@ docs: setup
 	$(VENV)/python -m tools.cli_pages
 	$(VENV)/python -m tools.profile_table
 	$(VENV)/python -m tools.schema_pages
+	$(VENV)/python -m tools.api_page
 
 # Needs uv. Versions that requirements.txt has already stay; UPGRADE=--upgrade takes the newest.
 lock:

@@ -41,7 +41,7 @@ def flow(plan: Plan, link: str) -> GeneratorFlow:
         for node in (NEAR, FAR)
     )
     source, target = (each.addresses[0].split("/")[0] for each in (near, far))
-    to_mac = plan.laid[link].macs[FAR]
+    to_mac = plan.link_ports[link].macs[FAR]
     return GeneratorFlow(near.name, to_mac, source, target)
 
 

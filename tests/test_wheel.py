@@ -27,8 +27,11 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_agent_and_the_studies_are_inside(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     assert any(name.endswith("scripts/delaylab-agent") for name in names)
-    for study in (ROOT / "src" / "delaylab" / "studies").glob("*.yaml"):
-        assert f"delaylab/studies/{study.name}" in names
+    studies = sorted((ROOT / "src" / "delaylab" / "papers").glob("*/*.yaml"))
+    assert studies
+    for study in studies:
+        assert f"delaylab/papers/{study.parent.name}/{study.name}" in names
+    assert "delaylab/py.typed" in names
     assert wheel.name.startswith("delaylab-")
     assert "-none-manylinux" in wheel.name
 

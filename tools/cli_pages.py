@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import typer
+from typer.cli import get_docs_for_click
 from typer.main import get_command
 
 from delaylab.cli import app
 
 FOLDER = Path(__file__).parent.parent / "docs" / "cli"
-WIDTH = 80
 
 
 def pages() -> dict[str, str]:
@@ -41,16 +41,9 @@ def _commands(group: Any, before: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def _page(name: str, command: Any) -> str:
-    context = typer.Context(command, info_name=f"delaylab {name}")
-    usage = command.get_usage(context).removeprefix("Usage: ")
-    lines = [f"# delaylab {name}", "", (command.help or "").strip(), "", f"    {usage}", ""]
-    rows = []
-    for parameter in command.get_params(context):
-        record = parameter.get_help_record(context)
-        if record is not None:
-            option, text = (part.replace("|", "\\|") for part in record)
-            rows.append(f"| `{option.strip()}` | {text} |")
-    return "\n".join([*lines, "| | |", "|---|---|", *rows, ""])
+    words = f"delaylab {name}"
+    context = typer.Context(command, info_name=words)
+    return get_docs_for_click(obj=command, ctx=context, name=words).strip() + "\n"
 
 
 def main() -> int:

@@ -11,7 +11,7 @@ from delaylab.analysis.claims.claim import Finding
 from delaylab.analysis.group import groups
 from delaylab.dataset.store import read_study
 from delaylab.papers.findings import findings
-from delaylab.papers.registry import CLAIMS
+from delaylab.papers.loading import claims
 from tests.synthetic import Condition, Delay, constant, lognormal, queue, write
 
 SEND = ("request", "sender.uplink")
@@ -104,7 +104,7 @@ def test_minimum_helps(tmp_path: Path) -> None:
     assert judge(tmp_path / "no", claim, standing).verdict == "not reproduced"
 
 
-@pytest.mark.parametrize("claim", list(CLAIMS))
+@pytest.mark.parametrize("claim", list(claims()))
 def test_without_its_levels_a_claim_is_not_testable_and_says_what_it_needs(
     tmp_path: Path, claim: str
 ) -> None:

@@ -51,6 +51,16 @@ def run_directory(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 @pytest.fixture
+def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home and a cache of this test only."""
+    home = tmp_path / "home"
+    home.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("DELAYLAB_CACHE", str(home / "cache"))
+    return home
+
+
+@pytest.fixture
 def delaylab(tmp_path: Path) -> Run:
     """Call the command line as a user does; `code` is the exit code that is expected."""
 

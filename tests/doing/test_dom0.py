@@ -39,7 +39,7 @@ DELAY_MS = 100
 NAME = "inner"
 DOMAINS: dict[str, dict[str, Any]] = {
     "pv": {"guest": "pv"},
-    "pvh": {"guest": "pvh", "vcpus": 2, "cpus": [0], "memory": "140MiB"},
+    "pvh": {"guest": "pvh", "vcpus": 2, "cpus": [0], "memory": "180MiB"},
 }
 UP_S = 400
 PATH = "PATH=/lib/delaylab/xen:/usr/sbin:/usr/bin:/sbin:/bin"

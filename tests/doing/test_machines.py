@@ -40,11 +40,22 @@ def refused(delaylab: Run, folder: Path, run_directory: Path, node: str, code: i
 
 
 def test_a_guest_that_panics(delaylab: Run, tmp_path: Path, run_directory: Path) -> None:
-    node = "kind: qemu, accel: tcg, memory: 96MiB"
+    cloud = images.require("cloud")
+    own = f"kernel: {cloud['kernel']}, initrd: {cloud['initrd']}"
+    node = f"kind: qemu, accel: tcg, memory: 144MiB, {own}"
     said = refused(delaylab, tmp_path, run_directory, node, FAILED)
     assert "start the guest of node.one" in said
     assert "the end of its console" in said
     assert "Kernel panic" in said
+
+
+def test_too_little_memory_for_the_image(
+    delaylab: Run, tmp_path: Path, run_directory: Path
+) -> None:
+    node = "kind: qemu, accel: tcg, memory: 159MiB"
+    said = refused(delaylab, tmp_path, run_directory, node, BAD_INPUT)
+    assert "159 MiB of memory are too few" in said
+    assert "160MiB or more" in said
 
 
 def test_a_kernel_without_the_cards_driver(

@@ -11,7 +11,7 @@ from delaylab.errors import BadInput, NotHere
 from delaylab.kinds import KINDS
 from delaylab.lab.completion import complete
 from delaylab.papers.studies import find
-from delaylab.plan import Plan, Rights, build, way
+from delaylab.plan import Plan, Rights, build, probe_path
 from delaylab.plan.model import Veth
 from delaylab.spec import LabSpec, ProbeSpec, combinations, lab_from, load_study, parse
 from tests.plain import plain
@@ -32,7 +32,7 @@ def test_the_papers_environments_are_built_as_reviewed(environment: str) -> None
         c for c in combinations(study, "quick") if c.levels["environment"] == environment
     )
     made = build(combination.lab, KINDS, ROOT)
-    path = way(made, combination.lab, combination.probe)
+    path = probe_path(made, combination.lab, combination.probe)
     text = json.dumps({"plan": made.message(), "way": vars(path)}, indent=1, default=vars) + "\n"
     golden = GOLDEN / f"{environment}.json"
     assert text == golden.read_text(), f"if the change is meant, write it to {golden}"
@@ -69,7 +69,7 @@ timeline:
 def test_links_with_conditions_are_built_as_reviewed() -> None:
     lab, made = planned(WAN)
     probe = ProbeSpec.model_validate({"from": "base", "to": "vm"})
-    path = way(made, lab, probe)
+    path = probe_path(made, lab, probe)
     text = json.dumps({"plan": made.message(), "way": vars(path)}, indent=1, default=vars) + "\n"
     golden = GOLDEN / "wan.json"
     assert text == golden.read_text(), f"if the change is meant, write it to {golden}"
@@ -91,7 +91,7 @@ links:
 def test_domains_beside_a_dom0_are_built_as_reviewed() -> None:
     lab, made = planned(ON_DOM0, Rights(root=True, dom0=True))
     probe = ProbeSpec.model_validate({"from": "pv", "to": "echo"})
-    path = way(made, lab, probe)
+    path = probe_path(made, lab, probe)
     text = json.dumps({"plan": made.message(), "way": vars(path)}, indent=1, default=vars) + "\n"
     golden = GOLDEN / "dom0.json"
     assert text == golden.read_text(), f"if the change is meant, write it to {golden}"
@@ -99,12 +99,12 @@ def test_domains_beside_a_dom0_are_built_as_reviewed() -> None:
 
 def test_a_domains_backend_is_its_vif_beside_a_dom0_also_behind_the_engine() -> None:
     lab, made = planned(ON_DOM0, Rights(root=True, dom0=True))
-    path = way(made, lab, ProbeSpec.model_validate({"from": "pv", "to": "echo"}))
+    path = probe_path(made, lab, ProbeSpec.model_validate({"from": "pv", "to": "echo"}))
     assert path.request[2:5] == ("sender.stack", "sender.vif", "sender.uplink")
     assert path.taps[0].interface == "vif-pv"
     between = ProbeSpec.model_validate({"from": "pv", "to": "pvh"})
     lone, made = planned(ON_DOM0.replace("[pv, pvh, echo]", "[pv, echo]"), Rights(True, dom0=True))
-    taps = way(made, lone, between).taps
+    taps = probe_path(made, lone, between).taps
     assert [(tap.interface, tap.point) for tap in taps[:2]] == [
         ("vif-pv.1", "sender.vif"),
         ("vif-pvh", "responder.vif"),
@@ -120,7 +120,7 @@ def test_a_link_on_one_host_has_two_ports_and_no_bridge() -> None:
     assert [port.port for port in engine.links.ports("w")] == ["vif-a", "vif-b"]
     kinds = [op["do"] for op in plain(made.message())["operations"]]
     assert kinds == ["veth"] * 2 + ["address"] * 2 + ["offloads"] * 4
-    path = way(made, lab, ProbeSpec.model_validate({"from": "a", "to": "b"}))
+    path = probe_path(made, lab, ProbeSpec.model_validate({"from": "a", "to": "b"}))
     assert [tap.point for tap in path.taps] == ["sender.vif", "responder.vif", "responder.stack"]
 
 
@@ -171,7 +171,7 @@ def test_what_the_engine_cannot_do_is_refused(nodes: str, link: str, says: str) 
 
 
 def test_every_host_has_the_labs_seed_and_its_memory() -> None:
-    """That no two directions draw alike is the engine's (crates/agent/src/link/data/link_table.rs)."""
+    """No two directions draw alike: the engine sees to it (agent/src/link/data/link_table.rs)."""
     _, made = planned(WAN)
     engines = [agent.links for agent in made.agents if agent.links]
     assert [links.seed for links in engines] == [7, 7]
@@ -262,7 +262,7 @@ def test_a_probe_needs_a_link() -> None:
     lab, made = planned("lab: x\nnodes: {a: {}, b: {}, c: {}}\nlinks: [{join: [a, b]}]\n")
     probe = ProbeSpec.model_validate({"from": "a", "to": "c"})
     with pytest.raises(BadInput, match="share no link"):
-        way(made, lab, probe)
+        probe_path(made, lab, probe)
 
 
 @pytest.mark.parametrize("protocol", ["icmp", "udp"])
@@ -270,7 +270,7 @@ def test_points_are_either_on_the_way_or_absent_with_a_reason(protocol: str) -> 
     for combination in combinations(load_study(find("whiteaker2011")), "quick"):
         made = build(combination.lab, KINDS, ROOT)
         probe = combination.probe.model_copy(update={"protocol": protocol})
-        path = way(made, combination.lab, probe)
+        path = probe_path(made, combination.lab, probe)
         on_the_way = {*path.request, *path.reply}
         everywhere = {
             f"{side}.{point}"

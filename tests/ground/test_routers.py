@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from delaylab.errors import BadInput
 from delaylab.kinds import KINDS
-from delaylab.plan import Path, Plan, Rights, build, path, way
+from delaylab.plan import NodePath, Plan, Rights, build, node_path, probe_path
 from delaylab.plan.model import Interface, Route
 from delaylab.plan.routes import Stacks, routes
 from delaylab.spec import (
@@ -59,7 +59,7 @@ def test_a_link_to_a_node_that_stands_for_many_is_one_to_each() -> None:
 def test_each_router_leads_to_its_own_link_and_the_sink_answers_by_the_same() -> None:
     lab, made = planned(FAN)
     probe = ProbeSpec.model_validate({"from": "source", "to": "sink", "over": "out-2"})
-    by_two = way(made, lab, probe)
+    by_two = probe_path(made, lab, probe)
     assert [(hop.link, hop.start, hop.end) for hop in by_two.hops] == [
         ("in-2", "source", "router-2"),
         ("out-2", "router-2", "sink"),
@@ -81,9 +81,9 @@ def test_each_router_leads_to_its_own_link_and_the_sink_answers_by_the_same() ->
     ],
 )
 def test_what_leads_nowhere_is_told(change: tuple[str, str], says: str) -> None:
-    def lead(text: str) -> Path:
+    def lead(text: str) -> NodePath:
         lab, made = planned(text)
-        return path(made, lab, "source", "sink")
+        return node_path(made, lab, "source", "sink")
 
     with pytest.raises(BadInput, match=says):
         lead(FAN.replace(*change))

@@ -1,20 +1,18 @@
-"""Kernel images, archives and stub libraries, each against something that others made."""
+"""Kernel images and archives, each against something that others made."""
 
 from __future__ import annotations
 
 import bz2
-import ctypes
 import gzip
 import lzma
 import struct
 from collections.abc import Callable
-from pathlib import Path
 
 import lz4.block
 import pytest
 import zstandard
 
-from delaylab.images import bzimage, stub
+from delaylab.images import bzimage
 
 KERNEL = b"\x7fELF" + bytes(range(256)) * 70_000  # more than two LZ4 blocks
 
@@ -70,12 +68,3 @@ def test_the_kernel_comes_out_of_every_compression(compress: Callable[[bytes], b
 def test_a_damaged_image_is_told(damaged: bytes, complaint: str) -> None:
     with pytest.raises(ValueError, match=complaint):
         bzimage.vmlinux(damaged)
-
-
-def test_a_stub_library_loads_and_all_its_functions_return_0(tmp_path: Path) -> None:
-    path = tmp_path / "libnothing.so.1"
-    names = [f"function_{number}" for number in range(30)]
-    path.write_bytes(stub.library("libnothing.so.1", names))
-    library = ctypes.CDLL(str(path))
-    assert [getattr(library, name)() for name in names] == [0] * len(names)
-    assert not hasattr(library, "function_30")

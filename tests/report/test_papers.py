@@ -13,8 +13,9 @@ from delaylab.analysis.group import Group, groups
 from delaylab.charts import boxes
 from delaylab.charts.tables import Table
 from delaylab.dataset.store import read_study
-from delaylab.papers import dantas2015, oliveira2022
+from delaylab.papers.dantas2015 import paper as dantas2015
 from delaylab.papers.dantas2015.figures import POINTS
+from delaylab.papers.oliveira2022 import paper as oliveira2022
 from delaylab.report.html import write_report
 from delaylab.report.terminal import print_study
 from tests import synthetic

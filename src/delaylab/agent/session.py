@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import select
 import time
@@ -62,12 +63,18 @@ class Session:
         """Return how many bytes of standard input the running command accepts without a wait."""
         return STDIN_WINDOW - self._under_way
 
-    def stdin(self, data: bytes) -> None:
-        """Send bytes to the running command, waiting for room; empty bytes close its input."""
+    def stdin(self, data: bytes, deadline: float = math.inf) -> None:
+        """Send bytes to the running command, waiting for room; empty bytes close its input.
+
+        Raises AgentError at `deadline`, a time of the monotonic clock in seconds.
+        """
         if not data:
             self._write(Frame(FrameKind.STDIN, b""))
         while data:
             while not self.room:
+                left = None if deadline == math.inf else deadline - time.monotonic()
+                if not self._readable(left):
+                    raise AgentError("the command takes no input", self.label)
                 self._frames += self._receive()
                 if any(_ends(frame) for frame in self._frames):
                     return  # the request has ended: nobody reads the rest

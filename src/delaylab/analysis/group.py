@@ -12,10 +12,11 @@ from delaylab.analysis.doubts.machine import machine_doubts
 from delaylab.analysis.doubts.machine_state import MachineState, machine_state
 from delaylab.analysis.doubts.packets import doubts
 from delaylab.analysis.links.fidelity import TrialLink, link_doubts, trial_links
-from delaylab.analysis.packets import accounting, layers, rtt, segments
+from delaylab.analysis.packets import accounting, rtt, segments
 from delaylab.analysis.packets.accounting import Account
 from delaylab.analysis.packets.instrument import UNTAPPED, AtRest, at_rest
 from delaylab.analysis.packets.layers import SLIP
+from delaylab.analysis.packets.named import named
 from delaylab.analysis.packets.outliers import outliers
 from delaylab.analysis.statistics.quantiles import Summary, refused, spread, summarise
 from delaylab.analysis.usable import usable
@@ -29,8 +30,6 @@ KEPT = 20_000
 # Phase of the packets sent under the load; those at rest before and after are a reference only.
 MEASURED = "load"
 REST = "rest"
-# Kinds whose nodes have no network stack of their own.
-OWN_STACK = ("native", "shared")
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,13 +177,6 @@ def _refused(parts: list[SegmentSummary]) -> list[tuple[str, float]]:
     return [(p.layer, p.bound_us) for p in parts if p.delay.median.at_most is not None]
 
 
-def _own_stack(trial: TrialRecord) -> list[str]:
-    """Return the sides whose node is in its host's own stack, without a cable of its own."""
-    ends = {"sender": trial.sender, "responder": trial.responder}
-    without_cable = [side for side in ends if f"{side}.vif" not in trial.path.request]
-    return [side for side in without_cable if (end := ends[side]) and end.kind in OWN_STACK]
-
-
 def _order(study: Study, levels: tuple[str, ...]) -> list[int]:
     factors = list(study.record.factors.values())
     return [
@@ -207,23 +199,8 @@ def _segments(
 ) -> list[SegmentSummary]:
     slip = summarise(measured["slip_ns"].drop_nulls().to_numpy())
     found = [SegmentSummary("request", "intended", "sent", SLIP, "sending", False, slip)]
-    carried = {d.link for engine in trial.links for d in engine.directions}
-    # A way over routers never passes the wire, even if its nodes are on several hosts.
-    one_host = "wire" not in trial.path.request
-    for part in segments.segments(answered, trial.path, _own_stack(trial)):
-        by_link = _link_between(trial, part.start, part.end) in carried
-        layer = layers.carried(part.layer, by_link=by_link, one_host=one_host)
+    for part in named(answered, trial):
         off = part.bound_ns / 1000
-        ends = part.leg, part.start, part.end, layer, part.direction, part.merged
+        ends = part.leg, part.start, part.end, part.layer, part.direction, part.merged
         found.append(SegmentSummary(*ends, refused(summarise(part.delay_ns), off), off))
     return found
-
-
-def _link_between(trial: TrialRecord, start: str, end: str) -> str | None:
-    """Return the link of a segment between these points, or one of them if it spans several."""
-    sides = {start.partition(".")[0], end.partition(".")[0]}
-    for hop in trial.hops:
-        if {hop.near.partition(".")[0], hop.far.partition(".")[0]} & sides == sides:
-            return hop.link
-    ends = trial.hops[:1] if "sender" in sides else trial.hops[-1:]
-    return next((hop.link for hop in ends), None)

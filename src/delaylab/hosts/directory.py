@@ -19,11 +19,11 @@ _CREDENTIALS = struct.Struct("3i")
 """Credentials of a Unix socket's peer: pid, user, group (unix(7), `SO_PEERCRED`)."""
 
 
-class NotOurs(NotHere):
+class NotTrusted(NotHere):
     """A directory that another user owns or can write to, or a symbolic link to one."""
 
 
-class Place:
+class TrustedDirectory:
     """An open directory that belongs to this user and that no other user can write to."""
 
     def __init__(self, path: Path, descriptor: int) -> None:
@@ -32,10 +32,10 @@ class Place:
         self._closed = weakref.finalize(self, os.close, descriptor)
 
     @classmethod
-    def open(cls, path: Path, above: Place | None = None) -> Place:
+    def open(cls, path: Path, above: TrustedDirectory | None = None) -> TrustedDirectory:
         """Open a directory, by its path or by its name in the one `above`.
 
-        Raises FileNotFoundError if there is none, NotOurs if it is a symbolic link or not to be
+        Raises FileNotFoundError if there is none, NotTrusted if it is a symbolic link or not to be
         trusted, and OSError if it cannot be opened.
         """
         parent = None if above is None else above._descriptor
@@ -43,18 +43,18 @@ class Place:
             descriptor = os.open(path, _FLAGS | os.O_DIRECTORY, dir_fd=parent)
         except OSError as error:
             if path.is_symlink() or (above is not None and above._is_link(path.name)):
-                raise NotOurs("it is a symbolic link", str(path), "name the directory") from None
+                raise NotTrusted("it is a symbolic link", str(path), "name the directory") from None
             raise error from None
         place = cls(path if above is None else above.path / path, descriptor)
         why = why_not_private(os.fstat(descriptor))
         if why is not None:
             fix = "take one of your own, with mode 700: DELAYLAB_RUN=DIR"
-            raise NotOurs(f"is not trusted: {why}", str(place.path), fix)
+            raise NotTrusted(f"is not trusted: {why}", str(place.path), fix)
         return place
 
-    def enter(self, name: str) -> Place:
+    def enter(self, name: str) -> TrustedDirectory:
         """Open a directory in this one; raises as `open` does."""
-        return Place.open(Path(name), self)
+        return TrustedDirectory.open(Path(name), self)
 
     def names(self) -> list[str]:
         """Return the names in the directory, sorted."""

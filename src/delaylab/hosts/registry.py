@@ -25,9 +25,9 @@ from pydantic import BaseModel, ConfigDict
 
 from delaylab.agent.replies import Built
 from delaylab.errors import BadInput, DelaylabError, NotHere
-from delaylab.hosts.directory import NotOurs, Place
+from delaylab.hosts.directory import NotTrusted, TrustedDirectory
 from delaylab.hosts.process import started_at
-from delaylab.hosts.sweep import Left, sweep
+from delaylab.hosts.sweep import SweepResult, sweep
 from delaylab.spec import LabSpec
 
 STOP_DEADLINE_S = 20
@@ -58,7 +58,7 @@ class Running:
     """A lab that is up, as its folder describes it."""
 
     name: str
-    place: Place
+    place: TrustedDirectory
     record: LabRecord
     keeper: Built
 
@@ -81,7 +81,7 @@ def run_directory() -> Path:
     return Path(f"/tmp/delaylab-{os.geteuid()}")
 
 
-def prepare(name: str) -> tuple[Path, Left]:
+def prepare(name: str) -> tuple[Path, SweepResult]:
     """Return the path for a new lab's folder, and what a sweep could not remove.
 
     Raises DelaylabError if the lab is up already, NotHere if the run directory cannot be trusted.
@@ -100,7 +100,7 @@ def prepare(name: str) -> tuple[Path, Left]:
     return path / name, left
 
 
-def is_alive(place: Place) -> bool:
+def is_alive(place: TrustedDirectory) -> bool:
     """Return True if a lab's keeper lives, which holds the lock."""
     try:
         lock = place.file("lock")
@@ -154,10 +154,10 @@ def stop(lab: Running) -> None:
                 _ended(keeper, STOP_DEADLINE_S)
 
 
-def _top() -> Place | None:
+def _top() -> TrustedDirectory | None:
     path = run_directory()
     try:
-        return Place.open(path)
+        return TrustedDirectory.open(path)
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -165,16 +165,16 @@ def _top() -> Place | None:
         raise NotHere(f"cannot be opened: {error.strerror}", str(path), fix) from None
 
 
-def _enter(top: Place, name: str) -> Place | None:
+def _enter(top: TrustedDirectory, name: str) -> TrustedDirectory | None:
     """Return a lab's place; None for anything else, such as a file or another user's folder."""
     if name.startswith("."):
         return None
-    with suppress(OSError, NotOurs):
+    with suppress(OSError, NotTrusted):
         return top.enter(name)
     return None
 
 
-def _read(place: Place) -> Running | None:
+def _read(place: TrustedDirectory) -> Running | None:
     if not is_alive(place):
         return None
     try:

@@ -12,14 +12,14 @@ from delaylab.errors import DelaylabError
 
 
 @dataclass(frozen=True)
-class Left:
+class SweepResult:
     """The leftovers of a sweep: entries that are not labs, and failures to remove, with reasons."""
 
     foreign: tuple[str, ...] = ()
     failed: tuple[str, ...] = ()
 
 
-def sweep(folder: Path) -> Left:
+def sweep(folder: Path) -> SweepResult:
     """Sweep a run directory; running labs and entries that are not labs are left alone.
 
     Raises DelaylabError if the directory cannot be read.
@@ -35,4 +35,4 @@ def sweep(folder: Path) -> Left:
         raise DelaylabError(swept.stderr.strip().removeprefix(f"{NAME}: "))
     said = json.loads(swept.stdout)
     failed = tuple(f"{folder / each['name']}: {each['why']}" for each in said["failed"])
-    return Left(tuple(said["foreign"]), failed)
+    return SweepResult(tuple(said["foreign"]), failed)

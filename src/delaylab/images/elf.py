@@ -7,7 +7,7 @@ from pathlib import Path
 
 from elftools.elf.dynamic import DynamicSection
 from elftools.elf.elffile import ELFFile
-from elftools.elf.sections import StringTableSection, SymbolTableSection
+from elftools.elf.sections import StringTableSection
 from elftools.elf.segments import InterpSegment
 
 MAGIC = b"\x7fELF"
@@ -36,14 +36,6 @@ def loader(path: Path) -> str | None:
             if isinstance(segment, InterpSegment):
                 return segment.get_interp_name()
     return None
-
-
-def functions(path: Path, *, defined: bool) -> set[str]:
-    """Return the dynamic symbols that a file defines, or those that it takes from other files."""
-    with path.open("rb") as file:
-        table = ELFFile(file).get_section_by_name(".dynsym")
-        symbols = table.iter_symbols() if isinstance(table, SymbolTableSection) else ()
-        return {one.name for one in symbols if (one["st_shndx"] != "SHN_UNDEF") == defined}
 
 
 def module_needs(module: bytes) -> list[str]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 
 from delaylab.errors import NotHere
-from delaylab.images import elf, stub
+from delaylab.images import elf
 
 LIBRARY_FOLDERS = ("lib", "lib64", "usr/lib")
 FOLDERS = {
@@ -44,21 +44,16 @@ def make_root(root: Path) -> None:
     (root / "usr").symlink_to(".")
 
 
-def copy_programs(
-    unpacked: Path, root: Path, programs: Iterable[str], unused: Collection[str] = ()
-) -> None:
+def copy_programs(unpacked: Path, root: Path, programs: Iterable[str]) -> None:
     """Copy programs, given by their paths in the packages, and the libraries that they need.
 
-    Each library of `unused` is replaced by a stub with the functions that the programs name. Raises
-    NotHere if the packages lack a file.
+    Raises NotHere if the packages lack a file.
     """
     wanted: list[str] = []
-    asked: set[str] = set()
     for program in programs:
         source = _copy(unpacked, root, program)
         if elf.is_elf(source):
             wanted += elf.libraries(source)
-            asked |= elf.functions(source, defined=False)
             _copy(unpacked, root, (elf.loader(source) or program).removeprefix("/"))
     known = _libraries(unpacked)
     seen: set[str] = set()
@@ -69,12 +64,7 @@ def copy_programs(
         seen.add(name)
         if name not in known:
             raise NotHere(f"the packages have no library {name}", fix="report this as a bug")
-        library = _copy(unpacked, root, known[name])
-        if name in unused:
-            given = asked & elf.functions(library, defined=True)
-            _target(root, known[name]).write_bytes(stub.library(name, sorted(given)))
-        else:
-            wanted += elf.libraries(library)
+        wanted += elf.libraries(_copy(unpacked, root, known[name]))
 
 
 def _libraries(unpacked: Path) -> dict[str, str]:

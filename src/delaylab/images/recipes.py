@@ -155,7 +155,7 @@ RECIPES: dict[str, Recipe] = {
     for recipe in (
         FromPackages(
             "tools",
-            [1, tools.PROGRAMS, tools.UNUSED],
+            [2, tools.PROGRAMS],
             lambda: apt.closure([*tools.PROGRAMS]),
             tools.make,
         ),

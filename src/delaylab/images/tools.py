@@ -20,10 +20,6 @@ PROGRAMS = {
     "iputils-ping": ["bin/ping"],
     "iproute2": ["bin/ip", "sbin/tc"],
 }
-# Libraries that programs need only for parts that no lab uses, such as stress-ng's stressors
-# `ipsec-mb` and `gpu`, which then report that they cannot run. They are 15 of 40 MB, too much of a
-# small guest's memory.
-UNUSED = ("libIPSec_MB.so.1", "libEGL.so.1", "libGLESv2.so.2", "libgbm.so.1")
 # A kernel needs these before anything is mounted on /dev.
 DEVICES = {"dev/console": (5, 1), "dev/null": (1, 3)}
 
@@ -34,7 +30,7 @@ def make(unpacked: Path, out: Path, progress: Progress) -> None:
     root = out / "rootfs"
     make_root(root)
     programs = [path for paths in PROGRAMS.values() for path in paths]
-    copy_programs(unpacked, root, programs, UNUSED)
+    copy_programs(unpacked, root, programs)
     (root / "bin/sh").symlink_to("dash")
     _link_applets(unpacked / "bin/busybox", root)
     progress("writing the archive", 0.5)

@@ -20,8 +20,8 @@ class Domain(guest.Machine):
     """
 
     name = "xen"
-    backed = True
-    memory_mib = 160
+    hypervisor_bridged = True
+    memory_mib = 192
     overhead_mib = 24
     deadline_ms = BOOT_DEADLINE_MS
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+from delaylab.errors import BadInput
 from delaylab.io.values import JsonObject
 from delaylab.plan.kind import TUN, Kind, Node, Rights
 from delaylab.plan.model import Agent, Guest, node_agent
@@ -40,6 +41,14 @@ def mebibytes(spec: NodeSpec, default: int) -> int:
     return math.ceil(spec.memory.bytes / MEBIBYTE) if spec.memory else default
 
 
+def check_memory(node: Node, memory_mib: int, least_mib: int) -> None:
+    """Raise BadInput if a node has too little memory to unpack delaylab's own image."""
+    own = node.spec.kernel is None and node.spec.initrd is None and node.spec.image is None
+    if own and memory_mib < least_mib:
+        what = f"{memory_mib} MiB of memory are too few to unpack delaylab's image"
+        raise BadInput(what, f"node {node.name}", f"give it {least_mib}MiB or more")
+
+
 def initrd(spec: NodeSpec, image: str) -> str:
     """Return the initial root: delaylab's of this image, or the node's own with the agent added."""
     return f"{{image:with-agent/{spec.initrd}}}" if spec.initrd else f"{{image:{image}/initrd}}"
@@ -56,7 +65,7 @@ class Machine(Kind):
 
     own_kernel = True
     program: str
-    memory_mib = 160
+    memory_mib = 192
     overhead_mib: int
     """MiB that the hypervisor takes beside the guest's own memory."""
     deadline_ms: int

@@ -20,6 +20,8 @@ CLOCK = "tsc=reliable tsc_early_khz={tsc_khz}"
 Calibrated by the guest on an emulated timer, the figure can be wrong by 1000 ppm, or fail: a
 microvm then does not boot. Guests on KVM have a clock of their own and ignore it.
 """
+LEAST_MIB = {"cloud": 160, "full": 176}
+"""The least memory in which each kernel unpacks its initramfs, tried in steps of 8 MiB."""
 EARLY = "earlyprintk=ttyS0,115200"
 """Kernel parameter without which a panic before the console exists leaves no message."""
 NO_SEND_STAMP = frozenset({"vmxnet3", "rtl8139"})
@@ -50,7 +52,9 @@ class Qemu(guest.Machine):
         words = [PROGRAM, "-name", f"{node.lab}.{node.name},debug-threads=on"]
         words += ["-machine", "microvm,rtc=on" if microvm else "pc"]
         words += ["-accel", f"{{accel:{spec.accel or 'auto'}}}"]
-        words += ["-m", str(guest.mebibytes(spec, self.memory_mib)), "-smp", str(spec.vcpus or 1)]
+        memory_mib = guest.mebibytes(spec, self.memory_mib)
+        guest.check_memory(node, memory_mib, LEAST_MIB[image])
+        words += ["-m", str(memory_mib), "-smp", str(spec.vcpus or 1)]
         words += ["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"]
         words += guest.QEMU_SANDBOX
         words += ["-serial", "stdio", "-kernel", kernel]

@@ -13,7 +13,7 @@ from delaylab.kinds.qemu import PORT, PROGRAM
 from delaylab.plan.kind import Kind, Node, Rights
 from delaylab.plan.model import Agent, Guest, machine_agent
 
-DOM0_MIB = 400
+DOM0_MIB = 460
 DOM0_FOR_EACH_DOMAIN_MIB = 24
 """MiB per domain for its backends in dom0, and for the tools that watch over it."""
 HYPERVISOR_MIB = 80
@@ -29,7 +29,7 @@ class Xen(guest.Machine):
     """A domain, paravirtualised (pv) or in hardware with paravirtual devices (pvh)."""
 
     name = "xen"
-    nested = True
+    in_shared_machine = True
     boot_s = 25.0
     program = PROGRAM
     # Each domain counts the machine around it, since it may be the only one.

@@ -19,20 +19,20 @@ def dead(lab: Lab) -> dict[str, str]:
     The agent that stands for a guest also counts as dead if the agent inside does not answer.
     """
     found = {agent: "its process has ended" for agent in _agents(lab) if not lab.is_alive(agent)}
-    asked: dict[str, Session] = {}
+    sessions: dict[str, Session] = {}
     for agent in _guests(lab):
         if agent in found:
             continue
         try:
             session = lab.session(agent)
             session.start(Hello())
-            asked[agent] = session
+            sessions[agent] = session
         except AgentError as error:
             found[agent] = error.what
     # All agents are asked before any answer is awaited, so several that hang cost one wait in
     # total.
     deadline = time.monotonic() + PATIENCE_S
-    for agent, session in asked.items():
+    for agent, session in sessions.items():
         try:
             session.finish(max(0.0, deadline - time.monotonic()))
         except AgentError as error:

@@ -79,7 +79,7 @@ def start_timeline(lab: Lab) -> None:
     back: Sent = defaultdict(list)
     for report in reports(lab):
         for direction in report.of_nodes:
-            first = conditions_of(lab.plan.laid[direction.link].link, _node(direction))
+            first = conditions_of(lab.plan.link_ports[direction.link].link, _node(direction))
             back[_agent(report)] += _replacing(direction, direction.configured, first)
     for agent in agents(lab):
         if back[agent]:
@@ -93,26 +93,26 @@ def change(lab: Lab, link: str, node: str | None, changed: ConditionsSpec) -> li
     With `node`, only the direction from that member changes. Raises BadInput if the conditions are
     impossible, and DelaylabError if an engine of the link is down or refuses them.
     """
-    laid = _laid(lab, link)
-    if node is not None and node not in laid.link.members:
-        members = ", ".join(laid.link.members)
+    link_ports = _laid(lab, link)
+    if node is not None and node not in link_ports.link.members:
+        members = ", ".join(link_ports.link.members)
         raise BadInput(f"{node!r} is not on link {link!r}", fix=f"members: {members}")
     try:
-        check_profile(changed, laid.link, node)
+        check_profile(changed, link_ports.link, node)
     except ValueError as error:
         raise BadInput(str(error), f"link {link}") from None
-    meant = laid.meant(node)
+    meant = link_ports.meant(node)
     there, back = defaultdict[str, list[Change]](list), defaultdict[str, list[Change]](list)
     found = reports(lab)
     for report in found:
         # Check all engines before asking any: a dead engine reports no directions to compare.
-        if report.host in laid.ports:
+        if report.host in link_ports.ports:
             _require_running(report, lab)
     for report in found:
         for direction in report.of_nodes:
             if direction.link != link or direction.node not in meant:
                 continue
-            named = changes(changed, laid.link, direction.node, direction.configured)
+            named = changes(changed, link_ports.link, direction.node, direction.configured)
             wanted = merge(direction.configured, named)
             _require_sense(direction, wanted, report.engine)
             there[_agent(report)].append(Change(link, direction.node, named))
@@ -122,9 +122,9 @@ def change(lab: Lab, link: str, node: str | None, changed: ConditionsSpec) -> li
 
 
 def _laid(lab: Lab, link: str) -> LinkPorts:
-    if link in lab.plan.laid:
-        return lab.plan.laid[link]
-    known = ", ".join(lab.plan.laid) or "none"
+    if link in lab.plan.link_ports:
+        return lab.plan.link_ports[link]
+    known = ", ".join(lab.plan.link_ports) or "none"
     if any(i.link == link for of_node in lab.plan.interfaces.values() for i in of_node):
         fix = "give it one in the lab file, such as `delay: 0s`"
         raise BadInput(f"link {link!r} has no conditions: the kernel carries it", fix=fix)
@@ -207,7 +207,7 @@ def _behind(lab: Lab, host: str, direction: Direction) -> list[str]:
 
     The engine itself knows only the first of several nodes that share a network stack.
     """
-    return lab.plan.laid[direction.link].ports[host].get(direction.port, [])
+    return lab.plan.link_ports[direction.link].ports[host].get(direction.port, [])
 
 
 def _pid_out_here(parent: int, inside: int | None) -> int | None:

@@ -21,7 +21,7 @@ class Lab:
     name: str
     spec: LabSpec
     plan: Plan
-    place: hosts.Place
+    place: hosts.TrustedDirectory
     keeper: Built
     notes: list[Doubt] = field(default_factory=list)
     _open: list[Session] = field(default_factory=list)

@@ -71,4 +71,4 @@ def _build(
         doubt(DoubtKind.FABRIC, f"left by a lab that was killed: {each}", "")
         for each in left.failed
     ]
-    return Lab(name, spec, plan, hosts.Place.open(folder), keeper.built, notes), keeper
+    return Lab(name, spec, plan, hosts.TrustedDirectory.open(folder), keeper.built, notes), keeper

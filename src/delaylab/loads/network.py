@@ -11,7 +11,7 @@ from delaylab.lab.running import Lab
 from delaylab.loads.meter import Meter, address_of, rates
 from delaylab.loads.programs import end, start
 from delaylab.loads.state import Achieved, Running
-from delaylab.plan import path
+from delaylab.plan import node_path
 from delaylab.spec import LoadSpec
 
 _LISTENING = re.compile(rb"Server listening")
@@ -23,7 +23,7 @@ _ONE_FLOW = (re.compile(rb"\[ *\d+\].*sec"),)
 def network(lab: Lab, load: LoadSpec, state: Running) -> Iterator[None]:
     """Run bulk TCP between two nodes for the length of a block."""
     assert load.to is not None
-    links = path(lab.plan, lab.spec, load.on, load.to).links
+    links = node_path(lab.plan, lab.spec, load.on, load.to).links
     address = {
         load.on: address_of(lab, load.on, links[0]),
         load.to: address_of(lab, load.to, links[-1]),

@@ -11,7 +11,7 @@ from delaylab.dataset.records.rates import Flow
 from delaylab.lab.running import Lab
 from delaylab.loads.meter import address_of
 from delaylab.loads.programs import START_DEADLINE_S, STOP_DEADLINE_S
-from delaylab.plan import Interface, Path, path
+from delaylab.plan import Interface, NodePath, node_path
 from delaylab.spec import LoadSpec, conditions_of
 from delaylab.spec.link_conditions import Conditions
 
@@ -55,10 +55,12 @@ def streams(lab: Lab, load: LoadSpec) -> list[Stream]:
     """Return the flows of a load of frames, in the order in which they take turns."""
     assert load.to is not None
     arrivals: list[str | None] = [*load.over] if load.over else [None]
-    return [_stream(lab, path(lab.plan, lab.spec, load.on, load.to, over)) for over in arrivals]
+    return [
+        _stream(lab, node_path(lab.plan, lab.spec, load.on, load.to, over)) for over in arrivals
+    ]
 
 
-def _stream(lab: Lab, way: Path) -> Stream:
+def _stream(lab: Lab, way: NodePath) -> Stream:
     """Return the flow of one path, whose frames are addressed to the next node's card."""
     hops = list(zip(way.links, way.nodes, strict=False))
     near, far = (_card(lab, node, way.links[0]) for node in way.nodes[:2])
@@ -95,8 +97,8 @@ def _delay_s(lab: Lab, hops: Iterable[tuple[str, str]]) -> float:
 
 
 def _conditions(lab: Lab, hops: Iterable[tuple[str, str]]) -> list[Conditions]:
-    laid = lab.plan.laid
-    return [conditions_of(laid[link].link, node) for link, node in hops if link in laid]
+    link_ports = lab.plan.link_ports
+    return [conditions_of(link_ports[link].link, node) for link, node in hops if link in link_ports]
 
 
 def judged(flows: Iterable[Stream]) -> list[str]:

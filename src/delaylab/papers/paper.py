@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from delaylab.analysis.claims.claim import Claim
@@ -12,7 +12,12 @@ from delaylab.charts.tables import Table
 from delaylab.charts.vega import Chart
 
 
-def nothing(_: list[Group]) -> list[Table]:
+def no_charts(_: list[Group]) -> list[Chart]:
+    """Return no charts."""
+    return []
+
+
+def no_tables(_: list[Group]) -> list[Table]:
     """Return no tables."""
     return []
 
@@ -24,12 +29,19 @@ def no_layer_table(_: list[Group]) -> list[Part]:
 
 @dataclass(frozen=True, slots=True)
 class Paper:
-    """A paper's claims by their ids, and the tables and charts of its report.
+    """A paper: its claims, and the charts and tables that it adds to a report.
 
-    `layer_table` returns the table of delays by layer, with the paper's numbers beside them.
+    `name` is the `source` that its studies name. Its study files lie beside the module that defines
+    it. `charts`, `tables` and `layer_table` are functions of a study's analysed groups.
+    `layer_table` returns the delays by layer, with the paper's numbers beside them; `layer_note`
+    says which numbers these are and of which machine. `on_hardware` is True if the paper's virtual
+    machines ran on hardware support: claims judged on emulated ones then say so.
     """
 
-    claims: Mapping[str, Claim]
-    charts: Callable[[list[Group]], list[Chart]]
-    tables: Callable[[list[Group]], list[Table]] = nothing
+    name: str
+    claims: Sequence[Claim] = ()
+    charts: Callable[[list[Group]], list[Chart]] = no_charts
+    tables: Callable[[list[Group]], list[Table]] = no_tables
     layer_table: Callable[[list[Group]], list[Part]] = no_layer_table
+    layer_note: str = ""
+    on_hardware: bool = False

@@ -1,27 +1,44 @@
-"""The papers that delaylab knows, by the `source` that a study names."""
+"""The papers that are installed: delaylab's own and those of other packages, found alike.
+
+A package brings a paper by an entry point of the group `delaylab.papers`: the paper's name, and the
+module and object that define it. The paper's study files lie in that module's folder. Nothing of a
+paper but its package's `__init__.py` is imported until its claims or its report are needed.
+"""
 
 from __future__ import annotations
 
-from delaylab.analysis.claims.claim import Claim
-from delaylab.dataset.records.study import StudyRecord
-from delaylab.papers import dantas2015, oliveira2022, vem2006, whiteaker2011
-from delaylab.papers.paper import Paper
+from importlib.metadata import EntryPoint, entry_points
+from importlib.util import find_spec
+from pathlib import Path
 
-PAPERS: dict[str, Paper] = {
-    "whiteaker2011": whiteaker2011.PAPER,
-    "dantas2015": dantas2015.PAPER,
-    "oliveira2022": oliveira2022.PAPER,
-    "vem2006": vem2006.PAPER,
-}
-USUAL = whiteaker2011.PAPER
-"""The report of studies that repeat no paper: this project uses the terms of whiteaker2011."""
-CLAIMS: dict[str, Claim] = {
-    name: claim
-    for paper in ("dantas2015", "oliveira2022", "vem2006", "whiteaker2011")
-    for name, claim in PAPERS[paper].claims.items()
-}
+from delaylab.errors import BadInput
+
+GROUP = "delaylab.papers"
+# delaylab's own are listed here, not in its package's metadata, which an editable install reads
+# only when it is made.
+OWN = tuple(
+    EntryPoint(name, f"delaylab.papers.{name}.paper:PAPER", GROUP)
+    for name in ("dantas2015", "oliveira2022", "vem2006", "whiteaker2011")
+)
+USUAL = "whiteaker2011"
+"""The paper in whose terms studies are reported that repeat none."""
 
 
-def paper(study: StudyRecord) -> Paper:
-    """Return the paper that a study repeats."""
-    return PAPERS.get(str(study.spec.get("source", "")), USUAL)
+def installed() -> dict[str, EntryPoint]:
+    """Return all installed papers by name; raise BadInput if two have the same name."""
+    found: dict[str, EntryPoint] = {}
+    for entry in (*OWN, *entry_points(group=GROUP)):
+        other = found.setdefault(entry.name, entry)
+        if other.value != entry.value:
+            both = f"{other.value} and {entry.value}"
+            raise BadInput(f"two papers are named {entry.name!r}: {both}", fix="uninstall one")
+    return found
+
+
+def folder(entry: EntryPoint) -> Path | None:
+    """Return the folder of an installed paper, None if its module is not found."""
+    try:
+        spec = find_spec(entry.module)
+    except Exception:  # the package's own code, which loading the paper will report
+        return None
+    return Path(spec.origin).parent if spec is not None and spec.origin else None

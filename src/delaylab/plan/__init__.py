@@ -13,9 +13,9 @@ from delaylab.plan.model import (
     node_agent,
     operation_message,
 )
-from delaylab.plan.path import Path, path
-from delaylab.plan.points import Way, way
-from delaylab.plan.sides import Tap
+from delaylab.plan.path import NodePath, node_path
+from delaylab.plan.points import ProbePath, probe_path
+from delaylab.plan.sides import TapPoint
 
 __all__ = [
     "Agent",
@@ -23,17 +23,17 @@ __all__ = [
     "Interface",
     "Kind",
     "LinkPorts",
-    "Path",
+    "NodePath",
     "Plan",
     "Port",
+    "ProbePath",
     "Rights",
-    "Tap",
-    "Way",
+    "TapPoint",
     "build",
     "host_agent",
     "link_agent",
     "node_agent",
+    "node_path",
     "operation_message",
-    "path",
-    "way",
+    "probe_path",
 ]

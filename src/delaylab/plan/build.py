@@ -92,8 +92,8 @@ def build(
     agents, operations = _hand_over(agents, list(network.operations()))
     unstamped = {n: kinds[spec.kind].no_send_stamp(spec) for n, spec in lab.nodes.items()}
     no_send_stamp = {node: why for node, why in unstamped.items() if why is not None}
-    laid = {link.name: link for link in network.laid}
-    return Plan(name, tuple(agents), tuple(operations), interfaces, no_send_stamp, laid)
+    link_ports = {link.name: link for link in network.link_ports}
+    return Plan(name, tuple(agents), tuple(operations), interfaces, no_send_stamp, link_ports)
 
 
 def _agents(
@@ -130,7 +130,7 @@ def _engines(lab: LabSpec, network: Network) -> Iterator[Agent]:
     """Yield the agent that carries the links of each host touched by a link with conditions."""
     for host in list(lab.hosts) or [HERE]:
         spec, engine = lab.hosts.get(host), lab.engine_on(host)
-        links = engine_links(lab, host, engine, network.laid)
+        links = engine_links(lab, host, engine, network.link_ports)
         if links is not None:
             cpus = _cpus(engine.cpus or (spec.cpus if spec else None))
             yield Agent(link_agent(host), host_agent(host), cpus=cpus, links=links)

@@ -6,15 +6,15 @@ from delaylab.errors import BadInput
 from delaylab.plan.model import (
     WIRE,
     Bridge,
-    Inner,
+    DomainCable,
     Queue,
-    Tap,
+    TapDevice,
     Veth,
     host_agent,
     machine_agent,
     node_agent,
 )
-from delaylab.plan.stacks import Device, Ground, short
+from delaylab.plan.stacks import Device, NodeStacks, short
 from delaylab.spec import LinkSpec, UplinkSpec, host_of
 
 ETHERNET_HEADER = 14
@@ -23,10 +23,10 @@ ETHERNET_HEADER = 14
 class Cables:
     """Cables in the order they are laid, cables that guests bring (`inner`), bridges and queues."""
 
-    def __init__(self, ground: Ground) -> None:
-        self._ground = ground
-        self.laid: list[Veth | Tap] = []
-        self.inner: list[Inner] = []
+    def __init__(self, stacks: NodeStacks) -> None:
+        self._stacks = stacks
+        self.link_ports: list[Veth | TapDevice] = []
+        self.inner: list[DomainCable] = []
         self.bridges: list[Bridge] = []
         self.queues: list[Queue] = []
         self._shared: dict[tuple[str, str], str] = {}
@@ -36,19 +36,19 @@ class Cables:
 
         Raises BadInput if both nodes are in one stack.
         """
-        if self._ground.networks[one] == self._ground.networks[two]:
+        if self._stacks.networks[one] == self._stacks.networks[two]:
             raise BadInput(f"link {name!r} joins {one!r} and {two!r}, which are one stack")
         ends, devices = [], {}
         for node, peer in ((one, two), (two, one)):
-            agent = self._ground.networks[node]
+            agent = self._stacks.networks[node]
             device = (
-                self._ground.device(node, name)
-                if self._ground.has_cable(node)
-                else self._ground.numbered(agent, f"vif-{peer}")
+                self._stacks.device(node, name)
+                if self._stacks.has_cable(node)
+                else self._stacks.numbered(agent, f"vif-{peer}")
             )
-            ends.append(self._ground.end(agent, device, link))
+            ends.append(self._stacks.end(agent, device, link))
             devices[node] = (agent, device)
-        self.laid.append(Veth((ends[0], ends[1])))
+        self.link_ports.append(Veth((ends[0], ends[1])))
         return devices
 
     def join(
@@ -65,17 +65,17 @@ class Cables:
         device. `around` is the name under which nested nodes share the cable of the machine that
         they are in.
         """
-        network, host = self._ground.networks[node], host_of(self._ground.lab, node)
+        network, host = self._stacks.networks[node], host_of(self._stacks.lab, node)
         for other in devices.values():
             if other[0] == network:
                 return None, other
-        if self._ground.kind(node).nested:
+        if self._stacks.kind(node).in_shared_machine:
             return self._around(host, link, around), self._inside(node, host, link, name, around)
         agent = host_agent(host)
-        device, vif = self._ground.device(node, name), self._ground.numbered(agent, f"vif-{node}")
-        card, end = self._ground.end(network, device, link), self._ground.end(agent, vif, link)
-        self.laid.append(
-            Tap(end, card) if self._ground.kind(node).own_kernel else Veth((card, end))
+        device, vif = self._stacks.device(node, name), self._stacks.numbered(agent, f"vif-{node}")
+        card, end = self._stacks.end(network, device, link), self._stacks.end(agent, vif, link)
+        self.link_ports.append(
+            TapDevice(end, card) if self._stacks.kind(node).own_kernel else Veth((card, end))
         )
         return vif, (network, device)
 
@@ -85,28 +85,28 @@ class Cables:
             return None
         machine, agent = machine_agent(host), host_agent(host)
         device, vif = (
-            self._ground.numbered(machine, "eth", from_zero=True),
-            self._ground.numbered(agent, "vif-xen"),
+            self._stacks.numbered(machine, "eth", from_zero=True),
+            self._stacks.numbered(agent, "vif-xen"),
         )
         self._shared[host, name] = f"br{device.removeprefix('eth')}"
-        self.laid.append(
-            Tap(self._ground.end(agent, vif, link), self._ground.end(machine, device, link))
+        self.link_ports.append(
+            TapDevice(self._stacks.end(agent, vif, link), self._stacks.end(machine, device, link))
         )
         return vif
 
     def _inside(self, node: str, host: str, link: LinkSpec, name: str, around: str) -> Device:
         """Lay a nested node's cable to the bridge in the machine around it; return its device."""
         machine, agent = machine_agent(host), node_agent(node)
-        device, vif = self._ground.device(node, name), self._ground.numbered(machine, f"vif-{node}")
-        card = self._ground.end(agent, device, link)
-        self.inner.append(Inner(machine, self._shared[host, around], vif, card))
+        device, vif = self._stacks.device(node, name), self._stacks.numbered(machine, f"vif-{node}")
+        card = self._stacks.end(agent, device, link)
+        self.inner.append(DomainCable(machine, self._shared[host, around], vif, card))
         return agent, device
 
     def back(self, link: LinkSpec, name: str, node: str, bridge: str) -> Device:
         """Add the cable that a hypervisor makes to a bridge; return its device in the node."""
-        agent, host = node_agent(node), self._ground.host(node)
-        device, vif = self._ground.device(node, name), self._ground.numbered(host, f"vif-{node}")
-        self.inner.append(Inner(host, bridge, vif, self._ground.end(agent, device, link)))
+        agent, host = node_agent(node), self._stacks.host(node)
+        device, vif = self._stacks.device(node, name), self._stacks.numbered(host, f"vif-{node}")
+        self.inner.append(DomainCable(host, bridge, vif, self._stacks.end(agent, device, link)))
         return agent, device
 
     def back_by_bridge(self, link: LinkSpec, name: str, node: str) -> tuple[str, Device]:
@@ -116,13 +116,13 @@ class Cables:
         then. So the node has a bridge of its own, and a veth leads from there to the engine.
         Returns the engine's port and the device in the node.
         """
-        host = self._ground.host(node)
+        host = self._stacks.host(node)
         near, port = (
-            self._ground.numbered(host, f"to-{node}"),
-            self._ground.numbered(host, f"port-{node}"),
+            self._stacks.numbered(host, f"to-{node}"),
+            self._stacks.numbered(host, f"port-{node}"),
         )
-        self.laid.append(
-            Veth((self._ground.end(host, near, link), self._ground.end(host, port, link)))
+        self.link_ports.append(
+            Veth((self._stacks.end(host, near, link), self._stacks.end(host, port, link)))
         )
         bridge = self.bridge(host, near, [near])
         return port, self.back(link, name, node, bridge)
@@ -130,20 +130,20 @@ class Cables:
     def bridge(self, agent: str, link: str, ports: list[str]) -> str:
         """Add a bridge with these ports, named after a link; return its name."""
         bridge = short(f"br-{link}")
-        self.bridges.append(Bridge(agent, bridge, self._ground.mac(agent, bridge), tuple(ports)))
+        self.bridges.append(Bridge(agent, bridge, self._stacks.mac(agent, bridge), tuple(ports)))
         return bridge
 
     def uplink(self, link: LinkSpec, host: str) -> tuple[str, str]:
         """Lay the cable from a host to the wire for one link; return its name at either end."""
         agent = host_agent(host)
         uplink, far = (
-            self._ground.numbered(agent, "uplink"),
-            self._ground.numbered(WIRE, f"to-{host}"),
+            self._stacks.numbered(agent, "uplink"),
+            self._stacks.numbered(WIRE, f"to-{host}"),
         )
-        self.laid.append(
-            Veth((self._ground.end(agent, uplink, link), self._ground.end(WIRE, far, link)))
+        self.link_ports.append(
+            Veth((self._stacks.end(agent, uplink, link), self._stacks.end(WIRE, far, link)))
         )
-        spec = self._ground.lab.hosts[host].uplink
+        spec = self._stacks.lab.hosts[host].uplink
         if spec:
             self.queues.append(_queue(agent, uplink, spec, link.mtu))
         return uplink, far

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from delaylab.plan.model import Agent, Inner, Tap
+from delaylab.plan.model import Agent, DomainCable, TapDevice
 from delaylab.spec import ALL_CAPABILITIES, Capability, NodeSpec
 
 PACKAGES = {
@@ -54,8 +54,8 @@ class Node:
     spec: NodeSpec
     network: str
     cpus: tuple[int, ...] | None = None
-    cards: tuple[Tap, ...] = ()
-    inner: tuple[Inner, ...] = ()
+    cards: tuple[TapDevice, ...] = ()
+    inner: tuple[DomainCable, ...] = ()
     capabilities: tuple[Capability, ...] = ()
     """Capabilities that the node's programs may have."""
 
@@ -73,8 +73,8 @@ class Kind:
     name: str
     own_stack = True
     own_kernel = False
-    nested = False
-    backed = False
+    in_shared_machine = False
+    hypervisor_bridged = False
     boot_s = 0.0
 
     def here(self, rights: Rights) -> Kind:

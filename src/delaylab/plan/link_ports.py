@@ -81,10 +81,10 @@ class LinkPorts:
 
 
 def engine_links(
-    lab: LabSpec, host: str, engine: EngineSpec, laid: Iterable[LinkPorts]
+    lab: LabSpec, host: str, engine: EngineSpec, link_ports: Iterable[LinkPorts]
 ) -> EngineLinks | None:
     """Return the links that a host's engine carries; None if no link with conditions touches it."""
-    here = [link for link in laid if host in link.ports]
+    here = [link for link in link_ports if host in link.ports]
     if not here:
         return None
     return EngineLinks(

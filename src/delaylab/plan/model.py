@@ -90,7 +90,7 @@ class Veth:
 
 
 @dataclass(frozen=True)
-class Tap:
+class TapDevice:
     """The cable of a virtual machine: the host's end, and the network card in the machine."""
 
     host: End
@@ -98,7 +98,7 @@ class Tap:
 
 
 @dataclass(frozen=True)
-class Inner:
+class DomainCable:
     """The cable of a Xen domain, made when the domain starts.
 
     Its end `vif` is on `bridge` in the network of agent `machine`: the machine that the domain is
@@ -168,7 +168,7 @@ class Route:
     via: str
 
 
-Operation = Veth | Tap | Inner | Bridge | Address | Queue | Offloads | Steering | Route
+Operation = Veth | TapDevice | DomainCable | Bridge | Address | Queue | Offloads | Steering | Route
 
 
 @dataclass(frozen=True)
@@ -185,8 +185,8 @@ class Interface:
 class Plan:
     """All that `up` does, in order.
 
-    `no_send_stamp` maps nodes whose card gives no stamp on sending to the reason. `laid` are the
-    links with conditions by name.
+    `no_send_stamp` maps nodes whose card gives no stamp on sending to the reason. `link_ports` are
+    the links with conditions by name.
     """
 
     lab: str
@@ -194,7 +194,7 @@ class Plan:
     operations: tuple[Operation, ...]
     interfaces: dict[str, tuple[Interface, ...]]
     no_send_stamp: dict[str, str] = field(default_factory=dict)
-    laid: dict[str, LinkPorts] = field(default_factory=dict)
+    link_ports: dict[str, LinkPorts] = field(default_factory=dict)
 
     def stack(self, node: str) -> str:
         """Return the agent in whose network a node's stack is, by default the node's own agent."""
@@ -216,7 +216,7 @@ class Plan:
             "operations": [
                 operation_message(operation)
                 for operation in self.operations
-                if not isinstance(operation, Inner)
+                if not isinstance(operation, DomainCable)
             ],
         }
 
@@ -225,9 +225,9 @@ def ends(operation: Operation) -> tuple[End | Bridge, ...]:
     """Return the interfaces that an operation makes; a bridge stands for the one of its name."""
     if isinstance(operation, Veth):
         return operation.ends
-    if isinstance(operation, Tap):
+    if isinstance(operation, TapDevice):
         return operation.host, operation.card
-    if isinstance(operation, Inner):
+    if isinstance(operation, DomainCable):
         return (operation.card,)
     return (operation,) if isinstance(operation, Bridge) else ()
 
@@ -237,9 +237,9 @@ def operation_message(operation: Operation) -> JsonObject:
     if isinstance(operation, Veth):
         ends = [_renamed({**vars(end)}) for end in operation.ends]
         return {"do": "veth", "ends": ends}
-    if isinstance(operation, Tap):
+    if isinstance(operation, TapDevice):
         return {"do": "tap", **_renamed({**vars(operation.host)})}
-    if isinstance(operation, Inner):
+    if isinstance(operation, DomainCable):
         return {
             "do": "inner",
             "in": operation.machine,

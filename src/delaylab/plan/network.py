@@ -12,19 +12,19 @@ from delaylab.plan.link_ports import LinkPorts
 from delaylab.plan.model import (
     WIRE,
     Address,
-    Inner,
+    DomainCable,
     Interface,
     Offloads,
     Operation,
     Steering,
-    Tap,
+    TapDevice,
     Veth,
     host_agent,
     machine_agent,
     node_agent,
 )
 from delaylab.plan.routes import Stacks, routes
-from delaylab.plan.stacks import Device, Ground, short
+from delaylab.plan.stacks import Device, NodeStacks, short
 from delaylab.spec import LabSpec, LinkSpec, host_of, is_conditioned, link_name
 
 
@@ -35,30 +35,30 @@ class Network:
         self.lab = lab
         self.interfaces: dict[str, list[Interface]] = defaultdict(list)
         self.crosses = False
-        self.laid: list[LinkPorts] = []
-        self._ground = Ground(name, lab, kinds)
-        self._cables = Cables(self._ground)
+        self.link_ports: list[LinkPorts] = []
+        self._stacks = NodeStacks(name, lab, kinds)
+        self._cables = Cables(self._stacks)
         self._addresses: dict[Address, None] = {}
-        self._exact: list[Veth | Tap] = []
+        self._exact: list[Veth | TapDevice] = []
         self._slow = any(host.uplink for host in lab.hosts.values())
 
     @property
     def forwarding(self) -> set[str]:
         """Return the agents whose stacks forward."""
-        return {self._ground.networks[n] for n, spec in self.lab.nodes.items() if spec.forwards}
+        return {self._stacks.networks[n] for n, spec in self.lab.nodes.items() if spec.forwards}
 
     def stack(self, node: str) -> str:
         """Return the key of a node's stack; native nodes of a host share one."""
-        return self._ground.stack(node)
+        return self._stacks.stack(node)
 
     def operations(self) -> Iterator[Operation]:
         """Yield all operations, in an order in which they can be carried out."""
-        yield from self._cables.laid
+        yield from self._cables.link_ports
         yield from self._cables.inner
         yield from self._cables.bridges
         yield from self._addresses
         if self.lab.routes == "shortest":
-            yield from routes(Stacks(self.interfaces, self.forwarding), self._ground.machine)
+            yield from routes(Stacks(self.interfaces, self.forwarding), self._stacks.machine)
         yield from self._cables.queues
         yield from self._offloads()
         yield from dict.fromkeys(self._steering())
@@ -68,14 +68,14 @@ class Network:
         link, name = self.lab.links[index], link_name(self.lab, index)
         hosts = list(dict.fromkeys(host_of(self.lab, node) for node in link.members))
         conditioned = is_conditioned(self.lab, link, name)
-        cables_before = len(self._cables.laid)
+        cables_before = len(self._cables.link_ports)
         if conditioned:
-            self.laid.append(LinkPorts(name, link))
+            self.link_ports.append(LinkPorts(name, link))
         if (
             len(hosts) == 1
             and link.between
             and not conditioned
-            and not any(self._ground.kind(node).own_kernel for node in link.between)
+            and not any(self._stacks.kind(node).own_kernel for node in link.between)
         ):
             devices = self._cables.between(link, name, *link.between)
         else:
@@ -91,40 +91,46 @@ class Network:
                 self.crosses = True
                 self._cables.bridge(WIRE, name, wire_ports)
         if conditioned:
-            self.laid[-1].check()
-            self._exact += self._cables.laid[cables_before:]
+            self.link_ports[-1].check()
+            self._exact += self._cables.link_ports[cables_before:]
         for node, texts in addresses.items():
             agent, device = devices[node]
             self.interfaces[node].append(Interface(device, name, tuple(texts), agent))
             for text in texts:
                 self._addresses[Address(agent, device, text)] = None
 
-    def inner(self, node: str) -> tuple[Inner, ...]:
+    def inner(self, node: str) -> tuple[DomainCable, ...]:
         """Return the cables of a node that is a Xen domain."""
         return tuple(i for i in self._cables.inner if i.card.agent == node_agent(node))
 
-    def cards(self, node: str) -> tuple[Tap, ...]:
+    def cards(self, node: str) -> tuple[TapDevice, ...]:
         """Return the cables of a virtual machine; for a nested node, its machine's."""
         agent = node_agent(node)
-        if self._ground.kind(node).nested:
+        if self._stacks.kind(node).in_shared_machine:
             agent = machine_agent(host_of(self.lab, node))
-        return tuple(c for c in self._cables.laid if isinstance(c, Tap) and c.card.agent == agent)
+        return tuple(
+            c for c in self._cables.link_ports if isinstance(c, TapDevice) and c.card.agent == agent
+        )
 
     def _on_host(
         self, link: LinkSpec, name: str, host: str, uplink: str | None
     ) -> dict[str, Device]:
         """Lay one host's part of a link: vifs, bridge, uplink; return node -> (agent, device)."""
         agent = host_agent(host)
-        members = self._ground.members(link, host)
+        members = self._stacks.members(link, host)
         ports, devices = list[str](), dict[str, Device]()
         for node in members:
-            if self._ground.kind(node).backed:
+            if self._stacks.kind(node).hypervisor_bridged:
                 devices[node] = self._cables.back(link, name, node, short(f"br-{name}"))
-            elif self._ground.has_cable(node):
+            elif self._stacks.has_cable(node):
                 vif, devices[node] = self._cables.join(link, name, node, devices, name)
                 ports += [vif] if vif else []
         shared = uplink
-        if ports or not shared or any(self._ground.kind(node).backed for node in members):
+        if (
+            ports
+            or not shared
+            or any(self._stacks.kind(node).hypervisor_bridged for node in members)
+        ):
             shared = self._cables.bridge(agent, name, [*ports, uplink] if uplink else ports)
         in_stack = {node: (agent, shared) for node in members if node not in devices}
         return devices | in_stack
@@ -136,26 +142,26 @@ class Network:
 
         Returns node -> (agent, device).
         """
-        laid = self.laid[-1]
-        ports, devices = laid.ports.setdefault(host, {}), dict[str, Device]()
-        for node in self._ground.members(link, host):
+        link_ports = self.link_ports[-1]
+        ports, devices = link_ports.ports.setdefault(host, {}), dict[str, Device]()
+        for node in self._stacks.members(link, host):
             # Each nested domain has a cable of its own on such a link: domains that shared one
             # would meet in a bridge inside their machine, past the engine.
             vif, devices[node] = (
                 self._cables.back_by_bridge(link, name, node)
-                if self._ground.kind(node).backed
+                if self._stacks.kind(node).hypervisor_bridged
                 else self._cables.join(link, name, node, devices, f"{name}/{node}")
             )
-            laid.macs[node] = self._ground.mac(*devices[node])
-            if not self._ground.in_machine(node):
-                laid.cards[node] = devices[node]
+            link_ports.macs[node] = self._stacks.mac(*devices[node])
+            if not self._stacks.in_machine(node):
+                link_ports.cards[node] = devices[node]
             if vif:
                 ports[vif] = [node]
             else:
                 same = (nodes for nodes in ports.values() if devices[nodes[0]] == devices[node])
                 next(same).append(node)
         if uplink:
-            laid.uplinks[host] = uplink
+            link_ports.uplinks[host] = uplink
         return devices
 
     def _steering(self) -> Iterator[Steering]:
@@ -163,13 +169,13 @@ class Network:
 
         Nodes in virtual machines are left out: their stacks are in other kernels.
         """
-        laid = {link.name for link in self.laid}
+        link_ports = {link.name for link in self.link_ports}
         for node, interfaces in self.interfaces.items():
             engine = self.lab.engine_on(host_of(self.lab, node))
-            if not (engine.steer and engine.cpus) or self._ground.in_machine(node):
+            if not (engine.steer and engine.cpus) or self._stacks.in_machine(node):
                 continue
             for interface in interfaces:
-                if interface.link in laid:
+                if interface.link in link_ports:
                     yield Steering(interface.agent, interface.name, tuple(engine.cpus))
 
     def _offloads(self) -> Iterator[Operation]:
@@ -178,11 +184,14 @@ class Network:
         Behind a rate, 64 KiB segments must not appear at any point. The link engine accepts no
         frame that is longer than the MTU.
         """
-        for cable in self._cables.laid if self._slow else self._exact:
-            ends = (cable.card,) if isinstance(cable, Tap) else cable.ends
+        for cable in self._cables.link_ports if self._slow else self._exact:
+            ends = (cable.card,) if isinstance(cable, TapDevice) else cable.ends
             for end in ends:
-                if end.agent != self._ground.machine or cable in self._exact:
+                if end.agent != self._stacks.machine or cable in self._exact:
                     yield Offloads(end.agent, end.name, enabled=False)
         for inner in self._cables.inner:
-            if self._slow and self._ground.kind(inner.card.agent.removeprefix("node.")).backed:
+            if (
+                self._slow
+                and self._stacks.kind(inner.card.agent.removeprefix("node.")).hypervisor_bridged
+            ):
                 yield Offloads(inner.card.agent, inner.card.name, enabled=False)

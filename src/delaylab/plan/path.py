@@ -11,14 +11,14 @@ from delaylab.spec import LabSpec
 
 
 @dataclass(frozen=True)
-class Path:
+class NodePath:
     """The nodes of a path from one end to the other, and the links between successive nodes."""
 
     nodes: tuple[str, ...]
     links: tuple[str, ...]
 
 
-def path(plan: Plan, lab: LabSpec, start: str, end: str, over: str | None = None) -> Path:
+def node_path(plan: Plan, lab: LabSpec, start: str, end: str, over: str | None = None) -> NodePath:
     """Return the path of the fewest links, which arrives by link `over` if that is given.
 
     It is the path that packets take by the lab's routes. Raises BadInput if there is none.
@@ -34,10 +34,10 @@ def path(plan: Plan, lab: LabSpec, start: str, end: str, over: str | None = None
             "forward are between them",
             fix="join them, or say `forwards: true` of a node between them",
         )
-    return Path((*found.nodes, end), found.links)
+    return NodePath((*found.nodes, end), found.links)
 
 
-def _way(plan: Plan, lab: LabSpec, stacks: Stacks, start: str, link: str) -> Path | None:
+def _way(plan: Plan, lab: LabSpec, stacks: Stacks, start: str, link: str) -> NodePath | None:
     """Return the path from a node to a link, without its last node; None if there is none."""
     follows = stacks.toward(link) if lab.routes == "shortest" else {}
     stack, nodes, links = plan.stack(start), [start], list[str]()
@@ -47,4 +47,4 @@ def _way(plan: Plan, lab: LabSpec, stacks: Stacks, start: str, link: str) -> Pat
         stack, by = follows[stack]
         links.append(by)
         nodes.append(next(n for n, s in lab.nodes.items() if s.forwards and plan.stack(n) == stack))
-    return Path(tuple(nodes), (*links, link))
+    return NodePath(tuple(nodes), (*links, link))

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from delaylab.errors import BadInput
 from delaylab.plan.model import WIRE, Plan, host_agent
-from delaylab.plan.path import Path, path
-from delaylab.plan.sides import Side, Tap, peer, side
+from delaylab.plan.path import NodePath, node_path
+from delaylab.plan.sides import Side, TapPoint, peer, side
 from delaylab.spec import LabSpec, ProbeSpec, host_of
 
 SOCKET_POINTS = ("app", "qdisc", "stack")
@@ -28,7 +28,7 @@ class Hop:
 
 
 @dataclass(frozen=True)
-class Way:
+class ProbePath:
     """The way of a probe: its addresses, taps, and the points of each leg in order.
 
     `absent` gives the reasons for points that it does not have. `hops` are its links in the order
@@ -37,16 +37,16 @@ class Way:
 
     source: str
     target: str
-    taps: tuple[Tap, ...]
+    taps: tuple[TapPoint, ...]
     request: tuple[str, ...]
     reply: tuple[str, ...]
     absent: dict[str, str]
     hops: tuple[Hop, ...]
 
 
-def way(plan: Plan, lab: LabSpec, probe: ProbeSpec) -> Way:
+def probe_path(plan: Plan, lab: LabSpec, probe: ProbeSpec) -> ProbePath:
     """Return the way of a probe; raise BadInput if there is no path between its nodes."""
-    found = path(plan, lab, probe.sender, probe.to, probe.over)
+    found = node_path(plan, lab, probe.sender, probe.to, probe.over)
     crosses = [host_of(lab, one) != host_of(lab, two) for one, two in _pairs(found)]
     direct, wired = len(found.links) == 1, crosses == [True]
     sender = side(plan, lab, probe.sender, found.links[0], "sender", wired)
@@ -56,7 +56,9 @@ def way(plan: Plan, lab: LabSpec, probe: ProbeSpec) -> Way:
     taps = [*sender.taps(), *routers, *responder.taps()]
     absent = {**sender.absent(), **responder.absent()}
     if wired:
-        taps.append(Tap(WIRE, peer(plan, host_agent(responder.host), responder.uplink), "wire"))
+        taps.append(
+            TapPoint(WIRE, peer(plan, host_agent(responder.host), responder.uplink), "wire")
+        )
         between = ["wire"]
     else:
         absent["wire"] = "both nodes are on one host: no wire is between them"
@@ -69,7 +71,7 @@ def way(plan: Plan, lab: LabSpec, probe: ProbeSpec) -> Way:
             f"responder.{point}": NO_SOCKET for point in SOCKET_POINTS if point not in sockets
         }
         if responder.cable:
-            taps.append(Tap(responder.agent, responder.device, "responder.stack"))
+            taps.append(TapPoint(responder.agent, responder.device, "responder.stack"))
     sending, answering = list(SOCKET_POINTS), list(sockets)
     for role, node, points in (
         ("sender", probe.sender, sending),
@@ -80,9 +82,9 @@ def way(plan: Plan, lab: LabSpec, probe: ProbeSpec) -> Way:
             absent[f"{role}.stack ({'request' if role == 'sender' else 'reply'})"] = (
                 plan.no_send_stamp[node]
             )
-    back = path(plan, lab, probe.to, probe.sender, found.links[0])
+    back = node_path(plan, lab, probe.to, probe.sender, found.links[0])
     same_way_back = back.links == found.links[::-1]
-    return Way(
+    return ProbePath(
         source=_address(plan, probe.sender, found.links[0], probe.ip),
         target=_address(plan, probe.to, found.links[-1], probe.ip),
         taps=tuple(taps),
@@ -97,11 +99,11 @@ def way(plan: Plan, lab: LabSpec, probe: ProbeSpec) -> Way:
     )
 
 
-def _pairs(found: Path) -> list[tuple[str, str]]:
+def _pairs(found: NodePath) -> list[tuple[str, str]]:
     return list(zip(found.nodes, found.nodes[1:], strict=False))
 
 
-def _hops(found: Path) -> list[Hop]:
+def _hops(found: NodePath) -> list[Hop]:
     last = len(found.links) - 1
     return [
         Hop(
@@ -114,7 +116,7 @@ def _hops(found: Path) -> list[Hop]:
     ]
 
 
-def _routers(plan: Plan, lab: LabSpec, found: Path) -> list[Tap]:
+def _routers(plan: Plan, lab: LabSpec, found: NodePath) -> list[TapPoint]:
     """Return the taps on both sides of each router on the way: `near` is the sender's side."""
     taps = []
     for number, node in enumerate(found.nodes[1:-1], start=1):
@@ -124,15 +126,15 @@ def _routers(plan: Plan, lab: LabSpec, found: Path) -> list[Tap]:
     return taps
 
 
-def _at(end: Side, name: str) -> Tap | None:
+def _at(end: Side, name: str) -> TapPoint | None:
     """Return the tap at a router's interface: on its host if a vif is there, else in the router.
 
     Returns None in a host's own stack, whose interface to a link is a bridge: a packet there
     already has the stamp of the port that it came in by.
     """
     if end.vif:
-        return Tap(host_agent(end.host), end.vif, f"{end.role}.{name}")
-    return Tap(end.agent, end.device, f"{end.role}.{name}") if end.cable else None
+        return TapPoint(host_agent(end.host), end.vif, f"{end.role}.{name}")
+    return TapPoint(end.agent, end.device, f"{end.role}.{name}") if end.cable else None
 
 
 def _address(plan: Plan, node: str, link: str, version: int) -> str:

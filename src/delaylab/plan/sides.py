@@ -11,7 +11,7 @@ from delaylab.spec import LabSpec, host_of
 
 
 @dataclass(frozen=True)
-class Tap:
+class TapPoint:
     """A passive stamp: `agent` records `point` on `interface`."""
 
     agent: str
@@ -30,13 +30,13 @@ class Side:
     cable: bool
     vif: str | None
     uplink: str | None
-    dom0: Tap | None = None
+    dom0: TapPoint | None = None
 
-    def taps(self) -> list[Tap]:
+    def taps(self) -> list[TapPoint]:
         """Return the taps of this end."""
         host = host_agent(self.host)
         places = (("vif", self.vif), ("uplink", self.uplink))
-        on_host = [Tap(host, name, f"{self.role}.{point}") for point, name in places if name]
+        on_host = [TapPoint(host, name, f"{self.role}.{point}") for point, name in places if name]
         return [self.dom0, *on_host] if self.dom0 else on_host
 
     def outward(self, sockets: Iterable[str]) -> list[str]:
@@ -84,7 +84,7 @@ def side(
     interface = next(i for i in plan.interfaces[node] if i.link == link)
     device, place = interface.name, interface.agent
     ports = _ports(plan, host_agent(host))
-    carried = plan.laid.get(link)
+    carried = plan.link_ports.get(link)
     # On a link with conditions, a node in its host's own stack also has a cable, to the engine.
     cable = place != host_agent(host) or carried is not None
     inner = _inner(plan, place, device)
@@ -99,14 +99,14 @@ def side(
         uplinks = [port for port, master in ports.items() if port and master == bridge]
         uplink = next((name for name in uplinks if name.startswith("uplink")), device)
     in_bridge = vif if vif in ports or carried else None
-    dom0 = Tap(nested.machine, nested.vif, f"{role}.dom0") if nested else None
+    dom0 = TapPoint(nested.machine, nested.vif, f"{role}.dom0") if nested else None
     return Side(role, node_agent(node), host, device, cable, in_bridge, uplink, dom0)
 
 
-def _inner(plan: Plan, agent: str, device: str) -> model.Inner | None:
+def _inner(plan: Plan, agent: str, device: str) -> model.DomainCable | None:
     """Return the cable of a Xen domain; None for any other interface."""
     for operation in plan.operations:
-        if isinstance(operation, model.Inner):
+        if isinstance(operation, model.DomainCable):
             card = operation.card
             if (card.agent, card.name) == (agent, device):
                 return operation
@@ -116,9 +116,11 @@ def _inner(plan: Plan, agent: str, device: str) -> model.Inner | None:
 def _ports(plan: Plan, agent: str) -> dict[str | None, str]:
     """Return bridge port -> bridge, in one host."""
     bridges = [op for op in plan.operations if isinstance(op, Bridge) and op.agent == agent]
-    backed = [op for op in plan.operations if isinstance(op, model.Inner) and op.machine == agent]
+    hypervisor_bridged = [
+        op for op in plan.operations if isinstance(op, model.DomainCable) and op.machine == agent
+    ]
     ports: dict[str | None, str] = {port: one.name for one in bridges for port in one.ports}
-    return ports | {inner.vif: inner.bridge for inner in backed}
+    return ports | {inner.vif: inner.bridge for inner in hypervisor_bridged}
 
 
 def peer(plan: Plan, agent: str, device: str | None) -> str:
@@ -126,7 +128,7 @@ def peer(plan: Plan, agent: str, device: str | None) -> str:
     for cable in plan.operations:
         if isinstance(cable, model.Veth):
             one, two = cable.ends
-        elif isinstance(cable, model.Tap):
+        elif isinstance(cable, model.TapDevice):
             one, two = cable.card, cable.host
         else:
             continue

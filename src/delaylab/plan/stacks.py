@@ -17,7 +17,7 @@ Device = tuple[str, str]
 """The agent in whose network an interface is, and the interface's name."""
 
 
-class Ground:
+class NodeStacks:
     """The networks and interface names of a lab; each call of `numbered` takes a new name."""
 
     def __init__(self, name: str, lab: LabSpec, kinds: Mapping[str, Kind]) -> None:
@@ -54,7 +54,7 @@ class Ground:
     def in_machine(self, node: str) -> bool:
         """Return True if a node's interfaces are in a virtual machine, out of its host's reach."""
         kind = self.kind(node)
-        return kind.own_kernel or kind.nested or kind.backed
+        return kind.own_kernel or kind.in_shared_machine or kind.hypervisor_bridged
 
     def device(self, node: str, link: str) -> str:
         """Return a new name for a node's own interface."""

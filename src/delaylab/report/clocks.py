@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from delaylab.analysis.clocks.align import Hop
+from delaylab.analysis.clocks.align import ClockPair
 from delaylab.analysis.clocks.check import Check
 from delaylab.analysis.clocks.fit import Part
 from delaylab.analysis.doubts.clocks import MACHINE, TrialClocks
@@ -78,7 +78,7 @@ def _summary(trials: list[TrialClocks]) -> str:
     return "; ".join(said)
 
 
-def _rows(label: str, trial: TrialClocks, hop: Hop) -> list[Row]:
+def _rows(label: str, trial: TrialClocks, hop: ClockPair) -> list[Row]:
     fit, name = hop.fit, trial.between(hop).removesuffix(f" against {MACHINE}")
     if not fit.parts:
         return [Row(label, name, fit.why)]

@@ -13,14 +13,17 @@ from delaylab.charts.vega import to_png
 from delaylab.dataset.store import Study, read_study
 from delaylab.errors import DelaylabError
 from delaylab.io.files import own_folder, write_new
+from delaylab.papers.paper import Paper
 from delaylab.report.links import NOTE
 from delaylab.report.page import Page, gather
 
 TEMPLATES = Path(__file__).parent / "templates"
 
 
-def write_report(given: Path | Study) -> Path:
+def write_report(given: Path | Study, paper: Paper | None = None) -> Path:
     """Write `report.html` and `charts/` into a dataset's directory; return the page's path.
+
+    `paper` is the paper to report instead of the one that the study names.
 
     Raise `BadInput` for a damaged dataset, `DelaylabError` if the files cannot be written.
     """
@@ -28,7 +31,7 @@ def write_report(given: Path | Study) -> Path:
     directory = study.directory
     found = list(groups(study))
     with usable(str(directory)):
-        page = gather(study, found)
+        page = gather(study, found, paper)
         text = render(page)
     target = directory / "report.html"
     try:

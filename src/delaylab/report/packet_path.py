@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import log10
 
-from delaylab.analysis.group import OWN_STACK, Group, SegmentSummary
+from delaylab.analysis.group import Group, SegmentSummary
+from delaylab.analysis.packets.named import OWN_STACK
 from delaylab.charts import words
 from delaylab.report.arrange import Panel, usual
 from delaylab.report.svg import xml

@@ -13,8 +13,9 @@ from delaylab.charts.tables import Table
 from delaylab.charts.vega import Chart
 from delaylab.dataset.records.trial import TrialRecord
 from delaylab.dataset.store import Study
-from delaylab.papers.findings import findings
-from delaylab.papers.registry import paper
+from delaylab.papers import calls
+from delaylab.papers.findings import findings, repeated
+from delaylab.papers.paper import Paper
 from delaylab.report.arrange import DoubtsOfAKind, Panel, cost_by_kind, doubts_by_kind, panels
 from delaylab.report.clocks import Clocks, clocks
 from delaylab.report.links import Links, links
@@ -67,6 +68,7 @@ class Page:
     """Contents of the page, as the template shows them."""
 
     study: Study
+    note: str
     groups: list[Group]
     figures: list[Figure]
     ways: list[WayDrawing]
@@ -74,6 +76,7 @@ class Page:
     findings: list[Finding]
     charts: list[Chart]
     layer_table: list[Part]
+    layer_note: str
     tables: list[Table]
     cost: dict[str, Cost]
     clocks: Clocks | None
@@ -83,20 +86,26 @@ class Page:
     missing: list[str]
 
 
-def gather(study: Study, groups: list[Group]) -> Page:
-    """Return the page of a study from its analysed groups."""
-    found = findings(study, groups)
-    shown = paper(study.record)
+def gather(study: Study, groups: list[Group], given: Paper | None = None) -> Page:
+    """Return the page of a study from its analysed groups, in the terms of the paper it repeats.
+
+    `given` is the paper to take instead of the one that the study names.
+    """
+    found = findings(study, groups, given)
+    shown = repeated(study.record, given)
+    paper = shown.paper
     return Page(
         study=study,
+        note=shown.note,
         groups=groups,
         figures=_figures(study, groups, found),
         ways=[_way(index, panel) for index, panel in enumerate(panels(groups), start=1)],
         absent=_absent(groups),
         findings=found,
-        charts=shown.charts(groups),
-        layer_table=shown.layer_table(groups),
-        tables=shown.tables(groups),
+        charts=calls.charts(paper, groups),
+        layer_table=calls.layer_table(paper, groups),
+        layer_note=paper.layer_note,
+        tables=calls.tables(paper, groups),
         cost=cost_by_kind(groups),
         clocks=clocks(groups),
         links=links(groups),

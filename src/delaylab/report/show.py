@@ -6,7 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from delaylab.analysis.claims.claim import Finding
-from delaylab.analysis.clocks.align import Hop
+from delaylab.analysis.clocks.align import ClockPair
 from delaylab.analysis.clocks.fit import Part
 from delaylab.analysis.clocks.least_squares import LeastSquares
 from delaylab.analysis.doubts.clocks import TrialClocks
@@ -22,10 +22,11 @@ from delaylab.dataset.records.trial import TrialRecord
 from delaylab.dataset.store import Study, read_study
 from delaylab.io.values import JsonObject
 from delaylab.papers.findings import findings
+from delaylab.papers.paper import Paper
 from delaylab.report.arrange import cost_by_kind
 
 
-def as_json(given: Path | Study) -> JsonObject:
+def as_json(given: Path | Study, paper: Paper | None = None) -> JsonObject:
     """Return the study, its trials and its claims as plain JSON values; delays in µs.
 
     `rtt` is round trip, a segment's delay is one way. `instrument` is what the taps add to the
@@ -38,17 +39,17 @@ def as_json(given: Path | Study) -> JsonObject:
     study = given if isinstance(given, Study) else read_study(given)
     found = list(groups(study))
     with usable(str(study.directory)):
-        return _numbers(study, found)
+        return _numbers(study, found, paper)
 
 
-def _numbers(study: Study, found: list[Group]) -> JsonObject:
+def _numbers(study: Study, found: list[Group], paper: Paper | None) -> JsonObject:
     alone = {group.trials[0].id: group for group in found if len(group.trials) == 1}
     return {
         "study": study.record.study,
         "machine": study.record.machine.model_dump(),
         "trials": [_trial(study, trial, alone) for trial in study.trials],
         "instrument": {kind: _cost(added) for kind, added in cost_by_kind(found).items()},
-        "claims": [_claim(finding) for finding in findings(study, found)],
+        "claims": [_claim(finding) for finding in findings(study, found, paper)],
     }
 
 
@@ -112,7 +113,7 @@ def _link(link: TrialLink) -> JsonObject:
     }
 
 
-def _clock(trial: TrialClocks, hop: Hop) -> JsonObject:
+def _clock(trial: TrialClocks, hop: ClockPair) -> JsonObject:
     fit = hop.fit
     return {
         "clock": fit.clock,

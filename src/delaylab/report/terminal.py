@@ -15,7 +15,8 @@ from delaylab.analysis.statistics.quantiles import Summary
 from delaylab.analysis.usable import usable
 from delaylab.charts import words
 from delaylab.dataset.store import Study, read_study
-from delaylab.papers.findings import findings
+from delaylab.papers.findings import findings, repeated
+from delaylab.papers.paper import Paper
 from delaylab.report.arrange import Panel, cost_by_kind, doubts_by_kind, panels, usual
 from delaylab.report.links import Links, links
 
@@ -34,28 +35,33 @@ SHOWN = 2
 ARROWS = {"sending": "→", "receiving": "←", "remote": "↻"}
 
 
-def print_study(console: Console, given: Path | Study) -> None:
-    """Print a study: delay per layer and direction, claims, warnings with remedies."""
+def print_study(console: Console, given: Path | Study, paper: Paper | None = None) -> None:
+    """Print a study: delay per layer and direction, claims, warnings with remedies.
+
+    `paper` is the paper to report instead of the one that the study names.
+    """
     study = given if isinstance(given, Study) else read_study(given)
     found = list(groups(study))
     with usable(str(study.directory)):
-        parts = list(_parts(study, found))
+        parts = list(_parts(study, found, paper))
     for part in parts:
         console.print(part)
 
 
-def _parts(study: Study, found: list[Group]) -> Iterator[Text | Table]:
+def _parts(study: Study, found: list[Group], paper: Paper | None) -> Iterator[Text | Table]:
     """Yield the parts of the report, from top to bottom."""
     machine = study.record.machine
     yield Text.assemble((study.record.title, "bold"), f"  {study.record.study}")
     system = words.system(machine.kernel)
     about = f"{machine.hostname}, {machine.cpu}, {machine.cores} cores, {system}"
     yield Text(about, "dim")
+    if note := repeated(study.record, paper).note:
+        yield Text(f"note: {note}", "yellow")
     for panel in panels(found):
         many = len(panel.groups) > LAYERED
         yield from [trips_table(panel)] if many else layer_tables(panel)
     if study.record.claims:
-        yield claims_table(findings(study, found))
+        yield claims_table(findings(study, found, paper))
     carried = links(found)
     if carried is not None:
         yield links_table(carried)

@@ -41,7 +41,7 @@ class Spec(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
 
-class Partial(Spec):
+class TracksNamedFields(Spec):
     """A model that keeps named fields apart from omitted ones, also when it is written out."""
 
     @model_serializer(mode="wrap")
@@ -53,7 +53,7 @@ class Partial(Spec):
         return {name: value for name, value in whole.items() if name not in hidden}
 
 
-class Short(Partial):
+class Shorthand(TracksNamedFields):
     """A model that its main field can stand for: `jitter: 2ms` for `jitter: {spread: 2ms}`."""
 
     MAIN: ClassVar[str]
@@ -71,7 +71,7 @@ class Short(Partial):
         return {"anyOf": [whole, {"type": ["string", "number"]}]}
 
 
-class Removable:
+class NoneRemoves:
     """A marker for a field that the word `none` removes, wherever it was set before."""
 
     @classmethod

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator
 
 from delaylab.spec import link_conditions as engine
-from delaylab.spec.base import Partial
+from delaylab.spec.base import TracksNamedFields
 from delaylab.units import Duration, Quantity, Rate, Share, Size
 
 LONGEST = Duration(3_600_000_000_000)
@@ -38,7 +38,7 @@ Correlation = Annotated[Share, AfterValidator(_less_than_all)]
 
 
 def named_parts(
-    kind: type[engine.Model], model: Partial, *tags: str, **parts: tuple[str, Any]
+    kind: type[engine.Model], model: TracksNamedFields, *tags: str, **parts: tuple[str, Any]
 ) -> engine.Model:
     """Return the engine's form of those fields that the file names.
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from delaylab.spec import link_conditions as engine
-from delaylab.spec.base import FromFile, Partial, Removable, Short, Spec
+from delaylab.spec.base import FromFile, NoneRemoves, Shorthand, Spec, TracksNamedFields
 from delaylab.spec.condition_parts import FASTEST, Correlation, Framing, Time, at_most, named_parts
 from delaylab.spec.profiles import check_name
 from delaylab.spec.queue import QueueSpec
@@ -28,7 +28,7 @@ FARTHEST = 1000.0
 Value = Annotated[float, Field(ge=-FARTHEST, le=FARTHEST)]
 
 
-class DistributionSpec(Short):
+class DistributionSpec(Shorthand):
     """The distribution of delays: a named shape, or a file's equally likely values in spreads."""
 
     MAIN: ClassVar[str] = "shape"
@@ -48,7 +48,7 @@ class DistributionSpec(Short):
         return self
 
 
-class JitterSpec(Short):
+class JitterSpec(Shorthand):
     """The variation of a one-way delay."""
 
     MAIN: ClassVar[str] = "spread"
@@ -76,7 +76,7 @@ class JitterSpec(Short):
         )
 
 
-class GilbertElliottSpec(Partial):
+class GilbertElliottSpec(TracksNamedFields):
     """Gilbert-Elliott loss: two states with a loss each, and the chances to change state."""
 
     to_bad: Share = Field(
@@ -109,7 +109,7 @@ class PatternSpec(Spec):
         return self
 
 
-class LossSpec(Short):
+class LossSpec(Shorthand):
     """The loss of packets: a share of them, bursts of two states, or a file's pattern."""
 
     MAIN: ClassVar[str] = "share"
@@ -150,7 +150,7 @@ class LossSpec(Short):
         )
 
 
-class ReorderSpec(Short):
+class ReorderSpec(Shorthand):
     """The packets that skip the delay and so overtake those that wait."""
 
     MAIN: ClassVar[str] = "share"
@@ -179,7 +179,7 @@ class ReorderSpec(Short):
         )
 
 
-class RateSpec(Short):
+class RateSpec(Shorthand):
     """A rate in bits per second, and the framing that the link adds to each frame."""
 
     MAIN: ClassVar[str] = "limit"
@@ -220,39 +220,39 @@ def _known(profile: str | None) -> str | None:
     return profile
 
 
-class ConditionsSpec(Partial):
+class ConditionsSpec(TracksNamedFields):
     """The conditions of a link or of one direction; fields that are not named stay unchanged."""
 
-    profile: Annotated[str | None, Removable, AfterValidator(_known)] = Field(
+    profile: Annotated[str | None, NoneRemoves, AfterValidator(_known)] = Field(
         None,
         description="The name of a set of conditions, such as `lte`; conditions that are named "
         "beside it take precedence.",
     )
-    delay: Annotated[Time | None, Removable] = Field(
+    delay: Annotated[Time | None, NoneRemoves] = Field(
         None, description="The one-way delay that every packet gets."
     )
-    jitter: Annotated[JitterSpec | None, Removable] = Field(
+    jitter: Annotated[JitterSpec | None, NoneRemoves] = Field(
         None, description="The random variation of the one-way delay."
     )
-    loss: Annotated[LossSpec | None, Removable] = Field(
+    loss: Annotated[LossSpec | None, NoneRemoves] = Field(
         None, description="The packets that are lost, by chance or by a pattern."
     )
-    duplicate: Annotated[Share | None, Removable] = Field(
+    duplicate: Annotated[Share | None, NoneRemoves] = Field(
         None, description="The share of packets that arrive twice."
     )
-    corrupt: Annotated[Share | None, Removable] = Field(
+    corrupt: Annotated[Share | None, NoneRemoves] = Field(
         None, description="The share of packets in which one bit is flipped."
     )
-    reorder: Annotated[ReorderSpec | None, Removable] = Field(
+    reorder: Annotated[ReorderSpec | None, NoneRemoves] = Field(
         None, description="The packets that overtake others."
     )
-    rate: Annotated[RateSpec | None, Removable] = Field(
+    rate: Annotated[RateSpec | None, NoneRemoves] = Field(
         None, description="The bit rate of the link, framing included."
     )
-    queue: Annotated[QueueSpec | None, Removable] = Field(
+    queue: Annotated[QueueSpec | None, NoneRemoves] = Field(
         None, description="The queue in which packets wait for the rate."
     )
-    trace: Annotated[TraceSpec | None, FromFile, Removable] = Field(
+    trace: Annotated[TraceSpec | None, FromFile, NoneRemoves] = Field(
         None, description="A file with the rate or the delay over time."
     )
 

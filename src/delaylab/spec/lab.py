@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from delaylab.spec.base import Cpus, Name, Short, Spec
+from delaylab.spec.base import Cpus, Name, Shorthand, Spec
 from delaylab.spec.capabilities import Capability
 from delaylab.spec.conditions import ConditionsSpec
 from delaylab.units import Duration, Rate, Size
@@ -39,7 +39,7 @@ class UplinkSpec(Spec):
     )
 
 
-class EngineSpec(Short):
+class EngineSpec(Shorthand):
     """The link engine of a host, which carries its links with conditions."""
 
     MAIN: ClassVar[str] = "kind"

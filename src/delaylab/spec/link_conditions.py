@@ -13,7 +13,7 @@ from typing import Annotated, Literal, Self, TypeVar, cast
 from pydantic import ConfigDict, Field, ValidationError, model_validator
 
 from delaylab.io.values import JsonObject
-from delaylab.spec.base import Partial
+from delaylab.spec.base import TracksNamedFields
 
 Whole = Annotated[int, Field(ge=0, le=2**62)]
 Positive = Annotated[int, Field(gt=0, le=2**62)]
@@ -24,7 +24,7 @@ OVERHEAD_BYTES, MINIMUM_BYTES = 24, 84
 """Ethernet's framing overhead and shortest frame with its overhead, in bytes (IEEE 802.3)."""
 
 
-class Part(Partial):
+class Part(TracksNamedFields):
     """The base of the types in this module."""
 
     model_config = ConfigDict(allow_inf_nan=False)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from delaylab.spec import link_conditions as engine
-from delaylab.spec.base import Short
+from delaylab.spec.base import Shorthand
 from delaylab.spec.condition_parts import Time, named_parts
 from delaylab.units import Share, Size
 
@@ -21,7 +21,7 @@ FIELDS_OF_DISCIPLINES = {
 }
 
 
-class QueueSpec(Short):
+class QueueSpec(Shorthand):
     """The queue that waits for the rate: its limit in packets or bytes, and its drop discipline.
 
     With `sender`, packets wait at the sender's own interface, which is slowed down to the link's

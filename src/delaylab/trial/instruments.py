@@ -15,7 +15,7 @@ from delaylab.agent.result import Result
 from delaylab.agent.session import Session
 from delaylab.io.files import own_folder
 from delaylab.lab.running import Lab
-from delaylab.plan import Way
+from delaylab.plan import ProbePath
 from delaylab.spec import ProbeSpec
 
 WATCH_INTERVAL_NS = 100_000_000
@@ -65,7 +65,7 @@ def listening(lab: Lab, probe: ProbeSpec, probe_id: int) -> Iterator[Instruments
 def tap(
     instruments: Instruments,
     lab: Lab,
-    path: Way,
+    path: ProbePath,
     probe: ProbeSpec,
     probe_id: int,
     pcap: Path | None,

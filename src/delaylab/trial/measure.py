@@ -15,7 +15,7 @@ from delaylab.dataset.records.trial import Endpoint, Hop, Measurement, PointPath
 from delaylab.lab import link_engines
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
-from delaylab.plan import host_agent, node_agent, way
+from delaylab.plan import host_agent, node_agent, probe_path
 from delaylab.spec import Combination, host_of
 from delaylab.trial import clock_readings, rate_search
 from delaylab.trial.instruments import Instruments, Recorded, listening, stop, tap
@@ -55,7 +55,7 @@ def measure(
     determined), `before` (at rest), `load`, and `after` (at rest again).
     """
     probe = combination.probe
-    path = way(lab.plan, combination.lab, probe)
+    path = probe_path(lab.plan, combination.lab, probe)
     responder = node_agent(probe.to)
     ends = [node_agent(probe.sender), responder]
     here = lab.clock(host_agent(host_of(combination.lab, probe.sender)))

@@ -1,15 +1,17 @@
-"""Verbs `delaylab exec` and `shell`: run a command in a node, on this terminal if there is one."""
+"""Verbs `delaylab exec` and `shell`: run a command in a node, on this terminal or captured."""
 
 from __future__ import annotations
 
+import math
 import os
 import select
 import shutil
 import signal
 import sys
 import termios
+import time
 import tty
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from delaylab.agent.frames import Frame, FrameKind
@@ -23,6 +25,8 @@ _CHUNK = 32 << 10
 OUTPUT_WINDOW = 1 << 20
 """Largest number of bytes of output between the command and this terminal."""
 SIGNAL_EXIT = 128
+_ROUNDED_S = 0.001
+"""Largest time by which a wait may end early, since it is in whole milliseconds."""
 
 
 def run(lab: Lab, node: str, argv: list[str], *, terminal: bool) -> int:
@@ -34,6 +38,36 @@ def run(lab: Lab, node: str, argv: list[str], *, terminal: bool) -> int:
         session.start(Exec(argv=argv, tty=tty_size, stdin=True, window=OUTPUT_WINDOW))
         done = _relay(session)
     lab.close()
+    return _exit_code(session, done)
+
+
+def captured(
+    lab: Lab, node: str, argv: Sequence[str], stdin: bytes = b"", timeout_s: float | None = None
+) -> tuple[int, bytes, bytes]:
+    """Run a command in a node; return its exit code as `run` does, its output and its errors.
+
+    `stdin` is its standard input. Raise AgentError after `timeout_s` seconds; the command is then
+    ended.
+    """
+    deadline = math.inf if timeout_s is None else time.monotonic() + timeout_s
+    session = lab.node_session(node)
+    try:
+        session.start(Exec(argv=argv, stdin=True))
+        if stdin:
+            session.stdin(stdin, deadline)
+        session.stdin(b"")
+        result = session.finish(timeout_s)
+    except AgentError:
+        if time.monotonic() < deadline - _ROUNDED_S:
+            raise
+        what = f"the command did not end within {timeout_s:g} s"
+        raise AgentError(what, session.label) from None
+    finally:
+        session.close()
+    return _exit_code(session, result.done), result.stdout, result.stderr
+
+
+def _exit_code(session: Session, done: Exit) -> int:
     if done.killed is not None:
         return SIGNAL_EXIT + done.killed
     if done.exit is None:

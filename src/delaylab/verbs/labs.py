@@ -110,7 +110,7 @@ def print_labs(labs: list[Lab], console: Console) -> None:
             console.print(f"{one.name}: {state_line(state)}", soft_wrap=True)
 
 
-def down(name: str | None, *, everything: bool) -> tuple[list[str], hosts.Left]:
+def down(name: str | None, *, everything: bool) -> tuple[list[str], hosts.SweepResult]:
     """Take one lab down, or all labs of this user.
 
     Return the names of the labs taken down, and what a sweep of remains had to leave in place.

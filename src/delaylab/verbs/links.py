@@ -48,8 +48,8 @@ def shown(lab: Lab, link: str | None) -> list[EngineReport]:
 
     Raise BadInput if the lab has no such link with conditions.
     """
-    if link is not None and link not in lab.plan.laid:
-        known = ", ".join(lab.plan.laid) or "none"
+    if link is not None and link not in lab.plan.link_ports:
+        known = ", ".join(lab.plan.link_ports) or "none"
         raise BadInput(f"lab {lab.name!r} has no link {link!r} with conditions: {known}")
     return _of_link(link_engines.reports(lab), link)
 

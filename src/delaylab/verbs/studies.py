@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
@@ -13,6 +15,9 @@ from delaylab.dataset import store
 from delaylab.io.values import JsonObject
 from delaylab.spec import Document, StudyFile, study_from
 from delaylab.study import order, runner
+
+if TYPE_CHECKING:
+    from delaylab.papers.paper import Paper
 
 
 def begin(loaded: StudyFile, scale: str, only: dict[str, set[str]], out: Path | None) -> Path:
@@ -71,21 +76,24 @@ def run(folder: Path, console: Console, *, pcap: bool = False) -> list[runner.Ou
         return runner.run(folder, planned, on_end, on_start, pcap=pcap, progress=build)
 
 
-def finish(folder: Path, console: Console) -> Path:
-    """Print the study's tables and write its report; return the report's path."""
+def finish(folder: Path, console: Console, paper: Paper | None = None) -> Path:
+    """Print the study's tables and write its report; return the report's path.
+
+    `paper` is the paper to report instead of the one that the study names.
+    """
     # Charts take long to import, and a study should not wait for them before it runs.
     from delaylab.report.html import write_report  # noqa: PLC0415
     from delaylab.report.terminal import print_study  # noqa: PLC0415
 
-    print_study(console, folder)
-    return write_report(folder)
+    print_study(console, folder, paper)
+    return write_report(folder, paper)
 
 
-def as_json(folder: Path) -> JsonObject:
+def as_json(folder: Path, paper: Paper | None = None) -> JsonObject:
     """Return the study's numbers, for scripts."""
     from delaylab.report.show import as_json as numbers  # noqa: PLC0415  as above
 
-    return numbers(folder)
+    return numbers(folder, paper)
 
 
 @dataclass(frozen=True)
@@ -104,3 +112,9 @@ def dry_run(loaded: StudyFile, scale: str, only: dict[str, set[str]]) -> list[Ex
         ExpectedTrial(trial.id, trial.combination.probe.count, round(expected, 1))
         for trial, expected in zip(planned, order.expected_s(planned), strict=True)
     ]
+
+
+def resume_command(folder: Path, paper: str | None) -> str:
+    """Return the command that continues an interrupted study, with its paper if one was given."""
+    option = f" --paper {shlex.quote(paper)}" if paper else ""
+    return f"delaylab run --resume {shlex.quote(str(folder))}{option}"

@@ -3,10 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from delaylab.errors import BadInput
-from delaylab.papers.studies import find
+from delaylab.papers.studies import find, is_paper
 from delaylab.spec import StudyFile, load_study
+
+if TYPE_CHECKING:
+    from delaylab.papers.paper import Paper
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedStudy:
+    """A study to run, and the paper to report it by if the user gave one.
+
+    `paper_text` is the paper as `--paper` takes it, "" if none was given.
+    """
+
+    study: StudyFile
+    paper: Paper | None = None
+    paper_text: str = ""
 
 
 def parse_only(pairs: Iterable[str]) -> dict[str, set[str]]:
@@ -23,16 +40,39 @@ def parse_only(pairs: Iterable[str]) -> dict[str, set[str]]:
     return only
 
 
-def load(name: str) -> StudyFile:
-    """Load a shipped study or a file; raise BadInput for an unknown claim."""
-    loaded = load_study(find(name))
-    if not loaded.spec.claims:
-        return loaded
-    # Analyses are slow to import: errors in the file are reported before.
-    from delaylab.papers.registry import CLAIMS  # noqa: PLC0415
+def load(name: str, paper: str | None = None) -> LoadedStudy:
+    """Load a study by its name, its file or its paper's folder, with the paper that is given.
 
+    The code of a given paper is imported. Raise BadInput for an unknown claim, or for a study of
+    another paper.
+    """
+    return checked(load_study(find(name)), name, paper)
+
+
+def checked(loaded: StudyFile, name: str, paper: str | None) -> LoadedStudy:
+    """Return a study that was read by `name`, with its paper; its claims are checked."""
+    text = paper or (name if is_paper(name) else "")
+    if not text and not loaded.spec.claims:
+        return LoadedStudy(loaded)
+    # Analyses are slow to import: errors in the file are reported before.
+    from delaylab.papers.loading import claims  # noqa: PLC0415
+
+    repeated = given(text)
+    if repeated is not None and loaded.spec.source not in ("", repeated.name):
+        what = f"the study repeats {loaded.spec.source!r}, the paper is {repeated.name!r}"
+        raise loaded.document.refuse(what, ("source",))
+    known = claims(repeated)
     for position, claim in enumerate(loaded.spec.claims):
-        if claim not in CLAIMS:
-            known = ", ".join(CLAIMS)
-            raise loaded.document.refuse(f"no claim {claim!r}", ("claims", position), known)
-    return loaded
+        if claim not in known:
+            listed = ", ".join(known)
+            raise loaded.document.refuse(f"no claim {claim!r}", ("claims", position), listed)
+    return LoadedStudy(loaded, repeated, text)
+
+
+def given(paper: str | None) -> Paper | None:
+    """Return the paper that `--paper` names, None if it is left out."""
+    if not paper:
+        return None
+    from delaylab.papers.loading import given as loaded  # noqa: PLC0415  as above
+
+    return loaded(paper)

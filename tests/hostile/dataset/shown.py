@@ -48,6 +48,8 @@ CASES: dict[str, Change] = {
     "loads": trial(loads=TEXTS["loads"]),
     "taps": trial(taps=TEXTS["taps"]),
     "of-a-paper-that-it-is-not": study(spec={"source": "oliveira2022"}, claims=["virtio-lowest"]),
+    "of-a-paper-that-nobody-has": study(spec={"source": WORST * 100}, claims=["virtio-lowest"]),
+    "of-a-paper-that-is-no-text": study(spec={"source": {"a": [1]}}),
     "no-stamps": frame("stamps", lambda given: given.clear()),
     "no-packets": frame("probes", lambda given: given.clear()),
     "no-record-of-the-machine": frame("hosts", lambda given: given.clear()),
@@ -61,7 +63,8 @@ CASES: dict[str, Change] = {
 }
 
 REPORTED = (
-    *("everywhere", "reason", "of-a-paper-that-it-is-not", "no-stamps", "no-packets"),
+    *("everywhere", "reason", "of-a-paper-that-it-is-not", "of-a-paper-that-nobody-has"),
+    *("no-stamps", "no-packets"),
     *("all-at-once", "clocks-of-every-stamp", "link-unused"),
 )
 """Cases for which the report is written as well, which takes longer."""

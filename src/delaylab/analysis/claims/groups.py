@@ -67,15 +67,19 @@ def pooled(groups: Sequence[Group], name: str) -> Floats | None:
     return np.concatenate([values[spread(len(values), count)] for values in known])
 
 
-def weakest(effects: dict[str, Effect], needs: str) -> str:
-    """Return the name of the effect whose interval reaches lowest.
+EACH_ENOUGH = f"each with at least {ENOUGH} packets"
+
+
+def weakest(effects: dict[str, Effect], needs: str) -> tuple[str, Effect]:
+    """Return the effect whose interval reaches lowest, with its name.
 
     A claim that predicts a large effect has the least support there, and must hold even there.
-    Raise NotTestable if there is no effect.
+    Raise NotTestable, which says that it `needs` something, if there is no effect.
     """
     if not effects:
-        raise NotTestable(f"{needs}, each with at least {ENOUGH} packets")
-    return min(effects, key=lambda name: effects[name].interval[0])
+        raise NotTestable(f"needs {needs}")
+    name = min(effects, key=lambda each: effects[each].interval[0])
+    return name, effects[name]
 
 
 def furthest(effects: dict[str, Effect], needs: str) -> str:

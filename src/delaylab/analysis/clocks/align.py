@@ -19,7 +19,7 @@ RESTING = ("untapped", "before", "after")
 
 
 @dataclass(frozen=True, slots=True)
-class Hop:
+class ClockPair:
     """Two clocks that neighbour each other on the packets' way, and the fit of one to the other.
 
     `near` is the clock that a packet meets first; either of the two may be the fit's reference.
@@ -61,7 +61,7 @@ class Alignment:
     """
 
     sender: str
-    hops: list[Hop]
+    hops: list[ClockPair]
     clocks: Mapping[str, str]
 
     def knows(self, clock: str) -> bool:
@@ -82,7 +82,7 @@ class Alignment:
             times_ns = hop.to_near(times_ns, hop.part_of(times_ns))
         return times_ns
 
-    def _way(self, clock: str) -> list[Hop]:
+    def _way(self, clock: str) -> list[ClockPair]:
         far = [hop.far for hop in self.hops]
         return self.hops[: far.index(clock) + 1] if clock in far else []
 
@@ -103,10 +103,10 @@ def align(
     order = chain(stations, clocks)
     crossed = crossings(packets, stations, clocks)
     at_rest = np.flatnonzero(packets["phase"].is_in(RESTING).to_numpy())
-    hops: list[Hop] = []
+    hops: list[ClockPair] = []
     for near, far in pairwise(order):
         clock, reference = (near, far) if far == machine else (far, near)
-        hops.append(Hop(near, far, fit(pair(crossed, clock, reference), at_rest)))
+        hops.append(ClockPair(near, far, fit(pair(crossed, clock, reference), at_rest)))
     numbers = [_parts(len(packets), hop, crossed) for hop in hops]
     moved: list[pl.Series] = []
     others = [name for name in stations if name in clocks and clocks[name] != order[0]]
@@ -117,7 +117,7 @@ def align(
     return packets.with_columns(moved), Alignment(order[0] if order else "", hops, clocks)
 
 
-def _moved(series: pl.Series, hops: list[Hop], numbers: list[NDArray[np.intp]]) -> pl.Series:
+def _moved(series: pl.Series, hops: list[ClockPair], numbers: list[NDArray[np.intp]]) -> pl.Series:
     """Return one point's stamps in the sender's clock, null where a hop has no line for them."""
     known = series.is_not_null().to_numpy()
     times = series.fill_null(0).to_numpy()
@@ -129,7 +129,7 @@ def _moved(series: pl.Series, hops: list[Hop], numbers: list[NDArray[np.intp]]) 
 
 
 def _parts(
-    n: int, hop: Hop, crossed: Mapping[tuple[str, str], Crossings]
+    n: int, hop: ClockPair, crossed: Mapping[tuple[str, str], Crossings]
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return each packet's part of the fit, for its request and its reply; -1 for none.
 
@@ -142,7 +142,7 @@ def _parts(
     return request, reply
 
 
-def _part_of(n: int, hop: Hop, found: Crossings | None, at_end: bool) -> NDArray[np.intp]:
+def _part_of(n: int, hop: ClockPair, found: Crossings | None, at_end: bool) -> NDArray[np.intp]:
     """Return the part of the fit in which each packet crossed between the hop's clocks.
 
     A packet that did not cross gets the part of the last one before it that did. `at_end` is true

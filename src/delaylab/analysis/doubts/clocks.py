@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from delaylab.analysis.clocks.align import Alignment, Hop
+from delaylab.analysis.clocks.align import Alignment, ClockPair
 from delaylab.analysis.clocks.check import Check, checks
 from delaylab.analysis.packets import segments
 from delaylab.dataset.records.doubts import Doubt, DoubtKind, doubt
@@ -32,7 +32,7 @@ class TrialClocks:
     checks: list[Check]
     owners: dict[str, str]
 
-    def between(self, hop: Hop) -> str:
+    def between(self, hop: ClockPair) -> str:
         """Return in words the owner of the aligned clock and the owner of its reference."""
         fit = hop.fit
         clock, reference = self.owners.get(fit.clock), self.owners.get(fit.reference)

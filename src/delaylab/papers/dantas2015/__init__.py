@@ -1,7 +1,1 @@
-"""The paper dantas2015: its claims, its published numbers and its figures."""
-
-from delaylab.papers.dantas2015.claims import CLAIMS
-from delaylab.papers.dantas2015.figures import charts, tables
-from delaylab.papers.paper import Paper
-
-PAPER = Paper(CLAIMS, charts, tables)
+"""Replication of dantas2015: RTTs of virtual machines beside background machines."""

@@ -1,7 +1,1 @@
-"""The paper oliveira2022: its claims, its published numbers and its figures."""
-
-from delaylab.papers.oliveira2022.claims import CLAIMS
-from delaylab.papers.oliveira2022.figures import charts, tables
-from delaylab.papers.paper import Paper
-
-PAPER = Paper(CLAIMS, charts, tables)
+"""Replication of oliveira2022: the overhead of virtualisation in RTTs."""

@@ -14,6 +14,7 @@ import numpy as np
 
 from delaylab.analysis.claims.claim import Claim, NotTestable, Result, samples
 from delaylab.analysis.claims.groups import (
+    EACH_ENOUGH,
     SHARE,
     by_vms,
     furthest,
@@ -86,7 +87,7 @@ def slow_probing(groups: list[Group]) -> Result:
             found[name] = compare(slow, fast)
             spreads[name] = _spread(slow) / _spread(fast)
     effects = {name: each.shift for name, each in found.items()}
-    name = weakest(effects, "needs QEMU at 1pps and alike at a higher rate")
+    name, _ = weakest(effects, f"QEMU at 1pps and alike at a higher rate, {EACH_ENOUGH}")
     least, each = effects[name], family(found)[name]
     why = (
         f"least of {len(found)} scenarios in {name}: {in_words(each.medians[0])} at 1pps, "
@@ -111,7 +112,7 @@ def network_at_responder(groups: list[Group]) -> Result:
         raise NotTestable("needs QEMU under network load at the responder, and under another load")
     found = compare_all(theirs, ours)
     effects = {name: _turned(each.shift) for name, each in found.items()}
-    name = weakest(effects, "")
+    name, _ = weakest(effects, EACH_ENOUGH)
     widest = max(theirs, key=lambda each: _spread(theirs[each]))
     words = [f"{each}: {_median(values)}" for each, values in theirs.items()]
     why = f"{'; '.join(words)}; widest spread: {widest}; next is {name}, {certainty(found[name])}"
@@ -240,7 +241,7 @@ def _extreme_driver(groups: list[Group], driver: str, sign: int) -> Result:
             raise NotTestable(f"needs scenarios alike for {', '.join(present)}, and {what}")
         found = compare_all(known, driver)
         shifts = {kind: _signed(each.shift, sign) for kind, each in found.items()}
-        next_ = weakest(shifts, "")
+        next_, _ = weakest(shifts, EACH_ENOUGH)
         leasts[name] = shifts[next_]
         middles = ", ".join(
             f"{kind} {np.median(v):.1%}" if name == SHARE else f"{kind} {_median(v)}"

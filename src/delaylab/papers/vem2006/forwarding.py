@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from delaylab.analysis.claims.claim import NotTestable
 from delaylab.analysis.group import Group
 from delaylab.analysis.statistics.effects import Effect, estimate_of_few
 from delaylab.analysis.statistics.quantiles import Floats
@@ -137,18 +136,6 @@ def first_and_most(found: Iterable[Setting]) -> list[tuple[Setting, Setting]]:
         if one.routers == 1 and most.routers > 1:
             pairs.append((one, most))
     return pairs
-
-
-def least(found: dict[str, Effect], needs: str) -> tuple[str, Effect]:
-    """Return the effect whose interval reaches lowest, with its name.
-
-    A claim that predicts a large effect has the least support there, and must hold even there.
-    Raise NotTestable if there is no effect.
-    """
-    if not found:
-        raise NotTestable(f"needs {needs}")
-    worst = min(found, key=lambda name: found[name].interval[0])
-    return worst, found[worst]
 
 
 def median(values: Floats) -> Floats:

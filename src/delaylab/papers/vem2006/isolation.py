@@ -21,7 +21,7 @@ SHAPED_MS = {"out-1ms": 1, "out-5ms": 5, "out-10ms": 10, "out-50ms": 50, "out-10
 """Links that are shaped in half of the trials, and their delays in ms, one way."""
 RATE_BPS = 100e6
 HOG = "out-hog"
-Where = tuple[str, str]
+KindAndSize = tuple[str, str]
 """Kind of router and frame size, as named by the levels of `kind` and `size`."""
 NOTHING, HALF = "none", "half"
 QUIET, BUSY = "forwarding", "hog"
@@ -30,8 +30,8 @@ FRAMING = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
-    """One trial of a block: frames/s received by flow, and their share of the rate asked."""
+class BlockTrial:
+    """One trial of a block: frames/s received by flow, and their share of the configured rate."""
 
     repeat: int
     per_s: dict[str, float]
@@ -43,7 +43,9 @@ class Block:
         return float(np.mean(others))
 
 
-def blocks(groups: list[Group], where: Where, shaping: str, load: str) -> dict[int, Block]:
+def blocks(
+    groups: list[Group], where: KindAndSize, shaping: str, load: str
+) -> dict[int, BlockTrial]:
     """Return the trials of one combination of levels, by the repeat that they belong to."""
     kind, size = where
     return {
@@ -54,15 +56,15 @@ def blocks(groups: list[Group], where: Where, shaping: str, load: str) -> dict[i
     }
 
 
-def _block(trial: TrialRecord) -> Block | None:
+def _block(trial: TrialRecord) -> BlockTrial | None:
     load = next((load for load in frames_loads(trial) if load.rate and load.flows), None)
     if load is None:
         return None
     seconds = _seconds(load)
-    return Block(
+    return BlockTrial(
         trial.repeat,
         {flow.link: flow.received / seconds for flow in load.flows},
-        {flow.link: flow.received / _asked(load, seconds) for flow in load.flows},
+        {flow.link: flow.received / _configured(load, seconds) for flow in load.flows},
     )
 
 
@@ -70,12 +72,12 @@ def _seconds(load: Load) -> float:
     return load.achieved["sent"] / load.achieved["sent_per_s"]
 
 
-def _asked(load: Load, seconds: float) -> float:
+def _configured(load: Load, seconds: float) -> float:
     """Return the number of frames of one flow, had the generator kept the rate."""
     return load.achieved["asked_per_s"] * seconds / len(load.flows)
 
 
-def settings(groups: list[Group]) -> list[Where]:
+def settings(groups: list[Group]) -> list[KindAndSize]:
     """Return the kinds and sizes of an isolation study; none for any other study."""
     of_it = [
         group.factors for group in groups if {"shaping", "kind", "size"} <= group.factors.keys()
@@ -83,7 +85,7 @@ def settings(groups: list[Group]) -> list[Where]:
     return list(dict.fromkeys((levels["kind"], levels["size"]) for levels in of_it))
 
 
-def unshaped_rates(groups: list[Group], where: Where) -> Effect | None:
+def unshaped_rates(groups: list[Group], where: KindAndSize) -> Effect | None:
     """Return the relative change of what unshaped flows receive when others are shaped.
 
     Return None if there are fewer than `SEARCHES` blocks with both trials.
@@ -93,10 +95,10 @@ def unshaped_rates(groups: list[Group], where: Where) -> Effect | None:
     return _paired(before, after, lambda a, b: b.unshaped(b.per_s) / a.unshaped(a.per_s) - 1)
 
 
-def hog_takes(groups: list[Group], where: Where, shaping: str) -> Effect | None:
+def hog_takes(groups: list[Group], where: KindAndSize, shaping: str) -> Effect | None:
     """Return the change, by a hog, of the share of unshaped flows' frames that arrives.
 
-    The share is of the frames asked for in the same trial: the hog was not at work while the rate
+    The share is of the frames configured in the same trial: the hog was not at work while the rate
     was searched. Return None if there are fewer than `SEARCHES` blocks with both trials.
     """
     before = blocks(groups, where, shaping, QUIET)
@@ -105,7 +107,9 @@ def hog_takes(groups: list[Group], where: Where, shaping: str) -> Effect | None:
 
 
 def _paired(
-    before: dict[int, Block], after: dict[int, Block], of: Callable[[Block, Block], float]
+    before: dict[int, BlockTrial],
+    after: dict[int, BlockTrial],
+    of: Callable[[BlockTrial, BlockTrial], float],
 ) -> Effect | None:
     both = sorted(before.keys() & after.keys())
     if len(both) < SEARCHES:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from delaylab.analysis.claims.claim import Claim, NotTestable, Result, within
-from delaylab.analysis.claims.groups import in_words
+from delaylab.analysis.claims.groups import in_words, weakest
 from delaylab.analysis.group import Group
 from delaylab.analysis.statistics.effects import Effect, estimate_of_few
-from delaylab.papers.vem2006.forwarding import SEARCHES, least
+from delaylab.papers.vem2006.forwarding import SEARCHES
 from delaylab.papers.vem2006.isolation import (
     HALF,
     NOTHING,
@@ -23,7 +23,7 @@ LITTLE = 0.02
 LATE_US = 100.0
 
 
-def shaped_as_asked(groups: list[Group]) -> Result:
+def shaped_as_configured(groups: list[Group]) -> Result:
     """Test whether shaped flows get what they are due, and their frames leave on time.
 
     A flow must be within `LITTLE` of what it is due, and its median lateness at most `LATE_US`.
@@ -65,7 +65,7 @@ def hog_harmless(groups: list[Group]) -> Result:
 
 def _nothing_lost(effects: dict[str, Effect | None], by: str) -> Result:
     known = {label: effect for label, effect in effects.items() if effect is not None}
-    worst, effect = least(known, f"{SEARCHES} blocks of trials with and without {by}")
+    worst, effect = weakest(known, f"{SEARCHES} blocks of trials with and without {by}")
     why = f"{by} changes what the others receive by {effect.value:+.2%} at worst ({worst})"
     return Result(within(known.values(), least=-LITTLE), why, effect, "share")
 
@@ -77,7 +77,7 @@ CLAIMS = {
             "isolated-shaped-as-asked",
             "At the highest load the system shapes and delays correctly.",
             PAPER,
-            shaped_as_asked,
+            shaped_as_configured,
         ),
         Claim(
             "isolated-unshaped-unmoved",

@@ -19,7 +19,7 @@ from delaylab.papers.vem2006.isolation import (
     QUIET,
     RATE_BPS,
     SHAPED_MS,
-    Where,
+    KindAndSize,
     blocks,
     hog_takes,
     settings,
@@ -77,7 +77,7 @@ def charts(groups: list[Group]) -> list[Chart]:
     ]
 
 
-def _flows(groups: list[Group], where: Where) -> dict[str, dict[str, float]]:
+def _flows(groups: list[Group], where: KindAndSize) -> dict[str, dict[str, float]]:
     """Return frames/s received by flow and condition, the median over the blocks."""
     found: dict[str, dict[str, float]] = {}
     for name, (shaping, load) in CONDITIONS.items():
@@ -125,7 +125,7 @@ def _lost(groups: list[Group]) -> Table:
     return Table(
         "Isolation: what others change for the flows that are not shaped",
         "Means over the blocks, each trial beside the one of its block without. Shaping: of the "
-        "frames received per second. The hog: of the share that arrives of the frames asked for.",
+        "frames received per second. The hog: of the share that arrives of the frames configured.",
         ["kind", "bytes", "by", "change", "interval"],
         rows,
         texts=3,

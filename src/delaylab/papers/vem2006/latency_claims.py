@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from delaylab.analysis.claims.claim import ENOUGH, Claim, NotTestable, Result, samples, within
-from delaylab.analysis.claims.groups import in_words, pick
+from delaylab.analysis.claims.groups import in_words, pick, weakest
 from delaylab.analysis.group import Group
 from delaylab.analysis.statistics.effects import Effect, estimate
 from delaylab.analysis.statistics.quantiles import Floats
@@ -23,7 +23,6 @@ from delaylab.papers.vem2006.forwarding import (
     PLAIN,
     Setting,
     first_and_most,
-    least,
     listed,
     median,
     setting,
@@ -38,7 +37,7 @@ REST, HIGHEST = "rest", "90pct"
 FIRST = "1st"
 """Level of factor `over` at which the probe's packets take the first router."""
 RTT = "stack"
-ASKED_US, STAMPS_US = 1000.0, 1.0
+CONFIGURED_US, STAMPS_US = 1000.0, 1.0
 """Configured delay in µs, round trip: 0.5 ms there and 0.5 ms back. Error of two stamps in µs."""
 
 
@@ -114,7 +113,7 @@ def first_adds(groups: list[Group]) -> Result:
         for one, most in first_and_most(rtts)
         if (none := replace(one, routers=0, kind=HOST)) in rtts
     }
-    _, effect = least(found, "RTTs at 90 % of the rate held over no, one and several routers")
+    _, effect = weakest(found, "RTTs at 90 % of the rate held over no, one and several routers")
     why = f"the first router adds more than each further one by: {listed(found, in_words)}"
     return Result(effect.interval[0] > 0, why, effect, "µs")
 
@@ -130,10 +129,10 @@ def delayed_over_routers(groups: list[Group]) -> Result:
     if not rtts:
         raise NotTestable(f"needs RTTs of {ENOUGH} packets over links that delay them")
     worst = min(rtts, key=lambda where: rtts[where].min())
-    least_us = float(rtts[worst].min()) - ASKED_US
+    least_us = float(rtts[worst].min()) - CONFIGURED_US
     why = (
         f"of {sum(map(len, rtts.values()))} round trips the shortest took {in_words(least_us)} more"
-        f" than the {in_words(ASKED_US)} asked ({worst})"
+        f" than the configured {in_words(CONFIGURED_US)} ({worst})"
     )
     interval = (least_us - STAMPS_US, least_us + STAMPS_US)
     return Result(least_us >= -STAMPS_US, why, Effect(least_us, interval), "µs")
@@ -172,7 +171,7 @@ CLAIMS = {
         ),
         Claim(
             "delayed-over-routers",
-            "All probes are delayed for at least as long as asked (figures 14, 15).",
+            "All probes are delayed for at least the configured time (figures 14, 15).",
             "section IV C",
             delayed_over_routers,
         ),

@@ -32,7 +32,7 @@ class Delay:
     """Error of one configured delay: µs measured less configured, of n packets."""
 
     size: str
-    asked: str
+    configured: str
     n: int
     error: Error
 
@@ -72,13 +72,13 @@ def rates(groups: list[Group]) -> dict[tuple[str, str, str], float]:
             rate = link.verdict.rate
             if rate is not None:
                 levels = group.factors
-                asked = levels["size"], levels["delay"], levels["rate"]
-                found[asked] = rate.achieved / rate.configured
+                configured = levels["size"], levels["delay"], levels["rate"]
+                found[configured] = rate.achieved / rate.configured
     return found
 
 
 def at_least(groups: list[Group]) -> Result:
-    """Test whether every packet was delayed for at least as long as configured.
+    """Test whether every packet was delayed for at least the configured time.
 
     The delay counts from the sender's last stamp: the stamp at the port may be taken late, so that
     a packet looks early.
@@ -88,7 +88,7 @@ def at_least(groups: list[Group]) -> Result:
     least, total = worst.error.least_from_sender, sum(delay.n for delay in found)
     why = (
         f"the earliest of {total} packets came {in_words(least)} after its time "
-        f"({worst.asked}, {worst.size} bytes)"
+        f"({worst.configured}, {worst.size} bytes)"
     )
     interval = (least - STAMPS_US, least + STAMPS_US)
     return Result(least >= -STAMPS_US, why, Effect(least, interval), "µs")
@@ -109,31 +109,31 @@ def _no_worse(found: list[Delay], paper: Delays) -> Result:
     worst, theirs = max(beside, key=lambda pair: pair[0].error.mean - pair[1])
     holds = all(max(map(abs, each.interval)) <= theirs for each, theirs in beside)
     why = (
-        f"{len(beside)} delays; nearest to the paper's error, or beyond: {worst.asked} with "
+        f"{len(beside)} delays; nearest to the paper's error, or beyond: {worst.configured} with "
         f"{worst.size} bytes, mean error {in_words(worst.error.mean)}, theirs {in_words(theirs)}"
     )
     return Result(holds, why, Effect(worst.error.mean, worst.interval), "µs")
 
 
 def _papers_us(delay: Delay, paper: Delays) -> float:
-    return abs(paper[delay.size][delay.asked][1] - DELAY_MS[delay.asked]) * 1000
+    return abs(paper[delay.size][delay.configured][1] - DELAY_MS[delay.configured]) * 1000
 
 
 def rate_close(groups: list[Group]) -> Result:
     """Test whether every achieved rate is within `NEAR_RATE` of the configured one."""
     found = _some(rates(groups), "rates")
-    (size, delay, asked), worst = max(found.items(), key=lambda item: abs(item[1] - 1))
-    why = f"furthest off: {asked} with {size} bytes and delay {delay}, {worst:.2%} of it"
+    (size, delay, configured), worst = max(found.items(), key=lambda item: abs(item[1] - 1))
+    why = f"furthest off: {configured} with {size} bytes and delay {delay}, {worst:.2%} of it"
     return Result(abs(worst - 1) <= NEAR_RATE, why, _exactly(worst - 1), "share")
 
 
 def rate_less_true(groups: list[Group]) -> Result:
     """Test whether slower rates and smaller frames are further off, by more than a hundredth."""
     found = {(s, rate): ratio for (s, delay, rate), ratio in rates(groups).items() if delay == "0"}
-    asked = [(size, rate) for size in RATES for rate in ("1Mbit", "10Mbit")]
-    if any(each not in found for each in asked):
+    configured = [(size, rate) for size in RATES for rate in ("1Mbit", "10Mbit")]
+    if any(each not in found for each in configured):
         raise NotTestable("needs 1 and 10 Mbit/s with 64 and 1450 bytes")
-    off = {each: abs(found[each] - 1) for each in asked}
+    off = {each: abs(found[each] - 1) for each in configured}
     slower = off["64", "1Mbit"] - off["64", "10Mbit"]
     smaller = off["64", "1Mbit"] - off["1450", "1Mbit"]
     least = min(slower, smaller)
@@ -154,7 +154,7 @@ def delay_costs_no_rate(groups: list[Group]) -> Result:
     return Result(abs(worst) <= LITTLE_RATE, why, _exactly(worst), "share")
 
 
-def loss_as_asked(groups: list[Group]) -> Result:
+def loss_as_configured(groups: list[Group]) -> Result:
     """Test whether the configured share is lost on the link, and nothing on the other."""
     lossy = [group for group in groups if group.factors.get("loss") != "none"]
     checks = [
@@ -187,7 +187,7 @@ CLAIMS = {
     for claim in (
         Claim(
             "delayed-at-least-as-asked",
-            "All packets are delayed for at least as long as asked.",
+            "All packets are delayed for at least the configured time.",
             PAPER,
             at_least,
         ),
@@ -205,7 +205,7 @@ CLAIMS = {
         ),
         Claim(
             "rate-close-to-asked",
-            "The rate is rather close to the one asked.",
+            "The rate is rather close to the configured one.",
             "section IV C, figure 18",
             rate_close,
         ),
@@ -223,9 +223,9 @@ CLAIMS = {
         ),
         Claim(
             "loss-as-asked",
-            "The asked share is lost, with no effect on other streams.",
+            "The configured share is lost, with no effect on other streams.",
             PAPER,
-            loss_as_asked,
+            loss_as_configured,
         ),
     )
 }

@@ -16,7 +16,13 @@ from delaylab.papers.vem2006.published import (
 )
 
 Rows = list[list[str | tuple[str, str]]]
-ASKED_MBIT = {"1Mbit": 1.0, "10Mbit": 10.0, "100Mbit": 100.0, "1Gbit": 1000.0, "2.5Gbit": 2500.0}
+CONFIGURED_MBIT = {
+    "1Mbit": 1.0,
+    "10Mbit": 10.0,
+    "100Mbit": 100.0,
+    "1Gbit": 1000.0,
+    "2.5Gbit": 2500.0,
+}
 
 
 def tables(groups: list[Group]) -> list[Table]:
@@ -33,21 +39,21 @@ def tables(groups: list[Group]) -> list[Table]:
 def _delays(title: str, found: list[Delay], paper: Delays) -> Table:
     rows: Rows = []
     for delay in found:
-        least, mean, deviation = paper[delay.size][delay.asked]
-        asked_us = DELAY_MS[delay.asked] * 1000
+        least, mean, deviation = paper[delay.size][delay.configured]
+        configured_us = DELAY_MS[delay.configured] * 1000
         error = delay.error
         cells: list[str | tuple[str, str]] = [
-            (words.delay(asked_us + error.least), f"{least:g}"),
-            (words.delay(asked_us + error.mean), f"{mean:g}"),
+            (words.delay(configured_us + error.least), f"{least:g}"),
+            (words.delay(configured_us + error.mean), f"{mean:g}"),
             (words.delay(error.deviation), f"{deviation:g}"),
-            *(words.delay(asked_us + value) for value in (error.median, error.p99)),
+            *(words.delay(configured_us + value) for value in (error.median, error.p99)),
         ]
-        rows.append([delay.size, delay.asked, str(delay.n), *cells])
+        rows.append([delay.size, delay.configured, str(delay.n), *cells])
     return Table(
         title,
         "One way, between the ports of the link's engine. In colour: the paper's, in ms, which "
         "also has the way through its routers.",
-        ["bytes", "asked", "n", "least", "mean", "SD", "median", "p99"],
+        ["bytes", "configured", "n", "least", "mean", "SD", "median", "p99"],
         rows,
         texts=2,
     )
@@ -63,7 +69,7 @@ def _rates(groups: list[Group]) -> Table:
         "Figure 18: rates",
         "Mbit/s, framing counted; frames of this size were offered at more than the rate. In "
         "colour: the paper's.",
-        ["bytes", "asked", "achieved", "off by"],
+        ["bytes", "configured", "achieved", "off by"],
         rows,
         texts=2,
     )
@@ -78,7 +84,7 @@ def _rates_under_delay(groups: list[Group]) -> Table:
     return Table(
         "Figure 19: rates under delay",
         "Mbit/s of frames of 1450 bytes, framing counted. In colour: the paper's.",
-        ["delay", "asked", "achieved", "off by"],
+        ["delay", "configured", "achieved", "off by"],
         rows,
         texts=2,
     )
@@ -86,9 +92,9 @@ def _rates_under_delay(groups: list[Group]) -> Table:
 
 def _order(item: tuple[tuple[str, str, str], float]) -> tuple[int, float, float]:
     (size, delay, rate), _ = item
-    return int(size), DELAY_MS[delay], ASKED_MBIT[rate]
+    return int(size), DELAY_MS[delay], CONFIGURED_MBIT[rate]
 
 
-def _beside(ratio: float, asked: str, paper: float | None) -> str | tuple[str, str]:
-    here = f"{ratio * ASKED_MBIT[asked]:.4g}"
+def _beside(ratio: float, configured: str, paper: float | None) -> str | tuple[str, str]:
+    here = f"{ratio * CONFIGURED_MBIT[configured]:.4g}"
     return here if paper is None else (here, f"{paper:g}")

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from delaylab.analysis.claims.claim import Claim, Result, within
-from delaylab.analysis.claims.groups import pick
+from delaylab.analysis.claims.groups import pick, weakest
 from delaylab.analysis.group import Group
 from delaylab.analysis.statistics.effects import Effect, estimate_of_few
 from delaylab.analysis.statistics.quantiles import Floats
@@ -25,7 +25,6 @@ from delaylab.papers.vem2006.forwarding import (
     fairness,
     first_and_most,
     known,
-    least,
     listed,
     lost_shares,
     median,
@@ -51,7 +50,7 @@ def falls(groups: list[Group]) -> Result:
         for one, most in first_and_most(rates)
         if (none := replace(one, routers=0, kind=HOST)) in rates
     }
-    _, effect = least(found, f"throughput of no, one and several routers, {OFTEN}")
+    _, effect = weakest(found, f"throughput of no, one and several routers, {OFTEN}")
     why = f"the first router takes more than each further one by: {listed(found, _percent)}"
     return Result(effect.interval[0] > 0, why, effect, "share")
 
@@ -78,7 +77,7 @@ def small_cost_more(groups: list[Group]) -> Result:
         ]
         if all(each in rates for each in needed):
             found[kind] = estimate_of_few([rates[each] for each in needed], _takes_more_of_small)
-    _, effect = least(found, f"throughput of no and one router, 64 and 1450 bytes, {OFTEN}")
+    _, effect = weakest(found, f"throughput of no and one router, 64 and 1450 bytes, {OFTEN}")
     why = f"the first router takes more of 64 than of 1450 bytes by: {listed(found, _percent)}"
     return Result(effect.interval[0] > 0, why, effect, "share")
 
@@ -104,7 +103,7 @@ def _fair(groups: list[Group], enough: float, what: str, *, overloaded: bool) ->
         one.label: bursts(found, overloaded=overloaded) for one, found in searches(groups).items()
     }
     found = {label: fairness(each) for label, each in tries.items() if len(each) >= SEARCHES}
-    worst, effect = least(found, f"{SEARCHES} bursts over the same routers {what}")
+    worst, effect = weakest(found, f"{SEARCHES} bursts over the same routers {what}")
     shares = [share for burst in tries[worst] for share in lost_shares(burst.flows)]
     why = (
         f"{sum(len(tries[label]) for label in found)} bursts in {len(found)} settings; least fair: "
@@ -124,14 +123,14 @@ def delaying_costs_little(groups: list[Group]) -> Result:
     return _costs(groups, CARRIED, DELAYED)
 
 
-def _costs(groups: list[Group], without: str, asked: str) -> Result:
+def _costs(groups: list[Group], without: str, configured: str) -> Result:
     rates = known(searches(groups))
     found = {
         f"{one.routers} × {one.kind}, {one.size} bytes": ratio(rates[other], rates[one])
         for one in rates
-        if one.engine == without and (other := replace(one, engine=asked)) in rates
+        if one.engine == without and (other := replace(one, engine=configured)) in rates
     }
-    _, effect = least(found, f"throughput over links {without} and {asked}, {OFTEN}")
+    _, effect = weakest(found, f"throughput over links {without} and {configured}, {OFTEN}")
     change = Effect(effect.value - 1, (effect.interval[0] - 1, effect.interval[1] - 1))
     why = f"change of the throughput: {listed(found, lambda times: _percent(times - 1))}"
     return Result(within(found.values(), least=1 - ABOUT_A_TENTH), why, change, "share")
@@ -170,7 +169,7 @@ CLAIMS = {
         ),
         Claim(
             "engine-costs-little",
-            "Emulation that is asked for nothing costs about 10 % of the throughput (figure 11).",
+            "Emulation without conditions costs about 10 % of the throughput (figure 11).",
             C,
             engine_costs_little,
         ),

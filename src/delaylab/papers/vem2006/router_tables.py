@@ -115,8 +115,8 @@ def _engine(found: dict[Setting, list[HeldRate]]) -> Table:
     return Table(
         "Figures 11 and 12: what emulation costs",
         f"Change of the throughput, with its 95 % interval from {SEARCHES} searches or more: links "
-        "carried by the engine with nothing asked, and then with 0.5 ms asked of what a router "
-        "receives.",
+        "carried by the engine without conditions, and then with a delay of 0.5 ms for what a "
+        "router receives.",
         [*SETTING, "change", "interval"],
         rows,
         texts=len(SETTING),

@@ -17,7 +17,9 @@ from delaylab.analysis.claims.claim import (
     refused_one_way,
     samples,
 )
-from delaylab.analysis.group import OWN_STACK, Group
+from delaylab.analysis.claims.groups import EACH_ENOUGH, weakest
+from delaylab.analysis.group import Group
+from delaylab.analysis.packets.named import OWN_STACK
 from delaylab.analysis.statistics.compare import Comparison, certainty, compare, family
 from delaylab.analysis.statistics.effects import Effect, estimate
 from delaylab.analysis.statistics.quantiles import Floats
@@ -55,10 +57,12 @@ def network_adds_most(groups: list[Group]) -> Result:
         for kind, each in family(found).items()
     ]
     effects = {kind: each.shift for kind, each in found.items()}
-    weakest = _weakest(effects, "needs trials with network load and with another load or none")
-    holds = effects[weakest].interval[0] > 0
-    note = "" if holds or weakest not in OWN_STACK else f". {SMALL_QUEUES}"
-    return Result(holds, "; ".join(words) + note, effects[weakest], "µs")
+    name, effect = weakest(
+        effects, f"trials with network load and with another load or none, {EACH_ENOUGH}"
+    )
+    holds = effect.interval[0] > 0
+    note = "" if holds or name not in OWN_STACK else f". {SMALL_QUEUES}"
+    return Result(holds, "; ".join(words) + note, effect, "µs")
 
 
 def kernel_closer_than_user(groups: list[Group]) -> Result:
@@ -74,11 +78,13 @@ def kernel_closer_than_user(groups: list[Group]) -> Result:
         for name, each in family(found).items()
     ]
     effects = {name: each.shift for name, each in found.items()}
-    weakest = _weakest(effects, "needs a sender in the host's own stack, and the point wire")
+    _, effect = weakest(
+        effects, f"a sender in the host's own stack, and the point wire, {EACH_ENOUGH}"
+    )
     behind = {group.kind for group in groups} - set(OWN_STACK)
     note = f". {BEHIND} ({', '.join(sorted(behind))})" if behind else ""
-    holds = effects[weakest].interval[0] > 0
-    return Result(holds, "; ".join(words) + note, effects[weakest], "µs")
+    holds = effect.interval[0] > 0
+    return Result(holds, "; ".join(words) + note, effect, "µs")
 
 
 def sending_not_receiving(groups: list[Group]) -> Result:
@@ -96,10 +102,12 @@ def sending_not_receiving(groups: list[Group]) -> Result:
         words.append(f"{kind}: sending {_median(sending)}, receiving {_median(receiving)}")
     if words and not effects:
         raise NotTestable("; ".join(words))
-    weakest = _weakest(effects, "needs a trial under network load, and the point wire")
-    holds = effects[weakest].interval[0] >= SENDING_SHARE
-    note = "" if holds or weakest not in OWN_STACK else f". {SMALL_QUEUES}"
-    return Result(holds, "; ".join(words) + note, effects[weakest], "share")
+    name, effect = weakest(
+        effects, f"a trial under network load, and the point wire, {EACH_ENOUGH}"
+    )
+    holds = effect.interval[0] >= SENDING_SHARE
+    note = "" if holds or name not in OWN_STACK else f". {SMALL_QUEUES}"
+    return Result(holds, "; ".join(words) + note, effect, "share")
 
 
 def xen_bimodal(groups: list[Group]) -> Result:
@@ -118,9 +126,9 @@ def xen_bimodal(groups: list[Group]) -> Result:
         both = both and min(low, high) > 0.01
         effects[group.load] = estimate([user], _share_outside)
         words.append(f"{group.load}: {low:.0%} below 1 ms, {high:.0%} above 10 ms")
-    weakest = _weakest(effects, "needs senders of kind xen under CPU or I/O load")
-    holds = both and effects[weakest].interval[0] >= SLICE_SHARE
-    return Result(holds, "; ".join(words), effects[weakest], "share")
+    _, effect = weakest(effects, f"senders of kind xen under CPU or I/O load, {EACH_ENOUGH}")
+    holds = both and effect.interval[0] >= SLICE_SHARE
+    return Result(holds, "; ".join(words), effect, "share")
 
 
 def virtual_interface_not_hypervisor(groups: list[Group]) -> Result:
@@ -158,9 +166,11 @@ def minimum_helps(groups: list[Group]) -> Result:
         minima = total[: len(total) // MINIMUM_OF * MINIMUM_OF].reshape(-1, MINIMUM_OF).min(axis=1)
         effects[kind] = estimate([minima, total], _removed)
         words.append(f"{kind}: one probe {_median(total)}, minimum of 10 {_median(minima)}")
-    weakest = _weakest(effects, "needs at least 100 packets under network load, and the point wire")
-    holds = effects[weakest].interval[0] >= REMOVED_BY_MINIMUM
-    return Result(holds, "; ".join(words), effects[weakest], "share")
+    _, effect = weakest(
+        effects, f"at least 100 packets under network load, and the point wire, {EACH_ENOUGH}"
+    )
+    holds = effect.interval[0] >= REMOVED_BY_MINIMUM
+    return Result(holds, "; ".join(words), effect, "share")
 
 
 CLAIMS = {
@@ -209,16 +219,6 @@ CLAIMS = {
 def _others(groups: list[Group], kind: str) -> dict[str, Floats]:
     found = {g.load: samples(g, "total") for g in groups if g.kind == kind and g.load != "network"}
     return {load: values for load, values in found.items() if values is not None}
-
-
-def _weakest(effects: dict[str, Effect], needs: str) -> str:
-    """Return the name of the effect whose interval reaches lowest; raise NotTestable if none.
-
-    The claim must hold even there.
-    """
-    if not effects:
-        raise NotTestable(f"{needs}, each with at least {ENOUGH} packets")
-    return min(effects, key=lambda name: effects[name].interval[0])
 
 
 def _share_of_first(series: list[Floats]) -> Floats:

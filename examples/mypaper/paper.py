@@ -1,0 +1,8 @@
+"""The paper: its name, its claims, its table and its figure."""
+
+from delaylab.papers.toolkit import Paper
+
+from .claims import CLAIMS
+from .figures import charts, tables
+
+PAPER = Paper("mypaper", CLAIMS, charts, tables)

@@ -1,0 +1,53 @@
+"""Segments of one trial's packets, with the layers as they were in that trial."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import polars as pl
+
+from delaylab.analysis.packets import layers, segments
+from delaylab.analysis.packets.segments import Segment
+from delaylab.dataset.records.trial import TrialRecord
+
+# Kinds whose nodes have no network stack of their own.
+OWN_STACK = ("native", "shared")
+
+
+def named(answered: pl.DataFrame, trial: TrialRecord) -> list[Segment]:
+    """Return the segments of a trial's complete packets.
+
+    Layers are named for that trial: a link engine stands in place of bridges, and nodes on one
+    host have no wire between them.
+    """
+    carried = {d.link for engine in trial.links for d in engine.directions}
+    # A way over routers never passes the wire, even if its nodes are on several hosts.
+    one_host = "wire" not in trial.path.request
+    return [
+        replace(
+            part,
+            layer=layers.carried(
+                part.layer,
+                by_link=_link_between(trial, part.start, part.end) in carried,
+                one_host=one_host,
+            ),
+        )
+        for part in segments.segments(answered, trial.path, _own_stack(trial))
+    ]
+
+
+def _own_stack(trial: TrialRecord) -> list[str]:
+    """Return the sides whose node is in its host's own stack, without a cable of its own."""
+    ends = {"sender": trial.sender, "responder": trial.responder}
+    without_cable = [side for side in ends if f"{side}.vif" not in trial.path.request]
+    return [side for side in without_cable if (end := ends[side]) and end.kind in OWN_STACK]
+
+
+def _link_between(trial: TrialRecord, start: str, end: str) -> str | None:
+    """Return the link of a segment between these points, or one of them if it spans several."""
+    sides = {start.partition(".")[0], end.partition(".")[0]}
+    for hop in trial.hops:
+        if {hop.near.partition(".")[0], hop.far.partition(".")[0]} & sides == sides:
+            return hop.link
+    ends = trial.hops[:1] if "sender" in sides else trial.hops[-1:]
+    return next((hop.link for hop in ends), None)

@@ -1,0 +1,174 @@
+"""Datasets for the API: trials, packets, segments and claims."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from delaylab.analysis.claims.claim import Finding
+from delaylab.analysis.group import MEASURED, groups
+from delaylab.analysis.packets import rtt, segments
+from delaylab.analysis.packets.named import named
+from delaylab.analysis.usable import usable
+from delaylab.api.loading import File
+from delaylab.dataset.records.study import StudyRecord
+from delaylab.dataset.records.tables import PROBES
+from delaylab.dataset.records.trial import TrialRecord
+from delaylab.dataset.store import Study, read_study
+from delaylab.papers.findings import findings
+from delaylab.verbs.study_file import given
+
+if TYPE_CHECKING:
+    from delaylab.papers.paper import Paper
+
+# Names of round trips and one-way delays in the analysis, and their columns here.
+DELAYS = {
+    "app": "rtt_user_ns",
+    "stack": "rtt_kernel_ns",
+    "vif": "rtt_vif_ns",
+    "uplink": "rtt_uplink_ns",
+    "wire": "rtt_wire_ns",
+    "sending": "sending_one_way_ns",
+    "receiving": "receiving_one_way_ns",
+}
+FACTOR = "factor."
+"""Beginning of a column's name that holds the level of a factor."""
+KEYS = ("probe", "seq", "phase")
+SEGMENTS: dict[str, Any] = {
+    "probe": pl.UInt32,
+    "seq": pl.UInt32,
+    "phase": pl.String,
+    "step": pl.UInt32,
+    "leg": pl.String,
+    "from": pl.String,
+    "to": pl.String,
+    "layer": pl.String,
+    "direction": pl.String,
+    "merged": pl.Boolean,
+    "delay_ns": pl.Int64,
+    "bound_ns": pl.Float64,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """The dataset of a study. Tables are made on each call, from the files of its directory."""
+
+    directory: Path
+    study: StudyRecord
+    trials: list[TrialRecord]
+    _read: Study
+    _paper: Paper | None = None
+
+    @property
+    def packets(self) -> pl.DataFrame:
+        """Return one row for each scheduled packet of all trials that are ok.
+
+        Columns: `trial`; `factor.NAME` for each factor; `probe`, `seq`, `phase` (`untapped`,
+        `before`, `load`, `after`); `intended_ns`, `sent_ns`, `slip_ns`, `outcome`, `duplicates`,
+        `reordered`; round trips `rtt_user_ns`, `rtt_kernel_ns`, `rtt_vif_ns`, `rtt_uplink_ns`,
+        `rtt_wire_ns`; `sending_one_way_ns` and `receiving_one_way_ns`. A delay is null where one of
+        its points did not see the packet.
+        """
+        empty: dict[str, Any] = {**PROBES, **dict.fromkeys(DELAYS.values(), pl.Int64)}
+        return self._of_trials(self._packets, empty)
+
+    def segments(self, phase: str | None = MEASURED) -> pl.DataFrame:
+        """Return one row for each segment of each answered packet, in order of the packet's way.
+
+        The delays of a packet sum exactly to its RTT in user space. Columns: `trial`;
+        `factor.NAME` for each factor; `probe`, `seq`, `phase`; `step` (position on the way);
+        `leg`, `from`, `to` (points), `layer`, `direction`, `merged` (it spans a point that saw
+        nothing), `delay_ns`, and `bound_ns`, the largest error if two clocks stamped its ends.
+        `phase` keeps one phase, by default that under load; None keeps all.
+        """
+        return self._of_trials(lambda trial: self._segments(trial, phase), SEGMENTS)
+
+    def claims(self) -> list[Finding]:
+        """Return the verdict on each claim of the study, with its effect, interval and reason."""
+        found = list(groups(self._read))
+        with usable(str(self.directory)):
+            return findings(self._read, found, self._paper)
+
+    def report(self) -> Path:
+        """Write the report into the dataset's directory, as `delaylab report`; return its path."""
+        from delaylab.report.html import write_report  # noqa: PLC0415  charts are slow to import
+
+        return write_report(self._read, self._paper)
+
+    def _of_trials(
+        self, table: Callable[[TrialRecord], pl.DataFrame], empty: dict[str, Any]
+    ) -> pl.DataFrame:
+        """Return a table of all trials that are ok, with the trial and its levels before it."""
+        levels = [f"{FACTOR}{name}" for name in self.study.factors]
+        columns = ["trial", *levels, *empty]
+        whole = pl.Schema({**dict.fromkeys(["trial", *levels], pl.String), **empty})
+        parts = [pl.DataFrame(schema=whole)]
+        for trial in self.trials:
+            if trial.status != "ok":
+                continue
+            with usable(f"{self.directory}: {trial.id}"):
+                known = {f"{FACTOR}{name}": level for name, level in trial.factors.items()}
+                head = {"trial": trial.id, **known}
+                made = table(trial).with_columns(pl.lit(v).alias(k) for k, v in head.items())
+                parts.append(made.select(columns).cast(whole))
+        return pl.concat(parts)
+
+    def _aligned(self, trial: TrialRecord) -> pl.DataFrame:
+        stamps, probes = self._read.stamps(trial.id), self._read.probes(trial.id)
+        return segments.aligned(stamps, probes, trial.path, self.study.machine.clock)[0]
+
+    def _packets(self, trial: TrialRecord) -> pl.DataFrame:
+        table = self._aligned(trial)
+        delays = rtt.round_trips(table).select(pl.col(a).alias(b) for a, b in DELAYS.items())
+        return table.select(PROBES.keys()).hstack(delays)
+
+    def _segments(self, trial: TrialRecord, phase: str | None) -> pl.DataFrame:
+        table = self._aligned(trial)
+        if phase is not None:
+            table = table.filter(pl.col("phase") == phase)
+        if not trial.path.reply:
+            return pl.DataFrame(schema=SEGMENTS)
+        answered = segments.complete(table, trial.path)
+        steps = {name: step for step, name in enumerate(segments.columns(trial.path))}
+        keys = answered.select(KEYS)
+        parts = [
+            keys[part.rows].with_columns(
+                pl.lit(steps[_end(part)], pl.UInt32).alias("step"),
+                pl.lit(part.leg).alias("leg"),
+                pl.lit(part.start).alias("from"),
+                pl.lit(part.end).alias("to"),
+                pl.lit(part.layer).alias("layer"),
+                pl.lit(part.direction).alias("direction"),
+                pl.lit(part.merged).alias("merged"),
+                pl.Series("delay_ns", part.delay_ns),
+                pl.lit(part.bound_ns).alias("bound_ns"),
+            )
+            for part in named(answered, trial)
+        ]
+        return pl.concat([pl.DataFrame(schema=SEGMENTS), *parts]).sort("probe", "seq", "step")
+
+
+def read(directory: File, *, paper: File | None = None) -> Dataset:
+    """Return a dataset that `delaylab run` or `delaylab.run` wrote.
+
+    `paper` is a paper's folder, whose code is then imported, or the name of an installed paper; by
+    default the installed one that the study names. Raise BadInput if the directory is no dataset or
+    is damaged.
+    """
+    study = read_study(Path(directory))
+    return dataset_of(study, given(os.fspath(paper)) if paper else None)
+
+
+def dataset_of(study: Study, paper: Paper | None) -> Dataset:
+    """Return the dataset of a study that was read, reported by a paper if one is given."""
+    return Dataset(study.directory, study.record, study.trials, study, paper)
+
+
+def _end(part: segments.Segment) -> str:
+    return segments.column("reply" if part.leg == "turn" else part.leg, part.end)

@@ -1,0 +1,45 @@
+"""Lab and study files for the API."""
+
+from __future__ import annotations
+
+import os
+
+from delaylab.errors import BadInput
+from delaylab.papers.studies import find
+from delaylab.spec import LabSpec, lab_from, study_from
+from delaylab.spec.source import read
+from delaylab.verbs.study_file import LoadedStudy, checked
+
+__all__ = ["LabSpec", "LoadedStudy", "load"]
+
+File = str | os.PathLike[str]
+
+
+def load(path: File, *, paper: File | None = None) -> LabSpec | LoadedStudy:
+    """Return the checked lab or study of a file.
+
+    A study may also be given by its name (`quickstart`) or by its paper's folder, whose code is
+    then imported. `paper` is a paper's folder or the name of an installed one. Raise BadInput, with
+    file and line, for an invalid file.
+    """
+    text = os.fspath(path)
+    document = read(find(text))
+    if isinstance(document.data, dict) and "study" in document.data:
+        return checked(study_from(document), text, os.fspath(paper) if paper else None)
+    return lab_from(document)
+
+
+def lab_of(given: LabSpec | LoadedStudy | File) -> LabSpec:
+    """Return a lab that is given as such or by its file; raise BadInput for a study."""
+    loaded = load(given) if isinstance(given, str | os.PathLike) else given
+    if isinstance(loaded, LoadedStudy):
+        raise BadInput("it is a study, not a lab", loaded.study.document.name, "delaylab.run")
+    return loaded
+
+
+def study_of(given: LabSpec | LoadedStudy | File, paper: File | None) -> LoadedStudy:
+    """Return a study that is given as such, by name, file or folder; raise BadInput for a lab."""
+    loaded = load(given, paper=paper) if isinstance(given, str | os.PathLike) else given
+    if isinstance(loaded, LabSpec):
+        raise BadInput("it is a lab, not a study", loaded.lab, "delaylab.up")
+    return loaded

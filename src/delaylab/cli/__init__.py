@@ -1,0 +1,26 @@
+"""The command line: verbs parse their arguments and call `delaylab.verbs`."""
+
+from __future__ import annotations
+
+import sys
+
+# Importing a module registers its verbs, in the order in which `--help` lists them.
+from delaylab.cli import measuring, running  # noqa: F401
+from delaylab.cli.options import INTERRUPTED, app
+from delaylab.errors import DelaylabError
+from delaylab.io.terminal import print_error
+
+__all__ = ["app", "main"]
+
+
+def main() -> None:
+    """Run the command line; print errors that a user can correct as one line."""
+    try:
+        app()
+    except DelaylabError as error:
+        print_error(f"delaylab: {error}")
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
+    except BrokenPipeError:
+        sys.exit(1)

@@ -1,0 +1,158 @@
+"""Verbs that measure: one function per verb, without logic."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from delaylab.cli.options import (
+    INTERRUPTED,
+    Json,
+    Only,
+    Paper,
+    Scale,
+    app,
+    console,
+    print_json,
+)
+from delaylab.errors import BadInput
+from delaylab.io.terminal import terminal
+
+
+@app.command()
+def ping(
+    host: Annotated[
+        str, typer.Argument(metavar="HOST", help="Any address or name; no lab is needed.")
+    ],
+    count: Annotated[
+        int | None, typer.Option("--count", "-c", min=1, help="Stop after this many packets.")
+    ] = None,
+    interval: Annotated[
+        str, typer.Option("--interval", "-i", help="Time between packets, such as 200ms.")
+    ] = "1s",
+    size: Annotated[int, typer.Option("--size", "-s", min=24, help="Payload in bytes.")] = 56,
+    ipv4: Annotated[bool, typer.Option("-4", help="IPv4 only.")] = False,
+    ipv6: Annotated[bool, typer.Option("-6", help="IPv6 only.")] = False,
+    realtime: Annotated[bool, typer.Option(help="Real-time scheduling, if allowed.")] = True,
+    as_json: Json = False,
+) -> None:
+    """Ping a host, and print how much of the round trip this machine itself added."""
+    from delaylab.units import Duration
+    from delaylab.verbs import ping as verb
+
+    try:
+        parsed = Duration.parse(interval if not _is_number(interval) else f"{interval}s")
+    except ValueError as error:
+        raise BadInput(str(error), "--interval") from None
+    version = 4 if ipv4 else 6 if ipv6 else None
+    options = verb.Options(host, count, parsed, size, version, realtime)
+    result = verb.run(options, None if as_json else console)
+    if as_json:
+        print_json(result.as_json())
+    else:
+        verb.print_summary(result, console)
+    if result.replied == 0:
+        raise typer.Exit(1)
+
+
+def _is_number(text: str) -> bool:
+    return text.replace(".", "", 1).isdigit()
+
+
+@app.command()
+def run(
+    study: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="STUDY|FILE|FOLDER", help="A shipped study, a file, or a paper's folder."
+        ),
+    ] = None,
+    scale: Scale = "quick",
+    only: Only = None,
+    paper: Paper = None,
+    out: Annotated[Path | None, typer.Option(help="Where to put the dataset.")] = None,
+    resume: Annotated[Path | None, typer.Option(help="Continue the study of this dataset.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="List the trials only.")] = False,
+    pcap: Annotated[
+        bool, typer.Option("--pcap", help="Keep the probe's packets as pcapng, for Wireshark.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Run a study: start labs, loads and probes, then print its table and write its report."""
+    from delaylab.verbs.study_file import given, load, parse_only
+
+    levels = parse_only(only or [])
+    if (study is None) == (resume is None):
+        raise BadInput("give a study, or --resume DIR", fix="delaylab run quickstart")
+    chosen = load(study or "", paper) if resume is None or dry_run else None
+    repeated = chosen.paper if chosen else given(paper)
+    from delaylab.verbs import studies
+
+    if dry_run and chosen:
+        trials = studies.dry_run(chosen.study, scale, levels)
+        if as_json:
+            print_json([vars(trial) for trial in trials])
+            return
+        for trial in trials:
+            console.print(f"{trial.expected_s:8.1f} s  {trial.packets:8d}  {trial.id}")
+        console.print(f"{sum(t.expected_s for t in trials):8.1f} s  {len(trials)} trials")
+        return
+    folder = studies.begin(chosen.study, scale, levels, out) if chosen else resume or Path()
+    try:
+        outcomes = studies.run(folder, terminal(stderr=True), pcap=pcap)
+    except KeyboardInterrupt:
+        again = studies.resume_command(folder, chosen.paper_text if chosen else paper)
+        console.print(f"\ninterrupted; finished trials are kept: {again}", soft_wrap=True)
+        raise typer.Exit(INTERRUPTED) from None
+    report = studies.finish(folder, terminal(stderr=True) if as_json else console, repeated)
+    if as_json:
+        print_json(
+            {**studies.as_json(folder, repeated), "directory": str(folder), "report": str(report)}
+        )
+    else:
+        console.print(f"\ndataset  {folder}\nreport   {report}", soft_wrap=True)
+    if any(outcome.status == "failed" for outcome in outcomes):
+        raise typer.Exit(1)
+
+
+@app.command()
+def report(
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="A dataset.")],
+    paper: Paper = None,
+    as_json: Json = False,
+) -> None:
+    """Write a dataset's report: one HTML file that opens anywhere, and its charts."""
+    from delaylab.dataset.store import read_study
+
+    study = read_study(directory)  # damage is reported before the slow imports
+    from delaylab.report.html import write_report
+    from delaylab.verbs.study_file import given
+
+    path = write_report(study, given(paper))
+    if as_json:
+        print_json({"report": str(path)})
+    else:
+        console.print(str(path), soft_wrap=True)
+
+
+@app.command()
+def show(
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="A dataset.")],
+    paper: Paper = None,
+    as_json: Json = False,
+) -> None:
+    """Show a dataset's numbers in the terminal."""
+    from delaylab.dataset.store import read_study
+
+    study = read_study(directory)  # damage is reported before the slow imports
+    from delaylab.report.show import as_json as numbers
+    from delaylab.report.terminal import print_study
+    from delaylab.verbs.study_file import given
+
+    repeated = given(paper)
+    if as_json:
+        print_json(numbers(study, repeated))
+    else:
+        print_study(console, study, repeated)

@@ -1,0 +1,68 @@
+"""The application that carries all verbs, and the options that several of them have."""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from delaylab.io.terminal import json_text, terminal
+
+app = typer.Typer(
+    name="delaylab",
+    help="A laboratory for packet delay: which layer added each microsecond, and can the number "
+    "be believed.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+link = typer.Typer(help="Conditions of a running lab's links.", no_args_is_help=True)
+app.add_typer(link, name="link")
+console = terminal()
+INTERRUPTED = 130
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
+LabFile = Annotated[Path, typer.Argument(metavar="LAB.yaml", help="A lab file.")]
+LabOption = Annotated[
+    str | None, typer.Option("--lab", "-l", help="The lab; not needed if only one is up.")
+]
+Scale = Annotated[
+    str,
+    typer.Option(help="The study's size: `quick`, or a scale that it defines, such as `paper`."),
+]
+Paper = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FOLDER|NAME",
+        help="The paper that the study repeats: a folder, whose `paper.py` is then run, or the "
+        "name of an installed one.",
+    ),
+]
+Only = Annotated[
+    list[str] | None,
+    typer.Option(metavar="FACTOR=LEVEL", help="Run only this level; may be given several times."),
+]
+
+
+class FileKind(StrEnum):
+    """The file formats that `schema` knows."""
+
+    LAB = "lab"
+    STUDY = "study"
+
+
+class ImageAction(StrEnum):
+    """The actions of `image`."""
+
+    LIST = "list"
+    BUILD = "build"
+    CLEAN = "clean"
+
+
+def print_json(value: Any) -> None:
+    """Print a value as JSON to standard output."""
+    sys.stdout.write(json_text(value) + "\n")

@@ -1,0 +1,225 @@
+"""Verbs of labs and of this machine: one function per verb, without logic."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from delaylab.cli.options import (
+    FileKind,
+    ImageAction,
+    Json,
+    LabFile,
+    LabOption,
+    app,
+    console,
+    link,
+    print_json,
+)
+from delaylab.errors import BadInput
+from delaylab.io.terminal import print_error, terminal
+
+
+@app.command()
+def plan(lab_file: LabFile, as_json: Json = False) -> None:
+    """Print what `up` would start and build."""
+    from delaylab import spec
+    from delaylab.kinds import KINDS
+    from delaylab.machine.rights import own_rights
+    from delaylab.plan import build
+    from delaylab.verbs.labs import print_plan
+
+    made = build(spec.load_lab(lab_file), KINDS, own_rights())
+    if as_json:
+        print_json(made.message())
+    else:
+        print_plan(made, console)
+
+
+@app.command()
+def up(
+    lab_file: LabFile,
+    name: Annotated[str | None, typer.Option(help="The lab's name, if not the file's.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Start a lab, which runs until `down`; if it runs already, restart its links that are down."""
+    from delaylab import spec
+    from delaylab.verbs import labs
+    from delaylab.verbs.images import bar
+
+    with bar(terminal(stderr=True)) as progress:
+        started = labs.up(spec.load_lab(lab_file), name, progress)
+    if as_json:
+        print_json(labs.described(started))
+    else:
+        labs.print_labs([started], console)
+        for warning in started.warnings:
+            console.print(f"note: {warning.message}", style="yellow")
+
+
+@app.command()
+def ps(as_json: Json = False) -> None:
+    """List running labs: nodes, processes, addresses, and whether links keep their conditions."""
+    from delaylab import hosts
+    from delaylab.lab.start import attached
+    from delaylab.verbs.labs import described, print_labs
+
+    labs = [attached(one) for one in hosts.running()]
+    if as_json:
+        print_json({"labs": [described(one) for one in labs]})
+    else:
+        print_labs(labs, console)
+
+
+@link.command("show")
+def link_show(
+    lab_name: Annotated[str | None, typer.Argument(metavar="[LAB]", help="The lab's name.")] = None,
+    name: Annotated[str | None, typer.Argument(metavar="[LINK]", help="Only this link.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Show a running lab's links: conditions, what was done, and whether they were kept."""
+    from delaylab.lab.start import attach
+    from delaylab.verbs import links
+
+    reports = links.shown(attach(lab_name), name)
+    if as_json:
+        print_json({"engines": links.as_json(reports)})
+    else:
+        links.print_links(reports, console)
+
+
+@link.command("set")
+def link_set(
+    lab_name: Annotated[str, typer.Argument(metavar="LAB", help="The lab's name.")],
+    name: Annotated[str, typer.Argument(metavar="LINK", help="The link's name.")],
+    conditions: Annotated[
+        list[str],
+        typer.Argument(metavar="CONDITION=VALUE …", help="As in a lab file; `none` removes one."),
+    ],
+    node: Annotated[
+        str | None, typer.Option(metavar="NODE", help="Only the direction from this node.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Change some conditions of a running link; the others stay as they are."""
+    from delaylab.lab.start import attach
+    from delaylab.verbs import links
+
+    given = links.words(conditions)
+    reports = links.change(attach(lab_name), name, node, given)
+    if as_json:
+        print_json({"engines": links.as_json(reports)})
+    else:
+        links.print_links(reports, console)
+
+
+@app.command("exec", context_settings={"ignore_unknown_options": True})
+def execute(
+    node: Annotated[str, typer.Argument(metavar="NODE", help="A node, a host, or `wire`.")],
+    command: Annotated[
+        list[str], typer.Argument(metavar="-- COMMAND …", help="The command to run.")
+    ],
+    lab_name: LabOption = None,
+) -> None:
+    """Run a command in a node, `delaylab exec NODE -- COMMAND …`, and exit with its exit code."""
+    from delaylab.lab.start import attach
+    from delaylab.verbs import execute as verb
+
+    terminal = sys.stdin.isatty() and sys.stdout.isatty()
+    raise typer.Exit(verb.run(attach(lab_name), node, command, terminal=terminal))
+
+
+@app.command()
+def shell(
+    node: Annotated[str, typer.Argument(metavar="NODE", help="A node, a host, or `wire`.")],
+    lab_name: LabOption = None,
+) -> None:
+    """Open a shell in a node."""
+    import os
+
+    from delaylab.lab.start import attach
+    from delaylab.verbs import execute as verb
+
+    attached = attach(lab_name)
+    # A node with a root file system of its own need not have the user's shell.
+    argv = ["/bin/sh"] if attached.has_own_root(node) else [os.environ.get("SHELL", "/bin/sh")]
+    raise typer.Exit(verb.run(attached, node, argv, terminal=sys.stdin.isatty()))
+
+
+@app.command()
+def down(
+    name: Annotated[str | None, typer.Argument(metavar="LAB", help="The lab's name.")] = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="All labs, and all that killed labs left.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Stop a lab and remove all that belongs to it; no lab file is needed."""
+    from delaylab.verbs import labs
+
+    gone, left = labs.down(name, everything=everything)
+    if as_json:
+        print_json({"down": gone, "failed": left.failed, "foreign": left.foreign})
+    else:
+        console.print(f"down: {', '.join(gone) or 'nothing was up'}")
+        if everything and left.foreign:
+            console.print(f"not a lab's, left alone: {', '.join(left.foreign)}")
+    for each in left.failed:
+        print_error(f"delaylab: cannot be removed: {each}")
+    if left.failed:
+        raise typer.Exit(1)
+
+
+@app.command()
+def image(
+    action: Annotated[
+        ImageAction,
+        typer.Argument(metavar="[list|build|clean]", help="What to do with the images."),
+    ] = ImageAction.LIST,
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME …]", help="build: only these images.")
+    ] = None,
+    old: Annotated[bool, typer.Option("--old", help="clean: keep the newest of each.")] = False,
+    as_json: Json = False,
+) -> None:
+    """List, build or remove the images that containers and virtual machines boot."""
+    from delaylab.verbs import images as verb
+
+    if (names and action != ImageAction.BUILD) or (old and action != ImageAction.CLEAN):
+        raise BadInput("names are for `image build`, --old is for `image clean`")
+    layers = verb.act(action, names or [], terminal(stderr=True), old=old)
+    if as_json:
+        print_json(verb.as_json(layers))
+    else:
+        verb.print_done(action, layers, console)
+
+
+@app.command()
+def doctor(
+    kind: Annotated[
+        list[str] | None, typer.Option("--kind", help="Try only this kind; may be repeated.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Check which node kinds, taps and tools work on this machine, and how to enable the rest."""
+    from delaylab.verbs import doctor as verb
+    from delaylab.verbs.images import bar
+
+    with bar(terminal(stderr=True)) as progress:
+        checks = verb.examine(kind, progress)
+    if as_json:
+        print_json(verb.as_json(checks))
+    else:
+        verb.print_checks(checks, console)
+
+
+@app.command()
+def schema(
+    of: Annotated[FileKind, typer.Argument(metavar="lab|study", help="The file format.")],
+) -> None:
+    """Print the JSON schema of lab or study files, for editors."""
+    from delaylab.verbs.schema import schema as verb
+
+    print_json(verb(of.value))

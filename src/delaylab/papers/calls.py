@@ -1,0 +1,86 @@
+"""Calls of a paper's own functions: an error in one names the paper, the function and its place."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from delaylab.analysis.claims.claim import Claim, Finding, judge
+from delaylab.analysis.group import Group
+from delaylab.charts.layer_table import Part
+from delaylab.charts.tables import Table
+from delaylab.charts.vega import Chart
+from delaylab.errors import BadInput, DelaylabError
+from delaylab.papers.loading import one_line, place_in
+from delaylab.papers.paper import Paper
+
+FIX = "correct the paper, or take the trial out"
+Made = TypeVar("Made")
+
+
+def charts(paper: Paper, groups: list[Group]) -> list[Chart]:
+    """Return a paper's charts; raise BadInput if its function fails."""
+    return _listed(paper, paper.charts, groups, Chart)
+
+
+def tables(paper: Paper, groups: list[Group]) -> list[Table]:
+    """Return a paper's tables; raise BadInput if its function fails or a table is not whole."""
+    found = _listed(paper, paper.tables, groups, Table)
+    for table in found:
+        for row in table.rows:
+            if len(row) != len(table.head) or not all(map(_is_cell, row)):
+                what = f"table {table.title!r} has a row that does not fit its head: {row!r}"
+                raise _failed(paper, paper.tables, what)
+    return found
+
+
+def layer_table(paper: Paper, groups: list[Group]) -> list[Part]:
+    """Return a paper's table of delays by layer; raise BadInput if its function fails."""
+    return _listed(paper, paper.layer_table, groups, Part)
+
+
+def finding(paper: Paper, claim: Claim, groups: list[Group]) -> Finding:
+    """Return the verdict on a paper's claim; raise BadInput if its test fails."""
+    return _called(paper, claim.test, lambda: judge(claim, groups))
+
+
+def _listed(
+    paper: Paper,
+    function: Callable[[list[Group]], list[Made]],
+    groups: list[Group],
+    kind: type[Made],
+) -> list[Made]:
+    found = _called(paper, function, lambda: function(groups))
+    if not isinstance(found, list) or not all(isinstance(each, kind) for each in found):
+        what = f"it returned {type(found).__name__}, not a list of {kind.__name__}"
+        raise _failed(paper, function, what)
+    return found
+
+
+def _called(paper: Paper, function: Callable[..., object], call: Callable[[], Made]) -> Made:
+    try:
+        return call()
+    except DelaylabError:
+        raise
+    except Exception as error:
+        raise _failed(paper, function, one_line(error), error) from error
+
+
+def _failed(
+    paper: Paper, function: Callable[..., object], what: str, error: Exception | None = None
+) -> BadInput:
+    name = getattr(function, "__qualname__", repr(function))
+    place = place_in(error, folder) if error and (folder := _folder(function)) else ""
+    return BadInput(f"paper {paper.name}: {name}() failed: {what}", place, FIX)
+
+
+def _folder(function: Callable[..., object]) -> Path | None:
+    file = getattr(sys.modules.get(function.__module__), "__file__", None)
+    return Path(file).parent if file else None
+
+
+def _is_cell(cell: object) -> bool:
+    pair = cell if isinstance(cell, tuple) and len(cell) == 2 else (cell,)
+    return all(isinstance(each, str) for each in pair)

@@ -1,0 +1,7 @@
+"""The paper dantas2015: its claims, its published numbers and its figures."""
+
+from delaylab.papers.dantas2015.claims import CLAIMS
+from delaylab.papers.dantas2015.figures import charts, tables
+from delaylab.papers.paper import Paper
+
+PAPER = Paper("dantas2015", tuple(CLAIMS.values()), charts, tables, on_hardware=True)

@@ -1,0 +1,7 @@
+"""The paper oliveira2022: its claims, its published numbers and its figures."""
+
+from delaylab.papers.oliveira2022.claims import CLAIMS
+from delaylab.papers.oliveira2022.figures import charts, tables
+from delaylab.papers.paper import Paper
+
+PAPER = Paper("oliveira2022", tuple(CLAIMS.values()), charts, tables, on_hardware=True)

@@ -1,0 +1,18 @@
+"""The paper whiteaker2011: its claims, its published numbers and its table 1.
+
+Its charts are those of any study: this project uses the paper's terms.
+"""
+
+from delaylab.charts.delays import all_charts
+from delaylab.papers.paper import Paper
+from delaylab.papers.whiteaker2011.claims import CLAIMS
+from delaylab.papers.whiteaker2011.table1 import table1
+
+PAPER = Paper(
+    "whiteaker2011",
+    tuple(CLAIMS.values()),
+    all_charts,
+    layer_table=table1,
+    layer_note="Table 1 of whiteaker2011 (1.8 GHz Pentium 4, 100 Mbit/s, Linux 2.6.26)",
+    on_hardware=True,
+)

@@ -1,0 +1,173 @@
+"""Result of a ping: every packet, and spreads over them; all times in ns."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from delaylab.agent.replies import LivePacket
+from delaylab.dataset.records.doubts import Doubt
+from delaylab.io.values import JsonObject
+
+ENOUGH_FOR_P99 = 100
+"""Smallest number of values for which p99 is given."""
+
+
+@dataclass(frozen=True, slots=True)
+class PingPacket:
+    """One packet of a ping; a time is None where a stamp is missing.
+
+    `rtt_user_ns` is the round trip as programs see it, `rtt_kernel_ns` that between the kernel's
+    stamps, `slip_ns` how late the packet was sent. `outcome` is `replied`, `late` or `lost`.
+    """
+
+    seq: int
+    rtt_user_ns: int | None
+    rtt_kernel_ns: int | None
+    slip_ns: int | None
+    outcome: str
+    sender: str | None
+    ttl: int | None
+    error: str | None
+
+    @property
+    def added_ns(self) -> int | None:
+        """Return user minus kernel round trip: the delay that arises in the sending machine."""
+        if self.rtt_user_ns is None or self.rtt_kernel_ns is None:
+            return None
+        return self.rtt_user_ns - self.rtt_kernel_ns
+
+    @staticmethod
+    def of(packet: LivePacket) -> PingPacket:
+        """Return the packet of an agent's event."""
+        return PingPacket(
+            seq=packet.seq,
+            rtt_user_ns=packet.rtt_app_ns,
+            rtt_kernel_ns=packet.rtt_stack_ns,
+            slip_ns=packet.slip_ns,
+            outcome=packet.outcome,
+            sender=packet.source,
+            ttl=packet.ttl,
+            error=packet.error,
+        )
+
+    def as_json(self) -> JsonObject:
+        """Return the packet as `ping --json` prints it."""
+        return {
+            "seq": self.seq,
+            "rtt_app_ns": self.rtt_user_ns,
+            "rtt_stack_ns": self.rtt_kernel_ns,
+            "slip_ns": self.slip_ns,
+            "outcome": self.outcome,
+            "from": self.sender,
+            "ttl": self.ttl,
+            "error": self.error,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Number of values of a sample, and its quantiles; `p99` is None below 100 values."""
+
+    n: int
+    min: float
+    median: float
+    max: float
+    p99: float | None = None
+
+    def as_json(self) -> dict[str, float]:
+        """Return the spread as `ping --json` prints it."""
+        found = {"n": self.n, "min": self.min, "median": self.median, "max": self.max}
+        return found if self.p99 is None else {**found, "p99": self.p99}
+
+
+@dataclass(frozen=True, slots=True)
+class PingResult:
+    """Packets of a ping and what the sending machine added to their round trips.
+
+    `realtime` is True if the sender had real-time scheduling. `doubts` are the agent's warnings.
+    """
+
+    host: str
+    address: str
+    sent: int
+    packets: tuple[PingPacket, ...]
+    realtime: bool
+    doubts: tuple[Doubt, ...] = ()
+
+    @property
+    def replied(self) -> int:
+        """Return the number of packets that were answered in time."""
+        return self._count("replied")
+
+    @property
+    def late(self) -> int:
+        """Return the number of packets that were answered more than a second after they left."""
+        return self._count("late")
+
+    @property
+    def lost(self) -> int:
+        """Return the number of packets that were not answered."""
+        return self.sent - self.replied - self.late
+
+    @property
+    def rtt_user_ns(self) -> Spread | None:
+        """Return the round trip as programs see it; None without an answer."""
+        return spread(packet.rtt_user_ns for packet in self.packets)
+
+    @property
+    def rtt_kernel_ns(self) -> Spread | None:
+        """Return the round trip between the kernel's stamps; None without such stamps."""
+        return spread(packet.rtt_kernel_ns for packet in self.packets)
+
+    @property
+    def added_ns(self) -> Spread | None:
+        """Return user minus kernel round trip: the delay that arises in the sending machine."""
+        return spread(packet.added_ns for packet in self.packets)
+
+    @property
+    def slip_ns(self) -> Spread | None:
+        """Return how late packets were sent, one way."""
+        return spread(packet.slip_ns for packet in self.packets)
+
+    @property
+    def warnings(self) -> list[str]:
+        """Return the agent's warnings as texts."""
+        return [each.message for each in self.doubts]
+
+    def as_json(self) -> JsonObject:
+        """Return the result as `ping --json` prints it."""
+        return {
+            "host": self.host,
+            "address": self.address,
+            "sent": self.sent,
+            "replied": self.replied,
+            "late": self.late,
+            "lost": self.lost,
+            "rtt_user_ns": _json_of(self.rtt_user_ns),
+            "rtt_kernel_ns": _json_of(self.rtt_kernel_ns),
+            "rtt_added_by_this_machine_ns": _json_of(self.added_ns),
+            "slip_one_way_ns": _json_of(self.slip_ns),
+            "realtime": self.realtime,
+            "warnings": [
+                each.model_dump(include={"kind", "message", "remedy"}) for each in self.doubts
+            ],
+            "packets": [packet.as_json() for packet in self.packets],
+        }
+
+    def _count(self, outcome: str) -> int:
+        return sum(packet.outcome == outcome for packet in self.packets)
+
+
+def spread(values: Iterable[int | None]) -> Spread | None:
+    """Return the spread of the known values, None if there are none."""
+    ordered = sorted(value for value in values if value is not None)
+    if not ordered:
+        return None
+    p99 = ordered[int(0.99 * (len(ordered) - 1))] if len(ordered) >= ENOUGH_FOR_P99 else None
+    return Spread(len(ordered), ordered[0], statistics.median(ordered), ordered[-1], p99)
+
+
+def _json_of(found: Spread | None) -> dict[str, float] | None:
+    return None if found is None else found.as_json()

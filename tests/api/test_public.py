@@ -1,0 +1,87 @@
+"""The public names of the package: present, documented, and loaded only when they are used."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tools.api_page import PAGE, reference
+
+import delaylab
+
+ROOT = Path(__file__).parent.parent.parent
+EXAMPLES = ROOT / "examples"
+HEAVY = ("polars", "numpy", "scipy", "altair", "docker")
+
+
+def loaded(statement: str, names: tuple[str, ...]) -> list[str]:
+    """Which of these modules a statement loads."""
+    script = f"import sys; {statement}; print(*(n for n in {names} if n in sys.modules))"
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    return ran.stdout.split()
+
+
+@pytest.mark.parametrize("name", delaylab.__all__)
+def test_every_public_name_is_there_and_says_what_it_is(name: str) -> None:
+    assert getattr(delaylab, name).__doc__
+    assert name in dir(delaylab)
+
+
+def test_another_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'downn'"):
+        delaylab.__getattr__("downn")
+
+
+def test_the_page_has_every_name_with_its_signature() -> None:
+    text = PAGE.read_text()
+    assert reference() in text, "run `make docs`: docs/api.md is stale"
+    for name in delaylab.__all__:
+        assert f"### `{name}`\n" in text
+
+
+def test_the_package_is_typed() -> None:
+    assert Path(delaylab.__file__).with_name("py.typed").exists()
+
+
+def test_importing_the_package_loads_nothing_else() -> None:
+    assert loaded("import delaylab", ("typing", "dataclasses", "pydantic", *HEAVY)) == []
+
+
+def test_labs_and_pings_load_no_tables() -> None:
+    lab = f"delaylab.load({str(EXAMPLES / 'testbed.yaml')!r})"
+    statement = f"import delaylab; delaylab.up({lab}); delaylab.ping; delaylab.RunningLab"
+    assert loaded(statement, HEAVY) == []
+
+
+def test_a_file_is_a_lab_or_a_study() -> None:
+    lab = delaylab.load(EXAMPLES / "testbed.yaml")
+    assert isinstance(lab, delaylab.LabSpec)
+    assert list(lab.nodes) == ["probe", "noisy", "echo"]
+    study = delaylab.load("quickstart")
+    assert isinstance(study, delaylab.LoadedStudy)
+    assert study.study.spec.study == "quickstart"
+    mine = delaylab.load(EXAMPLES / "mypaper")
+    assert isinstance(mine, delaylab.LoadedStudy)
+    assert mine.paper is not None
+    assert mine.paper.name == "mypaper"
+
+
+def test_a_study_is_not_brought_up_and_a_lab_not_run() -> None:
+    with pytest.raises(delaylab.BadInput, match="a study, not a lab"), delaylab.up("quickstart"):
+        pass
+    with pytest.raises(delaylab.BadInput, match="a lab, not a study"):
+        delaylab.run(EXAMPLES / "testbed.yaml")
+
+
+def test_invalid_files_and_options_are_refused(tmp_path: Path) -> None:
+    bad = tmp_path / "bad.yaml"
+    bad.write_text("lab: x\nnods: {}\n")
+    with pytest.raises(delaylab.BadInput, match=r"bad\.yaml:2: unknown field 'nods'"):
+        delaylab.load(bad)
+    with pytest.raises(delaylab.BadInput, match=r"no study 'nowhere\.yaml'"):
+        delaylab.load("nowhere.yaml")
+    for options in ({"count": 0}, {"size": 8}, {"interval": "soon"}):
+        with pytest.raises(delaylab.BadInput):
+            delaylab.ping("127.0.0.1", **options)
