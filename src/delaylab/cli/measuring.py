@@ -24,18 +24,21 @@ from delaylab.io.terminal import terminal
 @app.command()
 def ping(
     host: Annotated[
-        str, typer.Argument(metavar="HOST", help="Any address or name; no lab is needed.")
+        str,
+        typer.Argument(metavar="HOST", help="The address or name of any host; no lab is needed."),
     ],
     count: Annotated[
         int | None, typer.Option("--count", "-c", min=1, help="Stop after this many packets.")
     ] = None,
     interval: Annotated[
-        str, typer.Option("--interval", "-i", help="Time between packets, such as 200ms.")
+        str, typer.Option("--interval", "-i", help="The time between packets, such as 200ms.")
     ] = "1s",
-    size: Annotated[int, typer.Option("--size", "-s", min=24, help="Payload in bytes.")] = 56,
-    ipv4: Annotated[bool, typer.Option("-4", help="IPv4 only.")] = False,
-    ipv6: Annotated[bool, typer.Option("-6", help="IPv6 only.")] = False,
-    realtime: Annotated[bool, typer.Option(help="Real-time scheduling, if allowed.")] = True,
+    size: Annotated[int, typer.Option("--size", "-s", min=24, help="The payload in bytes.")] = 56,
+    ipv4: Annotated[bool, typer.Option("-4", help="Use IPv4 only.")] = False,
+    ipv6: Annotated[bool, typer.Option("-6", help="Use IPv6 only.")] = False,
+    realtime: Annotated[
+        bool, typer.Option(help="Send with real-time scheduling, if allowed.")
+    ] = True,
     as_json: Json = False,
 ) -> None:
     """Ping a host, and print how much of the round trip this machine itself added."""
@@ -66,15 +69,21 @@ def run(
     study: Annotated[
         str | None,
         typer.Argument(
-            metavar="STUDY|FILE|FOLDER", help="A shipped study, a file, or a paper's folder."
+            metavar="STUDY|FILE|FOLDER",
+            help="The name of a shipped study, a study file, or a paper's folder.",
         ),
     ] = None,
     scale: Scale = "quick",
     only: Only = None,
     paper: Paper = None,
-    out: Annotated[Path | None, typer.Option(help="Where to put the dataset.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="The directory for the dataset; else a new one in `results/`."),
+    ] = None,
     resume: Annotated[Path | None, typer.Option(help="Continue the study of this dataset.")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="List the trials only.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="List the trials and how long they take; run nothing.")
+    ] = False,
     pcap: Annotated[
         bool, typer.Option("--pcap", help="Keep the probe's packets as pcapng, for Wireshark.")
     ] = False,
@@ -119,7 +128,9 @@ def run(
 
 @app.command()
 def report(
-    directory: Annotated[Path, typer.Argument(metavar="DIR", help="A dataset.")],
+    directory: Annotated[
+        Path, typer.Argument(metavar="DIR", help="The directory of a dataset, which `run` prints.")
+    ],
     paper: Paper = None,
     as_json: Json = False,
 ) -> None:
@@ -139,7 +150,9 @@ def report(
 
 @app.command()
 def show(
-    directory: Annotated[Path, typer.Argument(metavar="DIR", help="A dataset.")],
+    directory: Annotated[
+        Path, typer.Argument(metavar="DIR", help="The directory of a dataset, which `run` prints.")
+    ],
     paper: Paper = None,
     as_json: Json = False,
 ) -> None:

@@ -13,38 +13,41 @@ from delaylab.io.terminal import json_text, terminal
 
 app = typer.Typer(
     name="delaylab",
-    help="A laboratory for packet delay: which layer added each microsecond, and can the number "
-    "be believed.",
+    help="A laboratory for packet delay: build networks of containers and virtual machines, and "
+    "measure which layer added each microsecond.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-link = typer.Typer(help="Conditions of a running lab's links.", no_args_is_help=True)
+link = typer.Typer(
+    help="Show or change the conditions of a running lab's links.", no_args_is_help=True
+)
 app.add_typer(link, name="link")
 console = terminal()
 INTERRUPTED = 130
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
-LabFile = Annotated[Path, typer.Argument(metavar="LAB.yaml", help="A lab file.")]
+LabFile = Annotated[Path, typer.Argument(metavar="LAB.yaml", help="The lab file.")]
 LabOption = Annotated[
-    str | None, typer.Option("--lab", "-l", help="The lab; not needed if only one is up.")
+    str | None,
+    typer.Option("--lab", "-l", help="The name of the lab; not needed if only one is up."),
 ]
 Scale = Annotated[
     str,
-    typer.Option(help="The study's size: `quick`, or a scale that it defines, such as `paper`."),
+    typer.Option(help="The size of the study: `quick`, or one that it defines, such as `paper`."),
 ]
 Paper = Annotated[
     str | None,
     typer.Option(
         metavar="FOLDER|NAME",
-        help="The paper that the study repeats: a folder, whose `paper.py` is then run, or the "
-        "name of an installed one.",
+        help="The paper that the study repeats: its folder, whose `paper.py` is then run, or the "
+        "name of an installed paper.",
     ),
 ]
 Only = Annotated[
     list[str] | None,
-    typer.Option(metavar="FACTOR=LEVEL", help="Run only this level; may be given several times."),
+    typer.Option(metavar="FACTOR=LEVEL", help="Run only this level; may be repeated."),
 ]
 
 

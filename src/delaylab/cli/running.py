@@ -24,7 +24,7 @@ from delaylab.io.terminal import print_error, terminal
 
 @app.command()
 def plan(lab_file: LabFile, as_json: Json = False) -> None:
-    """Print what `up` would start and build."""
+    """Print what `up` would start and build; touch nothing."""
     from delaylab import spec
     from delaylab.kinds import KINDS
     from delaylab.machine.rights import own_rights
@@ -41,10 +41,10 @@ def plan(lab_file: LabFile, as_json: Json = False) -> None:
 @app.command()
 def up(
     lab_file: LabFile,
-    name: Annotated[str | None, typer.Option(help="The lab's name, if not the file's.")] = None,
+    name: Annotated[str | None, typer.Option(help="The name of the lab; else the file's.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Start a lab, which runs until `down`; if it runs already, restart its links that are down."""
+    """Start a lab, which runs until `down`. If it runs already, restart its links that are down."""
     from delaylab import spec
     from delaylab.verbs import labs
     from delaylab.verbs.images import bar
@@ -75,11 +75,16 @@ def ps(as_json: Json = False) -> None:
 
 @link.command("show")
 def link_show(
-    lab_name: Annotated[str | None, typer.Argument(metavar="[LAB]", help="The lab's name.")] = None,
-    name: Annotated[str | None, typer.Argument(metavar="[LINK]", help="Only this link.")] = None,
+    lab_name: Annotated[
+        str | None,
+        typer.Argument(metavar="[LAB]", help="The name of the lab; not needed if only one is up."),
+    ] = None,
+    name: Annotated[
+        str | None, typer.Argument(metavar="[LINK]", help="Show only this link.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
-    """Show a running lab's links: conditions, what was done, and whether they were kept."""
+    """Show a running lab's links: conditions, counts, lateness, and whether conditions held."""
     from delaylab.lab.start import attach
     from delaylab.verbs import links
 
@@ -92,14 +97,16 @@ def link_show(
 
 @link.command("set")
 def link_set(
-    lab_name: Annotated[str, typer.Argument(metavar="LAB", help="The lab's name.")],
-    name: Annotated[str, typer.Argument(metavar="LINK", help="The link's name.")],
+    lab_name: Annotated[str, typer.Argument(metavar="LAB", help="The name of the lab.")],
+    name: Annotated[str, typer.Argument(metavar="LINK", help="The name of the link.")],
     conditions: Annotated[
         list[str],
-        typer.Argument(metavar="CONDITION=VALUE …", help="As in a lab file; `none` removes one."),
+        typer.Argument(
+            metavar="CONDITION=VALUE …", help="Conditions as in a lab file; `none` removes one."
+        ),
     ],
     node: Annotated[
-        str | None, typer.Option(metavar="NODE", help="Only the direction from this node.")
+        str | None, typer.Option(metavar="NODE", help="Change only the direction from this node.")
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -150,13 +157,16 @@ def shell(
 
 @app.command()
 def down(
-    name: Annotated[str | None, typer.Argument(metavar="LAB", help="The lab's name.")] = None,
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="LAB", help="The name of the lab; not needed if only one is up."),
+    ] = None,
     everything: Annotated[
-        bool, typer.Option("--all", help="All labs, and all that killed labs left.")
+        bool, typer.Option("--all", help="Stop all labs, and remove what killed labs left.")
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Stop a lab and remove all that belongs to it; no lab file is needed."""
+    """Stop a lab and remove everything that belongs to it."""
     from delaylab.verbs import labs
 
     gone, left = labs.down(name, everything=everything)
@@ -176,12 +186,14 @@ def down(
 def image(
     action: Annotated[
         ImageAction,
-        typer.Argument(metavar="[list|build|clean]", help="What to do with the images."),
+        typer.Argument(metavar="[list|build|clean]", help="The action."),
     ] = ImageAction.LIST,
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME …]", help="build: only these images.")
+        list[str] | None, typer.Argument(metavar="[NAME …]", help="For `build`: only these images.")
     ] = None,
-    old: Annotated[bool, typer.Option("--old", help="clean: keep the newest of each.")] = False,
+    old: Annotated[
+        bool, typer.Option("--old", help="For `clean`: keep the newest of each.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """List, build or remove the images that containers and virtual machines boot."""
