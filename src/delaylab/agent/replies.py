@@ -134,7 +134,7 @@ class BuiltAgent(Reply):
 
     pid: Count
     start: Count
-    socket: Text
+    socket: Text = ""
     cgroups: dict[str, str] = {}
 
 
