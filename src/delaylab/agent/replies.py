@@ -134,7 +134,7 @@ class BuiltAgent(Reply):
 
     pid: Count
     start: Count
-    socket: Text
+    socket: Text = ""
     cgroups: dict[str, str] = {}
 
 
@@ -143,7 +143,7 @@ class Built(Reply):
 
     pid: Count
     start: Count
-    agents: dict[str, BuiltAgent]
+    agents: dict[str, BuiltAgent] = {}
     warnings: list[Text] = []
     elapsed_ns: Count = 0
 

@@ -40,8 +40,8 @@ class LabRecord(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    spec: dict[str, object]
-    created: float
+    spec: dict[str, object] = {}
+    created: float = 0.0
 
 
 class LabFile(BaseModel):
