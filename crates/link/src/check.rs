@@ -96,8 +96,11 @@ fn queue(queue: &Queue) -> Check {
     match queue.discipline {
         Discipline::DropTail => Ok(()),
         Discipline::Codel { target_ns, interval_ns } => {
-            positive("queue.discipline.target_ns", target_ns)?;
-            positive("queue.discipline.interval_ns", interval_ns)
+            for (name, ns) in [("target_ns", target_ns), ("interval_ns", interval_ns)] {
+                positive(&format!("queue.discipline.{name}"), ns)?;
+                time(&format!("queue.discipline.{name}"), ns)?;
+            }
+            Ok(())
         }
         Discipline::Red { min_bytes, max_bytes, probability, weight } => {
             ensure(min_bytes < max_bytes, || {
