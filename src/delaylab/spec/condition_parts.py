@@ -8,11 +8,7 @@ from pydantic import AfterValidator
 
 from delaylab.spec import link_conditions as engine
 from delaylab.spec.base import TracksNamedFields
-from delaylab.units import Duration, Quantity, Rate, Share, Size
-
-LONGEST = Duration(3_600_000_000_000)
-FASTEST = Rate(10**12)
-LARGEST_FRAMING = Size(65_536)
+from delaylab.units import Duration, Quantity, Share, Size
 
 
 def at_most(most: Quantity) -> AfterValidator:
@@ -32,9 +28,19 @@ def _less_than_all(share: Share) -> Share:
     return share
 
 
-Time = Annotated[Duration, at_most(LONGEST)]
-Framing = Annotated[Size, at_most(LARGEST_FRAMING)]
+Time = Annotated[Duration, at_most(Duration(engine.LONGEST_NS))]
+Framing = Annotated[Size, at_most(Size(engine.LARGEST_FRAMING))]
 Correlation = Annotated[Share, AfterValidator(_less_than_all)]
+
+
+def default(kind: type[engine.Part], name: str) -> Any:
+    """Return the engine's default of a field."""
+    return kind.model_fields[name].default
+
+
+def default_share(kind: type[engine.Part], name: str) -> Share:
+    """Return the engine's default of a field as a share."""
+    return Share.parse(default(kind, name))
 
 
 def named_parts(

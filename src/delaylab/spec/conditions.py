@@ -13,7 +13,15 @@ from pydantic import AfterValidator, Field, model_validator
 
 from delaylab.spec import link_conditions as engine
 from delaylab.spec.base import FromFile, NoneRemoves, Shorthand, Spec, TracksNamedFields
-from delaylab.spec.condition_parts import FASTEST, Correlation, Framing, Time, at_most, named_parts
+from delaylab.spec.condition_parts import (
+    Correlation,
+    Framing,
+    Time,
+    at_most,
+    default,
+    default_share,
+    named_parts,
+)
 from delaylab.spec.profiles import check_name
 from delaylab.spec.queue import QueueSpec
 from delaylab.spec.trace import TraceSpec
@@ -21,11 +29,10 @@ from delaylab.units import Duration, Rate, Share, Size
 
 Shape = Literal["uniform", "normal", "pareto", "paretonormal"]
 MOST_VALUES = 100_000
-FARTHEST = 1000.0
-"""The largest deviation from the mean in a distribution table, in spreads."""
+"""The most values of a distribution table in a file."""
 
 
-Value = Annotated[float, Field(ge=-FARTHEST, le=FARTHEST)]
+Values = Annotated[list[engine.Value], Field(min_length=1, max_length=MOST_VALUES)]
 
 
 class DistributionSpec(Shorthand):
@@ -33,12 +40,10 @@ class DistributionSpec(Shorthand):
 
     MAIN: ClassVar[str] = "shape"
     shape: Shape | None = Field(None, description="The name of a distribution.")
-    table: Annotated[list[Value] | None, Field(min_length=1, max_length=MOST_VALUES), FromFile] = (
-        Field(
-            None,
-            description="Equally likely values, in multiples of the spread; or the name of a file "
-            "that holds them.",
-        )
+    table: Annotated[Values | None, FromFile] = Field(
+        None,
+        description="Equally likely values, in multiples of the spread; or the name of a file "
+        "that holds them.",
     )
 
     @model_validator(mode="after")
@@ -57,10 +62,12 @@ class JitterSpec(Shorthand):
         "others the standard deviation, of a table its unit."
     )
     distribution: DistributionSpec = Field(
-        DistributionSpec.model_validate("uniform"), description="The distribution of the jitter."
+        DistributionSpec.model_validate(default(engine.Jitter, "distribution")),
+        description="The distribution of the jitter.",
     )
     correlation: Correlation = Field(
-        Share(0), description="The rank correlation of the jitter of successive packets."
+        default_share(engine.Jitter, "correlation"),
+        description="The rank correlation of the jitter of successive packets.",
     )
 
     def built(self) -> engine.Jitter:
@@ -86,17 +93,19 @@ class GilbertElliottSpec(TracksNamedFields):
         description="The probability of changing from the bad to the good state, per packet."
     )
     lost_in_bad: Share = Field(
-        Share(Share.WHOLE), description="The share of packets lost in the bad state."
+        default_share(engine.GilbertElliott, "lost_in_bad"),
+        description="The share of packets lost in the bad state.",
     )
     lost_in_good: Share = Field(
-        Share(0), description="The share of packets lost in the good state."
+        default_share(engine.GilbertElliott, "lost_in_good"),
+        description="The share of packets lost in the good state.",
     )
 
 
 class PatternSpec(Spec):
     """A repeated loss pattern: counts of packets kept, lost, kept, lost and so on."""
 
-    runs: list[Annotated[int, Field(ge=0, lt=2**32)]] = Field(
+    runs: list[engine.Run] = Field(
         min_length=2,
         max_length=1_000_000,
         description="Numbers of packets that are kept, lost, kept, lost and so on, repeated.",
@@ -115,7 +124,8 @@ class LossSpec(Shorthand):
     MAIN: ClassVar[str] = "share"
     share: Share | None = Field(None, description="The share of packets that are lost at random.")
     correlation: Correlation = Field(
-        Share(0), description="The correlation of the losses of successive packets."
+        default_share(engine.Independent, "correlation"),
+        description="The correlation of the losses of successive packets.",
     )
     gilbert_elliott: GilbertElliottSpec | None = Field(
         None, alias="gilbert-elliott", description="Loss in bursts, by the Gilbert-Elliott model."
@@ -158,12 +168,11 @@ class ReorderSpec(Shorthand):
         description="The share of packets that skip delay and jitter, and so overtake others."
     )
     correlation: Correlation = Field(
-        Share(0), description="The correlation of successive packets in overtaking or not."
+        default_share(engine.Reorder, "correlation"),
+        description="The correlation of successive packets in overtaking or not.",
     )
-    gap: int = Field(
-        1,
-        ge=1,
-        lt=2**32,
+    gap: engine.Gap = Field(
+        default(engine.Reorder, "gap"),
         description="The smallest distance of two overtaking packets, in packets: with 5, at most "
         "every fifth packet overtakes.",
     )
@@ -183,16 +192,16 @@ class RateSpec(Shorthand):
     """A rate in bits per second, and the framing that the link adds to each frame."""
 
     MAIN: ClassVar[str] = "limit"
-    limit: Annotated[Rate, at_most(FASTEST)] = Field(
+    limit: Annotated[Rate, at_most(Rate(engine.FASTEST_BPS))] = Field(
         description="The rate of the link, which the framing of each frame uses up as well."
     )
     overhead: Framing = Field(
-        Size(24),
+        Size(engine.OVERHEAD_BYTES),
         description="The framing that is added to each frame. Ethernet's is 24 bytes: preamble 8, "
         "check sequence 4, gap 12.",
     )
     minimum: Framing = Field(
-        Size(84),
+        Size(engine.MINIMUM_BYTES),
         description="The smallest size that a frame counts with, framing included. Ethernet's is "
         "84 bytes.",
     )

@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from delaylab.spec import link_conditions as engine
 from delaylab.spec.base import Shorthand
 from delaylab.spec.condition_parts import Time, named_parts
-from delaylab.units import Share, Size
+from delaylab.units import Duration, Share, Size
 
 Discipline = Literal["droptail", "codel", "red"]
 FIELDS_OF_DISCIPLINES = {
@@ -42,12 +42,14 @@ class QueueSpec(Shorthand):
         "droptail", description="The rule by which the queue drops packets."
     )
     target: Time | None = Field(
-        None, description="CoDel: the waiting time that is aimed at; left out, 5ms."
+        None,
+        description="CoDel: the waiting time that is aimed at; left out, "
+        f"{Duration(engine.CODEL_TARGET_NS)}.",
     )
     interval: Time | None = Field(
         None,
         description="CoDel: how long packets may wait longer than `target` before drops begin; "
-        "left out, 100ms.",
+        f"left out, {Duration(engine.CODEL_INTERVAL_NS)}.",
     )
     min: Size | None = Field(
         None, description="RED: the mean length of the queue from which on packets are dropped."
