@@ -48,10 +48,11 @@ BY_HAND = "by_hand"
 HEAD = """\
 # Benchmarks
 
-Each table stands beside its peers from the same run on the same machine, in turn. The machines
-are shared and noisy: trust the ratios, not the seconds. All of it: `make bench`, an hour, half of
-which is a study; needs ping, fping, irtt, tcpdump, stress-ng, Mininet, and what guests run on
-(`delaylab doctor`) beside delaylab.
+Each table compares delaylab with other tools, in turn, in one run on one machine. The machines are
+shared and noisy: trust the ratios rather than the seconds. `make bench` runs all benchmarks in an
+hour, half of which is a study. It needs ping, fping, irtt, tcpdump, stress-ng, Mininet, and what
+guests run on (`delaylab doctor`). `.venv/bin/python -m benches NAME` runs one. *Asked* is the goal
+that the project set itself.
 """
 SECTION = re.compile(r"<!-- (\w+) -->\n.*?(?=<!-- \w+ -->|\Z)", re.DOTALL)
 
