@@ -18,6 +18,7 @@ from pydantic_core import CoreSchema, core_schema
 
 _TEXT = re.compile(r"\s*(?P<number>[0-9]{1,24}(?:\.[0-9]{1,18})?)\s*(?P<unit>[A-Za-zµμ%]*)\s*")
 
+MEBIBYTE = 2**20
 LARGEST = 2**64 - 1
 """The largest value of a quantity: the agents use 64-bit integers, which hold 584 years in ns."""
 LONGEST_TEXT = 80
@@ -177,7 +178,7 @@ class Size(Quantity):
         "kB": 10**3,
         "KiB": 2**10,
         "MB": 10**6,
-        "MiB": 2**20,
+        "MiB": MEBIBYTE,
         "GB": 10**9,
         "GiB": 2**30,
     }

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
@@ -128,45 +127,6 @@ def merged(before: dict[str, Any], change: dict[str, Any]) -> dict[str, Any]:
     """Conditions after a change, all as JSON values."""
     found = merge(Conditions.model_validate(before), Conditions.model_validate(change))
     return dict(plain(found.message()))
-
-
-@pytest.mark.parametrize(
-    ("before", "change", "after"),
-    [
-        ({"delay_ns": 1, "duplicate": 0.5}, {"delay_ns": 3}, {"delay_ns": 3, "duplicate": 0.5}),
-        ({"delay_ns": 1, "corrupt": 0.5}, {"delay_ns": None}, {"corrupt": 0.5}),
-        (
-            {"rate": {"bps": 1, "overhead_bytes": 0}},
-            {"rate": {"bps": 2}},
-            {"rate": {"bps": 2, "overhead_bytes": 0}},
-        ),
-        (
-            {"loss": {"model": "pattern", "runs": [1, 2]}},
-            {"loss": {"model": "independent", "share": 0.5}},
-            {"loss": {"model": "independent", "share": 0.5}},
-        ),
-        (
-            {"queue": {"packets": 1, "discipline": {"kind": "codel"}}},
-            {"queue": {"bytes": 2}},
-            {"queue": {"bytes": 2, "discipline": {"kind": "codel"}}},
-        ),
-        (
-            {"queue": {"packets": 1, "discipline": {"kind": "codel"}}},
-            {"queue": {"held": "sender"}},
-            {"queue": {"held": "sender"}},
-        ),
-        ({"queue": {"held": "sender"}}, {"queue": {"bytes": 2}}, {"queue": {"bytes": 2}}),
-        (
-            {"trace": {"kind": "rate", "points": [[0, 1]], "period_ns": 5}},
-            {"trace": {"kind": "rate", "points": [[0, 2]]}},
-            {"trace": {"kind": "rate", "points": [[0, 2]]}},
-        ),
-    ],
-)
-def test_changes_are_as_the_engine_makes_them(
-    before: dict[str, Any], change: dict[str, Any], after: dict[str, Any]
-) -> None:
-    assert merged(before, change) == after
 
 
 @given(conditions)

@@ -11,7 +11,7 @@ const LONGEST_NS: i64 = 3_600_000_000_000;
 /// The longest trace: 31 days.
 const LONGEST_TRACE_NS: i64 = 31 * 24 * LONGEST_NS;
 /// The fastest link: 1 Tbit/s.
-const FASTEST_BPS: u64 = 1_000_000_000_000;
+pub const FASTEST_BPS: u64 = 1_000_000_000_000;
 /// The largest framing of a frame, in bytes.
 const LARGEST_FRAMING: u32 = 65_536;
 /// The largest deviation from the mean that a table may contain, in spreads.
@@ -96,8 +96,11 @@ fn queue(queue: &Queue) -> Check {
     match queue.discipline {
         Discipline::DropTail => Ok(()),
         Discipline::Codel { target_ns, interval_ns } => {
-            positive("queue.discipline.target_ns", target_ns)?;
-            positive("queue.discipline.interval_ns", interval_ns)
+            for (name, ns) in [("target_ns", target_ns), ("interval_ns", interval_ns)] {
+                positive(&format!("queue.discipline.{name}"), ns)?;
+                time(&format!("queue.discipline.{name}"), ns)?;
+            }
+            Ok(())
         }
         Discipline::Red { min_bytes, max_bytes, probability, weight } => {
             ensure(min_bytes < max_bytes, || {

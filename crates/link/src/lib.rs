@@ -19,6 +19,7 @@ mod server;
 mod sink;
 mod steps;
 
+pub use check::FASTEST_BPS;
 pub use conditions::{
     Conditions, Discipline, Distribution, Jitter, Loss, Queue, QueuePlace, Rate, Reorder, Trace,
 };

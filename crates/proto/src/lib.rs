@@ -14,4 +14,4 @@ pub use context::Context;
 pub use frame::{Frame, FrameError, Kind, MAX_PAYLOAD, read_frame, split_frame, write_frame};
 pub use message::{Failure, Reply};
 pub use table::Table;
-pub use window::{STDIN_WINDOW, Window};
+pub use window::{OUTPUT_WINDOW, STDIN_WINDOW, Window};

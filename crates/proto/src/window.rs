@@ -3,6 +3,8 @@
 /// The limit on bytes of standard input under way to a command that has not read them: 128 KiB. They fit into
 /// a Unix socket's buffer, so that a client never blocks on a write.
 pub const STDIN_WINDOW: u64 = 128 << 10;
+/// The window that delaylab's clients give to a command's output: 1 MiB (`window` of `exec`).
+pub const OUTPUT_WINDOW: u64 = 1 << 20;
 
 /// A flow control window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

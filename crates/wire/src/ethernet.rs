@@ -5,10 +5,12 @@ use crate::{NotAProbe, be};
 /// The length of an Ethernet header without tags, in bytes.
 pub const ETHERNET_HEADER: usize = 14;
 
-/// The EtherTypes of tags: 802.1Q and 802.1ad. A tag takes 4 bytes, the last two of them the next EtherType.
+/// The length of a tag (802.1Q, 802.1ad), in bytes; its last two are the next EtherType.
+pub const VLAN_TAG: usize = 4;
+
+/// The EtherTypes of tags: 802.1Q and 802.1ad.
 const VLAN: u16 = 0x8100;
 const SERVICE_VLAN: u16 = 0x88a8;
-const TAG: usize = 4;
 
 /// The protocol of an Ethernet frame's payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +38,7 @@ impl<'a> EthernetView<'a> {
                 return Err(NotAProbe::Truncated("Ethernet"));
             }
             match be::u16(bytes, payload - 2) {
-                VLAN | SERVICE_VLAN => payload += TAG,
+                VLAN | SERVICE_VLAN => payload += VLAN_TAG,
                 _ => return Ok(Self { bytes, payload }),
             }
         }

@@ -16,7 +16,7 @@ mod udp;
 
 pub use checksum::{Sum, pseudo_header};
 pub use echo::{ECHO_HEADER, EchoRepr, EchoView};
-pub use ethernet::{ETHERNET_HEADER, EtherType, EthernetRepr, EthernetView};
+pub use ethernet::{ETHERNET_HEADER, EtherType, EthernetRepr, EthernetView, VLAN_TAG};
 pub use frame::{Sighting, Transport, parse, parse_ip};
 pub use header::{MAGIC, PROBE_HEADER, ProbeRepr, ProbeView, VERSION};
 pub use ipv4::{IPV4_HEADER, Ipv4Repr, Ipv4View, Protocol};

@@ -12,8 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from delaylab.errors import BadInput, DelaylabError
-
-MIB = 1 << 20
+from delaylab.units import MEBIBYTE
 
 
 def read_bytes(place: Path, most: int, *, pipes: bool = False) -> bytes:
@@ -106,7 +105,7 @@ def _check(found: os.stat_result, place: Path, most: int, *, pipes: bool = False
 
 
 def _too_large(place: Path, most: int) -> BadInput:
-    what = f"the file is larger than {most // MIB} MiB, the most that is read"
+    what = f"the file is larger than {most // MEBIBYTE} MiB, the most that is read"
     return BadInput(what, str(place), "see docs/limits.md")
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from delaylab.kinds import guest
 from delaylab.plan.kind import Node, Rights
 from delaylab.spec import NodeSpec
+from delaylab.units import MEBIBYTE
 
 BOOT_DEADLINE_MS = 240_000
 
@@ -54,7 +55,7 @@ class Domain(guest.Machine):
 
     def memory(self, spec: NodeSpec) -> int:
         """Return the bytes that the domain's backends take."""
-        return self.overhead_mib * guest.MEBIBYTE
+        return self.overhead_mib * MEBIBYTE
 
 
 KIND = Domain()

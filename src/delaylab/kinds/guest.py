@@ -10,8 +10,8 @@ from delaylab.io.values import JsonObject
 from delaylab.plan.kind import TUN, Kind, Node, Rights
 from delaylab.plan.model import Agent, Guest, node_agent
 from delaylab.spec import NodeSpec
+from delaylab.units import MEBIBYTE
 
-MEBIBYTE = 1 << 20
 ROOT = "rootfstype=ramfs"
 """Kernel parameter for a ramfs root.
 

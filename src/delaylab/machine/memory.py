@@ -7,8 +7,8 @@ from pathlib import Path
 from delaylab.errors import DoesNotFit
 from delaylab.kinds import KINDS, Rights
 from delaylab.spec import LabSpec
+from delaylab.units import MEBIBYTE
 
-MEBIBYTE = 1 << 20
 LEFT_FOR_OTHERS = 512 * MEBIBYTE
 """Bytes that must stay free: once a machine swaps, delays measure its disk."""
 

@@ -10,11 +10,20 @@ from delaylab.spec.link_conditions import (
     DelayTrace,
     Opportunities,
     Pattern,
+    Rate,
     RateTrace,
     Red,
 )
 from delaylab.spec.profiles import contents
 from delaylab.spec.source import Document, Location
+
+# Limits of the kernel's queues, as `crates/agent/src/link/kernel/map.rs` has them.
+KERNEL_SPREAD_NS = 2**31 - 1
+"""The largest spread of netem, a signed 32-bit integer of ns."""
+KERNEL_SLOWEST_BPS = 8
+"""The least rate of the token bucket filter: a byte per second, in bit/s."""
+KERNEL_FRAMING = 65_535
+"""The largest framing that the token bucket filter counts, a 16-bit integer of bytes."""
 
 
 def check_conditions(lab: LabSpec, names: list[str], document: Document, at: Location) -> None:
@@ -61,15 +70,29 @@ def why_not_in_kernel(conditions: Conditions) -> str | None:
 
     Parts that only this machine's kernel lacks are refused by its agent, before it builds anything.
     """
-    if conditions.trace is not None:
-        return "the kernel engine has no `trace`"
-    if isinstance(conditions.loss, Pattern):
-        return "the kernel engine has no `loss` by a pattern"
-    if conditions.queue is not None and isinstance(conditions.queue.discipline, Red):
-        return "the kernel engine has no `red` queues"
-    for name, part in (("jitter", conditions.jitter), ("reorder", conditions.reorder)):
-        if part is not None and part.correlation:
-            return f"the kernel engine has no correlation of `{name}`"
+    jitter, queue = conditions.jitter, conditions.queue
+    refused = {
+        "`trace`": conditions.trace is not None,
+        "`loss` by a pattern": isinstance(conditions.loss, Pattern),
+        "`queue: sender`": queue is not None and queue.held == "sender",
+        "`red` queues": queue is not None and isinstance(queue.discipline, Red),
+        "correlation of `jitter`": jitter is not None and jitter.correlation,
+        "correlation of `reorder`": conditions.reorder and conditions.reorder.correlation,
+    }
+    for part, configured in refused.items():
+        if configured:
+            return f"the kernel engine has no {part}"
+    if jitter is not None and jitter.spread_ns > KERNEL_SPREAD_NS:
+        return f"the kernel engine's jitter ends at a spread of {KERNEL_SPREAD_NS} ns"
+    return _why_no_token_bucket(conditions.rate) if conditions.rate is not None else None
+
+
+def _why_no_token_bucket(rate: Rate) -> str | None:
+    """Return the reason why the kernel's token bucket filter cannot limit to a rate, or None."""
+    if rate.bps < KERNEL_SLOWEST_BPS:
+        return f"the kernel engine's least rate is {KERNEL_SLOWEST_BPS} bit/s"
+    if max(rate.overhead_bytes, rate.minimum_bytes) > KERNEL_FRAMING:
+        return f"the kernel engine counts framing up to {KERNEL_FRAMING} bytes"
     return None
 
 

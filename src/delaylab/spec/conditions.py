@@ -26,12 +26,8 @@ FIELDS_OF_DISCIPLINES = {
     "max": "red",
     "probability": "red",
 }
-LONGEST = Duration(3_600_000_000_000)
-FASTEST = Rate(10**12)
-LARGEST_FRAMING = Size(65_536)
 MOST_VALUES = 100_000
-FARTHEST = 1000.0
-"""The largest deviation from the mean in a distribution table, in spreads."""
+"""The most values of a distribution table in a file."""
 
 
 def _at_most(most: Quantity) -> AfterValidator:
@@ -49,10 +45,19 @@ def _less_than_all(share: Share) -> Share:
     return share
 
 
-Time = Annotated[Duration, _at_most(LONGEST)]
-Framing = Annotated[Size, _at_most(LARGEST_FRAMING)]
+def _default(kind: type[engine.Part], name: str) -> Any:
+    """Return the engine's default of a field."""
+    return kind.model_fields[name].default
+
+
+def _default_share(kind: type[engine.Part], name: str) -> Share:
+    return Share.parse(_default(kind, name))
+
+
+Time = Annotated[Duration, _at_most(Duration(engine.LONGEST_NS))]
+Framing = Annotated[Size, _at_most(Size(engine.LARGEST_FRAMING))]
 Correlation = Annotated[Share, AfterValidator(_less_than_all)]
-Value = Annotated[float, Field(ge=-FARTHEST, le=FARTHEST)]
+Values = Annotated[list[engine.Value], Field(min_length=1, max_length=MOST_VALUES)]
 
 
 class DistributionSpec(Shorthand):
@@ -60,9 +65,7 @@ class DistributionSpec(Shorthand):
 
     MAIN: ClassVar[str] = "shape"
     shape: Shape | None = None
-    table: Annotated[list[Value] | None, Field(min_length=1, max_length=MOST_VALUES), FromFile] = (
-        None
-    )
+    table: Annotated[Values | None, FromFile] = None
 
     @model_validator(mode="after")
     def _one_of_two(self) -> Self:
@@ -76,8 +79,10 @@ class JitterSpec(Shorthand):
 
     MAIN: ClassVar[str] = "spread"
     spread: Time = Field(description="of `uniform` the bound, of others the standard deviation")
-    distribution: DistributionSpec = DistributionSpec.model_validate("uniform")
-    correlation: Correlation = Share(0)
+    distribution: DistributionSpec = DistributionSpec.model_validate(
+        _default(engine.Jitter, "distribution")
+    )
+    correlation: Correlation = _default_share(engine.Jitter, "correlation")
 
     def built(self) -> engine.Jitter:
         """Return the jitter in the link engine's form."""
@@ -97,14 +102,14 @@ class GilbertElliottSpec(TracksNamedFields):
 
     to_bad: Share
     to_good: Share
-    lost_in_bad: Share = Share(Share.WHOLE)
-    lost_in_good: Share = Share(0)
+    lost_in_bad: Share = _default_share(engine.GilbertElliott, "lost_in_bad")
+    lost_in_good: Share = _default_share(engine.GilbertElliott, "lost_in_good")
 
 
 class PatternSpec(Spec):
     """A repeated loss pattern: counts of packets kept, lost, kept, lost and so on."""
 
-    runs: list[Annotated[int, Field(ge=0, lt=2**32)]] = Field(min_length=2, max_length=1_000_000)
+    runs: list[engine.Run] = Field(min_length=2, max_length=1_000_000)
 
     @model_validator(mode="after")
     def _can_be_repeated(self) -> Self:
@@ -118,7 +123,7 @@ class LossSpec(Shorthand):
 
     MAIN: ClassVar[str] = "share"
     share: Share | None = None
-    correlation: Correlation = Share(0)
+    correlation: Correlation = _default_share(engine.Independent, "correlation")
     gilbert_elliott: GilbertElliottSpec | None = Field(None, alias="gilbert-elliott")
     pattern: Annotated[PatternSpec | None, FromFile] = None
 
@@ -153,8 +158,10 @@ class ReorderSpec(Shorthand):
 
     MAIN: ClassVar[str] = "share"
     share: Share
-    correlation: Correlation = Share(0)
-    gap: int = Field(1, ge=1, lt=2**32, description="so many after one that did are candidates")
+    correlation: Correlation = _default_share(engine.Reorder, "correlation")
+    gap: engine.Gap = Field(
+        _default(engine.Reorder, "gap"), description="so many after one that did are candidates"
+    )
 
     def built(self) -> engine.Reorder:
         """Return the reordering in the link engine's form."""
@@ -171,11 +178,14 @@ class RateSpec(Shorthand):
     """A rate in bits per second, and the framing that the link adds to each frame."""
 
     MAIN: ClassVar[str] = "limit"
-    limit: Annotated[Rate, _at_most(FASTEST)]
+    limit: Annotated[Rate, _at_most(Rate(engine.FASTEST_BPS))]
     overhead: Framing = Field(
-        Size(24), description="added to each frame; Ethernet: preamble 8, check 4, gap 12"
+        Size(engine.OVERHEAD_BYTES),
+        description="added to each frame; Ethernet: preamble 8, check 4, gap 12",
     )
-    minimum: Framing = Field(Size(84), description="the least that a frame takes with it")
+    minimum: Framing = Field(
+        Size(engine.MINIMUM_BYTES), description="the least that a frame takes with it"
+    )
 
     @model_validator(mode="after")
     def _more_than_nothing(self) -> Self:
@@ -208,8 +218,14 @@ class QueueSpec(Shorthand):
         None, description="at the sender's own interface, whose programs then wait"
     )
     discipline: Discipline = "droptail"
-    target: Time | None = Field(None, description="CoDel: the wait that is aimed at; 5ms")
-    interval: Time | None = Field(None, description="CoDel: for how long more is accepted; 100ms")
+    target: Time | None = Field(
+        None,
+        description=f"CoDel: the wait that is aimed at; {Duration(engine.CODEL_TARGET_NS)}",
+    )
+    interval: Time | None = Field(
+        None,
+        description=f"CoDel: for how long more is accepted; {Duration(engine.CODEL_INTERVAL_NS)}",
+    )
     min: Size | None = Field(None, description="RED: the mean queue where dropping begins")
     max: Size | None = Field(None, description="RED: the mean queue where all is dropped")
     probability: Share = Field(Share(Share.WHOLE // 10), description="RED: of a drop below `max`")

@@ -1,8 +1,11 @@
 """The conditions of one direction of a link, in the link engine's form (docs/protocol.md).
 
 The same types are used from the plan to the dataset. Their meaning is defined once, by the link
-engine (`crates/link/src/conditions.rs`): a field that is left out is not configured, and has the
-engine's default. As a change, fields that are left out stay as they are, and None removes one.
+engine (`crates/link`): a field that is left out is not configured, and has the engine's default. As
+a change, fields that are left out stay as they are, and None removes one.
+
+Bounds and defaults are the engine's. The cases in `crates/link/tests/cases` hold both sides to
+them, so a test fails if only one side changes.
 """
 
 from __future__ import annotations
@@ -15,13 +18,42 @@ from pydantic import ConfigDict, Field, ValidationError, model_validator
 from delaylab.io.values import JsonObject
 from delaylab.spec.base import TracksNamedFields
 
-Whole = Annotated[int, Field(ge=0, le=2**62)]
-Positive = Annotated[int, Field(gt=0, le=2**62)]
-Number = Annotated[float, Field(ge=-1e300, le=1e300)]
-Probability = Annotated[float, Field(ge=0, le=1)]
-Correlation = Annotated[float, Field(ge=0, lt=1)]
+LONGEST_NS = 3600 * 10**9
+"""The longest time that a condition may have: an hour, in ns."""
+LONGEST_TRACE_NS = 31 * 86_400 * 10**9
+"""The longest trace: 31 days, in ns."""
+FASTEST_BPS = 10**12
+"""The rate of the fastest link in bit/s."""
+LARGEST_FRAMING = 65_536
+"""The largest framing of a frame, in bytes."""
+FARTHEST = 1000.0
+"""The largest deviation from the mean in a distribution table, in spreads."""
+END_OF_COUNTS = 2**32
+"""The bound, itself left out, of a gap between overtaking frames and of a loss pattern's runs."""
+MOST_OPPORTUNITY_BYTES = 2**32 - 1
+MOST_WAITING = 2**64 - 1
+"""The largest limit of a queue, in packets or in bytes."""
+
 OVERHEAD_BYTES, MINIMUM_BYTES = 24, 84
 """Ethernet's framing overhead and shortest frame with its overhead, in bytes (IEEE 802.3)."""
+CODEL_TARGET_NS, CODEL_INTERVAL_NS = 5_000_000, 100_000_000
+"""The times of CoDel (RFC 8289, sections 4.4 and 4.3)."""
+RED_WEIGHT = 0.002
+"""The weight of the current length in RED's mean (Floyd and Jacobson, section 9)."""
+OPPORTUNITY_BYTES = 1504
+"""Bytes per opportunity of mahimahi: a packet of 1500 bytes, and 4 of its TUN device."""
+
+Time = Annotated[int, Field(ge=0, le=LONGEST_NS)]
+PositiveTime = Annotated[int, Field(gt=0, le=LONGEST_NS)]
+TraceTime = Annotated[int, Field(ge=0, le=LONGEST_TRACE_NS)]
+Period = Annotated[int, Field(gt=0, le=LONGEST_TRACE_NS)]
+Framing = Annotated[int, Field(ge=0, le=LARGEST_FRAMING)]
+Waiting = Annotated[int, Field(ge=0, le=MOST_WAITING)]
+Value = Annotated[float, Field(ge=-FARTHEST, le=FARTHEST)]
+Run = Annotated[int, Field(ge=0, lt=END_OF_COUNTS)]
+Gap = Annotated[int, Field(ge=1, lt=END_OF_COUNTS)]
+Probability = Annotated[float, Field(ge=0, le=1)]
+Correlation = Annotated[float, Field(ge=0, lt=1)]
 
 
 class Part(TracksNamedFields):
@@ -39,13 +71,13 @@ class Part(TracksNamedFields):
 class Table(Part):
     """Equally likely values of a delay distribution, in multiples of the jitter's spread."""
 
-    table: list[Number] = Field(min_length=1)
+    table: list[Value] = Field(min_length=1)
 
 
 class Jitter(Part):
     """The variation of the delay: its spread, distribution and correlation."""
 
-    spread_ns: Whole
+    spread_ns: Time
     distribution: Literal["uniform", "normal", "pareto", "paretonormal"] | Table = "uniform"
     correlation: Correlation = 0.0
 
@@ -72,12 +104,14 @@ class Pattern(Part):
     """Loss of frames in fixed runs: so many kept, so many lost, so many kept, …."""
 
     model: Literal["pattern"] = "pattern"
-    runs: list[Annotated[int, Field(ge=0, lt=2**32)]] = Field(min_length=2)
+    runs: list[Run] = Field(min_length=2)
 
     @model_validator(mode="after")
     def _of_packets(self) -> Pattern:
         if not any(self.runs):
             raise ValueError("the pattern has no packets")
+        if len(self.runs) % 2:
+            raise ValueError("the pattern's runs are not pairs, kept and lost")
         return self
 
 
@@ -89,15 +123,15 @@ class Reorder(Part):
 
     share: Probability
     correlation: Correlation = 0.0
-    gap: Positive = 1
+    gap: Gap = 1
 
 
 class Rate(Part):
     """A bandwidth limit in bit/s, and the framing that counts towards it."""
 
-    bps: Positive
-    overhead_bytes: Whole = OVERHEAD_BYTES
-    minimum_bytes: Whole = MINIMUM_BYTES
+    bps: Annotated[int, Field(gt=0, le=FASTEST_BPS)]
+    overhead_bytes: Framing = OVERHEAD_BYTES
+    minimum_bytes: Framing = MINIMUM_BYTES
 
 
 class DropTail(Part):
@@ -110,18 +144,18 @@ class Codel(Part):
     """Controlled delay (RFC 8289)."""
 
     kind: Literal["codel"] = "codel"
-    target_ns: Positive = 5_000_000
-    interval_ns: Positive = 100_000_000
+    target_ns: PositiveTime = CODEL_TARGET_NS
+    interval_ns: PositiveTime = CODEL_INTERVAL_NS
 
 
 class Red(Part):
     """Random early detection (Floyd and Jacobson 1993)."""
 
     kind: Literal["red"] = "red"
-    min_bytes: Whole
-    max_bytes: Whole
+    min_bytes: Waiting
+    max_bytes: Waiting
     probability: Probability
-    weight: Number = 0.002
+    weight: Probability = RED_WEIGHT
 
 
 Discipline = Annotated[DropTail | Codel | Red, Field(discriminator="kind")]
@@ -130,8 +164,8 @@ Discipline = Annotated[DropTail | Codel | Red, Field(discriminator="kind")]
 class Queue(Part):
     """The queue of frames before the bandwidth limit: in packets, in bytes, or at the sender."""
 
-    packets: Whole | None = None
-    bytes: Whole | None = None
+    packets: Waiting | None = None
+    bytes: Waiting | None = None
     held: Literal["link", "sender"] | None = None
     discipline: Discipline | None = None
 
@@ -146,25 +180,27 @@ class RateTrace(Part):
     """A rate over time: pairs of a time in ns and the rate in bit/s from then on."""
 
     kind: Literal["rate"] = "rate"
-    points: list[tuple[Whole, Whole]] = Field(min_length=1)
-    period_ns: Whole | None = None
+    points: list[tuple[TraceTime, Annotated[int, Field(ge=0, le=FASTEST_BPS)]]] = Field(
+        min_length=1
+    )
+    period_ns: Period | None = None
 
 
 class DelayTrace(Part):
     """A one-way delay over time: pairs of a time and the delay from then on, both in ns."""
 
     kind: Literal["delay"] = "delay"
-    points: list[tuple[Whole, Whole]] = Field(min_length=1)
-    period_ns: Whole | None = None
+    points: list[tuple[TraceTime, Time]] = Field(min_length=1)
+    period_ns: Period | None = None
 
 
 class Opportunities(Part):
     """The times in ns at which so many bytes may leave, as in mahimahi's files."""
 
     kind: Literal["opportunities"] = "opportunities"
-    at_ns: list[Whole] = Field(min_length=1)
-    bytes: Whole = 1504
-    period_ns: Whole | None = None
+    at_ns: list[TraceTime] = Field(min_length=1)
+    bytes: Annotated[int, Field(gt=0, le=MOST_OPPORTUNITY_BYTES)] = OPPORTUNITY_BYTES
+    period_ns: Period
 
 
 Trace = Annotated[RateTrace | DelayTrace | Opportunities, Field(discriminator="kind")]
@@ -173,7 +209,7 @@ Trace = Annotated[RateTrace | DelayTrace | Opportunities, Field(discriminator="k
 class Conditions(Part):
     """The conditions of one direction of a link, or a change of them. All are one way."""
 
-    delay_ns: Whole | None = None
+    delay_ns: Time | None = None
     jitter: Jitter | None = None
     loss: Loss | None = None
     duplicate: Probability | None = None

@@ -1,4 +1,7 @@
-"""Partial changes of conditions, merged as the link engine merges them (`crates/link`)."""
+"""Partial changes of conditions, merged as the link engine merges them (`crates/link`).
+
+The cases in `crates/link/tests/cases` hold both to the same results.
+"""
 
 from __future__ import annotations
 

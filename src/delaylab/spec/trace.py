@@ -13,20 +13,27 @@ from pydantic import Field, ValidationError, model_validator
 from delaylab.errors import BadInput
 from delaylab.io.files import read_text
 from delaylab.spec.base import Spec
-from delaylab.spec.link_conditions import DelayTrace, Opportunities, RateTrace, Trace, made_of
+from delaylab.spec.link_conditions import (
+    FASTEST_BPS,
+    LONGEST_NS,
+    LONGEST_TRACE_NS,
+    MOST_OPPORTUNITY_BYTES,
+    OPPORTUNITY_BYTES,
+    DelayTrace,
+    Opportunities,
+    RateTrace,
+    Trace,
+    made_of,
+)
 from delaylab.units import Duration, Rate
 
 MILLISECOND = 1_000_000
-FASTEST_BPS, HOUR_NS = 10**12, 3600 * 10**9
-OPPORTUNITY_BYTES = 1504
-"""Bytes per opportunity of mahimahi: a packet of 1500 bytes, and 4 of its TUN device."""
 MOST_BYTES = 32 << 20
 """The most bytes of a file that a lab file names."""
 MOST_POINTS, MOST_LINES = 1_000_000, 2_000_000
 """The most points of a trace, and lines of a file including comments and empty lines."""
 MOST_DIGITS = 18
 """The most digits of an integer in such a file."""
-LONGEST_NS = 31 * 86_400 * 10**9
 HEADS = {
     "rate": ("rate", Rate, ""),
     "bps": ("rate", Rate, "bit"),
@@ -45,7 +52,7 @@ class TraceSpec(Spec):
     points: list[tuple[Whole, Whole]] = Field(default_factory=list, max_length=MOST_POINTS)
     at_ns: list[Whole] = Field(default_factory=list, max_length=MOST_POINTS)
     period_ns: int | None = Field(None, gt=0)
-    bytes: int = Field(OPPORTUNITY_BYTES, gt=0)
+    bytes: int = Field(OPPORTUNITY_BYTES, gt=0, le=MOST_OPPORTUNITY_BYTES)
 
     @model_validator(mode="before")
     @classmethod
@@ -62,7 +69,7 @@ class TraceSpec(Spec):
             _check_points(self.points, self.period_ns)
             if self.kind == "rate":
                 _check_rates(self.points, self.period_ns)
-            elif any(delay_ns > HOUR_NS for _, delay_ns in self.points):
+            elif any(delay_ns > LONGEST_NS for _, delay_ns in self.points):
                 raise ValueError("the trace has a delay of more than an hour")
         return self
 
@@ -87,7 +94,7 @@ def _check_opportunities(at_ns: list[int], period_ns: int | None, size: int) -> 
         raise ValueError("the trace is empty")
     if any(later < earlier for earlier, later in pairwise(at_ns)):
         raise ValueError("the trace goes back in time")
-    if period_ns is None or not 0 < period_ns <= LONGEST_NS or period_ns < at_ns[-1]:
+    if period_ns is None or not 0 < period_ns <= LONGEST_TRACE_NS or period_ns < at_ns[-1]:
         raise ValueError("opportunities repeat after their last, within 31 days: see `period_ns`")
     if not 1 <= len(at_ns) * size * 8 * 10**9 // period_ns <= FASTEST_BPS:
         raise ValueError("the trace's mean rate is not between 1 bit/s and 1 Tbit/s")
@@ -101,7 +108,7 @@ def _check_points(points: list[tuple[int, int]], period_ns: int | None) -> None:
     if any(later[0] <= earlier[0] for earlier, later in pairwise(points)):
         raise ValueError("the trace has two lines of one time, or goes back")
     last = points[-1][0]
-    if max(last, period_ns or 0) > LONGEST_NS:
+    if max(last, period_ns or 0) > LONGEST_TRACE_NS:
         raise ValueError("the trace is longer than 31 days")
     if period_ns is not None and period_ns <= last:
         raise ValueError("the trace repeats before it ends")
@@ -112,6 +119,14 @@ def _check_rates(points: list[tuple[int, int]], period_ns: int | None) -> None:
         raise ValueError("the trace ends at a rate of 0 for ever")
     if any(bps > FASTEST_BPS for _, bps in points):
         raise ValueError("the trace has a rate of more than 1 Tbit/s")
+    if period_ns is not None and _bits(points, period_ns) < period_ns:
+        raise ValueError("the trace's mean rate is less than 1 bit/s")
+
+
+def _bits(points: list[tuple[int, int]], period_ns: int) -> int:
+    """Return the bits, times 10⁹, that pass in one period of a trace of rates."""
+    ends = [at_ns for at_ns, _ in points[1:]] + [period_ns]
+    return sum((end - at) * bps for (at, bps), end in zip(points, ends, strict=True))
 
 
 def read_trace(path: Path, repeat: Duration | None = None) -> dict[str, object]:

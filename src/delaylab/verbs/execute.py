@@ -23,7 +23,10 @@ from delaylab.lab.running import Lab
 
 _CHUNK = 32 << 10
 OUTPUT_WINDOW = 1 << 20
-"""Largest number of bytes of output between the command and this terminal."""
+"""Largest number of bytes of output between the command and this terminal.
+
+The agent's own client gives the same window (`OUTPUT_WINDOW` in `crates/proto`).
+"""
 SIGNAL_EXIT = 128
 _ROUNDED_S = 0.001
 """Largest time by which a wait may end early, since it is in whole milliseconds."""

@@ -13,8 +13,8 @@ from delaylab import hosts, images
 from delaylab.errors import BadInput
 from delaylab.io.values import JsonObject
 from delaylab.spec.lab import CONTAINERS, MACHINES
+from delaylab.units import MEBIBYTE
 
-MEBIBYTE = 1 << 20
 SHOWN_PARTS = 3
 
 

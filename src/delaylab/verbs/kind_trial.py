@@ -20,9 +20,8 @@ from delaylab.plan.model import machine_agent
 from delaylab.progress import Progress
 from delaylab.spec import Combination, LabSpec, ProbeSpec
 from delaylab.trial import measure
-from delaylab.units import Duration
+from delaylab.units import MEBIBYTE, Duration
 
-MEBIBYTE = 1 << 20
 NEAR, FAR = "near", "far"
 
 

@@ -12,14 +12,12 @@ use std::path::PathBuf;
 use clap::Args;
 use delaylab_os::files::poll::{self, Interest};
 use delaylab_os::files::{descriptor, descriptor_passing};
-use delaylab_proto::{Context, Failure, Frame, Kind, Reply, STDIN_WINDOW, Window};
+use delaylab_proto::{Context, Failure, Frame, Kind, OUTPUT_WINDOW, Reply, STDIN_WINDOW, Window};
 use serde_json::{Value, json};
 
 use crate::session::line::Line;
 
 const PIECE: usize = 32 << 10;
-/// The limit on bytes of output under way.
-const OUTPUT_WINDOW: u64 = 1 << 20;
 
 /// Run a command through the agent that listens on SOCKET.
 #[derive(Args)]

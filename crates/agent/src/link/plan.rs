@@ -1,13 +1,10 @@
 //! The links of a host in a plan (docs/protocol.md, "Links").
 
+use delaylab_wire::{ETHERNET_HEADER, VLAN_TAG};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::network::mac::Mac;
-
-/// The length of an Ethernet header, and of a VLAN tag.
-pub const HEADER: usize = 14;
-pub const TAG: usize = 4;
 
 /// All links of one engine.
 #[derive(Deserialize)]
@@ -110,7 +107,7 @@ impl Links {
     /// Return the length of the longest frame that any link carries, from its Ethernet header on.
     pub fn longest_frame(&self) -> usize {
         let mtu = self.links.iter().map(|link| link.mtu).max().unwrap_or(0);
-        mtu as usize + HEADER + TAG
+        mtu as usize + ETHERNET_HEADER + VLAN_TAG
     }
 }
 

@@ -90,7 +90,8 @@ impl FrameBatch {
 
 /// Set a socket's send buffer to `bytes`: beyond the system's limit where this process may (`SO_SNDBUFFORCE`,
 /// socket(7)), else up to the limit.
-pub fn widen(socket: BorrowedFd<'_>, bytes: i32) -> io::Result<()> {
+pub fn widen(socket: BorrowedFd<'_>, bytes: usize) -> io::Result<()> {
+    let bytes = libc::c_int::try_from(bytes).unwrap_or(libc::c_int::MAX);
     let set = |name| set_option(socket.as_raw_fd(), libc::SOL_SOCKET, name, &bytes);
     set(libc::SO_SNDBUFFORCE).or_else(|_| set(libc::SO_SNDBUF))
 }

@@ -15,6 +15,6 @@ pub mod send_batch;
 mod slots;
 
 pub use probe_socket::{
-    Flavour, any, connect_to, icmp, local_address, receive_errors, receive_local_address,
-    receive_ttl, set_buffers, set_ttl, shared_udp, udp,
+    Flavour, LARGE_BUFFER, any, connect_to, icmp, local_address, receive_errors,
+    receive_local_address, receive_ttl, set_buffers, set_ttl, shared_udp, udp,
 };

@@ -148,6 +148,10 @@ pub fn receive_errors(fd: BorrowedFd<'_>, ip: IpAddr) -> io::Result<()> {
     set_option(fd.as_raw_fd(), level, name, &1i32)
 }
 
+/// The size of large socket buffers in bytes: room for some thousands of small packets, each charged almost
+/// 1 KiB, and for as many frames as an interface's own queue takes.
+pub const LARGE_BUFFER: usize = 16 << 20;
+
 /// Set the size of both socket buffers: beyond the system's limit where `CAP_NET_ADMIN` allows it, else up to
 /// the limit.
 pub fn set_buffers(fd: BorrowedFd<'_>, bytes: usize) -> io::Result<()> {

@@ -1,8 +1,7 @@
 //! The frames that a cable can carry.
 
 use delaylab_os::ring::frames::Passing;
-
-use crate::link::plan::{HEADER, TAG};
+use delaylab_wire::{ETHERNET_HEADER, VLAN_TAG};
 
 /// Return the frame's length on a cable.
 pub fn length(passing: &Passing) -> usize {
@@ -13,8 +12,11 @@ pub fn length(passing: &Passing) -> usize {
 pub fn fits(passing: &Passing, longest: usize) -> bool {
     let data = passing.captured.data;
     let tagged = passing.vlan.is_some()
-        || matches!(data.get(HEADER - 2..HEADER), Some([0x81, 0x00] | [0x88, 0xa8]));
-    let longest = longest + if tagged { TAG } else { 0 };
+        || matches!(
+            data.get(ETHERNET_HEADER - 2..ETHERNET_HEADER),
+            Some([0x81, 0x00] | [0x88, 0xa8])
+        );
+    let longest = longest + if tagged { VLAN_TAG } else { 0 };
     let whole = passing.captured.original as usize == data.len();
-    whole && (HEADER..=longest).contains(&length(passing))
+    whole && (ETHERNET_HEADER..=longest).contains(&length(passing))
 }

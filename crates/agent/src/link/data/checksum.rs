@@ -1,8 +1,8 @@
 //! Completion of checksums that a sender has left to its card. User-Mode Linux cannot do otherwise: its
 //! frames carry the sum of the pseudo-header where a cable has the whole checksum.
 
-const ETHERNET: usize = 14;
-const TAG: usize = 4;
+use delaylab_wire::{ETHERNET_HEADER, VLAN_TAG};
+
 const TCP: u8 = 6;
 const UDP: u8 = 17;
 
@@ -25,8 +25,9 @@ pub fn completed(frame: &[u8]) -> Option<Vec<u8>> {
 
 /// Return the range of the TCP or UDP segment, and the offset of the checksum in it.
 fn segment(frame: &[u8]) -> Option<(std::ops::Range<usize>, usize)> {
-    let tagged = matches!(frame.get(12..14)?, [0x81, 0x00] | [0x88, 0xa8]);
-    let ip = ETHERNET + if tagged { TAG } else { 0 };
+    let tagged =
+        matches!(frame.get(ETHERNET_HEADER - 2..ETHERNET_HEADER)?, [0x81, 0x00] | [0x88, 0xa8]);
+    let ip = ETHERNET_HEADER + if tagged { VLAN_TAG } else { 0 };
     let packet = frame.get(ip..)?;
     let total =
         |at: usize| Some(usize::from(u16::from_be_bytes([*packet.get(at)?, *packet.get(at + 1)?])));

@@ -1,11 +1,11 @@
 //! One direction of a link: its pipe, its memory and its counters.
 
 use delaylab_link::{Conditions, Delivery, Pipe, Reason, Sink};
+use delaylab_wire::ETHERNET_HEADER;
 
 use super::counts::{Counts, Snapshot};
 use super::pool::{Account, Pool, Slot};
 use super::schedule::{Event, Schedule};
-use crate::link::plan::HEADER;
 
 /// One direction: the frames that the node behind one port sends.
 pub struct DirectionState {
@@ -148,7 +148,7 @@ impl Sink<Slot> for Outcome<'_> {
 
 /// Flip one bit behind the Ethernet header; return false if there is none.
 fn turn_a_bit(frame: &mut [u8], random: u64) -> bool {
-    let Some(payload @ [_, ..]) = frame.get_mut(HEADER..) else { return false };
+    let Some(payload @ [_, ..]) = frame.get_mut(ETHERNET_HEADER..) else { return false };
     let bit = random % (payload.len() as u64 * 8);
     payload[(bit / 8) as usize] ^= 1 << (bit % 8);
     true

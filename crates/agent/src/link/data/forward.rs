@@ -8,6 +8,7 @@ use delaylab_link::Conditions;
 use delaylab_os::files::descriptor;
 use delaylab_os::time::{clock, stamps};
 use delaylab_proto::{Context, Failure};
+use delaylab_wire::ETHERNET_HEADER;
 
 use super::cable::{fits, length};
 use super::checksum;
@@ -20,7 +21,7 @@ use super::outbox::Outbox;
 use super::pool::Pool;
 use super::schedule::{Event, Schedule};
 use super::switch::Switch;
-use crate::link::plan::{HEADER, Links};
+use crate::link::plan::Links;
 use crate::timing::pace::Pace;
 
 /// The number of frames received, or sent, before the loop turns to the other task.
@@ -156,7 +157,7 @@ impl Forwarder {
             match passing.vlan {
                 None => direction.enter(arrival_ns, &[data], pool, schedule),
                 Some(tag) => {
-                    let (addresses, rest) = data.split_at(HEADER - 2);
+                    let (addresses, rest) = data.split_at(ETHERNET_HEADER - 2);
                     direction.enter(arrival_ns, &[addresses, &tag, rest], pool, schedule);
                 }
             }

@@ -3,11 +3,12 @@
 use delaylab_link::{Conditions, Pipe};
 use delaylab_os::interface::index::interface_index;
 use delaylab_proto::{Context, Failure};
+use delaylab_wire::ETHERNET_HEADER;
 
 use super::direction::DirectionState;
 use super::pool::Pool;
 use super::switch::Switch;
-use crate::link::plan::{HEADER, Link, Links, Member};
+use crate::link::plan::{Link, Links, Member};
 
 /// The data of the loop.
 pub struct LinkTable {
@@ -36,7 +37,7 @@ impl LinkTable {
                 let interface = port(member)?;
                 let configured = conditions.next().unwrap_or_default();
                 let pipe = Pipe::new(configured, seed(links.seed, link, member), now_ns);
-                let longest = link.mtu as usize + HEADER;
+                let longest = link.mtu as usize + ETHERNET_HEADER;
                 let switch = switches.len();
                 directions
                     .push(DirectionState::new(number, interface, switch, longest, pipe, account));

@@ -4,6 +4,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
 use delaylab_os::ring;
+use delaylab_os::socket::LARGE_BUFFER;
 use delaylab_os::socket::frame_batch::{self, FrameBatch};
 use delaylab_os::time::clock;
 use nix::errno::Errno;
@@ -11,10 +12,6 @@ use nix::errno::Errno;
 use super::counts::Counts;
 use super::direction::DirectionState;
 use super::pool::{Pool, Slot};
-
-/// The send buffer of a port's socket in bytes. With a smaller one the kernel may refuse frames for which the
-/// interface's own queue has room.
-const QUEUE: i32 = 16 << 20;
 
 /// A frame for one port.
 struct Outgoing {
@@ -128,7 +125,8 @@ impl When {
 fn open(interface: u32) -> io::Result<OwnedFd> {
     let socket = ring::packet_socket()?;
     ring::bind(socket.as_fd(), interface, 0)?;
-    let _ = frame_batch::widen(socket.as_fd(), QUEUE);
+    // With a smaller buffer the kernel may refuse frames for which the interface's own queue has room.
+    let _ = frame_batch::widen(socket.as_fd(), LARGE_BUFFER);
     Ok(socket)
 }
 

@@ -3,16 +3,17 @@
 use std::io;
 use std::thread;
 
-use delaylab_link::Conditions;
+use delaylab_link::{Conditions, FASTEST_BPS};
 use delaylab_os::interface::index::interface_index;
 use delaylab_os::netlink::Route;
 use delaylab_os::netlink::qdiscs::{self, QdiscCounters};
 use delaylab_os::process::{PidFd, namespace};
 use delaylab_proto::{Context, Failure};
+use delaylab_wire::ETHERNET_HEADER;
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::tc::TcHandle;
 
-use crate::link::plan::{Card, HEADER};
+use crate::link::plan::Card;
 use crate::network::batch::{Batch, Verb};
 use crate::network::tbf::Bucket;
 
@@ -25,8 +26,6 @@ const BURSTS_PER_SECOND: u64 = 500;
 const BURST_FRAMES: u64 = 4;
 /// The limit of waiting full frames, as many as an interface's usual queue holds.
 const LIMIT_FRAMES: u32 = 1000;
-/// The rate of an open filter in bits per second; no link is faster.
-const FASTEST_BPS: u64 = 1_000_000_000_000;
 
 /// A node's interface, seen from outside of its network namespace.
 pub struct SenderLimit {
@@ -39,7 +38,7 @@ pub struct SenderLimit {
 /// Return the filter at the sender's interface that these conditions require, if any.
 pub fn bucket(conditions: &Conditions, mtu: u32) -> Option<Bucket> {
     let rate = conditions.rate.as_ref().filter(|_| conditions.held_by_sender())?;
-    let full = mtu + HEADER as u32;
+    let full = mtu + ETHERNET_HEADER as u32;
     let framed = u64::from(full + rate.overhead_bytes);
     let burst = (rate.bps / 8 / BURSTS_PER_SECOND).max(BURST_FRAMES * framed);
     // The filter's fields are narrower. Frames that it lets through too fast wait in the link.

@@ -2,12 +2,13 @@
 
 use delaylab_link::Conditions;
 use delaylab_proto::Failure;
+use delaylab_wire::{ETHERNET_HEADER, VLAN_TAG};
 
 use super::map;
 use super::setup::{Bounds, Setup};
 use super::support::Support;
 use crate::link::configured::ConfiguredConditions;
-use crate::link::plan::{HEADER, Links, TAG};
+use crate::link::plan::Links;
 
 /// Return the required setup of every direction.
 pub fn setups(
@@ -33,7 +34,7 @@ pub fn setup(
     let direction = &configured.directions()[number];
     let mtu = links.links.iter().find(|link| link.link == direction.link).map_or(0, |l| l.mtu);
     let memory_bytes = links.memory_bytes / configured.directions().len() as u64;
-    let bounds = Bounds { longest: mtu + (HEADER + TAG) as u32, memory_bytes };
+    let bounds = Bounds { longest: mtu + (ETHERNET_HEADER + VLAN_TAG) as u32, memory_bytes };
     map::setup(conditions, support, bounds).map_err(|why| {
         let by = direction.node.as_ref().unwrap_or(&direction.port);
         Failure::new(format!("make the conditions of link {} of {by}", direction.link), why)

@@ -1,8 +1,10 @@
 //! Tables of conditions and the kernel setup that they require.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use delaylab_link::Conditions;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::map;
@@ -184,4 +186,34 @@ fn a_change_keeps_queues_and_changes_only_those_that_differ() {
     let nothing = wanted(json!({"loss": independent(0.1)}));
     let made = steps(&nothing, &before).unwrap();
     assert_eq!(names(made), ["change netem", "make tbf", "make pfifo"]);
+}
+
+/// A case of conditions that the crates and Python share (`crates/link/tests/cases/README.md`).
+#[derive(Deserialize)]
+struct Case {
+    name: String,
+    conditions: Value,
+    /// Absent where the own engine does not accept the conditions either.
+    kernel: Option<bool>,
+}
+
+#[test]
+fn each_case_is_accepted_or_refused_by_the_kernel_engine_as_it_says() {
+    let (folder, all) = (concat!(env!("CARGO_MANIFEST_DIR"), "/../link/tests/cases"), without(&[]));
+    let mut tried = 0;
+    for entry in Path::new(folder).read_dir().unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|extension| extension != "json") {
+            continue;
+        }
+        let cases: Vec<Case> =
+            serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+        for case in cases {
+            let Some(accepted) = case.kernel else { continue };
+            let found = setup(case.conditions, &all);
+            assert_eq!(found.is_ok(), accepted, "{}: {:?}", case.name, found.err());
+            tried += 1;
+        }
+    }
+    assert!(tried > 0);
 }

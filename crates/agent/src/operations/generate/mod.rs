@@ -30,7 +30,7 @@ use spacing::Spacing;
 
 /// The longest time between two checks for the client's orders.
 const ORDERS_NS: i64 = 50_000_000;
-const BUFFERS: i32 = 64 << 20;
+const BUFFERS: usize = 64 << 20;
 
 /// Serve one request: send frames until all are sent or the client stops it.
 pub fn serve(request: Value, session: &mut Session) -> Result<Value, Failure> {

@@ -15,8 +15,6 @@ use delaylab_wire::ProbeRepr;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-const BUFFERS: usize = 16 << 20;
-
 /// A packet socket for sending, and the observer of packets at the interface.
 #[derive(Debug)]
 pub struct PathByPacketSocket {
@@ -35,7 +33,7 @@ impl PathByPacketSocket {
         let sightings = Sightings::open(request, &route).context("open packet sockets")?;
         let sender = ring::packet_socket().context("open packet sockets")?;
         ring::bind(sender.as_fd(), route.interface, 0).context("open packet sockets")?;
-        socket::set_buffers(sender.as_fd(), BUFFERS).context("open packet sockets")?;
+        socket::set_buffers(sender.as_fd(), socket::LARGE_BUFFER).context("open packet sockets")?;
         let length = route.frame_length(request.size);
         let outgoing = SendBatch::new(usize::from(request.batch), length);
         let (probe, stack) = (request.probe, request.wanted().stack);

@@ -23,8 +23,6 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 /// The bytes of a reply to receive: up to an IPv4 header with options, an ICMP and a probe header.
 const RECEIVE: usize = 128;
-/// The size of the socket buffers: room for some thousands of small packets, each charged almost 1 KiB.
-const BUFFERS: usize = 16 << 20;
 
 /// A connected socket for probes.
 #[derive(Debug)]
@@ -144,7 +142,7 @@ fn reply_place(log: &Log, bytes: &[u8], flavour: Flavour, protocol: IpProtocol) 
 }
 
 fn prepare(fd: BorrowedFd<'_>, to: SocketAddr, request: &Request) -> io::Result<()> {
-    socket::set_buffers(fd, BUFFERS)?;
+    socket::set_buffers(fd, socket::LARGE_BUFFER)?;
     socket::receive_errors(fd, to.ip())?;
     if let Some(ttl) = request.ttl {
         socket::set_ttl(fd, to.ip(), ttl)?;

@@ -38,7 +38,6 @@ struct Request {
 const SLOTS: usize = 64;
 /// The largest UDP datagram.
 const DATAGRAM: usize = 65535;
-const BUFFERS: usize = 16 << 20;
 
 struct Reflector {
     fd: OwnedFd,
@@ -71,7 +70,7 @@ impl Reflector {
             _ => return Err(io::Error::new(io::ErrorKind::InvalidInput, "ip must be 4 or 6")),
         };
         let fd = socket::udp((any, request.port).into())?;
-        socket::set_buffers(fd.as_fd(), BUFFERS)?;
+        socket::set_buffers(fd.as_fd(), socket::LARGE_BUFFER)?;
         socket::receive_local_address(fd.as_fd(), any)?;
         let ids = if request.stamps {
             let ids = StampIds::start(fd.as_fd(), Wanted { qdisc: true, stack: true }, 0)?;
