@@ -49,7 +49,7 @@ FLOOD, QUIET, QUIET_NS = 4_000_000, 3_000, 1_000_000
 class RateKept:
     """Rate of the frames that left a link, in bit/s with framing, beside the configured rate."""
 
-    asked: float
+    configured: float
     offered: float
     achieved: float
     left: int
@@ -59,7 +59,7 @@ class RateKept:
     @property
     def error(self) -> float:
         """Return the relative error of the achieved rate."""
-        return self.achieved / self.asked - 1
+        return self.achieved / self.configured - 1
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def run() -> Section:
         f"{QUEUE_S * 1e3:.0f} ms; achieved is with framing, from the first frame that left to the "
         f"last. Losses are of {FRAMES:,} frames. Arrived is what the receiving interface counted. "
         "One core for the engine, another for who sends.",
-        ("what", "asked", "achieved", "error", "left the link", "arrived", "lost otherwise"),
+        ("what", "configured", "achieved", "error", "left the link", "arrived", "lost otherwise"),
     )
     for bps, size in RATES:
         rate = rate_kept(bps, size, cpus=True)
@@ -124,7 +124,7 @@ def rate_kept(bps: int, size: int, *, seconds: int = SECONDS, cpus: bool = False
     assert way.last_out_ns is not None
     left = way.left.frames
     return RateKept(
-        asked=bps,
+        configured=bps,
         offered=sent.sent * bits * 1e9 / (sent.ended_ns - sent.began_ns),
         # The span is from the end of the first frame to the end of the last: all frames but the
         # first.

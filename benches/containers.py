@@ -35,7 +35,7 @@ REST = ("/bin/sleep", "1000")
 IMAGE = "delaylab-bench"
 MARKS = (f"dl{number}v" for number in itertools.count())
 """Prefixes of a round's interfaces and namespaces: those of the last round may not all be gone."""
-ASKED = 1.2
+GOAL = 1.2
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ def run() -> Section:
     section = Section(
         "containers",
         f"{COUNT} containers up and down",
-        f"Asked: delaylab takes at most {ASKED} × what the tool takes by hand, in the faster way: "
+        f"Goal: delaylab takes at most {GOAL} × what the tool takes by hand, in the faster way: "
         f"{WIDTHS[0]} at once or all {WIDTHS[1]}. By hand have the same image, a bridge and a "
         "cable to each container by `ip -batch`, and no trace at the end. delaylab's figures "
         "include the readiness of the agent in each. Both use one Docker engine, which runs "
@@ -133,9 +133,9 @@ def _delaylab(client: docker.DockerClient, kind: str) -> Times:
         # A lab is down before Docker's engine has removed its containers. The tool by hand waits
         # for their removal, so it counts here, too.
         gone = client.events(filters={"event": "destroy"}) if kind == "docker" else range(COUNT)
-        asked = time.monotonic()
+        ended = time.monotonic()
     deque(islice(gone, COUNT), maxlen=0)
-    return Times(up - began, time.monotonic() - asked)
+    return Times(up - began, time.monotonic() - ended)
 
 
 def _lxc(folder: Path, width: int) -> Times:

@@ -25,7 +25,7 @@ MEMORY = "160MiB"
 
 @dataclass(frozen=True)
 class Case:
-    """Guests of a kind in one lab. `engine`: Docker's engine runs before the lab is asked for."""
+    """Guests of a kind in one lab. `engine`: Docker's engine runs before the lab is started."""
 
     title: str
     kind: str

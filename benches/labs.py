@@ -43,7 +43,7 @@ def run() -> Section:
     section = Section(
         "labs",
         "A lab up and down",
-        "Namespaces, veth pairs, addresses, all up; asked: at least 10 × faster up than Mininet, "
+        "Namespaces, veth pairs, addresses, all up; goal: at least 10 × faster up than Mininet, "
         "and faster than `ip -batch` at every size. delaylab's figures include its plan, its "
         "agents (one process per node) and their readiness.",
         ("nodes / links", "tool", "up, s", "down, s", "× delaylab's up"),

@@ -26,13 +26,13 @@ TAPPED = 10
 """Number of links with taps at both ports, which check the engine's own reports."""
 SIDES = ("in", "out")
 FLOOR_PART = 6
-"""Limit for the lateness of the engine's CPU itself: if its p99 is above this part of the p99 asked
-of the engine, the round is disturbed."""
+"""Limit for the lateness of the engine's CPU itself: a round is disturbed if its p99 is above this
+part of the goal for the engine's p99."""
 LIMIT = Path("/proc/sys/kernel/sched_rt_runtime_us")
 
 
-class Asked(NamedTuple):
-    """Largest errors of a delay that are asked for, in µs."""
+class Goal(NamedTuple):
+    """Goals for the largest errors of a delay, in µs."""
 
     p50: float
     p99: float
@@ -44,7 +44,7 @@ class Case:
 
     links: int
     per_second: int
-    asked: tuple[Asked, Asked]
+    goal: tuple[Goal, Goal]
     """Limits where the kernel limits real-time scheduling, and where it does not."""
     rattan: str
     steer: bool = False
@@ -57,14 +57,14 @@ class Case:
 
 
 OUT_OF_STEP = 100_300
-"""Frames per second used for the goal of 100,000. The time in which all links have their turn is
+"""Frames per second used where 100,000 are meant. The time in which all links have their turn is
 then no multiple of a timer's period; otherwise the timer's interrupts would always meet the same
 links, tapped or not."""
 CASES = (
-    Case(1, 1_000, (Asked(6, 30), Asked(6, 30)), "37 / 101"),
-    Case(1, 50_000, (Asked(6, 30), Asked(6, 30)), "52 / 484"),
-    Case(250, OUT_OF_STEP, (Asked(10, 30), Asked(5, 15)), "–"),
-    Case(250, OUT_OF_STEP, (Asked(10, 30), Asked(5, 15)), "–", steer=True),
+    Case(1, 1_000, (Goal(6, 30), Goal(6, 30)), "37 / 101"),
+    Case(1, 50_000, (Goal(6, 30), Goal(6, 30)), "52 / 484"),
+    Case(250, OUT_OF_STEP, (Goal(10, 30), Goal(5, 15)), "–"),
+    Case(250, OUT_OF_STEP, (Goal(10, 30), Goal(5, 15)), "–", steer=True),
 )
 
 
@@ -96,7 +96,7 @@ def run() -> Section:
         "engine had nothing to do but look at the clock, how late one moment in 100 was seen; in "
         "brackets the share of that time that passed without it. A round is left out, and another "
         f"one made, if the machine under this one took more than {MOST:.1%} of the CPUs' time "
-        f"during it (steal), or if that CPU's floor was above 1/{FLOOR_PART} of the p99 asked, "
+        f"during it (steal), or if that CPU's floor was above 1/{FLOOR_PART} of the p99 goal, "
         f"up to {TRIES} times as many as are wanted; then those least disturbed are kept. The "
         "table says how many were kept of how many, the most that was stolen from one of them, "
         "and the engine's figures for all. Figures of rattan are of a machine like this one, too.",
@@ -105,7 +105,7 @@ def run() -> Section:
             "engine: p50 / p99, µs",
             "taps",
             "floor: p99 (held up)",
-            "asked",
+            "goal",
             "rattan",
             "lost",
             "rounds",
@@ -129,7 +129,7 @@ def _row(case: Case) -> tuple[str, ...]:
         _cell(r.engine for r in kept),
         _cell(r.taps for r in kept),
         f"{floor:.1f} ({held_up:.1%})",
-        "{:.0f} / {:.0f}".format(*_asked(case)),
+        "{:.0f} / {:.0f}".format(*_goal(case)),
         case.rattan,
         f"{lost}" + (f" (and {elsewhere} in those left out)" if elsewhere else ""),
         f"{measured}; all: {_cell(r.engine for r in (*kept, *measured.left_out))}",
@@ -140,7 +140,7 @@ def _flooded() -> str:
     alone, steered = (most_frames(ROUNDS, steer=steer) for steer in (False, True))
     return (
         "One link, frames of 64 bytes as fast as they come: "
-        f"{statistics.median(alone.kept):,.0f} frames/s left it (asked: 350,000; rattan 160,000; "
+        f"{statistics.median(alone.kept):,.0f} frames/s left it (goal: 350,000; rattan 160,000; "
         f"rounds {alone}); with the nodes' stacks kept off the engine's CPU (`steer`) "
         f"{statistics.median(steered.kept):,.0f} (rounds {steered})."
     )
@@ -151,7 +151,7 @@ def _flowed() -> str:
     return (
         "One TCP flow over a link without a rate, MTU 1500: "
         f"{statistics.median(alone.kept) / 1e9:.2f} Gbit/s (rounds {alone}), with `steer` "
-        f"{statistics.median(steered.kept) / 1e9:.2f} (asked: 2.4; rattan 0.9; rounds {steered})."
+        f"{statistics.median(steered.kept) / 1e9:.2f} (goal: 2.4; rattan 0.9; rounds {steered})."
     )
 
 
@@ -166,8 +166,8 @@ def _limited() -> str:
     return f"Real time was limited to {_limit()} of a second."
 
 
-def _asked(case: Case) -> Asked:
-    return case.asked[_limit() == "all"]
+def _goal(case: Case) -> Goal:
+    return case.goal[_limit() == "all"]
 
 
 def _limit() -> str:
@@ -181,7 +181,7 @@ def _delays(case: Case) -> Rounds[Round]:
     if case.links == 1:
         delays_ns = [5_000_000]
     with kept_to(NODES_CPU), engine_lab(delays_ns, [NODES_CPU], steer=case.steer) as lab:
-        most_us = _asked(case).p99 / FLOOR_PART
+        most_us = _goal(case).p99 / FLOOR_PART
         return rounds(lambda: _round(lab, case, delays_ns), ROUNDS, lambda r: r.floor / most_us)
 
 
@@ -222,7 +222,7 @@ def _round(lab: Lab, case: Case, delays_ns: list[int]) -> Round:
 def _errors(stamps: pl.DataFrame, delays_ns: list[int]) -> tuple[float, float]:
     """Return median and p99 of the delay that taps saw beyond the configured one, in µs."""
     parts = pl.col("point").cast(pl.String).str.split(" ")
-    asked = pl.DataFrame(
+    configured = pl.DataFrame(
         {"link": link_names(len(delays_ns)), "delay_ns": delays_ns},
         schema={"link": pl.String, "delay_ns": pl.Int64},
     )
@@ -230,7 +230,7 @@ def _errors(stamps: pl.DataFrame, delays_ns: list[int]) -> tuple[float, float]:
         stamps.with_columns(link=parts.list.get(0), side=parts.list.get(1))
         .pivot(on="side", index=["link", "seq"], values="time_ns")
         .drop_nulls()
-        .join(asked, on="link")
+        .join(configured, on="link")
         .select(error=(pl.col("out") - pl.col("in") - pl.col("delay_ns")) / 1e3)["error"]
     )
     middle, far = errors.quantile(0.5), errors.quantile(0.99)

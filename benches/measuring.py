@@ -20,7 +20,7 @@ from delaylab.verbs import studies
 from delaylab.verbs.study_file import load
 
 STUDY, SCALE = "dantas2015", "quick"
-ASKED = 0.6
+GOAL = 0.6
 MEASURED, REPORT, FAILED = "packets measured", "tables and report", "trials that failed"
 LAB, SHARED = "a lab comes up, clocks are read", "a lab is shared, clocks are read"
 BEFORE_PHASE = {"before": "taps start", "load": "load starts", "after": "load stops"}
@@ -56,7 +56,7 @@ def _section(directory: Path, report_s: float) -> Section:
         "A study's time",
         f"{study.record.study} at scale {study.record.scale}, {len(study.trials)} trials, from "
         f"start to report in {wall:.0f} s. Measuring is the time from a phase's first packet until "
-        f"its last is answered or given up. Asked: at least {ASKED:.0%} of the time.",
+        f"its last is answered or given up. Goal: at least {GOAL:.0%} of the time.",
         ("what", "seconds", "share of the time", "per trial, median", "most"),
     )
     by_what: dict[str, list[float]] = defaultdict(list)

@@ -80,11 +80,11 @@ def run() -> Section:
         "The own engine and netem",
         "Both engines on the same kernel, with the same conditions, in turn. Stamps are those of "
         f"taps at both ports. {ROUNDS} rounds, medians of their figures. Delays over {SECONDS} s: "
-        "the error is the delay seen less the delay asked, p50 / p99. Jitter at a rate at which "
-        f"frames need not wait for each other. Rates over {RATED_S} s, as frames hold the medium. "
-        f"Loss of {LOST_OF:,} frames at 2,000/s. `nearer`: to what was asked, of delays by the "
-        "median.",
-        ("what", "asked", "own engine", "kernel", "nearer"),
+        "the error is the delay seen less the configured delay, p50 / p99. Jitter at a rate at "
+        f"which frames need not wait for each other. Rates over {RATED_S} s, as frames hold the "
+        f"medium. Loss of {LOST_OF:,} frames at 2,000/s. `nearer`: to the configured value, of delays by "
+        "the median.",
+        ("what", "configured", "own engine", "kernel", "nearer"),
     )
     with _place() as place:
         for case in PACED:
@@ -151,17 +151,22 @@ def _paced(place: Place, case: Paced) -> tuple[str, ...]:
 
 def _rated(place: Place, size: int) -> tuple[str, ...]:
     held = max(size + FRAMING, SHORTEST) * 8
-    asked = RATES_BPS[size]
-    interval_ns = round(held / asked * 1e9 / 1.2)
+    configured = RATES_BPS[size]
+    interval_ns = round(held / configured * 1e9 / 1.2)
 
     def bps(engine: str) -> float:
-        with place.lab(engine, {"rate": f"{asked}bit", "queue": 200}) as bed:
+        with place.lab(engine, {"rate": f"{configured}bit", "queue": 200}) as bed:
             return held * frames_per_second(bed, interval_ns, size)
 
     achieved = {engine: median(rounds) for engine, rounds in _in_turn(bps).items()}
-    off = {engine: abs(bps / asked - 1) for engine, bps in achieved.items()}
-    cells = [f"{bps / 1e6:.3f} ({bps / asked - 1:+.2%})" for bps in achieved.values()]
-    return (f"rate, frames of {size + 4} bytes", f"{asked / 1e6:.3f} Mbit/s", *cells, _nearer(off))
+    off = {engine: abs(bps / configured - 1) for engine, bps in achieved.items()}
+    cells = [f"{bps / 1e6:.3f} ({bps / configured - 1:+.2%})" for bps in achieved.values()]
+    return (
+        f"rate, frames of {size + 4} bytes",
+        f"{configured / 1e6:.3f} Mbit/s",
+        *cells,
+        _nearer(off),
+    )
 
 
 def _lossy(place: Place) -> tuple[str, ...]:

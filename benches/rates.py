@@ -39,7 +39,7 @@ def run() -> Section:
     section = Section(
         "rates",
         "Echo round trips per second, one core for sender and responder",
-        f"{COUNT} round trips of 56 bytes, {ROUNDS} rounds in turn; asked: at least 1.3 × ping "
+        f"{COUNT} round trips of 56 bytes, {ROUNDS} rounds in turn; goal: at least 1.3 × ping "
         "with app and socket stamps, 1.7 × in packet mode. Without programs at the interface, "
         "sockets stamp by SO_TIMESTAMPING, and packet mode by a packet ring.",
         ("sender", "round trips/s, median", "min … max", "× ping -f", "lost"),

@@ -48,7 +48,7 @@ def run() -> Section:
     section = Section(
         "report",
         "Report on 10 million stamps",
-        "Stamps of a known truth in six trials and in one; asked: under 20 s and 1 GiB.",
+        "Stamps of a known truth in six trials and in one; goal: under 20 s and 1 GiB.",
         ("stamps", "trials", "seconds", "peak memory, MiB"),
     )
     for trials in TRIALS:

@@ -41,7 +41,7 @@ def run() -> Section:
     section = Section(
         "rtt",
         "RTT at 100 packets per second",
-        f"{COUNT} packets of 56 bytes, {ROUNDS} rounds in turn, idle machine; asked: the lowest.",
+        f"{COUNT} packets of 56 bytes, {ROUNDS} rounds in turn, idle machine; goal: the lowest.",
         ("tool", "RTT median, µs", "RTT p99, µs"),
     )
     for name in tools:

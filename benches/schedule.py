@@ -27,7 +27,7 @@ def run() -> Section:
     section = Section(
         "schedule",
         "The schedule at the far interface",
-        f"{SECONDS} s of packets, stamped by `tcpdump` at the receiver; asked: under load p99 step "
+        f"{SECONDS} s of packets, stamped by `tcpdump` at the receiver; goal: under load p99 step "
         "at most 1050 µs at 1 kpps and none missing, where ping and irtt lose about half.",
         ("load", "packets/s", "tool", "step median, µs", "step p99, µs", "missing", "slip p99, µs"),
     )

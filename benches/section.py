@@ -11,7 +11,7 @@ class Section:
 
     name: str
     title: str
-    asked: str
+    intro: str
     head: tuple[str, ...]
     rows: list[tuple[str, ...]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -28,7 +28,7 @@ class Section:
         lines = [
             f"## {self.title}",
             "",
-            self.asked,
+            self.intro,
             "",
             f"`.venv/bin/python -m benches {self.name}`",
         ]

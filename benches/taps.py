@@ -45,7 +45,7 @@ def run() -> Section:
         "What a tap costs, per packet",
         f"{COUNT} echo round trips at full speed on one core, {ROUNDS} rounds in turn; each round "
         "trip passes each tap twice. The sender runs in real time, so that neither the machine's "
-        "other work nor the taps' readers take its core. Asked: at most 200 ns and no unreported "
+        "other work nor the taps' readers take its core. Goal: at most 200 ns and no unreported "
         "loss.",
         ("taps", "by", "round trip, µs (first quartile)", "cost per packet and tap, ns"),
     )
