@@ -82,8 +82,8 @@ def run() -> Section:
         f"taps at both ports. {ROUNDS} rounds, medians of their figures. Delays over {SECONDS} s: "
         "the error is the delay seen less the configured delay, p50 / p99. Jitter at a rate at "
         f"which frames need not wait for each other. Rates over {RATED_S} s, as frames hold the "
-        f"medium. Loss of {LOST_OF:,} frames at 2,000/s. `nearer`: to the configured value, of delays "
-        "by the median.",
+        f"medium. Loss of {LOST_OF:,} frames at 2,000/s. `nearer`: to the configured value, of "
+        "delays by the median.",
         ("what", "configured", "own engine", "kernel", "nearer"),
     )
     with _place() as place:
