@@ -7,5 +7,5 @@ from typing import Any
 
 
 def plain(value: object) -> Any:
-    """What a script reads of a value that is written as JSON."""
+    """Return a value as a script reads it back from JSON."""
     return json.loads(json.dumps(value))
