@@ -1,12 +1,10 @@
 //! Waiting: the sender sleeps while there is time, and spins when a packet is due or a reply is near.
 //!
-//! Its budget of real time is not that of `timing::pace::rests`, which serves a loop that forwards for days.
-//! That one measures the CPU time that the thread used, follows the share that the kernel is set to, and pays
-//! most of its debt as an ordinary thread. A probe stays in real time from its first packet to its last, so
-//! that all of its stamps are taken alike. It counts every moment between two sleeps as awake, which needs no
-//! system call in a loop that spins, and rests a tenth of the time in sleeps that only the client interrupts.
+//! It keeps the budget of real time (`timing::pace::budget`) by short rests that only the client interrupts.
+//! Unlike the thread that forwards, it never rests as an ordinary thread: it stays in real time from the
+//! first packet to the last, so that all of its stamps are taken alike.
 
-use delaylab_os::process::scheduling;
+use crate::timing::pace::{REST_NS, RealTimeBudget};
 use delaylab_os::time::clock::realtime_ns;
 use delaylab_proto::Failure;
 use nix::errno::Errno;
@@ -23,34 +21,27 @@ const MARGIN_NS: std::ops::RangeInclusive<i64> = 30_000..=500_000;
 const REPLY_SPIN_NS: i64 = 200_000;
 /// The longest time between two checks for the client's orders: 50 ms.
 const ORDERS_NS: i64 = 50_000_000;
-/// The length of a rest. The kernel stops a real-time thread that runs for 95 % of a second for the rest of
-/// it (sched_rt_runtime_us; -1 disables that). This one rests a tenth of its time, in small parts.
-const REST_NS: i64 = 40_000;
-const AWAKE_PER_REST: i64 = 9;
 /// The time that the thread may run ahead of its rests.
 const DEBT_NS: i64 = 5_000_000;
 
 /// The state of waiting.
 #[derive(Debug)]
 pub struct Pace {
-    /// True if the kernel would stop this thread if it never rested.
-    rests: bool,
+    budget: RealTimeBudget,
     reply_until: i64,
     looked: i64,
     margin: i64,
-    /// The time awake less nine times the time asleep, at least 0.
-    debt: i64,
+    /// The time up to which the budget is settled.
     accounted: i64,
 }
 
 impl Pace {
     pub fn new(realtime: bool, now: i64) -> Self {
         Self {
-            rests: realtime && scheduling::realtime_percent().is_some(),
+            budget: RealTimeBudget::new(realtime),
             reply_until: 0,
             looked: now,
             margin: 100_000,
-            debt: 0,
             accounted: now,
         }
     }
@@ -68,9 +59,9 @@ impl Pace {
     }
 
     fn must_rest(&mut self, now: i64) -> bool {
-        self.debt += (now - self.accounted).max(0);
+        self.budget.spend((now - self.accounted).max(0));
         self.accounted = now;
-        self.rests && self.debt > DEBT_NS
+        self.budget.is_limited() && self.budget.debt_ns() > DEBT_NS
     }
 
     /// Wait for a packet or an order, but not beyond the margin before `next`. Return true if the client has
@@ -99,7 +90,7 @@ impl Pace {
             Err(error) => return Err(Failure::new("wait for packets", error)),
         }
         let woke = realtime_ns();
-        self.debt = (self.debt - AWAKE_PER_REST * (woke - now).max(0)).max(0);
+        self.budget.repay((woke - now).max(0));
         self.accounted = woke;
         Ok(fds[0].revents().is_some_and(|events| !events.is_empty()))
     }

@@ -7,6 +7,7 @@
 //! ordinary thread, which costs nothing. If somebody does, it sleeps in gaps, if there are any, else for a
 //! moment.
 
+mod budget;
 mod cpu_noise;
 mod rests;
 
@@ -18,6 +19,7 @@ use delaylab_os::files::poll;
 use delaylab_os::process::scheduling::{self, RealTime};
 use delaylab_os::time::clock::monotonic_ns;
 
+pub use budget::{REST_NS, RealTimeBudget};
 use cpu_noise::CpuNoise;
 pub use cpu_noise::CpuNoiseSummary;
 use rests::Rests;
@@ -25,8 +27,6 @@ use rests::Rests;
 /// The real-time priority of the forwarding thread. It outranks the probes (10): a packet sent on time must
 /// also be forwarded on time.
 const PRIORITY: i32 = 20;
-/// The length of a rest that cannot wait for a gap.
-const REST_NS: i64 = 40_000;
 const SHORTEST_SPIN_NS: i64 = 8_000;
 const LONGEST_SPIN_NS: i64 = 100_000;
 /// The shortest sleep that is worth its system call.
@@ -201,7 +201,7 @@ mod tests {
     fn a_thread_that_is_always_awake_rests() {
         // Without real time there is no limit; ordinary users cannot get real time.
         let (mut pace, refused) = Pace::new(true, scheduling::own_cpus());
-        if refused.is_some() || pace.rests.awake_per_100().is_none() {
+        if refused.is_some() || !pace.rests.budget().is_limited() {
             return;
         }
         // As if others wanted the CPU.
@@ -214,7 +214,7 @@ mod tests {
             // A rest is longer than a call that does nothing.
             rested_ns += if passed_ns >= REST_NS { passed_ns } else { 0 };
         }
-        let wanted_ns = 300_000_000 * 100 / (100 + pace.rests.awake_per_100().unwrap());
+        let wanted_ns = pace.rests.budget().rest_for(300_000_000);
         assert!(rested_ns > wanted_ns * 3 / 4, "{rested_ns} ns of {wanted_ns}");
     }
 }

@@ -1,6 +1,4 @@
 //! The rests of a real-time thread: how much it must rest, and how much it has.
-//!
-//! The sender of a probe has a simpler budget of its own, for the reasons in `operations/probe/pace.rs`.
 
 use std::fs::File;
 use std::ops::RangeInclusive;
@@ -9,9 +7,8 @@ use std::os::unix::fs::FileExt;
 use delaylab_os::process::scheduling;
 use delaylab_os::time::clock::{monotonic_ns, thread_cpu_ns};
 
-/// The share of the allowed real time that the thread leaves unused, in percent. Others can use only a part
-/// of short rests, and the kernel guarantees them 5 % of a second (sched-deadline.rst, fair servers).
-const SPARE: i64 = 5;
+use super::budget::RealTimeBudget;
+
 /// The time that the thread may be awake ahead of its rests; it may catch up on half of it at leisure.
 const DEBT_NS: i64 = 30_000_000;
 /// The interval at which the thread checks whether others want the CPU.
@@ -27,10 +24,8 @@ const BORNE_OF: i64 = 200;
 
 /// The state of the rests that the kernel requires.
 pub struct Rests {
-    /// The time awake, in ns, that 100 ns of sleep make up for; `None` if there is no limit.
-    awake_per_100: Option<i64>,
-    /// The debt at `settled_ns`, when the thread had used `cpu_ns` of CPU time.
-    debt_ns: i64,
+    /// The budget as of `settled_ns`, when the thread had used `cpu_ns` of CPU time.
+    budget: RealTimeBudget,
     settled_ns: i64,
     cpu_ns: i64,
     /// True while the thread is an ordinary one.
@@ -55,8 +50,7 @@ impl Rests {
         // A thread that is restricted to some CPUs has them for its own.
         let own_cpus = realtime && cpus < scheduling::online_cpus();
         Self {
-            awake_per_100: realtime.then(awake_per_100).flatten(),
-            debt_ns: 0,
+            budget: RealTimeBudget::new(realtime),
             settled_ns: monotonic_ns(),
             cpu_ns: thread_cpu_ns(),
             eased: false,
@@ -72,29 +66,31 @@ impl Rests {
         }
     }
 
-    /// Return the time awake, in ns, that 100 ns of sleep make up for; `None` if there is no limit.
     #[cfg(test)]
-    pub fn awake_per_100(&self) -> Option<i64> {
-        self.awake_per_100
+    pub fn budget(&self) -> &RealTimeBudget {
+        &self.budget
     }
 
     /// Account for the time since the last call. What counts is not the length of a sleep but the time for
     /// which others had the CPU: much of a short sleep is the kernel's work for this thread.
     pub fn settle(&mut self, now_ns: i64) {
-        let Some(awake_per_100) = self.awake_per_100.filter(|_| !self.eased) else { return };
+        if self.eased || !self.budget.is_limited() {
+            return;
+        }
         let cpu_ns = thread_cpu_ns();
         let awake_ns = cpu_ns - self.cpu_ns;
-        let asleep_ns = now_ns - self.settled_ns - awake_ns;
-        self.debt_ns = (self.debt_ns + awake_ns - asleep_ns * awake_per_100 / 100).max(0);
+        self.budget.spend(awake_ns);
+        self.budget.repay(now_ns - self.settled_ns - awake_ns);
         (self.settled_ns, self.cpu_ns) = (now_ns, cpu_ns);
     }
 
     /// Return true if a rest cannot be put off any longer.
     pub fn are_due_at(&mut self, now_ns: i64) -> bool {
-        if self.awake_per_100.is_some() && self.debt_ns + now_ns - self.settled_ns >= DEBT_NS {
+        let at_most_ns = self.budget.debt_ns() + now_ns - self.settled_ns;
+        if self.budget.is_limited() && at_most_ns >= DEBT_NS {
             self.settle(now_ns);
         }
-        self.debt_ns >= DEBT_NS
+        self.budget.debt_ns() >= DEBT_NS
     }
 
     /// Return true if a thread with CPUs of its own can stay awake, because it can rest as an ordinary
@@ -106,13 +102,12 @@ impl Rests {
     /// Return true if the thread should rest in gaps. A sleep in a gap may end late, so only a thread that
     /// cannot rest as an ordinary one does so.
     pub fn are_welcome(&mut self, now_ns: i64) -> bool {
-        self.debt_ns > DEBT_NS / 2 && !self.eased && !self.may_ease(now_ns)
+        self.budget.debt_ns() > DEBT_NS / 2 && !self.eased && !self.may_ease(now_ns)
     }
 
     /// Return true if the thread has been an ordinary one for long enough.
     pub fn owes_nothing_at(&self, now_ns: i64) -> bool {
-        let awake_per_100 = self.awake_per_100.unwrap_or(0);
-        (now_ns - self.settled_ns) * awake_per_100 / 100 >= self.debt_ns
+        self.budget.made_up_by(now_ns - self.settled_ns) >= self.budget.debt_ns()
     }
 
     pub fn is_eased(&self) -> bool {
@@ -163,8 +158,7 @@ impl Rests {
 
     /// Record that the thread is in real time again.
     pub fn end_ease(&mut self, now_ns: i64) {
-        let awake_per_100 = self.awake_per_100.unwrap_or(0);
-        self.debt_ns = (self.debt_ns - (now_ns - self.settled_ns) * awake_per_100 / 100).max(0);
+        self.budget.repay(now_ns - self.settled_ns);
         (self.settled_ns, self.cpu_ns, self.eased) = (now_ns, thread_cpu_ns(), false);
     }
 
@@ -184,12 +178,6 @@ impl Rests {
 /// Return the number of runnable threads from proc_loadavg(5): `0.20 0.18 0.12 1/80 11206`.
 fn runnable(load: &str) -> Option<usize> {
     load.split(' ').nth(3)?.split_once('/')?.0.parse().ok()
-}
-
-/// Return the time awake that 100 ns of sleep make up for, from the kernel's real-time share less `SPARE`.
-fn awake_per_100() -> Option<i64> {
-    let share = (scheduling::realtime_percent()? - SPARE).clamp(1, 99);
-    Some(share * 100 / (100 - share))
 }
 
 #[cfg(test)]
