@@ -186,6 +186,9 @@ def test_an_engine_that_is_killed_takes_its_links_down_and_up_brings_them_back(
     states = {each["host"]: each["state"] for each in known["engines"]}
     assert states == {"left": "down", "right": "running"}
     assert "links of left are down: its engine was killed by signal 9" in delaylab("ps").stdout
+    down, running = as_json(delaylab("link", "show", "--json"))["engines"]
+    assert set(down) == {"host", "agent", "engine", "state", "why", "directions"}
+    assert set(down) < set(running), "an engine that is down has no counts"
     delaylab("up", "lab.yaml")
     assert "NO-CARRIER" not in delaylab(*state).stdout
     assert 6 <= rtt_ms(delaylab, "a", "198.18.0.3") < 8

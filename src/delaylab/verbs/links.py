@@ -18,6 +18,7 @@ from delaylab.lab.running import Lab
 from delaylab.spec import ConditionsSpec, Document, parse, validate, with_files
 from delaylab.spec.condition_words import one_line
 
+DOWN_FIELDS = {"host", "agent", "engine", "state", "why", "directions"}
 FORM = "delay=20ms loss=1% queue=100; CONDITION=none takes it away"
 
 
@@ -59,7 +60,7 @@ def as_json(reports: list[EngineReport]) -> list[JsonObject]:
     verdicts = {(v.host, v.direction.port): v for v in judge(reports)}
     return [
         {
-            **report.model_dump(mode="json", by_alias=True),
+            **_engine_fields(report),
             "directions": [
                 {
                     **_message(direction),
@@ -70,6 +71,12 @@ def as_json(reports: list[EngineReport]) -> list[JsonObject]:
         }
         for report in reports
     ]
+
+
+def _engine_fields(report: EngineReport) -> JsonObject:
+    """Return an engine's own fields; one that is down has counted nothing, so it has no counts."""
+    counted = None if report.running else DOWN_FIELDS
+    return report.model_dump(mode="json", by_alias=True, include=counted)
 
 
 def print_links(reports: list[EngineReport], console: Console) -> None:
