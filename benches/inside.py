@@ -30,7 +30,8 @@ LAB_UP_S = 120
 class Bed(Protocol):
     """Lab on this machine or in a guest: sessions with its agents, and its plan."""
 
-    plan: Plan
+    @property
+    def plan(self) -> Plan: ...
 
     def session(self, agent: str) -> Session: ...
 
@@ -78,7 +79,6 @@ class Inside:
         request = Build(
             lab=spec.lab,
             dir=f"{RUN}/{spec.lab}",
-            linger=False,
             rootless=False,
             record={},
             plan=self.plan,

@@ -17,7 +17,7 @@ ROOT = SOURCE.parent.parent
 ORDER = [
     *("errors", "progress", "units", "version", "io", "spec", "dataset", "plan", "agent"),
     *("kinds", "hosts", "images", "machine", "lab", "loads", "trial", "study"),
-    *("analysis", "charts", "papers", "report", "verbs", "api", "cli"),
+    *("analysis", "charts", "papers", "report", "verbs", "api", "cli", "__main__"),
 ]
 """The rooms, each above all that it imports."""
 ROOMS_OF_ANALYSIS = [

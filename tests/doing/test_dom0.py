@@ -119,7 +119,7 @@ class Inner:
         self._keeper = self._session.event(30).started
 
     def __enter__(self) -> Inner:
-        request = {"op": "build", "lab": NAME, "dir": f"{RUN}/{NAME}", "linger": False}
+        request: dict[str, Any] = {"op": "build", "lab": NAME, "dir": f"{RUN}/{NAME}"}
         request |= {"rootless": False, "record": None, "plan": _filled(self.plan)}
         self._session.stdin(Frame(FrameKind.MESSAGE, json.dumps(request).encode()).encode())
         return self

@@ -17,7 +17,7 @@ import yaml
 from delaylab import hosts
 from delaylab.errors import DelaylabError
 from delaylab.lab import link_engines
-from delaylab.lab.start import attach
+from delaylab.lab.attach import attach
 from delaylab.plan.engine_links import Change
 from delaylab.spec import conditions_of as asked_of
 from delaylab.spec import lab_from, parse

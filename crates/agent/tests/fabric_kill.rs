@@ -134,18 +134,44 @@ fn a_sweep_leaves_labs_that_are_up() {
 }
 
 #[test]
-fn a_lab_that_lingers_goes_on_until_it_is_told_to_end() {
+fn a_lab_that_is_kept_goes_on_until_it_is_told_to_end() {
     let dir = fresh_dir();
-    let mut request = build("linger", &dir, &star(1, &[], false));
-    request["linger"] = true.into();
     let mut fabric = Process::start("fabric");
+    let request = build("kept", &dir, &star(1, &[], false));
     let done = fabric.client.call(&request).end["done"].clone();
     let keeper = PidFd::open(i32::try_from(fabric.child.id()).unwrap()).unwrap();
+    fabric.client.send(&serde_json::json!({"keep": true}));
     assert!(fabric.client.frame().is_none(), "it lets go of its output");
     let socket = done["agents"]["node.n1"]["socket"].as_str().unwrap();
     let hello = common::connect(socket).call(&serde_json::json!({"op": "hello"})).end;
     assert!(hello["done"]["pid"].is_u64(), "{hello}");
     keeper.signal(15).unwrap();
     assert_eq!(fabric.end(), Some(0));
-    assert_gone("linger", &dir);
+    assert_gone("kept", &dir);
+}
+
+#[test]
+fn a_lab_that_is_kept_outlives_a_client_that_goes_at_once() {
+    let dir = fresh_dir();
+    let mut fabric = Process::start("fabric");
+    let request = build("kept-at-once", &dir, &star(1, &[], false));
+    let done = fabric.client.call(&request).end["done"].clone();
+    let keeper = PidFd::open(i32::try_from(fabric.child.id()).unwrap()).unwrap();
+    fabric.client.send(&serde_json::json!({"keep": true}));
+    fabric.close();
+    let socket = done["agents"]["node.n1"]["socket"].as_str().unwrap();
+    let hello = common::connect(socket).call(&serde_json::json!({"op": "hello"})).end;
+    assert!(hello["done"]["pid"].is_u64(), "{hello}");
+    keeper.signal(15).unwrap();
+    assert_eq!(fabric.end(), Some(0));
+    assert_gone("kept-at-once", &dir);
+}
+
+#[test]
+fn a_lab_whose_client_goes_while_it_is_built_is_not_built() {
+    let dir = fresh_dir();
+    let mut fabric = Process::start("fabric");
+    fabric.client.send(&build("left", &dir, &star(40, &[], false)));
+    assert_eq!(fabric.end(), Some(0));
+    assert_gone("left", &dir);
 }

@@ -22,7 +22,7 @@ Count = Annotated[int, Field(ge=0)]
 class Reply(BaseModel):
     """The base of all answers."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
+    model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True, defer_build=True)
 
 
 class Nothing(Reply):

@@ -270,13 +270,15 @@ class LinkRestart(Request[replies.Nothing]):
 
 @dataclass(frozen=True, kw_only=True)
 class Build(Request[replies.Built]):
-    """Build a lab; `record` is kept beside it."""
+    """Build a lab, which ends with its session unless that is told to keep it.
+
+    `record` is kept beside the lab.
+    """
 
     op = "build"
     reply = replies.Built
     lab: str
     dir: str
-    linger: bool
     rootless: bool
     record: JsonObject
     plan: Plan

@@ -54,6 +54,10 @@ class Session:
         """Ask the running request to end and to give its results."""
         self._send({"stop": True})
 
+    def keep(self) -> None:
+        """Tell the keeper of a lab to keep it after this session has ended."""
+        self._send({"keep": True})
+
     def signal(self, number: int) -> None:
         """Send a signal to the running command."""
         self._send({"signal": number})

@@ -6,7 +6,7 @@ import sys
 
 # Importing a module registers its verbs, in the order in which `--help` lists them.
 from delaylab.cli import measuring, running  # noqa: F401
-from delaylab.cli.options import INTERRUPTED, app
+from delaylab.cli.options import app
 from delaylab.errors import DelaylabError
 from delaylab.io.terminal import print_error
 
@@ -20,7 +20,5 @@ def main() -> None:
     except DelaylabError as error:
         print_error(f"delaylab: {error}")
         sys.exit(error.exit_code)
-    except KeyboardInterrupt:
-        sys.exit(INTERRUPTED)
     except BrokenPipeError:
         sys.exit(1)

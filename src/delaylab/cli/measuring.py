@@ -18,7 +18,7 @@ from delaylab.cli.options import (
     print_json,
 )
 from delaylab.errors import BadInput
-from delaylab.io.terminal import terminal
+from delaylab.io.terminal import print_error, terminal
 
 
 @app.command()
@@ -111,11 +111,11 @@ def run(
     folder = studies.begin(chosen.study, scale, levels, out) if chosen else resume or Path()
     try:
         outcomes = studies.run(folder, terminal(stderr=True), pcap=pcap)
+        report = studies.finish(folder, terminal(stderr=True) if as_json else console, repeated)
     except KeyboardInterrupt:
         again = studies.resume_command(folder, chosen.paper_text if chosen else paper)
-        console.print(f"\ninterrupted; finished trials are kept: {again}", soft_wrap=True)
+        print_error(f"delaylab: interrupted; finished trials are kept, go on with: {again}")
         raise typer.Exit(INTERRUPTED) from None
-    report = studies.finish(folder, terminal(stderr=True) if as_json else console, repeated)
     if as_json:
         print_json(
             {**studies.as_json(folder, repeated), "directory": str(folder), "report": str(report)}

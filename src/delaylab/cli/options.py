@@ -8,11 +8,28 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+import typer.core
 
-from delaylab.io.terminal import json_text, terminal
+from delaylab.io.terminal import json_text, print_error, terminal
+
+INTERRUPTED = 130
+
+
+class Verbs(typer.core.TyperGroup):
+    """The group of all verbs: Ctrl-C ends a verb with one line and the usual exit code."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the verb that the command line names."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            print_error("delaylab: interrupted")
+            raise typer.Exit(INTERRUPTED) from None
+
 
 app = typer.Typer(
     name="delaylab",
+    cls=Verbs,
     help="A laboratory for packet delay: build networks of containers and virtual machines, and "
     "measure which layer added each microsecond.",
     no_args_is_help=True,
@@ -25,7 +42,6 @@ link = typer.Typer(
 )
 app.add_typer(link, name="link")
 console = terminal()
-INTERRUPTED = 130
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
 LabFile = Annotated[Path, typer.Argument(metavar="LAB.yaml", help="The lab file.")]

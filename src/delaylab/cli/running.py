@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import ExitStack
 from typing import Annotated
 
 import typer
@@ -19,6 +20,7 @@ from delaylab.cli.options import (
     print_json,
 )
 from delaylab.errors import BadInput
+from delaylab.io import interrupts
 from delaylab.io.terminal import print_error, terminal
 
 
@@ -29,7 +31,7 @@ def plan(lab_file: LabFile, as_json: Json = False) -> None:
     from delaylab.kinds import KINDS
     from delaylab.machine.rights import own_rights
     from delaylab.plan import build
-    from delaylab.verbs.labs import print_plan
+    from delaylab.verbs.plans import print_plan
 
     made = build(spec.load_lab(lab_file), KINDS, own_rights())
     if as_json:
@@ -47,23 +49,27 @@ def up(
     """Start a lab, which runs until `down`. If it runs already, restart its links that are down."""
     from delaylab import spec
     from delaylab.verbs import labs
+    from delaylab.verbs import up as verb
     from delaylab.verbs.images import bar
 
-    with bar(terminal(stderr=True)) as progress:
-        started = labs.up(spec.load_lab(lab_file), name, progress)
-    if as_json:
-        print_json(labs.described(started))
-    else:
-        labs.print_labs([started], console)
-        for warning in started.warnings:
-            console.print(f"note: {warning.message}", style="yellow")
+    with ExitStack() as interruptible:
+        with bar(terminal(stderr=True)) as progress:
+            wanted = verb.up(spec.load_lab(lab_file), name, progress)
+            started = interruptible.enter_context(wanted)
+        if as_json:
+            print_json(labs.described(started))
+        else:
+            labs.print_labs([started], console)
+            for warning in started.warnings:
+                console.print(f"note: {warning.message}", style="yellow")
+        interrupts.ignore()  # the lab has been reported, and stays
 
 
 @app.command()
 def ps(as_json: Json = False) -> None:
     """List running labs: nodes, processes, addresses, and whether links keep their conditions."""
     from delaylab import hosts
-    from delaylab.lab.start import attached
+    from delaylab.lab.attach import attached
     from delaylab.verbs.labs import described, print_labs
 
     labs = [attached(one) for one in hosts.running()]
@@ -85,7 +91,7 @@ def link_show(
     as_json: Json = False,
 ) -> None:
     """Show a running lab's links: conditions, counts, lateness, and whether conditions held."""
-    from delaylab.lab.start import attach
+    from delaylab.lab.attach import attach
     from delaylab.verbs import links
 
     reports = links.shown(attach(lab_name), name)
@@ -111,7 +117,7 @@ def link_set(
     as_json: Json = False,
 ) -> None:
     """Change some conditions of a running link; the others stay as they are."""
-    from delaylab.lab.start import attach
+    from delaylab.lab.attach import attach
     from delaylab.verbs import links
 
     given = links.words(conditions)
@@ -131,7 +137,7 @@ def execute(
     lab_name: LabOption = None,
 ) -> None:
     """Run a command in a node, `delaylab exec NODE -- COMMAND …`, and exit with its exit code."""
-    from delaylab.lab.start import attach
+    from delaylab.lab.attach import attach
     from delaylab.verbs import execute as verb
 
     terminal = sys.stdin.isatty() and sys.stdout.isatty()
@@ -146,7 +152,7 @@ def shell(
     """Open a shell in a node."""
     import os
 
-    from delaylab.lab.start import attach
+    from delaylab.lab.attach import attach
     from delaylab.verbs import execute as verb
 
     attached = attach(lab_name)

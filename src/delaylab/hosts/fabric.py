@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 from delaylab.agent.binary import agent_path
@@ -13,62 +11,65 @@ from delaylab.agent.requests import Build
 from delaylab.agent.result import AgentError
 from delaylab.agent.session import Session
 from delaylab.errors import DelaylabError
+from delaylab.io.interrupts import deferred
 from delaylab.io.values import JsonObject
 from delaylab.plan import Plan, Rights
 
 BUILD_DEADLINE_S = 120
 
 
-@dataclass
 class Keeper:
-    """A lab's keeper: `built` is its answer; `release` ends an attached lab."""
+    """The keeper of a lab: a process outside of the lab, which ends with this one unless kept."""
 
-    built: Built
-    release: Callable[[], None]
-
-
-def build(plan: Plan, folder: Path, rights: Rights, record: JsonObject, *, linger: bool) -> Keeper:
-    """Carry out a plan completely; on failure undo all of it and raise DelaylabError.
-
-    The keeper makes `folder` and puts `record` into it. A lab without `linger` ends with this
-    process at the latest.
-    """
-    process = subprocess.Popen(
-        [agent_path(), "fabric"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        start_new_session=True,
-    )
-    assert process.stdin is not None
-    assert process.stdout is not None
-    stdin, stdout = process.stdin, process.stdout
-
-    def release() -> None:
-        stdin.close()
-        process.wait()
-        stdout.close()
-
-    session = Session(f"lab {plan.lab}", stdout.fileno(), stdin.fileno(), release)
-    try:
-        request = Build(
-            lab=plan.lab,
-            dir=str(folder),
-            linger=linger,
-            rootless=not rights.root,
-            record=record,
-            plan=plan,
+    def __init__(self, lab: str) -> None:
+        self._process = subprocess.Popen(
+            [agent_path(), "fabric"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            start_new_session=True,
         )
-        built = session.call(request, _deadline_s(plan)).done
-    except AgentError as error:
-        release()
-        raise DelaylabError(error.what, error.where, error.fix) from None
-    except BaseException:
-        release()
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._stdin, self._stdout = self._process.stdin, self._process.stdout
+        self.session = Session(
+            f"lab {lab}", self._stdout.fileno(), self._stdin.fileno(), self.release
+        )
+
+    def keep(self) -> None:
+        """Keep the lab from now on, until it is taken down."""
+        with deferred():
+            self.session.keep()
+            self._stdin.close()
+            self._stdout.close()
+
+    def release(self) -> None:
+        """End the lab, and wait until it is gone. Ctrl-C does not end this wait."""
+        with deferred():
+            self._stdin.close()
+            self._process.wait()
+            self._stdout.close()
+
+
+def build(plan: Plan, folder: Path, rights: Rights, record: JsonObject) -> tuple[Built, Keeper]:
+    """Carry out a plan completely; return the answer and the keeper, which ends with this process.
+
+    On failure undo all of it and raise DelaylabError. The keeper makes `folder` and puts `record`
+    into it.
+    """
+    request = Build(
+        lab=plan.lab, dir=str(folder), rootless=not rights.root, record=record, plan=plan
+    )
+    keeper: Keeper | None = None
+    try:
+        with deferred():
+            keeper = Keeper(plan.lab)
+        return keeper.session.call(request, _deadline_s(plan)).done, keeper
+    except BaseException as error:
+        if keeper is not None:
+            keeper.release()
+        if isinstance(error, AgentError):
+            raise DelaylabError(error.what, error.where, error.fix) from None
         raise
-    if linger:
-        stdin.close()
-        stdout.close()
-    return Keeper(built, release)
 
 
 def _deadline_s(plan: Plan) -> float:

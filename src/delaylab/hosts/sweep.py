@@ -30,6 +30,7 @@ def sweep(folder: Path) -> SweepResult:
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
+        process_group=0,  # Ctrl-C is for this process, which then waits for the sweep
     )
     if swept.returncode != 0:
         raise DelaylabError(swept.stderr.strip().removeprefix(f"{NAME}: "))

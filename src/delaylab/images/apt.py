@@ -12,6 +12,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from delaylab.errors import NotHere
+from delaylab.io import programs
 from delaylab.progress import Progress
 
 # Options for `apt-cache depends`. In its output, names without an indent are packages; those in <>
@@ -92,17 +93,9 @@ def fetch(packages: Sequence[Package], into: Path, progress: Progress) -> None:
 def _download(names: Sequence[str], into: Path, progress: Progress) -> None:
     progress("downloading", 0)
     options = ["-q", "-o", "APT::Status-Fd=1", "-o", "APT::Sandbox::User=root"]
-    process = subprocess.Popen(
-        [_program("apt-get"), *options, "download", *names],
-        cwd=into,
-        env=_environment(),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
+    argv = [_program("apt-get"), *options, "download", *names]
     lines = []
-    with process:
+    with programs.started(argv, _environment(), into, errors=subprocess.STDOUT) as process:
         assert process.stdout is not None
         for line in process.stdout:
             status = STATUS_LINE.match(line)
@@ -115,17 +108,10 @@ def _download(names: Sequence[str], into: Path, progress: Progress) -> None:
 
 
 def _run(argv: list[str]) -> str:
-    done = subprocess.run(
-        [_program(argv[0]), *argv[1:]],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=_environment(),
-        stdin=subprocess.DEVNULL,
-    )
-    if done.returncode:
-        raise _failure(done.stderr)
-    return done.stdout
+    code, out, errors = programs.output([_program(argv[0]), *argv[1:]], _environment())
+    if code:
+        raise _failure(errors)
+    return out
 
 
 def _environment() -> dict[str, str]:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from delaylab.errors import NotHere
+from delaylab.io.interrupts import deferred
 from delaylab.io.ownership import why_not_private
 from delaylab.progress import Progress
 
@@ -130,11 +131,15 @@ def building(progress: Progress) -> Iterator[None]:
 @contextmanager
 def partial(name: str) -> Iterator[Path]:
     """Provide a folder to build in, below the cache, and remove it on every exit."""
-    path = Path(tempfile.mkdtemp(prefix=f"{PARTIAL}{name}-", dir=folder()))
+    path: Path | None = None
     try:
+        with deferred():
+            path = Path(tempfile.mkdtemp(prefix=f"{PARTIAL}{name}-", dir=folder()))
         yield path
     finally:
-        shutil.rmtree(path, ignore_errors=True)
+        if path is not None:
+            with deferred():
+                shutil.rmtree(path, ignore_errors=True)
 
 
 def publish(made: Path, name: str, key: str, recipe: str, made_of: list[str]) -> Layer:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from delaylab import hosts
 from delaylab.agent.replies import Built
@@ -10,22 +12,43 @@ from delaylab.agent.requests import Hello
 from delaylab.agent.session import Session
 from delaylab.dataset.records.doubts import Doubt, DoubtKind, doubt
 from delaylab.errors import BadInput
-from delaylab.plan import Plan, host_agent, node_agent
-from delaylab.spec import CONTAINERS, MACHINES, LabSpec
+from delaylab.plan.model import host_agent, node_agent
+
+if TYPE_CHECKING:
+    from delaylab.plan import Plan
+    from delaylab.spec import LabSpec
 
 
-@dataclass
 class Lab:
-    """Handles to the agents of a running lab."""
+    """Handles to the agents of a running lab.
 
-    name: str
-    spec: LabSpec
-    plan: Plan
-    place: hosts.TrustedDirectory
-    keeper: Built
-    notes: list[Doubt] = field(default_factory=list)
-    _open: list[Session] = field(default_factory=list)
-    _clocks: dict[str, str] = field(default_factory=dict)
+    Its spec and its plan are made when they are first used: `exec` needs neither, and those of a
+    large lab take long.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        spec: Callable[[], LabSpec],
+        plan: Callable[[], Plan],
+        place: hosts.TrustedDirectory,
+        keeper: Built,
+        notes: Sequence[Doubt] = (),
+    ) -> None:
+        self.name, self.place, self.keeper, self.notes = name, place, keeper, notes
+        self._make_spec, self._make_plan = spec, plan
+        self._open: list[Session] = []
+        self._clocks: dict[str, str] = {}
+
+    @cached_property
+    def spec(self) -> LabSpec:
+        """Return the checked lab file."""
+        return self._make_spec()
+
+    @cached_property
+    def plan(self) -> Plan:
+        """Return the plan by which the lab was built."""
+        return self._make_plan()
 
     @property
     def warnings(self) -> list[Doubt]:
@@ -62,6 +85,8 @@ class Lab:
 
     def has_own_root(self, node: str) -> bool:
         """Return True if a node has a root file system of its own (containers, machines)."""
+        from delaylab.spec import CONTAINERS, MACHINES  # noqa: PLC0415
+
         spec = self.spec.nodes.get(node)
         return spec is not None and spec.kind in CONTAINERS | MACHINES
 

@@ -1,4 +1,4 @@
-"""Start of labs, and handles to labs that run."""
+"""Start of labs: kept until they are taken down, or for the length of a block."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from contextlib import contextmanager
 
 from delaylab import hosts
 from delaylab.dataset.records.doubts import DoubtKind, doubt
+from delaylab.io.interrupts import deferred
 from delaylab.io.values import JsonObject
 from delaylab.kinds import KINDS
 from delaylab.lab import completion, files
@@ -20,22 +21,22 @@ from delaylab.progress import Progress, silent
 from delaylab.spec import LabSpec
 
 
-def start(spec: LabSpec, *, name: str | None = None, progress: Progress = silent) -> Lab:
-    """Start a lab, completely or not at all; it outlives this process."""
-    lab, _ = _build(spec, name or spec.lab, linger=True, accounting=False, progress=progress)
-    return lab
+@contextmanager
+def starting(
+    spec: LabSpec, *, name: str | None = None, progress: Progress = silent
+) -> Iterator[Lab]:
+    """Start a lab, completely or not at all; it outlives this process.
 
-
-def attach(name: str | None) -> Lab:
-    """Return the running lab of this name; without a name, the only one that runs."""
-    return attached(hosts.find(name))
-
-
-def attached(running: hosts.Running) -> Lab:
-    """Return handles to a running lab."""
-    spec = running.spec
-    plan = build(spec, KINDS, own_rights(), name=running.name)
-    return Lab(running.name, spec, plan, running.place, running.keeper)
+    If the block ends with an exception, such as Ctrl-C, the lab is removed.
+    """
+    lab, keeper = _build(spec, name or spec.lab, accounting=False, progress=progress)
+    try:
+        yield lab
+    except BaseException:
+        lab.close()
+        keeper.release()
+        raise
+    keeper.keep()
 
 
 @contextmanager
@@ -44,17 +45,18 @@ def temporary(
 ) -> Iterator[Lab]:
     """Run a lab under a unique name for the length of a block, and remove it on every exit."""
     name = f"{spec.lab[:20]}-{os.getpid():x}-{time.monotonic_ns() & 0xFFFFFF:06x}"
-    lab, keeper = _build(spec, name, linger=False, accounting=accounting, progress=progress)
+    lab, keeper = _build(spec, name, accounting=accounting, progress=progress)
     try:
         yield lab
     finally:
-        lab.close()
-        keeper.release()
-        hosts.sweep(lab.place.path.parent)
+        with deferred():
+            lab.close()
+            keeper.release()
+            hosts.sweep(lab.place.path.parent)
 
 
 def _build(
-    spec: LabSpec, name: str, *, linger: bool, accounting: bool, progress: Progress
+    spec: LabSpec, name: str, *, accounting: bool, progress: Progress
 ) -> tuple[Lab, hosts.Keeper]:
     rights = own_rights()
     plan = build(spec, KINDS, rights, name=name, accounting=accounting)
@@ -66,9 +68,10 @@ def _build(
         "created": time.time(),
     }
     folder, left = hosts.prepare(name)
-    keeper = hosts.build(plan, folder, rights, record, linger=linger)
+    built, keeper = hosts.build(plan, folder, rights, record)
     notes += [
         doubt(DoubtKind.FABRIC, f"left by a lab that was killed: {each}", "")
         for each in left.failed
     ]
-    return Lab(name, spec, plan, hosts.TrustedDirectory.open(folder), keeper.built, notes), keeper
+    place = hosts.TrustedDirectory.open(folder)
+    return Lab(name, lambda: spec, lambda: plan, place, built, notes), keeper

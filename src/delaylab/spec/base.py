@@ -38,7 +38,7 @@ FromFile = WithJsonSchema({"type": ["string", "object", "array", "null"]})
 class Spec(BaseModel):
     """The base of all models of a file: immutable, and unknown fields are refused."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True, defer_build=True)
 
 
 class TracksNamedFields(Spec):

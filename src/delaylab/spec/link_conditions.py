@@ -59,7 +59,7 @@ Correlation = Annotated[float, Field(ge=0, lt=1)]
 class Part(TracksNamedFields):
     """The base of the types in this module."""
 
-    model_config = ConfigDict(allow_inf_nan=False)
+    model_config = ConfigDict(allow_inf_nan=False, defer_build=True)
 
     @model_validator(mode="after")
     def _with_tag(self) -> Self:

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from delaylab.kinds import KINDS
-from delaylab.lab.start import attach
+from delaylab.lab.attach import attach
 from delaylab.machine.rights import own_rights
 from tests.doing.conftest import NOBODY, Run, Up, as_json, only_line
 

@@ -187,14 +187,7 @@ impl Keeper {
         self.directory.describe(&record).context("keep the lab")?;
         session.reply(&Reply::Done(done))?;
         info!(lab = build.lab, stage = "lab built", elapsed = ?began.elapsed(), "stage done");
-        if build.linger {
-            // Fails only for a process that already leads a group, which is as good.
-            let _ = process::leave_terminal();
-            stdio::detach_stdio().context("keep the lab")?;
-            logging::to_file(&self.directory.place().context("keep the lab")?, "keeper");
-            session.detach().context("keep the lab")?;
-        }
-        match self.wait_for_end(session, build.linger)? {
+        match self.wait_for_end(session)? {
             End::Asked => Ok(()),
             End::Died => Err(Failure::new("keep the lab", "its pid 1 was killed")),
         }
@@ -225,16 +218,15 @@ impl Keeper {
         let mut pids = vec![0; build.plan.agents.len()];
         let mut awaited = pids.len() + 1;
         while awaited > 0 {
-            let mut on = vec![
+            let on = [
                 (self.reports.as_fd(), Interest::Read),
                 (self.signals.as_fd(), Interest::Read),
                 (self.init.as_fd(), Interest::Read),
+                (session.input(), Interest::Read),
             ];
-            if !build.linger {
-                on.push((session.input(), Interest::Read));
-            }
             let ready = poll::wait(&on, None).context("build the lab")?;
-            if ready[1] || (ready.get(3) == Some(&true) && asked_to_end(session)?) {
+            // The client cannot keep a lab that it has not been told of.
+            if ready[1] || (ready[3] && matches!(wish(session)?, Some(Wish::End))) {
                 return Ok(None);
             }
             let died = || Failure::new("build the lab", "its pid 1 died");
@@ -254,21 +246,42 @@ impl Keeper {
         Ok(Some(pids))
     }
 
-    fn wait_for_end(&self, session: &mut Session, linger: bool) -> Result<End, Failure> {
+    /// Wait for the end of the lab. It ends with the client, unless the client orders to keep it.
+    fn wait_for_end(&self, session: &mut Session) -> Result<End, Failure> {
+        let mut kept = false;
         loop {
             let mut on =
                 vec![(self.init.as_fd(), Interest::Read), (self.signals.as_fd(), Interest::Read)];
-            if !linger {
+            if !kept {
                 on.push((session.input(), Interest::Read));
             }
             let ready = poll::wait(&on, None).context("keep the lab")?;
             if ready[0] {
                 return Ok(End::Died);
             }
-            if ready[1] || (ready.get(2) == Some(&true) && asked_to_end(session)?) {
+            if ready[1] {
                 return Ok(End::Asked);
             }
+            if ready.get(2) == Some(&true) {
+                match wish(session)? {
+                    Some(Wish::Keep) => {
+                        self.leave_client(session).context("keep the lab")?;
+                        kept = true;
+                    }
+                    Some(Wish::End) => return Ok(End::Asked),
+                    None => {}
+                }
+            }
         }
+    }
+
+    /// Close the client's streams, and leave its terminal.
+    fn leave_client(&self, session: &mut Session) -> io::Result<()> {
+        // Fails only for a process that already leads a group, which is as good.
+        let _ = process::leave_terminal();
+        stdio::detach_stdio()?;
+        logging::to_file(&self.directory.place()?, "keeper");
+        session.detach()
     }
 
     /// Kill every process of the lab, then remove what the kernel does not clean up.
@@ -285,8 +298,21 @@ impl Keeper {
     }
 }
 
-fn asked_to_end(session: &mut Session) -> Result<bool, Failure> {
-    Ok(session.orders()?.iter().any(|order| matches!(order, Order::Stop | Order::Closed)))
+/// A client's wish for its lab.
+enum Wish {
+    /// Keep the lab after the client has gone.
+    Keep,
+    /// End the lab: an order, or the client has gone.
+    End,
+}
+
+/// Return the first wish among the pending orders.
+fn wish(session: &mut Session) -> Result<Option<Wish>, Failure> {
+    Ok(session.orders()?.iter().find_map(|order| match order {
+        Order::Keep => Some(Wish::Keep),
+        Order::Stop | Order::Closed => Some(Wish::End),
+        _ => None,
+    }))
 }
 
 fn members<'a>(

@@ -21,9 +21,6 @@ pub struct Build {
     pub lab: String,
     /// The run directory. Only the keeper creates, uses and removes it.
     pub dir: PathBuf,
-    /// True to continue after standard input ends.
-    #[serde(default)]
-    pub linger: bool,
     /// True to work in a user namespace.
     #[serde(default)]
     pub rootless: bool,

@@ -2,12 +2,13 @@
 
 use std::collections::VecDeque;
 use std::fs::File;
+use std::io::ErrorKind;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use delaylab_os::files::descriptor;
 use delaylab_os::files::poll::{self, Interest};
-use delaylab_proto::{Context, Failure, Frame, Kind, Reply, read_frame, write_frame};
+use delaylab_proto::{Context, Failure, Frame, FrameError, Kind, Reply, read_frame, write_frame};
 use serde_json::Value;
 
 const HEADER: usize = 7;
@@ -25,6 +26,8 @@ pub enum Order {
     Stdin(Vec<u8>),
     /// Count this many bytes of the command's output as used.
     Used(u64),
+    /// Go on without this client, also when it has gone.
+    Keep,
     /// Stop and kill what was started, because the client has gone.
     Closed,
 }
@@ -85,10 +88,17 @@ impl Session {
         self.reply(&Reply::Event(value))
     }
 
-    /// Send a table or a command's output on the request's channel.
+    /// Send a table or a command's output on the request's channel. If the client has gone, the frame is
+    /// dropped, and [`Order::Closed`] ends the request.
     pub fn frame(&mut self, frame: &Frame) -> Result<(), Failure> {
         let frame = Frame { channel: self.channel, ..frame.clone() };
-        write_frame(&mut self.output, &frame).context("answer")
+        match write_frame(&mut self.output, &frame) {
+            Err(FrameError::Io(error)) if has_gone(&error) => {
+                self.closed = true;
+                Ok(())
+            }
+            written => written.context("answer"),
+        }
     }
 
     /// Send one reply.
@@ -178,6 +188,11 @@ impl Session {
     }
 }
 
+/// Return true if a write failed because nobody reads any more.
+fn has_gone(error: &std::io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset)
+}
+
 /// Return the number of bytes missing of a header or of its frame; `None` if the frame is complete or its
 /// header invalid.
 fn missing(bytes: &[u8]) -> Option<usize> {
@@ -205,6 +220,9 @@ fn order(frame: &Frame) -> Result<Option<Order>, Failure> {
     let message = message(frame)?;
     if message.get("stop") == Some(&Value::Bool(true)) {
         return Ok(Some(Order::Stop));
+    }
+    if message.get("keep") == Some(&Value::Bool(true)) {
+        return Ok(Some(Order::Keep));
     }
     if let Some(used) = message.get("used") {
         let bytes = used.as_u64();

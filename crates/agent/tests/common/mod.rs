@@ -171,9 +171,14 @@ impl Process {
         Self { child, client: Client { stream: Stdio2 { input, output } } }
     }
 
+    /// Close its standard input.
+    pub fn close(&mut self) {
+        self.client.stream.input = None;
+    }
+
     /// Close its standard input, wait for its end, and return the exit code.
     pub fn end(mut self) -> Option<i32> {
-        self.client.stream.input = None;
+        self.close();
         self.child.wait().unwrap().code()
     }
 }

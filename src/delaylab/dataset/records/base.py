@@ -20,7 +20,7 @@ class Record(BaseModel):
     """Immutable base of all records. Unknown fields, as of later versions, are ignored."""
 
     model_config = ConfigDict(
-        frozen=True, extra="ignore", populate_by_name=True, allow_inf_nan=False
+        defer_build=True, frozen=True, extra="ignore", populate_by_name=True, allow_inf_nan=False
     )
 
 

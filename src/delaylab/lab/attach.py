@@ -1,0 +1,30 @@
+"""Handles to labs that run already."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from delaylab import hosts
+from delaylab.lab.running import Lab
+
+if TYPE_CHECKING:
+    from delaylab.plan import Plan
+
+
+def attach(name: str | None) -> Lab:
+    """Return the running lab of this name; without a name, the only one that runs."""
+    return attached(hosts.find(name))
+
+
+def attached(running: hosts.Running) -> Lab:
+    """Return handles to a running lab. Its spec is read, and its plan made, only if needed."""
+
+    def plan() -> Plan:
+        from delaylab.kinds import KINDS  # noqa: PLC0415
+        from delaylab.machine.rights import own_rights  # noqa: PLC0415
+        from delaylab.plan import build  # noqa: PLC0415
+
+        return build(lab.spec, KINDS, own_rights(), name=running.name)
+
+    lab = Lab(running.name, lambda: running.spec, plan, running.place, running.keeper)
+    return lab

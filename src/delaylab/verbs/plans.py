@@ -1,0 +1,43 @@
+"""Verb `delaylab plan`."""
+
+from __future__ import annotations
+
+import json
+
+from rich.console import Console
+
+from delaylab.plan import Plan, operation_message
+from delaylab.plan.model import Operation, Veth
+
+
+def print_plan(plan: Plan, console: Console) -> None:
+    """Print what `up` would do, one line per operation."""
+    console.print(f"lab {plan.lab}: {len(plan.agents)} agents, {len(plan.operations)} operations")
+    for agent in plan.agents:
+        network = {"new": "a new network", "machine": "this machine's network"}
+        extras = [f"isolated: {' '.join(agent.isolate)}"] if agent.isolate else []
+        extras += [f"CPUs {','.join(map(str, agent.cpus))}"] if agent.cpus else []
+        if agent.links is not None:
+            extras.append(f"carries {', '.join(link.link for link in agent.links.links)}")
+        place = network.get(agent.network, f"the network of {agent.network}")
+        console.print(
+            f"  agent    {agent.name} in {'; '.join([place, *extras])}",
+            highlight=False,
+            soft_wrap=True,
+        )
+    for operation in plan.operations:
+        name, words = _words(operation)
+        console.print(f"  {name:<8} {words}", highlight=False, soft_wrap=True)
+
+
+def _words(operation: Operation) -> tuple[str, str]:
+    """Return an operation's name, and its fields in words."""
+    message = dict(operation_message(operation))
+    name = str(message.pop("do"))
+    if isinstance(operation, Veth):
+        ends = (f"{end.agent}:{end.name} ({end.mac})" for end in operation.ends)
+        return name, " <-> ".join(ends)
+    names = [str(message.pop(key)) for key in ("on", "name") if key in message][:1] or [""]
+    place = f"{message.pop('in')}:{names[0]}"
+    rest = [f"{key}={json.dumps(value)}" for key, value in message.items() if key != "mac"]
+    return name, " ".join([place, *rest])

@@ -1,0 +1,43 @@
+"""Verb `delaylab up`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from delaylab import hosts
+from delaylab.errors import DelaylabError
+from delaylab.lab import health, link_engines
+from delaylab.lab.attach import attached
+from delaylab.lab.running import Lab
+from delaylab.lab.start import starting
+from delaylab.progress import Progress
+from delaylab.spec import LabSpec
+
+
+@contextmanager
+def up(spec: LabSpec, name: str | None, progress: Progress) -> Iterator[Lab]:
+    """Bring a lab up; if it is up but its links are down, bring only these up again.
+
+    A lab that was brought up goes down again if the block ends with an exception. Raise
+    DelaylabError if a lab of this name is up with nothing to bring up, or has dead agents.
+    """
+    running = {one.name: one for one in hosts.running()}.get(name or spec.lab)
+    if running is not None:
+        lab = attached(running)
+        gone = health.dead(lab)
+        if gone:
+            again = f"take it down, then up again: delaylab down {lab.name}"
+            raise DelaylabError(f"lab {lab.name!r} is up, but {_gone(gone)}", fix=again)
+        if link_engines.revive(lab):
+            yield lab
+            return
+    with starting(spec, name=name, progress=progress) as lab:
+        yield lab
+
+
+def _gone(gone: dict[str, str]) -> str:
+    """Return a lab's dead agents as part of a sentence."""
+    first, why = next(iter(gone.items()))
+    more = f", and {len(gone) - 1} more" if len(gone) > 1 else ""
+    return f"agent {first} is dead: {why}{more}"
