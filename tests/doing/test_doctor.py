@@ -13,6 +13,8 @@ from pathlib import Path
 import jsonschema
 import pytest
 
+from delaylab.kinds import KINDS
+from delaylab.machine.rights import own_rights
 from delaylab.papers.studies import find, names
 from delaylab.spec.source import read
 from tests.doing.conftest import DELAYLAB, Run, as_json
@@ -35,6 +37,20 @@ def test_doctor_as_root(delaylab: Run) -> None:
     bridged = {"ifb", "clsact", "mirred", "bridge"}
     assert set(parts) == {"netem", "tbf", "codel", "tcx"} | bridged
     assert all(part["usable"] != bool(part["why_not"]) for part in parts.values()), parts
+
+
+@pytest.mark.root
+def test_doctor_builds_no_image_unasked(delaylab: Run, own_home: Path) -> None:
+    checks = {check["name"]: check for check in as_json(delaylab("doctor", "--json"))}
+    assert checks["netns"]["usable"]
+    untried = [check for check in checks.values() if not check["tried"]]
+    for check in untried:
+        assert not check["usable"]
+        assert "not tried: the image" in check["why_not"]
+        assert "delaylab image build" in check["fix"]
+    guests = {name for name in ("lxc", "qemu") if not KINDS[name].can_run(own_rights(), False)}
+    assert guests <= {check["name"] for check in untried}
+    assert not list(own_home.rglob("layer.json"))
 
 
 @pytest.mark.root

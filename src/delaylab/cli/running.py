@@ -219,6 +219,14 @@ def doctor(
     kind: Annotated[
         list[str] | None, typer.Option("--kind", help="Try only this kind; may be repeated.")
     ] = None,
+    build: Annotated[
+        bool,
+        typer.Option(
+            "--build",
+            help="Build the images that are missing, to try containers and virtual machines, too. "
+            "All together take 440 MiB and minutes.",
+        ),
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Check which node kinds, taps and tools work on this machine, and how to enable the rest."""
@@ -226,7 +234,7 @@ def doctor(
     from delaylab.verbs.images import bar
 
     with bar(terminal(stderr=True)) as progress:
-        checks = verb.examine(kind, progress)
+        checks = verb.examine(kind, progress, build_images=build)
     if as_json:
         print_json(verb.as_json(checks))
     else:

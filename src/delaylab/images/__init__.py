@@ -22,6 +22,7 @@ __all__ = [
     "is_built",
     "layers",
     "layers_of",
+    "missing",
     "require",
     "resolve",
     "silent",
@@ -100,6 +101,12 @@ def resolve(text: str, progress: Progress = silent, known: dict[str, str] | None
         return found[reference[0]]
 
     return REFERENCE.sub(path, text)
+
+
+def missing(texts: Iterable[str]) -> list[str]:
+    """Return the images that these texts refer to and that are not built, by name."""
+    named = {found[1] for text in texts for found in REFERENCE.finditer(text)}
+    return sorted(name for name in named & set(IMAGES) if not is_built(name))
 
 
 def _file(name: str, file: str, progress: Progress) -> Path:

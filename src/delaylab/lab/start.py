@@ -68,6 +68,9 @@ def _build(
         "created": time.time(),
     }
     folder, left = hosts.prepare(name)
+    guests = sum(agent.guest is not None for agent in plan.agents)
+    waits = f", waiting for {guests} containers and machines" if guests else ""
+    progress(f"starting {len(spec.nodes)} nodes{waits}", 0)
     built, keeper = hosts.build(plan, folder, rights, record)
     notes += [
         doubt(DoubtKind.FABRIC, f"left by a lab that was killed: {each}", "")

@@ -63,18 +63,22 @@ class Check:
     why_not: str = ""
     fix: str = ""
     measured: dict[str, float | None] = field(default_factory=dict)
+    tried: bool = True
 
 
-def examine(kinds: list[str] | None = None, progress: Progress = silent) -> list[Check]:
+def examine(
+    kinds: list[str] | None = None, progress: Progress = silent, *, build_images: bool = False
+) -> list[Check]:
     """Try everything, or only these kinds of nodes; a virtual machine takes seconds.
 
-    Raise BadInput for an unknown kind.
+    A kind whose image is not built is tried only if `build_images` is true. Raise BadInput for an
+    unknown kind.
     """
     unknown = [name for name in kinds or () if name not in KINDS]
     if unknown:
         raise BadInput(f"no kind {unknown[0]!r}", "--kind", f"one of {', '.join(KINDS)}")
     rights = own_rights()
-    tried = _kinds_and_points(rights, kinds or list(KINDS), progress)
+    tried = _kinds_and_points(rights, kinds or list(KINDS), progress, build_images=build_images)
     return [*_agent(), *tried, *_rights(rights), *_kernel(), *_tools()]
 
 
@@ -88,12 +92,17 @@ def _agent() -> list[Check]:
     return [Check("agent", "delaylab-agent", True, f"version {version}, {hosts.agent_path()}")]
 
 
-def _kinds_and_points(rights: Rights, kinds: list[str], progress: Progress) -> list[Check]:
-    tried = [kind_trial.kind(name, rights, progress) for name in kinds]
+def _kinds_and_points(
+    rights: Rights, kinds: list[str], progress: Progress, *, build_images: bool
+) -> list[Check]:
+    tried = []
+    for number, name in enumerate(kinds):
+        progress(f"trying a node of kind {name}", number / len(kinds))
+        tried.append(kind_trial.kind(name, rights, progress, build_images=build_images))
     checks = [_kind(one, rights) for one in tried]
     answering = kind_trial.kind("netns", rights, progress, "udp")
     seen = answering.points.union(*(one.points for one in tried))
-    failures = [one.why_not for one in (*tried, answering) if not one.usable]
+    failures = [one.why_not for one in (*tried, answering) if one.tried and not one.usable]
     why = failures[-1] if failures else "the kernel gave no stamp"
     for point, meaning in POINT_MEANING.items():
         checks.append(Check("point", point, point in seen, meaning, "" if point in seen else why))
@@ -102,7 +111,7 @@ def _kinds_and_points(rights: Rights, kinds: list[str], progress: Progress) -> l
 
 def _kind(one: kind_trial.Tried, rights: Rights) -> Check:
     if not one.usable:
-        return Check("kind", one.kind, False, why_not=one.why_not, fix=one.fix)
+        return Check("kind", one.kind, False, why_not=one.why_not, fix=one.fix, tried=one.tried)
     figures = [f"up in {one.boot_s:.2f} s"]
     if one.memory_mib is not None:
         figures.append(f"{one.memory_mib:.1f} MiB")
@@ -204,7 +213,13 @@ def print_checks(checks: list[Check], console: Console) -> None:
         text = check.detail
         if not check.usable:
             text = f"{check.why_not}" + (f" → {check.fix}" if check.fix else "")
-        mark = Text("yes", "green") if check.usable else Text("no", "red")
+        mark = _mark(check)
         table.add_row(check.group if check.group != last else "", check.name, mark, text)
         last = check.group
     console.print(table)
+
+
+def _mark(check: Check) -> Text:
+    if not check.tried:
+        return Text("?", "yellow")
+    return Text("yes", "green") if check.usable else Text("no", "red")

@@ -9,12 +9,12 @@ from typing import Any
 
 import polars as pl
 
+from delaylab import images
 from delaylab.errors import DelaylabError
 from delaylab.kinds import KINDS
 from delaylab.lab import completion
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
-from delaylab.machine.rights import own_rights
 from delaylab.plan import Rights, build, node_agent
 from delaylab.plan.model import machine_agent
 from delaylab.progress import Progress
@@ -28,6 +28,8 @@ NEAR, FAR = "near", "far"
 @dataclass(frozen=True)
 class Tried:
     """Result for one kind of node on this machine: figures if it is usable, else reason and remedy.
+
+    A kind whose image is not built is not `tried`: to build one takes minutes.
 
     `boot_s` is the time in s to bring up a lab with one such node, until it answers. `memory_mib`
     is the memory of the node's processes, and of the machine around it if it is in one, with shared
@@ -44,17 +46,38 @@ class Tried:
     rtt_us: float | None = None
     notes: tuple[str, ...] = ()
     points: frozenset[str] = frozenset()
+    tried: bool = True
 
 
-def kind(name: str, rights: Rights, progress: Progress, protocol: str = "icmp") -> Tried:
-    """Bring a lab with one node of this kind up, probe it, and take it down."""
+def kind(
+    name: str,
+    rights: Rights,
+    progress: Progress,
+    protocol: str = "icmp",
+    *,
+    build_images: bool = False,
+) -> Tried:
+    """Bring a lab with one node of this kind up, probe it, and take it down.
+
+    Images that it needs are built only if `build_images` is true.
+    """
     reason = KINDS[name].here(rights).can_run(rights, False)
     if reason:
         why, _, fix = reason.partition("; ")
         return Tried(name, False, why, fix)
     combination = _combination(name, protocol)
+    plan = build(combination.lab, KINDS, rights)
+    lacking = images.missing(
+        word for agent in plan.agents if agent.guest for word in agent.guest.command
+    )
+    if lacking and not build_images:
+        several = len(lacking) > 1
+        what = f"images {', '.join(lacking)} are" if several else f"image {lacking[0]} is"
+        why = f"not tried: the {what} not built"
+        fix = f"delaylab image build {' '.join(lacking)}, or delaylab doctor --build"
+        return Tried(name, False, why, fix, tried=False)
     try:
-        _warm(name, progress)
+        completion.complete(plan, progress)  # so that it is no part of the time to boot
         began = time.monotonic()
         with temporary(combination.lab, progress=progress) as lab:
             boot_s = time.monotonic() - began
@@ -65,11 +88,6 @@ def kind(name: str, rights: Rights, progress: Progress, protocol: str = "icmp") 
         return Tried(name, False, error.what, error.fix)
     points = frozenset(recording.stamps["point"].unique())
     return Tried(name, True, "", "", boot_s, memory_mib, _rtt_us(recording.stamps), notes, points)
-
-
-def _warm(name: str, progress: Progress) -> None:
-    """Build images and try KVM before the time to boot is measured."""
-    completion.complete(build(_combination(name, "icmp").lab, KINDS, own_rights()), progress)
 
 
 def _memory_mib(lab: Lab) -> float | None:
