@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
 
 from delaylab import images
+from delaylab.images.build import find
+from delaylab.images.recipes import RECIPES
 from delaylab.kinds import KINDS
 from delaylab.machine.rights import own_rights
 from delaylab.plan.kind import TUN
@@ -108,14 +111,42 @@ def test_a_node_that_cannot_be(
     assert says in said
 
 
+def copy_of_cache(folder: Path) -> Path:
+    """A cache that everybody can read, with what machines boot; root's own is private."""
+    images.require("cloud")
+    names = images.layers_of(["cloud"])
+    for name in names:
+        names += getattr(RECIPES[name], "parts", ())  # a layer is found by its parts
+        layer = find(name)
+        assert layer is not None
+        shutil.copytree(layer.path, folder / layer.path.name, symlinks=True, dirs_exist_ok=True)
+    return folder
+
+
+def test_a_cache_that_cannot_be_read_is_one_line(nobody: Run, tmp_path: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("acting as an ordinary user needs root")
+    closed = tmp_path / "closed"
+    (closed / "cache").mkdir(parents=True)
+    for mode, folder in ((0o700, closed), (0o700, closed / "cache")):
+        folder.chmod(mode)
+        (tmp_path / "lab.yaml").write_text(lab("kind: qemu, accel: tcg"))
+        for verb in (("up", "lab.yaml"), ("image", "list")):
+            env = {"DELAYLAB_CACHE": str(closed / "cache")}
+            said = only_line(nobody(*verb, code=NOT_HERE, env=env).stderr)
+            assert str(closed / "cache") in said
+            assert "DELAYLAB_CACHE=DIR" in said
+        folder.chmod(0o755)
+
+
 def test_an_ordinary_user_has_virtual_machines(nobody: Run, tmp_path: Path) -> None:
     """QEMU needs no root: TAPs are the user's own, if the device is everyone's."""
-    cache = str(images.folder())
+    cache = copy_of_cache(tmp_path / "cache")
     (tmp_path / "lab.yaml").write_text(lab("kind: qemu, accel: tcg"))
     if os.geteuid() == 0 and Path(TUN).stat().st_mode & 0o006 != 0o006:
         said = only_line(nobody("up", "lab.yaml", code=NOT_HERE).stderr)
         assert "chmod 666 /dev/net/tun" in said
         return
-    nobody("up", "lab.yaml", env={"DELAYLAB_CACHE": cache})
+    nobody("up", "lab.yaml", env={"DELAYLAB_CACHE": str(cache)})
     assert nobody("exec", "one", "--", "hostname").stdout.strip() == "one"
     nobody("down", "wrong")

@@ -24,6 +24,7 @@ ABOUT = "layer.json"
 PARTIAL = ".partial-"
 LOCK = ".lock"
 KEY_LENGTH = 16
+OWN = "take one of your own: DELAYLAB_CACHE=DIR"
 
 
 @dataclass(frozen=True)
@@ -46,16 +47,21 @@ class Layer:
 def folder() -> Path:
     """Return $DELAYLAB_CACHE, else $XDG_CACHE_HOME/delaylab, else ~/.cache/delaylab.
 
-    Raises NotHere if another user can write to it, since programs from it are run.
+    Raises NotHere if it cannot be read, or if another user can write to it, since programs from it
+    are run.
     """
     place = _folder()
     try:
-        why = why_not_private(place.stat(), or_roots=True)
-    except OSError:
-        return place
+        about = place.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return place  # a build makes it, or says why it cannot
+    except OSError as error:
+        raise NotHere(f"the image cache: {error.strerror}", str(place), OWN) from None
+    why = why_not_private(about, or_roots=True)
     if why is not None:
-        what = f"the image cache is not trusted: {why}"
-        raise NotHere(what, str(place), "take one of your own: DELAYLAB_CACHE=DIR")
+        raise NotHere(f"the image cache is not trusted: {why}", str(place), OWN)
+    if not os.access(place, os.R_OK | os.X_OK):
+        raise NotHere("the image cache cannot be read by this user", str(place), OWN)
     return place
 
 
