@@ -84,12 +84,18 @@ def run(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="List the trials and how long they take; run nothing.")
     ] = False,
+    list_studies: Annotated[
+        bool, typer.Option("--list", help="List the studies that have a name; run nothing.")
+    ] = False,
     pcap: Annotated[
         bool, typer.Option("--pcap", help="Keep the probe's packets as pcapng, for Wireshark.")
     ] = False,
     as_json: Json = False,
 ) -> None:
     """Run a study: start labs, loads and probes, then print its table and write its report."""
+    if list_studies:
+        _list_studies(as_json=as_json)
+        return
     from delaylab.verbs.study_file import given, load, parse_only
 
     levels = parse_only(only or [])
@@ -97,16 +103,14 @@ def run(
         raise BadInput("give a study, or --resume DIR", fix="delaylab run quickstart")
     chosen = load(study or "", paper) if resume is None or dry_run else None
     repeated = chosen.paper if chosen else given(paper)
-    from delaylab.verbs import studies
+    from delaylab.verbs import studies, study_plans
 
     if dry_run and chosen:
-        trials = studies.dry_run(chosen.study, scale, levels)
+        expected = study_plans.dry_run(chosen.study, scale, levels)
         if as_json:
-            print_json([vars(trial) for trial in trials])
-            return
-        for trial in trials:
-            console.print(f"{trial.expected_s:8.1f} s  {trial.packets:8d}  {trial.id}")
-        console.print(f"{sum(t.expected_s for t in trials):8.1f} s  {len(trials)} trials")
+            print_json([vars(trial) for trial in expected.trials])
+        else:
+            study_plans.print_expected(expected, console)
         return
     folder = studies.begin(chosen.study, scale, levels, out) if chosen else resume or Path()
     try:
@@ -124,6 +128,16 @@ def run(
         console.print(f"\ndataset  {folder}\nreport   {report}", soft_wrap=True)
     if any(outcome.status == "failed" for outcome in outcomes):
         raise typer.Exit(1)
+
+
+def _list_studies(*, as_json: bool) -> None:
+    from delaylab.verbs import study_plans
+
+    known = study_plans.listed()
+    if as_json:
+        print_json([vars(study) for study in known])
+    else:
+        study_plans.print_list(known, console)
 
 
 @app.command()

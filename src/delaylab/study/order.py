@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -12,20 +11,11 @@ from pathlib import Path
 from delaylab import loads
 from delaylab.dataset import store
 from delaylab.errors import BadInput
-from delaylab.kinds import KINDS
 from delaylab.machine.description import describe
 from delaylab.spec import Combination, LoadSpec, StudyFile, combinations, repeats
 
-LAB_S, LOAD_S, SEARCH_S, PHASE_S = 0.5, 2.5, 6.0, 1.2
-"""The seconds that a trial costs beside its packets, for the estimate before a study.
-
-They are for: the start of lab and instruments, the start of a load, the search for a load's rate,
-and the wait for the last replies of one phase. A running study uses its own times.
-"""
 LONGEST_ID = 240
 """The longest id of a trial, in characters: it names the trial's directory."""
-CORES = os.cpu_count() or 1
-"""The number of CPUs, by which guests that boot together share the work."""
 
 
 @dataclass(frozen=True)
@@ -36,40 +26,6 @@ class Planned:
     index: int
     repeat: int
     combination: Combination
-
-    @property
-    def packets_s(self) -> float:
-        """Return the estimated seconds that the trial takes in a lab that is up."""
-        probe = self.combination.probe
-        rest = (probe.at_rest_interval or probe.interval).seconds * probe.at_rest * 3
-        phases = 4 if probe.at_rest else 1
-        loads = self.combination.loads
-        load = LOAD_S if loads else 0
-        load += SEARCH_S * sum(each.frames == "held" for each in loads)
-        return load + rest + probe.count * probe.interval.seconds + phases * PHASE_S
-
-    @property
-    def boot_s(self) -> float:
-        """Return the estimated seconds that its lab takes to start; guests boot side by side."""
-        nodes = self.combination.lab.nodes.values()
-        boots = [KINDS[spec.kind].boot_s for spec in nodes]
-        return LAB_S + max(*boots, sum(boots) / CORES)
-
-
-def expected_s(planned: list[Planned]) -> list[float]:
-    """Return the estimated seconds of each trial.
-
-    A trial whose lab is also that of the trial before it does not wait for the lab to start.
-    """
-    before: list[Planned | None] = [None, *planned[:-1]]
-    return [
-        item.packets_s + (0 if _shares(item, last) else item.boot_s)
-        for item, last in zip(planned, before, strict=True)
-    ]
-
-
-def _shares(item: Planned, last: Planned | None) -> bool:
-    return last is not None and last.combination.lab == item.combination.lab
 
 
 def plan_trials(study: StudyFile, scale: str, only: dict[str, set[str]]) -> list[Planned]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +13,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from delaylab.dataset import store
 from delaylab.io.values import JsonObject
 from delaylab.spec import Document, StudyFile, study_from
-from delaylab.study import order, runner
+from delaylab.study import estimate, order, runner
 
 if TYPE_CHECKING:
     from delaylab.papers.paper import Paper
@@ -52,7 +51,8 @@ def run(folder: Path, console: Console, *, pcap: bool = False) -> list[runner.Ou
     # Trials differ in length: progress counts the time that each is expected to take, and the bar
     # corrects the rest by the time that earlier trials took.
     expected = {
-        trial.id: seconds for trial, seconds in zip(planned, order.expected_s(planned), strict=True)
+        trial.id: seconds
+        for trial, seconds in zip(planned, estimate.trials_s(planned), strict=True)
     }
     done = store.finished(folder)
     count = len(done)
@@ -94,24 +94,6 @@ def as_json(folder: Path, paper: Paper | None = None) -> JsonObject:
     from delaylab.report.show import as_json as numbers  # noqa: PLC0415  as above
 
     return numbers(folder, paper)
-
-
-@dataclass(frozen=True)
-class ExpectedTrial:
-    """A trial of a study, with its packets and the seconds that it is expected to take."""
-
-    id: str
-    packets: int
-    expected_s: float
-
-
-def dry_run(loaded: StudyFile, scale: str, only: dict[str, set[str]]) -> list[ExpectedTrial]:
-    """Return the trials with their number of packets and the time that each is expected to take."""
-    planned = order.plan_trials(loaded, scale, only)
-    return [
-        ExpectedTrial(trial.id, trial.combination.probe.count, round(expected, 1))
-        for trial, expected in zip(planned, order.expected_s(planned), strict=True)
-    ]
 
 
 def resume_command(folder: Path, paper: str | None) -> str:

@@ -1,0 +1,58 @@
+"""Estimate of the time that a study takes, before it runs."""
+
+from __future__ import annotations
+
+import os
+
+from delaylab.kinds import KINDS
+from delaylab.study.order import Planned
+
+LAB_S = 0.05
+"""The time to start and to end a lab of namespaces, in seconds."""
+LOAD_S = 0.4
+"""The time until a load works, and until it has ended, in seconds."""
+SEARCH_S = 6.0
+"""The time of one search for the rate of a load, in seconds."""
+PHASE_S = 0.05
+"""The time that a phase of a trial takes beside its packets, in seconds."""
+FINISH_S, PACKET_S = 3.0, 0.0002
+"""The time of the analysis and the report, in seconds: in all, and for each packet."""
+CORES = os.cpu_count() or 1
+"""The number of CPUs, by which guests that boot together share the work."""
+
+
+def trials_s(planned: list[Planned]) -> list[float]:
+    """Return the estimated seconds of each trial.
+
+    A trial whose lab is also that of the trial before it does not wait for the lab to start.
+    """
+    before: list[Planned | None] = [None, *planned[:-1]]
+    return [
+        _packets_s(item) + (0 if _shares(item, last) else _boot_s(item))
+        for item, last in zip(planned, before, strict=True)
+    ]
+
+
+def finish_s(planned: list[Planned]) -> float:
+    """Return the estimated seconds from the last trial to the report."""
+    return FINISH_S + PACKET_S * sum(item.combination.probe.count for item in planned)
+
+
+def _packets_s(item: Planned) -> float:
+    """Return the estimated seconds of a trial in a lab that is up."""
+    probe, loads = item.combination.probe, item.combination.loads
+    rest_s = (probe.at_rest_interval or probe.interval).seconds * probe.at_rest * 3
+    phases = 4 if probe.at_rest else 1
+    searches = sum(each.frames == "held" for each in loads)
+    load_s = LOAD_S * len(loads) + SEARCH_S * searches
+    return load_s + rest_s + probe.count * probe.interval.seconds + phases * PHASE_S
+
+
+def _boot_s(item: Planned) -> float:
+    """Return the estimated seconds that a trial's lab takes to start; guests boot side by side."""
+    boots = [KINDS[spec.kind].boot_s for spec in item.combination.lab.nodes.values()]
+    return LAB_S + max(*boots, sum(boots) / CORES)
+
+
+def _shares(item: Planned, last: Planned | None) -> bool:
+    return last is not None and last.combination.lab == item.combination.lab
