@@ -21,6 +21,7 @@ from benches import (
     report_size,
     rtt,
     schedule,
+    start,
     taps,
 )
 from benches.section import Section
@@ -37,6 +38,7 @@ ALL: dict[str, Callable[..., Section]] = {
     "conditions": conditions.run,
     "netem": netem.run,
     "labs": labs.run,
+    "start": start.run,
     "guests": guests.run,
     "containers": containers.run,
     "measuring": measuring.run,

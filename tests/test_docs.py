@@ -119,6 +119,14 @@ def test_files_that_the_readme_names_are_there() -> None:
         assert (ROOT / name).exists(), name
 
 
+def test_the_link_in_the_readme_is_the_example() -> None:
+    text = (ROOT / "README.md").read_text()
+    (shown,) = re.findall(r"`examples/wan.yaml`:\n\n```yaml\n(.*?)```", text, re.DOTALL)
+    comment, _, example = (ROOT / "examples" / "wan.yaml").read_text().partition("\n")
+    assert comment.startswith("#")
+    assert shown == example
+
+
 def test_no_document_names_a_machine_or_a_registry() -> None:
     for document in [*DOCUMENTS, ROOT / "requirements.txt", ROOT / "pyproject.toml"]:
         assert not re.search(r"https?://(?!www\.w3\.org)", document.read_text()), document

@@ -95,15 +95,30 @@ setup_python() {
   cp requirements.txt "$stamp"
 }
 
-setup_agent() {
-  local target
-  target="target/$(uname -m)-unknown-linux-gnu/release/delaylab-agent"
-  if [ -x .venv/bin/delaylab-agent ] && [ -z "$(find crates Cargo.lock Cargo.toml -newer .venv/bin/delaylab-agent -type f -print -quit)" ]; then
-    return
-  fi
-  say "the agent, in release mode (a minute or two the first time)"
+agent_is_new() {
+  [ -x .venv/bin/delaylab-agent ] &&
+    [ -z "$(find crates Cargo.lock Cargo.toml -newer .venv/bin/delaylab-agent -type f -print -quit)" ]
+}
+
+build_agent() {
+  say "the agent, in release mode (a minute the first time)"
   cargo build --release --locked --package delaylab-agent
-  install "$target" .venv/bin/delaylab-agent
+}
+
+# Python's packages are downloaded while the agent is compiled.
+setup_both() {
+  local python="" new=0 target
+  target="target/$(uname -m)-unknown-linux-gnu/release/delaylab-agent"
+  setup_python &
+  python=$!
+  trap 'kill "$python" 2>/dev/null || true' EXIT
+  if ! agent_is_new; then
+    build_agent || fail "the agent could not be built, see above"
+    new=1
+  fi
+  wait "$python" || fail "the Python packages could not be installed, see above"
+  trap - EXIT
+  [ $new = 0 ] || install "$target" .venv/bin/delaylab-agent
 }
 
 mapfile -t packages < <(missing_packages)
@@ -119,5 +134,4 @@ if [ "${1:-}" = --tests ]; then
 fi
 check_python
 check_rust
-setup_python
-setup_agent
+setup_both

@@ -17,7 +17,7 @@ EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 pytestmark = pytest.mark.root
 
 
-@pytest.mark.parametrize("name", ["testbed", "triangle", "guests", "wan"])
+@pytest.mark.parametrize("name", ["testbed", "triangle", "guests", "wan", "timeline"])
 def test_every_pair_of_neighbours_can_ping(delaylab: Run, name: str) -> None:
     lab = yaml.safe_load((EXAMPLES / f"{name}.yaml").read_text())
     for kind in {node.get("kind", "netns") for node in lab["nodes"].values()}:
