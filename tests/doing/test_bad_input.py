@@ -194,9 +194,9 @@ def test_ctrl_c_leaves_nothing_and_says_how_to_go_on(tmp_path: Path, run_directo
     with running_study(tmp_path) as process:
         lab_when_up(run_directory, process)
         process.send_signal(signal.SIGINT)
-        output, _ = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert "delaylab run --resume out" in output
+    assert "delaylab run --resume out" in errors
     deadline = time.monotonic() + 10
     while our_processes(str(run_directory)) and time.monotonic() < deadline:
         time.sleep(0.02)  # the kernel ends the lab's processes; there is nothing to wait on

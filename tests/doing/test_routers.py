@@ -15,7 +15,9 @@ from delaylab.trial.measure import Recording, measure
 pytestmark = pytest.mark.root
 COUNT = 100
 """Packets of each probe under load."""
-DELAY_NS, TOLERANCE_NS, STAMP_NS = 5_000_000, 100_000, 1_000
+DELAY_NS, STAMP_NS = 5_000_000, 1_000
+PART = 0.1
+"""The share of the delay by which its segment may differ; no other segment is as long."""
 
 
 FAN = """
@@ -89,8 +91,8 @@ def test_packets_over_routers_are_seen_on_both_sides_of_each(
             assert count >= COUNT, (leg, point)
     request = one_way_ns(done, "request", "hop1.far", "hop2.near")
     assert request.min() >= DELAY_NS - STAMP_NS
-    assert DELAY_NS <= np.median(request) < DELAY_NS + TOLERANCE_NS
-    assert np.median(one_way_ns(done, "reply", "hop2.near", "hop1.far")) < TOLERANCE_NS
+    assert DELAY_NS <= np.median(request) < DELAY_NS * (1 + PART)
+    assert np.median(one_way_ns(done, "reply", "hop2.near", "hop1.far")) < DELAY_NS * PART
 
 
 def test_bulk_tcp_goes_over_routers() -> None:

@@ -12,7 +12,7 @@ from delaylab.agent import replies
 from delaylab.agent.frames import MAX_PAYLOAD, Decoder, Frame, FrameKind
 from delaylab.agent.requests import Exec, Hello
 from delaylab.agent.result import AgentError, Result
-from delaylab.agent.session import Session
+from delaylab.agent.session import Session, wait_watching
 
 frames = st.builds(
     Frame,
@@ -107,3 +107,20 @@ def test_a_table_is_one_or_an_error(data: bytes, with_header: bool) -> None:
     except AgentError:
         return
     assert table.height == 1
+
+
+@pytest.mark.timeout(10)
+def test_an_end_that_came_together_with_an_event_is_not_waited_for() -> None:
+    """The reader may be so late that all of a short request's answers come in one read."""
+    reader, answers = os.pipe()
+    requests, writer = os.pipe()
+    session = Session("node.a", reader, writer, lambda: None)
+    session.start(Hello())
+    event, done = ({"event": {"ready": True}}, {"done": {"version": "1", "pid": 1, "clock": "c"}})
+    for message in (event, done):
+        frame = Frame(FrameKind.MESSAGE, json.dumps(message).encode())
+        os.write(answers, frame.encode())
+    session.event(1)
+    assert wait_watching(session, []).done.pid == 1
+    for descriptor in (reader, answers, requests, writer):
+        os.close(descriptor)

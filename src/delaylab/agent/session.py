@@ -63,6 +63,11 @@ class Session:
         self._send({"signal": number})
 
     @property
+    def has_frames(self) -> bool:
+        """Return True if frames were received that nothing has read: `fileno` is silent on them."""
+        return bool(self._frames)
+
+    @property
     def room(self) -> int:
         """Return how many bytes of standard input the running command accepts without a wait."""
         return STDIN_WINDOW - self._under_way
@@ -295,6 +300,8 @@ def _object(value: object) -> dict[str, object]:
 
 def wait_watching(session: Session, others: Sequence[Session]) -> Result[Any]:
     """Finish one session's request; raise at once if a request of another session fails."""
+    if session.has_frames:
+        return session.finish()
     poll = select.poll()
     by_fd = {other.fileno(): other for other in others}
     for fd in (session.fileno(), *by_fd):
