@@ -6,11 +6,23 @@ from collections.abc import Iterable
 
 import altair as alt
 
-from delaylab.analysis.claims.claim import samples
+from delaylab.analysis.claims.claim import samples, setups
 from delaylab.analysis.group import Group
 from delaylab.analysis.statistics.curves import ecdf, log_density
 from delaylab.analysis.statistics.quantiles import Floats
-from delaylab.charts.vega import KINDS, LOADS, Chart, Rows, colour, delay_axis, inline, render
+from delaylab.charts.vega import (
+    LOADS,
+    Chart,
+    Rows,
+    colour,
+    delay_axis,
+    inline,
+    render,
+    setup_colours,
+)
+
+# Largest number of panels in a row.
+ROW = 4
 
 
 def all_charts(groups: list[Group]) -> list[Chart]:
@@ -20,16 +32,16 @@ def all_charts(groups: list[Group]) -> list[Chart]:
 
 
 def network_rtt(groups: list[Group]) -> Chart | None:
-    """Return figure 3: user and kernel RTT less the wire's, under network load, per kind."""
+    """Return figure 3: user and kernel RTT less the wire's, under network load, per setup."""
     rows: Rows = []
-    for group in (group for group in groups if group.load == "network"):
+    for setup, group in _under(groups, "network"):
         for column, stamp in (("total", "user space"), ("ΔKern", "kernel")):
-            rows += _ecdf_rows(group, column, {"kind": group.kind, "stamp": stamp})
+            rows += _ecdf_rows(group, column, {"setup": setup, "stamp": stamp})
     if not rows:
         return None
-    kinds = _seen(rows, "kind")
+    names = _seen(rows, "setup")
     chart = _ecdf(rows).encode(
-        color=colour("kind", kinds, KINDS, "sender"),
+        color=colour("setup", names, setup_colours(names), "sender"),
         strokeDash=alt.StrokeDash(
             "stamp:N",
             title="stamped in",
@@ -47,33 +59,33 @@ def network_rtt(groups: list[Group]) -> Chart | None:
 
 
 def load_rtt(groups: list[Group]) -> Chart | None:
-    """Return figure 4: user RTT less the wire's, per load, one panel per kind."""
+    """Return figure 4: user RTT less the wire's, per load, one panel per setup."""
     rows: Rows = []
-    for group in groups:
-        rows += _ecdf_rows(group, "total", {"kind": group.kind, "load": group.load})
+    for setup, group in zip(setups(groups), groups, strict=True):
+        rows += _ecdf_rows(group, "total", {"setup": setup, "load": group.load})
     if not rows:
         return None
-    kinds = _seen(rows, "kind")
+    names = _seen(rows, "setup")
     chart = _ecdf(rows).encode(color=colour("load", _seen(rows, "load"), LOADS, "load"))
     return render(
         "rtt-per-load",
         "RTT in user space, by load",
         "Share of packets whose round-trip time, less the time on the wire and beyond, is at most "
         f"x (figure 4 of the paper, there for Xen). {_counts(groups)}",
-        _facet(chart, kinds),
+        _facet(chart, names),
     )
 
 
 def directions(groups: list[Group]) -> Chart | None:
     """Return figure 5: densities of the sending and the receiving delay under network load."""
     rows: Rows = []
-    for group in (group for group in groups if group.load == "network"):
+    for setup, group in _under(groups, "network"):
         for direction in ("sending", "receiving"):
             values = samples(group, direction)
             if values is None:
                 continue
             for us, density in _pairs(*log_density(values)):
-                rows.append({"us": us, "y": density, "kind": group.kind, "direction": direction})
+                rows.append({"us": us, "y": density, "setup": setup, "direction": direction})
     if not rows:
         return None
     chart = (
@@ -95,7 +107,7 @@ def directions(groups: list[Group]) -> Chart | None:
         "Sending and receiving delay under network load",
         "One-way delay from user space to the wire, and from the wire to user space, each as a "
         f"density on a logarithmic axis (figure 5 of the paper). {_counts(groups, 'network')}",
-        _facet(chart, _seen(rows, "kind")),
+        _facet(chart, _seen(rows, "setup")),
     )
 
 
@@ -123,12 +135,17 @@ def _pairs(x: Floats, y: Floats) -> Iterable[tuple[float, float]]:
     return zip(x.tolist(), y.tolist(), strict=True)
 
 
-def _facet(chart: alt.Chart, kinds: list[str]) -> alt.FacetChart:
+def _under(groups: list[Group], load: str) -> list[tuple[str, Group]]:
+    """Return the groups under one load, each with its setup."""
+    named = zip(setups(groups), groups, strict=True)
+    return [(setup, group) for setup, group in named if group.load == load]
+
+
+def _facet(chart: alt.Chart, names: list[str]) -> alt.FacetChart:
     header = alt.Header(title=None, labelFontSize=13, labelFontWeight=600)
-    width = {1: 860, 2: 430, 3: 275}.get(len(kinds), 210)
-    return chart.properties(width=width, height=220).facet(
-        column=alt.Column("kind:N", header=header, sort=kinds)
-    )
+    width = {1: 860, 2: 430, 3: 275}.get(len(names), 210)
+    facet = alt.Facet("setup:N", header=header, sort=names)
+    return chart.properties(width=width, height=220).facet(facet=facet, columns=ROW)
 
 
 def _seen(rows: Rows, field: str) -> list[str]:

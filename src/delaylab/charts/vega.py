@@ -83,6 +83,18 @@ def colour(field: str, seen: list[str], known: dict[str, str], title: str) -> al
     return alt.Color(f"{field}:N", title=title, scale=alt.Scale(domain=seen, range=colours))
 
 
+def setup_colours(names: list[str]) -> dict[str, str]:
+    """Return a colour for each setup: that of its kind, or the next free one if that is taken."""
+    free = [*KINDS.values()]
+    found: dict[str, str] = {}
+    for name in names:
+        wanted = KINDS.get(name.partition(",")[0], OTHER)
+        if wanted in found.values():
+            wanted = next((each for each in free if each not in found.values()), wanted)
+        found[name] = wanted
+    return found
+
+
 def render(name: str, title: str, caption: str, chart: alt.TopLevelMixin) -> Chart:
     """Render a chart to SVG in the page's style."""
     axis = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from delaylab.analysis.claims.claim import Finding
+from delaylab.analysis.packets.instrument import Cost
 from delaylab.analysis.statistics.effects import Effect
 from delaylab.analysis.statistics.quantiles import Interval, Quantile
 
@@ -47,6 +48,18 @@ def shift(found: Effect) -> str:
     """Write a difference of delays in µs with its interval."""
     low, high = found.interval
     return f"{signed(found.value)} [{signed(low)}, {signed(high)}]"
+
+
+def cost(found: Cost) -> str:
+    """Write what the taps add: the increase with its interval, or that it is too small to see."""
+    if found.added is None:
+        return f"not measured: {found.why}"
+    low, high = (signed(end) for end in found.added.interval)
+    if found.measurable:
+        return f"{signed(found.added.value)} [{low}, {high}]"
+    if found.at_most_us is None:
+        return f"nothing that can be seen [{low}, {high}]: the packets without taps were slower"
+    return f"too little to measure: at most {delay(found.at_most_us)} [{low}, {high}]"
 
 
 def share(found: float | None) -> str:

@@ -56,7 +56,7 @@ def render(page: Page) -> str:
         "quantile": words.quantile,
         "interval": words.interval,
         "effect": words.effect,
-        "shift": words.shift,
+        "cost": words.cost,
         "share": words.share,
         "system": words.system,
     }

@@ -130,11 +130,15 @@ def _absent(groups: list[Group]) -> list[Absent]:
 
 
 def _figures(study: Study, groups: list[Group], found: list[Finding]) -> list[Figure]:
-    figures = [_own_share(group) for group in groups if "total" in group.deltas][:1]
+    shares = (_own_share(group) for group in groups if "total" in group.deltas)
+    figures = [figure for figure in shares if figure is not None][:1]
     largest = _largest_segment(groups)
     if largest:
         group, part = largest
-        note = f"{part.layer}, {part.direction}, one way, {group.label}"
+        of = f"{part.layer}, {part.direction}, one way, {group.label}"
+        note = f"{of}; 95 %: {words.interval(part.delay.median.interval)}"
+        if part.bound_us:
+            note += f"; clocks ± {words.delay(part.bound_us)}"
         figures.append(
             Figure(words.quantile(part.delay.median), "largest median of a segment", note)
         )
@@ -152,22 +156,32 @@ def _figures(study: Study, groups: list[Group], found: list[Finding]) -> list[Fi
 
 
 def _cost(groups: list[Group]) -> list[Figure]:
-    known = {kind: cost.added for kind, cost in cost_by_kind(groups).items() if cost.added}
-    if not known:
+    """Return what the taps add where that is most; if it is nowhere measurable, its upper limit."""
+    known = {kind: cost for kind, cost in cost_by_kind(groups).items() if cost.added}
+    seen = {
+        kind: cost.added.value for kind, cost in known.items() if cost.added and cost.measurable
+    }
+    if seen:
+        kind = max(seen, key=lambda name: seen[name])
+        note = f"{words.cost(known[kind])}, median user RTT at rest, taps on − off, {kind}"
+        return [Figure(words.delay(seen[kind]), "added by measuring", note)]
+    limits = {kind: most for kind, cost in known.items() if (most := cost.at_most_us) is not None}
+    if not limits:
         return []
-    kind = max(known, key=lambda name: known[name].value)
-    note = f"taps on − off, median user RTT at rest, {kind}"
-    return [Figure(words.delay(known[kind].value), "what measuring cost", note)]
+    kind = max(limits, key=lambda name: limits[name])
+    note = f"too little to measure; median user RTT at rest, taps on − off, {kind}"
+    return [Figure(f"≤ {words.delay(limits[kind])}", "added by measuring", note)]
 
 
-def _own_share(group: Group) -> Figure:
-    user, total = group.rtt["app"].median.value, group.deltas["total"].median.value
-    share = 100 * total / user if user and total else 0
-    return Figure(
-        words.delay(user),
-        f"median user RTT, {group.label}",
-        f"{share:.0f} % of it on the sender's side of the wire",
-    )
+def _own_share(group: Group) -> Figure | None:
+    user, total = group.rtt["app"].median, group.deltas["total"].median.value
+    if user.value is None:
+        return None
+    note = f"95 %: {words.interval(user.interval)}"
+    if total is not None and user.value > 0:
+        share = words.share(total / user.value)
+        note += f"; {share} of it on the sender's side of the wire"
+    return Figure(words.delay(user.value), f"median user RTT, {group.label}", note)
 
 
 def _largest_segment(groups: list[Group]) -> tuple[Group, SegmentSummary] | None:

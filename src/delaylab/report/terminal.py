@@ -184,8 +184,8 @@ def _doubts(found: list[Group]) -> Iterator[Text]:
 def _cost(found: list[Group]) -> Iterator[Text]:
     for kind, cost in cost_by_kind(found).items():
         if cost.added:
-            added = f"the taps add {words.shift(cost.added)} to the median user RTT at rest"
-            yield Text(f"{kind}: {added}", "dim")
+            said = f"{kind}: the taps add to the median user RTT at rest: {words.cost(cost)}"
+            yield Text(said, "dim")
 
 
 def _unfinished(study: Study) -> Iterator[Text]:

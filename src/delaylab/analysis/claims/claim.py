@@ -109,6 +109,43 @@ def refused_one_way(group: Group) -> str:
     return ""
 
 
+def setups(groups: list[Group]) -> list[str]:
+    """Return each group's setup: its sender's kind, and the levels that set like groups apart.
+
+    These are the levels of factors other than the load that differ among groups of one kind and
+    load. Groups of one setup differ in their load only, so only they are compared load by load.
+    """
+    apart = {
+        factor: None
+        for one in groups
+        for other in groups
+        if (one.kind, one.load) == (other.kind, other.load)
+        for factor, level in one.factors.items()
+        if other.factors.get(factor) != level
+    }
+    return [
+        ", ".join([group.kind, *(group.factors[f] for f in apart if f in group.factors)])
+        for group in groups
+    ]
+
+
+def by_setup(groups: list[Group], load: str) -> dict[str, Group]:
+    """Return the groups under one load, by their setup."""
+    named = zip(setups(groups), groups, strict=True)
+    return {setup: group for setup, group in named if group.load == load}
+
+
 def by_kind(groups: list[Group], load: str) -> dict[str, Group]:
-    """Return the groups under one load, by the sender's kind."""
-    return {group.kind: group for group in groups if group.load == load}
+    """Return the groups under one load, by the sender's kind.
+
+    Raise NotTestable if two groups have the same kind: which of them is meant is not known.
+    """
+    found: dict[str, Group] = {}
+    for group in (group for group in groups if group.load == load):
+        if group.kind in found:
+            both = f"{found[group.kind].label} and {group.label}"
+            raise NotTestable(
+                f"needs one group of kind {group.kind} under {load} load; here: {both}"
+            )
+        found[group.kind] = group
+    return found
