@@ -37,7 +37,8 @@ class SegmentSummary:
     """One-way delay of a segment in µs; `merged` if it spans a point that saw nothing.
 
     `bound_us` is the largest error of its delays if two clocks stamped its ends, else 0. Quantiles
-    smaller than that are refused.
+    smaller than that are refused. `at` names the routers and links of a segment on a way over
+    routers, if all trials agree.
     """
 
     leg: str
@@ -48,6 +49,7 @@ class SegmentSummary:
     merged: bool
     delay: Summary
     bound_us: float = 0.0
+    at: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,5 +204,5 @@ def _segments(
     for part in named(answered, trial):
         off = part.bound_ns / 1000
         ends = part.leg, part.start, part.end, part.layer, part.direction, part.merged
-        found.append(SegmentSummary(*ends, refused(summarise(part.delay_ns), off), off))
+        found.append(SegmentSummary(*ends, refused(summarise(part.delay_ns), off), off, part.at))
     return found

@@ -180,6 +180,7 @@ def _segment(segment: SegmentSummary) -> JsonObject:
         "to": segment.end,
         "layer": segment.layer,
         "direction": segment.direction,
+        "at": segment.at,
         "merged": segment.merged,
         **_summary(segment.delay),
         "bound_us": segment.bound_us,

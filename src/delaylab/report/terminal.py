@@ -17,7 +17,15 @@ from delaylab.charts import words
 from delaylab.dataset.store import Study, read_study
 from delaylab.papers.findings import findings, repeated
 from delaylab.papers.paper import Paper
-from delaylab.report.arrange import Panel, cost_by_kind, doubts_by_kind, panels, usual
+from delaylab.report.arrange import (
+    Panel,
+    cost_by_kind,
+    doubts_by_kind,
+    layer_names,
+    panels,
+    segment_key,
+    usual,
+)
 from delaylab.report.links import Links, links
 
 COLOURS = {"reproduced": "green", "not reproduced": "red", "not testable here": "yellow"}
@@ -32,7 +40,10 @@ CLOCKS = " ±: what aligning two clocks leaves open."
 LINKS = 12
 # Largest number of doubts of one kind that are printed in full.
 SHOWN = 2
-ARROWS = {"sending": "→", "receiving": "←", "remote": "↻"}
+ARROWS = {"sending": "→", "receiving": "←"}
+# Beyond the sender's side, by the segment's leg.
+REMOTE = {"request": "⇢", "reply": "⇠", "turn": "↻"}
+ARROWS_SAID = "One way: → sending, ← receiving; beyond the sender's side: ⇢ there, ↻ turn, ⇠ back."
 
 
 def print_study(console: Console, given: Path | Study, paper: Paper | None = None) -> None:
@@ -97,7 +108,7 @@ def trips_table(panel: Panel) -> Table:
 def _layer_table(title: str, chosen: list[Group], labels: list[str]) -> Table:
     table = Table(
         title=Text(f"{title}: delay per layer, median / p99", TITLE),
-        caption="→ sending, ← receiving, ↻ remote: one way. RTT: round trip."
+        caption=f"{ARROWS_SAID} RTT: round trip."
         + (CLOCKS if any(part.bound_us for g in chosen for part in g.segments) else ""),
         title_justify="left",
         caption_justify="left",
@@ -107,13 +118,16 @@ def _layer_table(title: str, chosen: list[Group], labels: list[str]) -> Table:
         table.add_column(
             Text(f"{label}\n{_count(group)}"), justify="right", min_width=17, no_wrap=True
         )
-    parts = [{(p.leg, p.start, p.end): p for p in usual(group)} for group in chosen]
+    parts = [{segment_key(p): p for p in usual(group)} for group in chosen]
+    names = layer_names(chosen)
     for key, part in {key: part for found in parts for key, part in found.items()}.items():
         cells = [_bounded_cell(found.get(key)) for found in parts]
-        table.add_row(Text(f"{ARROWS[part.direction]} {part.layer}"), *cells)
+        arrow = ARROWS.get(part.direction, REMOTE[part.leg])
+        table.add_row(Text(f"{arrow} {names[key]}"), *cells)
     table.add_section()
     for name, text in TRIPS:
-        table.add_row(text, *(_cell(group.rtt.get(name)) for group in chosen), style="bold")
+        if any(name in group.rtt for group in chosen):
+            table.add_row(text, *(_cell(group.rtt.get(name)) for group in chosen), style="bold")
     return table
 
 

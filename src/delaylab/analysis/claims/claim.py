@@ -123,9 +123,10 @@ def setups(groups: list[Group]) -> list[str]:
         for factor, level in one.factors.items()
         if other.factors.get(factor) != level
     }
+    levels = ([group.factors[f] for f in apart if f in group.factors] for group in groups)
     return [
-        ", ".join([group.kind, *(group.factors[f] for f in apart if f in group.factors)])
-        for group in groups
+        ", ".join(dict.fromkeys([group.kind, *names]))
+        for group, names in zip(groups, levels, strict=True)
     ]
 
 
