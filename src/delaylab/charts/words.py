@@ -7,7 +7,7 @@ from delaylab.analysis.packets.instrument import Cost
 from delaylab.analysis.statistics.effects import Effect
 from delaylab.analysis.statistics.quantiles import Interval, Quantile
 
-VERDICT_MARKS = {"reproduced": "✓", "not reproduced": "✗", "not testable here": "–"}
+VERDICT_MARKS = {"reproduced": "✓", "not reproduced": "✗", "open": "?", "not testable here": "–"}
 
 
 def delay(us: float | None) -> str:
@@ -42,6 +42,11 @@ def effect(finding: Finding) -> str:
     if finding.unit == "times":
         return f"{finding.effect:.1f} × [{low:.1f}, {high:.1f}]"
     return shift(Effect(finding.effect, finding.interval))
+
+
+def doubts(finding: Finding) -> str:
+    """Write the doubts about a claim's trials, or "" if there are none."""
+    return "; ".join(doubt.text for doubt in finding.doubts)
 
 
 def shift(found: Effect) -> str:

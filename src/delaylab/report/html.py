@@ -57,6 +57,7 @@ def render(page: Page) -> str:
         "interval": words.interval,
         "effect": words.effect,
         "cost": words.cost,
+        "doubts": words.doubts,
         "share": words.share,
         "system": words.system,
     }

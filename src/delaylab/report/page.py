@@ -144,9 +144,10 @@ def _figures(study: Study, groups: list[Group], found: list[Finding]) -> list[Fi
         )
     if found:
         held = sum(finding.verdict == "reproduced" for finding in found)
-        open_ = sum(finding.verdict == "not testable here" for finding in found)
-        rest = f"{len(found) - held - open_} not reproduced, {open_} not testable here"
-        figures.append(Figure(f"{held} of {len(found)}", "claims reproduced", rest))
+        others = ("not reproduced", "open", "not testable here")
+        counts = {name: sum(finding.verdict == name for finding in found) for name in others}
+        rest = ", ".join(f"{n} {name}" for name, n in counts.items() if n)
+        figures.append(Figure(f"{held} of {len(found)}", "claims reproduced", rest or "all"))
     figures += _cost(groups)
     packets = sum(group.account.scheduled for group in groups)
     lost = sum(sum(group.account.lost_after.values()) for group in groups)

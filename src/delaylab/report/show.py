@@ -214,4 +214,5 @@ def _claim(finding: Finding) -> JsonObject:
         "effect": finding.effect,
         "interval": list(finding.interval) if finding.interval else None,
         "unit": finding.unit,
+        "doubts": [asdict(doubt) for doubt in finding.doubts],
     }

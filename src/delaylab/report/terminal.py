@@ -28,7 +28,12 @@ from delaylab.report.arrange import (
 )
 from delaylab.report.links import Links, links
 
-COLOURS = {"reproduced": "green", "not reproduced": "red", "not testable here": "yellow"}
+COLOURS = {
+    "reproduced": "green",
+    "not reproduced": "red",
+    "open": "yellow",
+    "not testable here": "yellow",
+}
 TITLE, CAPTION = "italic", "dim italic"
 # Number of groups side by side in a terminal of 100 columns.
 COLUMNS = 3
@@ -163,6 +168,8 @@ def claims_table(found: list[Finding]) -> Table:
     for finding in found:
         mark = f"{words.VERDICT_MARKS[finding.verdict]} {finding.verdict}"
         text = Text.assemble((finding.text, "bold"), f"\n{finding.why}")
+        if finding.doubts:
+            text.append(f"\ndoubts: {words.doubts(finding)}", "yellow")
         table.add_row(Text(mark, COLOURS[finding.verdict]), text, words.effect(finding))
     return table
 

@@ -7,16 +7,17 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
+from delaylab.analysis.claims.doubted import ClaimDoubt, doubts_of, watched
 from delaylab.analysis.group import Group
 from delaylab.analysis.statistics.effects import Effect
 from delaylab.analysis.statistics.quantiles import Floats, Interval
 
-Verdict = Literal["reproduced", "not reproduced", "not testable here"]
+Verdict = Literal["reproduced", "not reproduced", "open", "not testable here"]
 
 VERDICTS: dict[bool | None, Verdict] = {
     True: "reproduced",
     False: "not reproduced",
-    None: "not testable here",
+    None: "open",
 }
 
 OPEN = "the interval reaches across the limit: more repeats, or a quieter machine, would tell"
@@ -27,7 +28,10 @@ ENOUGH = 30
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Verdict on a claim with its reason; the effect has its unit and 95 % interval."""
+    """Verdict on a claim with its reason; the effect has its unit and 95 % interval.
+
+    `doubts` are those about the trials that the claim's test used.
+    """
 
     id: str
     text: str
@@ -37,6 +41,7 @@ class Finding:
     effect: float | None = None
     interval: Interval | None = None
     unit: str = ""
+    doubts: tuple[ClaimDoubt, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,21 +82,33 @@ def within(
 
 
 def judge(claim: Claim, groups: list[Group]) -> Finding:
-    """Return the claim's verdict on these groups."""
+    """Return the claim's verdict on these groups.
+
+    The verdict is open if the data leave it open, or if a doubt undermines it (`doubted`).
+    """
+    given, used = watched(groups)
     try:
-        result = claim.test(groups)
+        result = claim.test(given)
     except NotTestable as reason:
         return Finding(claim.id, claim.text, claim.paper, "not testable here", str(reason))
-    effect = result.effect
+    effect, doubts = result.effect, doubts_of(used)
+    verdict, why = VERDICTS[result.holds], result.why
+    undermining = [doubt.text for doubt in doubts if doubt.undermines]
+    if result.holds is None:
+        why = f"{why}; {OPEN}"
+    elif undermining:
+        why = f"{why}; would be {verdict}, but left open: {', '.join(undermining)}"
+        verdict = "open"
     return Finding(
         claim.id,
         claim.text,
         claim.paper,
-        VERDICTS[result.holds],
-        result.why if result.holds is not None else f"{result.why}; {OPEN}",
+        verdict,
+        why,
         effect.value if effect else None,
         effect.interval if effect else None,
         result.unit,
+        doubts,
     )
 
 
