@@ -62,6 +62,7 @@ class Group:
     user RTTs with taps on and off; packets sent with the taps off count nowhere else. `bounds`
     gives the largest error of the one-way delays in µs, `clocks` the alignment of each trial with
     more than one clock. `links` are the links with conditions, each direction in each trial.
+    `sent` counts the packets scheduled under load.
     """
 
     trials: list[TrialRecord]
@@ -78,6 +79,17 @@ class Group:
     bounds: dict[str, float]
     clocks: list[TrialClocks]
     links: list[TrialLink]
+    sent: int = 0
+
+    @property
+    def answered(self) -> int:
+        """Return the number of packets under load that were answered."""
+        return self.rtt["app"].n if "app" in self.rtt else 0
+
+    @property
+    def lost(self) -> int:
+        """Return the number of packets under load that were not answered."""
+        return self.sent - self.answered
 
     @property
     def factors(self) -> dict[str, str]:
@@ -172,6 +184,7 @@ def analyse(study: Study, trials: list[TrialRecord]) -> Group:
         bounds=bounds,
         clocks=clocks,
         links=links,
+        sent=len(measured),
     )
 
 

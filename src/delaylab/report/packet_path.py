@@ -193,7 +193,7 @@ def _layer_names(frame: _Frame) -> list[str]:
 def _row(group: Group, label: str, stops: list[_Stop], top: float) -> list[str]:
     place = {(stop.leg, stop.point): stop.x for stop in stops}
     middle = top + ROW / 2
-    parts = _label(label, f"n {_answered(group)}", middle)
+    parts = _label(label, _count(group), middle)
     for part in usual(group):
         start, end = _ends(part, place)
         parts.append(_cell(start + 1, end - start - 2, top, part))
@@ -265,8 +265,8 @@ def _shade(us: float) -> int:
     return min(len(RAMP) - 1, max(0, int(log10(us)) if us >= 1 else 0))
 
 
-def _answered(group: Group) -> int:
-    return group.rtt["app"].n if "app" in group.rtt else 0
+def _count(group: Group) -> str:
+    return f"n {group.answered}" + (f", lost {group.lost}" if group.lost else "")
 
 
 def _wrapped(name: str, width: int) -> list[str]:
