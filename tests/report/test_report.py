@@ -158,7 +158,7 @@ def test_the_page_tells_how_clocks_were_aligned(tmp_path: Path) -> None:
     text = write_report(synthetic.write(tmp_path, guests())).read_text(encoding="utf-8")
     section = text.partition('<section id="clocks">')[2].partition("</section>")[0]
     assert "1 of 2 pairs of clocks aligned" in section
-    assert '<td class="text">probe</td>' in section
+    assert '<td class="text"><div>probe</div></td>' in section
     assert re.search(r"\+[78]\d\.\d\d ppm", section)
     assert "agrees: " in section
     assert "outside the bound" in section

@@ -50,10 +50,11 @@ def network_rtt(groups: list[Group]) -> Chart | None:
     )
     return render(
         "rtt-under-network-load",
-        "RTT under network load, by where it is stamped",
-        "Share of packets whose round-trip time, less the time on the wire and beyond, is at most "
-        "x. Where the dashed line lies left of the solid one, the delay is added between user "
-        f"space and the kernel's stamp (figure 3 of the paper). {_counts(groups, 'network')}",
+        "User and kernel RTT less wire RTT, under network load",
+        "Share of packets for which the RTT (in user space, in the kernel) less the RTT at the "
+        "wire is at most x: what the sender's side adds, round trip. Where "
+        "the dashed line lies left of the solid one, the delay is added between user "
+        f"space and the kernel's stamp (figure 3 of whiteaker2011). {_counts(groups, 'network')}",
         chart.properties(width=860, height=270),
     )
 
@@ -69,9 +70,10 @@ def load_rtt(groups: list[Group]) -> Chart | None:
     chart = _ecdf(rows).encode(color=colour("load", _seen(rows, "load"), LOADS, "load"))
     return render(
         "rtt-per-load",
-        "RTT in user space, by load",
-        "Share of packets whose round-trip time, less the time on the wire and beyond, is at most "
-        f"x (figure 4 of the paper, there for Xen). {_counts(groups)}",
+        "User RTT less wire RTT, by load",
+        "Share of packets for which the user RTT less the RTT at the wire is at most x: what the "
+        "sender's side adds, round trip (figure 4 of whiteaker2011, there for Xen). "
+        f"{_counts(groups)}",
         _facet(chart, names),
     )
 
@@ -92,7 +94,7 @@ def directions(groups: list[Group]) -> Chart | None:
         alt.Chart(inline(rows))
         .mark_area(opacity=0.35, line=True)
         .encode(
-            x=delay_axis(),
+            x=delay_axis("one-way delay (log)"),
             y=alt.Y("y:Q", title="density per decade", stack=None),
             color=colour(
                 "direction",
@@ -104,9 +106,9 @@ def directions(groups: list[Group]) -> Chart | None:
     )
     return render(
         "sending-and-receiving",
-        "Sending and receiving delay under network load",
+        "One-way delay under network load: sending and receiving",
         "One-way delay from user space to the wire, and from the wire to user space, each as a "
-        f"density on a logarithmic axis (figure 5 of the paper). {_counts(groups, 'network')}",
+        f"density on a logarithmic axis (figure 5 of whiteaker2011). {_counts(groups, 'network')}",
         _facet(chart, _seen(rows, "setup")),
     )
 
@@ -116,7 +118,7 @@ def _ecdf(rows: Rows) -> alt.Chart:
         alt.Chart(inline(rows))
         .mark_line(interpolate="step-after", strokeWidth=2)
         .encode(
-            x=delay_axis(),
+            x=delay_axis("RTT less wire RTT (log)"),
             y=alt.Y("y:Q", title="share of packets", axis=alt.Axis(format="%", tickCount=5)),
         )
     )

@@ -72,9 +72,9 @@ def delay_scale() -> alt.Scale:
     return alt.Scale(type="log", nice=False)
 
 
-def delay_axis() -> alt.X:
-    """Return a logarithmic axis of delays, for the field `us`."""
-    return alt.X("us:Q", title="delay (log)", scale=delay_scale(), axis=delay_ticks())
+def delay_axis(title: str) -> alt.X:
+    """Return a logarithmic axis of delays, for the field `us`; the title says of which."""
+    return alt.X("us:Q", title=title, scale=delay_scale(), axis=delay_ticks())
 
 
 def colour(field: str, seen: list[str], known: dict[str, str], title: str) -> alt.Color:

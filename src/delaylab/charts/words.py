@@ -31,7 +31,7 @@ def interval(found: Interval | None) -> str:
 
 
 def effect(finding: Finding) -> str:
-    """Write a finding's effect with its interval."""
+    """Write a finding's effect with its interval, without what it is an effect of."""
     if finding.effect is None or finding.interval is None:
         return "–"
     low, high = finding.interval
@@ -40,7 +40,7 @@ def effect(finding: Finding) -> str:
     if finding.unit == "index":
         return f"{finding.effect:.4f} [{low:.4f}, {high:.4f}]"
     if finding.unit == "times":
-        return f"{finding.effect:.1f} × [{low:.1f}, {high:.1f}]"
+        return f"{finding.effect:.1f} × [{low:.1f} ×, {high:.1f} ×]"
     return shift(Effect(finding.effect, finding.interval))
 
 

@@ -146,7 +146,7 @@ def _discipline(link: TrialLink) -> str:
 
 def _share(check: ShareCheck) -> str:
     low, high = check.interval
-    return f"{100 * check.achieved:.3g} % [{100 * low:.3g}, {100 * high:.3g}]"
+    return f"{100 * check.achieved:.3g} % [{100 * low:.3g} %, {100 * high:.3g} %]"
 
 
 def _rate(link: TrialLink) -> str:

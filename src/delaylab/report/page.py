@@ -69,6 +69,8 @@ class Page:
 
     study: Study
     note: str
+    paper: Paper
+    own: bool
     groups: list[Group]
     figures: list[Figure]
     ways: list[WayDrawing]
@@ -85,6 +87,12 @@ class Page:
     unfinished: list[TrialRecord]
     missing: list[str]
 
+    @property
+    def published(self) -> bool:
+        """Return True if the table of layers has a number of the paper's."""
+        cells = [cell for part in self.layer_table for _, row in part.rows for cell in row]
+        return any(cell.paper or cell.paper_p99 for cell in cells)
+
 
 def gather(study: Study, groups: list[Group], given: Paper | None = None) -> Page:
     """Return the page of a study from its analysed groups, in the terms of the paper it repeats.
@@ -97,6 +105,8 @@ def gather(study: Study, groups: list[Group], given: Paper | None = None) -> Pag
     return Page(
         study=study,
         note=shown.note,
+        paper=paper,
+        own=shown.own,
         groups=groups,
         figures=_figures(study, groups, found),
         ways=[_way(index, panel) for index, panel in enumerate(panels(groups), start=1)],

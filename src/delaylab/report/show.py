@@ -212,6 +212,7 @@ def _claim(finding: Finding) -> JsonObject:
         "verdict": finding.verdict,
         "why": finding.why,
         "effect": finding.effect,
+        "effect_of": finding.of,
         "interval": list(finding.interval) if finding.interval else None,
         "unit": finding.unit,
         "doubts": [asdict(doubt) for doubt in finding.doubts],

@@ -115,6 +115,8 @@ def claims_table(found: list[Finding], width: int) -> Table:
             f"{words.VERDICT_MARKS[finding.verdict]} {finding.verdict}", COLOURS[finding.verdict]
         )
         text = Text.assemble((finding.text, "bold"), f"\n{finding.why}")
+        if finding.of and finding.effect is not None:
+            text.append(f"\neffect: {finding.of}", "dim")
         if finding.doubts:
             text.append(f"\ndoubts: {words.doubts(finding)}", "yellow")
         effect = words.effect(finding)

@@ -30,7 +30,8 @@ ENOUGH = 30
 class Finding:
     """Verdict on a claim with its reason; the effect has its unit and 95 % interval.
 
-    `doubts` are those about the trials that the claim's test used.
+    `of` says what the effect is an effect of. `doubts` are those about the trials that the claim's
+    test used.
     """
 
     id: str
@@ -42,6 +43,7 @@ class Finding:
     interval: Interval | None = None
     unit: str = ""
     doubts: tuple[ClaimDoubt, ...] = ()
+    of: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +58,16 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """Sentence of a paper, and the test that decides it on groups of trials."""
+    """Sentence of a paper, and the test that decides it on groups of trials.
+
+    `effect` says what the effect is an effect of: the quantity, and what it compares.
+    """
 
     id: str
     text: str
     paper: str
     test: Callable[[list[Group]], Result]
+    effect: str = ""
 
 
 class NotTestable(Exception):
@@ -109,6 +115,7 @@ def judge(claim: Claim, groups: list[Group]) -> Finding:
         effect.interval if effect else None,
         result.unit,
         doubts,
+        claim.effect,
     )
 
 

@@ -71,7 +71,7 @@ def _affinity(groups: list[Group]) -> Table:
             continue
         quartiles = np.quantile(values, (0, 0.25, 0.5, 0.75, 1)).tolist()
         here = [float(values.mean()), float(values.std(ddof=1)), *quartiles]
-        pairs = [(f"{100 * v:.2f}", f"{p:.2f}") for v, p in zip(here, paper, strict=True)]
+        pairs = [(f"{100 * v:.2f} %", f"{p:.2f} %") for v, p in zip(here, paper, strict=True)]
         rows.append([level, str(len(values)), *pairs])
     return Table(
         "Table 3: overhead with CPU affinity and without",
