@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import altair as alt
-
 from delaylab.analysis.claims.claim import samples, setups
 from delaylab.analysis.group import Group
 from delaylab.analysis.statistics.curves import ecdf, log_density
 from delaylab.analysis.statistics.quantiles import Floats
+from delaylab.charts.lazy import alt
 from delaylab.charts.vega import (
     LOADS,
     Chart,

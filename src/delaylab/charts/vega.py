@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import altair as alt
-import vl_convert
+from delaylab.charts.lazy import alt, vl_convert
 
 # Colours of Okabe and Ito, which most colour-blind readers can tell apart, and two of Tol's.
 KINDS = {

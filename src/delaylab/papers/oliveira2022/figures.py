@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import altair as alt
 import numpy as np
 
 from delaylab.analysis.claims.claim import samples
@@ -12,6 +11,7 @@ from delaylab.analysis.packets.outliers import MAD, shares
 from delaylab.analysis.statistics.factors import Association, associations
 from delaylab.charts import held_rates, words
 from delaylab.charts.boxes import filled, grid, lines
+from delaylab.charts.lazy import alt
 from delaylab.charts.tables import Table
 from delaylab.charts.vega import Chart, Row, Rows, inline, render
 from delaylab.papers.oliveira2022.claims import CONTAINERS, KVM
