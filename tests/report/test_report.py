@@ -117,6 +117,7 @@ def test_every_chart_is_also_an_svg_and_a_png(place: Path, page: str) -> None:
     assert names == {
         "way-1-native",
         "way-2-netns",
+        "rtt-over-time",
         "rtt-under-network-load",
         "rtt-per-load",
         "sending-and-receiving",

@@ -112,6 +112,7 @@ def render(name: str, title: str, caption: str, chart: alt.TopLevelMixin) -> Cha
         .configure_axis(**axis, labelFontSize=11, titleFontSize=12)
         .configure_legend(**legend, labelFontSize=12, titleFontSize=12)
         .configure_header(labelColor=INK)
+        .configure_title(color=INK, fontSize=12)
         .configure_view(stroke=None)
     )
     return Chart(name, title, caption, vl_convert.vegalite_to_svg(finished.to_dict()))

@@ -16,6 +16,7 @@ from delaylab.io.files import own_folder, write_new
 from delaylab.papers.paper import Paper
 from delaylab.report.links import NOTE
 from delaylab.report.page import Page, gather
+from delaylab.report.slowest import NOTE as SLOW
 
 TEMPLATES = Path(__file__).parent / "templates"
 
@@ -62,11 +63,13 @@ def render(page: Page) -> str:
         "system": words.system,
     }
     style = (TEMPLATES / "report.css").read_text(encoding="utf-8")
-    return environment.get_template("report.html.j2").render(page=page, style=style, link_note=NOTE)
+    template = environment.get_template("report.html.j2")
+    return template.render(page=page, style=style, link_note=NOTE, slow_note=SLOW)
 
 
 def _write_charts(place: Path, page: Page) -> None:
     own_folder(place)
-    for name, svg in [(c.name, c.svg) for c in page.charts] + [(w.name, w.svg) for w in page.ways]:
+    charts = [*page.charts, *([page.over_time] if page.over_time else [])]
+    for name, svg in [(c.name, c.svg) for c in charts] + [(w.name, w.svg) for w in page.ways]:
         write_new(place / f"{name}.svg", svg.encode())
         write_new(place / f"{name}.png", to_png(svg))

@@ -9,6 +9,7 @@ from delaylab.analysis.group import Group, SegmentSummary
 from delaylab.analysis.packets.instrument import Cost
 from delaylab.charts import words
 from delaylab.charts.layer_table import Part
+from delaylab.charts.over_time import over_time
 from delaylab.charts.tables import Table
 from delaylab.charts.vega import Chart
 from delaylab.dataset.records.trial import TrialRecord
@@ -20,6 +21,9 @@ from delaylab.report.arrange import DoubtsOfAKind, Panel, cost_by_kind, doubts_b
 from delaylab.report.clocks import Clocks, clocks
 from delaylab.report.links import Links, links
 from delaylab.report.packet_path import drawing
+from delaylab.report.slowest import Row as Slow
+from delaylab.report.slowest import row as slow
+from delaylab.report.slowest import slowest
 
 # Largest number of rows of a drawing that the page shows before a reader unfolds the rest.
 WAY_ROWS = 24
@@ -84,6 +88,9 @@ class Page:
     clocks: Clocks | None
     links: Links | None
     doubts: list[DoubtsOfAKind]
+    over_time: Chart | None
+    slowest: list[Slow]
+    slowest_by_trial: dict[str, list[Slow]]
     unfinished: list[TrialRecord]
     missing: list[str]
 
@@ -120,6 +127,13 @@ def gather(study: Study, groups: list[Group], given: Paper | None = None) -> Pag
         clocks=clocks(groups),
         links=links(groups),
         doubts=doubts_by_kind(groups),
+        over_time=over_time(groups),
+        slowest=slowest(groups),
+        slowest_by_trial={
+            group.label: [slow(group.label, packet) for packet in group.slowest]
+            for group in groups
+            if group.slowest
+        },
         unfinished=[trial for trial in study.trials if trial.status != "ok"],
         missing=[t for t in study.record.planned if t not in {x.id for x in study.trials}],
     )

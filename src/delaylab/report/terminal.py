@@ -18,6 +18,7 @@ from delaylab.papers.findings import findings, repeated
 from delaylab.papers.paper import Paper
 from delaylab.report.arrange import cost_by_kind, doubts_by_kind, panels
 from delaylab.report.links import Links, links
+from delaylab.report.slowest import NOTE, Row, slowest
 from delaylab.report.terminal_layers import WIDE, layer_tables, trips_table
 
 COLOURS = {
@@ -68,6 +69,8 @@ def _parts(
     if carried is not None:
         yield links_table(carried, width)
         yield from (Text(f"not held, {why}", "yellow") for why in carried.engines)
+    if rows := slowest(found):
+        yield slowest_table(rows, width)
     yield from _cost(found)
     yield from _doubts(found)
     yield from _unfinished(study)
@@ -98,6 +101,27 @@ def links_table(found: Links, width: int) -> Table:
             table.add_row(head, Text(row.late), Text(row.probe), verdict)
         else:
             table.add_row(head, Text.assemble(f"late {row.late}\nprobe {row.probe}\n", verdict))
+    return table
+
+
+def slowest_table(rows: list[Row], width: int) -> Table:
+    """Return the slowest packets with the segments that they lost their time in."""
+    wide = width >= WIDE
+    table = Table(
+        title="The slowest packets",
+        caption=Text(NOTE, CAPTION),
+        title_justify="left",
+        caption_justify="left",
+    )
+    table.add_column("trials, packet", ratio=2, overflow="fold")
+    if wide:
+        table.add_column("user RTT (median)", justify="right")
+    table.add_column("lost in" if wide else "user RTT (median), lost in", ratio=3, overflow="fold")
+    for row in rows:
+        head = Text.assemble((row.trials, "bold"), f"\nseq {row.packet}")
+        rtt = f"{row.rtt} ({row.usual})"
+        lost = f"{row.lost} in {row.layer}\nmachine: {row.machine}"
+        table.add_row(head, *([rtt, lost] if wide else [f"{rtt}\n{lost}"]))
     return table
 
 
