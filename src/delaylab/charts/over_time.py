@@ -23,7 +23,7 @@ def over_time(groups: list[Group]) -> Chart | None:
     panels = [_panel(line, title) for line, title in drawn]
     all_of_them = sum(len(group.timelines) for group in groups)
     some = f" {len(drawn)} of {all_of_them} trials, those with the most unusual packets."
-    chart = alt.concat(*panels, columns=2 if len(panels) > 1 else 1)
+    chart = alt.concat(*panels, columns=2 if len(panels) > 1 else 1, spacing=26)
     return render(
         "rtt-over-time",
         "User RTT over time, with the load and the machine's state",
@@ -32,7 +32,7 @@ def over_time(groups: list[Group]) -> Chart | None:
         "Below: shares of all CPUs' time that were busy or stolen by a hypervisor, and of the time "
         "in which some task waited for a CPU. A spike above a bare place below is not this "
         f"machine's CPUs.{some if len(drawn) < all_of_them else ''}",
-        chart.resolve_scale(color="shared").configure_concat(spacing=26),
+        chart.resolve_scale(color="shared"),
     )
 
 
