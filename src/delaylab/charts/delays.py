@@ -93,7 +93,7 @@ def directions(groups: list[Group]) -> Chart | None:
         alt.Chart(inline(rows))
         .mark_area(opacity=0.35, line=True)
         .encode(
-            x=delay_axis("one-way delay (log)"),
+            x=delay_axis("one-way delay (log)", rows),
             y=alt.Y("y:Q", title="density per decade", stack=None),
             color=colour(
                 "direction",
@@ -117,7 +117,7 @@ def _ecdf(rows: Rows) -> alt.Chart:
         alt.Chart(inline(rows))
         .mark_line(interpolate="step-after", strokeWidth=2)
         .encode(
-            x=delay_axis("RTT less wire RTT (log)"),
+            x=delay_axis("RTT less wire RTT (log)", rows),
             y=alt.Y("y:Q", title="share of packets", axis=alt.Axis(format="%", tickCount=5)),
         )
     )

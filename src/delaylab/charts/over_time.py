@@ -5,11 +5,27 @@ from __future__ import annotations
 from delaylab.analysis.group import Group
 from delaylab.analysis.over_time.timeline import Timeline
 from delaylab.charts.lazy import alt
-from delaylab.charts.vega import INK, Chart, Rows, colour, delay_scale, delay_ticks, inline, render
+from delaylab.charts.vega import (
+    INK,
+    Chart,
+    Rows,
+    colour,
+    delay_scale,
+    delay_ticks,
+    inline,
+    render,
+    ticks_between,
+)
 
 # Largest number of trials that are drawn.
 TRIALS = 8
 WIDTH, HEIGHT, BELOW = 470, 130, 56
+# Ratio of the largest RTT to the smallest one below which the axis is linear.
+CLOSE = 4
+TICK = (
+    "datum.value >= 1000 ? format(datum.value / 1000, '.4~r') + ' ms' "
+    ": format(datum.value, '.3~r') + ' µs'"
+)
 AT_REST, UNDER_LOAD = "at rest", "measured"
 STATES = {"busy": "busy", "pressure": "waiting for a CPU", "steal": "stolen"}
 COLOURS = {"busy": "#009E73", "waiting for a CPU": "#D55E00", "stolen": "#CC79A7"}
@@ -79,10 +95,10 @@ def _packets(line: Timeline, scale: alt.Scale) -> alt.Chart:
     ]
     chart: alt.Chart = (
         alt.Chart(inline(rows))
-        .mark_circle(size=9, opacity=0.8, aria=False)
+        .mark_circle(size=10, opacity=1, aria=False)
         .encode(
             x=alt.X("s:Q", scale=scale, title=None, axis=alt.Axis(labels=False)),
-            y=alt.Y("us:Q", title="user RTT (log)", scale=delay_scale(), axis=delay_ticks()),
+            y=_rtt_axis(rows),
             color=colour(
                 "phase",
                 [AT_REST, UNDER_LOAD, *COLOURS],
@@ -92,6 +108,18 @@ def _packets(line: Timeline, scale: alt.Scale) -> alt.Chart:
         )
     )
     return chart
+
+
+def _rtt_axis(rows: Rows) -> alt.Y:
+    """Return an axis for the RTTs, a logarithmic one unless they lie close together."""
+    us = [row["us"] for row in rows]
+    least, most = min(us, default=1.0), max(us, default=1.0)
+    if most / least < CLOSE:
+        scale = alt.Scale(zero=False, nice=True)
+        axis = alt.Axis(labelExpr=TICK, tickCount=4)
+        return alt.Y("us:Q", title="user RTT", scale=scale, axis=axis)
+    axis = delay_ticks(ticks_between(least, most))
+    return alt.Y("us:Q", title="user RTT (log)", scale=delay_scale(), axis=axis)
 
 
 def _states(line: Timeline, scale: alt.Scale) -> alt.Chart:

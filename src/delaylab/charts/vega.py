@@ -92,14 +92,22 @@ def delay_ticks(values: list[float] | None = None) -> alt.Axis:
     return alt.Axis(labelExpr=text, values=values or [10.0**decade for decade in range(-1, 7)])
 
 
+def ticks_between(least: float, most: float) -> list[float]:
+    """Return ticks for a logarithmic axis: at each decade, or at 1, 2 and 5 of few decades."""
+    wide = least <= 0 or most / least >= 100
+    return [n * 10.0**decade for decade in range(-1, 7) for n in ((1,) if wide else (1, 2, 5))]
+
+
 def delay_scale() -> alt.Scale:
     """Return a logarithmic scale for delays."""
     return alt.Scale(type="log", nice=False)
 
 
-def delay_axis(title: str) -> alt.X:
+def delay_axis(title: str, rows: Rows) -> alt.X:
     """Return a logarithmic axis of delays, for the field `us`; the title says of which."""
-    return alt.X("us:Q", title=title, scale=delay_scale(), axis=delay_ticks())
+    us = [row["us"] for row in rows]
+    ticks = ticks_between(min(us, default=0), max(us, default=0))
+    return alt.X("us:Q", title=title, scale=delay_scale(), axis=delay_ticks(ticks))
 
 
 def colour(field: str, seen: list[str], known: dict[str, str], title: str) -> alt.Color:

@@ -12,13 +12,14 @@ from delaylab.charts import words
 from delaylab.charts.vega import to_png
 from delaylab.dataset.store import Study, read_study
 from delaylab.errors import DelaylabError
-from delaylab.io.files import own_folder, write_new
+from delaylab.io.files import check_own_folder, own_folder, write_new
 from delaylab.papers.paper import Paper
 from delaylab.report.links import NOTE
 from delaylab.report.page import Page, gather
 from delaylab.report.slowest import NOTE as SLOW
 
 TEMPLATES = Path(__file__).parent / "templates"
+CHARTS = "charts"
 
 
 def write_report(given: Path | Study, paper: Paper | None = None) -> Path:
@@ -30,13 +31,14 @@ def write_report(given: Path | Study, paper: Paper | None = None) -> Path:
     """
     study = given if isinstance(given, Study) else read_study(given)
     directory = study.directory
+    check_own_folder(directory / CHARTS)
     found = list(groups(study))
     with usable(str(directory)):
         page = gather(study, found, paper)
         text = render(page)
     target = directory / "report.html"
     try:
-        _write_charts(directory / "charts", page)
+        _write_charts(directory / CHARTS, page)
         write_new(target, text.encode())
     except OSError as error:
         raise DelaylabError(f"cannot be written: {error.strerror}", str(target)) from error

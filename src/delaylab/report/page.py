@@ -171,7 +171,8 @@ def _figures(study: Study, groups: list[Group], found: list[Finding]) -> list[Fi
         others = ("not reproduced", "open", "not testable here")
         counts = {name: sum(finding.verdict == name for finding in found) for name in others}
         rest = ", ".join(f"{n} {name}" for name, n in counts.items() if n)
-        figures.append(Figure(f"{held} of {len(found)}", "claims reproduced", rest or "all"))
+        note = rest or "each at the worst end of its interval"
+        figures.append(Figure(f"{held} of {len(found)}", "claims reproduced", note))
     figures += _cost(groups)
     packets = sum(group.account.scheduled for group in groups)
     lost = sum(sum(group.account.lost_after.values()) for group in groups)

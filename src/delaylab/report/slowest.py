@@ -10,7 +10,9 @@ from delaylab.charts import words
 
 NOTE = (
     "Under load, those furthest above the median user RTT of their own levels. Lost in: the "
-    "segment in which the packet took most longer than the median packet did, one way."
+    "segment in which the packet took most longer than the median packet did, one way. Machine: "
+    "the share of all CPUs' time that was busy or stolen then, and of the time in which some task "
+    "waited for a CPU."
 )
 
 
@@ -53,7 +55,7 @@ def _machine(packet: SlowPacket) -> str:
     known = {
         "busy": packet.busy,
         "waiting": packet.pressure,
-        "stolen": packet.steal,
+        "stolen": packet.steal or None,
     }
     said = [f"{words.share(share)} {name}" for name, share in known.items() if share is not None]
     return ", ".join(said) or "not known"

@@ -45,7 +45,8 @@ def layer_tables(panel: Panel, width: int) -> Iterator[Table]:
     while first < len(columns):
         room = width - BETWEEN - 1 - max(LAYER, min(wanted, width // 2))
         count = _fitting([column.width for column in columns[first:]], room)
-        yield _layer_table(panel.title, columns[first : first + count], names)
+        last = first + count == len(columns)
+        yield _layer_table(panel.title, columns[first : first + count], names, last=last)
         first += count
 
 
@@ -88,11 +89,16 @@ def _fitting(widths: list[int], room: int) -> int:
     return count
 
 
-def _layer_table(title: str, columns: list[_Column], names: dict[SegmentKey, str]) -> Table:
+def _layer_table(
+    title: str, columns: list[_Column], names: dict[SegmentKey, str], *, last: bool
+) -> Table:
+    """Return the table of some groups; the last one of a panel explains the signs of all."""
     bounded = any(part.bound_us for column in columns for part in column.parts.values())
     table = Table(
         title=Text(f"{title}: delay per layer, median / p99", TITLE),
-        caption=f"{ARROWS_SAID} RTT: round trip. {COUNTED}{CLOCKS if bounded else ''}",
+        caption=f"{ARROWS_SAID} RTT: round trip. {COUNTED}{CLOCKS if bounded else ''}"
+        if last or bounded
+        else None,
         title_justify="left",
         caption_justify="left",
     )
