@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +109,7 @@ class Condition:
     skipped: str | None = None
     warnings: list[dict[str, str]] = field(default_factory=list)
     links: list[dict[str, Any]] = field(default_factory=list)
+    hops: list[dict[str, str]] = field(default_factory=list)
 
     def clock(self, point: str) -> Clock:
         """The clock of a point, by its name or by the node's part of it; left out: the true one."""
@@ -128,10 +130,35 @@ class Condition:
 
     def stations(self) -> list[tuple[str, str]]:
         style = "netns" if self.technology not in ("native", "shared") else "native"
+        if self.hops:
+            return self._over_routers()
         far = self.responder_points
         legs = [("request", p) for p in (*REQUEST[style], *far)]
         legs += [("reply", p) for p in (*reversed(far), *REPLY[style])]
         return [(leg, point) for leg, point in legs if point not in self.absent]
+
+    def _over_routers(self) -> list[tuple[str, str]]:
+        """A point-to-point link between neighbours, a tap at both interfaces of each router."""
+        near = ["sender.app", "sender.qdisc", "sender.stack", "sender.vif"]
+        routers = [f"hop{n}.{side}" for n in range(1, len(self.hops)) for side in ("near", "far")]
+        way = [*near, *routers, "responder.stack"]
+        back = [point for point in reversed(way) if point != "sender.qdisc"]
+        return [("request", point) for point in way] + [("reply", point) for point in back]
+
+
+def hops(*nodes: str) -> list[dict[str, str]]:
+    """The links from node to node, each named by its two nodes; the first is the sender."""
+    last = len(nodes) - 2
+    return [
+        {
+            "link": f"{start}-{end}",
+            "start": start,
+            "end": end,
+            "near": "sender.vif" if index == 0 else f"hop{index}.far",
+            "far": "responder.vif" if index == last else f"hop{index + 1}.near",
+        }
+        for index, (start, end) in enumerate(pairwise(nodes))
+    ]
 
 
 def write_study(directory: Path, raw: dict[str, Any]) -> None:
@@ -223,7 +250,7 @@ def trial(condition: Condition, index: int) -> dict[str, Any]:
             for load in loads
         ],
         "taps": [{"point": "wire", "packets": 2 * condition.packets, "dropped": 0}],
-        "hops": [{"link": "lan", "start": "probe", "end": "echo"}],
+        "hops": condition.hops or [{"link": "lan", "start": "probe", "end": "echo"}],
         "links": condition.links,
         "responder_icmp": {"OutErrors": 0},
     }

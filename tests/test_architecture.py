@@ -27,6 +27,7 @@ ROOMS_OF_ANALYSIS = [
     "packets",
     "doubts",
     "links",
+    "over_time",
     "group",
     "claims",
 ]

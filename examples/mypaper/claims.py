@@ -54,13 +54,21 @@ CLAIMS = (
         "A virtual interface adds delay.",
         "section 3",
         interface_adds_delay,
+        effect="median user RTT: behind a virtual interface − in the host's own stack",
     ),
-    Claim("load-adds-delay", "A neighbour that computes adds delay.", "section 4", load_adds_delay),
+    Claim(
+        "load-adds-delay",
+        "A neighbour that computes adds delay.",
+        "section 4",
+        load_adds_delay,
+        effect="median user RTT: beside a neighbour that computes − at rest",
+    ),
     Claim(
         "half-of-it-in-the-kernel",
         "At least half of the RTT passes below user space.",
         "section 5",
         half_of_it_in_the_kernel,
+        effect="median kernel RTT ÷ median user RTT",
     ),
 )
 

@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from delaylab.analysis.claims.claim import Finding
+from delaylab.analysis.claims.claim import Finding, NotTestable, by_kind, setups
 from delaylab.analysis.group import groups
+from delaylab.charts.delays import load_rtt
 from delaylab.dataset.store import read_study
 from delaylab.papers.findings import findings
 from delaylab.papers.loading import claims
@@ -126,3 +127,32 @@ def test_levels_are_told_by_kind_and_load_not_by_their_spelling(tmp_path: Path) 
         Condition("bare metal", "network", kind="native", delays={SEND: queue(5000)}, seed=2),
     ]
     assert judge(tmp_path, "network-adds-most", conditions).verdict == "reproduced"
+
+
+def test_loads_are_compared_within_a_setup(tmp_path: Path) -> None:
+    """Network load adds 5 ms at every distance, which is less than the far link's delay."""
+    far = {("request", "sender.uplink"): constant(60_000)}
+    slow = {("request", "sender.uplink"): constant(65_000)}
+    conditions = [
+        Condition("netns", load, factors={"load": load, "distance": distance}, delays=delays)
+        for load, distance, delays in (
+            ("rest", "near", {}),
+            ("rest", "far", far),
+            ("network", "near", {SEND: constant(5000)}),
+            ("network", "far", slow),
+        )
+    ]
+    study = read_study(write(tmp_path, conditions, ["network-adds-most"]))
+    found = list(groups(study))
+    assert setups(found) == ["netns, near", "netns, far", "netns, near", "netns, far"]
+    (finding,) = findings(study, found)
+    assert finding.verdict == "reproduced"
+    assert finding.effect == pytest.approx(5000, abs=10)
+    assert "netns, near: 5.0" in finding.why
+    assert "netns, far: 65.0" in finding.why
+    chart = load_rtt(found)
+    assert chart is not None
+    assert ">netns, near<" in chart.svg
+    assert ">netns, far<" in chart.svg
+    with pytest.raises(NotTestable, match="one group of kind netns"):
+        by_kind(found, "network")

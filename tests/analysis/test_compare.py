@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from statsmodels.stats.multitest import multipletests
 
-from delaylab.analysis.statistics.compare import compare, compare_all, holm
+from delaylab.analysis.statistics.compare import compare, compare_all, holm, mann_whitney
+from delaylab.analysis.statistics.curves import log_density
 from delaylab.analysis.statistics.effects import DECILES
-from delaylab.analysis.statistics.quantiles import Floats
+from delaylab.analysis.statistics.quantiles import Floats, last_axis_quantiles
 from tests.synthetic import queue
 
 
@@ -70,3 +73,39 @@ def test_a_family_is_corrected_by_holm() -> None:
 def test_holm_is_that_of_the_book() -> None:
     assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
     assert holm([]) == []
+
+
+@pytest.mark.parametrize("sizes", [(3, 5), (8, 40), (9, 9), (50, 80), (2000, 1500)])
+@pytest.mark.parametrize("ties", [False, True])
+def test_mann_whitney_is_scipys(sizes: tuple[int, int], ties: bool) -> None:
+    random = np.random.default_rng(sum(sizes))
+    a, b = (random.exponential(10, size) + 2 * index for index, size in enumerate(sizes))
+    if ties:
+        a, b = np.round(a), np.round(b)
+    expected = scipy.stats.mannwhitneyu(a, b).pvalue
+    assert mann_whitney(a, b) == pytest.approx(expected, rel=1e-9, abs=1e-300)
+
+
+def test_mann_whitney_of_equal_values_says_nothing() -> None:
+    assert mann_whitney(np.ones(20), np.ones(30)) == 1.0
+
+
+@given(st.lists(st.floats(0, 1), max_size=12))
+def test_holm_is_statsmodels(ps: list[float]) -> None:
+    expected = multipletests(ps, method="holm")[1] if ps else []
+    assert holm(ps) == pytest.approx([float(p) for p in expected])
+
+
+@pytest.mark.parametrize("shape", [(1,), (2,), (500, 7), (3, 4, 100)])
+def test_quantiles_by_sorting_are_numpys(shape: tuple[int, ...]) -> None:
+    values = np.random.default_rng(1).lognormal(3, 1, shape)
+    qs = (0.0, 0.1, 0.5, 0.9, 0.99, 0.999, 1.0)
+    expected = np.quantile(values, qs, axis=-1)
+    assert last_axis_quantiles(values, qs) == pytest.approx(expected, rel=1e-12)
+
+
+def test_a_density_is_scipys() -> None:
+    values = delays(5)
+    at, density = log_density(values)
+    expected = scipy.stats.gaussian_kde(np.log10(values))(np.log10(at))
+    assert density == pytest.approx(expected, rel=1e-9)

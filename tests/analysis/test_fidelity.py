@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,9 @@ from delaylab.analysis.links.verdict import Verdict, judge
 from delaylab.analysis.statistics.shares import check_share, expected_loss, wilson
 from delaylab.dataset.records.links import EngineReport
 from delaylab.dataset.records.trial import TrialRecord
+from delaylab.io.terminal import terminal
 from delaylab.spec.link_conditions import GilbertElliott
+from delaylab.verbs.links import print_links
 
 SECOND = 10**9
 
@@ -273,3 +276,31 @@ def test_bursts_as_asked_are_rarely_doubted() -> None:
             lost += bad or chance < 0.001
         wrong += not expected.check(lost, 5_000).agrees
     assert wrong <= 3
+
+
+def test_a_direction_without_frames_is_unused_whatever_its_engine_did() -> None:
+    """A pause of the engine concerns the frames that it carried, not links that carried none."""
+    idle = direction(link="idle", node="c", port="vif-c", **{"in": {}, "out": {}, "late": {}})
+    paused = {"pauses": {"count": 2, "longest_ns": 50_000_000}}
+    given = engine(directions=[direction(), idle], **paused)
+    used, unused = judge([EngineReport.model_validate(given)])
+    assert not used.held
+    assert (unused.held, unused.text, unused.why) == (True, "unused", ())
+    down = engine(directions=[idle], state="down", why="it died")
+    (dead,) = judge([EngineReport.model_validate(down)])
+    assert dead.text == "not held, because the engine of left is down: it died"
+
+
+def test_what_an_engine_did_is_said_once_for_all_its_links() -> None:
+    other = direction(link="other", node="c", port="vif-c", nodes=["c"], dropped={"memory": 3})
+    idle = direction(link="idle", node="d", port="vif-d", **{"in": {}, "out": {}, "late": {}})
+    paused = {"pauses": {"count": 2, "longest_ns": 50_000_000}}
+    report = EngineReport.model_validate(engine(directions=[direction(), other, idle], **paused))
+    out = io.StringIO()
+    print_links([report], terminal(file=out, width=100))
+    text = out.getvalue()
+    assert text.count("stood still 2 times") == 1
+    assert "not held (wan, other), because the engine of left stood still" in text
+    assert "other from c: not held, because 3 frames found no memory left" in text
+    assert "idle from" not in text
+    assert "`link show --reset` begins anew" in text

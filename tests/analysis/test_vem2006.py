@@ -68,7 +68,7 @@ def group(world: World, levels: Levels) -> Group:
     found = [
         TrialLink("t", each, measured) for each in verdicts([EngineReport.model_validate(engine)])
     ]
-    return cast(Group, SimpleNamespace(factors=levels, links=found))
+    return cast(Group, SimpleNamespace(factors=levels, trials=[], doubts=[], links=found))
 
 
 def direction(link: str, node: str, **changes: Any) -> dict[str, Any]:

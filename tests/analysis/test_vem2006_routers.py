@@ -80,10 +80,11 @@ def group(world: World, levels: Levels, random: np.random.Generator) -> Group:
     rtt_us = asked_us + world.rtt_us(levels) * random.normal(1, 0.02, PACKETS)
     found = SimpleNamespace(
         factors=levels,
-        trials=[SimpleNamespace(id="t", repeat=1, loads=loads)],
+        trials=[SimpleNamespace(id="t", repeat=1, loads=loads, warnings=[])],
         samples=pl.DataFrame({"stack": (rtt_us * 1000).astype(np.int64)}),
         rtt={"stack": summarise(rtt_us * 1000)},
         segments=[],
+        doubts=[],
     )
     return cast(Group, found)
 

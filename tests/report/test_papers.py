@@ -98,7 +98,7 @@ def test_oliveira_outliers_stand_beside_the_papers(oliveira: Path) -> None:
     assert first[4][1] == "95.41 %"
     table3 = by_title(tables)["Table 3"]
     assert [row[0] for row in table3.rows] == ["off", "on"]
-    assert table3.rows[0][6][1] == "26.32"
+    assert table3.rows[0][6][1] == "26.32 %"
 
 
 def test_oliveira_page_has_its_figures(oliveira: Path) -> None:

@@ -117,6 +117,7 @@ def test_every_chart_is_also_an_svg_and_a_png(place: Path, page: str) -> None:
     assert names == {
         "way-1-native",
         "way-2-netns",
+        "rtt-over-time",
         "rtt-under-network-load",
         "rtt-per-load",
         "sending-and-receiving",
@@ -158,7 +159,7 @@ def test_the_page_tells_how_clocks_were_aligned(tmp_path: Path) -> None:
     text = write_report(synthetic.write(tmp_path, guests())).read_text(encoding="utf-8")
     section = text.partition('<section id="clocks">')[2].partition("</section>")[0]
     assert "1 of 2 pairs of clocks aligned" in section
-    assert '<td class="text">probe</td>' in section
+    assert '<td class="text"><div>probe</div></td>' in section
     assert re.search(r"\+[78]\d\.\d\d ppm", section)
     assert "agrees: " in section
     assert "outside the bound" in section

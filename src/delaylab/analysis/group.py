@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import polars as pl
 
 from delaylab.analysis.doubts.clocks import TrialClocks, by_machine, clock_doubts, trial_clocks
 from delaylab.analysis.doubts.machine import machine_doubts
-from delaylab.analysis.doubts.machine_state import MachineState, machine_state
+from delaylab.analysis.doubts.machine_state import MachineState, intervals, machine_state
 from delaylab.analysis.doubts.packets import doubts
 from delaylab.analysis.links.fidelity import TrialLink, link_doubts, trial_links
+from delaylab.analysis.over_time.slowest import TRIAL, SlowPacket, TrialTimes, slowest
+from delaylab.analysis.over_time.timeline import Timeline, timeline
 from delaylab.analysis.packets import accounting, rtt, segments
 from delaylab.analysis.packets.accounting import Account
 from delaylab.analysis.packets.instrument import UNTAPPED, AtRest, at_rest
 from delaylab.analysis.packets.layers import SLIP
 from delaylab.analysis.packets.named import named
 from delaylab.analysis.packets.outliers import outliers
+from delaylab.analysis.packets.segments import Segment
 from delaylab.analysis.statistics.quantiles import Summary, refused, spread, summarise
 from delaylab.analysis.usable import usable
 from delaylab.dataset.records.doubts import Doubt
@@ -37,7 +40,8 @@ class SegmentSummary:
     """One-way delay of a segment in µs; `merged` if it spans a point that saw nothing.
 
     `bound_us` is the largest error of its delays if two clocks stamped its ends, else 0. Quantiles
-    smaller than that are refused.
+    smaller than that are refused. `at` names the routers and links of a segment on a way over
+    routers, if all trials agree.
     """
 
     leg: str
@@ -48,6 +52,7 @@ class SegmentSummary:
     merged: bool
     delay: Summary
     bound_us: float = 0.0
+    at: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +65,8 @@ class Group:
     user RTTs with taps on and off; packets sent with the taps off count nowhere else. `bounds`
     gives the largest error of the one-way delays in µs, `clocks` the alignment of each trial with
     more than one clock. `links` are the links with conditions, each direction in each trial.
+    `sent` counts the packets scheduled under load. `slowest` are the slowest of them, `timelines`
+    the user RTTs of each trial over time.
     """
 
     trials: list[TrialRecord]
@@ -76,6 +83,19 @@ class Group:
     bounds: dict[str, float]
     clocks: list[TrialClocks]
     links: list[TrialLink]
+    sent: int = 0
+    slowest: list[SlowPacket] = field(default_factory=list)
+    timelines: list[Timeline] = field(default_factory=list)
+
+    @property
+    def answered(self) -> int:
+        """Return the number of packets under load that were answered."""
+        return self.rtt["app"].n if "app" in self.rtt else 0
+
+    @property
+    def lost(self) -> int:
+        """Return the number of packets under load that were not answered."""
+        return self.sent - self.answered
 
     @property
     def factors(self) -> dict[str, str]:
@@ -123,7 +143,10 @@ def analyse(study: Study, trials: list[TrialRecord]) -> Group:
     path = trials[0].path
     clock = study.record.machine.clock
     both = [segments.aligned(study.stamps(t.id), study.probes(t.id), path, clock) for t in trials]
-    scheduled = pl.concat([table for table, _ in both], how="diagonal")
+    scheduled = pl.concat(
+        [table.with_columns(pl.lit(index).alias(TRIAL)) for index, (table, _) in enumerate(both)],
+        how="diagonal",
+    )
     clocks = [
         trial_clocks(trial, alignment)
         for trial, (_, alignment) in zip(trials, both, strict=True)
@@ -138,13 +161,19 @@ def analyse(study: Study, trials: list[TrialRecord]) -> Group:
     measured = packets.filter(pl.col("phase") == MEASURED)
     answered = segments.complete(measured, path) if path.reply else measured.clear()
     trips = rtt.round_trips(answered)
-    parts = _segments(measured, answered, trials[0])
+    found = named(answered, trials[0])
+    parts = _segments(measured, found)
     account = accounting.account(segments.as_stamped(packets), trials)
     bounds = {name: off / 1000 for name, off in rtt.one_way_bounds(answered).items()}
     summaries = _summaries(trips, rtt.VANTAGE)
+    hosts = [study.hosts(trial.id) for trial in trials]
+    times = [
+        TrialTimes(trial.id, by_machine(table, alignment, clock), intervals(host))
+        for trial, host, (table, alignment) in zip(trials, hosts, both, strict=True)
+    ]
     state = machine_state(
-        (study.hosts(trial.id), by_machine(table, alignment, clock))
-        for trial, (table, alignment) in zip(trials, both, strict=True)
+        [(host, trial.packets) for host, trial in zip(hosts, times, strict=True)],
+        [trial.record for trial in times],
     )
     user = trips["app"].drop_nulls().to_numpy()
     return Group(
@@ -170,6 +199,9 @@ def analyse(study: Study, trials: list[TrialRecord]) -> Group:
         bounds=bounds,
         clocks=clocks,
         links=links,
+        sent=len(measured),
+        slowest=slowest(answered, trips["app"].to_numpy(), found, times),
+        timelines=[timeline(trial, MEASURED) for trial in times],
     )
 
 
@@ -194,13 +226,11 @@ def _summaries(trips: pl.DataFrame, names: Iterable[str]) -> dict[str, Summary]:
     return {name: summarise(series.to_numpy()) for name, series in found.items() if len(series)}
 
 
-def _segments(
-    measured: pl.DataFrame, answered: pl.DataFrame, trial: TrialRecord
-) -> list[SegmentSummary]:
+def _segments(measured: pl.DataFrame, parts: list[Segment]) -> list[SegmentSummary]:
     slip = summarise(measured["slip_ns"].drop_nulls().to_numpy())
     found = [SegmentSummary("request", "intended", "sent", SLIP, "sending", False, slip)]
-    for part in named(answered, trial):
+    for part in parts:
         off = part.bound_ns / 1000
         ends = part.leg, part.start, part.end, part.layer, part.direction, part.merged
-        found.append(SegmentSummary(*ends, refused(summarise(part.delay_ns), off), off))
+        found.append(SegmentSummary(*ends, refused(summarise(part.delay_ns), off), off, part.at))
     return found

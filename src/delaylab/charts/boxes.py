@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import altair as alt
 import numpy as np
 
 from delaylab.analysis.statistics.quantiles import Floats
+from delaylab.charts.lazy import alt
 from delaylab.charts.vega import INK, Row, Rows, delay_scale, delay_ticks, inline
 
 # Whiskers reach to these quantiles; the box to the quartiles.

@@ -4,13 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import altair as alt
-
-from delaylab.analysis.claims.claim import samples
+from delaylab.analysis.claims.claim import samples, setups
 from delaylab.analysis.group import Group
 from delaylab.analysis.statistics.curves import ecdf, log_density
 from delaylab.analysis.statistics.quantiles import Floats
-from delaylab.charts.vega import KINDS, LOADS, Chart, Rows, colour, delay_axis, inline, render
+from delaylab.charts.lazy import alt
+from delaylab.charts.vega import (
+    LOADS,
+    Chart,
+    Rows,
+    colour,
+    delay_axis,
+    inline,
+    render,
+    setup_colours,
+)
+
+# Largest number of panels in a row.
+ROW = 4
 
 
 def all_charts(groups: list[Group]) -> list[Chart]:
@@ -20,16 +31,16 @@ def all_charts(groups: list[Group]) -> list[Chart]:
 
 
 def network_rtt(groups: list[Group]) -> Chart | None:
-    """Return figure 3: user and kernel RTT less the wire's, under network load, per kind."""
+    """Return figure 3: user and kernel RTT less the wire's, under network load, per setup."""
     rows: Rows = []
-    for group in (group for group in groups if group.load == "network"):
+    for setup, group in _under(groups, "network"):
         for column, stamp in (("total", "user space"), ("ΔKern", "kernel")):
-            rows += _ecdf_rows(group, column, {"kind": group.kind, "stamp": stamp})
+            rows += _ecdf_rows(group, column, {"setup": setup, "stamp": stamp})
     if not rows:
         return None
-    kinds = _seen(rows, "kind")
+    names = _seen(rows, "setup")
     chart = _ecdf(rows).encode(
-        color=colour("kind", kinds, KINDS, "sender"),
+        color=colour("setup", names, setup_colours(names), "sender"),
         strokeDash=alt.StrokeDash(
             "stamp:N",
             title="stamped in",
@@ -38,49 +49,51 @@ def network_rtt(groups: list[Group]) -> Chart | None:
     )
     return render(
         "rtt-under-network-load",
-        "RTT under network load, by where it is stamped",
-        "Share of packets whose round-trip time, less the time on the wire and beyond, is at most "
-        "x. Where the dashed line lies left of the solid one, the delay is added between user "
-        f"space and the kernel's stamp (figure 3 of the paper). {_counts(groups, 'network')}",
+        "User and kernel RTT less wire RTT, under network load",
+        "Share of packets for which the RTT (in user space, in the kernel) less the RTT at the "
+        "wire is at most x: what the sender's side adds, round trip. Where "
+        "the dashed line lies left of the solid one, the delay is added between user "
+        f"space and the kernel's stamp (figure 3 of whiteaker2011). {_counts(groups, 'network')}",
         chart.properties(width=860, height=270),
     )
 
 
 def load_rtt(groups: list[Group]) -> Chart | None:
-    """Return figure 4: user RTT less the wire's, per load, one panel per kind."""
+    """Return figure 4: user RTT less the wire's, per load, one panel per setup."""
     rows: Rows = []
-    for group in groups:
-        rows += _ecdf_rows(group, "total", {"kind": group.kind, "load": group.load})
+    for setup, group in zip(setups(groups), groups, strict=True):
+        rows += _ecdf_rows(group, "total", {"setup": setup, "load": group.load})
     if not rows:
         return None
-    kinds = _seen(rows, "kind")
+    names = _seen(rows, "setup")
     chart = _ecdf(rows).encode(color=colour("load", _seen(rows, "load"), LOADS, "load"))
     return render(
         "rtt-per-load",
-        "RTT in user space, by load",
-        "Share of packets whose round-trip time, less the time on the wire and beyond, is at most "
-        f"x (figure 4 of the paper, there for Xen). {_counts(groups)}",
-        _facet(chart, kinds),
+        "User RTT less wire RTT, by load",
+        "Share of packets for which the user RTT less the RTT at the wire is at most x: what the "
+        "sender's side adds, round trip (figure 4 of whiteaker2011, there for Xen). "
+        f"{_counts(groups)}",
+        _facet(chart, names),
     )
 
 
 def directions(groups: list[Group]) -> Chart | None:
     """Return figure 5: densities of the sending and the receiving delay under network load."""
     rows: Rows = []
-    for group in (group for group in groups if group.load == "network"):
+    for setup, group in _under(groups, "network"):
         for direction in ("sending", "receiving"):
             values = samples(group, direction)
             if values is None:
                 continue
             for us, density in _pairs(*log_density(values)):
-                rows.append({"us": us, "y": density, "kind": group.kind, "direction": direction})
+                rows.append({"us": us, "y": density, "setup": setup, "direction": direction})
     if not rows:
         return None
     chart = (
         alt.Chart(inline(rows))
         .mark_area(opacity=0.35, line=True)
         .encode(
-            x=delay_axis(),
+            x=delay_axis("one-way delay (log)", rows),
             y=alt.Y("y:Q", title="density per decade", stack=None),
             color=colour(
                 "direction",
@@ -92,10 +105,10 @@ def directions(groups: list[Group]) -> Chart | None:
     )
     return render(
         "sending-and-receiving",
-        "Sending and receiving delay under network load",
+        "One-way delay under network load: sending and receiving",
         "One-way delay from user space to the wire, and from the wire to user space, each as a "
-        f"density on a logarithmic axis (figure 5 of the paper). {_counts(groups, 'network')}",
-        _facet(chart, _seen(rows, "kind")),
+        f"density on a logarithmic axis (figure 5 of whiteaker2011). {_counts(groups, 'network')}",
+        _facet(chart, _seen(rows, "setup")),
     )
 
 
@@ -104,7 +117,7 @@ def _ecdf(rows: Rows) -> alt.Chart:
         alt.Chart(inline(rows))
         .mark_line(interpolate="step-after", strokeWidth=2)
         .encode(
-            x=delay_axis(),
+            x=delay_axis("RTT less wire RTT (log)", rows),
             y=alt.Y("y:Q", title="share of packets", axis=alt.Axis(format="%", tickCount=5)),
         )
     )
@@ -123,12 +136,17 @@ def _pairs(x: Floats, y: Floats) -> Iterable[tuple[float, float]]:
     return zip(x.tolist(), y.tolist(), strict=True)
 
 
-def _facet(chart: alt.Chart, kinds: list[str]) -> alt.FacetChart:
+def _under(groups: list[Group], load: str) -> list[tuple[str, Group]]:
+    """Return the groups under one load, each with its setup."""
+    named = zip(setups(groups), groups, strict=True)
+    return [(setup, group) for setup, group in named if group.load == load]
+
+
+def _facet(chart: alt.Chart, names: list[str]) -> alt.FacetChart:
     header = alt.Header(title=None, labelFontSize=13, labelFontWeight=600)
-    width = {1: 860, 2: 430, 3: 275}.get(len(kinds), 210)
-    return chart.properties(width=width, height=220).facet(
-        column=alt.Column("kind:N", header=header, sort=kinds)
-    )
+    width = {1: 860, 2: 430, 3: 275}.get(len(names), 210)
+    facet = alt.Facet("setup:N", header=header, sort=names)
+    return chart.properties(width=width, height=220).facet(facet=facet, columns=ROW)
 
 
 def _seen(rows: Rows, field: str) -> list[str]:

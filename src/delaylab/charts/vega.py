@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
-import altair as alt
-import vl_convert
+from delaylab.charts.lazy import alt, vl_convert
 
 # Colours of Okabe and Ito, which most colour-blind readers can tell apart, and two of Tol's.
 KINDS = {
@@ -29,6 +29,8 @@ LOADS = {
 }
 OTHER = "#0072B2"
 INK = "#20242a"
+
+_NUMBERS = count()
 
 Row = dict[str, Any]
 """One row of a chart's data."""
@@ -56,9 +58,32 @@ def to_png(svg: str, scale: float = 2) -> bytes:
     return bytes(vl_convert.svg_to_png(white, scale=scale))
 
 
-def inline(rows: Rows) -> alt.Data:
+# Data of charts that are not rendered yet, by name. Altair copies and checks a chart's data each
+# time that the chart changes, which took most of a report's time, so charts have their names only.
+_ROWS: dict[str, Rows] = {}
+# Largest number of them that are kept. A chart may be rendered more than once, or never.
+_MOST_ROWS = 1000
+
+
+def inline(rows: Rows) -> alt.NamedData:
     """Return rows as a chart's own data; unlike a data frame, they may be of any number."""
-    return alt.Data(values=rows)  # type: ignore[no-untyped-call]
+    name = f"rows-{next(_NUMBERS)}"
+    _ROWS[name] = rows
+    while len(_ROWS) > _MOST_ROWS:
+        del _ROWS[next(iter(_ROWS))]
+    return alt.NamedData(name)
+
+
+def _datasets(spec: object) -> dict[str, Rows]:
+    """Return the rows of all data that a chart refers to by name."""
+    if isinstance(spec, list):
+        return {name: rows for each in spec for name, rows in _datasets(each).items()}
+    if not isinstance(spec, dict):
+        return {}
+    found = {name: rows for each in spec.values() for name, rows in _datasets(each).items()}
+    data = spec.get("data")
+    name = data.get("name") if isinstance(data, dict) else None
+    return {**found, name: _ROWS[name]} if name in _ROWS else found
 
 
 def delay_ticks(values: list[float] | None = None) -> alt.Axis:
@@ -67,14 +92,22 @@ def delay_ticks(values: list[float] | None = None) -> alt.Axis:
     return alt.Axis(labelExpr=text, values=values or [10.0**decade for decade in range(-1, 7)])
 
 
+def ticks_between(least: float, most: float) -> list[float]:
+    """Return ticks for a logarithmic axis: at each decade, or at 1, 2 and 5 of few decades."""
+    wide = least <= 0 or most / least >= 100
+    return [n * 10.0**decade for decade in range(-1, 7) for n in ((1,) if wide else (1, 2, 5))]
+
+
 def delay_scale() -> alt.Scale:
     """Return a logarithmic scale for delays."""
     return alt.Scale(type="log", nice=False)
 
 
-def delay_axis() -> alt.X:
-    """Return a logarithmic axis of delays, for the field `us`."""
-    return alt.X("us:Q", title="delay (log)", scale=delay_scale(), axis=delay_ticks())
+def delay_axis(title: str, rows: Rows) -> alt.X:
+    """Return a logarithmic axis of delays, for the field `us`; the title says of which."""
+    us = [row["us"] for row in rows]
+    ticks = ticks_between(min(us, default=0), max(us, default=0))
+    return alt.X("us:Q", title=title, scale=delay_scale(), axis=delay_ticks(ticks))
 
 
 def colour(field: str, seen: list[str], known: dict[str, str], title: str) -> alt.Color:
@@ -83,24 +116,52 @@ def colour(field: str, seen: list[str], known: dict[str, str], title: str) -> al
     return alt.Color(f"{field}:N", title=title, scale=alt.Scale(domain=seen, range=colours))
 
 
+def setup_colours(names: list[str]) -> dict[str, str]:
+    """Return a colour for each setup: that of its kind, or the next free one if that is taken."""
+    free = [*KINDS.values()]
+    found: dict[str, str] = {}
+    for name in names:
+        wanted = KINDS.get(name.partition(",")[0], OTHER)
+        if wanted in found.values():
+            wanted = next((each for each in free if each not in found.values()), wanted)
+        found[name] = wanted
+    return found
+
+
 def render(name: str, title: str, caption: str, chart: alt.TopLevelMixin) -> Chart:
     """Render a chart to SVG in the page's style."""
-    axis = {
-        "labelColor": INK,
-        "titleColor": INK,
-        "domainColor": INK,
-        "tickColor": INK,
-        "gridColor": INK,
-        "gridOpacity": 0.12,
-        "domainOpacity": 0.5,
-        "titleFontWeight": 500,
+    spec = chart.to_dict()
+    spec["config"] = _styled(spec.get("config", {}))
+    spec["datasets"] = {**spec.get("datasets", {}), **_datasets(spec)}
+    return Chart(name, title, caption, vl_convert.vegalite_to_svg(spec))
+
+
+def _styled(config: Row) -> Row:
+    """Return a chart's configuration with the page's style."""
+    ink = {"labelColor": INK, "titleColor": INK}
+    style: dict[str, Row] = {
+        "axis": {
+            **ink,
+            "domainColor": INK,
+            "tickColor": INK,
+            "gridColor": INK,
+            "gridOpacity": 0.12,
+            "domainOpacity": 0.5,
+            "titleFontWeight": 500,
+            "labelFontSize": 11,
+            "titleFontSize": 12,
+        },
+        "legend": {
+            **ink,
+            "titleFontWeight": 600,
+            "symbolStrokeWidth": 3,
+            "labelFontSize": 12,
+            "titleFontSize": 12,
+        },
+        "header": {"labelColor": INK},
+        "title": {"color": INK, "fontSize": 12},
+        "view": {"stroke": None},
     }
-    legend = {"labelColor": INK, "titleColor": INK, "titleFontWeight": 600, "symbolStrokeWidth": 3}
-    finished = (
-        chart.configure(background="transparent", font="system-ui, DejaVu Sans, sans-serif")
-        .configure_axis(**axis, labelFontSize=11, titleFontSize=12)
-        .configure_legend(**legend, labelFontSize=12, titleFontSize=12)
-        .configure_header(labelColor=INK)
-        .configure_view(stroke=None)
-    )
-    return Chart(name, title, caption, vl_convert.vegalite_to_svg(finished.to_dict()))
+    parts = {name: {**config.get(name, {}), **part} for name, part in style.items()}
+    whole = {"background": "transparent", "font": "system-ui, DejaVu Sans, sans-serif"}
+    return {**config, **whole, **parts}

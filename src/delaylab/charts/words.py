@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from delaylab.analysis.claims.claim import Finding
+from delaylab.analysis.packets.instrument import Cost
 from delaylab.analysis.statistics.effects import Effect
 from delaylab.analysis.statistics.quantiles import Interval, Quantile
 
-VERDICT_MARKS = {"reproduced": "✓", "not reproduced": "✗", "not testable here": "–"}
+VERDICT_MARKS = {"reproduced": "✓", "not reproduced": "✗", "open": "?", "not testable here": "–"}
 
 
 def delay(us: float | None) -> str:
@@ -30,7 +31,7 @@ def interval(found: Interval | None) -> str:
 
 
 def effect(finding: Finding) -> str:
-    """Write a finding's effect with its interval."""
+    """Write a finding's effect with its interval, without what it is an effect of."""
     if finding.effect is None or finding.interval is None:
         return "–"
     low, high = finding.interval
@@ -39,14 +40,31 @@ def effect(finding: Finding) -> str:
     if finding.unit == "index":
         return f"{finding.effect:.4f} [{low:.4f}, {high:.4f}]"
     if finding.unit == "times":
-        return f"{finding.effect:.1f} × [{low:.1f}, {high:.1f}]"
+        return f"{finding.effect:.1f} × [{low:.1f} ×, {high:.1f} ×]"
     return shift(Effect(finding.effect, finding.interval))
+
+
+def doubts(finding: Finding) -> str:
+    """Write the doubts about a claim's trials, or "" if there are none."""
+    return "; ".join(doubt.text for doubt in finding.doubts)
 
 
 def shift(found: Effect) -> str:
     """Write a difference of delays in µs with its interval."""
     low, high = found.interval
     return f"{signed(found.value)} [{signed(low)}, {signed(high)}]"
+
+
+def cost(found: Cost) -> str:
+    """Write what the taps add: the increase with its interval, or that it is too small to see."""
+    if found.added is None:
+        return f"not measured: {found.why}"
+    low, high = (signed(end) for end in found.added.interval)
+    if found.measurable:
+        return f"{signed(found.added.value)} [{low}, {high}]"
+    if found.at_most_us is None:
+        return f"nothing that can be seen [{low}, {high}]: the packets without taps were slower"
+    return f"too little to measure: at most {delay(found.at_most_us)} [{low}, {high}]"
 
 
 def share(found: float | None) -> str:

@@ -88,13 +88,21 @@ def link_show(
     name: Annotated[
         str | None, typer.Argument(metavar="[LINK]", help="Show only this link.")
     ] = None,
+    reset: Annotated[
+        bool,
+        typer.Option(
+            "--reset",
+            help="Then start all counts of the lab anew, so that the next verdict is about what "
+            "comes from now on. Not for a lab in which a study runs.",
+        ),
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Show a running lab's links: conditions, counts, lateness, and whether conditions held."""
     from delaylab.lab.attach import attach
     from delaylab.verbs import links
 
-    reports = links.shown(attach(lab_name), name)
+    reports = links.shown(attach(lab_name), name, reset=reset)
     if as_json:
         print_json({"engines": links.as_json(reports)})
     else:

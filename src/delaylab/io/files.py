@@ -90,11 +90,16 @@ def own_folder(place: Path) -> Path:
     """
     with suppress(FileExistsError):
         place.mkdir(parents=True, exist_ok=True)
-    if not stat.S_ISDIR(place.lstat().st_mode):
+    check_own_folder(place)
+    return place
+
+
+def check_own_folder(place: Path) -> None:
+    """Raise `DelaylabError` if a path is a symbolic link or no folder; it may be missing."""
+    if os.path.lexists(place) and not stat.S_ISDIR(place.lstat().st_mode):
         what = "a link" if place.is_symlink() else "no folder"
         fix = "remove it: files are not written to where it leads"
         raise DelaylabError(f"cannot be written to: it is {what}", str(place), fix)
-    return place
 
 
 def _check(found: os.stat_result, place: Path, most: int, *, pipes: bool = False) -> None:

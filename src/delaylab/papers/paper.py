@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -35,7 +36,8 @@ class Paper:
     it. `charts`, `tables` and `layer_table` are functions of a study's analysed groups.
     `layer_table` returns the delays by layer, with the paper's numbers beside them; `layer_note`
     says which numbers these are and of which machine. `on_hardware` is True if the paper's virtual
-    machines ran on hardware support: claims judged on emulated ones then say so.
+    machines ran on hardware support: claims judged on emulated ones then say so. `authors`, `title`
+    and `year` are the publication's, for reports.
     """
 
     name: str
@@ -45,3 +47,21 @@ class Paper:
     layer_table: Callable[[list[Group]], list[Part]] = no_layer_table
     layer_note: str = ""
     on_hardware: bool = False
+    authors: str = ""
+    title: str = ""
+    year: int | None = None
+
+    @property
+    def short(self) -> str:
+        """Return the first author's surname and the year, or the name if they are not given."""
+        first, *more = re.split(", | and ", self.authors)
+        first = re.sub(r"^(\w\. )+", "", first)
+        others = " et al." if more else ""
+        return f"{first}{others} ({self.year})" if first and self.year else self.name
+
+    @property
+    def citation(self) -> str:
+        """Return authors, title and year, as far as they are given."""
+        quoted = f"“{self.title}”" if self.title else ""
+        year = str(self.year) if self.year else ""
+        return ", ".join(part for part in (self.authors, quoted, year) if part) or self.name

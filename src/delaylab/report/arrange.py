@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 from delaylab.analysis.group import Group, SegmentSummary
 from delaylab.analysis.packets.instrument import Cost, cost
+from delaylab.analysis.packets.layers import HOP
+
+SegmentKey = tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +65,34 @@ def usual(group: Group) -> list[SegmentSummary]:
         for index, part in enumerate(group.segments)
         if index == 0 or part.delay.n * 2 >= answered
     ]
+
+
+def layer_names(found: list[Group]) -> dict[SegmentKey, str]:
+    """Return each usual segment's layer, with the router or link that it lies in if there are many.
+
+    If the groups pass different routers or links there, a router is named by its number on the way.
+    """
+    together: dict[SegmentKey, list[SegmentSummary]] = {}
+    for part in (part for group in found for part in usual(group)):
+        together.setdefault(segment_key(part), []).append(part)
+    return {key: _layer_name(parts) for key, parts in together.items()}
+
+
+def segment_key(part: SegmentSummary) -> SegmentKey:
+    """Return the leg and the ends of a segment, which tell it from all others of a way."""
+    return part.leg, part.start, part.end
+
+
+def _layer_name(parts: list[SegmentSummary]) -> str:
+    names = {part.at for part in parts}
+    at = names.pop() if len(names) == 1 else _numbers(parts[0])
+    return f"{parts[0].layer} ({at})" if at else parts[0].layer
+
+
+def _numbers(part: SegmentSummary) -> str:
+    """Return the routers at a segment's ends by their numbers on the way."""
+    sides = (point.partition(".")[0] for point in (part.start, part.end))
+    return " to ".join(dict.fromkeys(side for side in sides if side.startswith(HOP)))
 
 
 def _panel(alike: list[Group]) -> Panel:

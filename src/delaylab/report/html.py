@@ -12,12 +12,14 @@ from delaylab.charts import words
 from delaylab.charts.vega import to_png
 from delaylab.dataset.store import Study, read_study
 from delaylab.errors import DelaylabError
-from delaylab.io.files import own_folder, write_new
+from delaylab.io.files import check_own_folder, own_folder, write_new
 from delaylab.papers.paper import Paper
 from delaylab.report.links import NOTE
 from delaylab.report.page import Page, gather
+from delaylab.report.slowest import NOTE as SLOW
 
 TEMPLATES = Path(__file__).parent / "templates"
+CHARTS = "charts"
 
 
 def write_report(given: Path | Study, paper: Paper | None = None) -> Path:
@@ -29,13 +31,14 @@ def write_report(given: Path | Study, paper: Paper | None = None) -> Path:
     """
     study = given if isinstance(given, Study) else read_study(given)
     directory = study.directory
+    check_own_folder(directory / CHARTS)
     found = list(groups(study))
     with usable(str(directory)):
         page = gather(study, found, paper)
         text = render(page)
     target = directory / "report.html"
     try:
-        _write_charts(directory / "charts", page)
+        _write_charts(directory / CHARTS, page)
         write_new(target, text.encode())
     except OSError as error:
         raise DelaylabError(f"cannot be written: {error.strerror}", str(target)) from error
@@ -56,16 +59,19 @@ def render(page: Page) -> str:
         "quantile": words.quantile,
         "interval": words.interval,
         "effect": words.effect,
-        "shift": words.shift,
+        "cost": words.cost,
+        "doubts": words.doubts,
         "share": words.share,
         "system": words.system,
     }
     style = (TEMPLATES / "report.css").read_text(encoding="utf-8")
-    return environment.get_template("report.html.j2").render(page=page, style=style, link_note=NOTE)
+    template = environment.get_template("report.html.j2")
+    return template.render(page=page, style=style, link_note=NOTE, slow_note=SLOW)
 
 
 def _write_charts(place: Path, page: Page) -> None:
     own_folder(place)
-    for name, svg in [(c.name, c.svg) for c in page.charts] + [(w.name, w.svg) for w in page.ways]:
+    charts = [*page.charts, *([page.over_time] if page.over_time else [])]
+    for name, svg in [(c.name, c.svg) for c in charts] + [(w.name, w.svg) for w in page.ways]:
         write_new(place / f"{name}.svg", svg.encode())
         write_new(place / f"{name}.png", to_png(svg))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from delaylab.analysis.group import Group
 from delaylab.analysis.links.fidelity import TrialLink
+from delaylab.analysis.links.verdict import Verdict
 from delaylab.analysis.statistics.shares import ShareCheck
 from delaylab.charts import words
 from delaylab.spec.condition_words import one_line
@@ -38,9 +39,13 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """Section on links: one line on all trials, then row by row."""
+    """Section on links: one line on all trials, then row by row.
+
+    `engines` are the reasons that concern all links of an engine, each said once.
+    """
 
     summary: str
+    engines: list[str]
     rows: list[Row]
 
     @property
@@ -64,7 +69,17 @@ def links(groups: list[Group]) -> Links | None:
         return None
     held = sum(row.held for row in rows)
     summary = f"{held} of {len(rows)} directions kept their conditions.{_floor(groups)}"
-    return Links(summary, sorted(rows, key=lambda row: row.held))
+    return Links(summary, _engines(groups), sorted(rows, key=lambda row: row.held))
+
+
+def _engines(groups: list[Group]) -> list[str]:
+    """Return the reasons of engines, each with the trials that it concerns."""
+    trials: dict[str, dict[str, None]] = {}
+    for group in groups:
+        for link in group.links:
+            for why in link.verdict.of_engine:
+                trials.setdefault(why, {})[group.label] = None
+    return [f"{'; '.join(labels)}: {why}" for why, labels in trials.items()]
 
 
 def _floor(groups: list[Group]) -> str:
@@ -86,9 +101,17 @@ def _row(label: str, link: TrialLink) -> Row:
         probe=_probe(link),
         chances=", ".join(_chances(link)) or "–",
         rate=_rate(link),
-        verdict=verdict.text,
+        verdict=_verdict(verdict),
         held=verdict.held,
     )
+
+
+def _verdict(verdict: Verdict) -> str:
+    """Return the verdict in words; the reasons of its engine are said once for all its links."""
+    if not verdict.of_engine:
+        return verdict.text
+    said = f"not held, because of the engine of {verdict.host} (see there)"
+    return "; ".join([said, *verdict.own])
 
 
 def _late(link: TrialLink) -> str:
@@ -123,7 +146,7 @@ def _discipline(link: TrialLink) -> str:
 
 def _share(check: ShareCheck) -> str:
     low, high = check.interval
-    return f"{100 * check.achieved:.3g} % [{100 * low:.3g}, {100 * high:.3g}]"
+    return f"{100 * check.achieved:.3g} % [{100 * low:.3g} %, {100 * high:.3g} %]"
 
 
 def _rate(link: TrialLink) -> str:

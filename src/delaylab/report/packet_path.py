@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from math import log10
 
 from delaylab.analysis.group import Group, SegmentSummary
+from delaylab.analysis.packets.layers import HOP
 from delaylab.analysis.packets.named import OWN_STACK
 from delaylab.charts import words
-from delaylab.report.arrange import Panel, usual
+from delaylab.dataset.records.trial import PointPath, TrialRecord
+from delaylab.report.arrange import Panel, layer_names, segment_key, usual
 from delaylab.report.svg import xml
 
+# The smallest width, and the smallest distance of two stations: a long way makes the drawing wider.
 WIDTH = 1180
+STEP = 68
 LABEL = 104
-RTT = 92
+RTT = 84
+WAY = LABEL + RTT + 26
+EDGE = 22
+# Width on a screen, as a share of that drawn, below which a reader scrolls: letters stay readable.
+SHRUNK = 0.8
+LAYER_LINES = 4
 REGIONS = 16
 NAMES = 62
 LINE = 84
@@ -27,6 +37,8 @@ LABEL_LETTERS = 12
 RAMP = ("#e9eff3", "#fbe9c6", "#fbc97f", "#f39a4f", "#dd5f33", "#a3261f")
 DARK, LIGHT = "#20242a", "#ffffff"
 INK = "currentColor"
+# Points of a node that are on its host.
+AT_HOST = ("vif", "uplink")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,115 +49,157 @@ class _Stop:
     region: str
 
 
+@dataclass(frozen=True, slots=True)
+class _Frame:
+    """Stations of a drawing from left to right, its layers' names, and the height of its head."""
+
+    stops: list[_Stop]
+    layers: dict[tuple[float, float], list[str]]
+    width: float
+    drop: float
+
+
 def drawing(panel: Panel) -> str:
     """Return the drawing as SVG.
 
-    Each segment shows the median above p99, one way; the RTT column is round trip. For a segment
-    between two clocks the bound takes the place of p99.
+    Each segment shows the median above p99, one way; the user RTT at the left is a round trip. For
+    a segment between two clocks the bound takes the place of p99.
     """
-    stops = _stops(panel)
-    height = ROWS + ROW * len(panel.groups) + 4
+    frame = _frame(panel)
+    height = ROWS + frame.drop + ROW * len(panel.groups) + 4
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img" '
-        f'font-family="system-ui, -apple-system, Segoe UI, DejaVu Sans, sans-serif" '
-        f'font-size="12" color="{DARK}" class="way">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {frame.width:.0f} {height:.0f}" '
+        f'role="img" font-family="system-ui, -apple-system, Segoe UI, DejaVu Sans, sans-serif" '
+        f'font-size="12" color="{DARK}" class="way" '
+        f'style="min-width:{SHRUNK * frame.width:.0f}px">',
         f"<title>The packet's way from {xml(panel.title)} and back</title>",
-        *_regions(stops),
-        *_line(stops),
-        *_layer_names(panel, stops),
+        *_regions(frame),
+        *_line(frame),
+        *_layer_names(frame),
     ]
     for index, (group, label) in enumerate(zip(panel.groups, panel.labels, strict=True)):
-        parts += _row(group, label, stops, ROWS + ROW * index)
+        parts += _row(group, label, frame.stops, ROWS + frame.drop + ROW * index)
     return "".join([*parts, "</svg>"])
 
 
-def _stops(panel: Panel) -> list[_Stop]:
-    trial = panel.groups[0].trials[0]
-    stations = [("request", "intended"), *(("request", p) for p in trial.path.request)]
-    stations += [("reply", p) for p in trial.path.reply]
-    step = (WIDTH - LABEL - RTT - 24) / (len(stations) - 1)
-    return [
-        _Stop(leg, point, LABEL + step * index, _region(point, panel))
+def _frame(panel: Panel) -> _Frame:
+    path = panel.groups[0].trials[0].path
+    stations = [("request", "intended"), *(("request", p) for p in path.request)]
+    stations += [("reply", p) for p in path.reply]
+    count = len(stations) - 1
+    step = max(STEP, (WIDTH - WAY - EDGE) / count)
+    regions = _places(panel)
+    stops = [
+        _Stop(leg, point, WAY + step * index, regions(point))
         for index, (leg, point) in enumerate(stations)
     ]
+    place = {(stop.leg, stop.point): stop.x for stop in stops}
+    names = layer_names(panel.groups)
+    layers: dict[tuple[float, float], list[str]] = {}
+    for part in (part for group in panel.groups for part in usual(group)):
+        start, end = _ends(part, place)
+        letters = int((end - start) / LETTER)
+        layers.setdefault((start, end), _wrapped(names[segment_key(part)], letters))
+    most = max((len(lines) for lines in layers.values()), default=1)
+    return _Frame(stops, layers, WAY + step * count + EDGE, 12 * max(0, most - LAYER_LINES))
 
 
-def _region(point: str, panel: Panel) -> str:
-    trial = panel.groups[0].trials[0]
-    if point == "wire" or trial.sender is None or trial.responder is None:
-        return point
-    near = point == "intended" or point.startswith("sender.")
-    end = trial.sender if near else trial.responder
-    if end.kind in OWN_STACK or point.endswith((".vif", ".uplink")):
-        return f"host {end.host}"
-    return f"node {end.node}"
+def _places(panel: Panel) -> Callable[[str], str]:
+    """Return a function that names the node or host of a point, as far as all groups agree."""
+    named = [_places_of(group.trials[0], group.trials[0].path) for group in panel.groups]
+
+    def place(point: str) -> str:
+        names = {places.get(point, point) for places in named}
+        if len(names) == 1:
+            return names.pop()
+        side, _, name = point.partition(".")
+        if side.startswith(HOP):
+            return f"router {side.removeprefix(HOP)}"
+        return f"{side}'s host" if name in AT_HOST else side
+
+    return place
 
 
-def _regions(stops: list[_Stop]) -> list[str]:
+def _places_of(trial: TrialRecord, path: PointPath) -> dict[str, str]:
+    """Return the node or host of each point of a trial."""
+    found = {}
+    for point in ("intended", *path.request, *path.reply):
+        side, _, name = point.partition(".")
+        if side.startswith(HOP):
+            number = int(side.removeprefix(HOP))
+            known = number <= len(trial.hops)
+            found[point] = f"router {trial.hops[number - 1].end if known else number}"
+            continue
+        end = trial.responder if side == "responder" else trial.sender
+        if point != "wire" and end is not None:
+            host = end.kind in OWN_STACK or name in AT_HOST
+            found[point] = f"host {end.host}" if host else f"node {end.node}"
+    return found
+
+
+def _regions(frame: _Frame) -> list[str]:
     parts: list[str] = []
-    first = 0
+    stops, first = frame.stops, 0
+    step = stops[1].x - stops[0].x
     for index in range(1, len(stops) + 1):
         same = index < len(stops) and stops[index].region == stops[first].region
         if same and stops[first].point != "wire":
             continue
         left, right = stops[first].x - 15, stops[index - 1].x + 15
+        name = stops[first].region
+        letters = int((stops[index - 1].x - stops[first].x + step - 4) / LETTER)
+        shown = name if len(name) <= letters else f"{name[: letters - 1]}…"
         parts.append(
-            f'<rect x="{left:.1f}" y="2" width="{right - left:.1f}" height="{STATIONS + 6}" rx="7" '
-            f'fill="{INK}" fill-opacity="0.06"/>'
-            + _text((left + right) / 2, REGIONS, stops[first].region, 11, "600", opacity=0.75)
+            f'<rect x="{left:.1f}" y="2" width="{right - left:.1f}" '
+            f'height="{STATIONS + frame.drop + 6:.0f}" rx="7" fill="{INK}" fill-opacity="0.06">'
+            f"<title>{xml(name)}</title></rect>"
+            + _text((left + right) / 2, REGIONS, shown, 11, "600", opacity=0.75)
         )
         first = index
     return parts
 
 
-def _line(stops: list[_Stop]) -> list[str]:
-    parts = []
+def _line(frame: _Frame) -> list[str]:
+    stops, parts, y = frame.stops, [], LINE + frame.drop
     for start, end in pairwise(stops):
         dash = ' stroke-dasharray="2 4"' if start.point == "intended" else ""
         parts.append(
-            f'<line x1="{start.x:.1f}" y1="{LINE}" x2="{end.x:.1f}" y2="{LINE}" stroke="{INK}" '
+            f'<line x1="{start.x:.1f}" y1="{y}" x2="{end.x:.1f}" y2="{y}" stroke="{INK}" '
             f'stroke-width="2" stroke-opacity="0.55"{dash}/>'
         )
         middle = (start.x + end.x) / 2
         parts.append(
-            f'<path d="M{middle - 3:.1f} {LINE - 4} l6 4 l-6 4 z" fill="{INK}" fill-opacity="0.6"/>'
+            f'<path d="M{middle - 3:.1f} {y - 4} l6 4 l-6 4 z" fill="{INK}" fill-opacity="0.6"/>'
         )
     for stop in stops:
         fill = "none" if stop.point == "intended" else INK
         parts.append(
-            f'<circle cx="{stop.x:.1f}" cy="{LINE}" r="4.5" fill="{fill}" stroke="{INK}"/>'
-            + _text(stop.x, STATIONS, stop.point.rpartition(".")[2], 11)
+            f'<circle cx="{stop.x:.1f}" cy="{y}" r="4.5" fill="{fill}" stroke="{INK}"/>'
+            + _text(stop.x, STATIONS + frame.drop, stop.point.rpartition(".")[2], 11)
         )
     return parts
 
 
-def _layer_names(panel: Panel, stops: list[_Stop]) -> list[str]:
-    place = {(stop.leg, stop.point): stop.x for stop in stops}
-    named: dict[float, str] = {}
-    for part in (part for group in panel.groups for part in usual(group)):
-        start, end = _ends(part, place)
-        named.setdefault((start + end) / 2, part.layer)
+def _layer_names(frame: _Frame) -> list[str]:
     parts = []
-    letters = int((stops[1].x - stops[0].x) / LETTER)
-    for x, name in named.items():
-        lines = _wrapped(name, letters)
+    middle = NAMES - 14 + frame.drop / 2
+    for (start, end), lines in frame.layers.items():
         for index, line in enumerate(lines):
-            y = NAMES - 12 * (len(lines) - 1) / 2 + 12 * index - 14
-            parts.append(_text(x, y, line, 10.5, opacity=0.85))
-    right = stops[-1].x + 24 + RTT / 2
-    return [*parts, _text(right, NAMES - 14, "user RTT", 11, "600")]
+            y = middle - 12 * (len(lines) - 1) / 2 + 12 * index
+            parts.append(_text((start + end) / 2, y, line, 10.5, opacity=0.85))
+    return [*parts, _text(LABEL + RTT / 2, middle, "user RTT", 11, "600")]
 
 
 def _row(group: Group, label: str, stops: list[_Stop], top: float) -> list[str]:
     place = {(stop.leg, stop.point): stop.x for stop in stops}
     middle = top + ROW / 2
-    parts = _label(label, f"n {_answered(group)}", middle)
+    parts = _label(label, _count(group), middle)
     for part in usual(group):
         start, end = _ends(part, place)
         parts.append(_cell(start + 1, end - start - 2, top, part))
     if "app" in group.rtt:
         rtt = group.rtt["app"]
-        x = stops[-1].x + 24 + RTT / 2
+        x = LABEL + RTT / 2
         parts.append(_text(x, middle - 2, words.quantile(rtt.median), 13, "700"))
         parts.append(_text(x, middle + 13, words.quantile(rtt.p99), 10.5, opacity=0.7))
     return parts
@@ -211,8 +265,8 @@ def _shade(us: float) -> int:
     return min(len(RAMP) - 1, max(0, int(log10(us)) if us >= 1 else 0))
 
 
-def _answered(group: Group) -> int:
-    return group.rtt["app"].n if "app" in group.rtt else 0
+def _count(group: Group) -> str:
+    return f"n {group.answered}" + (f", lost {group.lost}" if group.lost else "")
 
 
 def _wrapped(name: str, width: int) -> list[str]:

@@ -9,6 +9,7 @@ from delaylab.analysis.group import Group, SegmentSummary
 from delaylab.analysis.packets.instrument import Cost
 from delaylab.charts import words
 from delaylab.charts.layer_table import Part
+from delaylab.charts.over_time import over_time
 from delaylab.charts.tables import Table
 from delaylab.charts.vega import Chart
 from delaylab.dataset.records.trial import TrialRecord
@@ -20,6 +21,9 @@ from delaylab.report.arrange import DoubtsOfAKind, Panel, cost_by_kind, doubts_b
 from delaylab.report.clocks import Clocks, clocks
 from delaylab.report.links import Links, links
 from delaylab.report.packet_path import drawing
+from delaylab.report.slowest import Row as Slow
+from delaylab.report.slowest import row as slow
+from delaylab.report.slowest import slowest
 
 # Largest number of rows of a drawing that the page shows before a reader unfolds the rest.
 WAY_ROWS = 24
@@ -69,6 +73,8 @@ class Page:
 
     study: Study
     note: str
+    paper: Paper
+    own: bool
     groups: list[Group]
     figures: list[Figure]
     ways: list[WayDrawing]
@@ -82,8 +88,17 @@ class Page:
     clocks: Clocks | None
     links: Links | None
     doubts: list[DoubtsOfAKind]
+    over_time: Chart | None
+    slowest: list[Slow]
+    slowest_by_trial: dict[str, list[Slow]]
     unfinished: list[TrialRecord]
     missing: list[str]
+
+    @property
+    def published(self) -> bool:
+        """Return True if the table of layers has a number of the paper's."""
+        cells = [cell for part in self.layer_table for _, row in part.rows for cell in row]
+        return any(cell.paper or cell.paper_p99 for cell in cells)
 
 
 def gather(study: Study, groups: list[Group], given: Paper | None = None) -> Page:
@@ -97,6 +112,8 @@ def gather(study: Study, groups: list[Group], given: Paper | None = None) -> Pag
     return Page(
         study=study,
         note=shown.note,
+        paper=paper,
+        own=shown.own,
         groups=groups,
         figures=_figures(study, groups, found),
         ways=[_way(index, panel) for index, panel in enumerate(panels(groups), start=1)],
@@ -110,6 +127,13 @@ def gather(study: Study, groups: list[Group], given: Paper | None = None) -> Pag
         clocks=clocks(groups),
         links=links(groups),
         doubts=doubts_by_kind(groups),
+        over_time=over_time(groups),
+        slowest=slowest(groups),
+        slowest_by_trial={
+            group.label: [slow(group.label, packet) for packet in group.slowest]
+            for group in groups
+            if group.slowest
+        },
         unfinished=[trial for trial in study.trials if trial.status != "ok"],
         missing=[t for t in study.record.planned if t not in {x.id for x in study.trials}],
     )
@@ -130,19 +154,25 @@ def _absent(groups: list[Group]) -> list[Absent]:
 
 
 def _figures(study: Study, groups: list[Group], found: list[Finding]) -> list[Figure]:
-    figures = [_own_share(group) for group in groups if "total" in group.deltas][:1]
+    shares = (_own_share(group) for group in groups if "total" in group.deltas)
+    figures = [figure for figure in shares if figure is not None][:1]
     largest = _largest_segment(groups)
     if largest:
         group, part = largest
-        note = f"{part.layer}, {part.direction}, one way, {group.label}"
+        of = f"{part.layer}, {part.direction}, one way, {group.label}"
+        note = f"{of}; 95 %: {words.interval(part.delay.median.interval)}"
+        if part.bound_us:
+            note += f"; clocks ± {words.delay(part.bound_us)}"
         figures.append(
             Figure(words.quantile(part.delay.median), "largest median of a segment", note)
         )
     if found:
         held = sum(finding.verdict == "reproduced" for finding in found)
-        open_ = sum(finding.verdict == "not testable here" for finding in found)
-        rest = f"{len(found) - held - open_} not reproduced, {open_} not testable here"
-        figures.append(Figure(f"{held} of {len(found)}", "claims reproduced", rest))
+        others = ("not reproduced", "open", "not testable here")
+        counts = {name: sum(finding.verdict == name for finding in found) for name in others}
+        rest = ", ".join(f"{n} {name}" for name, n in counts.items() if n)
+        note = rest or "each at the worst end of its interval"
+        figures.append(Figure(f"{held} of {len(found)}", "claims reproduced", note))
     figures += _cost(groups)
     packets = sum(group.account.scheduled for group in groups)
     lost = sum(sum(group.account.lost_after.values()) for group in groups)
@@ -152,22 +182,32 @@ def _figures(study: Study, groups: list[Group], found: list[Finding]) -> list[Fi
 
 
 def _cost(groups: list[Group]) -> list[Figure]:
-    known = {kind: cost.added for kind, cost in cost_by_kind(groups).items() if cost.added}
-    if not known:
+    """Return what the taps add where that is most; if it is nowhere measurable, its upper limit."""
+    known = {kind: cost for kind, cost in cost_by_kind(groups).items() if cost.added}
+    seen = {
+        kind: cost.added.value for kind, cost in known.items() if cost.added and cost.measurable
+    }
+    if seen:
+        kind = max(seen, key=lambda name: seen[name])
+        note = f"{words.cost(known[kind])}, median user RTT at rest, taps on − off, {kind}"
+        return [Figure(words.delay(seen[kind]), "added by measuring", note)]
+    limits = {kind: most for kind, cost in known.items() if (most := cost.at_most_us) is not None}
+    if not limits:
         return []
-    kind = max(known, key=lambda name: known[name].value)
-    note = f"taps on − off, median user RTT at rest, {kind}"
-    return [Figure(words.delay(known[kind].value), "what measuring cost", note)]
+    kind = max(limits, key=lambda name: limits[name])
+    note = f"too little to measure; median user RTT at rest, taps on − off, {kind}"
+    return [Figure(f"≤ {words.delay(limits[kind])}", "added by measuring", note)]
 
 
-def _own_share(group: Group) -> Figure:
-    user, total = group.rtt["app"].median.value, group.deltas["total"].median.value
-    share = 100 * total / user if user and total else 0
-    return Figure(
-        words.delay(user),
-        f"median user RTT, {group.label}",
-        f"{share:.0f} % of it on the sender's side of the wire",
-    )
+def _own_share(group: Group) -> Figure | None:
+    user, total = group.rtt["app"].median, group.deltas["total"].median.value
+    if user.value is None:
+        return None
+    note = f"95 %: {words.interval(user.interval)}"
+    if total is not None and user.value > 0:
+        share = words.share(total / user.value)
+        note += f"; {share} of it on the sender's side of the wire"
+    return Figure(words.delay(user.value), f"median user RTT, {group.label}", note)
 
 
 def _largest_segment(groups: list[Group]) -> tuple[Group, SegmentSummary] | None:

@@ -13,6 +13,7 @@ from delaylab.analysis.doubts.clocks import TrialClocks
 from delaylab.analysis.group import Group, SegmentSummary, analyse, groups
 from delaylab.analysis.links.fidelity import TrialLink
 from delaylab.analysis.links.verdict import RateCheck
+from delaylab.analysis.over_time.slowest import SlowPacket
 from delaylab.analysis.packets.instrument import Cost
 from delaylab.analysis.statistics.quantiles import Quantile, Summary
 from delaylab.analysis.statistics.shares import ShareCheck
@@ -32,7 +33,8 @@ def as_json(given: Path | Study, paper: Paper | None = None) -> JsonObject:
     `rtt` is round trip, a segment's delay is one way. `instrument` is what the taps add to the
     median user RTT at rest (round trip), by the sender's kind. A segment between two clocks can be
     off by its `bound_us`; a median smaller than that is null, with its upper limit and the reason.
-    `clocks` tells how a trial's clocks were aligned.
+    `clocks` tells how a trial's clocks were aligned. `slowest` has a trial's slowest packets under
+    load, each with the segment that it lost its time in: the one furthest above its median.
 
     Raise `BadInput` for a damaged dataset.
     """
@@ -70,6 +72,7 @@ def _trial(study: Study, trial: TrialRecord, alone: dict[str, Group]) -> JsonObj
             "links": [],
             "machine_state": None,
             "clocks": [],
+            "slowest": [],
         }
     group = alone.get(trial.id) or analyse(study, [trial])
     return {
@@ -80,6 +83,33 @@ def _trial(study: Study, trial: TrialRecord, alone: dict[str, Group]) -> JsonObj
         "links": [_link(link) for link in group.links if link.trial == trial.id],
         "machine_state": asdict(group.machine),
         "clocks": [_clock(trial, hop) for trial in group.clocks for hop in trial.alignment.hops],
+        "slowest": [_slow(packet) for packet in group.slowest],
+    }
+
+
+def _slow(packet: SlowPacket) -> JsonObject:
+    part = packet.lost_in
+    return {
+        "probe": packet.probe,
+        "seq": packet.seq,
+        "after_s": packet.after_s,
+        "rtt_us": packet.rtt_us,
+        "median_rtt_us": packet.usual_us,
+        "lost_in": {
+            "leg": part.leg,
+            "from": part.start,
+            "to": part.end,
+            "layer": part.layer,
+            "at": part.at,
+            "direction": part.direction,
+            "delay_us": part.delay_us,
+            "median_us": part.usual_us,
+        },
+        "machine": {
+            "busy": packet.busy,
+            "steal": packet.steal,
+            "pressure": packet.pressure,
+        },
     }
 
 
@@ -180,6 +210,7 @@ def _segment(segment: SegmentSummary) -> JsonObject:
         "to": segment.end,
         "layer": segment.layer,
         "direction": segment.direction,
+        "at": segment.at,
         "merged": segment.merged,
         **_summary(segment.delay),
         "bound_us": segment.bound_us,
@@ -211,6 +242,8 @@ def _claim(finding: Finding) -> JsonObject:
         "verdict": finding.verdict,
         "why": finding.why,
         "effect": finding.effect,
+        "effect_of": finding.of,
         "interval": list(finding.interval) if finding.interval else None,
         "unit": finding.unit,
+        "doubts": [asdict(doubt) for doubt in finding.doubts],
     }

@@ -19,6 +19,7 @@ from delaylab.spec import ConditionsSpec, Document, parse, validate, with_files
 from delaylab.spec.condition_words import one_line
 
 DOWN_FIELDS = {"host", "agent", "engine", "state", "why", "directions"}
+AGAIN = "verdicts are about all frames since the counts began; `link show --reset` begins anew"
 FORM = "delay=20ms loss=1% queue=100; CONDITION=none takes it away"
 
 
@@ -44,15 +45,16 @@ def change(lab: Lab, link: str, node: str | None, given: ConditionsSpec) -> list
     return _of_link(link_engines.change(lab, link, node, given), link)
 
 
-def shown(lab: Lab, link: str | None) -> list[EngineReport]:
+def shown(lab: Lab, link: str | None, *, reset: bool = False) -> list[EngineReport]:
     """Return the reports of a lab's engines on all its links, or on one.
 
+    With `reset` the counters of all links then start anew, and so do the verdicts.
     Raise BadInput if the lab has no such link with conditions.
     """
     if link is not None and link not in lab.plan.link_ports:
         known = ", ".join(lab.plan.link_ports) or "none"
         raise BadInput(f"lab {lab.name!r} has no link {link!r} with conditions: {known}")
-    return _of_link(link_engines.reports(lab), link)
+    return _of_link(link_engines.reports(lab, reset=reset), link)
 
 
 def as_json(reports: list[EngineReport]) -> list[JsonObject]:
@@ -141,8 +143,11 @@ def state_line(state: EngineState) -> str:
         return f"links of {state.host} are down: {state.why}"
     how = ", in real time" if state.realtime else ", without real-time scheduling"
     how = how if state.engine == "own" else ""
-    bad = [f"{link}: {why}" for link, why in state.links.items() if why != "held"]
-    held = "; ".join(bad) or "all hold"
+    bad: dict[str, list[str]] = {}
+    for link, why in state.links.items():
+        if why != "held":
+            bad.setdefault(why, []).append(link)
+    held = "; ".join(f"{', '.join(names)}: {why}" for why, names in bad.items()) or "all hold"
     return f"links of {state.host}: {state.engine} engine{how}; {held}"
 
 
@@ -171,9 +176,19 @@ def _lines(reports: list[EngineReport]) -> Iterator[str]:
         if report.cpu_noise.known:
             yield f"link engine on host {report.host}: {report.cpu_noise.text}"
         yield from (f"note, {report.host}: {note}" for note in report.notes)
-    for verdict in judge(reports):
-        if not verdict.held:
-            yield f"{verdict.direction.link} from {verdict.direction.node}: {verdict.text}"
+    verdicts = judge(reports)
+    for report in reports:
+        concerned = [v for v in verdicts if v.host == report.host and v.of_engine]
+        if report.running and concerned:
+            why = "; ".join(concerned[0].of_engine)
+            links = dict.fromkeys(verdict.direction.link for verdict in concerned)
+            yield f"not held ({', '.join(links)}), because {why}"
+    for verdict in verdicts:
+        if verdict.own:
+            why = "; ".join(verdict.own)
+            yield f"{verdict.direction.link} from {verdict.direction.node}: not held, because {why}"
+    if any(verdict.why for verdict in verdicts if verdict.used):
+        yield AGAIN
 
 
 def _dropped_text(verdict: Verdict) -> str:

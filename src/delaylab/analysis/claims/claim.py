@@ -7,16 +7,17 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
+from delaylab.analysis.claims.doubted import ClaimDoubt, doubts_of, watched
 from delaylab.analysis.group import Group
 from delaylab.analysis.statistics.effects import Effect
 from delaylab.analysis.statistics.quantiles import Floats, Interval
 
-Verdict = Literal["reproduced", "not reproduced", "not testable here"]
+Verdict = Literal["reproduced", "not reproduced", "open", "not testable here"]
 
 VERDICTS: dict[bool | None, Verdict] = {
     True: "reproduced",
     False: "not reproduced",
-    None: "not testable here",
+    None: "open",
 }
 
 OPEN = "the interval reaches across the limit: more repeats, or a quieter machine, would tell"
@@ -27,7 +28,11 @@ ENOUGH = 30
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Verdict on a claim with its reason; the effect has its unit and 95 % interval."""
+    """Verdict on a claim with its reason; the effect has its unit and 95 % interval.
+
+    `of` says what the effect is an effect of. `doubts` are those about the trials that the claim's
+    test used.
+    """
 
     id: str
     text: str
@@ -37,6 +42,8 @@ class Finding:
     effect: float | None = None
     interval: Interval | None = None
     unit: str = ""
+    doubts: tuple[ClaimDoubt, ...] = ()
+    of: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +58,16 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """Sentence of a paper, and the test that decides it on groups of trials."""
+    """Sentence of a paper, and the test that decides it on groups of trials.
+
+    `effect` says what the effect is an effect of: the quantity, and what it compares.
+    """
 
     id: str
     text: str
     paper: str
     test: Callable[[list[Group]], Result]
+    effect: str = ""
 
 
 class NotTestable(Exception):
@@ -77,21 +88,34 @@ def within(
 
 
 def judge(claim: Claim, groups: list[Group]) -> Finding:
-    """Return the claim's verdict on these groups."""
+    """Return the claim's verdict on these groups.
+
+    The verdict is open if the data leave it open, or if a doubt undermines it (`doubted`).
+    """
+    given, used = watched(groups)
     try:
-        result = claim.test(groups)
+        result = claim.test(given)
     except NotTestable as reason:
         return Finding(claim.id, claim.text, claim.paper, "not testable here", str(reason))
-    effect = result.effect
+    effect, doubts = result.effect, doubts_of(used)
+    verdict, why = VERDICTS[result.holds], result.why
+    undermining = [doubt.text for doubt in doubts if doubt.undermines]
+    if result.holds is None:
+        why = f"{why}; {OPEN}"
+    elif undermining:
+        why = f"{why}; would be {verdict}, but left open: {', '.join(undermining)}"
+        verdict = "open"
     return Finding(
         claim.id,
         claim.text,
         claim.paper,
-        VERDICTS[result.holds],
-        result.why if result.holds is not None else f"{result.why}; {OPEN}",
+        verdict,
+        why,
         effect.value if effect else None,
         effect.interval if effect else None,
         result.unit,
+        doubts,
+        claim.effect,
     )
 
 
@@ -109,6 +133,44 @@ def refused_one_way(group: Group) -> str:
     return ""
 
 
+def setups(groups: list[Group]) -> list[str]:
+    """Return each group's setup: its sender's kind, and the levels that set like groups apart.
+
+    These are the levels of factors other than the load that differ among groups of one kind and
+    load. Groups of one setup differ in their load only, so only they are compared load by load.
+    """
+    apart = {
+        factor: None
+        for one in groups
+        for other in groups
+        if (one.kind, one.load) == (other.kind, other.load)
+        for factor, level in one.factors.items()
+        if other.factors.get(factor) != level
+    }
+    levels = ([group.factors[f] for f in apart if f in group.factors] for group in groups)
+    return [
+        ", ".join(dict.fromkeys([group.kind, *names]))
+        for group, names in zip(groups, levels, strict=True)
+    ]
+
+
+def by_setup(groups: list[Group], load: str) -> dict[str, Group]:
+    """Return the groups under one load, by their setup."""
+    named = zip(setups(groups), groups, strict=True)
+    return {setup: group for setup, group in named if group.load == load}
+
+
 def by_kind(groups: list[Group], load: str) -> dict[str, Group]:
-    """Return the groups under one load, by the sender's kind."""
-    return {group.kind: group for group in groups if group.load == load}
+    """Return the groups under one load, by the sender's kind.
+
+    Raise NotTestable if two groups have the same kind: which of them is meant is not known.
+    """
+    found: dict[str, Group] = {}
+    for group in (group for group in groups if group.load == load):
+        if group.kind in found:
+            both = f"{found[group.kind].label} and {group.label}"
+            raise NotTestable(
+                f"needs one group of kind {group.kind} under {load} load; here: {both}"
+            )
+        found[group.kind] = group
+    return found

@@ -6,7 +6,7 @@ interval lies within the phase, so that the start or end of a load does not leak
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -55,13 +55,19 @@ class MachineState:
     drops: dict[str, int]
 
 
-def machine_state(trials: Iterable[tuple[pl.DataFrame, pl.DataFrame]]) -> MachineState:
-    """Return the state from trials' tables, each given as a pair of `hosts` and `probes`."""
+def machine_state(
+    trials: Iterable[tuple[pl.DataFrame, pl.DataFrame]],
+    records: Sequence[pl.DataFrame] | None = None,
+) -> MachineState:
+    """Return the state from trials' tables, each given as a pair of `hosts` and `probes`.
+
+    `records` are the trials' `intervals`, if they are known already.
+    """
     samples: list[pl.DataFrame] = []
     sent: list[pl.DataFrame] = []
     drops: dict[str, int] = {}
-    for hosts, probes in trials:
-        record = intervals(hosts)
+    for index, (hosts, probes) in enumerate(trials):
+        record = intervals(hosts) if records is None else records[index]
         samples.append(_with_phase(record, probes))
         sent.append(_flagged(record, probes))
         for name, n in interface_drops(hosts).items():

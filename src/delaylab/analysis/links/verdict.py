@@ -40,7 +40,8 @@ class Verdict:
 
     `noise` describes the engine's CPU. `shares` has the conditions that are a matter of chance,
     such as `loss` or `duplicate`, beside what happened. `of_engine` are reasons that concern all of
-    the engine's links, `own` those of this direction alone.
+    the engine's links, `own` those of this direction alone. A direction that carried no frame has
+    no reason of its engine's, unless the engine is down.
     """
 
     host: str
@@ -64,7 +65,7 @@ class Verdict:
     @property
     def used(self) -> bool:
         """Return True if any frame came, refused ones included."""
-        return self.direction.entered.frames + self.direction.dropped.ring > 0
+        return _used(self.direction)
 
     @property
     def name(self) -> str:
@@ -80,12 +81,17 @@ class Verdict:
         return "held" if self.used else "unused"
 
 
+def _used(direction: Direction) -> bool:
+    return direction.entered.frames + direction.dropped.ring > 0
+
+
 def judge(engines: Iterable[EngineReport]) -> list[Verdict]:
     """Return a verdict for each direction in which a node sends."""
     return [
-        _judge(engine, direction, tuple(engine_reasons(engine)))
+        _judge(engine, direction, tuple(engine_reasons(engine)) if counts else ())
         for engine in engines
         for direction in engine.of_nodes
+        for counts in [not engine.running or _used(direction)]
     ]
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from delaylab.analysis.packets.rtt import round_trips
-from delaylab.analysis.statistics.effects import Effect, shift
+from delaylab.analysis.statistics.effects import Effect, estimate
 from delaylab.analysis.statistics.quantiles import Floats
 
 UNTAPPED = "untapped"
@@ -32,7 +32,12 @@ class AtRest:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Increase of the median user RTT at rest by the taps (round trip, µs), or None and why."""
+    """Increase of the median user RTT at rest by the taps (round trip, µs), or None and why.
+
+    Packets are compared within the same levels only. `added` is the mean over the levels of the
+    increase there, `tapped_us` and `untapped_us` are the means of the medians; a level counts by
+    its packets.
+    """
 
     tapped_n: int
     untapped_n: int
@@ -41,6 +46,16 @@ class Cost:
     added: Effect | None
     why: str = ""
 
+    @property
+    def measurable(self) -> bool:
+        """Return True if the whole interval of the increase lies above 0."""
+        return self.added is not None and self.added.interval[0] > 0
+
+    @property
+    def at_most_us(self) -> float | None:
+        """Return the upper end of the increase's interval, or None if not even that is above 0."""
+        return self.added.interval[1] if self.added and self.added.interval[1] > 0 else None
+
 
 def at_rest(packets: pl.DataFrame) -> AtRest:
     """Return the user RTTs at rest, given packets of all phases."""
@@ -48,17 +63,26 @@ def at_rest(packets: pl.DataFrame) -> AtRest:
 
 
 def cost(parts: list[AtRest]) -> Cost:
-    """Return the taps' cost over the packets of one or more groups."""
-    on = np.concatenate([part.tapped for part in parts])
-    off = np.concatenate([part.untapped for part in parts])
-    if min(len(on), len(off)) < ENOUGH:
-        why = (
-            f"needs {ENOUGH} packets at rest with taps and without; "
-            f"there are {len(on)} and {len(off)}"
-        )
-        return Cost(len(on), len(off), None, None, None, why)
-    medians = float(np.median(on)), float(np.median(off))
-    return Cost(len(on), len(off), *medians, shift(on, off))
+    """Return the taps' cost over one or more groups, each compared with itself."""
+    both = [part for part in parts if min(len(part.tapped), len(part.untapped)) > 0]
+    on, off = sum(len(part.tapped) for part in both), sum(len(part.untapped) for part in both)
+    if min(on, off) < ENOUGH:
+        on, off = sum(len(part.tapped) for part in parts), sum(len(part.untapped) for part in parts)
+        why = f"needs {ENOUGH} packets at rest with taps and without; there are {on} and {off}"
+        return Cost(on, off, None, None, None, why)
+    counts = [min(len(part.tapped), len(part.untapped)) for part in both]
+    weights = np.array(counts, dtype=np.float64) / sum(counts)
+    tapped, untapped = (
+        float(weights @ [np.median(values) for values in side])
+        for side in ([part.tapped for part in both], [part.untapped for part in both])
+    )
+    series = [values for part in both for values in (part.tapped, part.untapped)]
+
+    def increase(drawn: list[Floats]) -> Floats:
+        medians = np.stack([np.median(values, axis=-1) for values in drawn])
+        return np.asarray(weights @ (medians[::2] - medians[1::2]))
+
+    return Cost(on, off, tapped, untapped, estimate(series, increase))
 
 
 def _user(packets: pl.DataFrame, phase: str) -> Floats:

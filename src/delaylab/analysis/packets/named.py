@@ -31,9 +31,32 @@ def named(answered: pl.DataFrame, trial: TrialRecord) -> list[Segment]:
                 by_link=_link_between(trial, part.start, part.end) in carried,
                 one_host=one_host,
             ),
+            at=_at(trial, part),
         )
         for part in segments.segments(answered, trial.path, _own_stack(trial))
     ]
+
+
+def _at(trial: TrialRecord, part: Segment) -> str:
+    """Return the routers and links that a segment lies in, "" for a way without routers.
+
+    Links and routers alternate on the way, so each has a place: the sender is at 0, the first link
+    at 1, the first router at 2. A reply may take another way than its request, and only the
+    request's is known; a segment from one to the other is not named.
+    """
+    if len(trial.hops) < 2 or part.leg == "turn":
+        return ""
+    first, last = sorted(_place(trial, point) for point in (part.start, part.end))
+    names = [name for hop in trial.hops for name in (hop.link, hop.end)][:-1]
+    return ", ".join(name for place, name in enumerate(names, 1) if first < place < last)
+
+
+def _place(trial: TrialRecord, point: str) -> float:
+    """Return the place of a point: half a step from its node, towards the link that it faces."""
+    side, _, name = point.partition(".")
+    if not side.startswith(layers.HOP):
+        return 0.5 if side == "sender" else 2 * len(trial.hops) - 0.5
+    return 2 * int(side.removeprefix(layers.HOP)) + (-0.5 if name == "near" else 0.5)
 
 
 def _own_stack(trial: TrialRecord) -> list[str]:

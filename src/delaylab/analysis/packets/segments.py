@@ -24,7 +24,8 @@ class Segment:
     marks a segment that spans a point which did not see those packets. `leg` is `request`, `reply`,
     or `turn` for the segment from the last point of the request to the first of the reply.
     `bound_ns` is the largest error of the delays, common to all, if the two stamps are of two
-    clocks; 0 if they are of one.
+    clocks; 0 if they are of one. `at` names the routers and links between the two points on a way
+    over routers.
     """
 
     leg: str
@@ -36,6 +37,7 @@ class Segment:
     rows: NDArray[np.intp]
     delay_ns: Nanoseconds
     bound_ns: float = 0.0
+    at: str = ""
 
 
 def column(leg: str, point: str) -> str:

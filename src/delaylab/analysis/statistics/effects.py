@@ -14,6 +14,7 @@ from delaylab.analysis.statistics.quantiles import (
     RESAMPLED,
     Floats,
     Interval,
+    last_axis_quantiles,
     resample,
     spread,
 )
@@ -89,16 +90,19 @@ def thinned(values: Floats) -> Floats:
 
 def shift(a: Floats, b: Floats, q: float = 0.5, seed: int = 1) -> Effect:
     """Return the quantile q of `a` minus that of `b`, in the unit of the samples."""
-    return estimate(
-        [a, b], lambda s: np.quantile(s[0], q, axis=-1) - np.quantile(s[1], q, axis=-1), seed
-    )
+
+    def apart(series: list[Floats]) -> Floats:
+        ours, theirs = (last_axis_quantiles(values, (q,))[0] for values in series)
+        return np.asarray(ours - theirs)
+
+    return estimate([a, b], apart, seed)
 
 
 def decile_shifts(a: Floats, b: Floats, seed: int = 1) -> dict[float, Effect]:
     """Return the shift at every decile, which shows where the two distributions differ."""
 
     def apart(series: list[Floats]) -> Sequence[Floats]:
-        ours, theirs = (np.quantile(values, DECILES, axis=-1) for values in series)
+        ours, theirs = (last_axis_quantiles(values, DECILES) for values in series)
         return list(ours - theirs)
 
     return dict(zip(DECILES, estimates([a, b], apart, seed), strict=True))

@@ -10,6 +10,7 @@ the quantile lies (Woodruff 1952, JASA 47:635). Intervals are 95 %.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -115,7 +116,7 @@ def quantile_intervals(values: Floats, qs: tuple[float, ...], seed: int = 1) -> 
     if len(values) > RESAMPLED:
         ordered = np.sort(values)
         return [_ranked_interval(values, ordered, q) for q in qs]
-    redrawn = np.quantile(resample(values, REDRAWS, seed), qs, axis=1)
+    redrawn = last_axis_quantiles(resample(values, REDRAWS, seed), qs)
     tail = (1 - LEVEL) / 2
     low, high = np.quantile(redrawn, (tail, 1 - tail), axis=1)
     return [(float(a), float(b)) for a, b in zip(low, high, strict=True)]
@@ -123,13 +124,37 @@ def quantile_intervals(values: Floats, qs: tuple[float, ...], seed: int = 1) -> 
 
 def resample(values: Floats, times: int, seed: int) -> Floats:
     """Return `times` moving-block resamples of a series, one per row."""
-    n = len(values)
+    return np.asarray(values[_redraws(len(values), times, seed)])
+
+
+@lru_cache(maxsize=4)
+def _redraws(n: int, times: int, seed: int) -> NDArray[np.int64]:
+    """Return the positions that a resample takes; the many series of a study are equally long."""
     length = block_length(n)
     blocks = -(-n // length)
     random = np.random.default_rng(seed)
     starts = random.integers(0, n - length + 1, size=(times, blocks))
     index = (starts[:, :, None] + np.arange(length)).reshape(times, -1)[:, :n]
-    return np.asarray(values[index])
+    index.setflags(write=False)
+    return np.asarray(index)
+
+
+def last_axis_quantiles(values: Floats, qs: tuple[float, ...]) -> Floats:
+    """Return what `np.quantile(values, qs, axis=-1)` does, by sorting, which is many times faster.
+
+    numpy sorts with the CPU's vector instructions, and partitions without them.
+    """
+    ordered = np.sort(values, axis=-1)
+    n = ordered.shape[-1]
+    found = []
+    for q in qs:
+        place = q * (n - 1)
+        below = int(place)
+        low, high = ordered[..., below], ordered[..., min(below + 1, n - 1)]
+        share = place - below
+        step = high - low
+        found.append(low + step * share if share < 0.5 else high - step * (1 - share))
+    return np.stack(found)
 
 
 def _ranked_interval(values: Floats, ordered: Floats, q: float) -> Interval:

@@ -202,37 +202,51 @@ CLAIMS = {
             "Without load, probing at 1000 Hz gives a lower RTT than at 1 Hz.",
             PAPER,
             faster_probing,
+            effect="median user RTT: at 1 Hz − at 1000 Hz, where least",
         ),
         Claim(
             "reservation-without-load",
             "Without load, reserving a core has no impact.",
             PAPER,
             reservation_without_load,
+            effect="change of the median user RTT by reserving a core, where furthest from 0",
         ),
         Claim(
             "cpu-load-grows-unless-reserved",
             "Under CPU load at 1000 Hz RTT grows with the VMs, unless a core is reserved.",
             PAPER,
             cpu_load,
+            effect="share of the growth of the median user RTT that reserving takes away, "
+            "where least",
         ),
         Claim(
             "network-load-hundredfold",
             "Network load raises RTT from below 1 ms to above 100 ms, reserved or not.",
             PAPER,
             network_load,
+            effect="median user RTT: the largest under network load ÷ without load, where least",
         ),
         Claim(
             "host-nic-unmoved",
             "Under network load RTT at the sender's host NIC hardly grows: the delay is above it.",
             PAPER,
             host_nic,
+            effect="share of the growth of the median RTT that lies above the host's NIC, "
+            "where least",
         ),
-        Claim("io-load-does-little", "I/O load has limited impact on RTT.", PAPER, io_load),
+        Claim(
+            "io-load-does-little",
+            "I/O load has limited impact on RTT.",
+            PAPER,
+            io_load,
+            effect="change of the median user RTT by I/O load, where furthest from 0",
+        ),
         Claim(
             "outliers-from-network-load",
             "RTTs above 100 ms come from network load.",
             PAPER,
             outliers,
+            effect="share of user RTTs above 100 ms that were under network load",
         ),
     )
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import altair as alt
 import numpy as np
 
 from delaylab.analysis.claims.claim import samples
@@ -12,6 +11,7 @@ from delaylab.analysis.packets.outliers import MAD, shares
 from delaylab.analysis.statistics.factors import Association, associations
 from delaylab.charts import held_rates, words
 from delaylab.charts.boxes import filled, grid, lines
+from delaylab.charts.lazy import alt
 from delaylab.charts.tables import Table
 from delaylab.charts.vega import Chart, Row, Rows, inline, render
 from delaylab.papers.oliveira2022.claims import CONTAINERS, KVM
@@ -71,7 +71,7 @@ def _affinity(groups: list[Group]) -> Table:
             continue
         quartiles = np.quantile(values, (0, 0.25, 0.5, 0.75, 1)).tolist()
         here = [float(values.mean()), float(values.std(ddof=1)), *quartiles]
-        pairs = [(f"{100 * v:.2f}", f"{p:.2f}") for v, p in zip(here, paper, strict=True)]
+        pairs = [(f"{100 * v:.2f} %", f"{p:.2f} %") for v, p in zip(here, paper, strict=True)]
         rows.append([level, str(len(values)), *pairs])
     return Table(
         "Table 3: overhead with CPU affinity and without",

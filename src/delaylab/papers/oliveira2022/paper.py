@@ -4,4 +4,13 @@ from delaylab.papers.oliveira2022.claims import CLAIMS
 from delaylab.papers.oliveira2022.figures import charts, tables
 from delaylab.papers.paper import Paper
 
-PAPER = Paper("oliveira2022", tuple(CLAIMS.values()), charts, tables, on_hardware=True)
+PAPER = Paper(
+    "oliveira2022",
+    tuple(CLAIMS.values()),
+    charts,
+    tables,
+    on_hardware=True,
+    authors="A. T. de Oliveira Filho, E. Freitas, P. R. X. do Carmo, D. H. J. Sadok and J. Kelner",
+    title="An experimental investigation of Round-Trip Time and virtualization",
+    year=2022,
+)

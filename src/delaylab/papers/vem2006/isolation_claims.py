@@ -78,18 +78,21 @@ CLAIMS = {
             "At the highest load the system shapes and delays correctly.",
             PAPER,
             shaped_as_configured,
+            effect="achieved ÷ configured rate − 1, where furthest from 0",
         ),
         Claim(
             "isolated-unshaped-unmoved",
             "Flows that are not shaped achieve the same rate as where none is.",
             PAPER,
             unshaped_keep,
+            effect="change of what unshaped flows receive, when others are shaped, where least",
         ),
         Claim(
             "isolated-from-hog",
             "A CPU hog does not affect the operation of the rest.",
             PAPER,
             hog_harmless,
+            effect="change of what flows receive, beside a CPU hog, where least",
         ),
     )
 }

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import altair as alt
 import numpy as np
 
 from delaylab.analysis.group import Group
 from delaylab.analysis.statistics.effects import Effect
 from delaylab.charts import words
 from delaylab.charts.boxes import COLOURS, filled, grid
+from delaylab.charts.lazy import alt
 from delaylab.charts.tables import Table
 from delaylab.charts.vega import Chart, Rows, inline, render
 from delaylab.papers.vem2006.isolation import (

@@ -156,24 +156,30 @@ CLAIMS = {
             "At rest latency is more or less constant as routers are added (figure 9).",
             B,
             flat_at_rest,
+            effect="change of the median kernel RTT from the only router to one of many",
         ),
         Claim(
             "latency-same-over-each",
             "All virtual routers introduce the same amount of latency (figures 9, 10).",
             B,
             same_over_each,
+            effect="change of the median kernel RTT from the first router to another, where "
+            "furthest from 0",
         ),
         Claim(
             "first-router-adds-latency",
             "Under load the first router adds latency, more routers less so (figure 10).",
             B,
             first_adds,
+            effect="median kernel RTT: added by the first router − by each further one, where "
+            "least",
         ),
         Claim(
             "delayed-over-routers",
             "All probes are delayed for at least the configured time (figures 14, 15).",
             "section IV C",
             delayed_over_routers,
+            effect="shortest kernel RTT − the configured delays",
         ),
     )
 }

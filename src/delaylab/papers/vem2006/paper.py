@@ -37,4 +37,13 @@ def tables(groups: list[Group]) -> list[Table]:
     return [table for part in parts for table in part(groups)]
 
 
-PAPER = Paper("vem2006", tuple(CLAIMS.values()), charts, tables, on_hardware=True)
+PAPER = Paper(
+    "vem2006",
+    tuple(CLAIMS.values()),
+    charts,
+    tables,
+    on_hardware=True,
+    authors="G. Apostolopoulos and C. Chasapis",
+    title="V-eM: a cluster of virtual machines for network emulation",
+    year=2006,
+)

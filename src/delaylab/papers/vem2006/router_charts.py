@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import altair as alt
 import numpy as np
 
 from delaylab.analysis.claims.claim import samples
 from delaylab.analysis.group import Group
 from delaylab.charts.boxes import COLOURS, coloured
+from delaylab.charts.lazy import alt
 from delaylab.charts.vega import Chart, Rows, delay_scale, delay_ticks, inline, render
 from delaylab.dataset.records.rates import HeldRate
 from delaylab.papers.vem2006.forwarding import (

@@ -148,36 +148,45 @@ CLAIMS = {
             "Throughput drops with the first virtual router, then gradually (figure 8).",
             B,
             falls,
+            effect="share of throughput: taken by the first router − by each further one, "
+            "where least",
         ),
         Claim(
             "small-frames-cost-more",
             "Small frames lose more: the cost per packet dominates (figure 8).",
             B,
             small_cost_more,
+            effect="share of throughput taken by the first router: of 64 − of 1450 bytes, "
+            "where least",
         ),
         Claim(
             "capacity-shared-equally",
             "The routing capacity is split equally among the routers (figure 8).",
             B,
             shared_equally,
+            effect="Jain's index of what arrives over each router, where least",
         ),
         Claim(
             "losses-shared-equally",
             "Under overload losses are split almost equally between the routers.",
             B,
             losses_equal,
+            effect="Jain's index of what arrives over each router when frames are lost, where "
+            "least",
         ),
         Claim(
             "engine-costs-little",
             "Emulation without conditions costs about 10 % of the throughput (figure 11).",
             C,
             engine_costs_little,
+            effect="change of throughput by the link engine, where least",
         ),
         Claim(
             "delaying-costs-little",
             "Delaying each packet for 0.5 ms costs about another 10 % (figure 12).",
             C,
             delaying_costs_little,
+            effect="change of throughput by a delay of 0.5 ms, where least",
         ),
     )
 }

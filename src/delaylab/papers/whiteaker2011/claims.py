@@ -14,8 +14,10 @@ from delaylab.analysis.claims.claim import (
     NotTestable,
     Result,
     by_kind,
+    by_setup,
     refused_one_way,
     samples,
+    setups,
 )
 from delaylab.analysis.claims.groups import EACH_ENOUGH, weakest
 from delaylab.analysis.group import Group
@@ -41,38 +43,39 @@ BEHIND = "Not asked, as in the paper, of senders behind a virtual interface"
 
 
 def network_adds_most(groups: list[Group]) -> Result:
-    """Test whether the median delay over the wire is largest under network load, for every kind."""
+    """Test whether, for every setup, network load has the largest median delay over the wire."""
     found: dict[str, Comparison] = {}
     largest: dict[str, str] = {}
-    for kind, group in by_kind(groups, "network").items():
+    for setup, group in by_setup(groups, "network").items():
         network = samples(group, "total")
-        others = _others(groups, kind)
+        others = _others(groups, setup)
         if network is None or not others:
             continue
-        largest[kind] = max(others, key=lambda load: float(np.median(others[load])))
-        found[kind] = compare(network, others[largest[kind]])
+        largest[setup] = max(others, key=lambda load: float(np.median(others[load])))
+        found[setup] = compare(network, others[largest[setup]])
     words = [
-        f"{kind}: {_us(each.medians[0])} under network load, at most {_us(each.medians[1])} "
-        f"({largest[kind]}); {certainty(each)}"
-        for kind, each in family(found).items()
+        f"{setup}: {_us(each.medians[0])} under network load, at most {_us(each.medians[1])} "
+        f"({largest[setup]}); {certainty(each)}"
+        for setup, each in family(found).items()
     ]
-    effects = {kind: each.shift for kind, each in found.items()}
+    effects = {setup: each.shift for setup, each in found.items()}
     name, effect = weakest(
         effects, f"trials with network load and with another load or none, {EACH_ENOUGH}"
     )
     holds = effect.interval[0] > 0
-    note = "" if holds or name not in OWN_STACK else f". {SMALL_QUEUES}"
+    note = "" if holds or not _own_stack(name) else f". {SMALL_QUEUES}"
     return Result(holds, "; ".join(words) + note, effect, "µs")
 
 
 def kernel_closer_than_user(groups: list[Group]) -> Result:
     """Test whether kernel stamps are closer to the wire than to user space, in the host's stack."""
     found: dict[str, Comparison] = {}
-    for group in groups:
-        kernel, user = samples(group, "ΔKern"), samples(group, "ΔUser")
-        if group.kind not in OWN_STACK or kernel is None or user is None:
+    for setup, group in zip(setups(groups), groups, strict=True):
+        if group.kind not in OWN_STACK:
             continue
-        found[f"{group.kind}, {group.load}"] = compare(user, kernel)
+        kernel, user = samples(group, "ΔKern"), samples(group, "ΔUser")
+        if kernel is not None and user is not None:
+            found[f"{setup}, {group.load}"] = compare(user, kernel)
     words = [
         f"{name}: ΔUser {_us(each.medians[0])}, ΔKern {_us(each.medians[1])}; {certainty(each)}"
         for name, each in family(found).items()
@@ -91,22 +94,22 @@ def sending_not_receiving(groups: list[Group]) -> Result:
     """Test whether sending accounts for at least 80 % of the local delay under network load."""
     effects: dict[str, Effect] = {}
     words: list[str] = []
-    for kind, group in by_kind(groups, "network").items():
+    for setup, group in by_setup(groups, "network").items():
         if refused_one_way(group):
-            words.append(f"{kind}: {refused_one_way(group)}")
+            words.append(f"{setup}: {refused_one_way(group)}")
             continue
         sending, receiving = samples(group, "sending"), samples(group, "receiving")
         if sending is None or receiving is None:
             continue
-        effects[kind] = estimate([sending, receiving], _share_of_first)
-        words.append(f"{kind}: sending {_median(sending)}, receiving {_median(receiving)}")
+        effects[setup] = estimate([sending, receiving], _share_of_first)
+        words.append(f"{setup}: sending {_median(sending)}, receiving {_median(receiving)}")
     if words and not effects:
         raise NotTestable("; ".join(words))
     name, effect = weakest(
         effects, f"a trial under network load, and the point wire, {EACH_ENOUGH}"
     )
     holds = effect.interval[0] >= SENDING_SHARE
-    note = "" if holds or name not in OWN_STACK else f". {SMALL_QUEUES}"
+    note = "" if holds or not _own_stack(name) else f". {SMALL_QUEUES}"
     return Result(holds, "; ".join(words) + note, effect, "share")
 
 
@@ -118,14 +121,17 @@ def xen_bimodal(groups: list[Group]) -> Result:
     effects: dict[str, Effect] = {}
     words: list[str] = []
     both = True
-    for group in groups:
-        user = samples(group, "app")
-        if group.kind != "xen" or group.load not in ("cpu", "io") or user is None:
+    for setup, group in zip(setups(groups), groups, strict=True):
+        if group.kind != "xen" or group.load not in ("cpu", "io"):
             continue
+        user = samples(group, "app")
+        if user is None:
+            continue
+        name = ", ".join([*setup.split(", ")[1:], group.load])
         low, high = float(np.mean(user < 1000)), float(np.mean(user > 10_000))
         both = both and min(low, high) > 0.01
-        effects[group.load] = estimate([user], _share_outside)
-        words.append(f"{group.load}: {low:.0%} below 1 ms, {high:.0%} above 10 ms")
+        effects[name] = estimate([user], _share_outside)
+        words.append(f"{name}: {low:.0%} below 1 ms, {high:.0%} above 10 ms")
     _, effect = weakest(effects, f"senders of kind xen under CPU or I/O load, {EACH_ENOUGH}")
     holds = both and effect.interval[0] >= SLICE_SHARE
     return Result(holds, "; ".join(words), effect, "share")
@@ -159,13 +165,13 @@ def minimum_helps(groups: list[Group]) -> Result:
     """Test whether the minimum of 10 probes removes half of the local delay under network load."""
     effects: dict[str, Effect] = {}
     words: list[str] = []
-    for kind, group in by_kind(groups, "network").items():
+    for setup, group in by_setup(groups, "network").items():
         total = samples(group, "total")
         if total is None or len(total) < MINIMUM_OF * MINIMA:
             continue
         minima = total[: len(total) // MINIMUM_OF * MINIMUM_OF].reshape(-1, MINIMUM_OF).min(axis=1)
-        effects[kind] = estimate([minima, total], _removed)
-        words.append(f"{kind}: one probe {_median(total)}, minimum of 10 {_median(minima)}")
+        effects[setup] = estimate([minima, total], _removed)
+        words.append(f"{setup}: one probe {_median(total)}, minimum of 10 {_median(minima)}")
     _, effect = weakest(
         effects, f"at least 100 packets under network load, and the point wire, {EACH_ENOUGH}"
     )
@@ -181,44 +187,60 @@ CLAIMS = {
             "Network load adds the most delay, in every environment.",
             PAPER,
             network_adds_most,
+            effect="median of user RTT less wire RTT: network load − the largest other, where "
+            "least",
         ),
         Claim(
             "kernel-closer-than-user",
             "Kernel stamps sit far closer to the wire than user-space stamps.",
             PAPER,
             kernel_closer_than_user,
+            effect="median ΔUser − median ΔKern, where least",
         ),
         Claim(
             "sending-not-receiving",
             "Under network load almost all delay is added while sending, little while receiving.",
             PAPER,
             sending_not_receiving,
+            effect="sending delay's share of the medians of sending and receiving, where least",
         ),
         Claim(
             "xen-bimodal",
             "Under CPU or I/O load Xen's RTTs have two modes: below 1 ms or above 10 ms.",
             PAPER,
             xen_bimodal,
+            effect="share of user RTTs below 1 ms or above 10 ms, where least",
         ),
         Claim(
             "virtual-interface-not-hypervisor",
             "The virtual interface, not the hypervisor, explains the delay under network load.",
             PAPER,
             virtual_interface_not_hypervisor,
+            effect="share of the gap in median kernel RTT to Xen's that a container closes",
         ),
         Claim(
             "minimum-helps",
             "Taking the minimum of several probes removes most of the delay that load adds.",
             PAPER,
             minimum_helps,
+            effect="share of the median user RTT less wire RTT that the minimum of 10 takes "
+            "away, where least",
         ),
     )
 }
 
 
-def _others(groups: list[Group], kind: str) -> dict[str, Floats]:
-    found = {g.load: samples(g, "total") for g in groups if g.kind == kind and g.load != "network"}
+def _others(groups: list[Group], setup: str) -> dict[str, Floats]:
+    found = {
+        group.load: samples(group, "total")
+        for name, group in zip(setups(groups), groups, strict=True)
+        if name == setup and group.load != "network"
+    }
     return {load: values for load, values in found.items() if values is not None}
+
+
+def _own_stack(setup: str) -> bool:
+    return setup.partition(",")[0] in OWN_STACK
 
 
 def _share_of_first(series: list[Floats]) -> Floats:

@@ -15,4 +15,7 @@ PAPER = Paper(
     layer_table=table1,
     layer_note="Table 1 of whiteaker2011 (1.8 GHz Pentium 4, 100 Mbit/s, Linux 2.6.26)",
     on_hardware=True,
+    authors="J. Whiteaker, F. Schneider and R. Teixeira",
+    title="Explaining Packet Delays under Virtualization",
+    year=2011,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from delaylab.analysis.claims.claim import setups
 from delaylab.analysis.group import Group
 from delaylab.analysis.statistics.quantiles import Summary
 from delaylab.charts import words
@@ -18,19 +19,19 @@ PAPERS = {"Δdom0": "Δhost", "ΔdomU": "Δnode"}
 def table1(groups: list[Group]) -> list[Part]:
     """Return the table by environment; all delays are round trip, less the wire's RTT."""
     together: dict[str, list[Group]] = {}
-    for group in groups:
+    for setup, group in zip(setups(groups), groups, strict=True):
         if "total" in group.deltas:
-            together.setdefault(group.kind, []).append(group)
-    return [_part(kind, alike) for kind, alike in together.items()]
+            together.setdefault(setup, []).append(group)
+    return [_part(setup, alike) for setup, alike in together.items()]
 
 
-def _part(kind: str, alike: list[Group]) -> Part:
+def _part(setup: str, alike: list[Group]) -> Part:
     terms: tuple[str, ...] = OWN_STACK
     for wanted in (VIRTUAL, XEN):
         if any(wanted[0] in group.deltas for group in alike):
             terms = wanted
     rows = [(_case(group), [_cell(group, term) for term in terms]) for group in alike]
-    return Part(kind, ENVIRONMENTS.get(kind, ""), terms, rows)
+    return Part(setup, ENVIRONMENTS.get(alike[0].kind, ""), terms, rows)
 
 
 def _case(group: Group) -> str:

@@ -1,0 +1,70 @@
+"""Round trips of a trial over time, beside the state of the machine: few points, every spike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from delaylab.analysis.over_time.slowest import TrialTimes
+from delaylab.analysis.packets.rtt import round_trips
+from delaylab.analysis.statistics.quantiles import Floats
+
+# Number of stretches of equal count that packets are reduced to; two packets of each are kept.
+STRETCHES = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """User RTTs in µs of a trial over time, and shares of the machine's time.
+
+    Times are seconds from the trial's first packet on. Of each stretch of packets the slowest and
+    the middle one are kept, so that no spike is left out. `states` has the columns `after_s`,
+    `busy`, `steal` and `pressure`, one row for each interval of the machine's record. `load_s` is
+    when the first and the last packet under load were sent.
+    """
+
+    trial: str
+    after_s: Floats
+    user_us: Floats
+    phases: list[str]
+    states: pl.DataFrame
+    load_s: tuple[float, float] | None
+
+
+def timeline(trial: TrialTimes, measured: str) -> Timeline:
+    """Return a trial's timeline; `measured` is the phase under load."""
+    start = trial.start_ns
+    sent = pl.coalesce("sent_ns", "intended_ns")
+    packets = trial.packets.select(
+        ((sent - start) / 1e9).alias("after_s"),
+        pl.col("phase"),
+        (round_trips(trial.packets)["app"] / 1000).alias("us"),
+    ).sort("after_s", maintain_order=True)
+    load = packets.filter(pl.col("phase") == measured)["after_s"]
+    answered = packets.drop_nulls("us")
+    kept = answered[_kept(answered["us"].to_numpy())]
+    states = trial.record.select(
+        ((pl.col("time_ns") - start) / 1e9).alias("after_s"), "busy", "steal", "pressure"
+    )
+    return Timeline(
+        trial.id,
+        kept["after_s"].to_numpy(),
+        kept["us"].to_numpy(),
+        kept["phase"].cast(pl.String).to_list(),
+        states,
+        (float(load[0]), float(load[-1])) if len(load) else None,
+    )
+
+
+def _kept(values: Floats) -> list[int]:
+    """Return the positions of the slowest and the middle packet of each stretch."""
+    if len(values) <= 2 * STRETCHES:
+        return list(range(len(values)))
+    kept: set[int] = set()
+    edges = np.linspace(0, len(values), STRETCHES + 1).astype(np.intp)
+    for start, end in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
+        order = np.argsort(values[start:end], kind="stable")
+        kept |= {start + int(order[-1]), start + int(order[len(order) // 2])}
+    return sorted(kept)

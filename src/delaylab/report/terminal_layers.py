@@ -1,0 +1,154 @@
+"""Tables of delays in the terminal: layer by layer, or round trips only; no column is dropped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from textwrap import wrap
+
+from rich.table import Table
+from rich.text import Text
+
+from delaylab.analysis.group import Group, SegmentSummary
+from delaylab.analysis.statistics.quantiles import Summary
+from delaylab.charts import words
+from delaylab.report.arrange import Panel, SegmentKey, layer_names, segment_key, usual
+
+TITLE = "italic"
+# Width in columns below which tables are folded: rows instead of columns, and several tables.
+WIDE = 100
+# Smallest width of the column of layers, and that of the lines between two columns.
+LAYER, BETWEEN = 20, 3
+# Width at which the names of a column are folded.
+HEAD = 24
+TRIPS = (("app", "user RTT"), ("stack", "kernel RTT"), ("wire", "wire RTT"))
+COUNTED = "n, lost: packets sent under load."
+CLOCKS = " ±: what aligning two clocks leaves open."
+ARROWS = {"sending": "→", "receiving": "←"}
+# Beyond the sender's side, by the segment's leg.
+REMOTE = {"request": "⇢", "reply": "⇠", "turn": "↻"}
+ARROWS_SAID = "One way: → sending, ← receiving; beyond the sender's side: ⇢ there, ↻ turn, ⇠ back."
+
+
+def layer_tables(panel: Panel, width: int) -> Iterator[Table]:
+    """Yield the delays per layer and direction of one panel, as many groups a table as fit."""
+    columns = [
+        _column(group, label) for group, label in zip(panel.groups, panel.labels, strict=True)
+    ]
+    names = {
+        key: f"{ARROWS.get(part.direction, REMOTE[part.leg])} {name}"
+        for key, name in layer_names(panel.groups).items()
+        for part in [next(c.parts[key] for c in columns if key in c.parts)]
+    }
+    wanted = max(map(len, names.values()), default=0)
+    first = 0
+    while first < len(columns):
+        room = width - BETWEEN - 1 - max(LAYER, min(wanted, width // 2))
+        count = _fitting([column.width for column in columns[first:]], room)
+        last = first + count == len(columns)
+        yield _layer_table(panel.title, columns[first : first + count], names, last=last)
+        first += count
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """Column of a table of layers: a group's delays as words, by segment and by round trip."""
+
+    head: str
+    parts: dict[SegmentKey, SegmentSummary]
+    cells: dict[SegmentKey, str]
+    trips: dict[str, str]
+
+    @property
+    def width(self) -> int:
+        """Return the number of characters of its widest cell."""
+        lines = [*self.head.split("\n"), *self.cells.values(), *self.trips.values()]
+        return max(map(len, lines))
+
+
+def _column(group: Group, label: str) -> _Column:
+    parts = {segment_key(part): part for part in usual(group)}
+    cells = {key: _bounded_cell(part) for key, part in parts.items()}
+    trips = {name: _cell(group.rtt[name]) for name, _ in TRIPS if name in group.rtt}
+    head = f"{_folded(label, HEAD)}\n{_count(group)}"
+    return _Column(head, parts, cells, trips)
+
+
+def _folded(text: str, width: int) -> str:
+    return "\n".join(wrap(text, width, break_long_words=False)) or text
+
+
+def _fitting(widths: list[int], room: int) -> int:
+    """Return how many of these columns fit into the room, at least one."""
+    count, used = 0, 0
+    for width in widths:
+        used += width + BETWEEN
+        if used > room and count:
+            break
+        count += 1
+    return count
+
+
+def _layer_table(
+    title: str, columns: list[_Column], names: dict[SegmentKey, str], *, last: bool
+) -> Table:
+    """Return the table of some groups; the last one of a panel explains the signs of all."""
+    bounded = any(part.bound_us for column in columns for part in column.parts.values())
+    table = Table(
+        title=Text(f"{title}: delay per layer, median / p99", TITLE),
+        caption=f"{ARROWS_SAID} RTT: round trip. {COUNTED}{CLOCKS if bounded else ''}"
+        if last or bounded
+        else None,
+        title_justify="left",
+        caption_justify="left",
+    )
+    table.add_column("layer", min_width=LAYER)
+    for column in columns:
+        table.add_column(Text(column.head), justify="right", min_width=column.width, no_wrap=True)
+    for key, name in names.items():
+        cells = [column.cells.get(key, "–") for column in columns]
+        if any(key in column.cells for column in columns):
+            table.add_row(Text(name), *cells)
+    table.add_section()
+    for trip, text in TRIPS:
+        if any(trip in column.trips for column in columns):
+            table.add_row(text, *(c.trips.get(trip, "–") for c in columns), style="bold")
+    return table
+
+
+def trips_table(panel: Panel, width: int) -> Table:
+    """Return the round trips of a panel with too many groups to show each layer by layer."""
+    wide = width >= WIDE
+    table = Table(
+        title=Text(f"{panel.title}: round trips, median / p99", TITLE),
+        caption=f"Layer by layer in the report. {COUNTED}",
+        title_justify="left",
+        caption_justify="left",
+    )
+    table.add_column("trials" if wide else "trials; n, lost", ratio=1, overflow="fold")
+    trips = [trip for trip in TRIPS if any(trip[0] in group.rtt for group in panel.groups)]
+    for name in (*(["n, lost"] if wide else []), *(text for _, text in trips)):
+        table.add_column(name, justify="right", no_wrap=True)
+    for group, label in zip(panel.groups, panel.labels, strict=True):
+        cells = [_cell(group.rtt.get(name)) for name, _ in trips]
+        if wide:
+            table.add_row(Text(label), _count(group), *cells)
+        else:
+            folded = [cell.replace(" / ", "\n") for cell in cells]
+            table.add_row(Text(f"{label}\n{_count(group)}"), *folded)
+    return table
+
+
+def _count(group: Group) -> str:
+    return f"n {group.answered}, lost {group.lost}"
+
+
+def _bounded_cell(part: SegmentSummary) -> str:
+    bound = f" ±{words.delay(part.bound_us)}" if part.bound_us else ""
+    return _cell(part.delay) + bound
+
+
+def _cell(delays: Summary | None) -> str:
+    if delays is None:
+        return "–"
+    return f"{words.quantile(delays.median)} / {words.quantile(delays.p99)}"

@@ -1,0 +1,130 @@
+"""A verdict carries the doubts about its trials, and is open where they undermine it."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from delaylab.analysis.claims.claim import Claim, Finding, NotTestable, Result, judge, samples
+from delaylab.analysis.claims.groups import pick
+from delaylab.analysis.group import Group, groups
+from delaylab.dataset.records.doubts import Doubt, DoubtKind
+from delaylab.dataset.store import read_study
+from delaylab.report.html import write_report
+from delaylab.report.show import as_json
+from delaylab.report.terminal import print_study
+from tests import synthetic
+from tests.plain import plain as as_script
+from tests.synthetic import Condition, constant
+
+CLAIM = "network-adds-most"
+SLOW = {("request", "sender.uplink"): constant(5000)}
+
+
+def doubt(kind: str) -> list[dict[str, str]]:
+    return [{"kind": kind, "message": "as the trial saw it", "remedy": "run it again"}]
+
+
+def conditions(kind: str, doubted: int) -> list[Condition]:
+    """Return eight trials under which the claim holds; the first ones are doubted."""
+    loads = [(load, repeat) for load in ("rest", "network") for repeat in (1, 2, 3, 4)]
+    return [
+        Condition(
+            load=load,
+            repeat=repeat,
+            packets=60,
+            delays=SLOW if load == "network" else {},
+            warnings=doubt(kind) if index < doubted else [],
+            seed=index,
+        )
+        for index, (load, repeat) in enumerate(loads)
+    ]
+
+
+def found(place: Path, kind: str, doubted: int) -> Finding:
+    study = read_study(synthetic.write(place, conditions(kind, doubted), [CLAIM]))
+    claim = Claim(CLAIM, "", "", _is_slower)
+    return judge(claim, list(groups(study)))
+
+
+def _is_slower(given: list[Group]) -> Result:
+    (slow,), (fast,) = pick(given, load="network"), pick(given, load="rest")
+    ours, theirs = samples(slow, "app"), samples(fast, "app")
+    assert ours is not None
+    assert theirs is not None
+    return Result(float(ours.min()) > float(theirs.max()), "it is slower")
+
+
+@pytest.mark.parametrize("kind", ["not-at-rest", "stolen-time", "clock-step"])
+def test_a_verdict_is_open_from_over_a_quarter_of_doubted_trials_on(
+    tmp_path: Path, kind: str
+) -> None:
+    few = found(tmp_path / "few", kind, 2)
+    assert (few.verdict, few.why) == ("reproduced", "it is slower")
+    assert [(each.kind, each.trials, each.of) for each in few.doubts] == [(kind, 2, 8)]
+    many = found(tmp_path / "many", kind, 3)
+    assert many.verdict == "open"
+    said = f"it is slower; would be reproduced, but left open: {kind} in 3 of 8 trials"
+    assert many.why == said
+
+
+def test_a_doubt_about_one_value_is_named_and_leaves_the_verdict(tmp_path: Path) -> None:
+    finding = found(tmp_path, "link-not-held", 8)
+    assert finding.verdict == "reproduced"
+    (named,) = finding.doubts
+    assert named.text == "link-not-held in 8 of 8 trials"
+    assert not named.undermines
+
+
+def test_a_doubt_that_the_analysis_finds_concerns_all_trials_of_its_group(tmp_path: Path) -> None:
+    study = read_study(synthetic.write(tmp_path, conditions("", 0), [CLAIM]))
+    rest, network = groups(study)
+    seen = Doubt(kind=DoubtKind.NOT_AT_REST, message="busy", remedy="wait")
+    finding = judge(Claim(CLAIM, "", "", _is_slower), [replace(rest, doubts=[seen]), network])
+    assert finding.verdict == "open"
+    assert finding.doubts[0].text == "not-at-rest in 4 of 8 trials"
+    of_one = seen.model_copy(update={"values": {"trial": rest.trials[0].id}})
+    finding = judge(Claim(CLAIM, "", "", _is_slower), [replace(rest, doubts=[of_one]), network])
+    assert finding.doubts[0].text == "not-at-rest in 1 of 8 trials"
+
+
+def test_only_the_trials_count_whose_data_the_test_read(tmp_path: Path) -> None:
+    study = read_study(synthetic.write(tmp_path, conditions("not-at-rest", 4), [CLAIM]))
+
+    def of_network(given: list[Group]) -> Result:
+        assert [group.load for group in given] == ["rest", "network"]
+        assert [group.kind for group in given] == ["netns", "netns"]
+        assert samples(pick(given, load="network")[0], "app") is not None
+        return Result(True, "so it is")
+
+    finding = judge(Claim(CLAIM, "", "", of_network), list(groups(study)))
+    assert (finding.verdict, finding.doubts) == ("reproduced", ())
+
+
+def test_a_claim_without_data_has_no_doubts(tmp_path: Path) -> None:
+    def never(given: list[Group]) -> Result:
+        raise NotTestable(f"needs more than {given[0].rtt['app'].n}")
+
+    study = read_study(synthetic.write(tmp_path, conditions("not-at-rest", 8), [CLAIM]))
+    finding = judge(Claim(CLAIM, "", "", never), list(groups(study)))
+    assert (finding.verdict, finding.doubts) == ("not testable here", ())
+
+
+def test_every_form_of_the_report_names_the_doubts_of_a_verdict(tmp_path: Path) -> None:
+    place = synthetic.write(tmp_path, conditions("not-at-rest", 8), [CLAIM])
+    (claim,) = as_script(as_json(place))["claims"]
+    assert claim["verdict"] == "open"
+    expected = {"kind": "not-at-rest", "trials": 8, "of": 8, "undermines": True}
+    assert claim["doubts"] == [expected]
+    out = io.StringIO()
+    print_study(Console(file=out, width=120), place)
+    assert "? open" in out.getvalue()
+    assert "doubts: not-at-rest in 8 of 8 trials" in out.getvalue()
+    page = write_report(place).read_text(encoding="utf-8")
+    assert '<div class="claim open">' in page
+    assert "Doubts: not-at-rest in 8 of 8 trials" in page
+    assert "<small>1 open</small>" in page

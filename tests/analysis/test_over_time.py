@@ -1,0 +1,145 @@
+"""A slow packet is found with the segment that it lost its time in; no spike leaves a timeline."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from rich.console import Console
+
+from delaylab.analysis.group import Group, groups
+from delaylab.analysis.over_time.timeline import STRETCHES
+from delaylab.charts.over_time import TRIALS, over_time
+from delaylab.dataset.store import read_study
+from delaylab.report.html import write_report
+from delaylab.report.show import as_json
+from delaylab.report.terminal import print_study
+from tests import synthetic
+from tests.plain import plain as as_script
+from tests.synthetic import Condition, Delay
+
+SPIKE_US = 50_000
+BRIDGE = ("request", "sender.uplink")
+REST = 20
+
+
+def spike(at: int, us: float = SPIKE_US) -> Delay:
+    """A delay of 5 µs, but for one packet."""
+
+    def draw(random: np.random.Generator, n: int) -> NDArray[np.float64]:
+        return np.where(np.arange(n) == at, us, 5.0)
+
+    return draw
+
+
+def write(place: Path, *conditions: Condition) -> Path:
+    """Write the trials with a record of a machine that is half busy, a fifth of the time waited."""
+    directory = synthetic.write(place, [])
+    record = synthetic.study(list(conditions), []) | {"title": "Over time"}
+    synthetic.write_study(directory, record)
+    for index, condition in enumerate(conditions):
+        hosts = synthetic.hosts(80, busy=0.5, steal=0.02, pressure=0.2)
+        raw = synthetic.trial(condition, index)
+        synthetic.write_trial(directory, raw, *synthetic.tables(condition), hosts)
+    return directory
+
+
+def analysed(place: Path, *conditions: Condition) -> list[Group]:
+    return list(groups(read_study(write(place, *conditions))))
+
+
+def test_the_slowest_packet_is_named_with_its_segment(tmp_path: Path) -> None:
+    (group,) = analysed(tmp_path, Condition(at_rest=REST, delays={BRIDGE: spike(REST + 100)}))
+    first, second, *_ = group.slowest
+    assert len(group.slowest) == 10
+    assert first.seq == REST + 100
+    assert first.after_s == pytest.approx((REST + 100) * 0.005, abs=0.001)
+    assert first.rtt_us == pytest.approx(SPIKE_US + 45, abs=25)
+    assert first.lost_in.layer == "bridge and uplink queue"
+    assert (first.lost_in.start, first.lost_in.end) == ("sender.vif", "sender.uplink")
+    assert first.lost_in.lost_us == pytest.approx(SPIKE_US - 5, abs=0.01)
+    assert first.times > 500
+    assert first.busy == pytest.approx(0.5)
+    assert first.steal == pytest.approx(0.02)
+    assert first.pressure == pytest.approx(0.2)
+    assert second.rtt_us < 200
+    rtts = [packet.rtt_us for packet in group.slowest]
+    assert rtts == sorted(rtts, reverse=True)
+
+
+def test_a_packet_at_rest_is_not_among_the_slowest(tmp_path: Path) -> None:
+    (group,) = analysed(tmp_path, Condition(at_rest=REST, delays={BRIDGE: spike(3)}))
+    assert group.slowest[0].rtt_us < 200
+
+
+def test_a_packet_of_a_later_repeat_is_named_with_its_own_trial(tmp_path: Path) -> None:
+    second = Condition(repeat=2, seed=1, delays={BRIDGE: spike(7)})
+    (group,) = analysed(tmp_path, Condition(), second)
+    assert (group.slowest[0].trial, group.slowest[0].seq) == (second.id, 7)
+
+
+def test_a_timeline_of_many_packets_keeps_every_spike(tmp_path: Path) -> None:
+    condition = Condition(packets=5000, at_rest=REST, interval_ns=1_000_000)
+    condition.delays = {BRIDGE: spike(4321)}
+    (group,) = analysed(tmp_path, condition)
+    (line,) = group.timelines
+    assert len(line.user_us) <= 2 * STRETCHES
+    assert line.user_us.max() == pytest.approx(group.slowest[0].rtt_us)
+    assert line.after_s[line.user_us.argmax()] == pytest.approx(4.321, abs=0.001)
+    assert set(line.phases) == {"before", "load", "after"}
+    assert line.load_s == pytest.approx((0.02, 5.019), abs=0.001)
+    assert line.states["pressure"].to_list()[1:] == pytest.approx([0.2] * 79)
+
+
+def test_the_chart_has_the_most_unusual_trials_in_the_studys_order(tmp_path: Path) -> None:
+    names = [f"t{index}" for index in range(TRIALS + 2)]
+    usual = [
+        Condition(
+            factors={"name": name},
+            packets=60,
+            seed=index,
+            delays={BRIDGE: spike(30, us=5 if name in ("t2", "t5") else 9000)},
+        )
+        for index, name in enumerate(names)
+    ]
+    chart = over_time(analysed(tmp_path, *usual))
+    assert chart is not None
+    texts = [each.text for each in ElementTree.fromstring(chart.svg).iter() if each.text]
+    assert [text for text in texts if text in names] == [
+        name for name in names if name not in ("t2", "t5")
+    ]
+    assert f"{TRIALS} of {TRIALS + 2} trials" in chart.caption
+
+
+def test_every_form_of_the_report_has_the_slowest_packets(tmp_path: Path) -> None:
+    """The far trial's packets are slower, the near one's spike is the more unusual."""
+    far = {BRIDGE: spike(7, us=60_000), ("reply", "wire"): synthetic.constant(50_000)}
+    near = Condition(factors={"distance": "near"}, delays={BRIDGE: spike(100)})
+    place = write(tmp_path, near, Condition(factors={"distance": "far"}, delays=far))
+    found = as_script(as_json(place))["trials"][0]["slowest"]
+    assert len(found) == 10
+    assert found[0]["seq"] == 100
+    assert found[0]["lost_in"]["layer"] == "bridge and uplink queue"
+    assert found[0]["machine"]["busy"] == pytest.approx(0.5)
+    out = io.StringIO()
+    print_study(Console(file=out, width=100), place)
+    table = out.getvalue().partition("The slowest packets")[2]
+    rows = [line for line in table.splitlines() if "+" in line]
+    assert "near" in rows[0]
+    assert "+50.0 ms (of 50.0 ms) in bridge and uplink" in rows[0]
+    assert "machine: 50 % busy, 20 % waiting, 2 % stolen" in table
+    page = write_report(place).read_text(encoding="utf-8")
+    assert "The 10 slowest packets" in page
+    assert "User RTT over time, with the load and the machine&#39;s state" in page
+    assert (place / "charts" / "rtt-over-time.png").is_file()
+
+
+def test_a_trial_without_replies_has_no_slowest_packet(tmp_path: Path) -> None:
+    lost = dict.fromkeys(range(30), ("request", "wire"))
+    (group,) = analysed(tmp_path, Condition(packets=30, lost_after=lost))
+    assert group.slowest == []
+    assert over_time([group]) is None
