@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import signal
 import statistics
@@ -16,7 +17,7 @@ from delaylab.agent.requests import Exec, Probe
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
 from delaylab.spec import LabSpec
-from tests.doing.conftest import DELAYLAB, Run, as_json
+from tests.doing.conftest import DELAYLAB, Run, Up, as_json
 
 ROUNDS = 9
 COUNT = 100
@@ -124,3 +125,96 @@ def ours(lab: Lab, address: str) -> float:
     both = stamps.filter(leg=0).join(stamps.filter(leg=1), on="seq", suffix="_reply")
     assert len(both) == COUNT
     return float(np.median((both["time_ns_reply"] - both["time_ns"]).to_numpy())) / 1e3
+
+
+FAR = """\
+lab: far
+nodes: {a: {}, b: {}}
+links:
+  - between: [a, b]
+    delay: 800ms
+"""
+RTT_NS = 1_600_000_000
+
+
+@pytest.fixture
+def far(up: Up, delaylab: Run) -> str:
+    """The address of a node that is 800 ms away each way; its neighbour is not resolved yet."""
+    up(FAR)
+    nodes = {node["name"]: node for node in as_json(delaylab("ps", "--json"))["labs"][0]["nodes"]}
+    return str(nodes["b"]["interfaces"][0]["addresses"][0]).split("/")[0]
+
+
+def from_a(delaylab: Run, *argv: str) -> list[str]:
+    """The lines that `delaylab ping` prints in node a."""
+    return delaylab("exec", "a", "--", str(DELAYLAB), "ping", *argv).stdout.splitlines()
+
+
+def test_a_reply_of_over_a_second_is_waited_for_and_listed_once(delaylab: Run, far: str) -> None:
+    result = json.loads("".join(from_a(delaylab, "-c", "4", "-i", "300ms", "--json", far)))
+    assert (result["sent"], result["replied"], result["late"], result["lost"]) == (4, 4, 0, 0)
+    assert [packet["seq"] for packet in result["packets"]] == [0, 1, 2, 3]
+    assert all(packet["rtt_stack_ns"] >= RTT_NS for packet in result["packets"])
+    # The neighbour's answer takes a round trip; none of it is in the first packet's.
+    assert result["neighbour_resolution_ns"] >= RTT_NS
+    assert result["packets"][0]["rtt_app_ns"] < 1.5 * RTT_NS
+    assert all(
+        packet["rtt_app_ns"] - packet["rtt_stack_ns"] < RTT_NS / 2 for packet in result["packets"]
+    )
+
+
+def test_the_wait_ends_without_a_first_reply(delaylab: Run, far: str) -> None:
+    resolved = ("-c", "1", far)
+    assert "1 replied" in "".join(from_a(delaylab, *resolved))
+    done = delaylab("exec", "a", "--", str(DELAYLAB), "ping", "-c", "2", "-i", "100ms", "-W", "1s",
+                    far, code=1)  # fmt: skip
+    lines = done.stdout.splitlines()
+    assert "2 sent, 0 replied, 0 late, 2 lost (100.0 %)" in lines
+    assert [line for line in lines if line.startswith("seq=")] == ["seq=0 lost", "seq=1 lost"]
+
+
+def test_a_wait_that_a_first_reply_ends_goes_on_for_two_round_trips(
+    delaylab: Run, far: str
+) -> None:
+    # The first reply comes 0.4 s before -W is over; the last one 0.6 s after it would be.
+    lines = from_a(delaylab, "-c", "11", "-i", "100ms", "-W", "1s", far)
+    assert "11 sent, 11 replied, 0 late, 0 lost (0.0 %)" in lines
+    assert len([line for line in lines if line.startswith("seq=")]) == 11
+
+
+def test_quiet_prints_the_summary_alone_and_the_same_packets(delaylab: Run) -> None:
+    lines = delaylab("ping", "-q", "-c", "20000", "--flood", "127.0.0.1").stdout.splitlines()
+    assert not [line for line in lines if line.startswith("seq=")]
+    assert any(line.startswith("20000 sent, 20000 replied") for line in lines)
+    rows = {line.split("  ")[0]: line.split()[-5] for line in lines[-4:]}
+    names = ["user round trip", "kernel round trip", "added by this machine", "send slip (one way)"]
+    assert rows == dict.fromkeys(names, "20000")
+
+
+@pytest.mark.parametrize(
+    ("argv", "says"),
+    [
+        (("-c", "1" + "0" * 21), "--count is at most 4294967295"),
+        (("-c", "0"), "--count is at least 1"),
+        (("-c", "few"), "--count is a whole number, got 'few'"),
+        (("-s", "3"), "--size is at least 24"),
+        (("-s", "70000"), "--size is at most 65507"),
+        (("-t", "256"), "--ttl is at most 255"),
+        (("-W", "25h"), "--wait is at most 24h"),
+        (("-i", "25h"), "--interval is at most 24h"),
+        (("-i", "0"), "as fast as replies come: say --flood"),
+    ],
+)
+def test_an_impossible_number_is_a_line_that_names_its_option(
+    delaylab: Run, argv: tuple[str, ...], says: str
+) -> None:
+    done = delaylab("ping", *argv, "127.0.0.1", code=2)
+    assert says in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert not done.stdout
+
+
+def test_more_packets_than_memory_are_refused(delaylab: Run) -> None:
+    done = delaylab("ping", "-i", "1us", "-c", "4294967295", "127.0.0.1", code=3)
+    assert "--count: 4294967295 packets need" in done.stderr
+    assert done.stderr.count("\n") == 1

@@ -82,6 +82,8 @@ def whole(pcap: Path) -> dict[str, Request[Any]]:
             mode="socket",
             ttl=64,
             live=True,
+            linger_rtt=True,
+            resolve=True,
             tcx=False,
         ),
         "reflect": requests.Reflect(port=0, ip=4, stamps=True, probe=7),

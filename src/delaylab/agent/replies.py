@@ -45,7 +45,10 @@ class Exit(Reply):
 
 
 class Probe(Reply):
-    """The end of a probe's run. `by` names what took the `stack` stamps."""
+    """The end of a probe's run. `by` names what took the `stack` stamps.
+
+    `neighbour_ns` is how long it took to resolve the next hop before the first packet.
+    """
 
     sent: Count
     replied: Count
@@ -53,6 +56,7 @@ class Probe(Reply):
     realtime: bool
     clock: Text
     by: Literal["socket", "tcx", "ring"]
+    neighbour_ns: Count | None = None
 
 
 class Reflect(Reply):

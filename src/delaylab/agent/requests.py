@@ -104,6 +104,8 @@ class Probe(Request[replies.Probe]):
     mode: Literal["socket", "packet"] = "socket"
     ttl: int | None = None
     live: bool = False
+    linger_rtt: bool = False
+    resolve: bool = False
     tcx: bool = True
 
 

@@ -7,29 +7,40 @@ import os
 import random
 import socket
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from rich.console import Console
-from rich.table import Table
 
 from delaylab import hosts
 from delaylab.agent.replies import Event
 from delaylab.agent.requests import Probe
 from delaylab.agent.session import Session
-from delaylab.errors import BadInput
+from delaylab.errors import BadInput, DoesNotFit
+from delaylab.io.printable import printable
+from delaylab.machine.memory import available_bytes
 from delaylab.units import Duration
+from delaylab.verbs.ping_lines import line
 from delaylab.verbs.ping_result import PingPacket, PingResult
+from delaylab.verbs.ping_tables import packets_of
 
 AT_MOST = 100_000
-"""Largest number of packets: that without -c, over a day at one per second. The agent allocates the
-memory for all of them beforehand."""
-MICRO = 1e3
-LATE_NS = 1_000_000_000
+"""Largest number of packets without -c: over a day at one per second."""
+LONGEST = Duration.parse("876000h")
+"""Longest ping: a hundred years, which the agent can still count in nanoseconds."""
+PACKET_BYTES = 350
+"""Memory that one packet takes, in the agent (80 bytes, beforehand) and here."""
+WAIT = Duration(10_000_000_000)
+"""The wait for replies after the last packet if none has come, as ping(8) has it."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """Options of a ping; a `count` of None means until Ctrl-C."""
+    """Options of a ping; a `count` of None means until Ctrl-C.
+
+    An `interval` of 0 floods: the next packet goes out when a reply comes. `wait` is the time after
+    the last packet to wait for a first reply. With `quiet` no packet is printed.
+    """
 
     host: str
     count: int | None
@@ -37,6 +48,9 @@ class Options:
     size: int
     version: int | None
     realtime: bool
+    wait: Duration = WAIT
+    quiet: bool = False
+    ttl: int | None = None
 
 
 def resolve(host: str, version: int | None) -> str:
@@ -56,29 +70,29 @@ def run(
 
     `session` is one with the agent that sends, by default one of this machine; it is closed.
     """
+    check(options)
     address = resolve(options.host, options.version)
     session = session or hosts.local_session()
-    packets: list[PingPacket] = []
     if console is not None:
         kind = f"IPv{ipaddress.ip_address(address.split('%')[0]).version}"
         console.print(
             f"PING {options.host} ({address}), {kind}, {options.size} bytes of ICMP echo payload",
             highlight=False,
         )
+    packets: dict[int, PingPacket] = {}
 
-    def on_event(event: Event) -> None:
-        if event.packet is not None:
-            packets.append(PingPacket.of(event.packet))
-            if console is not None:
-                console.print(line(packets[-1]), highlight=False)
+    def on_packet(packet: PingPacket) -> None:
+        # A packet that was given up for lost and answered after all has only one line.
+        known = packet.seq in packets
+        packets[packet.seq] = packet
+        if console is not None and not known:
+            # rich lays out a text; that of a million packets takes it minutes.
+            console.file.write(f"{printable(line(packet))}\n")
+            console.file.flush()
 
     try:
-        result = session.start(_request(options, address))
-        try:
-            session.finish(on_event=on_event)
-        except KeyboardInterrupt:
-            session.stop()
-            session.finish(on_event=on_event)
+        result = session.start(request(options, address))
+        finish(session, on_packet)
     finally:
         session.close()
     done = result.done
@@ -86,13 +100,39 @@ def run(
         host=options.host,
         address=address,
         sent=done.sent,
-        packets=tuple(packets),
+        packets=packets_of(result) if options.quiet else _by_seq(packets),
         realtime=done.realtime,
         doubts=tuple(done.warnings),
+        neighbour_ns=done.neighbour_ns,
     )
 
 
-def _request(options: Options, address: str) -> Probe:
+def finish(session: Session, on_packet: Callable[[PingPacket], None]) -> None:
+    """Read a ping to its end, which Ctrl-C brings about."""
+
+    def on_event(event: Event) -> None:
+        if event.packet is not None:
+            on_packet(PingPacket.of(event.packet))
+
+    try:
+        session.finish(on_event=on_event)
+    except KeyboardInterrupt:
+        session.stop()
+        session.finish(on_event=on_event)
+
+
+def check(options: Options) -> None:
+    """Raise BadInput for a ping without end; DoesNotFit if its packets do not fit into memory."""
+    needed, free = (options.count or AT_MOST) * PACKET_BYTES, available_bytes()
+    if (options.count or AT_MOST) * options.interval.ns > LONGEST.ns:
+        raise BadInput(f"{options.count} packets at {options.interval} take over {LONGEST}")
+    if needed > free:
+        what = f"{options.count} packets need {needed / 1e9:.1f} GB of memory"
+        raise DoesNotFit(f"{what}, and this machine has {free / 1e9:.1f} GB free", "--count")
+
+
+def request(options: Options, address: str) -> Probe:
+    """Return the agent's request for a ping."""
     return Probe(
         probe=random.Random(time.monotonic_ns() ^ os.getpid()).getrandbits(31),
         protocol="icmp",
@@ -100,54 +140,16 @@ def _request(options: Options, address: str) -> Probe:
         count=options.count or AT_MOST,
         interval_ns=options.interval.ns,
         size=options.size,
-        linger_ns=LATE_NS,
-        late_ns=LATE_NS,
+        linger_ns=options.wait.ns,
+        late_ns=max(options.wait, WAIT).ns,
+        stamps=("app", "stack"),
         realtime=options.realtime,
-        live=True,
+        ttl=options.ttl,
+        live=not options.quiet,
+        linger_rtt=True,
+        resolve=True,
     )
 
 
-def line(packet: PingPacket) -> str:
-    """Return one packet's line for a reader."""
-    head = f"seq={packet.seq}"
-    if packet.rtt_user_ns is None:
-        return f"{head} {packet.outcome}{f': {packet.error}' if packet.error else ''}"
-    parts = [head, f"ttl={packet.ttl}" if packet.ttl else "", f"user={_us(packet.rtt_user_ns)}"]
-    if packet.rtt_kernel_ns is not None and packet.added_ns is not None:
-        parts += [f"kernel={_us(packet.rtt_kernel_ns)}", f"added-here={_us(packet.added_ns)}"]
-    parts.append(f"slip={_us(packet.slip_ns)}" if packet.slip_ns is not None else "")
-    if packet.outcome != "replied":
-        parts.append(f"({packet.outcome})")
-    return "  ".join(part for part in parts if part)
-
-
-def print_summary(result: PingResult, console: Console) -> None:
-    """Print the summary of a ping for a reader."""
-    share = 100 * result.lost / result.sent if result.sent else 0
-    console.print(
-        f"\n{result.sent} sent, {result.replied} replied, {result.late} late, "
-        f"{result.lost} lost ({share:.1f} %)",
-        highlight=False,
-    )
-    table = Table(box=None, pad_edge=False)
-    for title in ("", "n", "min", "median", "p99", "max"):
-        table.add_column(title, justify="left" if not title else "right")
-    rows = (
-        ("user round trip", result.rtt_user_ns),
-        ("kernel round trip", result.rtt_kernel_ns),
-        ("added by this machine", result.added_ns),
-        ("send slip (one way)", result.slip_ns),
-    )
-    for title, found in rows:
-        if found is not None:
-            p99 = "–" if found.p99 is None else _us(found.p99)
-            table.add_row(
-                title, str(found.n), _us(found.min), _us(found.median), p99, _us(found.max)
-            )
-    console.print(table)
-    for warning in result.warnings:
-        console.print(f"note: {warning}", highlight=False, style="yellow")
-
-
-def _us(nanoseconds: float) -> str:
-    return f"{nanoseconds / MICRO:.1f}µs" if nanoseconds < 1e6 else f"{nanoseconds / 1e6:.3f}ms"
+def _by_seq(packets: dict[int, PingPacket]) -> tuple[PingPacket, ...]:
+    return tuple(packets[seq] for seq in sorted(packets))

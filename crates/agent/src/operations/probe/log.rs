@@ -42,6 +42,10 @@ pub struct Log {
     pub sent: u32,
     /// Packets that the kernel refused.
     pub refused: u32,
+    /// Packets without a reply that an error made hopeless.
+    failed: u32,
+    /// The largest RTT in user space so far, in ns.
+    pub largest_rtt: i64,
     /// The places settled since the last live event; only for `live` probes.
     pub settled: Option<Vec<u32>>,
 }
@@ -60,6 +64,8 @@ impl Log {
             replied: 0,
             sent: 0,
             refused: 0,
+            failed: 0,
+            largest_rtt: 0,
             settled: request.live.then(|| Vec::with_capacity(count.min(1 << 16))),
         }
     }
@@ -117,7 +123,11 @@ impl Log {
             entry.duplicates = entry.duplicates.saturating_add(1);
             return;
         }
+        if entry.error != 0 {
+            self.failed -= 1;
+        }
         entry.replied = now;
+        self.largest_rtt = self.largest_rtt.max(now - entry.sent);
         entry.received = received.unwrap_or(0);
         entry.ttl = ttl.unwrap_or(0);
         entry.reordered = place < self.next_expected;
@@ -153,6 +163,9 @@ impl Log {
         let entry = &mut self.entries[place as usize];
         if entry.error == 0 {
             entry.error = error;
+            if entry.replied == 0 {
+                self.failed += 1;
+            }
             self.settle(place);
         }
     }
@@ -175,7 +188,7 @@ impl Log {
 
     /// Return the number of packets that may still be answered.
     pub fn outstanding(&self) -> u32 {
-        self.sent - self.replied
+        self.sent - self.replied - self.failed
     }
 
     pub fn outcome(&self, place: u32) -> &'static str {

@@ -69,6 +69,12 @@ pub struct Request {
     pub ttl: Option<u8>,
     #[serde(default)]
     pub live: bool,
+    /// True to wait for the last replies as ping(8) does: once there is a reply, for twice the largest RTT.
+    #[serde(default)]
+    pub linger_rtt: bool,
+    /// True to resolve the next hop's link-layer address before the first packet.
+    #[serde(default)]
+    pub resolve: bool,
     /// True if programs at the interface may be used.
     #[serde(default = "yes")]
     pub tcx: bool,

@@ -1,0 +1,92 @@
+"""The verb `ping`: its options, without logic."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from delaylab.cli.numbers import seconds, whole
+from delaylab.cli.options import Json, app, console, print_json
+from delaylab.errors import BadInput
+from delaylab.units import Duration
+
+MOST_PACKETS = 2**32 - 1
+LARGEST_PAYLOAD = 65535 - 20 - 8
+DAY = Duration.parse("24h")
+
+
+@app.command()
+def ping(
+    host: Annotated[
+        str,
+        typer.Argument(metavar="HOST", help="The address or name of any host; no lab is needed."),
+    ],
+    count: Annotated[
+        str | None,
+        typer.Option("--count", "-c", metavar="N", help="Stop after this many packets."),
+    ] = None,
+    interval: Annotated[
+        str, typer.Option("--interval", "-i", help="The time between packets, such as 200ms.")
+    ] = "1s",
+    flood: Annotated[
+        bool,
+        typer.Option(
+            "--flood",
+            "-f",
+            help="Send as fast as replies come; at most 64 packets are unanswered at once.",
+        ),
+    ] = False,
+    wait: Annotated[
+        str,
+        typer.Option(
+            "--wait",
+            "-W",
+            help="The time to wait for a first reply after the last packet. Once a reply has come, "
+            "it is twice the largest round trip, and the interval at least.",
+        ),
+    ] = "10s",
+    size: Annotated[
+        str, typer.Option("--size", "-s", metavar="BYTES", help="The payload in bytes.")
+    ] = "56",
+    ttl: Annotated[
+        str | None,
+        typer.Option(
+            "--ttl", "-t", metavar="N", help="The time to live, or hop limit, to send with."
+        ),
+    ] = None,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Print the summary only, not each packet.")
+    ] = False,
+    ipv4: Annotated[bool, typer.Option("-4", help="Use IPv4 only.")] = False,
+    ipv6: Annotated[bool, typer.Option("-6", help="Use IPv6 only.")] = False,
+    realtime: Annotated[
+        bool, typer.Option(help="Send with real-time scheduling, if allowed.")
+    ] = True,
+    as_json: Json = False,
+) -> None:
+    """Ping a host, and print how much of the round trip this machine itself added."""
+    from delaylab.verbs import ping as verb
+    from delaylab.verbs.ping_lines import print_summary
+
+    between = Duration(0) if flood else seconds(interval, "--interval", DAY)
+    if not between.ns and not flood:
+        raise BadInput("without an interval packets are sent as fast as replies come: say --flood")
+    options = verb.Options(
+        host,
+        None if count is None else whole(count, "--count", 1, MOST_PACKETS),
+        between,
+        whole(size, "--size", 24, LARGEST_PAYLOAD),
+        4 if ipv4 else 6 if ipv6 else None,
+        realtime,
+        wait=seconds(wait, "--wait", DAY),
+        quiet=quiet,
+        ttl=None if ttl is None else whole(ttl, "--ttl", 1, 255),
+    )
+    result = verb.run(options, None if as_json else console)
+    if as_json:
+        print_json(result.as_json())
+    else:
+        print_summary(result, console)
+    if result.replied == 0:
+        raise typer.Exit(1)
