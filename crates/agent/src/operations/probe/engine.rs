@@ -121,6 +121,7 @@ pub fn run(
         }
         let next = wake_at(&mut schedule, log, end, now);
         live.report(log, session, schedule.next, now, next)?;
+        let next = live.due(log, now, next);
         let woken = pace.wait(path.fd(), session.input(), now, next)?;
         if woken && stopped(session)? {
             path.receive(log)?;
