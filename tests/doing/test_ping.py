@@ -218,3 +218,67 @@ def test_more_packets_than_memory_are_refused(delaylab: Run) -> None:
     done = delaylab("ping", "-i", "1us", "-c", "4294967295", "127.0.0.1", code=3)
     assert "--count: 4294967295 packets need" in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+CHAIN = """\
+lab: chain
+ip: [4, 6]
+nodes: {a: {}, b: {}, r1: {forwards: true}, r2: {forwards: true}}
+links:
+  - {between: [a, r1], name: near}
+  - {between: [r1, r2], name: wan, delay: 5ms}
+  - {between: [r2, b], name: far}
+"""
+
+
+def addresses(delaylab: Run, ip: int) -> dict[str, list[str]]:
+    """The addresses of each node of the only lab, in the order of its interfaces."""
+    nodes = as_json(delaylab("ps", "--json"))["labs"][0]["nodes"]
+    return {
+        node["name"]: [
+            each.split("/")[0]
+            for interface in node["interfaces"]
+            for each in interface["addresses"]
+            if (":" in each) == (ip == 6)
+        ]
+        for node in nodes
+    }
+
+
+@pytest.mark.parametrize("ip", [4, 6])
+def test_hops_are_the_routers_in_order_with_their_round_trips(
+    delaylab: Run, up: Up, ip: int
+) -> None:
+    up(CHAIN)
+    known = addresses(delaylab, ip)
+    found = json.loads(
+        "".join(from_a(delaylab, "--hops", "-c", "3", "-i", "200ms", "--json", known["b"][0]))
+    )
+    hops = found["hops"]
+    near, far_side, end = known["r1"][0], known["r2"][0], known["b"][0]
+    assert [hop["addresses"] for hop in hops] == [[near], [far_side], [end]]
+    assert [hop["reached"] for hop in hops] == [False, False, True]
+    assert [(hop["sent"], hop["lost"]) for hop in hops] == [(3, 0)] * 3
+    # The link of 5 ms each way is behind the first router.
+    wan_ns = 10_000_000
+    assert hops[0]["rtt_kernel_ns"]["min"] < wan_ns
+    for hop in hops[1:]:
+        assert hop["rtt_user_ns"]["min"] >= hop["rtt_kernel_ns"]["min"] >= wan_ns
+    lines = from_a(delaylab, "--hops", "-c", "1", known["b"][0])
+    assert [line.split()[:2] for line in lines[2:5]] == [["1", near], ["2", far_side], ["3", end]]
+
+
+def test_hops_to_a_host_that_does_not_answer_end_at_the_last_router(delaylab: Run, up: Up) -> None:
+    up(CHAIN)
+    known = addresses(delaylab, 4)
+    delaylab("exec", "b", "--", "sysctl", "-qw", "net.ipv4.icmp_echo_ignore_all=1")
+    argv = ("ping", "--hops", "-c", "1", "-W", "1s", known["b"][0])
+    done = delaylab("exec", "a", "--", str(DELAYLAB), *argv, code=1)
+    assert f"{known['b'][0]} itself did not answer" in done.stdout
+    assert known["r2"][0] in done.stdout
+
+
+def test_hops_set_the_ttl_themselves(delaylab: Run) -> None:
+    done = delaylab("ping", "--hops", "--ttl", "3", "127.0.0.1", code=2)
+    assert "leave out --ttl and --flood" in done.stderr
+    assert done.stderr.count("\n") == 1

@@ -84,6 +84,7 @@ def whole(pcap: Path) -> dict[str, Request[Any]]:
             live=True,
             linger_rtt=True,
             resolve=True,
+            hops=0,
             tcx=False,
         ),
         "reflect": requests.Reflect(port=0, ip=4, stamps=True, probe=7),

@@ -156,14 +156,15 @@ class LivePacket(Reply):
     """One packet of a live probe; times are in ns, None where there is none.
 
     `rtt_app_ns` and `rtt_stack_ns` are round trip: from the program's and from the kernel's stamps.
-    `slip_ns` is how late the packet was sent.
+    `slip_ns` is how late the packet was sent. `expired` is a packet whose TTL was used up at the
+    router `source`.
     """
 
     seq: Count
     rtt_app_ns: int | None = None
     rtt_stack_ns: int | None = None
     slip_ns: int | None = None
-    outcome: Literal["replied", "late", "lost", "refused", "unsent"]
+    outcome: Literal["replied", "late", "lost", "refused", "unsent", "expired"]
     source: Text | None = Field(None, alias="from")
     ttl: Count | None = None
     error: Text | None = None

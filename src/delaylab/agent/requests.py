@@ -106,6 +106,7 @@ class Probe(Request[replies.Probe]):
     live: bool = False
     linger_rtt: bool = False
     resolve: bool = False
+    hops: int = 0
     tcx: bool = True
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -10,6 +10,9 @@ from delaylab.cli.numbers import seconds, whole
 from delaylab.cli.options import Json, app, console, print_json
 from delaylab.errors import BadInput
 from delaylab.units import Duration
+
+if TYPE_CHECKING:
+    from delaylab.verbs.ping import Options
 
 MOST_PACKETS = 2**32 - 1
 LARGEST_PAYLOAD = 65535 - 20 - 8
@@ -55,6 +58,14 @@ def ping(
             "--ttl", "-t", metavar="N", help="The time to live, or hop limit, to send with."
         ),
     ] = None,
+    hops: Annotated[
+        bool,
+        typer.Option(
+            "--hops",
+            help="Probe each router on the way, as mtr does: its address, loss and round trip. The "
+            "interval is that of one hop, the count that of each.",
+        ),
+    ] = False,
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="Print the summary only, not each packet.")
     ] = False,
@@ -72,6 +83,8 @@ def ping(
     between = Duration(0) if flood else seconds(interval, "--interval", DAY)
     if not between.ns and not flood:
         raise BadInput("without an interval packets are sent as fast as replies come: say --flood")
+    if hops and (flood or ttl is not None):
+        raise BadInput("--hops sets the TTLs and keeps the interval: leave out --ttl and --flood")
     options = verb.Options(
         host,
         None if count is None else whole(count, "--count", 1, MOST_PACKETS),
@@ -83,10 +96,25 @@ def ping(
         quiet=quiet,
         ttl=None if ttl is None else whole(ttl, "--ttl", 1, 255),
     )
+    if hops:
+        _ping_hops(options, as_json=as_json)
+        return
     result = verb.run(options, None if as_json else console)
     if as_json:
         print_json(result.as_json())
     else:
         print_summary(result, console)
     if result.replied == 0:
+        raise typer.Exit(1)
+
+
+def _ping_hops(options: Options, *, as_json: bool) -> None:
+    from delaylab.verbs import ping_hops
+
+    result = ping_hops.run(options, None if as_json else console)
+    if as_json:
+        print_json(result.as_json())
+    else:
+        ping_hops.print_summary(result, console)
+    if not result.reached:
         raise typer.Exit(1)

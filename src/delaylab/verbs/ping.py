@@ -32,6 +32,7 @@ PACKET_BYTES = 350
 """Memory that one packet takes, in the agent (80 bytes, beforehand) and here."""
 WAIT = Duration(10_000_000_000)
 """The wait for replies after the last packet if none has come, as ping(8) has it."""
+OnPacket = Callable[[PingPacket], None]
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,7 @@ def run(
     )
 
 
-def finish(session: Session, on_packet: Callable[[PingPacket], None]) -> None:
+def finish(session: Session, on_packet: OnPacket) -> None:
     """Read a ping to its end, which Ctrl-C brings about."""
 
     def on_event(event: Event) -> None:

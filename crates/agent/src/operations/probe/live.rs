@@ -109,7 +109,9 @@ impl Live {
             rtt_stack_ns: between(entry.transmitted, entry.received),
             slip_ns: between(entry.intended, entry.sent),
             outcome: log.outcome(place),
-            from: (entry.replied != 0).then_some(self.to.as_str()),
+            from: log
+                .expired_at(place)
+                .or_else(|| (entry.replied != 0).then_some(self.to.as_str())),
             ttl: (entry.ttl != 0).then_some(entry.ttl),
             error: log.error_at(place),
         }

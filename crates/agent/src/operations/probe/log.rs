@@ -4,6 +4,7 @@ use super::request::{Point, Request};
 use crate::operations::tables::{Packet, Stamp};
 use delaylab_os::socket::control_message::Step;
 use delaylab_wire::Leg;
+use std::net::IpAddr;
 
 /// The points of a probe, in the order of a request's path.
 pub const POINTS: [&str; 3] = ["app", "qdisc", "stack"];
@@ -23,6 +24,8 @@ pub struct Entry {
     duplicates: u16,
     reordered: bool,
     refused: bool,
+    /// The number of the router that dropped the packet because its TTL was used up, from 1; 0 for none.
+    expired_at: u16,
 }
 
 /// The packets of a probe by place, which is seq less the first seq.
@@ -34,6 +37,7 @@ pub struct Log {
     late_ns: i64,
     app: bool,
     errors: Vec<String>,
+    routers: Vec<String>,
     /// The place after the last one that has a reply.
     next_expected: u32,
     /// Packets with a reply.
@@ -60,6 +64,7 @@ impl Log {
             late_ns: request.late_ns,
             app: request.stamps.contains(&Point::App),
             errors: Vec::with_capacity(16),
+            routers: Vec::with_capacity(16),
             next_expected: 0,
             replied: 0,
             sent: 0,
@@ -170,20 +175,22 @@ impl Log {
         }
     }
 
+    /// Record that a packet's TTL was used up at a router, whose message is taken as the reply.
+    pub fn note_expired(&mut self, place: u32, at: IpAddr, received: Option<i64>, now: i64) {
+        if self.entries[place as usize].replied == 0 {
+            self.entries[place as usize].expired_at = number(&mut self.routers, &at.to_string());
+            self.note_reply(place, received, None, now);
+        }
+    }
+
     fn settle(&mut self, place: u32) {
         if let Some(settled) = &mut self.settled {
             settled.push(place);
         }
     }
 
-    /// Return the number of an error text, from 1; there are few different ones.
     fn error(&mut self, why: &str) -> u16 {
-        let known = self.errors.iter().position(|error| error == why);
-        let at = known.unwrap_or_else(|| {
-            self.errors.push(why.to_owned());
-            self.errors.len() - 1
-        });
-        u16::try_from(at + 1).unwrap_or(u16::MAX)
+        number(&mut self.errors, why)
     }
 
     /// Return the number of packets that may still be answered.
@@ -197,6 +204,7 @@ impl Log {
             Entry { refused: true, .. } => "refused",
             Entry { sent: 0, .. } => "unsent",
             Entry { replied: 0, .. } => "lost",
+            Entry { expired_at: 1.., .. } => "expired",
             Entry { replied, sent, .. } if replied - sent > self.late_ns => "late",
             _ => "replied",
         }
@@ -205,6 +213,12 @@ impl Log {
     fn error_of(&self, entry: &Entry) -> Option<&str> {
         let at = usize::from(entry.error).checked_sub(1)?;
         self.errors.get(at).map(String::as_str)
+    }
+
+    /// Return the router at which the packet at a place expired, if any.
+    pub fn expired_at(&self, place: u32) -> Option<&str> {
+        let at = usize::from(self.entries[place as usize].expired_at).checked_sub(1)?;
+        self.routers.get(at).map(String::as_str)
     }
 
     /// Return the error of the packet at a place, if any.
@@ -242,4 +256,14 @@ impl Log {
             taken.map(move |(leg, point, time_ns)| Stamp { probe, seq, leg, point, time_ns })
         })
     }
+}
+
+/// Return the number of a text in a list, from 1, and add it if it is new; there are few different ones.
+fn number(texts: &mut Vec<String>, text: &str) -> u16 {
+    let known = texts.iter().position(|each| each == text);
+    let at = known.unwrap_or_else(|| {
+        texts.push(text.to_owned());
+        texts.len() - 1
+    });
+    u16::try_from(at + 1).unwrap_or(u16::MAX)
 }
