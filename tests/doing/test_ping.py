@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import pty
 import re
 import signal
 import statistics
@@ -282,3 +285,22 @@ def test_hops_set_the_ttl_themselves(delaylab: Run) -> None:
     done = delaylab("ping", "--hops", "--ttl", "3", "127.0.0.1", code=2)
     assert "leave out --ttl and --flood" in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+def test_a_terminal_shows_lines_and_a_picture_below_them(tmp_path: Path) -> None:
+    near, far = pty.openpty()
+    argv = [str(DELAYLAB), "ping", "-c", "4", "-i", "20ms", "127.0.0.1"]
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "80"}
+    process = subprocess.Popen(argv, stdout=far, stdin=far, cwd=tmp_path, env=environment)
+    os.close(far)
+    written = b""
+    with contextlib.suppress(OSError):  # EIO: the program has closed its terminal
+        while more := os.read(near, 1 << 16):
+            written += more
+    os.close(near)
+    assert process.wait() == 0
+    text = written.decode()
+    assert len(re.findall(r"seq=\d+ ", text)) == 4
+    assert re.search(r"µs … [\d.]+µs [▁▂▃▄▅▆▇█]{4}", text)
+    assert re.search(r"\d+µs – \d+µs +\d+  █+", text)
+    assert "4 sent, 4 replied" in text

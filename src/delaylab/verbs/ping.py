@@ -7,7 +7,8 @@ import os
 import random
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from rich.console import Console
@@ -23,6 +24,7 @@ from delaylab.units import Duration
 from delaylab.verbs.ping_lines import line
 from delaylab.verbs.ping_result import PingPacket, PingResult
 from delaylab.verbs.ping_tables import packets_of
+from delaylab.verbs.ping_view import View
 
 AT_MOST = 100_000
 """Largest number of packets without -c: over a day at one per second."""
@@ -81,19 +83,18 @@ def run(
             highlight=False,
         )
     packets: dict[int, PingPacket] = {}
-
-    def on_packet(packet: PingPacket) -> None:
-        # A packet that was given up for lost and answered after all has only one line.
-        known = packet.seq in packets
-        packets[packet.seq] = packet
-        if console is not None and not known:
-            # rich lays out a text; that of a million packets takes it minutes.
-            console.file.write(f"{printable(line(packet))}\n")
-            console.file.flush()
-
     try:
-        result = session.start(request(options, address))
-        finish(session, on_packet)
+        with _printer(console, options) as show:
+
+            def on_packet(packet: PingPacket) -> None:
+                # A packet that was given up for lost and answered after all has only one line.
+                known = packet.seq in packets
+                packets[packet.seq] = packet
+                if not known:
+                    show(packet)
+
+            result = session.start(request(options, address))
+            finish(session, on_packet)
     finally:
         session.close()
     done = result.done
@@ -106,6 +107,24 @@ def run(
         doubts=tuple(done.warnings),
         neighbour_ns=done.neighbour_ns,
     )
+
+
+@contextmanager
+def _printer(console: Console | None, options: Options) -> Iterator[OnPacket]:
+    """Yield what shows a packet: nobody, lines, or on a terminal lines with a picture below."""
+    if console is None or options.quiet:
+        yield lambda packet: None
+    elif console.is_terminal:
+        with View(console, options.interval.ns) as view:
+            yield view.add
+    else:
+
+        def write(packet: PingPacket) -> None:
+            # rich lays out each text; for a million packets that takes minutes.
+            console.file.write(f"{printable(line(packet))}\n")
+            console.file.flush()
+
+        yield write
 
 
 def finish(session: Session, on_packet: OnPacket) -> None:
