@@ -8,13 +8,16 @@ import os
 import pty
 import re
 import signal
+import socket
 import statistics
 import subprocess
+import urllib.request
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from delaylab.agent.requests import Exec, Probe
 from delaylab.lab.running import Lab
@@ -304,3 +307,42 @@ def test_a_terminal_shows_lines_and_a_picture_below_them(tmp_path: Path) -> None
     assert re.search(r"µs … [\d.]+µs [▁▂▃▄▅▆▇█]{4}", text)
     assert re.search(r"\d+µs – \d+µs +\d+  █+", text)
     assert "4 sent, 4 replied" in text
+
+
+def test_metrics_agree_with_the_summary(tmp_path: Path) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    argv = [str(DELAYLAB), "ping", "-i", "20ms", "--metrics", str(port), "127.0.0.1"]
+    process = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True, cwd=tmp_path)
+    assert process.stdout is not None
+    while not process.stdout.readline().startswith("seq=9 "):
+        assert process.poll() is None
+    asked = urllib.request.Request(
+        f"http://127.0.0.1:{port}/metrics", headers={"Accept": "application/openmetrics-text"}
+    )
+    with urllib.request.urlopen(asked, timeout=10) as answer:
+        assert answer.headers["Content-Type"].startswith("application/openmetrics-text")
+        text = answer.read().decode()
+    process.send_signal(signal.SIGINT)
+    rest = process.stdout.read()
+    assert process.wait() == 0
+    families = {family.name: family for family in text_string_to_metric_families(text)}  # type: ignore[no-untyped-call]
+    replied = families["delaylab_ping_packets"].samples[0]
+    assert replied.labels == {"host": "127.0.0.1", "outcome": "replied"}
+    last = max(int(seq) for seq in re.findall(r"^seq=(\d+) ", rest, re.M))
+    assert 9 <= replied.value <= last + 1
+    for name in ("rtt_user", "rtt_kernel", "added", "slip"):
+        samples = {each.name: each for each in families[f"delaylab_ping_{name}_seconds"].samples}
+        assert samples[f"delaylab_ping_{name}_seconds_count"].value == replied.value
+        assert 0 < samples[f"delaylab_ping_{name}_seconds_sum"].value < replied.value
+
+
+def test_a_metrics_port_that_is_taken_is_a_line(delaylab: Run) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        done = delaylab("ping", "-c", "1", "--metrics", str(port), "127.0.0.1", code=2)
+    assert f"--metrics: 127.0.0.1:{port}: Address already in use" in done.stderr
+    assert done.stderr.count("\n") == 1

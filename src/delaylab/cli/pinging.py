@@ -14,6 +14,7 @@ from delaylab.units import Duration
 if TYPE_CHECKING:
     from delaylab.verbs.ping import Options
 
+LOCAL = "127.0.0.1"
 MOST_PACKETS = 2**32 - 1
 LARGEST_PAYLOAD = 65535 - 20 - 8
 DAY = Duration.parse("24h")
@@ -69,6 +70,15 @@ def ping(
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="Print the summary only, not each packet.")
     ] = False,
+    metrics: Annotated[
+        str | None,
+        typer.Option(
+            "--metrics",
+            metavar="[ADDRESS:]PORT",
+            help="Serve OpenMetrics at this port while it runs, to this machine only unless an "
+            "address is given.",
+        ),
+    ] = None,
     ipv4: Annotated[bool, typer.Option("-4", help="Use IPv4 only.")] = False,
     ipv6: Annotated[bool, typer.Option("-6", help="Use IPv6 only.")] = False,
     realtime: Annotated[
@@ -83,6 +93,8 @@ def ping(
     between = Duration(0) if flood else seconds(interval, "--interval", DAY)
     if not between.ns and not flood:
         raise BadInput("without an interval packets are sent as fast as replies come: say --flood")
+    if hops and metrics is not None:
+        raise BadInput("--hops has no metrics: leave out --metrics")
     if hops and (flood or ttl is not None):
         raise BadInput("--hops sets the TTLs and keeps the interval: leave out --ttl and --flood")
     options = verb.Options(
@@ -99,13 +111,27 @@ def ping(
     if hops:
         _ping_hops(options, as_json=as_json)
         return
-    result = verb.run(options, None if as_json else console)
+    shown = None if as_json else console
+    if metrics is None:
+        result = verb.run(options, shown)
+    else:
+        from delaylab.verbs.ping_metrics import served
+
+        address, port = _endpoint(metrics)
+        with served(host, port, address) as watch:
+            result = verb.run(options, shown, watch=watch)
     if as_json:
         print_json(result.as_json())
     else:
         print_summary(result, console)
     if result.replied == 0:
         raise typer.Exit(1)
+
+
+def _endpoint(text: str) -> tuple[str, int]:
+    """Return the address and the port of --metrics."""
+    address, _, port = text.rpartition(":")
+    return address.strip("[]") or LOCAL, whole(port, "--metrics", 1, 65535)
 
 
 def _ping_hops(options: Options, *, as_json: bool) -> None:

@@ -9,7 +9,7 @@ import socket
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rich.console import Console
 
@@ -67,11 +67,15 @@ def resolve(host: str, version: int | None) -> str:
 
 
 def run(
-    options: Options, console: Console | None = None, session: Session | None = None
+    options: Options,
+    console: Console | None = None,
+    session: Session | None = None,
+    watch: OnPacket | None = None,
 ) -> PingResult:
     """Ping a host; print each reply if there is a console.
 
     `session` is one with the agent that sends, by default one of this machine; it is closed.
+    `watch` is called with each packet once its fate is known.
     """
     check(options)
     address = resolve(options.host, options.version)
@@ -92,8 +96,11 @@ def run(
                 packets[packet.seq] = packet
                 if not known:
                     show(packet)
+                    if watch is not None:
+                        watch(packet)
 
-            result = session.start(request(options, address))
+            live = watch is not None or not options.quiet
+            result = session.start(replace(request(options, address), live=live))
             finish(session, on_packet)
     finally:
         session.close()
@@ -102,7 +109,7 @@ def run(
         host=options.host,
         address=address,
         sent=done.sent,
-        packets=packets_of(result) if options.quiet else _by_seq(packets),
+        packets=_by_seq(packets) if live else packets_of(result),
         realtime=done.realtime,
         doubts=tuple(done.warnings),
         neighbour_ns=done.neighbour_ns,
@@ -165,7 +172,7 @@ def request(options: Options, address: str) -> Probe:
         stamps=("app", "stack"),
         realtime=options.realtime,
         ttl=options.ttl,
-        live=not options.quiet,
+        live=True,
         linger_rtt=True,
         resolve=True,
     )

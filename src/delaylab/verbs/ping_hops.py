@@ -121,7 +121,6 @@ def _probe(
         hops=length,
         count=rounds * length,
         interval_ns=options.interval.ns // length,
-        live=True,
     )
     session = hosts.local_session()
     try:
