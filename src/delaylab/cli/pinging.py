@@ -28,7 +28,12 @@ def ping(
     ],
     count: Annotated[
         str | None,
-        typer.Option("--count", "-c", metavar="N", help="Stop after this many packets."),
+        typer.Option(
+            "--count",
+            "-c",
+            metavar="N",
+            help="Stop after this many packets; without it at Ctrl-C, or after 100000.",
+        ),
     ] = None,
     interval: Annotated[
         str, typer.Option("--interval", "-i", help="The time between packets, such as 200ms.")
