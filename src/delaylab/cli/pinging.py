@@ -32,7 +32,7 @@ def ping(
             "--count",
             "-c",
             metavar="N",
-            help="Stop after this many packets; without it at Ctrl-C, or after 100000.",
+            help="Stop after this many packets; else at Ctrl-C or after 100000.",
         ),
     ] = None,
     interval: Annotated[
