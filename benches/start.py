@@ -37,8 +37,8 @@ def run() -> Section:
     section = Section(
         "start",
         "Start-up of the command line",
-        f"Whole processes, {ROUNDS} rounds in turn, with a lab of two nodes up; `show` and `report` "
-        "of the quickstart's dataset; the time of a quickstart beside what `--dry-run` said. "
+        f"Whole processes, {ROUNDS} rounds in turn, with a lab of two nodes up; `show` and "
+        "`report` of the quickstart's dataset; the time of a quickstart beside what `--dry-run` said. "
         "`python -c pass` is the same Python, with nothing imported.",
         ("command", "seconds, median", "min … max", "goal"),
     )

@@ -201,3 +201,27 @@ def test_ctrl_c_leaves_nothing_and_says_how_to_go_on(tmp_path: Path, run_directo
     while our_processes(str(run_directory)) and time.monotonic() < deadline:
         time.sleep(0.02)  # the kernel ends the lab's processes; there is nothing to wait on
     assert our_processes(str(run_directory)) == []
+
+
+@pytest.mark.parametrize(
+    ("out", "says"),
+    [
+        ("file", "file: cannot be written to: a file, not a folder"),
+        ("file/below", "file: a file, not a folder"),
+        ("/proc/none/below", "/proc/none/below: cannot be written to: /proc: No such file"),
+    ],
+)
+def test_a_directory_that_cannot_be(delaylab: Run, tmp_path: Path, out: str, says: str) -> None:
+    (tmp_path / "study.yaml").write_text(STUDY)
+    (tmp_path / "file").write_text("mine")
+    line = only_line(delaylab("run", "study.yaml", "--out", out, code=BAD_INPUT).stderr)
+    assert says in line
+    assert "make room" not in line
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+def test_a_directory_that_the_user_may_not_write_to(nobody: Run, tmp_path: Path) -> None:
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0o555)
+    line = only_line(nobody("run", "quickstart", "--out", str(closed / "x"), code=BAD_INPUT).stderr)
+    assert f"{closed / 'x'}: cannot be written to: {closed}: Permission denied" in line

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
+import os
+import pty
 import re
 import signal
+import socket
 import statistics
 import subprocess
+import urllib.request
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from delaylab.agent.requests import Exec, Probe
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
 from delaylab.spec import LabSpec
-from tests.doing.conftest import DELAYLAB, Run, as_json
+from tests.doing.conftest import DELAYLAB, Run, Up, as_json
 
 ROUNDS = 9
 COUNT = 100
@@ -124,3 +131,218 @@ def ours(lab: Lab, address: str) -> float:
     both = stamps.filter(leg=0).join(stamps.filter(leg=1), on="seq", suffix="_reply")
     assert len(both) == COUNT
     return float(np.median((both["time_ns_reply"] - both["time_ns"]).to_numpy())) / 1e3
+
+
+FAR = """\
+lab: far
+nodes: {a: {}, b: {}}
+links:
+  - between: [a, b]
+    delay: 800ms
+"""
+RTT_NS = 1_600_000_000
+
+
+@pytest.fixture
+def far(up: Up, delaylab: Run) -> str:
+    """The address of a node that is 800 ms away each way; its neighbour is not resolved yet."""
+    up(FAR)
+    nodes = {node["name"]: node for node in as_json(delaylab("ps", "--json"))["labs"][0]["nodes"]}
+    return str(nodes["b"]["interfaces"][0]["addresses"][0]).split("/")[0]
+
+
+def from_a(delaylab: Run, *argv: str) -> list[str]:
+    """The lines that `delaylab ping` prints in node a."""
+    return delaylab("exec", "a", "--", str(DELAYLAB), "ping", *argv).stdout.splitlines()
+
+
+def test_a_reply_of_over_a_second_is_waited_for_and_listed_once(delaylab: Run, far: str) -> None:
+    result = json.loads("".join(from_a(delaylab, "-c", "4", "-i", "300ms", "--json", far)))
+    assert (result["sent"], result["replied"], result["late"], result["lost"]) == (4, 4, 0, 0)
+    assert [packet["seq"] for packet in result["packets"]] == [0, 1, 2, 3]
+    assert all(packet["rtt_stack_ns"] >= RTT_NS for packet in result["packets"])
+    # The neighbour's answer takes a round trip; none of it is in the first packet's.
+    assert result["neighbour_resolution_ns"] >= RTT_NS
+    assert result["packets"][0]["rtt_app_ns"] < 1.5 * RTT_NS
+    assert all(
+        packet["rtt_app_ns"] - packet["rtt_stack_ns"] < RTT_NS / 2 for packet in result["packets"]
+    )
+
+
+def test_the_wait_ends_without_a_first_reply(delaylab: Run, far: str) -> None:
+    resolved = ("-c", "1", far)
+    assert "1 replied" in "".join(from_a(delaylab, *resolved))
+    done = delaylab("exec", "a", "--", str(DELAYLAB), "ping", "-c", "2", "-i", "100ms", "-W", "1s",
+                    far, code=1)  # fmt: skip
+    lines = done.stdout.splitlines()
+    assert "2 sent, 0 replied, 0 late, 2 lost (100.0 %)" in lines
+    assert [line for line in lines if line.startswith("seq=")] == ["seq=0 lost", "seq=1 lost"]
+
+
+def test_a_wait_that_a_first_reply_ends_goes_on_for_two_round_trips(
+    delaylab: Run, far: str
+) -> None:
+    # The first reply comes 0.4 s before -W is over; the last one 0.6 s after it would be.
+    lines = from_a(delaylab, "-c", "11", "-i", "100ms", "-W", "1s", far)
+    assert "11 sent, 11 replied, 0 late, 0 lost (0.0 %)" in lines
+    assert len([line for line in lines if line.startswith("seq=")]) == 11
+
+
+def test_quiet_prints_the_summary_alone_and_the_same_packets(delaylab: Run) -> None:
+    lines = delaylab("ping", "-q", "-c", "20000", "--flood", "127.0.0.1").stdout.splitlines()
+    assert not [line for line in lines if line.startswith("seq=")]
+    assert any(line.startswith("20000 sent, 20000 replied") for line in lines)
+    rows = {line.split("  ")[0]: line.split()[-5] for line in lines[-4:]}
+    names = ["user round trip", "kernel round trip", "added by this machine", "send slip (one way)"]
+    assert rows == dict.fromkeys(names, "20000")
+
+
+@pytest.mark.parametrize(
+    ("argv", "says"),
+    [
+        (("-c", "1" + "0" * 21), "--count is at most 4294967295"),
+        (("-c", "0"), "--count is at least 1"),
+        (("-c", "few"), "--count is a whole number, got 'few'"),
+        (("-s", "3"), "--size is at least 24"),
+        (("-s", "70000"), "--size is at most 65507"),
+        (("-t", "256"), "--ttl is at most 255"),
+        (("-W", "25h"), "--wait is at most 24h"),
+        (("-i", "25h"), "--interval is at most 24h"),
+        (("-i", "0"), "as fast as replies come: say --flood"),
+    ],
+)
+def test_an_impossible_number_is_a_line_that_names_its_option(
+    delaylab: Run, argv: tuple[str, ...], says: str
+) -> None:
+    done = delaylab("ping", *argv, "127.0.0.1", code=2)
+    assert says in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert not done.stdout
+
+
+def test_more_packets_than_memory_are_refused(delaylab: Run) -> None:
+    done = delaylab("ping", "-i", "1us", "-c", "4294967295", "127.0.0.1", code=3)
+    assert "--count: 4294967295 packets need" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+CHAIN = """\
+lab: chain
+ip: [4, 6]
+nodes: {a: {}, b: {}, r1: {forwards: true}, r2: {forwards: true}}
+links:
+  - {between: [a, r1], name: near}
+  - {between: [r1, r2], name: wan, delay: 5ms}
+  - {between: [r2, b], name: far}
+"""
+
+
+def addresses(delaylab: Run, ip: int) -> dict[str, list[str]]:
+    """The addresses of each node of the only lab, in the order of its interfaces."""
+    nodes = as_json(delaylab("ps", "--json"))["labs"][0]["nodes"]
+    return {
+        node["name"]: [
+            each.split("/")[0]
+            for interface in node["interfaces"]
+            for each in interface["addresses"]
+            if (":" in each) == (ip == 6)
+        ]
+        for node in nodes
+    }
+
+
+@pytest.mark.parametrize("ip", [4, 6])
+def test_hops_are_the_routers_in_order_with_their_round_trips(
+    delaylab: Run, up: Up, ip: int
+) -> None:
+    up(CHAIN)
+    known = addresses(delaylab, ip)
+    found = json.loads(
+        "".join(from_a(delaylab, "--hops", "-c", "3", "-i", "200ms", "--json", known["b"][0]))
+    )
+    hops = found["hops"]
+    near, far_side, end = known["r1"][0], known["r2"][0], known["b"][0]
+    assert [hop["addresses"] for hop in hops] == [[near], [far_side], [end]]
+    assert [hop["reached"] for hop in hops] == [False, False, True]
+    assert [(hop["sent"], hop["lost"]) for hop in hops] == [(3, 0)] * 3
+    # The link of 5 ms each way is behind the first router.
+    wan_ns = 10_000_000
+    assert hops[0]["rtt_kernel_ns"]["min"] < wan_ns
+    for hop in hops[1:]:
+        assert hop["rtt_user_ns"]["min"] >= hop["rtt_kernel_ns"]["min"] >= wan_ns
+    lines = from_a(delaylab, "--hops", "-c", "1", known["b"][0])
+    assert [line.split()[:2] for line in lines[2:5]] == [["1", near], ["2", far_side], ["3", end]]
+
+
+def test_hops_to_a_host_that_does_not_answer_end_at_the_last_router(delaylab: Run, up: Up) -> None:
+    up(CHAIN)
+    known = addresses(delaylab, 4)
+    delaylab("exec", "b", "--", "sysctl", "-qw", "net.ipv4.icmp_echo_ignore_all=1")
+    argv = ("ping", "--hops", "-c", "1", "-W", "1s", known["b"][0])
+    done = delaylab("exec", "a", "--", str(DELAYLAB), *argv, code=1)
+    assert f"{known['b'][0]} itself did not answer" in done.stdout
+    assert known["r2"][0] in done.stdout
+
+
+def test_hops_set_the_ttl_themselves(delaylab: Run) -> None:
+    done = delaylab("ping", "--hops", "--ttl", "3", "127.0.0.1", code=2)
+    assert "leave out --ttl and --flood" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_terminal_shows_lines_and_a_picture_below_them(tmp_path: Path) -> None:
+    near, far = pty.openpty()
+    argv = [str(DELAYLAB), "ping", "-c", "4", "-i", "20ms", "127.0.0.1"]
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "80"}
+    process = subprocess.Popen(argv, stdout=far, stdin=far, cwd=tmp_path, env=environment)
+    os.close(far)
+    written = b""
+    with contextlib.suppress(OSError):  # EIO: the program has closed its terminal
+        while more := os.read(near, 1 << 16):
+            written += more
+    os.close(near)
+    assert process.wait() == 0
+    text = written.decode()
+    assert len(re.findall(r"seq=\d+ ", text)) == 4
+    assert re.search(r"µs … [\d.]+µs [▁▂▃▄▅▆▇█]{4}", text)
+    assert re.search(r"\d+µs – \d+µs +\d+  █+", text)
+    assert "4 sent, 4 replied" in text
+
+
+def test_metrics_agree_with_the_summary(tmp_path: Path) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    argv = [str(DELAYLAB), "ping", "-i", "20ms", "--metrics", str(port), "127.0.0.1"]
+    process = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True, cwd=tmp_path)
+    assert process.stdout is not None
+    while not process.stdout.readline().startswith("seq=9 "):
+        assert process.poll() is None
+    asked = urllib.request.Request(
+        f"http://127.0.0.1:{port}/metrics", headers={"Accept": "application/openmetrics-text"}
+    )
+    with urllib.request.urlopen(asked, timeout=10) as answer:
+        assert answer.headers["Content-Type"].startswith("application/openmetrics-text")
+        text = answer.read().decode()
+    process.send_signal(signal.SIGINT)
+    rest = process.stdout.read()
+    assert process.wait() == 0
+    families = {family.name: family for family in text_string_to_metric_families(text)}  # type: ignore[no-untyped-call]
+    replied = families["delaylab_ping_packets"].samples[0]
+    assert replied.labels == {"host": "127.0.0.1", "outcome": "replied"}
+    last = max(int(seq) for seq in re.findall(r"^seq=(\d+) ", rest, re.M))
+    assert 9 <= replied.value <= last + 1
+    for name in ("rtt_user", "rtt_kernel", "added", "slip"):
+        samples = {each.name: each for each in families[f"delaylab_ping_{name}_seconds"].samples}
+        assert samples[f"delaylab_ping_{name}_seconds_count"].value == replied.value
+        assert 0 < samples[f"delaylab_ping_{name}_seconds_sum"].value < replied.value
+
+
+def test_a_metrics_port_that_is_taken_is_a_line(delaylab: Run) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        done = delaylab("ping", "-c", "1", "--metrics", str(port), "127.0.0.1", code=2)
+    assert f"--metrics: 127.0.0.1:{port}: Address already in use" in done.stderr
+    assert done.stderr.count("\n") == 1

@@ -45,7 +45,10 @@ class Exit(Reply):
 
 
 class Probe(Reply):
-    """The end of a probe's run. `by` names what took the `stack` stamps."""
+    """The end of a probe's run. `by` names what took the `stack` stamps.
+
+    `neighbour_ns` is how long it took to resolve the next hop before the first packet.
+    """
 
     sent: Count
     replied: Count
@@ -53,6 +56,7 @@ class Probe(Reply):
     realtime: bool
     clock: Text
     by: Literal["socket", "tcx", "ring"]
+    neighbour_ns: Count | None = None
 
 
 class Reflect(Reply):
@@ -152,14 +156,15 @@ class LivePacket(Reply):
     """One packet of a live probe; times are in ns, None where there is none.
 
     `rtt_app_ns` and `rtt_stack_ns` are round trip: from the program's and from the kernel's stamps.
-    `slip_ns` is how late the packet was sent.
+    `slip_ns` is how late the packet was sent. `expired` is a packet whose TTL was used up at the
+    router `source`.
     """
 
     seq: Count
     rtt_app_ns: int | None = None
     rtt_stack_ns: int | None = None
     slip_ns: int | None = None
-    outcome: Literal["replied", "late", "lost", "refused", "unsent"]
+    outcome: Literal["replied", "late", "lost", "refused", "unsent", "expired"]
     source: Text | None = Field(None, alias="from")
     ttl: Count | None = None
     error: Text | None = None

@@ -104,6 +104,9 @@ class Probe(Request[replies.Probe]):
     mode: Literal["socket", "packet"] = "socket"
     ttl: int | None = None
     live: bool = False
+    linger_rtt: bool = False
+    resolve: bool = False
+    hops: int = 0
     tcx: bool = True
 
 

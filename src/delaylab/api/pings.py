@@ -23,8 +23,9 @@ def ping(
 ) -> PingResult:
     """Ping a host, and tell how much of the round trip this machine itself added.
 
-    `interval` is the time between packets, `size` the payload in bytes, 24 at least, `ip` the
-    version if only one is wanted; `realtime` asks for real-time scheduling, where it is allowed.
+    `interval` is the time between packets; "0" sends as fast as replies come. `size` is the payload
+    in bytes, 24 at least, `ip` the version if only one is wanted; `realtime` asks for real-time
+    scheduling, where it is allowed.
     Raise BadInput for a host without an address and for impossible options, DelaylabError if
     packets cannot be sent.
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 # Importing a module registers its verbs, in the order in which `--help` lists them.
-from delaylab.cli import measuring, running  # noqa: F401
+from delaylab.cli import measuring, pinging, running  # noqa: F401
 from delaylab.cli.options import app
 from delaylab.errors import DelaylabError
 from delaylab.io.terminal import print_error

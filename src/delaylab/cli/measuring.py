@@ -22,49 +22,6 @@ from delaylab.io.terminal import print_error, terminal
 
 
 @app.command()
-def ping(
-    host: Annotated[
-        str,
-        typer.Argument(metavar="HOST", help="The address or name of any host; no lab is needed."),
-    ],
-    count: Annotated[
-        int | None, typer.Option("--count", "-c", min=1, help="Stop after this many packets.")
-    ] = None,
-    interval: Annotated[
-        str, typer.Option("--interval", "-i", help="The time between packets, such as 200ms.")
-    ] = "1s",
-    size: Annotated[int, typer.Option("--size", "-s", min=24, help="The payload in bytes.")] = 56,
-    ipv4: Annotated[bool, typer.Option("-4", help="Use IPv4 only.")] = False,
-    ipv6: Annotated[bool, typer.Option("-6", help="Use IPv6 only.")] = False,
-    realtime: Annotated[
-        bool, typer.Option(help="Send with real-time scheduling, if allowed.")
-    ] = True,
-    as_json: Json = False,
-) -> None:
-    """Ping a host, and print how much of the round trip this machine itself added."""
-    from delaylab.units import Duration
-    from delaylab.verbs import ping as verb
-
-    try:
-        parsed = Duration.parse(interval if not _is_number(interval) else f"{interval}s")
-    except ValueError as error:
-        raise BadInput(str(error), "--interval") from None
-    version = 4 if ipv4 else 6 if ipv6 else None
-    options = verb.Options(host, count, parsed, size, version, realtime)
-    result = verb.run(options, None if as_json else console)
-    if as_json:
-        print_json(result.as_json())
-    else:
-        verb.print_summary(result, console)
-    if result.replied == 0:
-        raise typer.Exit(1)
-
-
-def _is_number(text: str) -> bool:
-    return text.replace(".", "", 1).isdigit()
-
-
-@app.command()
 def run(
     study: Annotated[
         str | None,

@@ -12,6 +12,7 @@ A trial's directory appears whole, by one rename, or not at all; it is never cha
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import os
@@ -234,11 +235,10 @@ def _sync(place: Path) -> None:
 
 
 def _not_written(place: Path, error: Exception, kept: str) -> DelaylabError:
-    return DelaylabError(
-        f"cannot be written: {_first_line(error)}; kept: {kept}",
-        str(place),
-        "make room, then resume the run",
-    )
+    full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
+    why = (error.strerror if isinstance(error, OSError) else None) or _first_line(error)
+    fix = "make room, then resume the run" if full else "mend that, then resume the run"
+    return DelaylabError(f"cannot be written: {why}; kept: {kept}", str(place), fix)
 
 
 def _first_line(error: Exception) -> str:

@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -57,6 +58,8 @@ def folder() -> Path:
         return place  # a build makes it, or says why it cannot
     except OSError as error:
         raise NotHere(f"the image cache: {error.strerror}", str(place), OWN) from None
+    if not stat.S_ISDIR(about.st_mode):
+        return place
     why = why_not_private(about, or_roots=True)
     if why is not None:
         raise NotHere(f"the image cache is not trusted: {why}", str(place), OWN)

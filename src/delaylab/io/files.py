@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import secrets
 import stat
+import tempfile
 from contextlib import suppress
 from pathlib import Path
 
@@ -100,6 +101,22 @@ def check_own_folder(place: Path) -> None:
         what = "a link" if place.is_symlink() else "no folder"
         fix = "remove it: files are not written to where it leads"
         raise DelaylabError(f"cannot be written to: it is {what}", str(place), fix)
+
+
+def empty_folder(place: Path) -> None:
+    """Make sure that a folder exists, is empty, and takes files; raise BadInput, with the cause."""
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        if any(place.iterdir()):
+            raise BadInput(f"{place} is not empty", fix="take another --out, or --resume it")
+        with tempfile.TemporaryFile(dir=place):
+            pass
+    except OSError as error:
+        # Folders are missing from the first that could not be made; the one above it is the cause.
+        there = next(each for each in (place, *place.absolute().parents) if each.exists())
+        why = _why(error) if there.is_dir() else "a file, not a folder"
+        cause = f"{there}: {why}" if there != place else why
+        raise BadInput(f"cannot be written to: {cause}", str(place), "take another --out") from None
 
 
 def _check(found: os.stat_result, place: Path, most: int, *, pipes: bool = False) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from delaylab import loads
 from delaylab.dataset import store
 from delaylab.errors import BadInput
+from delaylab.io.files import empty_folder
 from delaylab.machine.description import describe
 from delaylab.spec import Combination, LoadSpec, StudyFile, combinations, repeats
 
@@ -75,11 +76,10 @@ def _check_only(study: StudyFile, only: dict[str, set[str]]) -> None:
 
 
 def begin(study: StudyFile, scale: str, planned: list[Planned], out: Path) -> None:
-    """Create the dataset's directory; raise BadInput if it is not empty."""
+    """Create the dataset's directory; raise BadInput if that is impossible or it is not empty."""
     spec = study.spec
     loads.require_tools(all_loads(planned))
-    if out.exists() and any(out.iterdir()):
-        raise BadInput(f"{out} is not empty", fix="take another --out, or --resume it")
+    empty_folder(out)
     record = store.study_record(
         {
             "format": store.FORMAT,

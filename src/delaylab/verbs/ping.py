@@ -7,29 +7,43 @@ import os
 import random
 import socket
 import time
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 
 from rich.console import Console
-from rich.table import Table
 
 from delaylab import hosts
 from delaylab.agent.replies import Event
 from delaylab.agent.requests import Probe
 from delaylab.agent.session import Session
-from delaylab.errors import BadInput
+from delaylab.errors import BadInput, DoesNotFit
+from delaylab.io.printable import printable
+from delaylab.machine.memory import available_bytes
 from delaylab.units import Duration
+from delaylab.verbs.ping_lines import line
 from delaylab.verbs.ping_result import PingPacket, PingResult
+from delaylab.verbs.ping_tables import packets_of
+from delaylab.verbs.ping_view import View
 
 AT_MOST = 100_000
-"""Largest number of packets: that without -c, over a day at one per second. The agent allocates the
-memory for all of them beforehand."""
-MICRO = 1e3
-LATE_NS = 1_000_000_000
+"""Largest number of packets without -c: over a day at one per second."""
+LONGEST = Duration.parse("876000h")
+"""Longest ping: a hundred years, which the agent can still count in nanoseconds."""
+PACKET_BYTES = 350
+"""Memory that one packet takes, in the agent (80 bytes, beforehand) and here."""
+WAIT = Duration(10_000_000_000)
+"""The wait for replies after the last packet if none has come, as ping(8) has it."""
+OnPacket = Callable[[PingPacket], None]
 
 
 @dataclass(frozen=True)
 class Options:
-    """Options of a ping; a `count` of None means until Ctrl-C."""
+    """Options of a ping; a `count` of None means until Ctrl-C.
+
+    An `interval` of 0 floods: the next packet goes out when a reply comes. `wait` is the time after
+    the last packet to wait for a first reply. With `quiet` no packet is printed.
+    """
 
     host: str
     count: int | None
@@ -37,6 +51,9 @@ class Options:
     size: int
     version: int | None
     realtime: bool
+    wait: Duration = WAIT
+    quiet: bool = False
+    ttl: int | None = None
 
 
 def resolve(host: str, version: int | None) -> str:
@@ -50,35 +67,41 @@ def resolve(host: str, version: int | None) -> str:
 
 
 def run(
-    options: Options, console: Console | None = None, session: Session | None = None
+    options: Options,
+    console: Console | None = None,
+    session: Session | None = None,
+    watch: OnPacket | None = None,
 ) -> PingResult:
     """Ping a host; print each reply if there is a console.
 
     `session` is one with the agent that sends, by default one of this machine; it is closed.
+    `watch` is called with each packet once its fate is known.
     """
+    check(options)
     address = resolve(options.host, options.version)
     session = session or hosts.local_session()
-    packets: list[PingPacket] = []
     if console is not None:
         kind = f"IPv{ipaddress.ip_address(address.split('%')[0]).version}"
         console.print(
             f"PING {options.host} ({address}), {kind}, {options.size} bytes of ICMP echo payload",
             highlight=False,
         )
-
-    def on_event(event: Event) -> None:
-        if event.packet is not None:
-            packets.append(PingPacket.of(event.packet))
-            if console is not None:
-                console.print(line(packets[-1]), highlight=False)
-
+    packets: dict[int, PingPacket] = {}
     try:
-        result = session.start(_request(options, address))
-        try:
-            session.finish(on_event=on_event)
-        except KeyboardInterrupt:
-            session.stop()
-            session.finish(on_event=on_event)
+        with _printer(console, options) as show:
+
+            def on_packet(packet: PingPacket) -> None:
+                # A packet that was given up for lost and answered after all has only one line.
+                known = packet.seq in packets
+                packets[packet.seq] = packet
+                if not known:
+                    show(packet)
+                    if watch is not None:
+                        watch(packet)
+
+            live = watch is not None or not options.quiet
+            result = session.start(replace(request(options, address), live=live))
+            interrupted = finish(session, on_packet)
     finally:
         session.close()
     done = result.done
@@ -86,13 +109,60 @@ def run(
         host=options.host,
         address=address,
         sent=done.sent,
-        packets=tuple(packets),
+        packets=_by_seq(packets) if live else packets_of(result),
         realtime=done.realtime,
         doubts=tuple(done.warnings),
+        neighbour_ns=done.neighbour_ns,
+        interrupted=interrupted,
     )
 
 
-def _request(options: Options, address: str) -> Probe:
+@contextmanager
+def _printer(console: Console | None, options: Options) -> Iterator[OnPacket]:
+    """Yield what shows a packet: nobody, lines, or on a terminal lines with a picture below."""
+    if console is None or options.quiet:
+        yield lambda packet: None
+    elif console.is_terminal:
+        with View(console, options.interval.ns) as view:
+            yield view.add
+    else:
+
+        def write(packet: PingPacket) -> None:
+            # rich lays out each text; for a million packets that takes minutes.
+            console.file.write(f"{printable(line(packet))}\n")
+            console.file.flush()
+
+        yield write
+
+
+def finish(session: Session, on_packet: OnPacket) -> bool:
+    """Read a ping to its end, which Ctrl-C brings about; return True if it did."""
+
+    def on_event(event: Event) -> None:
+        if event.packet is not None:
+            on_packet(PingPacket.of(event.packet))
+
+    try:
+        session.finish(on_event=on_event)
+    except KeyboardInterrupt:
+        session.stop()
+        session.finish(on_event=on_event)
+        return True
+    return False
+
+
+def check(options: Options) -> None:
+    """Raise BadInput for a ping without end; DoesNotFit if its packets do not fit into memory."""
+    needed, free = (options.count or AT_MOST) * PACKET_BYTES, available_bytes()
+    if (options.count or AT_MOST) * options.interval.ns > LONGEST.ns:
+        raise BadInput(f"{options.count} packets at {options.interval} take over {LONGEST}")
+    if needed > free:
+        what = f"{options.count} packets need {needed / 1e9:.1f} GB of memory"
+        raise DoesNotFit(f"{what}, and this machine has {free / 1e9:.1f} GB free", "--count")
+
+
+def request(options: Options, address: str) -> Probe:
+    """Return the agent's request for a ping."""
     return Probe(
         probe=random.Random(time.monotonic_ns() ^ os.getpid()).getrandbits(31),
         protocol="icmp",
@@ -100,54 +170,16 @@ def _request(options: Options, address: str) -> Probe:
         count=options.count or AT_MOST,
         interval_ns=options.interval.ns,
         size=options.size,
-        linger_ns=LATE_NS,
-        late_ns=LATE_NS,
+        linger_ns=options.wait.ns,
+        late_ns=max(options.wait, WAIT).ns,
+        stamps=("app", "stack"),
         realtime=options.realtime,
+        ttl=options.ttl,
         live=True,
+        linger_rtt=True,
+        resolve=True,
     )
 
 
-def line(packet: PingPacket) -> str:
-    """Return one packet's line for a reader."""
-    head = f"seq={packet.seq}"
-    if packet.rtt_user_ns is None:
-        return f"{head} {packet.outcome}{f': {packet.error}' if packet.error else ''}"
-    parts = [head, f"ttl={packet.ttl}" if packet.ttl else "", f"user={_us(packet.rtt_user_ns)}"]
-    if packet.rtt_kernel_ns is not None and packet.added_ns is not None:
-        parts += [f"kernel={_us(packet.rtt_kernel_ns)}", f"added-here={_us(packet.added_ns)}"]
-    parts.append(f"slip={_us(packet.slip_ns)}" if packet.slip_ns is not None else "")
-    if packet.outcome != "replied":
-        parts.append(f"({packet.outcome})")
-    return "  ".join(part for part in parts if part)
-
-
-def print_summary(result: PingResult, console: Console) -> None:
-    """Print the summary of a ping for a reader."""
-    share = 100 * result.lost / result.sent if result.sent else 0
-    console.print(
-        f"\n{result.sent} sent, {result.replied} replied, {result.late} late, "
-        f"{result.lost} lost ({share:.1f} %)",
-        highlight=False,
-    )
-    table = Table(box=None, pad_edge=False)
-    for title in ("", "n", "min", "median", "p99", "max"):
-        table.add_column(title, justify="left" if not title else "right")
-    rows = (
-        ("user round trip", result.rtt_user_ns),
-        ("kernel round trip", result.rtt_kernel_ns),
-        ("added by this machine", result.added_ns),
-        ("send slip (one way)", result.slip_ns),
-    )
-    for title, found in rows:
-        if found is not None:
-            p99 = "–" if found.p99 is None else _us(found.p99)
-            table.add_row(
-                title, str(found.n), _us(found.min), _us(found.median), p99, _us(found.max)
-            )
-    console.print(table)
-    for warning in result.warnings:
-        console.print(f"note: {warning}", highlight=False, style="yellow")
-
-
-def _us(nanoseconds: float) -> str:
-    return f"{nanoseconds / MICRO:.1f}µs" if nanoseconds < 1e6 else f"{nanoseconds / 1e6:.3f}ms"
+def _by_seq(packets: dict[int, PingPacket]) -> tuple[PingPacket, ...]:
+    return tuple(packets[seq] for seq in sorted(packets))

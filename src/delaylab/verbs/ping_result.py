@@ -19,7 +19,8 @@ class PingPacket:
     """One packet of a ping; a time is None where a stamp is missing.
 
     `rtt_user_ns` is the round trip as programs see it, `rtt_kernel_ns` that between the kernel's
-    stamps, `slip_ns` how late the packet was sent. `outcome` is `replied`, `late` or `lost`.
+    stamps, `slip_ns` how late the packet was sent. `outcome` is `replied`, `lost`, `late` if the
+    reply came after the packet was given up for lost, or `refused` by this machine's kernel.
     """
 
     seq: int
@@ -86,7 +87,10 @@ class Spread:
 class PingResult:
     """Packets of a ping and what the sending machine added to their round trips.
 
-    `realtime` is True if the sender had real-time scheduling. `doubts` are the agent's warnings.
+    `packets` has each packet once, by seq. `realtime` is True if the sender had real-time
+    scheduling. `doubts` are the agent's warnings. `neighbour_ns` is how long it took to resolve the
+    next hop's address before the first packet, None if it was known. `interrupted` is True if
+    Ctrl-C ended the ping.
     """
 
     host: str
@@ -95,6 +99,8 @@ class PingResult:
     packets: tuple[PingPacket, ...]
     realtime: bool
     doubts: tuple[Doubt, ...] = ()
+    neighbour_ns: int | None = None
+    interrupted: bool = False
 
     @property
     def replied(self) -> int:
@@ -103,7 +109,7 @@ class PingResult:
 
     @property
     def late(self) -> int:
-        """Return the number of packets that were answered more than a second after they left."""
+        """Return the number of packets that were answered after they were given up for lost."""
         return self._count("late")
 
     @property
@@ -138,6 +144,7 @@ class PingResult:
 
     def as_json(self) -> JsonObject:
         """Return the result as `ping --json` prints it."""
+        resolved = {"neighbour_resolution_ns": self.neighbour_ns}
         return {
             "host": self.host,
             "address": self.address,
@@ -149,6 +156,7 @@ class PingResult:
             "rtt_kernel_ns": _json_of(self.rtt_kernel_ns),
             "rtt_added_by_this_machine_ns": _json_of(self.added_ns),
             "slip_one_way_ns": _json_of(self.slip_ns),
+            **(resolved if self.neighbour_ns is not None else {}),
             "realtime": self.realtime,
             "warnings": [
                 each.model_dump(include={"kind", "message", "remedy"}) for each in self.doubts

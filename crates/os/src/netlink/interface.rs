@@ -4,7 +4,7 @@ use std::io;
 
 use netlink_packet_core::ParseableParametrized;
 use netlink_packet_route::RouteNetlinkMessage;
-use netlink_packet_route::link::{LinkAttribute, LinkHeader, LinkMessage};
+use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkHeader, LinkMessage};
 
 use super::message::attributes;
 use super::single_request::ask;
@@ -39,12 +39,26 @@ pub fn master(interface: u32) -> io::Result<Option<u32>> {
     })
 }
 
-/// Return the first result of `pick` for the attributes of an interface.
-fn find<T>(interface: u32, pick: impl FnMut(LinkAttribute) -> Option<T>) -> io::Result<Option<T>> {
+/// Return true if packets leave an interface only once their neighbour's link-layer address is known, as on
+/// Ethernet but not on loopback or in most tunnels. Fail with `ENODEV` if no interface of this network
+/// namespace has the index.
+pub fn resolves_neighbours(interface: u32) -> io::Result<bool> {
+    let (header, _) = describe(interface)?;
+    Ok(!header.flags.intersects(LinkFlags::Loopback | LinkFlags::Noarp))
+}
+
+/// Return the kernel's description of an interface: the header, and the whole message.
+fn describe(interface: u32) -> io::Result<(LinkHeader, Vec<u8>)> {
     let mut message = LinkMessage::default();
     message.header.index = interface;
     let answer = ask(RouteNetlinkMessage::GetLink(message), libc::RTM_NEWLINK)?;
     let header = LinkHeader::parse(&answer).map_err(|error| io::Error::other(error.to_string()))?;
+    Ok((header, answer))
+}
+
+/// Return the first result of `pick` for the attributes of an interface.
+fn find<T>(interface: u32, pick: impl FnMut(LinkAttribute) -> Option<T>) -> io::Result<Option<T>> {
+    let (header, answer) = describe(interface)?;
     let attributes = attributes(&answer, &header)
         .filter_map(|bytes| LinkAttribute::parse_with_param(&bytes, header.interface_family).ok());
     Ok({ attributes }.find_map(pick))
@@ -61,6 +75,11 @@ mod tests {
     #[test]
     fn loopback_has_no_queue() {
         assert!(!has_queue(loopback()).unwrap());
+    }
+
+    #[test]
+    fn loopback_resolves_no_neighbours() {
+        assert!(!resolves_neighbours(loopback()).unwrap());
     }
 
     #[test]

@@ -10,6 +10,7 @@ pub mod change_monitor;
 pub mod interface;
 pub mod link_wait;
 mod message;
+pub mod neighbours;
 pub mod qdiscs;
 mod raw_socket;
 mod refusal;

@@ -5,16 +5,30 @@ use std::net::IpAddr;
 
 use netlink_packet_core::ParseableParametrized;
 use netlink_packet_route::route::{
-    RouteAddress, RouteAttribute, RouteHeader, RouteLwEnCapType, RouteMessage,
+    RouteAddress, RouteAttribute, RouteHeader, RouteLwEnCapType, RouteMessage, RouteVia,
 };
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 
 use super::message::attributes;
 use super::single_request::ask;
 
+/// The next hop of packets to an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NextHop {
+    /// The index of the egress interface.
+    pub interface: u32,
+    /// The address of the neighbour that takes the packets: a gateway or the destination itself.
+    pub neighbour: IpAddr,
+}
+
 /// Return the index of the interface by which packets to an address leave. Fail with the kernel's error if it
 /// has no route, and with `EHOSTUNREACH` if its route has no interface.
 pub fn interface_to(to: IpAddr) -> io::Result<u32> {
+    next_hop(to).map(|hop| hop.interface)
+}
+
+/// Return the next hop of packets to an address. Fails as [`interface_to`] does.
+pub fn next_hop(to: IpAddr) -> io::Result<NextHop> {
     let (family, address, length) = match to {
         IpAddr::V4(to) => (AddressFamily::Inet, RouteAddress::Inet(to), u32::BITS),
         IpAddr::V6(to) => (AddressFamily::Inet6, RouteAddress::Inet6(to), u128::BITS),
@@ -27,13 +41,21 @@ pub fn interface_to(to: IpAddr) -> io::Result<u32> {
     let header =
         RouteHeader::parse(&answer).map_err(|error| io::Error::other(error.to_string()))?;
     let context = (header.address_family, header.kind, RouteLwEnCapType::None);
-    attributes(&answer, &header)
+    let (mut interface, mut neighbour) = (None, to);
+    for attribute in attributes(&answer, &header)
         .filter_map(|bytes| RouteAttribute::parse_with_param(&bytes, context).ok())
-        .find_map(|attribute| match attribute {
-            RouteAttribute::Oif(index) => Some(index),
-            _ => None,
-        })
-        .ok_or_else(|| io::Error::from_raw_os_error(libc::EHOSTUNREACH))
+    {
+        match attribute {
+            RouteAttribute::Oif(index) => interface = Some(index),
+            RouteAttribute::Gateway(RouteAddress::Inet(gateway))
+            | RouteAttribute::Via(RouteVia::Inet(gateway)) => neighbour = gateway.into(),
+            RouteAttribute::Gateway(RouteAddress::Inet6(gateway))
+            | RouteAttribute::Via(RouteVia::Inet6(gateway)) => neighbour = gateway.into(),
+            _ => {}
+        }
+    }
+    let interface = interface.ok_or_else(|| io::Error::from_raw_os_error(libc::EHOSTUNREACH))?;
+    Ok(NextHop { interface, neighbour })
 }
 
 #[cfg(test)]
@@ -44,5 +66,7 @@ mod tests {
     fn packets_to_this_host_leave_by_loopback() {
         let loopback = nix::net::if_::if_nametoindex("lo").unwrap();
         assert_eq!(interface_to("127.0.0.1".parse().unwrap()).unwrap(), loopback);
+        let here = "127.0.0.1".parse().unwrap();
+        assert_eq!(next_hop(here).unwrap(), NextHop { interface: loopback, neighbour: here });
     }
 }

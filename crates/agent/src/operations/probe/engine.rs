@@ -43,6 +43,7 @@ struct Schedule {
     next: u32,
     /// Packets of a probe without interval that are no longer awaited.
     given_up: u32,
+    last_sent: i64,
     last_event: i64,
 }
 
@@ -89,6 +90,7 @@ pub fn run(
         batch: u32::from(request.batch),
         next: 0,
         given_up: 0,
+        last_sent: start,
         last_event: start,
     };
     let mut pace = Pace::new(realtime, start);
@@ -119,6 +121,7 @@ pub fn run(
         }
         let next = wake_at(&mut schedule, log, end, now);
         live.report(log, session, schedule.next, now, next)?;
+        let next = live.due(log, now, next);
         let woken = pace.wait(path.fd(), session.input(), now, next)?;
         if woken && stopped(session)? {
             path.receive(log)?;
@@ -147,6 +150,7 @@ fn send_due(
     }
     let first = schedule.next;
     schedule.next = path.send(log, first, due)?;
+    schedule.last_sent = now;
     schedule.last_event = now;
     Ok(schedule.next > first)
 }
@@ -156,10 +160,18 @@ fn end_of(schedule: &Schedule, request: &Request, log: &Log, now: i64) -> Option
     if schedule.next < schedule.count {
         return None;
     }
-    let linger =
-        if log.outstanding() == 0 { GRACE_NS.min(request.linger_ns) } else { request.linger_ns };
     // If the kernel took no packet there is nothing to wait for.
-    Some(if log.sent == 0 { now } else { schedule.last_event + linger })
+    if log.sent == 0 {
+        return Some(now);
+    }
+    let linger = if log.outstanding() == 0 {
+        GRACE_NS.min(request.linger_ns)
+    } else if request.linger_rtt && log.replied > 0 {
+        return Some(schedule.last_sent + (2 * log.largest_rtt).max(schedule.interval));
+    } else {
+        request.linger_ns
+    };
+    Some(schedule.last_event + linger)
 }
 
 /// Return the latest time of the next wake-up. A probe without interval gives up the packets of a window that

@@ -4,6 +4,7 @@ use super::request::{Point, Request};
 use crate::operations::tables::{Packet, Stamp};
 use delaylab_os::socket::control_message::Step;
 use delaylab_wire::Leg;
+use std::net::IpAddr;
 
 /// The points of a probe, in the order of a request's path.
 pub const POINTS: [&str; 3] = ["app", "qdisc", "stack"];
@@ -23,6 +24,8 @@ pub struct Entry {
     duplicates: u16,
     reordered: bool,
     refused: bool,
+    /// The number of the router that dropped the packet because its TTL was used up, from 1; 0 for none.
+    expired_at: u16,
 }
 
 /// The packets of a probe by place, which is seq less the first seq.
@@ -34,6 +37,7 @@ pub struct Log {
     late_ns: i64,
     app: bool,
     errors: Vec<String>,
+    routers: Vec<String>,
     /// The place after the last one that has a reply.
     next_expected: u32,
     /// Packets with a reply.
@@ -42,6 +46,10 @@ pub struct Log {
     pub sent: u32,
     /// Packets that the kernel refused.
     pub refused: u32,
+    /// Packets without a reply that an error made hopeless.
+    failed: u32,
+    /// The largest RTT in user space so far, in ns.
+    pub largest_rtt: i64,
     /// The places settled since the last live event; only for `live` probes.
     pub settled: Option<Vec<u32>>,
 }
@@ -56,10 +64,13 @@ impl Log {
             late_ns: request.late_ns,
             app: request.stamps.contains(&Point::App),
             errors: Vec::with_capacity(16),
+            routers: Vec::with_capacity(16),
             next_expected: 0,
             replied: 0,
             sent: 0,
             refused: 0,
+            failed: 0,
+            largest_rtt: 0,
             settled: request.live.then(|| Vec::with_capacity(count.min(1 << 16))),
         }
     }
@@ -117,7 +128,11 @@ impl Log {
             entry.duplicates = entry.duplicates.saturating_add(1);
             return;
         }
+        if entry.error != 0 {
+            self.failed -= 1;
+        }
         entry.replied = now;
+        self.largest_rtt = self.largest_rtt.max(now - entry.sent);
         entry.received = received.unwrap_or(0);
         entry.ttl = ttl.unwrap_or(0);
         entry.reordered = place < self.next_expected;
@@ -153,7 +168,18 @@ impl Log {
         let entry = &mut self.entries[place as usize];
         if entry.error == 0 {
             entry.error = error;
+            if entry.replied == 0 {
+                self.failed += 1;
+            }
             self.settle(place);
+        }
+    }
+
+    /// Record that a packet's TTL was used up at a router, whose message is taken as the reply.
+    pub fn note_expired(&mut self, place: u32, at: IpAddr, received: Option<i64>, now: i64) {
+        if self.entries[place as usize].replied == 0 {
+            self.entries[place as usize].expired_at = number(&mut self.routers, &at.to_string());
+            self.note_reply(place, received, None, now);
         }
     }
 
@@ -163,19 +189,13 @@ impl Log {
         }
     }
 
-    /// Return the number of an error text, from 1; there are few different ones.
     fn error(&mut self, why: &str) -> u16 {
-        let known = self.errors.iter().position(|error| error == why);
-        let at = known.unwrap_or_else(|| {
-            self.errors.push(why.to_owned());
-            self.errors.len() - 1
-        });
-        u16::try_from(at + 1).unwrap_or(u16::MAX)
+        number(&mut self.errors, why)
     }
 
     /// Return the number of packets that may still be answered.
     pub fn outstanding(&self) -> u32 {
-        self.sent - self.replied
+        self.sent - self.replied - self.failed
     }
 
     pub fn outcome(&self, place: u32) -> &'static str {
@@ -184,6 +204,7 @@ impl Log {
             Entry { refused: true, .. } => "refused",
             Entry { sent: 0, .. } => "unsent",
             Entry { replied: 0, .. } => "lost",
+            Entry { expired_at: 1.., .. } => "expired",
             Entry { replied, sent, .. } if replied - sent > self.late_ns => "late",
             _ => "replied",
         }
@@ -192,6 +213,12 @@ impl Log {
     fn error_of(&self, entry: &Entry) -> Option<&str> {
         let at = usize::from(entry.error).checked_sub(1)?;
         self.errors.get(at).map(String::as_str)
+    }
+
+    /// Return the router at which the packet at a place expired, if any.
+    pub fn expired_at(&self, place: u32) -> Option<&str> {
+        let at = usize::from(self.entries[place as usize].expired_at).checked_sub(1)?;
+        self.routers.get(at).map(String::as_str)
     }
 
     /// Return the error of the packet at a place, if any.
@@ -229,4 +256,14 @@ impl Log {
             taken.map(move |(leg, point, time_ns)| Stamp { probe, seq, leg, point, time_ns })
         })
     }
+}
+
+/// Return the number of a text in a list, from 1, and add it if it is new; there are few different ones.
+fn number(texts: &mut Vec<String>, text: &str) -> u16 {
+    let known = texts.iter().position(|each| each == text);
+    let at = known.unwrap_or_else(|| {
+        texts.push(text.to_owned());
+        texts.len() - 1
+    });
+    u16::try_from(at + 1).unwrap_or(u16::MAX)
 }

@@ -3,6 +3,7 @@
 mod engine;
 mod live;
 mod log;
+mod neighbour;
 mod pace;
 mod packet;
 mod programs;
@@ -54,6 +55,10 @@ fn measure(
         stamps::settle().context("switch on receive stamps")?;
     }
     let realtime = if request.realtime { become_realtime(&mut warnings) } else { None };
+    let neighbour_ns = match request.resolve {
+        true => neighbour::resolve(request, request.destination()?, session.input()),
+        false => None,
+    };
     session.event(json!({"ready": true}))?;
     let outcome = engine::run(request, &mut path, &mut log, session, realtime.is_some());
     let was_realtime = realtime.is_some();
@@ -64,7 +69,7 @@ fn measure(
     send_packets(session, log.packets())?;
     Ok(json!({
         "sent": log.sent, "replied": log.replied, "warnings": warnings,
-        "realtime": was_realtime, "clock": clock, "by": path.by(),
+        "realtime": was_realtime, "clock": clock, "by": path.by(), "neighbour_ns": neighbour_ns,
     }))
 }
 

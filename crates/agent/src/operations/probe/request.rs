@@ -69,6 +69,15 @@ pub struct Request {
     pub ttl: Option<u8>,
     #[serde(default)]
     pub live: bool,
+    /// True to wait for the last replies as ping(8) does: once there is a reply, for twice the largest RTT.
+    #[serde(default)]
+    pub linger_rtt: bool,
+    /// True to resolve the next hop's link-layer address before the first packet.
+    #[serde(default)]
+    pub resolve: bool,
+    /// The number of hops to probe in turn: packet i has the TTL i mod `hops` + 1. 0 for a probe with one TTL.
+    #[serde(default)]
+    pub hops: u8,
     /// True if programs at the interface may be used.
     #[serde(default = "yes")]
     pub tcx: bool,
@@ -99,6 +108,9 @@ impl Request {
         }
         if request.ttl == Some(0) {
             return refuse("ttl must be 1 to 255".into());
+        }
+        if request.hops > 0 && (request.mode == Mode::Packet || request.ttl.is_some()) {
+            return refuse("hops needs mode \"socket\", and sets the ttl itself".into());
         }
         if request.protocol == Protocol::Udp && request.port == 0 {
             return refuse("a UDP probe needs a port".into());

@@ -1,28 +1,23 @@
 //! The headers of packets to a responder, copied from a packet that the kernel itself sends there: it knows
 //! the route, the source address and the neighbour's MAC address.
 
+use super::neighbour::{PATIENCE, SCOUT, scout};
 use super::request::{Protocol, Request};
 use delaylab_os::ring::Captured;
 use delaylab_os::ring::frames::FrameRing;
 use delaylab_os::socket::classic_filter::Program;
 use delaylab_os::socket::probe_match::{Match, Transport};
-use delaylab_os::socket::send_batch::SendBatch;
 use delaylab_os::socket::{self, Flavour};
 use delaylab_proto::Failure;
 use delaylab_wire::{
-    ECHO_HEADER, ETHERNET_HEADER, EchoRepr, EtherType, EthernetRepr, EthernetView, IPV4_HEADER,
-    IPV6_HEADER, Ipv4Repr, Ipv4View, Ipv6Repr, Ipv6View, Leg, ProbeRepr, Protocol as Number, Sum,
-    UDP_HEADER, UdpRepr, pseudo_header,
+    ETHERNET_HEADER, EchoRepr, EtherType, EthernetRepr, EthernetView, IPV4_HEADER, IPV6_HEADER,
+    Ipv4Repr, Ipv4View, Ipv6Repr, Ipv6View, Leg, ProbeRepr, Protocol as Number, Sum, UDP_HEADER,
+    UdpRepr, pseudo_header,
 };
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::net::IpAddr;
 use std::os::fd::{AsFd, OwnedFd};
-use std::time::{Duration, Instant};
-
-/// The mark of the kernel's packet. It is not a probe's magic number, so no tap takes it for a probe packet.
-const SCOUT: u32 = 0x646c_3f3f;
-/// The time that the kernel has to resolve the neighbour.
-const PATIENCE: Duration = Duration::from_secs(3);
+use std::time::Instant;
 
 /// The IP header of a packet.
 #[derive(Clone, Copy, Debug)]
@@ -146,18 +141,6 @@ pub fn filter(request: &Request, to: IpAddr, ident: u16, magic: u32, probe: u32)
     };
     let ip = if to.is_ipv4() { 4 } else { 6 };
     Program::frames(&Match { transport, ip, probe, magic, snap: 128 })
-}
-
-fn scout(flavour: Flavour, to: IpAddr, ident: u16) -> SendBatch {
-    let header = if flavour == Flavour::Udp { 0 } else { ECHO_HEADER };
-    let mut batch = SendBatch::new(1, header + size_of_val(&SCOUT));
-    let message = batch.slot(0);
-    message[header..].copy_from_slice(&SCOUT.to_be_bytes());
-    if flavour != Flavour::Udp {
-        let protocol = if to.is_ipv4() { Number::Icmp } else { Number::Icmpv6 };
-        EchoRepr { leg: Leg::Request, ident, seq: 0 }.emit(message, protocol, Sum::default());
-    }
-    batch
 }
 
 fn headers(frame: &Captured<'_>) -> Option<(u32, EthernetRepr, Network)> {

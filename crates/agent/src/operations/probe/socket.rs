@@ -38,6 +38,8 @@ pub struct PathBySocket {
     ids: Option<StampIds>,
     /// The programs that take the replies and stamps of a closed loop.
     programs: Option<Box<TcxSender>>,
+    /// The number of hops that are probed in turn; 0 if all packets have one TTL.
+    hops: u8,
     /// An ICMP error that could not be attributed to a packet.
     unattributed: Option<String>,
 }
@@ -75,6 +77,7 @@ impl PathBySocket {
             errors: ReceiveBatch::new(128, RECEIVE, false),
             ids,
             programs,
+            hops: request.hops,
             unattributed: None,
         })
     }
@@ -104,12 +107,28 @@ impl PathBySocket {
         }
     }
 
-    fn note_unreachable(&mut self, log: &mut Log, bytes: &[u8], error: Unreachable) {
+    fn note_unreachable(
+        &mut self,
+        log: &mut Log,
+        bytes: &[u8],
+        error: Unreachable,
+        time_ns: Option<i64>,
+    ) {
         let text = describe(error);
-        match self.place_of(log, bytes) {
+        let place = self.place_of(log, bytes);
+        if let (1.., Some(place), Some(router)) = (self.hops, place, self.expired_at(error)) {
+            return log.note_expired(place, router, time_ns, realtime_ns());
+        }
+        match place {
             Some(place) => log.note_error(place, &text),
             None => self.unattributed = Some(text),
         }
+    }
+
+    /// Return the router that sent an ICMP message of type "time exceeded in transit".
+    fn expired_at(&self, error: Unreachable) -> Option<IpAddr> {
+        let time_exceeded = if self.to.is_ipv4() { (11, 0) } else { (3, 0) };
+        error.offender.filter(|_| error.icmp == Some(time_exceeded))
     }
 
     /// Return the place of the packet quoted in an error. A router may quote no more than 8 bytes of it: the
@@ -190,8 +209,12 @@ impl ProbePath for PathBySocket {
         for place in first..end {
             log.note_sent(place, now);
         }
-        let (mut next, mut tried, mut singly) = (first, false, false);
+        let (mut next, mut tried, mut singly) = (first, false, self.hops > 0);
         while next < end {
+            if self.hops > 0 {
+                let ttl = (next % u32::from(self.hops)) as u8 + 1;
+                socket::set_ttl(self.fd.as_fd(), self.to.ip(), ttl).context("set the TTL")?;
+            }
             let slot = (next - first) as usize;
             // A call that took only a part does not say why it stopped. From there on send one by one.
             let last = if singly { slot + 1 } else { (end - first) as usize };
@@ -235,6 +258,13 @@ impl ProbePath for PathBySocket {
         if taken > 0 {
             return Ok(taken);
         }
+        if self.hops > 0 {
+            let before = log.replied;
+            self.collect(log)?;
+            if log.replied > before {
+                return Ok((log.replied - before) as usize);
+            }
+        }
         // The socket has all replies, or with programs those that arrived at another interface or found the
         // ring full.
         let count = match self.incoming.receive(self.fd.as_fd()) {
@@ -266,7 +296,7 @@ impl ProbePath for PathBySocket {
                     note_stamp(log, self.ids.as_ref(), id, step, time);
                 } else if let Some(error) = control.unreachable {
                     let bytes = message.bytes.to_vec();
-                    self.note_unreachable(log, &bytes, error);
+                    self.note_unreachable(log, &bytes, error, control.time_ns);
                 }
             }
             if count < self.errors.slots() {

@@ -1,0 +1,61 @@
+"""Lines of a ping for a reader: one per packet, and the summary."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.table import Table
+
+from delaylab.verbs.ping_result import PingPacket, PingResult
+
+MICRO = 1e3
+
+
+def line(packet: PingPacket) -> str:
+    """Return one packet's line for a reader."""
+    head = f"seq={packet.seq}"
+    if packet.rtt_user_ns is None:
+        return f"{head} {packet.outcome}{f': {packet.error}' if packet.error else ''}"
+    parts = [head, f"ttl={packet.ttl}" if packet.ttl else "", f"user={us(packet.rtt_user_ns)}"]
+    if packet.rtt_kernel_ns is not None and packet.added_ns is not None:
+        parts += [f"kernel={us(packet.rtt_kernel_ns)}", f"added-here={us(packet.added_ns)}"]
+    parts.append(f"slip={us(packet.slip_ns)}" if packet.slip_ns is not None else "")
+    if packet.outcome != "replied":
+        parts.append(f"({packet.outcome})")
+    return "  ".join(part for part in parts if part)
+
+
+def print_summary(result: PingResult, console: Console) -> None:
+    """Print the summary of a ping for a reader."""
+    share = 100 * result.lost / result.sent if result.sent else 0
+    console.print(
+        f"\n{result.sent} sent, {result.replied} replied, {result.late} late, "
+        f"{result.lost} lost ({share:.1f} %)",
+        highlight=False,
+    )
+    table = Table(box=None, pad_edge=False)
+    for title in ("", "n", "min", "median", "p99", "max"):
+        table.add_column(title, justify="left" if not title else "right")
+    rows = (
+        ("user round trip", result.rtt_user_ns),
+        ("kernel round trip", result.rtt_kernel_ns),
+        ("added by this machine", result.added_ns),
+        ("send slip (one way)", result.slip_ns),
+    )
+    for title, found in rows:
+        if found is not None:
+            p99 = "–" if found.p99 is None else us(found.p99)
+            table.add_row(title, str(found.n), us(found.min), us(found.median), p99, us(found.max))
+    console.print(table)
+    if result.neighbour_ns is not None:
+        console.print(
+            f"before the first packet: the next hop's address resolved in "
+            f"{us(result.neighbour_ns)}",
+            highlight=False,
+        )
+    for warning in result.warnings:
+        console.print(f"note: {warning}", highlight=False, style="yellow")
+
+
+def us(nanoseconds: float) -> str:
+    """Return a time in µs, from 1 ms on in ms."""
+    return f"{nanoseconds / MICRO:.1f}µs" if nanoseconds < 1e6 else f"{nanoseconds / 1e6:.3f}ms"

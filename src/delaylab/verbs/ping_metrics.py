@@ -1,0 +1,76 @@
+"""Metrics of a running ping for Prometheus and others: OpenMetrics text over HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from prometheus_client import CollectorRegistry, Counter, Histogram, start_http_server
+
+from delaylab.errors import BadInput
+from delaylab.verbs.ping import OnPacket
+from delaylab.verbs.ping_result import PingPacket
+
+BUCKETS = tuple(step * 10.0**power for power in range(-6, 1) for step in (1, 2, 5))
+"""Upper bounds of the histograms' buckets in seconds: 1 µs to 5 s."""
+LABELS = ("host",)
+
+
+class Metrics:
+    """Counters and histograms of the packets to one host; all times in seconds."""
+
+    def __init__(self, host: str) -> None:
+        self.registry = CollectorRegistry()
+        self._packets = Counter(
+            "delaylab_ping_packets",
+            "Packets whose fate is known, by outcome",
+            (*LABELS, "outcome"),
+            registry=self.registry,
+        )
+        self._times = {
+            name: self._histogram(name, text).labels(host)
+            for name, text in (
+                ("rtt_user", "Round trip as programs see it"),
+                ("rtt_kernel", "Round trip between the kernel's stamps"),
+                ("added", "Round trip that this machine added: user less kernel"),
+                ("slip", "Lateness of sending, one way"),
+            )
+        }
+        self._host = host
+
+    def _histogram(self, name: str, text: str) -> Histogram:
+        return Histogram(
+            f"delaylab_ping_{name}_seconds", text, LABELS, registry=self.registry, buckets=BUCKETS
+        )
+
+    def add(self, packet: PingPacket) -> None:
+        """Count a packet."""
+        self._packets.labels(self._host, packet.outcome).inc()
+        times = {
+            "rtt_user": packet.rtt_user_ns,
+            "rtt_kernel": packet.rtt_kernel_ns,
+            "added": packet.added_ns,
+            "slip": packet.slip_ns,
+        }
+        for name, nanoseconds in times.items():
+            if nanoseconds is not None:
+                self._times[name].observe(nanoseconds / 1e9)
+
+
+@contextmanager
+def served(host: str, port: int, address: str) -> Iterator[OnPacket]:
+    """Serve the metrics of a ping at http://ADDRESS:PORT/metrics; yield what counts a packet.
+
+    Raises BadInput if the port cannot be had.
+    """
+    metrics = Metrics(host)
+    try:
+        server, thread = start_http_server(port, address, metrics.registry)
+    except OSError as error:
+        raise BadInput(f"{address}:{port}: {error.strerror or error}", "--metrics") from None
+    try:
+        yield metrics.add
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
