@@ -38,7 +38,7 @@ def run() -> Section:
         "start",
         "Start-up of the command line",
         f"Whole processes, {ROUNDS} rounds in turn, with a lab of two nodes up; `show` and "
-        "`report` of the quickstart's dataset; the time of a quickstart beside what `--dry-run` said. "
+        "`report` of the quickstart's dataset; a quickstart beside what `--dry-run` said. "
         "`python -c pass` is the same Python, with nothing imported.",
         ("command", "seconds, median", "min … max", "goal"),
     )

@@ -70,7 +70,7 @@ def test_ctrl_c_prints_the_summary(tmp_path: Path) -> None:
     lines = [process.stdout.readline() for _ in range(4)]
     process.send_signal(signal.SIGINT)
     rest = process.stdout.read()
-    assert process.wait() == 0
+    assert process.wait() == 130
     assert lines[3].startswith("seq=2")
     assert re.search(r"\d+ sent, \d+ replied", rest)
 
@@ -326,7 +326,7 @@ def test_metrics_agree_with_the_summary(tmp_path: Path) -> None:
         text = answer.read().decode()
     process.send_signal(signal.SIGINT)
     rest = process.stdout.read()
-    assert process.wait() == 0
+    assert process.wait() == 130
     families = {family.name: family for family in text_string_to_metric_families(text)}  # type: ignore[no-untyped-call]
     replied = families["delaylab_ping_packets"].samples[0]
     assert replied.labels == {"host": "127.0.0.1", "outcome": "replied"}
