@@ -12,7 +12,7 @@ from delaylab.spec.check import HERE, check_lab, host_of
 from delaylab.spec.check_conditions import check_profile, why_not, why_not_in_kernel
 from delaylab.spec.combine import Combination, StudyFile, combinations
 from delaylab.spec.conditions import ConditionsSpec
-from delaylab.spec.directions import changes, conditions_of, is_conditioned, members_meant
+from delaylab.spec.directions import changes, conditioned, conditions_of, members_meant
 from delaylab.spec.expand import expand
 from delaylab.spec.files import with_files
 from delaylab.spec.lab import (
@@ -27,7 +27,7 @@ from delaylab.spec.lab import (
     UplinkSpec,
 )
 from delaylab.spec.merge import merge
-from delaylab.spec.names import link_name
+from delaylab.spec.names import costs, link_name
 from delaylab.spec.scale import repeats
 from delaylab.spec.source import Document, Location, parse, read, validate
 from delaylab.spec.study import CHECK_SEQUENCE, LoadSpec, ProbeSpec, StudySpec
@@ -57,9 +57,10 @@ __all__ = [
     "changes",
     "check_profile",
     "combinations",
+    "conditioned",
     "conditions_of",
+    "costs",
     "host_of",
-    "is_conditioned",
     "lab_from",
     "link_name",
     "load_lab",

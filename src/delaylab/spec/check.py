@@ -62,7 +62,7 @@ def _check_links(lab: LabSpec, document: Document, at: Location) -> None:
         twice = next((member for member, times in joined.items() if times > 1), None)
         if twice:
             raise document.refuse(f"the link joins {twice!r} with itself", where)
-        stranger = next((n for n in link.addresses if n not in link.members), None)
+        stranger = next((n for n in link.addresses if n not in joined), None)
         if stranger:
             raise document.refuse(
                 f"an address for {stranger!r}, which is not on this link",

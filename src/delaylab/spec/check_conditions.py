@@ -32,9 +32,11 @@ def check_conditions(lab: LabSpec, names: list[str], document: Document, at: Loc
     `names` are the names of the links, in their order.
     """
     _check_steering(lab, document, at)
+    in_kernel = {host for host in lab.hosts or ("",) if lab.engine_on(host).kind == "kernel"}
     for index, link in enumerate(lab.links):
         _check_link(link, document, (*at, "links", index))
-        _check_engine(lab, link, document, (*at, "links", index))
+        if in_kernel:
+            _check_engine(lab, link, in_kernel, document, (*at, "links", index))
     _check_timeline(lab, names, document, at)
 
 
@@ -117,10 +119,11 @@ def _check_steering(lab: LabSpec, document: Document, at: Location) -> None:
         raise document.refuse(reason, (*where, "engine"), fix)
 
 
-def _check_engine(lab: LabSpec, link: LinkSpec, document: Document, at: Location) -> None:
+def _check_engine(
+    lab: LabSpec, link: LinkSpec, in_kernel: set[str], document: Document, at: Location
+) -> None:
     for node in link.members:
-        host = lab.nodes[node].host or next(iter(lab.hosts), "")
-        if lab.engine_on(host).kind != "kernel":
+        if (lab.nodes[node].host or next(iter(lab.hosts), "")) not in in_kernel:
             continue
         reason = why_not_in_kernel(conditions_of(link, node))
         if reason:
@@ -129,9 +132,10 @@ def _check_engine(lab: LabSpec, link: LinkSpec, document: Document, at: Location
 
 
 def _check_link(link: LinkSpec, document: Document, at: Location) -> None:
+    members = set(link.members)
     for node, given in link.sent_from.items():
         where = (*at, "from", node)
-        if node not in link.members:
+        if node not in members:
             fix = f"members: {', '.join(link.members)}"
             raise document.refuse(f"{node!r} is not on this link", where, fix)
         _with_line(given, link, node, document, where)

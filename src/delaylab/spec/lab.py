@@ -198,6 +198,12 @@ class LinkSpec(ConditionsSpec):
     mtu: int = Field(
         1500, ge=1280, le=65535, description="The maximum transmission unit of the link, in bytes."
     )
+    cost: int = Field(
+        1,
+        ge=1,
+        le=65535,
+        description="The cost of crossing the link. Routes take the path of the least total cost.",
+    )
     addresses: dict[Name, str] = Field(
         default_factory=dict,
         description="The address with prefix of a node on this link, such as 10.1.0.1/24; other "
@@ -254,8 +260,8 @@ class LabSpec(Spec):
     )
     routes: Routes = Field(
         "shortest",
-        description="`shortest` sets routes over the fewest links; `none` sets no routes, as for "
-        "a routing daemon.",
+        description="`shortest` sets routes over the least `cost` of links, which are the fewest "
+        "links if none has a cost; `none` sets no routes, as for a routing daemon.",
     )
     engine: EngineSpec = Field(
         EngineSpec.model_validate("auto"),

@@ -30,6 +30,13 @@ def links_of(lab: LabSpec) -> Names:
     }
 
 
+def costs(lab: LabSpec) -> dict[str, int]:
+    """Return the costs of links by name; a link that is left out costs 1."""
+    return {
+        link_name(lab, index): link.cost for index, link in enumerate(lab.links) if link.cost != 1
+    }
+
+
 def is_many(lab: LabSpec, link: LinkSpec) -> bool:
     """Return True if a link of the file stands for a link to each of many nodes."""
     return link.between is not None and any(lab.nodes[n].count is not None for n in link.between)
