@@ -20,6 +20,7 @@ from benches import (
     rates,
     report_size,
     rtt,
+    scale,
     schedule,
     taps,
 )
@@ -37,6 +38,7 @@ ALL: dict[str, Callable[..., Section]] = {
     "conditions": conditions.run,
     "netem": netem.run,
     "labs": labs.run,
+    "scale": scale.run,
     "guests": guests.run,
     "containers": containers.run,
     "measuring": measuring.run,

@@ -65,6 +65,7 @@ def _settings(node: Node) -> list[tuple[str, str]]:
         ("mount.auto", "proc:mixed sys:mixed"),
         ("mount.entry", f"{{folder}}/leash {FOLDER} none bind,ro,create=dir 0 0"),
         ("mount.entry", f"{{image:agent/program}} {AGENT} none bind,ro,create=file 0 0"),
+        ("mount.entry", "{lab}/hosts etc/hosts none bind,ro,create=file 0 0"),
         *_devices(),
         ("console.path", "none"),
         ("apparmor.profile", "unconfined"),

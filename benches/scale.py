@@ -1,0 +1,81 @@
+"""Benchmark of growth: the command line on labs whose size doubles four times."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from benches.command import CommandLine, command_line, ring_with_chords
+from benches.section import Section
+from delaylab.kinds import KINDS
+from delaylab.machine.rights import own_rights
+from delaylab.plan import build
+from delaylab.spec import load_lab
+
+DOUBLINGS = 4
+ROUNDS = 3
+
+
+@dataclass(frozen=True)
+class Series:
+    """A command on labs that grow; `links` is the smallest lab's number of links."""
+
+    what: str
+    command: str
+    links: int
+    links_per_node: float
+    forwards: bool = False
+
+
+ALL = (
+    Series("check and plan", "plan", 625, 3),
+    Series("check and plan, routes", "plan", 50, 2, forwards=True),
+    Series("up", "up", 250, 2),
+    Series("up, routes", "up", 25, 2, forwards=True),
+)
+
+
+def run() -> Section:
+    """Time each series, each size three times; the fastest counts."""
+    section = Section(
+        "scale",
+        "Growth of the time with the size of a lab",
+        "`delaylab plan LAB` and `delaylab up LAB` as a user types them, from the start of the "
+        f"program to its end; the fastest of {ROUNDS}. The exponent e is that of the time, less "
+        "the time of a lab of two nodes, as a power of the plan's operations: 1 is linear. Among "
+        "routers the operations themselves grow with the square of the routers, since each has a "
+        "route to each link. Goal: e at most 1.15; 10,000 links checked and planned in 10 s, 200 "
+        "routers with routes in 3 s; 500 nodes and 1000 links up in 1.5 s.",
+        ("command", "nodes / links", "operations", "time, s", "× the one before"),
+    )
+    with command_line() as line:
+        for series in ALL:
+            _measure(line, series, section)
+    return section
+
+
+def _measure(line: CommandLine, series: Series, section: Section) -> None:
+    smallest = line.lab("two", 2, [(0, 1)], forwards=series.forwards)
+    start = min(_seconds(line, series, smallest) for _ in range(ROUNDS))
+    sizes, times, before = list[int](), list[float](), math.nan
+    for doubling in range(DOUBLINGS + 1):
+        links = series.links << doubling
+        nodes = round(links / series.links_per_node)
+        lab = line.lab(f"l{links}", nodes, ring_with_chords(nodes, links), forwards=series.forwards)
+        sizes.append(len(build(load_lab(lab), KINDS, own_rights()).operations))
+        times.append(min(_seconds(line, series, lab) for _ in range(ROUNDS)))
+        growth = "–" if math.isnan(before) else f"{times[-1] / before:.2f}"
+        before = times[-1]
+        cells = (f"{nodes:,} / {links:,}", f"{sizes[-1]:,}", f"{times[-1]:.2f}", growth)
+        section.rows.append((series.what, *cells))
+    exponent = np.polyfit(np.log(sizes), np.log(np.array(times) - start), 1)[0]
+    section.notes.append(f"{series.what}: e = {exponent:.2f}; two nodes take {start:.2f} s. ")
+
+
+def _seconds(line: CommandLine, series: Series, lab: Path) -> float:
+    if series.command == "up":
+        return line.up_and_down(lab)[0]
+    return line.seconds(series.command, str(lab))
