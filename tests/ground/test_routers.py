@@ -21,6 +21,7 @@ from delaylab.spec import (
     LoadSpec,
     ProbeSpec,
     combinations,
+    conditions_of,
     lab_from,
     parse,
     study_from,
@@ -107,6 +108,53 @@ def test_loads_and_probes_name_links_that_are_there() -> None:
     for names in (("out-4", "out"), ("out-1", "nowhere")):
         with pytest.raises(BadInput, match="no link"):
             list(combinations(study_from(study_over(*names)), "quick"))
+
+
+COUNTED = """
+lab: counted
+hosts: {one: {}}
+nodes: {a: {count: 2}, b: {count: 2, forwards: true}, c: {}}
+links:
+  - {between: [a, b], name: pair, from: {b-2: {delay: 2ms}, b: {delay: 1ms}}}
+  - {between: [c, b-1], name: single, addresses: {c: 10.1.0.1/24, b-1: 10.1.0.2/24}}
+  - {join: [b-1, b-2], name: core}
+"""
+
+
+def test_counted_nodes_are_joined_one_by_one_and_by_name() -> None:
+    lab, made = planned(COUNTED)
+    assert [(link.name, link.members) for link in lab.links] == [
+        ("pair-1", ["a-1", "b-1"]),
+        ("pair-2", ["a-2", "b-2"]),
+        ("single", ["c", "b-1"]),
+        ("core", ["b-1", "b-2"]),
+    ]
+    delays = [conditions_of(link, link.members[1]).delay_ns for link in lab.links[:2]]
+    assert delays == [1_000_000, 2_000_000], "what is said of one node overrides the others'"
+    assert node_path(made, lab, "c", "a-2").links == ("single", "core", "pair-2")
+    data = {
+        "study": "s",
+        "lab": parse(COUNTED, "lab.yaml").data,
+        "factors": {"load": {"cpu": [{"cpu": 1, "on": "b-2"}], "all": [{"cpu": 1, "on": "b"}]}},
+        "probe": {"from": "c", "to": "a-2"},
+    }
+    both, one = combinations(study_from(parse(yaml.safe_dump(data), "study.yaml")), "quick")
+    assert [load.on for load in one.loads] == ["b-2"]
+    assert [load.on for load in both.loads] == ["b-1", "b-2"]
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (("a: {count: 2}", "a: {count: 3}"), "'a' and 'b' both stand for many"),
+        (("[b-1, b-2]", "[b-1, b-3]"), "joins 'b-3', which is not a node"),
+        (("[b-1, b-2]", "[b-1, b]"), "joins 'b-1' with itself"),
+        (("c: {}", "c: {}, b-1: {}"), "makes a second node 'b-1'"),
+    ],
+)
+def test_bad_links_of_counted_nodes_are_told(change: tuple[str, str], says: str) -> None:
+    with pytest.raises(BadInput, match=says):
+        planned(COUNTED.replace(*change))
 
 
 def test_only_frames_go_over_a_link() -> None:

@@ -9,7 +9,7 @@ from delaylab.spec.addresses import why_no_address
 from delaylab.spec.check_conditions import check_conditions
 from delaylab.spec.counts import check_counts
 from delaylab.spec.lab import LabSpec, LinkSpec
-from delaylab.spec.names import link_name, links_of
+from delaylab.spec.names import counted, link_name, links_of, nodes_made, origins
 from delaylab.spec.names import names as names_in
 from delaylab.spec.source import Document, Location
 
@@ -33,7 +33,7 @@ def host_of(lab: LabSpec, node: str) -> str:
 
 
 def _check_hosts(lab: LabSpec, document: Document, at: Location) -> None:
-    made = Counter(each for several in names_in(lab).values() for each in several)
+    made = Counter(each for several in nodes_made(lab).values() for each in several)
     twice = next((name for name in lab.nodes if made[name] > 1), None)
     if twice:
         raise document.refuse(f"a `count:` makes a second node {twice!r}", (*at, "nodes", twice))
@@ -48,17 +48,18 @@ def _check_hosts(lab: LabSpec, document: Document, at: Location) -> None:
 
 
 def _check_links(lab: LabSpec, document: Document, at: Location) -> None:
+    known = names_in(lab)
     for index, link in enumerate(lab.links):
         where = (*at, "links", index)
         for position, member in enumerate(link.members):
-            if member not in lab.nodes:
+            if member not in known:
                 field = "join" if link.join else "between"
                 raise document.refuse(
                     f"the link joins {member!r}, which is not a node",
                     (*where, field, position),
                     f"nodes: {', '.join(lab.nodes)}",
                 )
-        joined = Counter(link.members)
+        joined = Counter(each for member in link.members for each in known[member])
         twice = next((member for member, times in joined.items() if times > 1), None)
         if twice:
             raise document.refuse(f"the link joins {twice!r} with itself", where)
@@ -86,22 +87,23 @@ def _check_link_names(lab: LabSpec, document: Document, at: Location) -> None:
 def _check_counted(lab: LabSpec, link: LinkSpec, document: Document, at: Location) -> None:
     """Raise BadInput for links and addresses that a node with `count:` cannot have.
 
-    Such a node cannot be joined point-to-point to another of its sort, and its addresses are
-    assigned.
+    Such a node is joined point-to-point to another of its sort only one by one, if both stand for
+    equally many, and its addresses are assigned.
     """
-    many = [member for member in link.members if lab.nodes[member].count is not None]
+    many = counted(lab, link)
     if many and link.addresses:
         raise document.refuse(
-            f"{many[0]!r} stands for many nodes (`count:`)", at, "leave `addresses:` out"
+            f"{next(iter(many))!r} stands for many nodes (`count:`)", at, "leave `addresses:` out"
         )
-    if link.between and len(many) > 1:
+    if link.between and len(set(many.values())) > 1:
         both = " and ".join(map(repr, many))
-        fix = "join them by a broadcast link (`join:`)"
+        fix = "give them the same `count:`, or join them by a broadcast link (`join:`)"
         raise document.refuse(f"{both} both stand for many nodes (`count:`)", at, fix)
 
 
 def _check_addresses(lab: LabSpec, document: Document, at: Location) -> None:
     owners: dict[str, str] = {}
+    from_file = origins(lab)
     for index, link in enumerate(lab.links):
         networks: dict[int, tuple[str, object]] = {}
         for node, text in link.addresses.items():
@@ -117,7 +119,7 @@ def _check_addresses(lab: LabSpec, document: Document, at: Location) -> None:
                 fix = "write it as 10.1.0.1/24"
                 raise document.refuse(f"no node can have {text!r}: {reason}", where, fix)
             owner = owners.setdefault(str(interface.ip), node)
-            if owner != node and not _one_stack(lab, owner, node):
+            if owner != node and not _one_stack(lab, from_file[owner], from_file[node]):
                 raise document.refuse(
                     f"nodes {owner!r} and {node!r} both have the address {interface.ip}", where
                 )

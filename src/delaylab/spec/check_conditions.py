@@ -14,6 +14,8 @@ from delaylab.spec.link_conditions import (
     RateTrace,
     Red,
 )
+from delaylab.spec.names import Names, origins
+from delaylab.spec.names import names as names_in
 from delaylab.spec.profiles import contents
 from delaylab.spec.source import Document, Location
 
@@ -32,11 +34,14 @@ def check_conditions(lab: LabSpec, names: list[str], document: Document, at: Loc
     `names` are the names of the links, in their order.
     """
     _check_steering(lab, document, at)
+    stands_for = names_in(lab)
+    only = next(iter(lab.hosts), "")
+    hosts = {name: lab.nodes[node].host or only for name, node in origins(lab).items()}
     in_kernel = {host for host in lab.hosts or ("",) if lab.engine_on(host).kind == "kernel"}
     for index, link in enumerate(lab.links):
-        _check_link(link, document, (*at, "links", index))
+        _check_link(link, stands_for, document, (*at, "links", index))
         if in_kernel:
-            _check_engine(lab, link, in_kernel, document, (*at, "links", index))
+            _check_engine(hosts, link, in_kernel, document, (*at, "links", index))
     _check_timeline(lab, names, document, at)
 
 
@@ -120,10 +125,10 @@ def _check_steering(lab: LabSpec, document: Document, at: Location) -> None:
 
 
 def _check_engine(
-    lab: LabSpec, link: LinkSpec, in_kernel: set[str], document: Document, at: Location
+    hosts: dict[str, str], link: LinkSpec, in_kernel: set[str], document: Document, at: Location
 ) -> None:
     for node in link.members:
-        if (lab.nodes[node].host or next(iter(lab.hosts), "")) not in in_kernel:
+        if hosts[node] not in in_kernel:
             continue
         reason = why_not_in_kernel(conditions_of(link, node))
         if reason:
@@ -131,8 +136,8 @@ def _check_engine(
             raise document.refuse(f"what {node!r} sends: {reason}", at, fix)
 
 
-def _check_link(link: LinkSpec, document: Document, at: Location) -> None:
-    members = set(link.members)
+def _check_link(link: LinkSpec, stands_for: Names, document: Document, at: Location) -> None:
+    members = {*link.members, *(each for node in link.members for each in stands_for[node])}
     for node, given in link.sent_from.items():
         where = (*at, "from", node)
         if node not in members:

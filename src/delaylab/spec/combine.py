@@ -13,7 +13,7 @@ from delaylab.spec.check import check_lab
 from delaylab.spec.counts import check_trials
 from delaylab.spec.expand import expand, expand_loads
 from delaylab.spec.lab import LabSpec
-from delaylab.spec.names import links_of
+from delaylab.spec.names import Names, links_of
 from delaylab.spec.names import names as names_in
 from delaylab.spec.scale import scaled
 from delaylab.spec.source import Document, Location, validate
@@ -129,8 +129,9 @@ def _checked(
     check_lab(lab, lab_document, study.lab_at)
     probe_document = replace(document, data={**document.data, "probe": probe_data})
     probe = validate(ProbeSpec, probe_document, ("probe",))
+    known = names_in(lab)
     for field, node in (("from", probe.sender), ("to", probe.to)):
-        _known(lab, node, document, ("probe", field))
+        _known(lab, known, node, document, ("probe", field))
     links = links_of(lab)
     if probe.over is not None:
         _one_of(probe.over, [each for name in links.values() for each in name], document, "probe")
@@ -142,13 +143,13 @@ def _checked(
         )
     for load in loads:
         for node in filter(None, (load.on, load.to)):
-            _known(lab, node, document, ("factors",))
+            _known(lab, known, node, document, ("factors",))
     for load in loads:
-        if load.to is not None and lab.nodes[load.to].count is not None:
+        if load.to is not None and _is_counted(lab, load.to):
             raise document.refuse(f"{load.to!r} stands for many nodes (`count:`)", ("factors",))
         for link in load.over or ():
             _one_of(link, list(links), document, "factors")
-    return Combination(levels, expand(lab), expand_loads(loads, names_in(lab), links), probe)
+    return Combination(levels, expand(lab), expand_loads(loads, known, links), probe)
 
 
 def _one_of(link: str, links: list[str], document: Document, at: str) -> None:
@@ -156,10 +157,14 @@ def _one_of(link: str, links: list[str], document: Document, at: str) -> None:
         raise document.refuse(f"no link {link!r}", (at,), f"links: {', '.join(links)}")
 
 
-def _known(lab: LabSpec, node: str, document: Document, at: Location) -> None:
-    if node not in lab.nodes:
+def _is_counted(lab: LabSpec, node: str) -> bool:
+    return node in lab.nodes and lab.nodes[node].count is not None
+
+
+def _known(lab: LabSpec, known: Names, node: str, document: Document, at: Location) -> None:
+    if node not in known:
         raise document.refuse(f"no node {node!r}", at, f"nodes: {', '.join(lab.nodes)}")
-    if at[0] == "probe" and lab.nodes[node].count is not None:
+    if at[0] == "probe" and _is_counted(lab, node):
         raise document.refuse(f"{node!r} stands for many nodes (`count:`)", at, "probe one node")
 
 
