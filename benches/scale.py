@@ -17,6 +17,8 @@ from delaylab.spec import load_lab
 
 DOUBLINGS = 4
 ROUNDS = 3
+MOSTLY_START = 1.2
+"""A lab that takes less, in multiples of the time of two nodes, tells nothing about growth."""
 
 
 @dataclass(frozen=True)
@@ -71,8 +73,17 @@ def _measure(line: CommandLine, series: Series, section: Section) -> None:
         before = times[-1]
         cells = (f"{nodes:,} / {links:,}", f"{sizes[-1]:,}", f"{times[-1]:.2f}", growth)
         section.rows.append((series.what, *cells))
-    exponent = np.polyfit(np.log(sizes), np.log(np.array(times) - start), 1)[0]
-    section.notes.append(f"{series.what}: e = {exponent:.2f}; two nodes take {start:.2f} s. ")
+    section.notes.append(f"{series.what}: {_exponent(sizes, times, start)}.")
+
+
+def _exponent(sizes: list[int], times: list[float], start: float) -> str:
+    """Return the exponent of growth; sizes that hardly take longer than the start do not count."""
+    grown = [(n, t - start) for n, t in zip(sizes, times, strict=True) if t > MOSTLY_START * start]
+    if len(grown) < 2:
+        return f"no size takes much longer than two nodes, {start:.2f} s"
+    operations, seconds = np.log(np.array(grown)).T
+    exponent = np.polyfit(operations, seconds, 1)[0]
+    return f"e = {exponent:.2f}, of {len(grown)} sizes; two nodes take {start:.2f} s"
 
 
 def _seconds(line: CommandLine, series: Series, lab: Path) -> float:

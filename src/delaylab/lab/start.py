@@ -11,9 +11,10 @@ from delaylab import hosts
 from delaylab.dataset.records.doubts import DoubtKind, doubt
 from delaylab.io.values import JsonObject
 from delaylab.kinds import KINDS
-from delaylab.lab import completion, files
+from delaylab.lab import completion, files, own_stack
 from delaylab.lab.running import Lab
 from delaylab.machine import memory
+from delaylab.machine.cpus import check_cpus
 from delaylab.machine.rights import own_rights
 from delaylab.plan import build
 from delaylab.progress import Progress, silent
@@ -26,9 +27,12 @@ def start(spec: LabSpec, *, name: str | None = None, progress: Progress = silent
     return lab
 
 
-def attach(name: str | None) -> Lab:
-    """Return the running lab of this name; without a name, the only one that runs."""
-    return attached(hosts.find(name))
+def attach(name: str | None, fix: str = "say which: --lab NAME") -> Lab:
+    """Return the running lab of this name; without a name, the only one that runs.
+
+    `fix` says how to name one if several run.
+    """
+    return attached(hosts.find(name, fix))
 
 
 def attached(running: hosts.Running) -> Lab:
@@ -59,7 +63,9 @@ def _build(
     rights = own_rights()
     plan = build(spec, KINDS, rights, name=name, accounting=accounting)
     files.check_files(spec)
+    check_cpus(spec)
     memory.check_memory(spec, rights)
+    own_stack.check_addresses(plan, rights)
     plan, notes = completion.complete(plan, progress)
     record: JsonObject = {
         "spec": spec.model_dump(mode="json", by_alias=True),

@@ -68,6 +68,7 @@ __all__ = [
     "members_meant",
     "merge",
     "parse",
+    "read",
     "repeats",
     "study_from",
     "validate",
@@ -84,6 +85,9 @@ def load_lab(path: Path) -> LabSpec:
 
 def lab_from(document: Document) -> LabSpec:
     """Return the checked lab of a document, with every `count:` expanded."""
+    if _says(document, "study", but_not="nodes"):
+        fix = f"delaylab run {document.name}"
+        raise document.refuse("this is a study; a lab file was wanted", ("study",), fix)
     document = with_files(document)
     lab = validate(LabSpec, document)
     check_lab(lab, document)
@@ -100,6 +104,9 @@ def study_from(document: Document) -> StudyFile:
 
     The lab is checked as it is before any factor changes it.
     """
+    if _says(document, "nodes", but_not="study"):
+        fix = f"delaylab up {document.name}"
+        raise document.refuse("this is a lab file; a study was wanted", ("nodes",), fix)
     document = with_files(document)
     if isinstance(document.data, dict) and isinstance(document.data.get("lab"), dict):
         check_lab(validate(LabSpec, document, ("lab",)), document, ("lab",))
@@ -111,6 +118,11 @@ def study_from(document: Document) -> StudyFile:
         lab_document, at = document, ("lab",)
     check_lab(validate(LabSpec, lab_document, at), lab_document, at)
     return StudyFile(spec, document, lab_document, at)
+
+
+def _says(document: Document, field: str, but_not: str) -> bool:
+    data = document.data
+    return isinstance(data, dict) and field in data and but_not not in data
 
 
 def _lab_file(document: Document, name: str) -> Document:
