@@ -188,7 +188,10 @@ class LinkSpec(ConditionsSpec):
         None, min_length=2, description="The nodes that a broadcast link joins."
     )
     between: tuple[Name, Name] | None = Field(
-        None, description="The two nodes that a point-to-point link joins."
+        None,
+        description="The two nodes that a point-to-point link joins. One with a `count:` stands "
+        "for each of its nodes; two with the same `count:` are joined one by one. `NAME-2` is the "
+        "second alone.",
     )
     name: Name | None = Field(
         None,
