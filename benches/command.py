@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import resource
 import subprocess
 import sys
 import tempfile
@@ -20,6 +21,14 @@ Pairs = list[tuple[int, int]]
 
 
 @dataclass(frozen=True)
+class Times:
+    """Seconds from a command's start to its end, and CPU seconds of its own process."""
+
+    seconds: float
+    cpu: float
+
+
+@dataclass(frozen=True)
 class CommandLine:
     """The program `delaylab` with a run directory and a folder for lab files."""
 
@@ -27,6 +36,11 @@ class CommandLine:
 
     def seconds(self, *argv: str) -> float:
         """Run a command to its end; return its seconds, raise DelaylabError if it fails."""
+        return self.times(*argv).seconds
+
+    def times(self, *argv: str) -> Times:
+        """Run a command to its end; return its times, raise DelaylabError if it fails."""
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
         began = time.monotonic()
         done = subprocess.run(
             [str(DELAYLAB), *argv],
@@ -39,7 +53,9 @@ class CommandLine:
         took = time.monotonic() - began
         if done.returncode:
             raise DelaylabError(done.stderr.strip())
-        return took
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        cpu = used.ru_utime + used.ru_stime - before.ru_utime - before.ru_stime
+        return Times(took, cpu)
 
     def up_and_down(self, lab: Path) -> tuple[float, float]:
         """Return the seconds of `up` and of `down`."""

@@ -85,9 +85,7 @@ def load_lab(path: Path) -> LabSpec:
 
 def lab_from(document: Document) -> LabSpec:
     """Return the checked lab of a document, with every `count:` expanded."""
-    if _says(document, "study", but_not="nodes"):
-        fix = f"delaylab run {document.name}"
-        raise document.refuse("this is a study; a lab file was wanted", ("study",), fix)
+    _want_lab(document)
     document = with_files(document)
     lab = validate(LabSpec, document)
     check_lab(lab, document)
@@ -120,6 +118,12 @@ def study_from(document: Document) -> StudyFile:
     return StudyFile(spec, document, lab_document, at)
 
 
+def _want_lab(document: Document) -> None:
+    if _says(document, "study", but_not="nodes"):
+        fix = f"delaylab run {document.name}"
+        raise document.refuse("this is a study; a lab file was wanted", ("study",), fix)
+
+
 def _says(document: Document, field: str, but_not: str) -> bool:
     data = document.data
     return isinstance(data, dict) and field in data and but_not not in data
@@ -131,4 +135,6 @@ def _lab_file(document: Document, name: str) -> Document:
         check_file(path, limits.MOST_BYTES)
     except BadInput as error:
         raise document.refuse(f"no lab file {path}: {error.what}", ("lab",), error.fix) from None
-    return with_files(read(path, pipes=False))
+    found = with_files(read(path, pipes=False))
+    _want_lab(found)
+    return found
