@@ -17,6 +17,11 @@ class DelaylabError(Exception):
     fix: str = ""
     exit_code: int = field(default=1, kw_only=True)
 
+    @property
+    def all(self) -> tuple[DelaylabError, ...]:
+        """Return this error, and those that were found together with it."""
+        return (self,)
+
     def __str__(self) -> str:
         place = f"{self.where}: " if self.where else ""
         remedy = f" ({self.fix})" if self.fix else ""
@@ -24,10 +29,19 @@ class DelaylabError(Exception):
 
 
 class BadInput(DelaylabError):
-    """Invalid content of a file or an argument; exit code 2."""
+    """Invalid content of a file or an argument; exit code 2.
+
+    `more` are other errors of the same file, which the user can mend in one go.
+    """
 
     def __init__(self, what: str, where: str = "", fix: str = "") -> None:
         super().__init__(what, where, fix, exit_code=2)
+        self.more: tuple[BadInput, ...] = ()
+
+    @property
+    def all(self) -> tuple[DelaylabError, ...]:
+        """Return this error, and those that were found together with it."""
+        return (self, *self.more)
 
 
 class NotHere(DelaylabError):

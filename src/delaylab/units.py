@@ -34,6 +34,10 @@ class Quantity:
     EXAMPLE: ClassVar[str] = ""
     UNITS: ClassVar[dict[str, int]] = {}
     ALIASES: ClassVar[dict[str, str]] = {}
+    ALSO_READ: ClassVar[dict[str, int]] = {}
+    """Units that are read but never written."""
+    AMBIGUOUS: ClassVar[dict[str, str]] = {}
+    """Units that differ between programs, each with the hint that an error gives."""
 
     def __post_init__(self) -> None:
         if self.value < 0:
@@ -58,13 +62,24 @@ class Quantity:
         unit = cls.ALIASES.get(unit, unit)
         if not unit and number == 0:
             return cls(0)
-        if unit not in cls.UNITS:
-            raise ValueError(f"{expected}; units are {', '.join(filter(None, cls.UNITS))}")
-        exact = number * cls.UNITS[unit]
+        factor = cls.UNITS.get(unit) or cls.ALSO_READ.get(unit) or cls._in_any_case(unit)
+        if factor is None:
+            hint = cls.AMBIGUOUS.get(unit) or f"units are {', '.join(filter(None, cls.UNITS))}"
+            raise ValueError(f"{expected}; {hint}")
+        cls.check_bare(text, number, unit)
+        exact = number * factor
         if exact.denominator != 1:
             smallest = next(iter(cls.UNITS))
             raise ValueError(f"{text!r} is not a whole number of {smallest}")
         return cls(int(exact))
+
+    @classmethod
+    def _in_any_case(cls, unit: str) -> int | None:
+        return None
+
+    @classmethod
+    def check_bare(cls, text: object, number: Fraction, unit: str) -> None:
+        """Raise ValueError for a number that means something else than most who write it think."""
 
     def __str__(self) -> str:
         """Return the shortest exact text, in the largest unit if several tie.
@@ -97,7 +112,7 @@ class Quantity:
     def __get_pydantic_json_schema__(
         cls, schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> dict[str, object]:
-        names = "|".join((*cls.UNITS, *cls.ALIASES))
+        names = "|".join((*cls.UNITS, *cls.ALIASES, *cls.ALSO_READ))
         pattern = rf"^\d+(\.\d+)?\s*({names})$"
         return {"type": "string", "pattern": pattern, "examples": [cls.EXAMPLE]}
 
@@ -130,7 +145,12 @@ class Duration(Quantity):
         "min": 60_000_000_000,
         "h": 3_600_000_000_000,
     }
-    ALIASES: ClassVar[dict[str, str]] = {"µs": "us"}
+    ALIASES: ClassVar[dict[str, str]] = {
+        "µs": "us",
+        # as tc(8) writes them
+        **{f"{unit}{end}": unit for unit in ("ms", "us", "ns") for end in ("ec", "ecs")},
+        **dict.fromkeys(("sec", "secs"), "s"),
+    }
 
     @property
     def ns(self) -> int:
@@ -160,7 +180,26 @@ class Rate(Quantity):
         "kbps": "kbit",
         "Mbps": "Mbit",
         "Gbps": "Gbit",
+        # as tc(8) and iperf write them
+        "mbit": "Mbit",
+        "gbit": "Gbit",
+        "tbit": "Tbit",
+        "Kbit": "kbit",
+        "Bit": "bit",
     }
+    ALSO_READ: ClassVar[dict[str, int]] = {
+        f"{prefix}ibit": 1024**power for power, prefix in enumerate("KMGT", start=1)
+    }
+    AMBIGUOUS: ClassVar[dict[str, str]] = dict.fromkeys(
+        ("bps", "mbps", "gbps", "tbps", "Kbps", "KBps", "MBps", "GBps"),
+        "some programs mean bits by it and tc means bytes: write Mbit",
+    )
+
+    @classmethod
+    def _in_any_case(cls, unit: str) -> int | None:
+        """Return the factor of a unit as tc(8) reads it, whatever its capitals."""
+        known = {name.lower(): factor for name, factor in {**cls.UNITS, **cls.ALSO_READ}.items()}
+        return known.get(unit.lower())
 
     @property
     def bps(self) -> int:
@@ -196,12 +235,22 @@ class Share(Quantity):
     EXAMPLE = "1%"
     WHOLE: ClassVar[int] = 10**9
     MOST: ClassVar[int] = WHOLE
+    BARE_BELOW: ClassVar[int] = 1
+    """The bound, itself left out, of a share without a unit."""
     UNITS: ClassVar[dict[str, int]] = {"ppb": 1, "ppm": 10**3, "%": 10**7, "": 10**9}
 
     def __post_init__(self) -> None:
         Quantity.__post_init__(self)
         if self.value > self.MOST:
             raise ValueError(f"a {self.NAME} is at most {type(self)(self.MOST)}, not {self}")
+
+    @classmethod
+    def check_bare(cls, text: object, number: Fraction, unit: str) -> None:
+        """Raise ValueError for `1` and more without a unit: many would mean per cent."""
+        if not unit and number >= cls.BARE_BELOW:
+            whole = f"{float(number * 100):g}"
+            meant = f" or {whole}%" if number * cls.WHOLE <= cls.MOST else ""
+            raise ValueError(f"{text} is {whole} %; write {text}%{meant}")
 
     def __str__(self) -> str:
         """Return the share in per cent; parse() reads it back."""
@@ -210,10 +259,16 @@ class Share(Quantity):
     def __float__(self) -> float:
         return self.value / self.WHOLE
 
+    @classmethod
+    def of(cls, part: float) -> Self:
+        """Return the share of a number in which 1 is the whole."""
+        return cls(round(part * cls.WHOLE))
+
 
 class Multiple(Share):
     """A share that may be more than the whole, at most 1000 %: ``150%``, ``1.5``."""
 
     NAME = "multiple"
     EXAMPLE = "150%"
+    BARE_BELOW: ClassVar[int] = 11
     MOST: ClassVar[int] = 10 * Share.WHOLE

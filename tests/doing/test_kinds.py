@@ -97,6 +97,7 @@ def _commands_run(lab: Lab, own_kernel: bool) -> None:
     assert _run(lab, "sh", "-c", "echo out; echo err >&2; exit 7")[0] == 7
     assert address in _run(lab, "ip", "address")[1]
     assert _run(lab, "ping", "-c", "2", "-W", "5", other)[0] == 0
+    assert _run(lab, "ping", "-c", "1", "-W", "5", "echo")[0] == 0, "nodes know each other by name"
     same = lab.clock("node.probe") == lab.clock("host.sut")
     assert same != own_kernel
 

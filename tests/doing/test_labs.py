@@ -86,7 +86,7 @@ def test_exec_gives_output_and_exit_code(delaylab: Run, testbed: Path) -> None:
     delaylab("exec", "probe", "--", "sh", "-c", "kill -TERM $$", code=128 + signal.SIGTERM)
     done = delaylab("exec", "nobody", "--", "true", code=2)
     assert "has no node 'nobody'" in done.stderr
-    done = delaylab("exec", "probe", "--", "no-such-program", code=1)
+    done = delaylab("exec", "probe", "--", "no-such-program", code=127)
     assert "no-such-program" in done.stderr
     assert done.stderr.count("\n") == 1
 

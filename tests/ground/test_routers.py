@@ -13,13 +13,15 @@ from delaylab.errors import BadInput
 from delaylab.kinds import KINDS
 from delaylab.plan import NodePath, Plan, Rights, build, node_path, probe_path
 from delaylab.plan.model import Interface, Route
-from delaylab.plan.routes import Stacks, routes
+from delaylab.plan.reach import Stacks
+from delaylab.plan.routes import routes
 from delaylab.spec import (
     Document,
     LabSpec,
     LoadSpec,
     ProbeSpec,
     combinations,
+    conditions_of,
     lab_from,
     parse,
     study_from,
@@ -108,6 +110,53 @@ def test_loads_and_probes_name_links_that_are_there() -> None:
             list(combinations(study_from(study_over(*names)), "quick"))
 
 
+COUNTED = """
+lab: counted
+hosts: {one: {}}
+nodes: {a: {count: 2}, b: {count: 2, forwards: true}, c: {}}
+links:
+  - {between: [a, b], name: pair, from: {b-2: {delay: 2ms}, b: {delay: 1ms}}}
+  - {between: [c, b-1], name: single, addresses: {c: 10.1.0.1/24, b-1: 10.1.0.2/24}}
+  - {join: [b-1, b-2], name: core}
+"""
+
+
+def test_counted_nodes_are_joined_one_by_one_and_by_name() -> None:
+    lab, made = planned(COUNTED)
+    assert [(link.name, link.members) for link in lab.links] == [
+        ("pair-1", ["a-1", "b-1"]),
+        ("pair-2", ["a-2", "b-2"]),
+        ("single", ["c", "b-1"]),
+        ("core", ["b-1", "b-2"]),
+    ]
+    delays = [conditions_of(link, link.members[1]).delay_ns for link in lab.links[:2]]
+    assert delays == [1_000_000, 2_000_000], "what is said of one node overrides the others'"
+    assert node_path(made, lab, "c", "a-2").links == ("single", "core", "pair-2")
+    data = {
+        "study": "s",
+        "lab": parse(COUNTED, "lab.yaml").data,
+        "factors": {"load": {"cpu": [{"cpu": 1, "on": "b-2"}], "all": [{"cpu": 1, "on": "b"}]}},
+        "probe": {"from": "c", "to": "a-2"},
+    }
+    both, one = combinations(study_from(parse(yaml.safe_dump(data), "study.yaml")), "quick")
+    assert [load.on for load in one.loads] == ["b-2"]
+    assert [load.on for load in both.loads] == ["b-1", "b-2"]
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (("a: {count: 2}", "a: {count: 3}"), "'a' and 'b' both stand for many"),
+        (("[b-1, b-2]", "[b-1, b-3]"), "joins 'b-3', which is not a node"),
+        (("[b-1, b-2]", "[b-1, b]"), "joins 'b-1' with itself"),
+        (("c: {}", "c: {}, b-1: {}"), "makes a second node 'b-1'"),
+    ],
+)
+def test_bad_links_of_counted_nodes_are_told(change: tuple[str, str], says: str) -> None:
+    with pytest.raises(BadInput, match=says):
+        planned(COUNTED.replace(*change))
+
+
 def test_only_frames_go_over_a_link() -> None:
     with pytest.raises(ValueError, match="only a load of frames"):
         LoadSpec.model_validate({"network": "send", "on": "a", "to": "b", "over": "lan"})
@@ -127,14 +176,18 @@ def interfaces(links: list[list[int]]) -> dict[str, list[Interface]]:
     return found
 
 
+COSTS = st.lists(st.integers(1, 3), min_size=10, max_size=10)
+
+
 @settings(max_examples=200, deadline=None)
-@given(NETWORKS, st.sets(st.integers(0, 7)))
-def test_by_the_routes_every_packet_arrives_by_the_fewest_links(
-    links: list[list[int]], forwarding: set[int]
+@given(NETWORKS, st.sets(st.integers(0, 7)), COSTS)
+def test_by_the_routes_every_packet_arrives_at_the_least_cost(
+    links: list[list[int]], forwarding: set[int], costs: list[int]
 ) -> None:
-    """From every stack to every link: as long as breadth-first search says, or no route at all."""
+    """From every stack to every link: at the cost that relaxation finds, or no route at all."""
     forwards = {f"node.n{node}" for node in forwarding}
-    stacks = Stacks(interfaces(links), forwards)
+    by_link = {f"l{number}": cost for number, cost in enumerate(costs)}
+    stacks = Stacks(interfaces(links), forwards, by_link)
     table: dict[str, list[Route]] = {}
     for route in routes(stacks, machine=None):
         table.setdefault(route.agent, []).append(route)
@@ -145,23 +198,31 @@ def test_by_the_routes_every_packet_arrives_by_the_fewest_links(
         for text in texts
     }
     for number, members in enumerate(links):
-        fewest = distances(links, forwarding, members)
+        least = distances(links, forwarding, members, costs)
         for version, target in ((4, f"198.18.{number}.200"), (6, f"fd00:{number}::200")):
             for node in range(8):
-                steps = follow(table, owner, stacks, f"node.n{node}", target, version)
-                if node in fewest:
-                    assert steps == fewest[node]
+                cost = follow(table, owner, stacks, f"node.n{node}", target, version)
+                assert cost == least.get(node, UNREACHED)
+    for nowhere, version in (("198.19.255.1", 4), ("8.8.8.8", 4), ("2001:db8::1", 6)):
+        for node in range(8):
+            cost = follow(table, owner, stacks, f"node.n{node}", nowhere, version)
+            assert cost == UNREACHED, "a packet to an address outside circles"
 
 
-def distances(links: list[list[int]], forwarding: set[int], goal: list[int]) -> dict[int, int]:
-    """Links between each node and a link, over nodes that forward; by relaxation."""
+UNREACHED = -1
+
+
+def distances(
+    links: list[list[int]], forwarding: set[int], goal: list[int], costs: list[int]
+) -> dict[int, int]:
+    """Least cost from each node to a link, over nodes that forward; by relaxation."""
     found = dict.fromkeys(goal, 0)
     for _ in range(len(links) * 8):
-        for members in links:
+        for members, cost in zip(links, costs, strict=False):
             near = [found[n] for n in members if n in found and n in forwarding]
             for node in members:
-                if near and min(near) + 1 < found.get(node, 99):
-                    found[node] = min(near) + 1
+                if near and min(near) + cost < found.get(node, 999):
+                    found[node] = min(near) + cost
     return found
 
 
@@ -172,18 +233,54 @@ def follow(
     stack: str,
     target: str,
     version: int,
-) -> int | None:
-    """How many gateways a packet to an address passes; None if it is stuck."""
-    goal = ipaddress.ip_address(target)
-    for steps in range(12):
-        texts = (text for link in stacks.links[stack] for text in stacks.on[link][stack])
+) -> int:
+    """Cost of a packet's way to an address; UNREACHED if a stack has no route to it."""
+    goal, total = ipaddress.ip_address(target), 0
+    for _ in range(12):
+        here = stacks.links.get(stack, [])
+        texts = (text for link in here for text in stacks.on[link][stack])
         own = (ipaddress.ip_interface(text) for text in texts)
         if any(goal in interface.network for interface in own):
-            return steps
+            return total
         fitting = [r for r in table.get(stack, []) if goal in ipaddress.ip_network(r.to)]
         if not fitting:
-            return None
+            return UNREACHED
         best = max(fitting, key=lambda route: ipaddress.ip_network(route.to).prefixlen)
-        assert ipaddress.ip_address(best.via).version == version
+        via = ipaddress.ip_address(best.via)
+        assert via.version == version
+        total += next(
+            stacks.cost([link])
+            for link in here
+            for text in stacks.on[link][stack]
+            if via in ipaddress.ip_interface(text).network
+        )
         stack = owner[best.via]
-    return None
+    raise AssertionError(f"a packet to {target} goes round in circles")
+
+
+COSTLY = """
+lab: costly
+hosts: {one: {}}
+nodes: {a: {}, near: {forwards: true}, far: {forwards: true}, b: {}}
+links:
+  - {between: [a, near], name: in}
+  - {between: [near, b], name: direct, cost: 5}
+  - {between: [near, far], name: up}
+  - {between: [far, b], name: down}
+"""
+
+
+def test_routes_and_probes_take_the_path_of_the_least_cost() -> None:
+    lab, made = planned(COSTLY)
+    assert node_path(made, lab, "a", "b").links == ("in", "up", "down")
+    lab, made = planned(COSTLY.replace("cost: 5", "cost: 1"))
+    assert node_path(made, lab, "a", "b").links == ("in", "direct")
+
+
+def test_no_stack_has_a_default_route() -> None:
+    _, made = planned(COSTLY)
+    routed = {(r.agent, r.to) for r in made.operations if isinstance(r, Route)}
+    assert ("node.a", "198.18.0.0/15") in routed, "one route for all addresses of the lab"
+    assert not {to for _, to in routed if to.endswith("/0")}
+    wide = {agent for agent, to in routed if to == "198.18.0.0/15"}
+    assert wide.isdisjoint({"node.near", "node.far"}), "two routers would pass a packet to and fro"

@@ -64,9 +64,72 @@ def test_a_wrong_lab_is_refused_with_its_line(old: str, new: str, line: int, say
     assert text != LAB
     with pytest.raises(BadInput) as caught:
         lab_from(parse(text, "lab.yaml"))
-    assert str(caught.value).startswith(f"lab.yaml:{line}: ")
-    assert says in str(caught.value)
-    assert "\n" not in str(caught.value)
+    told = [str(error) for error in caught.value.all]
+    assert [each for each in told if each.startswith(f"lab.yaml:{line}: ") and says in each]
+    assert "\n" not in "".join(told)
+
+
+FIELDS = """\
+lab: bad
+name: x
+nodes:
+  a: {kind: netnss}
+  b: {cpu: [1], count: x}
+links:
+  - {between: [a, b], loss: 1, delay: 5}
+  - {betwen: [a, b]}
+"""
+NAMES = """\
+lab: bad
+nodes:
+  a: {host: h}
+  b: {}
+links:
+  - {between: [a, c]}
+  - {join: [a, a]}
+"""
+ADDRESSES = """\
+lab: bad
+nodes: {a: {}, b: {}}
+links:
+  - {between: [a, b], addresses: {a: 10.0.0.1/24}}
+  - {between: [a, b], reorder: 1%}
+timeline:
+  - {at: 1s, link: lonk, set: {delay: 1ms}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (
+            FIELDS,
+            [
+                "2: 'name' is not allowed here",
+                "4: kind: input should be",
+                "5: unknown field 'cpu'; did you mean 'cpus'?",
+                "5: count: input should be a valid integer",
+                "7: expected a duration such as 250ms, got 5",
+                "7: 1 is 100 %; write 1% or 100%",
+                "8: unknown field 'betwen'; did you mean 'between'?",
+            ],
+        ),
+        (
+            NAMES,
+            ["3: no host 'h'", "6: the link joins 'c', which", "7: the link joins 'a' with itself"],
+        ),
+        (
+            ADDRESSES,
+            ["4: the link gives addresses but none for 'b'", "5: what 'a' sends:", "7: no link"],
+        ),
+    ],
+)
+def test_all_errors_of_a_file_are_told_in_its_order(text: str, told: list[str]) -> None:
+    with pytest.raises(BadInput) as caught:
+        lab_from(parse(text, "lab.yaml"))
+    found = [str(error).removeprefix("lab.yaml:") for error in caught.value.all]
+    assert len(found) == len(told)
+    assert [each[: len(said)] for each, said in zip(found, told, strict=True)] == told
 
 
 @pytest.mark.parametrize(

@@ -115,8 +115,9 @@ class Group:
 
     @property
     def label(self) -> str:
-        """Return the levels, joined for a reader."""
-        return ", ".join(self.factors.values()) or self.trials[0].id
+        """Return each factor with its level, joined for a reader."""
+        levels = (f"{factor}={level}" for factor, level in self.factors.items())
+        return " ".join(levels) or self.trials[0].id
 
 
 def load_name(trial: TrialRecord) -> str:

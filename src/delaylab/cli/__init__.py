@@ -11,14 +11,19 @@ from delaylab.errors import DelaylabError
 from delaylab.io.terminal import print_error
 
 __all__ = ["app", "main"]
+MOST_ERRORS = 20
+"""The most errors of one file that are printed."""
 
 
 def main() -> None:
-    """Run the command line; print errors that a user can correct as one line."""
+    """Run the command line; print errors that a user can correct, a line each."""
     try:
         app()
     except DelaylabError as error:
-        print_error(f"delaylab: {error}")
+        for one in error.all[:MOST_ERRORS]:
+            print_error(f"delaylab: {one}")
+        if len(error.all) > MOST_ERRORS:
+            print_error(f"delaylab: and {len(error.all) - MOST_ERRORS} more errors")
         sys.exit(error.exit_code)
     except BrokenPipeError:
         sys.exit(1)

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 import typer.core
+from typer.core import TyperCommand
 
 from delaylab.io.terminal import json_text, print_error, terminal
 
@@ -65,6 +66,18 @@ Only = Annotated[
     list[str] | None,
     typer.Option(metavar="FACTOR=LEVEL", help="Run only this level; may be repeated."),
 ]
+
+
+class WithCommand(TyperCommand):
+    """A verb that ends in a command with options of its own: what follows the node belongs to it.
+
+    Only before `--` may the verb's own options come after the node.
+    """
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the arguments of the verb."""
+        ctx.allow_interspersed_args = "--" in args
+        return super().parse_args(ctx, args)
 
 
 class FileKind(StrEnum):

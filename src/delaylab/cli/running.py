@@ -14,6 +14,7 @@ from delaylab.cli.options import (
     Json,
     LabFile,
     LabOption,
+    WithCommand,
     app,
     console,
     link,
@@ -27,13 +28,13 @@ from delaylab.io.terminal import print_error, terminal
 @app.command()
 def plan(lab_file: LabFile, as_json: Json = False) -> None:
     """Print what `up` would start and build; touch nothing."""
-    from delaylab import spec
     from delaylab.kinds import KINDS
     from delaylab.machine.rights import own_rights
     from delaylab.plan import build
+    from delaylab.verbs.lab_file import load
     from delaylab.verbs.plans import print_plan
 
-    made = build(spec.load_lab(lab_file), KINDS, own_rights())
+    made = build(load(lab_file), KINDS, own_rights())
     if as_json:
         print_json(made.message())
     else:
@@ -47,14 +48,14 @@ def up(
     as_json: Json = False,
 ) -> None:
     """Start a lab, which runs until `down`. If it runs already, restart its links that are down."""
-    from delaylab import spec
     from delaylab.verbs import labs
     from delaylab.verbs import up as verb
     from delaylab.verbs.images import bar
+    from delaylab.verbs.lab_file import load
 
     with ExitStack() as interruptible:
         with bar(terminal(stderr=True)) as progress:
-            wanted = verb.up(spec.load_lab(lab_file), name, progress)
+            wanted = verb.up(load(lab_file), name, progress)
             started = interruptible.enter_context(wanted)
         if as_json:
             print_json(labs.described(started))
@@ -102,7 +103,8 @@ def link_show(
     from delaylab.lab.attach import attach
     from delaylab.verbs import links
 
-    reports = links.shown(attach(lab_name), name, reset=reset)
+    lab = attach(lab_name, "delaylab link show NAME")
+    reports = links.shown(lab, name, reset=reset)
     if as_json:
         print_json({"engines": links.as_json(reports)})
     else:
@@ -136,7 +138,7 @@ def link_set(
         links.print_links(reports, console)
 
 
-@app.command("exec", context_settings={"ignore_unknown_options": True})
+@app.command("exec", cls=WithCommand, context_settings={"ignore_unknown_options": True})
 def execute(
     node: Annotated[str, typer.Argument(metavar="NODE", help="A node, a host, or `wire`.")],
     command: Annotated[

@@ -126,10 +126,10 @@ def running() -> list[Running]:
     return [lab for place in places if (lab := _read(place)) is not None]
 
 
-def find(name: str | None) -> Running:
+def find(name: str | None, fix: str = "say which: --lab NAME") -> Running:
     """Return a running lab by name; without a name the only one.
 
-    Raises BadInput if there is none, or if several are up and no name is given.
+    Raises BadInput if there is none, or, with `fix`, if several are up and no name is given.
     """
     labs = running()
     if name is None and len(labs) == 1:
@@ -139,7 +139,7 @@ def find(name: str | None) -> Running:
             return lab
     names = ", ".join(lab.name for lab in labs) or "none"
     if name is None and labs:
-        raise BadInput(f"several labs are up: {names}", fix="say which: --lab NAME")
+        raise BadInput(f"several labs are up: {names}", fix=fix)
     what = f"no lab {name!r} is up" if name else "no lab is up"
     raise BadInput(f"{what} (up: {names})", fix="delaylab up LAB.yaml")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import IO, Any
 
@@ -36,6 +37,11 @@ def terminal(
     )
     console.push_render_hook(_Escapes())
     return console
+
+
+def print_lines(lines: Iterable[str], console: Console) -> None:
+    """Print plain lines unwrapped, each escaped; rich takes seconds for those of a large lab."""
+    console.file.writelines(f"{printable(line)}\n" for line in lines)
 
 
 def print_error(text: str) -> None:

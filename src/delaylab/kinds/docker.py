@@ -11,7 +11,10 @@ from delaylab.plan.model import GUEST, NEW, Agent, Guest, node_agent
 
 PROGRAM = "dockerd"
 ENGINE = "engine.docker"
-NEEDS_ROOT = "a lab's interfaces are put into containers by root; run as root, or take kind netns"
+NEEDS_ROOT = (
+    "docker needs root: root puts a lab's interfaces into containers; run as root, or take kind "
+    "netns"
+)
 
 
 class Docker(Kind):
@@ -22,7 +25,7 @@ class Docker(Kind):
 
     def can_run(self, rights: Rights, on_machine: bool) -> str | None:
         """Return a reason unless an engine is installed and this user is root."""
-        return rights.why_not(PROGRAM) or (None if rights.root else NEEDS_ROOT)
+        return rights.why_not(PROGRAM) if rights.root else NEEDS_ROOT
 
     def agent(self, node: Node) -> Agent:
         """Return a monitor that waits for the container and enters its network namespace."""

@@ -15,7 +15,7 @@ AGENT = "sbin/delaylab-agent"
 DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 MEASURING = "bpf"
 """The agent's own capability besides those of the node's programs: for taps at interfaces."""
-NEEDS_ROOT = "LXC containers are made by root here; run as root, or take kind netns"
+NEEDS_ROOT = "lxc needs root: root makes the containers; run as root, or take kind netns"
 
 
 class Lxc(Kind):
@@ -27,7 +27,7 @@ class Lxc(Kind):
 
     def can_run(self, rights: Rights, on_machine: bool) -> str | None:
         """Return a reason unless LXC is installed and this user is root."""
-        return rights.why_not(PROGRAM) or (None if rights.root else NEEDS_ROOT)
+        return rights.why_not(PROGRAM) if rights.root else NEEDS_ROOT
 
     def agent(self, node: Node) -> Agent:
         """Return a monitor with the network namespace that the container joins."""
@@ -65,6 +65,7 @@ def _settings(node: Node) -> list[tuple[str, str]]:
         ("mount.auto", "proc:mixed sys:mixed"),
         ("mount.entry", f"{{folder}}/leash {FOLDER} none bind,ro,create=dir 0 0"),
         ("mount.entry", f"{{image:agent/program}} {AGENT} none bind,ro,create=file 0 0"),
+        ("mount.entry", "{lab}/hosts etc/hosts none bind,ro,create=file 0 0"),
         *_devices(),
         ("console.path", "none"),
         ("apparmor.profile", "unconfined"),

@@ -11,9 +11,12 @@ if TYPE_CHECKING:
     from delaylab.plan import Plan
 
 
-def attach(name: str | None) -> Lab:
-    """Return the running lab of this name; without a name, the only one that runs."""
-    return attached(hosts.find(name))
+def attach(name: str | None, fix: str = "say which: --lab NAME") -> Lab:
+    """Return the running lab of this name; without a name, the only one that runs.
+
+    `fix` says how to name one if several run.
+    """
+    return attached(hosts.find(name, fix))
 
 
 def attached(running: hosts.Running) -> Lab:

@@ -12,9 +12,10 @@ from delaylab.dataset.records.doubts import DoubtKind, doubt
 from delaylab.io.interrupts import deferred
 from delaylab.io.values import JsonObject
 from delaylab.kinds import KINDS
-from delaylab.lab import completion, files
+from delaylab.lab import completion, files, own_stack
 from delaylab.lab.running import Lab
 from delaylab.machine import memory
+from delaylab.machine.cpus import check_cpus
 from delaylab.machine.rights import own_rights
 from delaylab.plan import build
 from delaylab.progress import Progress, silent
@@ -61,7 +62,9 @@ def _build(
     rights = own_rights()
     plan = build(spec, KINDS, rights, name=name, accounting=accounting)
     files.check_files(spec)
+    check_cpus(spec)
     memory.check_memory(spec, rights)
+    own_stack.check_addresses(plan, rights)
     plan, notes = completion.complete(plan, progress)
     record: JsonObject = {
         "spec": spec.model_dump(mode="json", by_alias=True),

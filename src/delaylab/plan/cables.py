@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+
 from delaylab.errors import BadInput
 from delaylab.plan.model import (
     WIRE,
@@ -27,6 +29,10 @@ class Cables:
         self._stacks = stacks
         self.link_ports: list[Veth | TapDevice] = []
         self.inner: list[DomainCable] = []
+        self.cards_of: dict[str, list[TapDevice]] = defaultdict(list)
+        """The agent of a virtual machine -> its cables."""
+        self.inner_of: dict[str, list[DomainCable]] = defaultdict(list)
+        """The agent of a Xen domain -> its cables."""
         self.bridges: list[Bridge] = []
         self.queues: list[Queue] = []
         self._shared: dict[tuple[str, str], str] = {}
@@ -56,27 +62,27 @@ class Cables:
         link: LinkSpec,
         name: str,
         node: str,
-        devices: dict[str, Device],
+        stacks: dict[str, Device],
         around: str,
     ) -> tuple[str | None, Device]:
         """Lay a node's cable to its host; return the port there, None if it exists, and the device.
 
-        `devices` are those of the link's other nodes on this host: nodes in one stack share a
-        device. `around` is the name under which nested nodes share the cable of the machine that
-        they are in.
+        `stacks` are the networks of the link's other nodes on this host, each with its device:
+        nodes in one stack share a device. `around` is the name under which nested nodes share the
+        cable of the machine that they are in.
         """
         network, host = self._stacks.networks[node], host_of(self._stacks.lab, node)
-        for other in devices.values():
-            if other[0] == network:
-                return None, other
+        if network in stacks:
+            return None, stacks[network]
         if self._stacks.kind(node).in_shared_machine:
             return self._around(host, link, around), self._inside(node, host, link, name, around)
         agent = host_agent(host)
         device, vif = self._stacks.device(node, name), self._stacks.numbered(agent, f"vif-{node}")
         card, end = self._stacks.end(network, device, link), self._stacks.end(agent, vif, link)
-        self.link_ports.append(
-            TapDevice(end, card) if self._stacks.kind(node).own_kernel else Veth((card, end))
-        )
+        if self._stacks.kind(node).own_kernel:
+            self._add_card(TapDevice(end, card))
+        else:
+            self.link_ports.append(Veth((card, end)))
         return vif, (network, device)
 
     def _around(self, host: str, link: LinkSpec, name: str) -> str | None:
@@ -89,7 +95,7 @@ class Cables:
             self._stacks.numbered(agent, "vif-xen"),
         )
         self._shared[host, name] = f"br{device.removeprefix('eth')}"
-        self.link_ports.append(
+        self._add_card(
             TapDevice(self._stacks.end(agent, vif, link), self._stacks.end(machine, device, link))
         )
         return vif
@@ -99,14 +105,14 @@ class Cables:
         machine, agent = machine_agent(host), node_agent(node)
         device, vif = self._stacks.device(node, name), self._stacks.numbered(machine, f"vif-{node}")
         card = self._stacks.end(agent, device, link)
-        self.inner.append(DomainCable(machine, self._shared[host, around], vif, card))
+        self._add_inner(DomainCable(machine, self._shared[host, around], vif, card))
         return agent, device
 
     def back(self, link: LinkSpec, name: str, node: str, bridge: str) -> Device:
         """Add the cable that a hypervisor makes to a bridge; return its device in the node."""
         agent, host = node_agent(node), self._stacks.host(node)
         device, vif = self._stacks.device(node, name), self._stacks.numbered(host, f"vif-{node}")
-        self.inner.append(DomainCable(host, bridge, vif, self._stacks.end(agent, device, link)))
+        self._add_inner(DomainCable(host, bridge, vif, self._stacks.end(agent, device, link)))
         return agent, device
 
     def back_by_bridge(self, link: LinkSpec, name: str, node: str) -> tuple[str, Device]:
@@ -147,6 +153,14 @@ class Cables:
         if spec:
             self.queues.append(_queue(agent, uplink, spec, link.mtu))
         return uplink, far
+
+    def _add_card(self, cable: TapDevice) -> None:
+        self.link_ports.append(cable)
+        self.cards_of[cable.card.agent].append(cable)
+
+    def _add_inner(self, cable: DomainCable) -> None:
+        self.inner.append(cable)
+        self.inner_of[cable.card.agent].append(cable)
 
 
 def _queue(agent: str, uplink: str, spec: UplinkSpec, mtu: int) -> Queue:

@@ -109,7 +109,8 @@ def _engine_link(link: LinkPorts, host: str) -> EngineLink:
         for port, nodes in link.ports[host].items()
     ]
     if host in link.uplinks:
-        far = [node for node in link.link.members if node not in link.senders(host)]
+        near = link.senders(host)
+        far = [node for node in link.link.members if node not in near]
         macs = tuple(dict.fromkeys(link.macs[node] for node in far))
         members.append(Port(link.uplinks[host], None, None, macs, NOTHING))
     return EngineLink(link.name, link.link.mtu, tuple(members))
@@ -119,18 +120,18 @@ def _timeline(timeline: list[ChangeSpec], host: str, links: list[LinkPorts]) -> 
     """Yield the changes for nodes of this host, each relative to the conditions before it."""
     by_name = {link.name: link for link in links}
     now = {
-        (link.name, node): conditions_of(link.link, node)
+        link.name: {node: conditions_of(link.link, node) for node in link.senders(host).values()}
         for link in links
-        for node in link.senders(host).values()
     }
     moments: dict[int, list[Change]] = defaultdict(list)
     for given in sorted(timeline, key=lambda change: change.at):
         link = by_name.get(given.link)
-        meant = link.meant(given.node) if link else set()
-        for key in (key for key in now if key[0] == given.link and key[1] in meant):
-            assert link is not None
-            change = changes(given.conditions, link.link, key[1], now[key])
-            now[key] = merge(now[key], change)
-            link.check_held(key[1], now[key])
-            moments[given.at.ns].append(Change(*key, change))
+        if link is None:
+            continue
+        meant, before = link.meant(given.node), now[link.name]
+        for node in (node for node in before if node in meant):
+            change = changes(given.conditions, link.link, node, before[node])
+            before[node] = merge(before[node], change)
+            link.check_held(node, before[node])
+            moments[given.at.ns].append(Change(link.name, node, change))
     return (Moment(at_ns, tuple(made)) for at_ns, made in moments.items())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from delaylab.io.values import JsonObject
@@ -168,6 +169,14 @@ class Route:
     via: str
 
 
+@dataclass(frozen=True)
+class Names:
+    """An address of a node and its names there: the node's own, and one for the link alone."""
+
+    address: str
+    names: tuple[str, ...]
+
+
 Operation = Veth | TapDevice | DomainCable | Bridge | Address | Queue | Offloads | Steering | Route
 
 
@@ -196,6 +205,14 @@ class Plan:
     no_send_stamp: dict[str, str] = field(default_factory=dict)
     link_ports: dict[str, LinkPorts] = field(default_factory=dict)
 
+    @property
+    def names(self) -> Iterator[Names]:
+        """Yield the names of every address, for the nodes' `/etc/hosts`."""
+        for node, interfaces in self.interfaces.items():
+            for interface in interfaces:
+                for address in interface.addresses:
+                    yield Names(address.split("/")[0], (node, f"{node}.{interface.link}"))
+
     def stack(self, node: str) -> str:
         """Return the agent in whose network a node's stack is, by default the node's own agent."""
         return next((i.agent for i in self.interfaces[node]), node_agent(node))
@@ -218,6 +235,7 @@ class Plan:
                 for operation in self.operations
                 if not isinstance(operation, DomainCable)
             ],
+            "names": [{"address": one.address, "names": list(one.names)} for one in self.names],
         }
 
 

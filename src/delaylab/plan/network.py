@@ -23,9 +23,10 @@ from delaylab.plan.model import (
     machine_agent,
     node_agent,
 )
-from delaylab.plan.routes import Stacks, routes
+from delaylab.plan.reach import Stacks
+from delaylab.plan.routes import routes
 from delaylab.plan.stacks import Device, NodeStacks, short
-from delaylab.spec import LabSpec, LinkSpec, host_of, is_conditioned, link_name
+from delaylab.spec import HERE, LabSpec, LinkSpec, conditioned, costs, host_of, link_name
 
 
 class Network:
@@ -40,6 +41,7 @@ class Network:
         self._cables = Cables(self._stacks)
         self._addresses: dict[Address, None] = {}
         self._exact: list[Veth | TapDevice] = []
+        self._conditioned = conditioned(lab)
         self._slow = any(host.uplink for host in lab.hosts.values())
 
     @property
@@ -58,7 +60,8 @@ class Network:
         yield from self._cables.bridges
         yield from self._addresses
         if self.lab.routes == "shortest":
-            yield from routes(Stacks(self.interfaces, self.forwarding), self._stacks.machine)
+            stacks = Stacks(self.interfaces, self.forwarding, costs(self.lab))
+            yield from routes(stacks, self._stacks.machine)
         yield from self._cables.queues
         yield from self._offloads()
         yield from dict.fromkeys(self._steering())
@@ -66,13 +69,15 @@ class Network:
     def add_link(self, index: int, addresses: LinkAddresses) -> None:
         """Add one link with the addresses of its members."""
         link, name = self.lab.links[index], link_name(self.lab, index)
-        hosts = list(dict.fromkeys(host_of(self.lab, node) for node in link.members))
-        conditioned = is_conditioned(self.lab, link, name)
+        members: dict[str, list[str]] = defaultdict(list)
+        for node in link.members:
+            members[host_of(self.lab, node)].append(node)
+        conditioned = name in self._conditioned
         cables_before = len(self._cables.link_ports)
         if conditioned:
             self.link_ports.append(LinkPorts(name, link))
         if (
-            len(hosts) == 1
+            len(members) == 1
             and link.between
             and not conditioned
             and not any(self._stacks.kind(node).own_kernel for node in link.between)
@@ -80,13 +85,13 @@ class Network:
             devices = self._cables.between(link, name, *link.between)
         else:
             devices, wire_ports = dict[str, Device](), list[str]()
-            for host in hosts:
+            part = self._on_engine if conditioned else self._on_host
+            for host, nodes in members.items():
                 uplink = None
-                if len(hosts) > 1:
+                if len(members) > 1:
                     uplink, wire_port = self._cables.uplink(link, host)
                     wire_ports.append(wire_port)
-                part = self._on_engine if conditioned else self._on_host
-                devices |= part(link, name, host, uplink)
+                devices |= part(link, name, host, nodes, uplink)
             if wire_ports:
                 self.crosses = True
                 self._cables.bridge(WIRE, name, wire_ports)
@@ -101,29 +106,27 @@ class Network:
 
     def inner(self, node: str) -> tuple[DomainCable, ...]:
         """Return the cables of a node that is a Xen domain."""
-        return tuple(i for i in self._cables.inner if i.card.agent == node_agent(node))
+        return tuple(self._cables.inner_of[node_agent(node)])
 
     def cards(self, node: str) -> tuple[TapDevice, ...]:
         """Return the cables of a virtual machine; for a nested node, its machine's."""
         agent = node_agent(node)
         if self._stacks.kind(node).in_shared_machine:
             agent = machine_agent(host_of(self.lab, node))
-        return tuple(
-            c for c in self._cables.link_ports if isinstance(c, TapDevice) and c.card.agent == agent
-        )
+        return tuple(self._cables.cards_of[agent])
 
     def _on_host(
-        self, link: LinkSpec, name: str, host: str, uplink: str | None
+        self, link: LinkSpec, name: str, host: str, members: list[str], uplink: str | None
     ) -> dict[str, Device]:
         """Lay one host's part of a link: vifs, bridge, uplink; return node -> (agent, device)."""
         agent = host_agent(host)
-        members = self._stacks.members(link, host)
-        ports, devices = list[str](), dict[str, Device]()
+        ports, devices, stacks = list[str](), dict[str, Device](), dict[str, Device]()
         for node in members:
             if self._stacks.kind(node).hypervisor_bridged:
                 devices[node] = self._cables.back(link, name, node, short(f"br-{name}"))
             elif self._stacks.has_cable(node):
-                vif, devices[node] = self._cables.join(link, name, node, devices, name)
+                vif, devices[node] = self._cables.join(link, name, node, stacks, name)
+                stacks.setdefault(devices[node][0], devices[node])
                 ports += [vif] if vif else []
         shared = uplink
         if (
@@ -136,7 +139,7 @@ class Network:
         return devices | in_stack
 
     def _on_engine(
-        self, link: LinkSpec, name: str, host: str, uplink: str | None
+        self, link: LinkSpec, name: str, host: str, members: list[str], uplink: str | None
     ) -> dict[str, Device]:
         """Lay one host's part of a link with conditions: a port per stack and one for the uplink.
 
@@ -144,22 +147,23 @@ class Network:
         """
         link_ports = self.link_ports[-1]
         ports, devices = link_ports.ports.setdefault(host, {}), dict[str, Device]()
-        for node in self._stacks.members(link, host):
+        stacks, sharing = dict[str, Device](), dict[Device, list[str]]()
+        for node in members:
             # Each nested domain has a cable of its own on such a link: domains that shared one
             # would meet in a bridge inside their machine, past the engine.
             vif, devices[node] = (
                 self._cables.back_by_bridge(link, name, node)
                 if self._stacks.kind(node).hypervisor_bridged
-                else self._cables.join(link, name, node, devices, f"{name}/{node}")
+                else self._cables.join(link, name, node, stacks, f"{name}/{node}")
             )
+            stacks.setdefault(devices[node][0], devices[node])
             link_ports.macs[node] = self._stacks.mac(*devices[node])
             if not self._stacks.in_machine(node):
                 link_ports.cards[node] = devices[node]
             if vif:
-                ports[vif] = [node]
+                sharing[devices[node]] = ports[vif] = [node]
             else:
-                same = (nodes for nodes in ports.values() if devices[nodes[0]] == devices[node])
-                next(same).append(node)
+                sharing[devices[node]].append(node)
         if uplink:
             link_ports.uplinks[host] = uplink
         return devices
@@ -170,8 +174,9 @@ class Network:
         Nodes in virtual machines are left out: their stacks are in other kernels.
         """
         link_ports = {link.name for link in self.link_ports}
+        engines = {host: self.lab.engine_on(host) for host in self.lab.hosts or (HERE,)}
         for node, interfaces in self.interfaces.items():
-            engine = self.lab.engine_on(host_of(self.lab, node))
+            engine = engines[host_of(self.lab, node)]
             if not (engine.steer and engine.cpus) or self._stacks.in_machine(node):
                 continue
             for interface in interfaces:
@@ -184,10 +189,11 @@ class Network:
         Behind a rate, 64 KiB segments must not appear at any point. The link engine accepts no
         frame that is longer than the MTU.
         """
+        exact = set(self._exact)
         for cable in self._cables.link_ports if self._slow else self._exact:
             ends = (cable.card,) if isinstance(cable, TapDevice) else cable.ends
             for end in ends:
-                if end.agent != self._stacks.machine or cable in self._exact:
+                if end.agent != self._stacks.machine or cable in exact:
                     yield Offloads(end.agent, end.name, enabled=False)
         for inner in self._cables.inner:
             if (

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from delaylab.errors import BadInput
 from delaylab.plan.model import Plan
-from delaylab.plan.routes import Stacks
-from delaylab.spec import LabSpec
+from delaylab.plan.reach import Stacks
+from delaylab.spec import LabSpec, costs
 
 
 @dataclass(frozen=True)
@@ -19,14 +19,16 @@ class NodePath:
 
 
 def node_path(plan: Plan, lab: LabSpec, start: str, end: str, over: str | None = None) -> NodePath:
-    """Return the path of the fewest links, which arrives by link `over` if that is given.
+    """Return the path of the least cost, which arrives by link `over` if that is given.
 
     It is the path that packets take by the lab's routes. Raises BadInput if there is none.
     """
-    stacks = Stacks(plan.interfaces, {plan.stack(n) for n, s in lab.nodes.items() if s.forwards})
+    forwarding = {plan.stack(node) for node, spec in lab.nodes.items() if spec.forwards}
+    stacks = Stacks(plan.interfaces, forwarding, costs(lab))
     arrivals = [i.link for i in plan.interfaces[end] if over in (None, i.link)]
     ways = [_way(plan, lab, stacks, start, link) for link in arrivals if start != end]
-    found = min((way for way in ways if way is not None), key=lambda p: len(p.links), default=None)
+    known = (way for way in ways if way is not None)
+    found = min(known, key=lambda way: stacks.cost(way.links), default=None)
     if found is None:
         by = f" by link {over!r}" if over else ""
         raise BadInput(

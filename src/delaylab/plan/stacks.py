@@ -39,10 +39,6 @@ class NodeStacks:
         """Return the agent of the host that a node is on."""
         return host_agent(host_of(self.lab, node))
 
-    def members(self, link: LinkSpec, host: str) -> list[str]:
-        """Return the nodes of a link that are on a host."""
-        return [node for node in link.members if host_of(self.lab, node) == host]
-
     def stack(self, node: str) -> str:
         """Return the key of a node's stack, and so of its addresses; native nodes share one."""
         return self.host(node) if self.spec(node).kind == "native" else node_agent(node)

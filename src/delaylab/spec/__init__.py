@@ -12,7 +12,7 @@ from delaylab.spec.check import HERE, check_lab, host_of
 from delaylab.spec.check_conditions import check_profile, why_not, why_not_in_kernel
 from delaylab.spec.combine import Combination, StudyFile, combinations
 from delaylab.spec.conditions import ConditionsSpec
-from delaylab.spec.directions import changes, conditions_of, is_conditioned, members_meant
+from delaylab.spec.directions import changes, conditioned, conditions_of, members_meant
 from delaylab.spec.expand import expand
 from delaylab.spec.files import with_files
 from delaylab.spec.lab import (
@@ -27,7 +27,7 @@ from delaylab.spec.lab import (
     UplinkSpec,
 )
 from delaylab.spec.merge import merge
-from delaylab.spec.names import link_name
+from delaylab.spec.names import costs, link_name
 from delaylab.spec.scale import repeats
 from delaylab.spec.source import Document, Location, parse, read, validate
 from delaylab.spec.study import CHECK_SEQUENCE, LoadSpec, ProbeSpec, StudySpec
@@ -57,9 +57,10 @@ __all__ = [
     "changes",
     "check_profile",
     "combinations",
+    "conditioned",
     "conditions_of",
+    "costs",
     "host_of",
-    "is_conditioned",
     "lab_from",
     "link_name",
     "load_lab",
@@ -67,6 +68,7 @@ __all__ = [
     "members_meant",
     "merge",
     "parse",
+    "read",
     "repeats",
     "study_from",
     "validate",
@@ -83,6 +85,7 @@ def load_lab(path: Path) -> LabSpec:
 
 def lab_from(document: Document) -> LabSpec:
     """Return the checked lab of a document, with every `count:` expanded."""
+    _want_lab(document)
     document = with_files(document)
     lab = validate(LabSpec, document)
     check_lab(lab, document)
@@ -99,6 +102,9 @@ def study_from(document: Document) -> StudyFile:
 
     The lab is checked as it is before any factor changes it.
     """
+    if _says(document, "nodes", but_not="study"):
+        fix = f"delaylab up {document.name}"
+        raise document.refuse("this is a lab file; a study was wanted", ("nodes",), fix)
     document = with_files(document)
     if isinstance(document.data, dict) and isinstance(document.data.get("lab"), dict):
         check_lab(validate(LabSpec, document, ("lab",)), document, ("lab",))
@@ -112,10 +118,23 @@ def study_from(document: Document) -> StudyFile:
     return StudyFile(spec, document, lab_document, at)
 
 
+def _want_lab(document: Document) -> None:
+    if _says(document, "study", but_not="nodes"):
+        fix = f"delaylab run {document.name}"
+        raise document.refuse("this is a study; a lab file was wanted", ("study",), fix)
+
+
+def _says(document: Document, field: str, but_not: str) -> bool:
+    data = document.data
+    return isinstance(data, dict) and field in data and but_not not in data
+
+
 def _lab_file(document: Document, name: str) -> Document:
     path = document.folder / name
     try:
         check_file(path, limits.MOST_BYTES)
     except BadInput as error:
         raise document.refuse(f"no lab file {path}: {error.what}", ("lab",), error.fix) from None
-    return with_files(read(path, pipes=False))
+    found = with_files(read(path, pipes=False))
+    _want_lab(found)
+    return found

@@ -4,27 +4,35 @@ from __future__ import annotations
 
 import ipaddress
 from collections import Counter
+from functools import partial
 
 from delaylab.spec.addresses import why_no_address
 from delaylab.spec.check_conditions import check_conditions
 from delaylab.spec.counts import check_counts
 from delaylab.spec.lab import LabSpec, LinkSpec
-from delaylab.spec.names import link_name, links_of
+from delaylab.spec.names import Names, counted, link_name, links_of, nodes_made, origins
 from delaylab.spec.names import names as names_in
-from delaylab.spec.source import Document, Location
+from delaylab.spec.source import Document, Location, Problems
 
 HERE = "here"
 """The name of the only host of a lab that names none: this machine."""
 
 
 def check_lab(lab: LabSpec, document: Document, at: Location = ()) -> None:
-    """Raise BadInput, with the line, for the first error in a lab."""
+    """Raise BadInput, with the lines, for the errors in a lab.
+
+    What builds on hosts, nodes and links is checked only once these are right.
+    """
     check_counts(lab, document, at)
-    _check_hosts(lab, document, at)
-    _check_links(lab, document, at)
-    _check_addresses(lab, document, at)
+    problems = Problems()
+    _check_hosts(lab, document, at, problems)
+    _check_links(lab, document, at, problems)
+    problems.report()
+    problems.gather(lambda: _check_link_names(lab, document, at))
+    _check_addresses(lab, document, at, problems)
     names = [link_name(lab, index) for index in range(len(lab.links))]
-    check_conditions(lab, names, document, at)
+    check_conditions(lab, names, document, at, problems)
+    problems.report()
 
 
 def host_of(lab: LabSpec, node: str) -> str:
@@ -32,44 +40,52 @@ def host_of(lab: LabSpec, node: str) -> str:
     return lab.nodes[node].host or next(iter(lab.hosts), HERE)
 
 
-def _check_hosts(lab: LabSpec, document: Document, at: Location) -> None:
-    made = Counter(each for several in names_in(lab).values() for each in several)
+def _check_hosts(lab: LabSpec, document: Document, at: Location, problems: Problems) -> None:
+    made = Counter(each for several in nodes_made(lab).values() for each in several)
     twice = next((name for name in lab.nodes if made[name] > 1), None)
     if twice:
-        raise document.refuse(f"a `count:` makes a second node {twice!r}", (*at, "nodes", twice))
+        what = f"a `count:` makes a second node {twice!r}"
+        problems.found.append(document.refuse(what, (*at, "nodes", twice)))
     for name, node in lab.nodes.items():
         where = (*at, "nodes", name)
         if node.host is not None and node.host not in lab.hosts:
             known = ", ".join(lab.hosts) or "none; leave `host` out"
-            raise document.refuse(f"no host {node.host!r} (hosts: {known})", (*where, "host"))
+            what = f"no host {node.host!r} (hosts: {known})"
+            problems.found.append(document.refuse(what, (*where, "host")))
         if node.host is None and len(lab.hosts) > 1:
-            hosts = ", ".join(lab.hosts)
-            raise document.refuse(f"node {name!r} has no host", where, f"say `host:`: {hosts}")
+            fix = f"say `host:`: {', '.join(lab.hosts)}"
+            problems.found.append(document.refuse(f"node {name!r} has no host", where, fix))
 
 
-def _check_links(lab: LabSpec, document: Document, at: Location) -> None:
+def _check_links(lab: LabSpec, document: Document, at: Location, problems: Problems) -> None:
+    known = names_in(lab)
     for index, link in enumerate(lab.links):
         where = (*at, "links", index)
-        for position, member in enumerate(link.members):
-            if member not in lab.nodes:
-                field = "join" if link.join else "between"
-                raise document.refuse(
-                    f"the link joins {member!r}, which is not a node",
-                    (*where, field, position),
-                    f"nodes: {', '.join(lab.nodes)}",
-                )
-        joined = Counter(link.members)
-        twice = next((member for member, times in joined.items() if times > 1), None)
-        if twice:
-            raise document.refuse(f"the link joins {twice!r} with itself", where)
-        stranger = next((n for n in link.addresses if n not in link.members), None)
-        if stranger:
+        problems.gather(partial(_check_members, lab, link, known, document, where))
+
+
+def _check_members(
+    lab: LabSpec, link: LinkSpec, known: Names, document: Document, where: Location
+) -> None:
+    for position, member in enumerate(link.members):
+        if member not in known:
+            field = "join" if link.join else "between"
             raise document.refuse(
-                f"an address for {stranger!r}, which is not on this link",
-                (*where, "addresses", stranger),
+                f"the link joins {member!r}, which is not a node",
+                (*where, field, position),
+                f"nodes: {', '.join(lab.nodes)}",
             )
-        _check_counted(lab, link, document, where)
-    _check_link_names(lab, document, at)
+    joined = Counter(each for member in link.members for each in known[member])
+    twice = next((member for member, times in joined.items() if times > 1), None)
+    if twice:
+        raise document.refuse(f"the link joins {twice!r} with itself", where)
+    stranger = next((n for n in link.addresses if n not in joined), None)
+    if stranger:
+        raise document.refuse(
+            f"an address for {stranger!r}, which is not on this link",
+            (*where, "addresses", stranger),
+        )
+    _check_counted(lab, link, document, where)
 
 
 def _check_link_names(lab: LabSpec, document: Document, at: Location) -> None:
@@ -86,49 +102,62 @@ def _check_link_names(lab: LabSpec, document: Document, at: Location) -> None:
 def _check_counted(lab: LabSpec, link: LinkSpec, document: Document, at: Location) -> None:
     """Raise BadInput for links and addresses that a node with `count:` cannot have.
 
-    Such a node cannot be joined point-to-point to another of its sort, and its addresses are
-    assigned.
+    Such a node is joined point-to-point to another of its sort only one by one, if both stand for
+    equally many, and its addresses are assigned.
     """
-    many = [member for member in link.members if lab.nodes[member].count is not None]
+    many = counted(lab, link)
     if many and link.addresses:
         raise document.refuse(
-            f"{many[0]!r} stands for many nodes (`count:`)", at, "leave `addresses:` out"
+            f"{next(iter(many))!r} stands for many nodes (`count:`)", at, "leave `addresses:` out"
         )
-    if link.between and len(many) > 1:
+    if link.between and len(set(many.values())) > 1:
         both = " and ".join(map(repr, many))
-        fix = "join them by a broadcast link (`join:`)"
+        fix = "give them the same `count:`, or join them by a broadcast link (`join:`)"
         raise document.refuse(f"{both} both stand for many nodes (`count:`)", at, fix)
 
 
-def _check_addresses(lab: LabSpec, document: Document, at: Location) -> None:
+def _check_addresses(lab: LabSpec, document: Document, at: Location, problems: Problems) -> None:
     owners: dict[str, str] = {}
+    from_file = origins(lab)
     for index, link in enumerate(lab.links):
-        networks: dict[int, tuple[str, object]] = {}
-        for node, text in link.addresses.items():
-            where = (*at, "links", index, "addresses", node)
-            try:
-                interface = ipaddress.ip_interface(text)
-            except ValueError:
-                raise document.refuse(
-                    f"{text!r} is not an address with a prefix", where, "write it as 10.1.0.1/24"
-                ) from None
-            reason = why_no_address(interface)
-            if reason:
-                fix = "write it as 10.1.0.1/24"
-                raise document.refuse(f"no node can have {text!r}: {reason}", where, fix)
-            owner = owners.setdefault(str(interface.ip), node)
-            if owner != node and not _one_stack(lab, owner, node):
-                raise document.refuse(
-                    f"nodes {owner!r} and {node!r} both have the address {interface.ip}", where
-                )
-            other, network = networks.setdefault(interface.version, (node, interface.network))
-            if network != interface.network:
-                raise document.refuse(
-                    f"{node!r} is in {interface.network} but {other!r} on the same link is in "
-                    f"{network}",
-                    where,
-                )
-        _complete(lab, link, index, document, at)
+        where = (*at, "links", index)
+        problems.gather(partial(_check_addresses_of, lab, link, owners, from_file, document, where))
+
+
+def _check_addresses_of(
+    lab: LabSpec,
+    link: LinkSpec,
+    owners: dict[str, str],
+    from_file: dict[str, str],
+    document: Document,
+    at: Location,
+) -> None:
+    networks: dict[int, tuple[str, object]] = {}
+    for node, text in link.addresses.items():
+        where = (*at, "addresses", node)
+        try:
+            interface = ipaddress.ip_interface(text)
+        except ValueError:
+            raise document.refuse(
+                f"{text!r} is not an address with a prefix", where, "write it as 10.1.0.1/24"
+            ) from None
+        reason = why_no_address(interface)
+        if reason:
+            fix = "write it as 10.1.0.1/24"
+            raise document.refuse(f"no node can have {text!r}: {reason}", where, fix)
+        owner = owners.setdefault(str(interface.ip), node)
+        if owner != node and not _one_stack(lab, from_file[owner], from_file[node]):
+            raise document.refuse(
+                f"nodes {owner!r} and {node!r} both have the address {interface.ip}", where
+            )
+        other, network = networks.setdefault(interface.version, (node, interface.network))
+        if network != interface.network:
+            raise document.refuse(
+                f"{node!r} is in {interface.network} but {other!r} on the same link is in "
+                f"{network}",
+                where,
+            )
+    _complete(link, document, at)
 
 
 def _one_stack(lab: LabSpec, one: str, other: str) -> bool:
@@ -137,11 +166,11 @@ def _one_stack(lab: LabSpec, one: str, other: str) -> bool:
     return kinds == {"native"} and host_of(lab, one) == host_of(lab, other)
 
 
-def _complete(lab: LabSpec, link: LinkSpec, index: int, document: Document, at: Location) -> None:
+def _complete(link: LinkSpec, document: Document, at: Location) -> None:
     missing = [node for node in link.members if link.addresses and node not in link.addresses]
     if missing:
         raise document.refuse(
             f"the link gives addresses but none for {missing[0]!r}",
-            (*at, "links", index, "addresses"),
+            (*at, "addresses"),
             "give all or none",
         )

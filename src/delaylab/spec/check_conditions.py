@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from delaylab.spec.conditions import ConditionsSpec
 from delaylab.spec.directions import conditions_of, members_meant, way_of
-from delaylab.spec.lab import LabSpec, LinkSpec
+from delaylab.spec.lab import ChangeSpec, LabSpec, LinkSpec
 from delaylab.spec.link_conditions import (
     Conditions,
     DelayTrace,
@@ -14,8 +16,10 @@ from delaylab.spec.link_conditions import (
     RateTrace,
     Red,
 )
+from delaylab.spec.names import Names, origins
+from delaylab.spec.names import names as names_in
 from delaylab.spec.profiles import contents
-from delaylab.spec.source import Document, Location
+from delaylab.spec.source import Document, Location, Problems
 
 # Limits of the kernel's queues, as `crates/agent/src/link/kernel/map.rs` has them.
 KERNEL_SPREAD_NS = 2**31 - 1
@@ -26,16 +30,27 @@ KERNEL_FRAMING = 65_535
 """The largest framing that the token bucket filter counts, a 16-bit integer of bytes."""
 
 
-def check_conditions(lab: LabSpec, names: list[str], document: Document, at: Location) -> None:
-    """Raise BadInput, with the line, for the first error in a lab's conditions.
+def check_conditions(
+    lab: LabSpec, names: list[str], document: Document, at: Location, problems: Problems
+) -> None:
+    """Collect the errors in a lab's conditions.
 
     `names` are the names of the links, in their order.
     """
-    _check_steering(lab, document, at)
+    problems.gather(lambda: _check_steering(lab, document, at))
+    stands_for = names_in(lab)
+    only = next(iter(lab.hosts), "")
+    hosts = {name: lab.nodes[node].host or only for name, node in origins(lab).items()}
+    in_kernel = {host for host in lab.hosts or ("",) if lab.engine_on(host).kind == "kernel"}
     for index, link in enumerate(lab.links):
-        _check_link(link, document, (*at, "links", index))
-        _check_engine(lab, link, document, (*at, "links", index))
-    _check_timeline(lab, names, document, at)
+        where = (*at, "links", index)
+        problems.gather(partial(_check_link, link, stands_for, document, where))
+        if in_kernel:
+            problems.gather(partial(_check_engine, hosts, link, in_kernel, document, where))
+    links = dict(zip(names, lab.links, strict=True))
+    for index, change in enumerate(lab.timeline):
+        where = (*at, "timeline", index)
+        problems.gather(partial(_check_change, change, links, document, where))
 
 
 def check_profile(given: ConditionsSpec, link: LinkSpec, node: str | None) -> None:
@@ -117,10 +132,11 @@ def _check_steering(lab: LabSpec, document: Document, at: Location) -> None:
         raise document.refuse(reason, (*where, "engine"), fix)
 
 
-def _check_engine(lab: LabSpec, link: LinkSpec, document: Document, at: Location) -> None:
+def _check_engine(
+    hosts: dict[str, str], link: LinkSpec, in_kernel: set[str], document: Document, at: Location
+) -> None:
     for node in link.members:
-        host = lab.nodes[node].host or next(iter(lab.hosts), "")
-        if lab.engine_on(host).kind != "kernel":
+        if hosts[node] not in in_kernel:
             continue
         reason = why_not_in_kernel(conditions_of(link, node))
         if reason:
@@ -128,10 +144,11 @@ def _check_engine(lab: LabSpec, link: LinkSpec, document: Document, at: Location
             raise document.refuse(f"what {node!r} sends: {reason}", at, fix)
 
 
-def _check_link(link: LinkSpec, document: Document, at: Location) -> None:
+def _check_link(link: LinkSpec, stands_for: Names, document: Document, at: Location) -> None:
+    members = {*link.members, *(each for node in link.members for each in stands_for[node])}
     for node, given in link.sent_from.items():
         where = (*at, "from", node)
-        if node not in link.members:
+        if node not in members:
             fix = f"members: {', '.join(link.members)}"
             raise document.refuse(f"{node!r} is not on this link", where, fix)
         _with_line(given, link, node, document, where)
@@ -142,23 +159,22 @@ def _check_link(link: LinkSpec, document: Document, at: Location) -> None:
             raise document.refuse(f"what {node!r} sends: {reason}", at)
 
 
-def _check_timeline(lab: LabSpec, names: list[str], document: Document, at: Location) -> None:
-    links = dict(zip(names, lab.links, strict=True))
-    for index, change in enumerate(lab.timeline):
-        where = (*at, "timeline", index)
-        link = links.get(change.link)
-        if link is None:
-            fix = f"links: {', '.join(names) or 'none'}"
-            raise document.refuse(f"no link {change.link!r}", (*where, "link"), fix)
-        if change.node is not None and change.node not in link.members:
-            raise document.refuse(
-                f"{change.node!r} is not on link {change.link!r}",
-                (*where, "node"),
-                f"members: {', '.join(link.members)}",
-            )
-        if not change.conditions.model_fields_set:
-            raise document.refuse("the change names no condition", (*where, "set"))
-        _with_line(change.conditions, link, change.node, document, (*where, "set"))
+def _check_change(
+    change: ChangeSpec, links: dict[str, LinkSpec], document: Document, where: Location
+) -> None:
+    link = links.get(change.link)
+    if link is None:
+        fix = f"links: {', '.join(links) or 'none'}"
+        raise document.refuse(f"no link {change.link!r}", (*where, "link"), fix)
+    if change.node is not None and change.node not in link.members:
+        raise document.refuse(
+            f"{change.node!r} is not on link {change.link!r}",
+            (*where, "node"),
+            f"members: {', '.join(link.members)}",
+        )
+    if not change.conditions.model_fields_set:
+        raise document.refuse("the change names no condition", (*where, "set"))
+    _with_line(change.conditions, link, change.node, document, (*where, "set"))
 
 
 def _with_line(

@@ -13,7 +13,7 @@ from delaylab.spec.check import check_lab
 from delaylab.spec.counts import check_trials
 from delaylab.spec.expand import expand, expand_loads
 from delaylab.spec.lab import LabSpec
-from delaylab.spec.names import links_of
+from delaylab.spec.names import Names, links_of
 from delaylab.spec.names import names as names_in
 from delaylab.spec.scale import scaled
 from delaylab.spec.source import Document, Location, validate
@@ -72,6 +72,7 @@ def combinations(study: StudyFile, scale: str) -> Iterator[Combination]:
         lab, probe = deepcopy(study.lab_data), deepcopy(this.probe)
         loads: list[LoadSpec] = []
         of_loads: list[LoadChange] = []
+        given: dict[Location, str] = {}
         for factor, level in levels.items():
             content = this.factors[factor][level]
             if isinstance(content, list):
@@ -82,22 +83,27 @@ def combinations(study: StudyFile, scale: str) -> Iterator[Combination]:
                 if path.startswith(f"{LOADS_ROOT}."):
                     of_loads.append(load_change(path, value, study.document, at))
                 else:
-                    change({**lab, "probe": probe}, path, value, at)
+                    place = _change({**lab, "probe": probe}, path, value, study.document, at)
+                    given[place] = study.document.where(at)
         loads = changed(loads, of_loads, study.document)
-        yield _checked(study, levels, lab, probe, tuple(loads))
+        yield _checked(study, levels, lab, probe, tuple(loads), given)
 
 
 def _change(
     root: dict[str, object], path: str, value: Any, document: Document, at: Location
-) -> None:
+) -> Location:
+    """Change a value, and return its place."""
     *steps, last = path.split(".")
     place: Any = root
+    location: list[str | int] = []
     try:
         for step in steps:
-            place = _item(place, step) if isinstance(place, list) else place[step]
+            key = _index(place, step) if isinstance(place, list) else step
+            place = place[key]
+            location.append(key)
         if steps and isinstance(place, dict):
             place[last] = value
-            return
+            return (*location, last)
     except (KeyError, IndexError, ValueError, TypeError):
         pass
     raise document.refuse(
@@ -107,11 +113,15 @@ def _change(
     )
 
 
-def _item(items: list[Any], step: str) -> Any:
-    """Return an item of a list by its name, or else by its number."""
-    named = (item for item in items if isinstance(item, dict) and item.get("name") == step)
+def _index(items: list[Any], step: str) -> int:
+    """Return the index of an item of a list by its name, or else by its number."""
+    named = (
+        index
+        for index, item in enumerate(items)
+        if isinstance(item, dict) and item.get("name") == step
+    )
     found = next(named, None)
-    return items[int(step)] if found is None else found
+    return int(step) if found is None else found
 
 
 def _checked(
@@ -120,17 +130,29 @@ def _checked(
     lab_data: dict[str, object],
     probe_data: dict[str, object],
     loads: tuple[LoadSpec, ...],
+    given: dict[Location, str],
 ) -> Combination:
+    """Return a combination; raise BadInput if it is invalid.
+
+    `given` are the parts of lab and probe that its levels gave, each with its ``file:line``.
+    """
     document = study.document
     lab_document = replace(
-        study.lab_document, data=_put(study.lab_document.data, study.lab_at, lab_data)
+        study.lab_document,
+        data=_put(study.lab_document.data, study.lab_at, lab_data),
+        elsewhere={
+            (*study.lab_at, *place): at for place, at in given.items() if place[0] != "probe"
+        },
     )
     lab = validate(LabSpec, lab_document, study.lab_at)
     check_lab(lab, lab_document, study.lab_at)
-    probe_document = replace(document, data={**document.data, "probe": probe_data})
+    of_probe = {place: at for place, at in given.items() if place[0] == "probe"}
+    data = {**document.data, "probe": probe_data}
+    probe_document = replace(document, data=data, elsewhere=of_probe)
     probe = validate(ProbeSpec, probe_document, ("probe",))
+    known = names_in(lab)
     for field, node in (("from", probe.sender), ("to", probe.to)):
-        _known(lab, node, document, ("probe", field))
+        _known(lab, known, node, probe_document, ("probe", field))
     links = links_of(lab)
     if probe.over is not None:
         _one_of(probe.over, [each for name in links.values() for each in name], document, "probe")
@@ -142,13 +164,13 @@ def _checked(
         )
     for load in loads:
         for node in filter(None, (load.on, load.to)):
-            _known(lab, node, document, ("factors",))
+            _known(lab, known, node, document, ("factors",))
     for load in loads:
-        if load.to is not None and lab.nodes[load.to].count is not None:
+        if load.to is not None and _is_counted(lab, load.to):
             raise document.refuse(f"{load.to!r} stands for many nodes (`count:`)", ("factors",))
         for link in load.over or ():
             _one_of(link, list(links), document, "factors")
-    return Combination(levels, expand(lab), expand_loads(loads, names_in(lab), links), probe)
+    return Combination(levels, expand(lab), expand_loads(loads, known, links), probe)
 
 
 def _one_of(link: str, links: list[str], document: Document, at: str) -> None:
@@ -156,10 +178,14 @@ def _one_of(link: str, links: list[str], document: Document, at: str) -> None:
         raise document.refuse(f"no link {link!r}", (at,), f"links: {', '.join(links)}")
 
 
-def _known(lab: LabSpec, node: str, document: Document, at: Location) -> None:
-    if node not in lab.nodes:
+def _is_counted(lab: LabSpec, node: str) -> bool:
+    return node in lab.nodes and lab.nodes[node].count is not None
+
+
+def _known(lab: LabSpec, known: Names, node: str, document: Document, at: Location) -> None:
+    if node not in known:
         raise document.refuse(f"no node {node!r}", at, f"nodes: {', '.join(lab.nodes)}")
-    if at[0] == "probe" and lab.nodes[node].count is not None:
+    if at[0] == "probe" and _is_counted(lab, node):
         raise document.refuse(f"{node!r} stands for many nodes (`count:`)", at, "probe one node")
 
 

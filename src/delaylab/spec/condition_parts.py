@@ -40,7 +40,7 @@ def default(kind: type[engine.Part], name: str) -> Any:
 
 def default_share(kind: type[engine.Part], name: str) -> Share:
     """Return the engine's default of a field as a share."""
-    return Share.parse(default(kind, name))
+    return Share.of(default(kind, name))
 
 
 def named_parts(

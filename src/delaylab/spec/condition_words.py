@@ -62,7 +62,7 @@ def _word(key: str, value: object) -> str:
     if isinstance(value, Opportunities):
         return f"{value.kind} over time, {len(value.at_ns)} points"
     if not isinstance(value, Part):
-        return str(Share.parse(float(str(value))))
+        return str(Share.of(float(str(value))))
     said = _condition(value)
     main = MAIN.get(key) or next(iter(said))
     if list(said) == [main] and not isinstance(said[main], dict):
@@ -96,4 +96,4 @@ def _parts(part: Part) -> Said:
 
 
 def _quantity(quantity: type[Quantity], value: float) -> Quantity:
-    return Share.parse(float(value)) if quantity is Share else quantity(int(value))
+    return Share.of(float(value)) if quantity is Share else quantity(int(value))

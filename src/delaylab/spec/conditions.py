@@ -273,8 +273,14 @@ class ConditionsSpec(TracksNamedFields):
                 raise ValueError(f"`{same}` and a trace of it: leave one out")
         return self
 
+    def says_conditions(self) -> bool:
+        """Return True if a condition or a profile is named."""
+        return not _CONDITIONS.isdisjoint(self.model_fields_set)
+
     def named(self) -> engine.Conditions:
         """Return the named conditions in the link engine's form, None for one to remove."""
+        if not self.says_conditions():
+            return engine.NOTHING
         named = {
             key: _built(getattr(self, field))
             for field, key in KEYS.items()
@@ -289,6 +295,7 @@ KEYS = {
     **{name: name for name in ("rate", "queue", "trace")},
 }
 """Field names of a lab file -> their names in the link engine's form."""
+_CONDITIONS = frozenset({"profile", *KEYS})
 
 
 def _built(value: Any) -> Any:

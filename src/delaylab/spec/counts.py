@@ -7,6 +7,7 @@ from math import prod
 
 from delaylab.errors import BadInput
 from delaylab.spec.lab import LabSpec, LinkSpec
+from delaylab.spec.names import origins
 from delaylab.spec.scale import REPEAT, Scaled, repeats
 from delaylab.spec.source import Document, Location
 from delaylab.spec.study import StudySpec
@@ -25,10 +26,14 @@ MOST_TRIALS = 100_000
 def check_counts(lab: LabSpec, document: Document, at: Location = ()) -> None:
     """Raise BadInput for a lab larger than any that could start."""
     stands_for = {name: _count(lab, name) for name in lab.nodes}
+    nodes = sum(stands_for.values())
+    if nodes > MOST_NODES:
+        what = f"the lab has {nodes} nodes, each `count:` written out; at most {MOST_NODES}"
+        raise document.refuse(what, (*at, "nodes"))
+    stands_for |= {name: 1 for name in origins(lab) if name not in lab.nodes}
     sizes = [_links_and_ends(link, stands_for) for link in lab.links]
     counted = (
         ("hosts", "hosts", len(lab.hosts), MOST_HOSTS),
-        ("nodes", "nodes, each `count:` written out", sum(stands_for.values()), MOST_NODES),
         ("links", "links, each `count:` written out", sum(n for n, _ in sizes), MOST_LINKS),
         ("links", "ends of links, each `count:` written out", sum(e for _, e in sizes), MOST_ENDS),
         ("timeline", "changes", len(lab.timeline), MOST_CHANGES),
@@ -76,4 +81,6 @@ def _links_and_ends(link: LinkSpec, stands_for: dict[str, int]) -> tuple[int, in
     members = [stands_for.get(member, 0) for member in link.members]
     if link.join is not None:
         return 1, sum(members)
-    return prod(members), 2 * prod(members)
+    # Nodes that stand for equally many are joined one by one.
+    count = members[0] if members[0] == members[1] else prod(members)
+    return count, 2 * count

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 
 from delaylab.spec.conditions import ConditionsSpec
 from delaylab.spec.lab import LabSpec, LinkSpec
 from delaylab.spec.link_conditions import NOTHING, Conditions, DelayTrace, Trace, made_of
 from delaylab.spec.merge import merge, merge_changes, without
+from delaylab.spec.names import link_name
 from delaylab.spec.profiles import UpDown, contents
 
 
@@ -17,6 +19,8 @@ def conditions_of(link: LinkSpec, node: str) -> Conditions:
     At each of the two levels, named conditions override the profile's, and `none` removes one.
     """
     own = link.sent_from.get(node)
+    if own is None and not link.says_conditions():
+        return NOTHING
     levels: list[Conditions] = []
     if own is None or "profile" not in own.model_fields_set:
         levels.append(_profile(link, link, node))
@@ -35,10 +39,14 @@ def changes(given: ConditionsSpec, link: LinkSpec, node: str, now: Conditions) -
     return _in_place_of_a_trace(now, named)
 
 
-def is_conditioned(lab: LabSpec, link: LinkSpec, name: str) -> bool:
-    """Return True if a link has conditions, from the start or by the lab's timeline."""
-    now = link.named() or link.profile or link.sent_from
-    return bool(now) or any(change.link == name for change in lab.timeline)
+def conditioned(lab: LabSpec) -> set[str]:
+    """Return the names of the links with conditions, from the start or by the lab's timeline."""
+    now = (
+        link_name(lab, index)
+        for index, link in enumerate(lab.links)
+        if link.named() or link.profile or link.sent_from
+    )
+    return {*now, *(change.link for change in lab.timeline)}
 
 
 def way_of(link: LinkSpec, node: str) -> UpDown | None:
@@ -57,16 +65,18 @@ def members_meant(link: LinkSpec, node: str | None) -> list[str]:
 
 
 def _profile(given: ConditionsSpec, link: LinkSpec, node: str) -> Conditions:
-    if given.profile is None:
-        return NOTHING
-    found = contents(given.profile, way_of(link, node))
-    return ConditionsSpec.model_validate(found or {}).named()
+    return NOTHING if given.profile is None else _contents(given.profile, way_of(link, node))
+
+
+@cache
+def _contents(profile: str, way: UpDown | None) -> Conditions:
+    return ConditionsSpec.model_validate(contents(profile, way) or {}).named()
 
 
 def _merged(levels: Iterable[Conditions]) -> Conditions:
     """Merge levels of conditions; later levels override earlier ones."""
     whole = NOTHING
-    for level in levels:
+    for level in filter(None, levels):
         whole = merge(whole, _in_place_of_a_trace(whole, level))
         if whole.trace is not None:
             whole = without(whole, {_replaced_by(whole.trace)})

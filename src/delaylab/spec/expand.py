@@ -1,14 +1,17 @@
 """Expansion of `count: N`: a node becomes N nodes, NAME-1, NAME-2 …, wherever it was named.
 
-A link between two nodes of which one has a count becomes a link to each: LINK-1, LINK-2 …
+A link between two nodes of which one has a count becomes a link to each: LINK-1, LINK-2 … If both
+have the same count, the first is joined to the first, the second to the second, and so on. Where a
+link, a probe or a load names one of the nodes, such as NAME-2, only that one is meant.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import product
 
 from delaylab.spec.lab import ChangeSpec, LabSpec, LinkSpec
-from delaylab.spec.names import Names, is_many, link_name, links_of, names
+from delaylab.spec.names import Names, counted, is_many, link_name, links_of, names
 from delaylab.spec.study import LoadSpec
 
 
@@ -55,7 +58,9 @@ def _over(load: LoadSpec, links: Names) -> list[str] | None:
 
 def _links(lab: LabSpec, link: LinkSpec, name: str, all_names: Names) -> Iterator[LinkSpec]:
     """Yield the links that one link of the file stands for, in order."""
-    sent = {each: said for node, said in link.sent_from.items() for each in all_names[node]}
+    # What is said of one node overrides what is said of all that a count makes.
+    general_first = sorted(link.sent_from.items(), key=lambda item: item[0] not in lab.nodes)
+    sent = {each: said for node, said in general_first for each in all_names[node]}
     if link.join is not None:
         members = [each for member in link.join for each in all_names[member]]
         yield link.model_copy(update={"join": members, "sent_from": sent})
@@ -64,7 +69,9 @@ def _links(lab: LabSpec, link: LinkSpec, name: str, all_names: Names) -> Iterato
         yield link.model_copy(update={"name": name})
     else:
         one, two = (all_names[end] for end in link.members)
-        for number, pair in enumerate(((a, b) for a in one for b in two), start=1):
+        one_by_one = len(counted(lab, link)) == 2
+        pairs = zip(one, two, strict=True) if one_by_one else product(one, two)
+        for number, pair in enumerate(pairs, start=1):
             own = {node: said for node, said in sent.items() if node in pair}
             update = {"between": pair, "name": f"{name}-{number}", "sent_from": own}
             yield link.model_copy(update=update)

@@ -188,7 +188,10 @@ class LinkSpec(ConditionsSpec):
         None, min_length=2, description="The nodes that a broadcast link joins."
     )
     between: tuple[Name, Name] | None = Field(
-        None, description="The two nodes that a point-to-point link joins."
+        None,
+        description="The two nodes that a point-to-point link joins. One with a `count:` stands "
+        "for each of its nodes; two with the same `count:` are joined one by one. `NAME-2` is the "
+        "second alone.",
     )
     name: Name | None = Field(
         None,
@@ -197,6 +200,12 @@ class LinkSpec(ConditionsSpec):
     )
     mtu: int = Field(
         1500, ge=1280, le=65535, description="The maximum transmission unit of the link, in bytes."
+    )
+    cost: int = Field(
+        1,
+        ge=1,
+        le=65535,
+        description="The cost of crossing the link. Routes take the path of the least total cost.",
     )
     addresses: dict[Name, str] = Field(
         default_factory=dict,
@@ -254,8 +263,8 @@ class LabSpec(Spec):
     )
     routes: Routes = Field(
         "shortest",
-        description="`shortest` sets routes over the fewest links; `none` sets no routes, as for "
-        "a routing daemon.",
+        description="`shortest` sets routes over the least `cost` of links, which are the fewest "
+        "links if none has a cost; `none` sets no routes, as for a routing daemon.",
     )
     engine: EngineSpec = Field(
         EngineSpec.model_validate("auto"),

@@ -67,6 +67,14 @@ class Part(TracksNamedFields):
         self.__pydantic_fields_set__.update({"model", "kind"} & type(self).model_fields.keys())
         return self
 
+    @property
+    def named(self) -> dict[str, object]:
+        """Return the fields that are named and their values, None for one to remove."""
+        said = self.model_fields_set
+        return {
+            name: getattr(self, name) for name in type(self).__pydantic_fields__ if name in said
+        }
+
 
 class Table(Part):
     """Equally likely values of a delay distribution, in multiples of the jitter's spread."""
@@ -222,11 +230,6 @@ class Conditions(Part):
     def message(self) -> JsonObject:
         """Return the conditions as JSON values, as the link engine reads and writes them."""
         return self.model_dump(mode="json")
-
-    @property
-    def named(self) -> dict[str, object]:
-        """Return the fields that are named and their values, None for one to remove."""
-        return {name: value for name, value in self if name in self.model_fields_set}
 
     def __bool__(self) -> bool:
         """Return True if any field is named."""

@@ -39,10 +39,8 @@ def without(conditions: Conditions, names: set[str]) -> Conditions:
 
 
 def _merged(before: Model, changes: Model) -> Model:
-    values = {name: value for name, value in before if name in before.model_fields_set}
-    for name, change in changes:
-        if name not in changes.model_fields_set:
-            continue
+    values = before.named
+    for name, change in changes.named.items():
         if change is None:
             values.pop(name, None)
             continue

@@ -8,11 +8,29 @@ Names = dict[str, list[str]]
 """A name in the file -> the names that it stands for, in order."""
 
 
-def names(lab: LabSpec) -> Names:
+def nodes_made(lab: LabSpec) -> Names:
     """Return each node of the file with the nodes that it stands for."""
     return {
         name: [name] if spec.count is None else [f"{name}-{i}" for i in range(1, spec.count + 1)]
         for name, spec in lab.nodes.items()
+    }
+
+
+def names(lab: LabSpec) -> Names:
+    """Return each name of a node with the nodes that it stands for.
+
+    One of the nodes that a count makes has a name too, such as `router-2`, which stands for itself.
+    """
+    made = nodes_made(lab)
+    return {**{each: [each] for several in made.values() for each in several}, **made}
+
+
+def origins(lab: LabSpec) -> dict[str, str]:
+    """Return each name of a node with the node of the file that it comes from."""
+    made = nodes_made(lab)
+    return {
+        **{each: name for name, several in made.items() for each in several},
+        **{name: name for name in made},
     }
 
 
@@ -30,13 +48,26 @@ def links_of(lab: LabSpec) -> Names:
     }
 
 
+def costs(lab: LabSpec) -> dict[str, int]:
+    """Return the costs of links by name; a link that is left out costs 1."""
+    return {
+        link_name(lab, index): link.cost for index, link in enumerate(lab.links) if link.cost != 1
+    }
+
+
 def is_many(lab: LabSpec, link: LinkSpec) -> bool:
     """Return True if a link of the file stands for a link to each of many nodes."""
-    return link.between is not None and any(lab.nodes[n].count is not None for n in link.between)
+    return link.between is not None and bool(counted(lab, link))
+
+
+def counted(lab: LabSpec, link: LinkSpec) -> dict[str, int]:
+    """Return the members of a link that stand for many nodes, each with their number."""
+    counts = {node: lab.nodes[node].count for node in link.members if node in lab.nodes}
+    return {node: count for node, count in counts.items() if count is not None}
 
 
 def _links(lab: LabSpec, link: LinkSpec, name: str) -> list[str]:
     if not is_many(lab, link):
         return [name]
-    count = max(lab.nodes[node].count or 0 for node in link.members)
+    count = max(counted(lab, link).values())
     return [f"{name}-{number}" for number in range(1, count + 1)]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import Any, TypeVar
 
 import yaml
 from pydantic import BaseModel, ValidationError
@@ -13,10 +13,9 @@ from pydantic import BaseModel, ValidationError
 from delaylab.errors import BadInput
 from delaylab.io.files import read_text
 from delaylab.spec import limits
+from delaylab.spec.sentences import sentences
 
 Location = tuple[str | int, ...]
-SHOWN = 80
-"""The most characters of an invalid value that its error repeats."""
 Model = TypeVar("Model", bound=BaseModel)
 
 
@@ -42,18 +41,65 @@ class Document:
     data: Any
     lines: dict[Location, int] = field(repr=False)
     folder: Path = Path()
+    elsewhere: dict[Location, str] = field(default_factory=dict, repr=False)
+    """Parts that another file gave, as a study's level does, each with its ``file:line``."""
 
     def where(self, location: Location = ()) -> str:
-        """Return ``file:line`` of a part, or of the nearest part around it that has a line."""
+        """Return ``file:line`` of a part, or of the nearest part around it that has a line.
+
+        If parts were given elsewhere, it is theirs, or that of the first of them below the part:
+        the file itself was valid before.
+        """
+        if self.elsewhere:
+            return self._elsewhere(location)
         for end in range(len(location), -1, -1):
             line = self.lines.get(location[:end])
             if line is not None:
                 return f"{self.name}:{line}"
         return self.name
 
+    def _elsewhere(self, location: Location) -> str:
+        for end in range(len(location), -1, -1):
+            part = location[:end]
+            given = (at for other, at in self.elsewhere.items() if other[:end] == part)
+            found = self.elsewhere.get(part) or next(given, None)
+            if found is not None:
+                return found
+        return self.name
+
     def refuse(self, what: str, location: Location = (), fix: str = "") -> BadInput:
         """Return the error to raise for the value at a location."""
         return BadInput(what, self.where(location), fix)
+
+
+class Problems:
+    """The errors of a file, collected so that the user sees all of them."""
+
+    def __init__(self) -> None:
+        self.found: list[BadInput] = []
+
+    def gather(self, check: Callable[[], None]) -> None:
+        """Run a check; keep its error."""
+        try:
+            check()
+        except BadInput as error:
+            self.found.append(error)
+
+    def together(self) -> BadInput:
+        """Return the first error in the order of the file, with the others as its `more`."""
+        first, *others = sorted(self.found, key=_line)
+        first.more = tuple(others)
+        return first
+
+    def report(self) -> None:
+        """Raise the errors, if there are any."""
+        if self.found:
+            raise self.together()
+
+
+def _line(error: BadInput) -> int:
+    line = error.where.rpartition(":")[2]
+    return int(line) if line.isdecimal() else 0
 
 
 def read(path: Path, *, pipes: bool = True) -> Document:
@@ -133,75 +179,14 @@ def _scalar(node: yaml.Node, loader: _Loader, name: str) -> Any:
 
 
 def validate(model: type[Model], document: Document, at: Location = ()) -> Model:
-    """Return data as a model; raise BadInput, with its line, for the first error."""
+    """Return data as a model; raise BadInput, with its line, for the errors in the file's order."""
     data = document.data
     for step in at:
         data = data[step]
     try:
         return model.model_validate(data)
     except ValidationError as error:
-        problems = error.errors(include_url=False)
-        # A misspelt field also leaves another one "missing"; the misspelling is the error to
-        # report.
-        problem = min(problems, key=lambda p: p["type"] != "extra_forbidden")
-        location = tuple(step for step in problem["loc"] if not _is_tag(step))
-        raise document.refuse(_sentence(problem, model), (*at, *location)) from None
-
-
-def _is_tag(step: int | str) -> bool:
-    """Return True for a step that pydantic adds to a location for a union's member.
-
-    The file has no such step.
-    """
-    return isinstance(step, str) and (step.endswith("Spec") or step.startswith(("list[", "dict[")))
-
-
-def _sentence(problem: Any, model: type[BaseModel]) -> str:
-    field_name = next((str(s) for s in reversed(problem["loc"]) if isinstance(s, str)), "")
-    message = str(problem["msg"]).removeprefix("Value error, ")
-    match problem["type"]:
-        case "extra_forbidden":
-            return f"unknown field {field_name!r}{_nearest(field_name, problem, model)}"
-        case "missing":
-            return f"{field_name!r} is missing"
-        case "value_error":
-            return message
-        case "model_type":
-            what = field_name or "the file"
-            return f"{what}: expected a mapping (`name: value`), got {_short(problem.get('input'))}"
-        case _:
-            got = problem.get("input")
-            return f"{field_name}: {message[0].lower()}{message[1:]}, got {_short(got)}"
-
-
-def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= SHOWN else f"{text[:SHOWN]} …"
-
-
-def _nearest(name: str, problem: Any, model: type[BaseModel]) -> str:
-    """Return `; did you mean …` with the field name nearest to a misspelt one, or "".
-
-    Fields of the model and of all models below it are compared.
-    """
-
-    known = sorted(_field_names(model, set()))
-    close = difflib.get_close_matches(name, known, 1)
-    return f"; did you mean {close[0]!r}?" if close else ""
-
-
-def _field_names(model: type[BaseModel], seen: set[type[BaseModel]]) -> set[str]:
-    seen.add(model)
-    names: set[str] = set()
-    for key, info in model.model_fields.items():
-        names.add(info.alias or key)
-        for inner in _models_in(info.annotation):
-            if inner not in seen:
-                names |= _field_names(inner, seen)
-    return names
-
-
-def _models_in(annotation: Any) -> list[type[BaseModel]]:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return [annotation]
-    return [model for part in get_args(annotation) for model in _models_in(part)]
+        problems = Problems()
+        for location, what in sentences(error, model, document.lines, at):
+            problems.found.append(document.refuse(what, location))
+        raise problems.together() from None

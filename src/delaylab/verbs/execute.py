@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import math
 import os
 import select
@@ -19,6 +20,7 @@ from delaylab.agent.replies import Exit
 from delaylab.agent.requests import Exec, Terminal
 from delaylab.agent.result import AgentError
 from delaylab.agent.session import Session
+from delaylab.errors import BadInput, DelaylabError
 from delaylab.lab.running import Lab
 
 _CHUNK = 32 << 10
@@ -28,20 +30,40 @@ OUTPUT_WINDOW = 1 << 20
 The agent's own client gives the same window (`OUTPUT_WINDOW` in `crates/proto`).
 """
 SIGNAL_EXIT = 128
+NOT_RUN = {errno.ENOENT: ("command not found", 127), errno.EACCES: ("permission denied", 126)}
+"""Errors of execve(2), each in words and with the exit code that a shell gives (POSIX)."""
 _ROUNDED_S = 0.001
 """Largest time by which a wait may end early, since it is in whole milliseconds."""
 
 
 def run(lab: Lab, node: str, argv: list[str], *, terminal: bool) -> int:
     """Run a command in a node; return its exit code, or 128 + N if signal N ended it."""
+    if argv[0].startswith("-"):
+        raise BadInput(
+            f"{argv[0]} is neither a command nor before the node",
+            fix=f"delaylab exec {argv[0]} … NODE -- COMMAND",
+        )
     session = lab.node_session(node)
     session.on_output = Printer(session).take
     tty_size = _terminal_size() if terminal else None
-    with _raw_terminal(terminal):
-        session.start(Exec(argv=argv, tty=tty_size, stdin=True, window=OUTPUT_WINDOW))
-        done = _relay(session)
+    try:
+        with _raw_terminal(terminal):
+            session.start(Exec(argv=argv, tty=tty_size, stdin=True, window=OUTPUT_WINDOW))
+            done = _relay(session)
+    except AgentError as error:
+        raise _not_run(error, argv[0], node) or error from None
     lab.close()
     return _exit_code(session, done)
+
+
+def _not_run(error: AgentError, program: str, node: str) -> DelaylabError | None:
+    """Return the error for a program that cannot be started, with a shell's exit code, or None."""
+    if not error.what.startswith(f"run {program}: "):
+        return None
+    for number, (what, code) in NOT_RUN.items():
+        if error.what.endswith(f"(os error {number})"):
+            return DelaylabError(f"{program}: {what}", f"node {node}", exit_code=code)
+    return None
 
 
 def captured(

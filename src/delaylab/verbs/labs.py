@@ -50,7 +50,11 @@ def down(name: str | None, *, everything: bool) -> tuple[list[str], hosts.SweepR
 
     Return the names of the labs taken down, and what a sweep of remains had to leave in place.
     """
-    labs = hosts.running() if everything else [hosts.find(name)]
+    labs = (
+        hosts.running()
+        if everything
+        else [hosts.find(name, "delaylab down NAME, or delaylab down --all")]
+    )
     for one in labs:
         hosts.stop(one)
     left = hosts.sweep(hosts.run_directory())

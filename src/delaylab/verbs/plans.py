@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 
 from rich.console import Console
 
+from delaylab.io.terminal import print_lines
 from delaylab.plan import Plan, operation_message
 from delaylab.plan.model import Operation, Veth
 
 
 def print_plan(plan: Plan, console: Console) -> None:
     """Print what `up` would do, one line per operation."""
-    console.print(f"lab {plan.lab}: {len(plan.agents)} agents, {len(plan.operations)} operations")
+    print_lines(_plan_lines(plan), console)
+
+
+def _plan_lines(plan: Plan) -> Iterator[str]:
+    yield f"lab {plan.lab}: {len(plan.agents)} agents, {len(plan.operations)} operations"
     for agent in plan.agents:
         network = {"new": "a new network", "machine": "this machine's network"}
         extras = [f"isolated: {' '.join(agent.isolate)}"] if agent.isolate else []
@@ -20,14 +26,10 @@ def print_plan(plan: Plan, console: Console) -> None:
         if agent.links is not None:
             extras.append(f"carries {', '.join(link.link for link in agent.links.links)}")
         place = network.get(agent.network, f"the network of {agent.network}")
-        console.print(
-            f"  agent    {agent.name} in {'; '.join([place, *extras])}",
-            highlight=False,
-            soft_wrap=True,
-        )
+        yield f"  agent    {agent.name} in {'; '.join([place, *extras])}"
     for operation in plan.operations:
         name, words = _words(operation)
-        console.print(f"  {name:<8} {words}", highlight=False, soft_wrap=True)
+        yield f"  {name:<8} {words}"
 
 
 def _words(operation: Operation) -> tuple[str, str]:

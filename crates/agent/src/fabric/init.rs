@@ -12,6 +12,7 @@ use tracing::{info, warn};
 
 use super::agent;
 use super::member::{Member, StartupResources};
+use super::names;
 use super::network::Network;
 use super::plan::{Build, NetNs};
 use super::report::{Report, tell};
@@ -69,6 +70,9 @@ fn start(lab: Lab, keeper: &Sender) -> Result<Children, Failure> {
     // The mount is refused if the system's /proc is partly covered, as in some containers. /proc then shows
     // outer pids.
     let _ = mount::proc();
+    if let Some(member) = lab.members.first() {
+        names::publish(member.place, &lab.build.dir, &lab.build.plan.names)?;
+    }
     // Create the folders before any monitor starts: a node that serves other guests may need theirs at once.
     lab.members.iter().try_for_each(Member::make_folder)?;
     let (roster, writer) = roster::pair(lab.members.len()).context("make a pipe")?;

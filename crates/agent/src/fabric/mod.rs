@@ -22,6 +22,7 @@ mod local;
 mod member;
 mod message;
 mod monitor;
+mod names;
 mod network;
 mod plan;
 mod qmp;

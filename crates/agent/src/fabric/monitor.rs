@@ -18,9 +18,11 @@ use delaylab_os::process::{self, PidFd, namespace};
 use delaylab_os::time::tsc;
 use delaylab_proto::{Context, Failure, Frame, Kind, Reply};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::console::Console;
 use super::member::{Member, StartupResources};
+use super::names;
 use super::plan::{Guest, Reach};
 use super::qmp::Qmp;
 use super::report::{Report, tell};
@@ -119,7 +121,8 @@ impl Monitor<'_> {
             mux.limit(window);
         }
         if let Some(setup) = &self.guest.setup {
-            mux.send(&Frame::new(Kind::Message, setup.get()))?;
+            let setup = self.with_names(setup).context("tell the guest the names of nodes")?;
+            mux.send(&Frame::new(Kind::Message, setup))?;
             match self.answer(&mut mux, &running, |reply| !matches!(reply, Reply::Event(_)))? {
                 Reply::Error(failure) => {
                     return Err(self.failure(failure.to_string()).fix(failure.fix));
@@ -129,6 +132,16 @@ impl Monitor<'_> {
         }
         self.pin().map_err(failed)?;
         Ok(Held::Stream(mux, listener, running))
+    }
+
+    /// Return a guest's setup with the lab's names. They are added here, since a plan that repeated all names
+    /// for every guest would grow with the square of the lab.
+    fn with_names(&self, setup: &RawValue) -> serde_json::Result<Vec<u8>> {
+        let mut setup: serde_json::Map<String, Value> = serde_json::from_str(setup.get())?;
+        if let Some(text) = names::of_guests(self.member.place) {
+            setup.insert("hosts".into(), text.into());
+        }
+        serde_json::to_vec(&setup)
     }
 
     /// Wait for a reply on channel 0 that satisfies `wanted`.

@@ -8,6 +8,7 @@ use delaylab_proto::{Context, Failure};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::names::Named;
 use crate::link::Links;
 pub use crate::network::mac::Mac;
 
@@ -39,6 +40,9 @@ pub struct Plan {
     pub agents: Vec<Agent>,
     #[serde(default)]
     pub operations: Vec<Operation>,
+    /// The names of the nodes, which their programs find in `/etc/hosts`.
+    #[serde(default)]
+    pub names: Vec<Named>,
 }
 
 /// A process of the lab that holds namespaces and serves `NAME.sock`.

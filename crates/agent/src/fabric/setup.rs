@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 
 use super::local::{self, Local};
 use super::message;
+use super::names;
 use super::plan::{Mac, Operation};
 use crate::network::batch::{Batch, Verb};
 use crate::session::Session;
@@ -31,6 +32,9 @@ struct Request {
     hostname: String,
     #[serde(default)]
     sysctls: BTreeMap<String, String>,
+    /// The names of the lab's nodes, as lines of `/etc/hosts`.
+    #[serde(default)]
+    hosts: String,
     interfaces: Vec<Card>,
     /// Operations on addresses, queues, offloads and routes.
     operations: Vec<Operation>,
@@ -53,6 +57,10 @@ pub fn serve(request: Value, _: &mut Session) -> Result<Value, Failure> {
         return Err(Failure::new("set up a machine", "this agent is not in a machine of its own"));
     }
     namespace::set_hostname(&request.hostname).context("set the hostname")?;
+    if let Err(error) = names::add(&request.hosts) {
+        // Such as a root that cannot be written to. The machine works without names; the console says so.
+        eprintln!("delaylab-agent: write {}: {error}", names::SYSTEM);
+    }
     set_sysctls(&request.sysctls)?;
     let mut local = Local { agent: &request.hostname, ..Local::default() };
     name_cards(&request.interfaces, &mut local)?;

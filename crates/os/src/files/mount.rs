@@ -67,6 +67,11 @@ pub fn disk(device: &Path, kind: &str, folder: &Path) -> io::Result<()> {
     Ok(mount(Some(device), folder, Some(kind), MsFlags::empty(), NONE)?)
 }
 
+/// Show a file or folder in the place of another one.
+pub fn bind(from: &Path, to: &Path) -> io::Result<()> {
+    Ok(mount(Some(from), to, NONE, MsFlags::MS_BIND, NONE)?)
+}
+
 /// Move a mount, with the mounts below it, to another folder.
 pub fn relocate(from: &Path, to: &Path) -> io::Result<()> {
     Ok(mount(Some(from), to, NONE, MsFlags::MS_MOVE, NONE)?)

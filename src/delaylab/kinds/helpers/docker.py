@@ -108,6 +108,7 @@ def _start(
         mounts=[
             Mount(INSIDE, str(lab / f"{node.agent}.guest/leash"), type="bind", read_only=True),
             Mount(AGENT, options.agent, type="bind", read_only=True),
+            Mount("/etc/hosts", str(lab / "hosts"), type="bind", read_only=True),
         ],
         cap_drop=["ALL"],
         cap_add=[name.upper() for name in node.capabilities],

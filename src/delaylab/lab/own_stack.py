@@ -1,0 +1,45 @@
+"""Check that labs with nodes in this machine's own stack do not share addresses there."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator
+
+from delaylab import hosts
+from delaylab.errors import DelaylabError
+from delaylab.kinds import KINDS
+from delaylab.plan import Plan, Rights, build
+from delaylab.plan.model import MACHINE, Address
+
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+
+def check_addresses(plan: Plan, rights: Rights) -> None:
+    """Raise DelaylabError if a running lab has one of the plan's networks in this machine's stack.
+
+    Packets to such an address could go to either lab.
+    """
+    own = list(_networks(plan))
+    if not own:
+        return
+    for other in hosts.running():
+        if other.name == plan.lab:
+            continue
+        theirs = list(_networks(build(other.spec, KINDS, rights, name=other.name)))
+        both = next((net for net in own for one in theirs if _overlap(net, one)), None)
+        if both is not None:
+            what = f"lab {other.name!r} has {both} in this machine's own stack already"
+            fix = "give other `addresses:`, name a host in the lab file, or take that lab down"
+            raise DelaylabError(what, fix=fix)
+
+
+def _networks(plan: Plan) -> Iterator[Network]:
+    """Yield the networks of a plan's addresses in this machine's own stack."""
+    here = {agent.name for agent in plan.agents if agent.network == MACHINE}
+    for operation in plan.operations if here else ():
+        if isinstance(operation, Address) and operation.agent in here:
+            yield ipaddress.ip_interface(operation.address).network
+
+
+def _overlap(one: Network, other: Network) -> bool:
+    return one.version == other.version and one.overlaps(other)

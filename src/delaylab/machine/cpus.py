@@ -1,0 +1,54 @@
+"""Check that the CPUs which a lab file names are CPUs of this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from pathlib import Path
+
+from delaylab.errors import NotHere
+from delaylab.spec import LabSpec
+from delaylab.spec.source import Location
+
+ONLINE = Path("/sys/devices/system/cpu/online")
+
+
+def check_cpus(lab: LabSpec, where: Callable[[Location], str] | None = None) -> None:
+    """Raise NotHere for the first CPU that this machine lacks.
+
+    `where` turns a part of the lab file into its place, such as `lab.yaml:7`.
+    """
+    here = _online()
+    for location, cpus in _named(lab):
+        missing = next((cpu for cpu in cpus if cpu not in here), None)
+        if missing is not None:
+            place = where(location) if where else " ".join(map(str, location))
+            raise NotHere(f"no CPU {missing}: this machine has CPUs {_text(here)}", place)
+
+
+def _online() -> list[int]:
+    """Return the numbers of the CPUs that run, in order (cpu-hotplug in the kernel's docs)."""
+    cpus: list[int] = []
+    for part in ONLINE.read_text(encoding="ascii").strip().split(","):
+        first, _, last = part.partition("-")
+        cpus += range(int(first), int(last or first) + 1)
+    return cpus
+
+
+def _text(cpus: list[int]) -> str:
+    """Return CPU numbers as ranges: `0–3, 8`."""
+    starts = [cpus[0], *(later for earlier, later in pairwise(cpus) if later != earlier + 1)]
+    ends = [*(earlier for earlier, later in pairwise(cpus) if later != earlier + 1), cpus[-1]]
+    ranges = zip(starts, ends, strict=True)
+    return ", ".join(str(a) if a == b else f"{a}–{b}" for a, b in ranges)
+
+
+def _named(lab: LabSpec) -> Iterator[tuple[Location, list[int]]]:
+    yield ("engine", "cpus"), lab.engine.cpus or []
+    for name, host in lab.hosts.items():
+        yield ("hosts", name, "cpus"), host.cpus or []
+        if host.engine:
+            yield ("hosts", name, "engine", "cpus"), host.engine.cpus or []
+    for name, node in lab.nodes.items():
+        yield ("nodes", name, "cpus"), node.cpus or []
+        yield ("nodes", name, "pin"), node.pin or []

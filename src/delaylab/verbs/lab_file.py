@@ -1,0 +1,25 @@
+"""Lab file for `delaylab plan` and `up`, checked against this machine as well."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from delaylab.machine.cpus import check_cpus
+from delaylab.spec import LabSpec, lab_from, read
+from delaylab.spec.source import Document, Location
+
+
+def load(path: Path) -> LabSpec:
+    """Read a lab file; raise BadInput for its errors, NotHere for CPUs that this machine lacks."""
+    document = read(path)
+    lab = lab_from(document)
+    check_cpus(lab, lambda location: document.where(_in_file(document, location)))
+    return lab
+
+
+def _in_file(document: Document, location: Location) -> Location:
+    """Return the place of a node in the file, which has one entry for all that a count makes."""
+    place, name, *rest = location if len(location) > 2 else (*location, "")
+    if place != "nodes" or (place, name) in document.lines:
+        return location
+    return (place, str(name).rpartition("-")[0], *rest)
