@@ -33,6 +33,8 @@ KEPT = 20_000
 # Phase of the packets sent under the load; those at rest before and after are a reference only.
 MEASURED = "load"
 REST = "rest"
+# Levels that say nothing without the name of their factor.
+ANSWERS = frozenset({"none", "yes", "no", "on", "off", "true", "false", "default"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,9 +117,21 @@ class Group:
 
     @property
     def label(self) -> str:
-        """Return each factor with its level, joined for a reader."""
-        levels = (f"{factor}={level}" for factor, level in self.factors.items())
-        return " ".join(levels) or self.trials[0].id
+        """Return the levels, joined for a reader.
+
+        Each has its factor's name, unless all speak for themselves: `native, rest` does, and
+        `0, none` is `delay=0 load=none`.
+        """
+        levels = list(self.factors.values())
+        if levels and len(set(levels)) == len(levels) and all(map(_is_telling, levels)):
+            return ", ".join(levels)
+        named = (f"{factor}={level}" for factor, level in self.factors.items())
+        return " ".join(named) or self.trials[0].id
+
+
+def _is_telling(level: str) -> bool:
+    """Return True if a level is understood without its factor: a word that is not a mere answer."""
+    return level[:1].isalpha() and level not in ANSWERS
 
 
 def load_name(trial: TrialRecord) -> str:
