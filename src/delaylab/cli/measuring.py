@@ -140,3 +140,35 @@ def show(
         print_json(numbers(study, repeated))
     else:
         print_study(console, study, repeated)
+
+
+@app.command()
+def compare(
+    before: Annotated[Path, typer.Argument(metavar="BEFORE", help="The directory of a dataset.")],
+    after: Annotated[
+        Path, typer.Argument(metavar="AFTER", help="The directory of the other dataset.")
+    ],
+    page: Annotated[
+        Path | None,
+        typer.Option("--report", metavar="FILE", help="Also write the comparison as HTML."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Compare two datasets level by level: what became slower, faster or is lost more often."""
+    from delaylab.dataset.store import read_study
+
+    studies = read_study(before), read_study(after)  # damage is reported before the slow imports
+    from delaylab.analysis.compared.datasets import compare_datasets
+    from delaylab.report import compared
+    from delaylab.report.compared_page import write_page
+    from delaylab.report.compared_terminal import print_compared
+
+    found = compare_datasets(*studies)
+    if page is not None:
+        write_page(found, page)
+    if as_json:
+        print_json(compared.as_json(found))
+        return
+    print_compared(console, found)
+    if page is not None:
+        console.print(f"\nreport   {page}", soft_wrap=True)
