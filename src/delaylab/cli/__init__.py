@@ -16,7 +16,7 @@ __all__ = ["app", "main"]
 def main() -> None:
     """Run the command line; print errors that a user can correct as one line."""
     try:
-        app()
+        app(prog_name="delaylab")
     except DelaylabError as error:
         print_error(f"delaylab: {error}")
         sys.exit(error.exit_code)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -9,6 +10,7 @@ import typer
 
 from delaylab.cli.options import (
     INTERRUPTED,
+    CsvTable,
     Json,
     Only,
     Paper,
@@ -126,11 +128,24 @@ def show(
     ],
     paper: Paper = None,
     as_json: Json = False,
+    csv: Annotated[
+        CsvTable | None,
+        typer.Option(
+            "--csv", help="Print one row for each packet, or for each segment of each packet."
+        ),
+    ] = None,
 ) -> None:
     """Show a dataset's numbers in the terminal."""
     from delaylab.dataset.store import read_study
 
+    if csv and as_json:
+        raise BadInput("--csv and --json exclude each other", fix="give one of them")
     study = read_study(directory)  # damage is reported before the slow imports
+    if csv:
+        from delaylab.api.datasets import dataset_of
+
+        sys.stdout.buffer.write(dataset_of(study, None).csv(csv.value))
+        return
     from delaylab.report.show import as_json as numbers
     from delaylab.report.terminal import print_study
     from delaylab.verbs.study_file import given
