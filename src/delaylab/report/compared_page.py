@@ -8,18 +8,14 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from delaylab.analysis.compared.datasets import Compared
 from delaylab.charts import words
-from delaylab.errors import DelaylabError
-from delaylab.io.files import write_new
+from delaylab.io.files import write_text
 from delaylab.report.compared import NOTE, ONCE, headline, named, row
 from delaylab.report.html import TEMPLATES
 
 
 def write_page(found: Compared, target: Path) -> None:
     """Write the page of a comparison; raise `DelaylabError` if the file cannot be written."""
-    try:
-        write_new(target, render(found).encode())
-    except OSError as error:
-        raise DelaylabError(f"cannot be written: {error.strerror}", str(target)) from error
+    write_text(target, render(found))
 
 
 def render(found: Compared) -> str:
