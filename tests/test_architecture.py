@@ -30,6 +30,7 @@ ROOMS_OF_ANALYSIS = [
     "over_time",
     "group",
     "claims",
+    "compared",
 ]
 MEANING = {"analysis", "charts", "papers", "report"}
 MEANING_MAY_USE = MEANING | {"errors", "units", "version", "io", "spec", "dataset"}

@@ -22,7 +22,7 @@ def pages() -> dict[str, str]:
     assert isinstance(group, typer.core.TyperGroup)
     made = {}
     rows = []
-    for name, command in sorted(_commands(group)):
+    for name, command in sorted(commands(group)):
         page = f"{name.replace(' ', '-')}.md"
         made[page] = _page(name, command)
         first = (command.help or "").splitlines()[0]
@@ -31,11 +31,11 @@ def pages() -> dict[str, str]:
     return made
 
 
-def _commands(group: Any, before: str = "") -> Iterator[tuple[str, Any]]:
+def commands(group: Any, before: str = "") -> Iterator[tuple[str, Any]]:
     """Yield all commands with their names; a group is replaced by its commands."""
     for name, command in group.commands.items():
         if isinstance(command, typer.core.TyperGroup):
-            yield from _commands(command, f"{before}{name} ")
+            yield from commands(command, f"{before}{name} ")
         else:
             yield f"{before}{name}", command
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import polars as pl
 
@@ -88,6 +88,14 @@ class Dataset:
         `phase` keeps one phase, by default that under load; None keeps all.
         """
         return self._of_trials(lambda trial: self._segments(trial, phase), SEGMENTS)
+
+    def csv(self, table: Literal["packets", "segments"]) -> bytes:
+        """Return `packets` or `segments` of all phases as CSV (RFC 4180) in UTF-8.
+
+        Columns are those of the tables; `_ns` in a name is its unit. A value that is null is empty.
+        """
+        made = self.packets if table == "packets" else self.segments(phase=None)
+        return made.write_csv(line_terminator="\r\n").encode()
 
     def claims(self) -> list[Finding]:
         """Return the verdict on each claim of the study, with its effect, interval and reason."""

@@ -18,7 +18,7 @@ MOST_ERRORS = 20
 def main() -> None:
     """Run the command line; print errors that a user can correct, a line each."""
     try:
-        app()
+        app(prog_name="delaylab")
     except DelaylabError as error:
         for one in error.all[:MOST_ERRORS]:
             print_error(f"delaylab: {one}")

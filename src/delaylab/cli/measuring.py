@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -9,6 +10,7 @@ import typer
 
 from delaylab.cli.options import (
     INTERRUPTED,
+    CsvTable,
     Json,
     Only,
     Paper,
@@ -126,11 +128,24 @@ def show(
     ],
     paper: Paper = None,
     as_json: Json = False,
+    csv: Annotated[
+        CsvTable | None,
+        typer.Option(
+            "--csv", help="Print one row for each packet, or for each segment of each packet."
+        ),
+    ] = None,
 ) -> None:
     """Show a dataset's numbers in the terminal."""
     from delaylab.dataset.store import read_study
 
+    if csv and as_json:
+        raise BadInput("--csv and --json exclude each other", fix="give one of them")
     study = read_study(directory)  # damage is reported before the slow imports
+    if csv:
+        from delaylab.api.datasets import dataset_of
+
+        sys.stdout.buffer.write(dataset_of(study, None).csv(csv.value))
+        return
     from delaylab.report.show import as_json as numbers
     from delaylab.report.terminal import print_study
     from delaylab.verbs.study_file import given
@@ -140,3 +155,35 @@ def show(
         print_json(numbers(study, repeated))
     else:
         print_study(console, study, repeated)
+
+
+@app.command()
+def compare(
+    before: Annotated[Path, typer.Argument(metavar="BEFORE", help="The directory of a dataset.")],
+    after: Annotated[
+        Path, typer.Argument(metavar="AFTER", help="The directory of the other dataset.")
+    ],
+    page: Annotated[
+        Path | None,
+        typer.Option("--report", metavar="FILE", help="Also write the comparison as HTML."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Compare two datasets level by level: what became slower, faster or is lost more often."""
+    from delaylab.dataset.store import read_study
+
+    studies = read_study(before), read_study(after)  # damage is reported before the slow imports
+    from delaylab.analysis.compared.datasets import compare_datasets
+    from delaylab.report import compared
+    from delaylab.report.compared_page import write_page
+    from delaylab.report.compared_terminal import print_compared
+
+    found = compare_datasets(*studies)
+    if page is not None:
+        write_page(found, page)
+    if as_json:
+        print_json(compared.as_json(found))
+        return
+    print_compared(console, found)
+    if page is not None:
+        console.print(f"\nreport   {page}", soft_wrap=True)

@@ -34,10 +34,34 @@ app = typer.Typer(
     help="A laboratory for packet delay: build networks of containers and virtual machines, and "
     "measure which layer added each microsecond.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from delaylab.version import VERSION
+
+        sys.stdout.write(f"delaylab {VERSION}\n")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version",
+            help="Print the version and exit.",
+            callback=_print_version,
+            is_eager=True,
+        ),
+    ] = False,
+) -> None:
+    """Take the options that stand before the verb."""
+
+
 link = typer.Typer(
     help="Show or change the conditions of a running lab's links.", no_args_is_help=True
 )
@@ -85,6 +109,13 @@ class FileKind(StrEnum):
 
     LAB = "lab"
     STUDY = "study"
+
+
+class CsvTable(StrEnum):
+    """The tables that `show --csv` prints."""
+
+    PACKETS = "packets"
+    SEGMENTS = "segments"
 
 
 class ImageAction(StrEnum):

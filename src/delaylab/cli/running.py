@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -22,6 +23,7 @@ from delaylab.cli.options import (
 )
 from delaylab.errors import BadInput
 from delaylab.io import interrupts
+from delaylab.io.files import write_text
 from delaylab.io.terminal import print_error, terminal
 
 
@@ -39,6 +41,31 @@ def plan(lab_file: LabFile, as_json: Json = False) -> None:
         print_json(made.message())
     else:
         print_plan(made, console)
+
+
+@app.command()
+def graph(
+    lab_file: LabFile,
+    svg: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the picture as SVG to this file; `-`: print it."),
+    ] = None,
+) -> None:
+    """Draw a lab: its hosts, nodes and links, and the links' conditions; touch nothing."""
+    from delaylab import spec
+    from delaylab.verbs.graph import drawing
+    from delaylab.verbs.graph_svg import svg as as_svg
+    from delaylab.verbs.graph_text import lines
+
+    made = drawing(spec.load_lab(lab_file))
+    if svg is None:
+        for line in lines(made, console.width):
+            console.print(line, soft_wrap=True)
+    elif str(svg) == "-":
+        sys.stdout.write(as_svg(made))
+    else:
+        write_text(svg, as_svg(made))
+        console.print(str(svg), soft_wrap=True)
 
 
 @app.command()

@@ -84,6 +84,14 @@ def write_new(place: Path, content: bytes) -> None:
         raise
 
 
+def write_text(place: Path, text: str) -> None:
+    """Write a file that a user named, in one step; raise `DelaylabError` if that fails."""
+    try:
+        write_new(place, text.encode())
+    except OSError as error:
+        raise DelaylabError(f"cannot be written: {error.strerror}", str(place)) from error
+
+
 def own_folder(place: Path) -> Path:
     """Return a folder to write into, made if it is missing.
 

@@ -122,15 +122,18 @@ def quantile_intervals(values: Floats, qs: tuple[float, ...], seed: int = 1) -> 
     return [(float(a), float(b)) for a, b in zip(low, high, strict=True)]
 
 
-def resample(values: Floats, times: int, seed: int) -> Floats:
-    """Return `times` moving-block resamples of a series, one per row."""
-    return np.asarray(values[_redraws(len(values), times, seed)])
+def resample(values: Floats, times: int, seed: int, length: int | None = None) -> Floats:
+    """Return `times` moving-block resamples of a series, one per row.
+
+    `length` is that of a block; without it, `block_length`.
+    """
+    n = len(values)
+    return np.asarray(values[_redraws(n, times, seed, length or block_length(n))])
 
 
 @lru_cache(maxsize=4)
-def _redraws(n: int, times: int, seed: int) -> NDArray[np.int64]:
+def _redraws(n: int, times: int, seed: int, length: int) -> NDArray[np.int64]:
     """Return the positions that a resample takes; the many series of a study are equally long."""
-    length = block_length(n)
     blocks = -(-n // length)
     random = np.random.default_rng(seed)
     starts = random.integers(0, n - length + 1, size=(times, blocks))

@@ -1,0 +1,1 @@
+"""Comparison of two datasets: like with like, level by level."""

@@ -1,0 +1,67 @@
+"""Circumstances that differ between two datasets and are no levels: machine, probe, versions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from delaylab.analysis.group import Group
+from delaylab.dataset.records.trial import TrialRecord
+from delaylab.dataset.store import Study
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Circumstance that is not the same in both datasets."""
+
+    name: str
+    before: str
+    after: str
+
+
+OF_TRIALS: dict[str, Callable[[TrialRecord], str]] = {
+    "kind of the sender": lambda trial: trial.sender.kind if trial.sender else "unknown",
+    "kind of the responder": lambda trial: trial.responder.kind if trial.responder else "unknown",
+    "protocol": lambda trial: trial.protocol or "unknown",
+    "payload": lambda trial: f"{trial.size_bytes} B",
+    "interval": lambda trial: f"{(trial.interval_ns or 0) / 1e6:g} ms",
+    "way": lambda trial: " → ".join([*(hop.link for hop in trial.hops)]) or "one link",
+}
+
+
+def circumstances(
+    before: Study, after: Study, pairs: list[tuple[Group, Group]]
+) -> list[Difference]:
+    """Return what differs between the machines, and between trials that are compared."""
+    found = [
+        Difference(name, ours, theirs)
+        for (name, ours), theirs in zip(
+            _of_study(before).items(), _of_study(after).values(), strict=True
+        )
+        if ours != theirs
+    ]
+    for name, of in OF_TRIALS.items():
+        for ours, theirs in pairs:
+            values = (_joined(of, ours), _joined(of, theirs))
+            difference = Difference(f"{name}, {ours.label}", *values)
+            if values[0] != values[1] and difference not in found:
+                found.append(difference)
+    return found
+
+
+def _of_study(study: Study) -> dict[str, str]:
+    record, machine = study.record, study.record.machine
+    return {
+        "study": record.study,
+        "scale": record.scale,
+        "machine": machine.hostname,
+        "CPU": machine.cpu,
+        "cores": str(machine.cores),
+        "kernel": machine.kernel,
+        "delaylab": machine.delaylab,
+        "agent": str(machine.agent),
+    }
+
+
+def _joined(of: Callable[[TrialRecord], str], group: Group) -> str:
+    return ", ".join(dict.fromkeys(of(trial) for trial in group.trials))

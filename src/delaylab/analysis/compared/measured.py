@@ -1,0 +1,91 @@
+"""Delays and losses of the trials of one combination of levels, each trial on its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import polars as pl
+
+from delaylab.analysis.group import KEPT, MEASURED
+from delaylab.analysis.packets import rtt, segments
+from delaylab.analysis.packets.layers import SLIP
+from delaylab.analysis.packets.named import named
+from delaylab.analysis.statistics.quantiles import Floats, spread
+from delaylab.dataset.records.trial import TrialRecord
+from delaylab.dataset.store import Study
+
+USER = "user RTT"
+ROUND_TRIP = "round trip"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Quantity that two datasets can have in common: the user RTT, or a segment (one way).
+
+    Segments are the same if they lie between the same points and have the same layer.
+    """
+
+    name: str
+    direction: str
+    leg: str = ""
+    start: str = ""
+    end: str = ""
+    at: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Delays in µs by part, and the fate of each packet under load (1 for lost); one per trial.
+
+    `bounds` has the largest error in µs of the parts whose ends two clocks stamped. Parts are in
+    the order of the packet's way, the user RTT first.
+    """
+
+    delays: dict[Part, list[Floats]] = field(default_factory=dict)
+    lost: list[Floats] = field(default_factory=list)
+    bounds: dict[Part, float] = field(default_factory=dict)
+
+
+def measured(study: Study, trials: list[TrialRecord]) -> Measured:
+    """Read the trials' delays under load, at most `KEPT` packets of each part of each trial."""
+    found = Measured()
+    for trial in trials:
+        stamps, probes = study.stamps(trial.id), study.probes(trial.id)
+        clock = study.record.machine.clock
+        table = segments.aligned(stamps, probes, trial.path, clock)[0]
+        _add(found, table.filter(pl.col("phase") == MEASURED), trial)
+    return found
+
+
+def _add(found: Measured, table: pl.DataFrame, trial: TrialRecord) -> None:
+    answered = segments.complete(table, trial.path) if trial.path.reply else table.clear()
+    user = rtt.round_trips(answered)["app"].drop_nulls().to_numpy()
+    _keep(found, Part(USER, ROUND_TRIP), user / 1000)
+    slip = table["slip_ns"].drop_nulls().to_numpy()
+    _keep(found, Part(SLIP, "sending", "request", "intended", "sent"), slip / 1000)
+    for each in named(answered, trial):
+        if each.merged:
+            continue
+        part = Part(each.layer, each.direction, each.leg, each.start, each.end, each.at)
+        _keep(found, part, each.delay_ns / 1000)
+        if each.bound_ns:
+            most = max(found.bounds.get(part, 0.0), each.bound_ns / 1000)
+            found.bounds[part] = most
+    if len(table):
+        found.lost.append(_fates(table, trial))
+
+
+def _fates(table: pl.DataFrame, trial: TrialRecord) -> Floats:
+    """Return 1 for each packet that was lost and 0 for each that was answered, in their order."""
+    names = segments.columns(trial.path)
+    if not trial.path.reply:
+        return np.ones(len(table))
+    lost = table[names[0]].is_null() | table[names[-1]].is_null()
+    return lost.cast(pl.Float64).to_numpy()
+
+
+def _keep(found: Measured, part: Part, values: Floats) -> None:
+    if len(values):
+        kept = values[spread(len(values), KEPT)]
+        found.delays.setdefault(part, []).append(np.asarray(kept, dtype=np.float64))

@@ -1,0 +1,139 @@
+"""Comparison of two datasets in words and as JSON."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+from delaylab.analysis.claims.doubted import ClaimDoubt
+from delaylab.analysis.compared.datasets import LOST, Compared, Line
+from delaylab.analysis.compared.measured import ROUND_TRIP
+from delaylab.analysis.statistics.two_runs import CERTAIN
+from delaylab.charts import words
+from delaylab.dataset.store import Study
+from delaylab.io.values import JsonObject
+
+NOTE = (
+    "After − before, with the 99 % interval by which the verdict is given. A segment's delay is "
+    "one way, the user RTT is round trip. Packets lost come first, then delays, the largest change "
+    "first."
+)
+ONCE = (
+    "One trial on each side: a difference may be one that any two runs have. Only repeats tell how "
+    'much runs differ ("repeats" in the study file).'
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Line of a comparison as words; `doubt` names what undermines the verdict, or is empty."""
+
+    levels: str
+    part: str
+    statistic: str
+    before: str
+    after: str
+    change: str
+    verdict: str
+    sees: str
+    doubt: str
+    differs: bool
+    worse: bool
+
+
+def row(line: Line) -> Row:
+    """Return a line of a comparison as words."""
+    write, sign = (_percent, _points) if line.part == LOST else (words.delay, words.signed)
+    way = "" if line.part.direction == ROUND_TRIP else f", {line.part.direction}"
+    at = f" ({line.part.at})" if line.part.at else ""
+    return Row(
+        levels=", ".join(line.pair.levels.values()) or "all trials",
+        part=f"{line.part.name}{at}{way}",
+        statistic="" if line.part == LOST else line.statistic,
+        before=write(line.before),
+        after=write(line.after),
+        change=_points_with_interval(line) if line.part == LOST else words.shift(line.effect),
+        verdict=line.verdict,
+        sees=sign(line.sees).removeprefix("+"),
+        doubt=", ".join(line.pair.doubts),
+        differs=line.differs,
+        worse=line.verdict in ("slower", "more lost"),
+    )
+
+
+def headline(found: Compared) -> str:
+    """Return the outcome in one sentence, with the number of lines that chance alone makes."""
+    lines, seen = len(found.lines), found.seen
+    if not lines:
+        return "Nothing can be compared: the two datasets share no levels with enough packets."
+    chance = (
+        f"in two datasets of one truth about {(1 - CERTAIN) * lines:.1f} would differ by chance"
+    )
+    if not seen:
+        return f"No difference seen in {lines} lines."
+    counts = dict.fromkeys(("slower", "faster", "more lost", "fewer lost"), 0)
+    for line in seen:
+        counts[line.verdict] += 1
+    text = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
+    return f"{len(seen)} of {lines} lines differ ({text}); {chance}."
+
+
+def named(found: Compared) -> list[tuple[str, Study, tuple[ClaimDoubt, ...]]]:
+    """Return each side's name, dataset and doubts."""
+    return [
+        ("before", found.before, found.doubts[0]),
+        ("after", found.after, found.doubts[1]),
+    ]
+
+
+def as_json(found: Compared) -> JsonObject:
+    """Return a comparison as plain JSON values: delays in µs, the packets lost as a share."""
+    return {
+        "before": str(found.before.directory),
+        "after": str(found.after.directory),
+        "level": CERTAIN,
+        "lines": [_line(line) for line in found.lines],
+        "unlike": list(found.unlike),
+        "circumstances": [asdict(each) for each in found.circumstances],
+        "doubts": {name: [asdict(doubt) for doubt in doubts] for name, _, doubts in named(found)},
+    }
+
+
+def _line(line: Line) -> JsonObject:
+    part = line.part
+    return {
+        "levels": line.pair.levels,
+        "name": part.name,
+        "direction": part.direction,
+        "leg": part.leg,
+        "from": part.start,
+        "to": part.end,
+        "at": part.at,
+        "statistic": line.statistic,
+        "unit": line.unit,
+        "before": line.before,
+        "after": line.after,
+        "change": line.effect.value,
+        "interval": list(line.effect.interval),
+        "n": list(line.n),
+        "trials": list(line.pair.trials),
+        "verdict": line.verdict,
+        "would_have_seen": line.sees,
+        "doubts": list(line.pair.doubts),
+    }
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2f} %"
+
+
+def _points(share: float) -> str:
+    return f"{_signed(share)} points"
+
+
+def _points_with_interval(line: Line) -> str:
+    low, high = line.effect.interval
+    return f"{_signed(line.effect.value)} [{_signed(low)}, {_signed(high)}] points"
+
+
+def _signed(share: float) -> str:
+    return f"{100 * share:+.2f}".replace("-", "−")

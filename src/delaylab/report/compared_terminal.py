@@ -1,0 +1,93 @@
+"""Comparison of two datasets in the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from delaylab.analysis.compared.datasets import LOST, Compared
+from delaylab.analysis.compared.measured import USER
+from delaylab.report.compared import NOTE, ONCE, Row, headline, named, row
+from delaylab.report.terminal_layers import WIDE
+
+CAPTION = "dim italic"
+# Largest number of differences, and of lines without one, that are shown.
+SHOWN = 16
+# Largest number of notes of one sort that are shown.
+NOTES = 6
+
+
+def print_compared(console: Console, found: Compared) -> None:
+    """Print a comparison: what differs, largest first, then what does not, notes and doubts."""
+    for part in _parts(found, console.width):
+        console.print(part)
+
+
+def _parts(found: Compared, width: int) -> Iterator[Text | Table]:
+    yield Text(headline(found), "bold")
+    for name, study, _ in named(found):
+        machine = study.record.machine
+        yield Text(f"{name:6}  {study.directory}  ({machine.hostname}, {machine.kernel})", "dim")
+    if found.once:
+        yield Text(ONCE, "yellow")
+    seen = [row(line) for line in found.seen]
+    if seen:
+        more = len(seen) - SHOWN
+        note = f"{NOTE} {more} smaller ones are in --json and --report." if more > 0 else NOTE
+        yield _table("Differences seen, largest first", seen[:SHOWN], note, width)
+    same = [line for line in found.lines if not line.differs]
+    chief = [row(line) for line in same if line.part == LOST or line.part.name == USER]
+    if chief:
+        more = len(same) - len(chief[:SHOWN])
+        note = f"{more} more lines without a difference are in --json and --report." if more else ""
+        yield _table("No difference seen", chief[:SHOWN], note, width)
+    yield from _notes(
+        "not alike", [f"{d.name}: {d.before} → {d.after}" for d in found.circumstances]
+    )
+    yield from _notes("not compared", found.unlike)
+    for name, _, doubts in named(found):
+        yield from _notes(f"doubt, {name}", [doubt.text for doubt in doubts])
+
+
+def _table(title: str, rows: list[Row], note: str, width: int) -> Table:
+    wide = width >= WIDE
+    table = Table(
+        title=title,
+        caption=Text(note, CAPTION) if note else None,
+        title_justify="left",
+        caption_justify="left",
+    )
+    table.add_column("levels, quantity", ratio=2, overflow="fold")
+    if wide:
+        table.add_column("before → after", justify="right")
+        table.add_column("change [99 %]", justify="right")
+        table.add_column("verdict", ratio=1)
+    else:
+        table.add_column("before → after, change [99 %], verdict", ratio=3, overflow="fold")
+    for each in rows:
+        head = Text.assemble((each.levels, "bold"), f"\n{each.part} {each.statistic}".rstrip())
+        values = f"{each.before} → {each.after}"
+        if wide:
+            table.add_row(head, values, each.change, _verdict(each))
+        else:
+            table.add_row(head, Text.assemble(f"{values}\n{each.change}\n", _verdict(each)))
+    return table
+
+
+def _verdict(each: Row) -> Text:
+    if not each.differs:
+        return Text(f"no difference seen; one of {each.sees} would have been")
+    text = Text(each.verdict, "red" if each.worse else "green")
+    if each.doubt:
+        text.append(f"\nin doubt: {each.doubt}", "yellow")
+    return text
+
+
+def _notes(name: str, texts: list[str]) -> Iterator[Text]:
+    for text in texts[:NOTES]:
+        yield Text.assemble((name, "yellow"), f" {text}")
+    if len(texts) > NOTES:
+        yield Text(f"  and {len(texts) - NOTES} more in --json and --report", "dim")

@@ -1,0 +1,172 @@
+"""Datasets are compared like with like, and a difference is found where it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from delaylab.analysis.compared.datasets import Compared, Line, compare_datasets
+from delaylab.analysis.compared.measured import USER
+from delaylab.dataset.store import read_study
+from tests import synthetic
+from tests.synthetic import Condition, Delay, constant, lognormal
+
+SEGMENT = ("reply", "sender.vif")
+
+
+def compared(tmp_path: Path, before: list[Condition], after: list[Condition]) -> Compared:
+    places = [
+        synthetic.write(tmp_path / name, trials)
+        for name, trials in (("before", before), ("after", after))
+    ]
+    return compare_datasets(*(read_study(place) for place in places))
+
+
+def trials(seed: int, slow: Delay | None = None, **given: Any) -> list[Condition]:
+    """Return a trial at rest and one under load; `slow` is the delay of `SEGMENT` under load."""
+    delays = {SEGMENT: slow} if slow else {}
+    return [
+        Condition(load="rest", seed=seed, **given),
+        Condition(load="cpu", seed=seed + 1, delays=delays, **given),
+    ]
+
+
+def shifted(random: Any, n: int) -> Any:
+    return lognormal(5)(random, n) + 8
+
+
+def place(line: Line) -> tuple[str, str, str]:
+    part = line.part
+    return line.pair.levels["load"], part.name if part.name == USER else part.end, part.leg
+
+
+def test_a_shift_in_one_segment_is_found_there_and_in_the_rtt(tmp_path: Path) -> None:
+    found = compared(tmp_path, trials(10), trials(20, shifted))
+    medians = [line for line in found.seen if line.statistic == "median"]
+    assert {place(line) for line in medians} == {
+        ("cpu", USER, ""),
+        ("cpu", "sender.vif", "reply"),
+    }
+    for line in medians:
+        assert line.verdict == "slower"
+        assert line.effect.interval[0] <= 8 <= line.effect.interval[1]
+    assert found.lines[: len(found.seen)] == found.seen
+    sizes = [abs(line.effect.value) for line in found.seen]
+    assert sizes == sorted(sizes, reverse=True)
+
+
+def test_the_other_way_round_it_is_faster(tmp_path: Path) -> None:
+    found = compared(tmp_path, trials(20, shifted), trials(10))
+    assert {line.verdict for line in found.seen if line.statistic == "median"} == {"faster"}
+
+
+def test_two_datasets_of_one_truth_differ_in_about_one_line_of_a_hundred(
+    tmp_path: Path,
+) -> None:
+    lines = seen = 0
+    for seed in range(0, 400, 20):
+        found = compared(tmp_path / str(seed), trials(seed), trials(seed + 10))
+        lines, seen = lines + len(found.lines), seen + len(found.seen)
+    assert lines >= 500
+    assert seen <= 0.02 * lines
+
+
+def test_a_difference_of_the_stated_size_is_seen(tmp_path: Path) -> None:
+    quiet = compared(tmp_path / "quiet", trials(10), trials(20))
+    (line,) = (
+        line
+        for line in quiet.lines
+        if place(line) == ("cpu", "sender.vif", "reply") and line.statistic == "median"
+    )
+    assert not line.differs
+    more = 2 * line.sees
+
+    def slow(random: Any, n: int) -> Any:
+        return lognormal(5)(random, n) + more
+
+    found = compared(tmp_path / "slow", trials(10), trials(20, slow))
+    assert ("cpu", "sender.vif", "reply") in {place(each) for each in found.seen}
+
+
+def test_unlike_levels_are_not_compared(tmp_path: Path) -> None:
+    before = [Condition(load="rest", seed=1), Condition(load="cpu", seed=2)]
+    slow = {SEGMENT: constant(500)}
+    after = [Condition(load="rest", seed=3), Condition(load="network", seed=4, delays=slow)]
+    found = compared(tmp_path, before, after)
+    assert {line.pair.levels["load"] for line in found.lines} == {"rest"}
+    assert found.unlike == [
+        "only before has netns, cpu: not compared",
+        "only after has netns, network: not compared",
+    ]
+
+
+def test_a_factor_that_only_one_has_is_said_and_never_pooled(tmp_path: Path) -> None:
+    def far(seed: int, *levels: str) -> list[Condition]:
+        return [
+            Condition(seed=seed + n, factors={"load": "rest", "distance": level})
+            for n, level in enumerate(levels)
+        ]
+
+    before = [Condition(seed=1, factors={"load": "rest"})]
+    both = compared(tmp_path / "both", before, far(5, "near", "far"))
+    assert both.lines == []
+    assert both.unlike == [
+        "only after has the factor distance (near, far)",
+        "rest: not compared, after has several levels of a factor of its own",
+    ]
+    one = compared(tmp_path / "one", before, far(5, "near"))
+    assert {tuple(line.pair.levels) for line in one.lines} == {("load",)}
+    assert one.unlike == ["only after has the factor distance (near)"]
+
+
+def test_segments_that_only_one_has_are_named(tmp_path: Path) -> None:
+    before = [Condition(seed=1)]
+    after = [Condition(seed=2, absent={"sender.vif": "not recorded here"})]
+    found = compared(tmp_path, before, after)
+    ends = {line.part.end for line in found.lines}
+    assert "sender.vif" not in ends
+    assert any("only before has virtual interface (sending)" in text for text in found.unlike)
+    assert any("only after has " in text for text in found.unlike)
+
+
+def test_losses_are_compared(tmp_path: Path) -> None:
+    lost = dict.fromkeys(range(0, 200, 8), ("request", "wire"))
+    found = compared(tmp_path, [Condition(seed=1)], [Condition(seed=2, lost_after=lost)])
+    first = found.seen[0]
+    assert (first.verdict, first.part.name, first.unit) == ("more lost", "packets lost", "share")
+    assert first.after == pytest.approx(25 / 200)
+    assert first.before == 0
+
+
+def test_repeats_that_differ_by_themselves_are_no_difference(tmp_path: Path) -> None:
+    def repeats(seed: int, *medians: float) -> list[Condition]:
+        return [
+            Condition(seed=seed + n, repeat=n + 1, delays={SEGMENT: lognormal(median)})
+            for n, median in enumerate(medians)
+        ]
+
+    alike = compared(tmp_path, repeats(1, 10, 14, 18), repeats(9, 12, 16, 20))
+    assert [line for line in alike.seen if line.part.end == "sender.vif"] == []
+    assert {line.pair.trials for line in alike.lines} == {(3, 3)}
+    assert not alike.once
+
+
+def test_doubts_of_either_side_are_named(tmp_path: Path) -> None:
+    warnings = [{"kind": "stolen-time", "message": "as seen", "remedy": "run it again"}]
+    found = compared(tmp_path, trials(10), trials(20, shifted, warnings=warnings))
+    assert "stolen-time" not in [doubt.kind for doubt in found.doubts[0]]
+    (doubt,) = (doubt for doubt in found.doubts[1] if doubt.kind == "stolen-time")
+    assert (doubt.trials, doubt.of, doubt.undermines) == (2, 2, True)
+    assert all("stolen-time (after)" in line.pair.doubts for line in found.lines)
+
+
+def test_circumstances_that_are_no_levels_are_named(tmp_path: Path) -> None:
+    found = compared(tmp_path, [Condition(seed=1)], [Condition(seed=2, interval_ns=1_000_000)])
+    (interval,) = found.circumstances
+    assert (interval.name, interval.before, interval.after) == (
+        "interval, netns, rest",
+        "5 ms",
+        "1 ms",
+    )

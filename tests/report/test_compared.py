@@ -1,0 +1,75 @@
+"""A comparison as a person and a script get it."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from typer.testing import CliRunner
+
+from delaylab.analysis.compared.datasets import compare_datasets
+from delaylab.cli import app
+from delaylab.dataset.store import read_study
+from delaylab.report.compared_terminal import print_compared
+from tests import synthetic
+from tests.synthetic import Condition, constant
+
+
+@pytest.fixture(scope="module")
+def places(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    folder = tmp_path_factory.mktemp("compared")
+    slow = {("reply", "sender.vif"): constant(900)}
+    hostile = [{"kind": "stolen-time", "message": "<b>", "remedy": "<i>"}]
+    return (
+        synthetic.write(folder / "<before>", [Condition(seed=1), Condition(seed=2, load="cpu")]),
+        synthetic.write(folder / "after", [Condition(seed=3, delays=slow, warnings=hostile)]),
+    )
+
+
+def test_json_has_every_line_with_its_interval(places: tuple[Path, Path]) -> None:
+    ran = CliRunner().invoke(app, ["compare", *map(str, places), "--json"])
+    assert ran.exit_code == 0
+    found = json.loads(ran.stdout)
+    first = found["lines"][0]
+    assert first["verdict"] == "slower"
+    assert first["interval"][0] <= first["change"] <= first["interval"][1]
+    assert first["change"] == pytest.approx(first["after"] - first["before"])
+    assert found["level"] == 0.99
+    assert found["unlike"] == ["only before has netns, cpu: not compared"]
+    assert [doubt["kind"] for doubt in found["doubts"]["after"]] == ["stolen-time"]
+
+
+def test_the_page_stands_alone_and_escapes_names(places: tuple[Path, Path], tmp_path: Path) -> None:
+    target = tmp_path / "page.html"
+    ran = CliRunner().invoke(app, ["compare", *map(str, places), "--report", str(target)])
+    assert ran.exit_code == 0
+    assert str(target) in ran.stdout
+    text = target.read_text()
+    for part in ("slower", "would have been seen", "only before has netns, cpu", "stolen-time"):
+        assert part in text
+    assert "<before>" not in text
+    assert "http" not in text
+
+
+def test_a_page_that_cannot_be_written_is_one_line(places: tuple[Path, Path]) -> None:
+    ran = CliRunner().invoke(app, ["compare", *map(str, places), "--report", "/nowhere/page.html"])
+    assert "cannot be written" in str(ran.exception)
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_a_narrow_terminal_drops_nothing(places: tuple[Path, Path], width: int) -> None:
+    console = Console(file=io.StringIO(), width=width)
+    print_compared(console, compare_datasets(*(read_study(place) for place in places)))
+    assert isinstance(console.file, io.StringIO)
+    text = console.file.getvalue()
+    assert max(map(len, text.splitlines())) <= width
+    for part in ("slower", "→", "no difference seen", "not compared", "stolen-time", "One trial"):
+        assert part in text, part
+
+
+def test_what_is_no_dataset_is_refused(places: tuple[Path, Path], tmp_path: Path) -> None:
+    ran = CliRunner().invoke(app, ["compare", str(places[0]), str(tmp_path)])
+    assert "not a dataset" in str(ran.exception)

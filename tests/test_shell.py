@@ -1,0 +1,96 @@
+"""The shell knows the command: its version, its completion, its manual page."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tomllib
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+from tools.man_page import PAGE, page, text
+from typer.main import get_command
+
+from delaylab.cli import app
+
+ROOT = Path(__file__).parent.parent
+
+
+def run(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "delaylab", *words],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | environment,
+    )
+
+
+def test_the_version_is_the_installed_one() -> None:
+    ran = run("--version")
+    assert (ran.returncode, ran.stdout) == (0, f"delaylab {version('delaylab')}\n")
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [("delaylab co", ["compare"]), ("delaylab link s", ["set", "show"])],
+)
+def test_bash_completes_verbs(typed: str, offered: list[str]) -> None:
+    last = str(len(typed.split()) - 1)
+    ran = run(_DELAYLAB_COMPLETE="complete_bash", COMP_WORDS=typed, COMP_CWORD=last)
+    assert sorted(ran.stdout.split()) == offered
+
+
+def test_completion_loads_no_tables() -> None:
+    """What a user waits for at each press of the key is the import of the verbs alone."""
+    ran = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "delaylab"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ
+        | {"_DELAYLAB_COMPLETE": "complete_bash", "COMP_WORDS": "delaylab ", "COMP_CWORD": "1"},
+    )
+    loaded = {line.rpartition("|")[2].strip() for line in ran.stderr.splitlines()}
+    assert "compare" in ran.stdout.split()
+    assert "typer" in loaded
+    assert not loaded & {"polars", "numpy", "scipy", "altair", "docker"}
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_script_of_a_shell_calls_the_command(shell: str) -> None:
+    ran = run("--show-completion", shell)
+    if ran.returncode:  # typer asks for a shell's name only if it cannot find the user's own
+        ran = run("--show-completion", shell, _TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION="1")
+    assert "_DELAYLAB_COMPLETE" in ran.stdout
+    assert "python" not in ran.stdout
+
+
+def test_the_manual_page_is_current_and_names_every_verb() -> None:
+    assert PAGE.read_text() == page(), "run `make docs`: man/delaylab.1 is stale"
+    for name in get_command(app).commands:  # type: ignore[attr-defined]
+        assert f'.SS "{name}' in page()
+
+
+def test_the_manual_page_is_in_the_wheel() -> None:
+    built = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]
+    shared = built["targets"]["wheel"]["shared-data"]
+    assert shared == {"man/delaylab.1": "share/man/man1/delaylab.1"}
+
+
+def test_no_text_is_taken_for_a_request() -> None:
+    assert text(".so /etc/passwd") == "\\&.so /etc/passwd"
+    assert text("a … b") == "a \\[u2026] b"
+    assert text("a\\fB `--x` b") == "a\\efB \\fB\\-\\-x\\fR b"
+
+
+@pytest.mark.skipif(shutil.which("groff") is None, reason="groff is not installed")
+def test_groff_has_nothing_against_the_page() -> None:
+    ran = subprocess.run(
+        ["groff", "-man", "-Tutf8", "-ww", str(PAGE)], capture_output=True, text=True, check=True
+    )
+    assert "STUDY|FILE|FOLDER" in ran.stdout
+    assert ran.stderr == ""
