@@ -24,6 +24,7 @@ DOCUMENTS = [
     *(ROOT / "README.md", ROOT / "CHANGELOG.md"),
     *(ROOT / "docs").glob("*.md"),
     *KINDS_FOLDER.glob("*.md"),
+    *(ROOT / "docs" / "tutorials").glob("*.md"),
 ]
 
 
