@@ -48,7 +48,7 @@ def section(model: type[BaseModel], page: str) -> str:
 
 def heading(model: type[BaseModel]) -> str:
     """Return the title of a model's section."""
-    return word(model).capitalize()
+    return word(model).capitalize().replace("Gilbert elliott", "Gilbert-Elliott")
 
 
 def _main(model: type[Shorthand]) -> str:
