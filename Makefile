@@ -2,7 +2,7 @@
 VENV := .venv/bin
 export PATH := $(HOME)/.cargo/bin:$(PATH)
 
-.PHONY: help setup kinds quickstart check format test test-tools test-rust test-python test-slow fuzz bench docs lock wheel clean
+.PHONY: help setup kinds quickstart check format test test-tools test-rust test-python test-slow fuzz bench docs site lock wheel clean
 
 help:
 	@echo "make quickstart   set up, run the first study, print its table and its report's path"
@@ -14,6 +14,7 @@ help:
 	@echo "make fuzz         the parsers under cargo-fuzz"
 	@echo "make bench        benchmarks beside their peers, into docs/benchmarks.md"
 	@echo "make docs         the pages made from the command line and the code"
+	@echo "make site         the docs as a site, into site/"
 	@echo "make lock         requirements.txt, with the hashes of all its packages"
 	@echo "make wheel        one wheel with the agent inside, into dist/"
 
@@ -73,6 +74,10 @@ docs: setup
 	$(VENV)/python -m tools.profile_table
 	$(VENV)/python -m tools.schema_pages
 	$(VENV)/python -m tools.api_page
+
+site: setup
+	NO_MKDOCS_2_WARNING=1 $(VENV)/mkdocs build --strict --quiet --site-dir site
+	@echo "site/index.html; to search it: $(VENV)/python -m http.server --directory site"
 
 # Needs uv. Versions that requirements.txt has already stay; UPGRADE=--upgrade takes the newest.
 lock:

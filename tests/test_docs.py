@@ -24,6 +24,7 @@ DOCUMENTS = [
     *(ROOT / "README.md", ROOT / "CHANGELOG.md"),
     *(ROOT / "docs").glob("*.md"),
     *KINDS_FOLDER.glob("*.md"),
+    *(ROOT / "docs" / "tutorials").glob("*.md"),
 ]
 
 
@@ -141,6 +142,25 @@ def test_what_the_specification_names_is_there() -> None:
     assert [path for path in sorted(paths) if not (ROOT / path).exists()] == []
     assert benchmarks
     assert benchmarks <= ALL.keys()
+
+
+def test_figures_of_the_specification_are_those_of_the_benchmarks() -> None:
+    """The figures of a section follow its mark; a benchmark's further sections are `NAME_…`."""
+    page = (ROOT / "docs" / "specification.md").read_text()
+    text = (ROOT / "docs" / "benchmarks.md").read_text()
+    _, *parts = re.split(r"^<!-- (\w+) -->$", text, flags=re.M)
+    sections = dict(zip(parts[::2], parts[1::2], strict=True))
+    number = re.compile(r"\d[\d,]*(?:\.\d+)?")
+    found = 0
+    for row in re.findall(r"^\| .*`python -m benches \w+`.*$", page, re.M):
+        _, promise, figures, *_ = row.split("|")
+        names = re.findall(r"`python -m benches (\w+)`", row)
+        texts = [sections[each] for each in sections if each.split("_")[0] in names]
+        measured = {each.replace(",", "") for text in texts for each in number.findall(text)}
+        for figure in number.findall(figures):
+            assert figure.replace(",", "") in measured, f"{promise}: {figure}"
+            found += 1
+    assert found >= 30
 
 
 def test_every_promise_names_its_test() -> None:

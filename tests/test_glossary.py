@@ -1,27 +1,32 @@
-"""The glossary explains every name that files, datasets and reports use."""
+"""The glossary and the pages of files explain every name that files and datasets use."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import get_args
 
 import pytest
-from tools.schema_pages import MARK, current, fields, models, tables
+from pydantic import BaseModel, TypeAdapter
+from tools.field_tables import fields, models
+from tools.file_examples import EXAMPLES
+from tools.file_pages import heading, parts
+from tools.schema_pages import MARK, current, tables
 
 from delaylab.analysis.packets import layers
 from delaylab.dataset.records.doubts import DoubtKind
 from delaylab.dataset.records.tables import MEANINGS, TABLES
 from delaylab.kinds import KINDS
 from delaylab.plan.points import SOCKET_POINTS
-from delaylab.spec import ConditionsSpec, LabSpec, StudySpec
+from delaylab.spec import ConditionsSpec, LabSpec, StudySpec, parse
 from delaylab.spec.lab import NodeKind
 from delaylab.spec.link_conditions import Conditions
 
 DOCS = Path(__file__).parent.parent / "docs"
 GLOSSARY = (DOCS / "glossary.md").read_text()
-NAMED = set(re.findall(r"`([^`\n]+)`", GLOSSARY))
-BY_HAND = set(re.findall(r"`([^`\n]+)`", GLOSSARY.split(MARK)[0]))
+BY_HAND = set(re.findall(r"`([^`\n]+)`", GLOSSARY))
+MODELS = [(page, model) for page, models in parts().items() for model in models]
 TERMS = re.findall(r"^- \*\*(.+?)\*\*", GLOSSARY, re.M)
 
 
@@ -35,14 +40,78 @@ def test_tables_made_from_the_models_are_current(page: str) -> None:
     assert (DOCS / page).read_text() == current(page), f"run `make docs`: docs/{page} is stale"
 
 
-def test_every_field_of_a_file_is_explained() -> None:
-    found = [
-        (model.__name__, name, field.description)
-        for model in models(LabSpec, StudySpec, without=Conditions)
-        for name, field in fields(model)
+def rows(page: str, title: str) -> dict[str, list[str]]:
+    """Return the cells behind each field's name in the section of a page."""
+    text = (DOCS / page).read_text().split(f"\n## {title}\n")[1].split("\n## ")[0]
+    cells = [
+        re.split(r" ?(?<!\\)\| ?", line)[1:-1] for line in text.splitlines() if line[:3] == "| `"
     ]
-    assert len(found) >= 100
-    assert [each for each in found if each[1] not in NAMED or not each[2]] == []
+    return {name.strip("`"): others for name, *others in cells}
+
+
+def test_every_field_of_a_file_is_explained() -> None:
+    assert {model for _, model in MODELS} == set(models(LabSpec, StudySpec, without=Conditions))
+    found = 0
+    for page, model in MODELS:
+        shown = rows(page, heading(model))
+        assert list(shown) == [name for name, _ in fields(model)], model
+        for name, field in fields(model):
+            value, _, meaning = shown[name]
+            assert value, f"{model.__name__}.{name}"
+            assert field.description, f"{model.__name__}.{name}"
+            assert meaning == field.description.replace("|", "\\|")
+            found += 1
+    assert found >= 100
+
+
+def test_the_glossary_leads_to_the_fields() -> None:
+    section = GLOSSARY.split("\n## Fields of files\n")[1]
+    for page in parts():
+        assert f"]({page})" in section
+    assert MARK not in GLOSSARY
+
+
+def test_defaults_are_written_as_a_user_writes_them() -> None:
+    assert rows("study-file.md", "Probe")["interval"][1] == "`5ms`"
+    assert rows("study-file.md", "Load")["lost"][1] == "`0.05%`"
+    assert rows("lab-file.md", "Engine")["memory"][1] == "`256MiB`"
+    assert rows("lab-file.md", "Lab")["engine"][1] == "`auto`"
+    assert rows("lab-file.md", "Node")["vcpus"][0] == "integer, 1 to 64"
+    for page, model in MODELS:
+        for name, field in fields(model):
+            default = rows(page, heading(model))[name][1]
+            written = re.fullmatch(r"`(.*)`|true|false", default)
+            assert (default in ("", "required")) or written, f"{model.__name__}.{name}: {default}"
+            if written and not field.is_required():
+                given = field.get_default(call_default_factory=True)
+                kind: TypeAdapter[object] = TypeAdapter(field.rebuild_annotation())
+                text = f"it: {written[1] or written[0]}"
+                read = kind.validate_python(parse(text, page).data["it"])
+                assert read == given, f"{model.__name__}.{name}: {default}"
+
+
+def parts_named(tree: object, names: set[str]) -> Iterator[dict[str, object]]:
+    """Yield the outermost mappings of a YAML document whose keys are all among the names."""
+    if isinstance(tree, dict) and tree and tree.keys() <= names:
+        yield tree
+        return
+    for part in tree.values() if isinstance(tree, dict) else tree if isinstance(tree, list) else ():
+        yield from parts_named(part, names)
+
+
+@pytest.mark.parametrize(("page", "model"), MODELS)
+def test_the_example_of_a_part_is_one(page: str, model: type[BaseModel]) -> None:
+    names = {field.alias or name for name, field in model.model_fields.items()}
+    (example,) = re.findall(
+        rf"^## {heading(model)}\n(?:(?!^## ).)*?^```yaml\n(.*?)^```",
+        (DOCS / page).read_text(),
+        re.MULTILINE | re.DOTALL,
+    )
+    assert example == EXAMPLES[model]
+    own = list(parts_named(parse(example, page).data, names))
+    assert own
+    for tree in own:
+        model.model_validate(tree)
 
 
 def test_descriptions_are_sentences() -> None:

@@ -1,0 +1,125 @@
+"""The small example of each model in docs/lab-file.md and docs/study-file.md."""
+
+from __future__ import annotations
+
+from textwrap import dedent
+
+from pydantic import BaseModel
+
+from delaylab.spec import ConditionsSpec, LabSpec, StudySpec
+from delaylab.spec.conditions import (
+    DistributionSpec,
+    GilbertElliottSpec,
+    JitterSpec,
+    LossSpec,
+    PatternSpec,
+    RateSpec,
+    ReorderSpec,
+)
+from delaylab.spec.lab import ChangeSpec, EngineSpec, HostSpec, LinkSpec, NodeSpec, UplinkSpec
+from delaylab.spec.queue import QueueSpec
+from delaylab.spec.study import LoadSpec, ProbeSpec
+from delaylab.spec.trace import TraceSpec
+
+_TEXTS: dict[type[BaseModel], str] = {
+    LabSpec: """
+        lab: shop
+        hosts: {office: {}, site: {}}
+        nodes: {client: {host: office}, server: {host: site}}
+        links:
+          - {between: [client, server], name: wan, delay: 10ms}
+        timeline:
+          - {at: 30s, link: wan, set: {delay: 40ms}}
+        """,
+    HostSpec: """
+        hosts:
+          office: {uplink: {rate: 100Mbit}, cpus: [0]}
+        """,
+    UplinkSpec: """
+        uplink: {rate: 100Mbit, queue: 1000, burst: 16KiB}
+        """,
+    EngineSpec: """
+        engine: {kind: own, cpus: [1], memory: 256MiB}
+        """,
+    NodeSpec: """
+        nodes:
+          client: {}
+          box: {kind: docker, host: office, memory: 256MiB}
+          router: {forwards: true, count: 4}
+        """,
+    LinkSpec: """
+        links:
+          - {join: [client, box, server], name: lan, mtu: 9000}
+          - between: [client, server]
+            name: wan
+            delay: 10ms
+            addresses: {client: 10.1.0.1/24, server: 10.1.0.2/24}
+            from: {server: {loss: 1%}}
+        """,
+    ConditionsSpec: """
+        from:
+          server: {profile: lte, delay: 20ms, loss: 0.5%, queue: {packets: 100}}
+        """,
+    JitterSpec: """
+        jitter: {spread: 1ms, distribution: normal, correlation: 25%}
+        """,
+    DistributionSpec: """
+        distribution: {table: [-1, -0.5, 0, 0, 0.5, 3]}
+        """,
+    LossSpec: """
+        loss: {share: 0.5%, correlation: 20%}
+        """,
+    GilbertElliottSpec: """
+        loss:
+          gilbert-elliott: {to_bad: 1%, to_good: 25%, lost_in_bad: 80%}
+        """,
+    PatternSpec: """
+        loss:
+          pattern: {runs: [9, 1, 4, 2]}   # 9 kept, 1 lost, 4 kept, 2 lost, again
+        """,
+    ReorderSpec: """
+        reorder: {share: 2%, gap: 5}
+        """,
+    RateSpec: """
+        rate: {limit: 10Mbit, overhead: 42B}
+        """,
+    QueueSpec: """
+        queue: {discipline: codel, bytes: 1MiB, target: 5ms}
+        """,
+    TraceSpec: """
+        trace:                            # 8 Mbit/s for a second, then 2 Mbit/s for a second
+          kind: rate
+          points: [[0, 8000000], [1000000000, 2000000]]
+          period_ns: 2000000000
+        """,
+    ChangeSpec: """
+        timeline:
+          - {at: 30s, link: wan, node: server, set: {loss: 5%}}
+        """,
+    StudySpec: """
+        study: distance
+        title: Does load matter at a far site?
+        lab: branch.yaml
+        factors:
+          distance:
+            near: {links.wan.delay: 1ms}
+            far: {links.wan.delay: 20ms}
+          load:
+            rest: []
+            cpu: [{cpu: 2, on: noisy}]
+        probe: {from: client, to: server, count: 100, interval: 10ms}
+        scales:
+          paper: {probe.count: 10000, repeat: 5}
+        """,
+    LoadSpec: """
+        load:
+          rest: []
+          cpu: [{cpu: 2, on: noisy}]
+          network: [{network: both-ways, on: noisy, to: server}]
+          full: [{frames: held, at: 90%, size: 1518, on: noisy, to: server}]
+        """,
+    ProbeSpec: """
+        probe: {from: client, to: server, protocol: udp, count: 1000, interval: 1ms, late: 200ms}
+        """,
+}
+EXAMPLES = {model: dedent(text).removeprefix("\n") for model, text in _TEXTS.items()}
