@@ -95,8 +95,9 @@ def test_real_time_is_granted_or_refused_with_a_warning(joined: Pair) -> None:
 def test_an_unprivileged_user_probes_in_a_namespace_of_their_own(tmp_path: Path) -> None:
     agent_copy = tmp_path / "agent"
     agent_copy.write_bytes(agent_binary().read_bytes())
-    for path in (tmp_path, *tmp_path.parents[:2], agent_copy):
-        path.chmod(0o755)
+    for path in (tmp_path, *tmp_path.parents, agent_copy):
+        if path.is_relative_to("/tmp") and path != Path("/tmp"):
+            path.chmod(path.stat().st_mode | 0o055)
     setup = "ip link set lo up; exec " + str(agent_copy) + " serve"
     nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
     agent = Agent(*nobody, "unshare", "-Urn", "sh", "-c", setup)
