@@ -45,7 +45,7 @@ def test_bash_completes_verbs(typed: str, offered: list[str]) -> None:
 
 
 def test_completion_loads_no_tables() -> None:
-    """What a user waits for at each press of the key is the import of the verbs alone."""
+    """A completion imports the verbs alone: the user waits for it at each press of the key."""
     ran = subprocess.run(
         [sys.executable, "-X", "importtime", "-m", "delaylab"],
         capture_output=True,

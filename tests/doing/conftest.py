@@ -82,15 +82,18 @@ def delaylab(tmp_path: Path) -> Run:
 
 
 @pytest.fixture
-def nobody(delaylab: Run, tmp_path: Path, run_directory: Path) -> Run:
-    """Call the command line as an ordinary user, who has labs of his own."""
+def nobody(delaylab: Run, tmp_path: Path, run_directory: Path) -> Iterator[Run]:
+    """Call the command line as an ordinary user, whose labs are taken down at the end."""
     if os.geteuid() != 0:
-        return delaylab
+        yield delaylab
+        return
     own = run_directory / "nobody"
     own.mkdir(mode=0o700)
     os.chown(own, NOBODY, NOBODY)
     run_directory.chmod(0o711)
-    return called_by(NOBODY, tmp_path, {"DELAYLAB_RUN": str(own)})
+    call = called_by(NOBODY, tmp_path, {"DELAYLAB_RUN": str(own)})
+    yield call
+    call("down", "--all")
 
 
 def called_by(uid: int, folder: Path, environment: dict[str, str | None]) -> Run:
