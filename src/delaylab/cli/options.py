@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,13 +21,25 @@ INTERRUPTED = 130
 class Verbs(typer.core.TyperGroup):
     """The group of all verbs: Ctrl-C ends a verb with one line and the usual exit code."""
 
+    def make_context(self, *args: Any, **more: Any) -> Any:
+        """Parse the command line."""
+        with one_line_for_ctrl_c():
+            return super().make_context(*args, **more)
+
     def invoke(self, ctx: Any) -> Any:
         """Run the verb that the command line names."""
-        try:
+        with one_line_for_ctrl_c():
             return super().invoke(ctx)
-        except KeyboardInterrupt:
-            print_error("delaylab: interrupted")
-            raise typer.Exit(INTERRUPTED) from None
+
+
+@contextmanager
+def one_line_for_ctrl_c() -> Iterator[None]:
+    """End with a line and the exit code of Ctrl-C if it comes in the block."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        print_error("delaylab: interrupted")
+        raise typer.Exit(INTERRUPTED) from None
 
 
 app = typer.Typer(
