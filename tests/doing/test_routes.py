@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.doing.conftest import Run, as_json
+from tests.ground.test_routers import COSTLY
 
 pytestmark = pytest.mark.root
 
@@ -20,16 +21,6 @@ links:
   - {between: [a, r1]}
   - {between: [r1, r2], name: middle}
   - {between: [r2, b]}
-"""
-COSTLY = """
-lab: costly
-hosts: {one: {}}
-nodes: {a: {}, near: {forwards: true}, far: {forwards: true}, b: {}}
-links:
-  - {between: [a, near], name: in}
-  - {between: [near, b], name: direct, cost: 5}
-  - {between: [near, far], name: up}
-  - {between: [far, b], name: down}
 """
 MIDDLE = (("r1", "eth1"), ("r2", "eth0"))
 """The routers, each with its interface to the middle link."""

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
 from delaylab.analysis.compared.datasets import Compared
 from delaylab.charts import words
 from delaylab.io.files import write_text
+from delaylab.report import templating
 from delaylab.report.compared import NOTE, ONCE, headline, named, row
-from delaylab.report.html import TEMPLATES
 
 
 def write_page(found: Compared, target: Path) -> None:
@@ -20,13 +18,7 @@ def write_page(found: Compared, target: Path) -> None:
 
 def render(found: Compared) -> str:
     """Return the page as HTML that refers to nothing outside itself."""
-    environment = Environment(
-        loader=FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    environment = templating.environment()
     environment.filters["system"] = words.system
     return environment.get_template("compared.html.j2").render(
         found=found,
@@ -35,5 +27,5 @@ def render(found: Compared) -> str:
         rows=[row(line) for line in found.lines],
         note=NOTE,
         once=ONCE,
-        style=(TEMPLATES / "report.css").read_text(encoding="utf-8"),
+        style=(templating.TEMPLATES / "report.css").read_text(encoding="utf-8"),
     )

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
 from delaylab.analysis.group import groups
 from delaylab.analysis.usable import usable
 from delaylab.charts import words
@@ -14,11 +12,11 @@ from delaylab.dataset.store import Study, read_study
 from delaylab.errors import DelaylabError
 from delaylab.io.files import check_own_folder, own_folder, write_new
 from delaylab.papers.paper import Paper
+from delaylab.report import templating
 from delaylab.report.links import NOTE
 from delaylab.report.page import Page, gather
 from delaylab.report.slowest import NOTE as SLOW
 
-TEMPLATES = Path(__file__).parent / "templates"
 CHARTS = "charts"
 
 
@@ -47,13 +45,7 @@ def write_report(given: Path | Study, paper: Paper | None = None) -> Path:
 
 def render(page: Page) -> str:
     """Return the page as HTML that refers to nothing outside itself."""
-    environment = Environment(
-        loader=FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    environment = templating.environment()
     environment.filters |= {
         "delay": words.delay,
         "quantile": words.quantile,
@@ -64,7 +56,7 @@ def render(page: Page) -> str:
         "share": words.share,
         "system": words.system,
     }
-    style = (TEMPLATES / "report.css").read_text(encoding="utf-8")
+    style = (templating.TEMPLATES / "report.css").read_text(encoding="utf-8")
     template = environment.get_template("report.html.j2")
     return template.render(page=page, style=style, link_note=NOTE, slow_note=SLOW)
 
