@@ -18,7 +18,7 @@ from delaylab.dataset.records.links import Direction
 from delaylab.lab import link_engines
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
-from delaylab.spec import LabSpec
+from delaylab.spec.lab import LabSpec
 
 LINK = "w"
 SECONDS = 10

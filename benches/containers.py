@@ -25,7 +25,7 @@ from benches.section import Section
 from delaylab import images
 from delaylab.kinds.helpers import engine
 from delaylab.lab.start import temporary
-from delaylab.spec import LabSpec
+from delaylab.spec.lab import LabSpec
 
 COUNT = 8
 WIDTHS = (2, COUNT)

@@ -11,7 +11,7 @@ from benches.frames import discarding
 from benches.pair import FAR, NEAR
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
-from delaylab.spec import LabSpec
+from delaylab.spec.lab import LabSpec
 
 NODES_CPU, ENGINE_CPU = 0, 1
 

@@ -12,7 +12,7 @@ from delaylab.agent.requests import Discard, Generate, GeneratorFlow
 from delaylab.dataset.records.links import EngineReport
 from delaylab.lab import link_engines
 from delaylab.lab.running import Lab
-from delaylab.plan import Plan
+from delaylab.plan.model import Plan
 
 PORT = 9
 SHORT = 60

@@ -17,7 +17,7 @@ from delaylab.errors import DelaylabError
 from delaylab.kinds import KINDS
 from delaylab.lab.start import temporary
 from delaylab.machine.rights import own_rights
-from delaylab.spec import LabSpec
+from delaylab.spec.lab import LabSpec
 
 ROUNDS = 5
 MEMORY = "160MiB"

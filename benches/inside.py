@@ -17,8 +17,9 @@ from delaylab.agent.session import Session
 from delaylab.kinds import KINDS, Rights
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
-from delaylab.plan import Plan, build
-from delaylab.spec import LabSpec
+from delaylab.plan.build import build
+from delaylab.plan.model import Plan
+from delaylab.spec.lab import LabSpec
 
 RUN = "/run/labs"
 VM = "vm"

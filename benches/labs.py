@@ -12,7 +12,7 @@ from benches.command import Pairs, command_line, fastest, ring_with_chords
 from benches.pair import need
 from benches.section import Section
 from delaylab.lab.start import temporary
-from delaylab.spec import LabSpec
+from delaylab.spec.lab import LabSpec
 
 ROUNDS = 3
 SIZES = ((87, 161), (500, 1000), (1000, 3000))

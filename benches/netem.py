@@ -15,12 +15,13 @@ import polars as pl
 from benches.frames import flow
 from benches.inside import Bed, Machine, lab_in, machine
 from benches.section import Section
-from delaylab.agent.requests import Generate, Links, Tap, TapFilter, TapInterface
+from delaylab.agent.link_requests import Links
+from delaylab.agent.requests import Generate, Tap, TapFilter, TapInterface
 from delaylab.agent.session import Session
 from delaylab.dataset.records.links import Direction, EngineReport
 from delaylab.hosts import kernel_parts
 from delaylab.lab.start import temporary
-from delaylab.spec import LabSpec
+from delaylab.spec.lab import LabSpec
 
 T = TypeVar("T")
 NEAR, FAR, LINK = "near", "far", "wan"

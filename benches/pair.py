@@ -14,7 +14,7 @@ from delaylab.agent.result import Result
 from delaylab.errors import DelaylabError, NotHere
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
-from delaylab.spec import LabSpec
+from delaylab.spec.lab import LabSpec
 
 NEAR, FAR = "near", "far"
 

@@ -12,8 +12,8 @@ from benches.command import CommandLine, Times, command_line, ring_with_chords
 from benches.section import Section
 from delaylab.kinds import KINDS
 from delaylab.machine.rights import own_rights
-from delaylab.plan import build
-from delaylab.spec import load_lab
+from delaylab.plan.build import build
+from delaylab.spec.load import load_lab
 
 DOUBLINGS = 4
 ROUNDS = 3

@@ -11,7 +11,7 @@ from benches.section import Section
 from delaylab.agent.requests import Tap, TapFilter, TapInterface
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
-from delaylab.spec import LabSpec
+from delaylab.spec.lab import LabSpec
 
 CORE = 1
 COUNT = 20_000

@@ -13,8 +13,11 @@ from tools.profile_table import PAGE, table
 
 from delaylab.cli import app
 from delaylab.kinds import KINDS
-from delaylab.spec import ConditionsSpec, conditions_of, lab_from, parse
+from delaylab.spec.conditions import ConditionsSpec
+from delaylab.spec.directions import conditions_of
 from delaylab.spec.lab import FIELDS_OF_KINDS, NodeSpec
+from delaylab.spec.load import lab_from
+from delaylab.spec.source import parse
 from tests.plain import plain
 from tests.test_architecture import ORDER
 

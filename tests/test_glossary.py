@@ -19,9 +19,11 @@ from delaylab.dataset.records.doubts import DoubtKind
 from delaylab.dataset.records.tables import MEANINGS, TABLES
 from delaylab.kinds import KINDS
 from delaylab.plan.points import SOCKET_POINTS
-from delaylab.spec import ConditionsSpec, LabSpec, StudySpec, parse
-from delaylab.spec.lab import NodeKind
+from delaylab.spec.conditions import ConditionsSpec
+from delaylab.spec.lab import LabSpec, NodeKind
 from delaylab.spec.link_conditions import Conditions
+from delaylab.spec.source import parse
+from delaylab.spec.study import StudySpec
 
 DOCS = Path(__file__).parent.parent / "docs"
 GLOSSARY = (DOCS / "glossary.md").read_text()

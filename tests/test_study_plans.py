@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from delaylab.cli import app
 from delaylab.papers import studies
-from delaylab.spec import load_study
+from delaylab.spec.load import load_study
 from delaylab.study import estimate, order
 
 

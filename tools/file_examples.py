@@ -6,8 +6,8 @@ from textwrap import dedent
 
 from pydantic import BaseModel
 
-from delaylab.spec import ConditionsSpec, LabSpec, StudySpec
 from delaylab.spec.conditions import (
+    ConditionsSpec,
     DistributionSpec,
     GilbertElliottSpec,
     JitterSpec,
@@ -16,9 +16,17 @@ from delaylab.spec.conditions import (
     RateSpec,
     ReorderSpec,
 )
-from delaylab.spec.lab import ChangeSpec, EngineSpec, HostSpec, LinkSpec, NodeSpec, UplinkSpec
+from delaylab.spec.lab import (
+    ChangeSpec,
+    EngineSpec,
+    HostSpec,
+    LabSpec,
+    LinkSpec,
+    NodeSpec,
+    UplinkSpec,
+)
 from delaylab.spec.queue import QueueSpec
-from delaylab.spec.study import LoadSpec, ProbeSpec
+from delaylab.spec.study import LoadSpec, ProbeSpec, StudySpec
 from delaylab.spec.trace import TraceSpec
 
 _TEXTS: dict[type[BaseModel], str] = {

@@ -9,9 +9,10 @@ from annotated_types import Ge, Gt, Le, Lt
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from delaylab.spec import LabSpec, StudySpec
 from delaylab.spec.base import FromFile, Shorthand
+from delaylab.spec.lab import LabSpec
 from delaylab.spec.link_conditions import Conditions
+from delaylab.spec.study import StudySpec
 from tools.field_tables import fields, left_out, models, row_of, table_of, type_words, word
 from tools.file_examples import EXAMPLES
 

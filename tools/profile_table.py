@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from delaylab.spec import ConditionsSpec
 from delaylab.spec.condition_words import one_line
+from delaylab.spec.conditions import ConditionsSpec
 from delaylab.spec.profiles import contents, profiles
 
 PAGE = Path(__file__).parent.parent / "docs" / "links.md"

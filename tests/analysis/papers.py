@@ -10,7 +10,8 @@ from delaylab.analysis.group import Group, groups
 from delaylab.dataset.store import read_study
 from delaylab.papers.findings import findings
 from delaylab.papers.studies import find
-from delaylab.spec import combinations, load_study
+from delaylab.spec.combine import combinations
+from delaylab.spec.load import load_study
 from tests import synthetic
 from tests.synthetic import Condition, Delay
 

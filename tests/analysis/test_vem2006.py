@@ -17,7 +17,8 @@ from delaylab.dataset.records.links import EngineReport
 from delaylab.papers.studies import find
 from delaylab.papers.vem2006 import link_tables
 from delaylab.papers.vem2006.link_claims import CLAIMS
-from delaylab.spec import combinations, load_study
+from delaylab.spec.combine import combinations
+from delaylab.spec.load import load_study
 
 SECOND, FRAMES = 10**9, 300_000
 BPS = {"1Mbit": 1e6, "10Mbit": 1e7, "100Mbit": 1e8, "1Gbit": 1e9, "2.5Gbit": 2.5e9}

@@ -20,7 +20,9 @@ from delaylab.papers.studies import find
 from delaylab.papers.vem2006 import isolation_figures as shown
 from delaylab.papers.vem2006.isolation import FRAMING, HOG, RATE_BPS, SHAPED_MS
 from delaylab.papers.vem2006.isolation_claims import CLAIMS
-from delaylab.spec import CHECK_SEQUENCE, combinations, load_study
+from delaylab.spec.combine import combinations
+from delaylab.spec.load import load_study
+from delaylab.spec.study import CHECK_SEQUENCE
 
 UNSHAPED = [f"out-{number}" for number in range(1, 5)]
 LINKS = [*UNSHAPED, HOG, *SHAPED_MS]

@@ -20,7 +20,8 @@ from delaylab.papers.studies import find
 from delaylab.papers.vem2006 import latency_claims, router_charts, router_claims
 from delaylab.papers.vem2006 import router_tables as shown
 from delaylab.papers.vem2006.forwarding import jain, lost_shares
-from delaylab.spec import combinations, load_study
+from delaylab.spec.combine import combinations
+from delaylab.spec.load import load_study
 
 CLAIMS = {**router_claims.CLAIMS, **latency_claims.CLAIMS}
 HOST_PER_S = 300_000.0

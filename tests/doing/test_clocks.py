@@ -11,7 +11,9 @@ from delaylab.dataset.records.trial import TrialRecord
 from delaylab.kinds import KINDS
 from delaylab.lab.start import temporary
 from delaylab.machine.rights import own_rights
-from delaylab.spec import Combination, LabSpec, ProbeSpec
+from delaylab.spec.combine import Combination
+from delaylab.spec.lab import LabSpec
+from delaylab.spec.study import ProbeSpec
 from delaylab.trial.measure import measure
 
 pytestmark = pytest.mark.root

@@ -21,8 +21,9 @@ from delaylab.kinds import KINDS, Rights
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
 from delaylab.machine.rights import own_rights
-from delaylab.plan import Plan, build
-from delaylab.spec import LabSpec
+from delaylab.plan.build import build
+from delaylab.plan.model import Plan
+from delaylab.spec.lab import LabSpec
 
 pytestmark = [pytest.mark.root, pytest.mark.slow, pytest.mark.timeout(1200)]
 

@@ -14,7 +14,9 @@ import pytest
 from delaylab.analysis.packets.segments import complete, packets, segments
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
-from delaylab.spec import Combination, LabSpec, ProbeSpec
+from delaylab.spec.combine import Combination
+from delaylab.spec.lab import LabSpec
+from delaylab.spec.study import ProbeSpec
 from delaylab.trial.measure import Recording, measure
 
 FORWARDER = Path(__file__).parent.parent / "forwarder.py"

@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from delaylab.dataset.records.trial import Load
-from delaylab.spec import Combination, LabSpec, LoadSpec, ProbeSpec
+from delaylab.spec.combine import Combination
+from delaylab.spec.lab import LabSpec
+from delaylab.spec.study import LoadSpec, ProbeSpec
 from delaylab.trial.measure import run
 
 pytestmark = pytest.mark.root

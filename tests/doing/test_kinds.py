@@ -18,7 +18,9 @@ from delaylab.kinds import KINDS
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
 from delaylab.machine.rights import own_rights
-from delaylab.spec import Combination, LabSpec, LoadSpec, ProbeSpec
+from delaylab.spec.combine import Combination
+from delaylab.spec.lab import LabSpec
+from delaylab.spec.study import LoadSpec, ProbeSpec
 from delaylab.trial.measure import measure
 from tests.doing.conftest import our_processes
 

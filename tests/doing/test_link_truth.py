@@ -12,8 +12,10 @@ from delaylab.dataset.records.trial import TrialRecord
 from delaylab.kinds import KINDS
 from delaylab.lab.start import temporary
 from delaylab.machine.rights import own_rights
-from delaylab.spec import Combination, LabSpec, LoadSpec, ProbeSpec
+from delaylab.spec.combine import Combination
+from delaylab.spec.lab import LabSpec
 from delaylab.spec.link_conditions import Conditions
+from delaylab.spec.study import LoadSpec, ProbeSpec
 from delaylab.trial.measure import Recording, measure
 
 pytestmark = pytest.mark.root

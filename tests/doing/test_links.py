@@ -19,10 +19,11 @@ from delaylab.errors import DelaylabError
 from delaylab.lab import link_engines
 from delaylab.lab.attach import attach
 from delaylab.plan.engine_links import Change
-from delaylab.spec import conditions_of as asked_of
-from delaylab.spec import lab_from, parse
+from delaylab.spec.directions import conditions_of as asked_of
 from delaylab.spec.link_conditions import Conditions, made_of
+from delaylab.spec.load import lab_from
 from delaylab.spec.profiles import profiles
+from delaylab.spec.source import parse
 from tests.doing.conftest import Run, Up, as_json
 from tests.plain import plain
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from delaylab.kinds import KINDS
-from delaylab.plan import Rights
+from delaylab.plan.kind import Rights
 from tests.doing.conftest import Run
 
 LAB = "lab: {name}\nnodes: {{a: {{}}, b: {{}}}}\nlinks: [{{between: [a, b]}}]\n"

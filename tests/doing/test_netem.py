@@ -13,11 +13,11 @@ import pytest
 from benches.inside import Machine, lab_in, machine
 from benches.netem import FULL, MODULES, frames_per_second, settled, tapped
 
-from delaylab.agent.requests import LinkSet
+from delaylab.agent.link_requests import LinkSet
 from delaylab.kinds import KINDS
 from delaylab.machine.rights import own_rights
 from delaylab.plan.engine_links import Change
-from delaylab.spec import LabSpec
+from delaylab.spec.lab import LabSpec
 from delaylab.spec.link_conditions import Conditions, Rate
 
 pytestmark = [pytest.mark.root, pytest.mark.slow, pytest.mark.timeout(600)]

@@ -22,7 +22,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from delaylab.agent.requests import Exec, Probe
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
-from delaylab.spec import LabSpec
+from delaylab.spec.lab import LabSpec
 from tests.doing.conftest import DELAYLAB, Run, Up, as_json
 
 ROUNDS = 9

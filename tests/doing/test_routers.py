@@ -9,7 +9,11 @@ from numpy.typing import NDArray
 
 from delaylab.analysis.packets.segments import column, packets
 from delaylab.lab.start import temporary
-from delaylab.spec import Combination, LabSpec, LoadSpec, ProbeSpec, lab_from, parse
+from delaylab.spec.combine import Combination
+from delaylab.spec.lab import LabSpec
+from delaylab.spec.load import lab_from
+from delaylab.spec.source import parse
+from delaylab.spec.study import LoadSpec, ProbeSpec
 from delaylab.trial.measure import Recording, measure
 
 pytestmark = pytest.mark.root

@@ -20,7 +20,7 @@ from delaylab.dataset.records.trial import TrialRecord
 from delaylab.kinds import KINDS
 from delaylab.machine.rights import own_rights
 from delaylab.progress import silent
-from delaylab.spec import load_study
+from delaylab.spec.load import load_study
 from delaylab.study import runner
 from delaylab.study.order import plan_trials
 from tests.doing.conftest import DELAYLAB, Run, as_json, our_processes

@@ -7,7 +7,9 @@ import itertools
 import pytest
 
 from delaylab.analysis.packets.segments import columns, packets
-from delaylab.spec import Combination, LabSpec, ProbeSpec
+from delaylab.spec.combine import Combination
+from delaylab.spec.lab import LabSpec
+from delaylab.spec.study import ProbeSpec
 from delaylab.trial.measure import run
 
 pytestmark = pytest.mark.root

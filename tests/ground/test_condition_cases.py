@@ -12,9 +12,12 @@ import yaml
 from pydantic import ValidationError
 
 from delaylab.errors import BadInput
-from delaylab.spec import conditions_of, lab_from, parse, why_not_in_kernel
+from delaylab.spec.check_conditions import why_not_in_kernel
+from delaylab.spec.directions import conditions_of
 from delaylab.spec.link_conditions import Conditions, Part
+from delaylab.spec.load import lab_from
 from delaylab.spec.merge import merge
+from delaylab.spec.source import parse
 from tests.plain import plain
 
 FOLDER = Path(__file__).parents[2] / "crates" / "link" / "tests" / "cases"

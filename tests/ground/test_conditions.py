@@ -8,8 +8,10 @@ import jsonschema
 import pytest
 
 from delaylab.errors import BadInput
-from delaylab.spec import conditions_of, lab_from, parse
+from delaylab.spec.directions import conditions_of
+from delaylab.spec.load import lab_from
 from delaylab.spec.profiles import profiles
+from delaylab.spec.source import parse
 from delaylab.verbs.schema import schema
 from tests.plain import plain
 

@@ -9,8 +9,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from delaylab.errors import BadInput
-from delaylab.spec import combinations, conditions_of, load_lab, load_study
+from delaylab.spec.combine import combinations
+from delaylab.spec.directions import conditions_of
 from delaylab.spec.files import READERS
+from delaylab.spec.load import load_lab, load_study
 from delaylab.spec.trace import TraceSpec, read_trace
 from delaylab.units import Rate
 from tests.plain import plain

@@ -11,7 +11,8 @@ from typer.testing import CliRunner
 
 from delaylab.cli import app
 from delaylab.errors import BadInput
-from delaylab.spec import lab_from, parse
+from delaylab.spec.load import lab_from
+from delaylab.spec.source import parse
 from delaylab.verbs.graph import Drawing, drawing
 from delaylab.verbs.graph_svg import MOST_LANES, svg
 from delaylab.verbs.graph_text import lines

@@ -12,8 +12,10 @@ import pytest
 
 from delaylab.io.terminal import terminal
 from delaylab.kinds import KINDS
-from delaylab.plan import Rights, build
-from delaylab.spec import lab_from, parse
+from delaylab.plan.build import build
+from delaylab.plan.kind import Rights
+from delaylab.spec.load import lab_from
+from delaylab.spec.source import parse
 from delaylab.verbs.plans import print_plan
 
 STEEPEST = 1.15

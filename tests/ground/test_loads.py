@@ -5,7 +5,10 @@ from __future__ import annotations
 import pytest
 
 from delaylab.errors import BadInput
-from delaylab.spec import Combination, combinations, parse, repeats, study_from
+from delaylab.spec.combine import Combination, combinations
+from delaylab.spec.load import study_from
+from delaylab.spec.scale import repeats
+from delaylab.spec.source import parse
 
 STUDY = """\
 study: frames

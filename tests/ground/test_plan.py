@@ -11,9 +11,15 @@ from delaylab.errors import BadInput, NotHere
 from delaylab.kinds import KINDS
 from delaylab.lab.completion import complete
 from delaylab.papers.studies import find
-from delaylab.plan import Plan, Rights, build, probe_path
-from delaylab.plan.model import Veth
-from delaylab.spec import LabSpec, ProbeSpec, combinations, lab_from, load_study, parse
+from delaylab.plan.build import build
+from delaylab.plan.kind import Rights
+from delaylab.plan.model import Plan, Veth
+from delaylab.plan.points import probe_path
+from delaylab.spec.combine import combinations
+from delaylab.spec.lab import LabSpec
+from delaylab.spec.load import lab_from, load_study
+from delaylab.spec.source import parse
+from delaylab.spec.study import ProbeSpec
 from tests.plain import plain
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -11,21 +11,19 @@ from hypothesis import strategies as st
 
 from delaylab.errors import BadInput
 from delaylab.kinds import KINDS
-from delaylab.plan import NodePath, Plan, Rights, build, node_path, probe_path
-from delaylab.plan.model import Interface, Route
+from delaylab.plan.build import build
+from delaylab.plan.kind import Rights
+from delaylab.plan.model import Interface, Plan, Route
+from delaylab.plan.path import NodePath, node_path
+from delaylab.plan.points import probe_path
 from delaylab.plan.reach import Stacks
 from delaylab.plan.routes import routes
-from delaylab.spec import (
-    Document,
-    LabSpec,
-    LoadSpec,
-    ProbeSpec,
-    combinations,
-    conditions_of,
-    lab_from,
-    parse,
-    study_from,
-)
+from delaylab.spec.combine import combinations
+from delaylab.spec.directions import conditions_of
+from delaylab.spec.lab import LabSpec
+from delaylab.spec.load import lab_from, study_from
+from delaylab.spec.source import Document, parse
+from delaylab.spec.study import LoadSpec, ProbeSpec
 
 FAN = """
 lab: fan

@@ -10,7 +10,10 @@ from hypothesis import strategies as st
 
 from delaylab.errors import BadInput
 from delaylab.papers.studies import find, names
-from delaylab.spec import LabSpec, combinations, lab_from, load_study, parse, study_from
+from delaylab.spec.combine import combinations
+from delaylab.spec.lab import LabSpec
+from delaylab.spec.load import lab_from, load_study, study_from
+from delaylab.spec.source import parse
 from delaylab.spec.study import LoadSpec
 
 LAB = """\

@@ -15,14 +15,14 @@ from typing import Any, get_args, get_origin
 import pytest
 from pydantic import BaseModel
 
-from delaylab.agent import replies, requests
+from delaylab.agent import link_replies, link_requests, replies, requests
 from delaylab.agent.requests import Request
 from delaylab.dataset.records.doubts import Doubt, DoubtKind
 from delaylab.dataset.records.links import EngineReport
 from delaylab.lab import link_engines
 from delaylab.lab.start import temporary
 from delaylab.plan.engine_links import Change
-from delaylab.spec import LabSpec
+from delaylab.spec.lab import LabSpec
 from delaylab.spec.link_conditions import (
     Codel,
     Conditions,
@@ -44,7 +44,7 @@ from tests.packets.agents import Agent, Pair, mac
 
 ROOT = Path(__file__).parents[2]
 ADDED = {"host", "agent", "engine"}
-HERE: dict[type[BaseModel], set[str]] = {EngineReport: ADDED, replies.Links: ADDED}
+HERE: dict[type[BaseModel], set[str]] = {EngineReport: ADDED, link_replies.Links: ADDED}
 """Fields that this side adds to an answer."""
 ONLY_HERE = {"nodes", "asked_first"}
 FLOW = requests.GeneratorFlow("left", mac(2), "10.9.0.1", "10.9.0.2")
@@ -237,15 +237,15 @@ def test_conditions_go_to_the_link_engine_and_come_back() -> None:
         session = lab.session(agent)
         for conditions in ALL_CONDITIONS:
             empty = Conditions(**dict.fromkeys(Conditions.model_fields))
-            session.call(requests.LinkSet(changes=[Change("wan", "a", empty)]))
-            done = session.call(requests.LinkSet(changes=[Change("wan", "a", conditions)]))
-            assert unknown(done.raw, replies.Changed) == []
-            report = session.call(requests.Links(reset=True))
-            assert unknown(report.raw, replies.Links) == []
+            session.call(link_requests.LinkSet(changes=[Change("wan", "a", empty)]))
+            done = session.call(link_requests.LinkSet(changes=[Change("wan", "a", conditions)]))
+            assert unknown(done.raw, link_replies.Changed) == []
+            report = session.call(link_requests.Links(reset=True))
+            assert unknown(report.raw, link_replies.Links) == []
             (there,) = (each.configured for each in report.done.directions if each.node == "a")
             named = {name for name in there.named if getattr(there, name) is not None}
             assert {n: getattr(there, n) for n in named} == pytest.approx(conditions.named)
-        for request in (requests.LinkTimeline(), requests.LinkRestart()):
+        for request in (link_requests.LinkTimeline(), link_requests.LinkRestart()):
             assert session.call(request).raw == {}
         session.close()
 

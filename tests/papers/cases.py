@@ -6,7 +6,8 @@ import textwrap
 from collections.abc import Callable
 from pathlib import Path
 
-from delaylab.spec import combinations, load_study
+from delaylab.spec.combine import combinations
+from delaylab.spec.load import load_study
 from tests import synthetic
 from tests.synthetic import Condition, lognormal
 

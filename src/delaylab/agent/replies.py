@@ -12,8 +12,8 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from delaylab.dataset.records.doubts import Doubt
-from delaylab.dataset.records.links import Direction, EngineReport, Late
-from delaylab.dataset.records.trial import Tap
+from delaylab.dataset.records.late import Late
+from delaylab.dataset.records.taps import Tap
 
 Text = Annotated[str, StringConstraints(max_length=20_000)]
 Count = Annotated[int, Field(ge=0)]
@@ -115,18 +115,6 @@ class Counters(Reply):
 
     interfaces: dict[str, InterfaceCounters]
     snmp: dict[str, dict[str, int]]
-
-
-class Links(EngineReport):
-    """A link engine's report as the agent sends it, which does not know the host's name."""
-
-    host: Text = ""
-
-
-class Changed(Reply):
-    """The directions of a link engine after a change."""
-
-    directions: list[Direction]
 
 
 class BuiltAgent(Reply):

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Generic, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar, cast
 
 from pydantic import BaseModel
 
 from delaylab.agent import replies
 from delaylab.io.values import JsonObject
-from delaylab.plan import Plan
-from delaylab.plan.engine_links import Change
+
+if TYPE_CHECKING:
+    from delaylab.plan.model import Plan
 
 R = TypeVar("R", bound=BaseModel)
 
@@ -237,38 +238,6 @@ class Counters(Request[replies.Counters]):
 
     op = "counters"
     reply = replies.Counters
-
-
-@dataclass(frozen=True, kw_only=True)
-class Links(Request[replies.Links]):
-    """Ask a link engine for its report; `reset` starts its counters anew."""
-
-    op = "links"
-    reply = replies.Links
-    reset: bool = False
-
-
-@dataclass(frozen=True, kw_only=True)
-class LinkSet(Request[replies.Changed]):
-    """Change conditions; all changes are checked before one is made."""
-
-    op = "link-set"
-    reply = replies.Changed
-    changes: Sequence[Change]
-
-
-class LinkTimeline(Request[replies.Nothing]):
-    """Start the link engine's timeline anew."""
-
-    op = "link-timeline"
-    reply = replies.Nothing
-
-
-class LinkRestart(Request[replies.Nothing]):
-    """Start a link engine that has ended."""
-
-    op = "link-restart"
-    reply = replies.Nothing
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ from delaylab.api.pings import options
 from delaylab.errors import BadInput, DelaylabError
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
-from delaylab.spec import host_of
+from delaylab.spec.check import host_of
 from delaylab.verbs import execute
 from delaylab.verbs import ping as ping_verb
 from delaylab.verbs.ping_result import PingResult

@@ -32,7 +32,7 @@ def plan(lab_file: LabFile, as_json: Json = False) -> None:
     """Print what `up` would start and build; touch nothing."""
     from delaylab.kinds import KINDS
     from delaylab.machine.rights import own_rights
-    from delaylab.plan import build
+    from delaylab.plan.build import build
     from delaylab.verbs.lab_file import load
     from delaylab.verbs.plans import print_plan
 
@@ -52,12 +52,12 @@ def graph(
     ] = None,
 ) -> None:
     """Draw a lab: its hosts, nodes and links, and the links' conditions; touch nothing."""
-    from delaylab import spec
+    from delaylab.spec.load import load_lab
     from delaylab.verbs.graph import drawing
     from delaylab.verbs.graph_svg import svg as as_svg
     from delaylab.verbs.graph_text import lines
 
-    made = drawing(spec.load_lab(lab_file))
+    made = drawing(load_lab(lab_file))
     if svg is None:
         for line in lines(made, console.width):
             console.print(line, soft_wrap=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from delaylab.agent.binary import agent_path
 from delaylab.agent.replies import Built
@@ -13,7 +14,10 @@ from delaylab.agent.session import Session
 from delaylab.errors import DelaylabError
 from delaylab.io.interrupts import deferred
 from delaylab.io.values import JsonObject
-from delaylab.plan import Plan, Rights
+
+if TYPE_CHECKING:
+    from delaylab.plan.kind import Rights
+    from delaylab.plan.model import Plan
 
 BUILD_DEADLINE_S = 120
 

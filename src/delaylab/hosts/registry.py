@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ConfigDict
 
@@ -28,7 +29,9 @@ from delaylab.errors import BadInput, DelaylabError, NotHere
 from delaylab.hosts.directory import NotTrusted, TrustedDirectory
 from delaylab.hosts.process import started_at
 from delaylab.hosts.sweep import SweepResult, sweep
-from delaylab.spec import LabSpec
+
+if TYPE_CHECKING:
+    from delaylab.spec.lab import LabSpec
 
 STOP_DEADLINE_S = 20
 MARK = b"delaylab lab 1\n"
@@ -65,6 +68,8 @@ class Running:
     @property
     def spec(self) -> LabSpec:
         """Return the lab's spec; raise ValidationError if another version wrote it otherwise."""
+        from delaylab.spec.lab import LabSpec  # noqa: PLC0415  most verbs need no spec
+
         return LabSpec.model_validate(self.record.spec)
 
 

@@ -6,7 +6,6 @@ Files are read only if they are regular and of bounded size; writing follows no 
 from __future__ import annotations
 
 import os
-import secrets
 import stat
 import tempfile
 from contextlib import suppress
@@ -70,7 +69,7 @@ def check_file(place: Path, most: int) -> int:
 
 def write_new(place: Path, content: bytes) -> None:
     """Replace a file atomically; a symbolic link in its place is replaced, not followed."""
-    temporary = place.with_name(f".{place.name}.{secrets.token_hex(4)}")
+    temporary = place.with_name(f".{place.name}.{os.urandom(4).hex()}")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     handle = os.open(temporary, flags, 0o666)
     try:

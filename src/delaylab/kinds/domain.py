@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from delaylab.kinds import guest
 from delaylab.plan.kind import Node, Rights
-from delaylab.spec import NodeSpec
+from delaylab.spec.lab import NodeSpec
 from delaylab.units import MEBIBYTE
 
 BOOT_DEADLINE_MS = 240_000

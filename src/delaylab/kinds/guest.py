@@ -9,7 +9,7 @@ from delaylab.errors import BadInput
 from delaylab.io.values import JsonObject
 from delaylab.plan.kind import TUN, Kind, Node, Rights
 from delaylab.plan.model import Agent, Guest, node_agent
-from delaylab.spec import NodeSpec
+from delaylab.spec.lab import NodeSpec
 from delaylab.units import MEBIBYTE
 
 ROOT = "rootfstype=ramfs"

@@ -6,7 +6,7 @@ from delaylab.kinds import guest
 from delaylab.kinds.helpers.container import cpu_shares
 from delaylab.plan.kind import Kind, Node, Rights
 from delaylab.plan.model import NEW, Agent, Guest, node_agent
-from delaylab.spec import NodeSpec
+from delaylab.spec.lab import NodeSpec
 
 PROGRAM = "lxc-start"
 START_DEADLINE_MS = 30_000

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from delaylab.kinds import guest
 from delaylab.plan.kind import Node
-from delaylab.spec import NodeSpec
+from delaylab.spec.lab import NodeSpec
 
 PROGRAM = "qemu-system-x86_64"
 PORT = "delaylab"

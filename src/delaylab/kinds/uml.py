@@ -7,7 +7,7 @@ from pathlib import Path
 
 from delaylab.kinds import guest
 from delaylab.plan.kind import Node, Rights
-from delaylab.spec import NodeSpec
+from delaylab.spec.lab import NodeSpec
 
 SCRIPT = Path(__file__).parent / "helpers" / "sealed.sh"
 # The kernel is a process of this machine and carries out requests of root in the guest: `mount -t

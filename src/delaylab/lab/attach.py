@@ -8,7 +8,7 @@ from delaylab import hosts
 from delaylab.lab.running import Lab
 
 if TYPE_CHECKING:
-    from delaylab.plan import Plan
+    from delaylab.plan.model import Plan
 
 
 def attach(name: str | None, fix: str = "say which: --lab NAME") -> Lab:
@@ -25,7 +25,7 @@ def attached(running: hosts.Running) -> Lab:
     def plan() -> Plan:
         from delaylab.kinds import KINDS  # noqa: PLC0415
         from delaylab.machine.rights import own_rights  # noqa: PLC0415
-        from delaylab.plan import build  # noqa: PLC0415
+        from delaylab.plan.build import build  # noqa: PLC0415
 
         return build(lab.spec, KINDS, own_rights(), name=running.name)
 

@@ -10,8 +10,7 @@ from delaylab import images
 from delaylab.dataset.records.doubts import Doubt, DoubtKind, doubt, each_once
 from delaylab.errors import NotHere
 from delaylab.machine import kvm
-from delaylab.plan import Plan
-from delaylab.plan.model import Agent
+from delaylab.plan.model import Agent, Plan
 from delaylab.progress import Progress, silent
 
 VHOST = "/dev/vhost-net"

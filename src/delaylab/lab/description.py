@@ -7,8 +7,8 @@ from typing import Literal
 
 from delaylab.lab import health
 from delaylab.lab.running import Lab
-from delaylab.plan import node_agent
-from delaylab.spec import host_of
+from delaylab.plan.model import node_agent
+from delaylab.spec.check import host_of
 
 State = Literal["running", "dead"]
 

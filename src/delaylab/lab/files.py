@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from delaylab.errors import BadInput
-from delaylab.spec import LabSpec, NodeSpec
+from delaylab.spec.lab import LabSpec, NodeSpec
 
 
 def check_files(lab: LabSpec) -> None:

@@ -6,23 +6,19 @@ import re
 from collections import defaultdict
 from pathlib import Path
 
-from delaylab.agent.requests import LinkRestart, Links, LinkSet, LinkTimeline, R, Request
+from delaylab.agent.link_requests import LinkRestart, Links, LinkSet, LinkTimeline
+from delaylab.agent.requests import R, Request
 from delaylab.agent.result import AgentError
 from delaylab.dataset.records.links import Direction, EngineReport
 from delaylab.errors import BadInput, DelaylabError
 from delaylab.lab.running import Lab
-from delaylab.plan import LinkPorts
 from delaylab.plan.engine_links import Change
-from delaylab.spec import (
-    ConditionsSpec,
-    changes,
-    check_profile,
-    conditions_of,
-    merge,
-    why_not,
-    why_not_in_kernel,
-)
+from delaylab.plan.link_ports import LinkPorts
+from delaylab.spec.check_conditions import check_profile, why_not, why_not_in_kernel
+from delaylab.spec.conditions import ConditionsSpec
+from delaylab.spec.directions import changes, conditions_of
 from delaylab.spec.link_conditions import Conditions, made_of
+from delaylab.spec.merge import merge
 
 Sent = dict[str, list[Change]]
 """A map from agents to the changes for the directions that start at their nodes."""

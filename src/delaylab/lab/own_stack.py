@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from delaylab import hosts
 from delaylab.errors import DelaylabError
 from delaylab.kinds import KINDS
-from delaylab.plan import Plan, Rights, build
-from delaylab.plan.model import MACHINE, Address
+from delaylab.plan.build import build
+from delaylab.plan.kind import Rights
+from delaylab.plan.model import MACHINE, Address, Plan
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 

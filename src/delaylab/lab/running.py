@@ -15,8 +15,8 @@ from delaylab.errors import BadInput
 from delaylab.plan.model import host_agent, node_agent
 
 if TYPE_CHECKING:
-    from delaylab.plan import Plan
-    from delaylab.spec import LabSpec
+    from delaylab.plan.model import Plan
+    from delaylab.spec.lab import LabSpec
 
 
 class Lab:
@@ -85,7 +85,7 @@ class Lab:
 
     def has_own_root(self, node: str) -> bool:
         """Return True if a node has a root file system of its own (containers, machines)."""
-        from delaylab.spec import CONTAINERS, MACHINES  # noqa: PLC0415
+        from delaylab.spec.lab import CONTAINERS, MACHINES  # noqa: PLC0415
 
         spec = self.spec.nodes.get(node)
         return spec is not None and spec.kind in CONTAINERS | MACHINES

@@ -17,9 +17,9 @@ from delaylab.lab.running import Lab
 from delaylab.machine import memory
 from delaylab.machine.cpus import check_cpus
 from delaylab.machine.rights import own_rights
-from delaylab.plan import build
+from delaylab.plan.build import build
 from delaylab.progress import Progress, silent
-from delaylab.spec import LabSpec
+from delaylab.spec.lab import LabSpec
 
 
 @contextmanager

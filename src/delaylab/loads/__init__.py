@@ -18,7 +18,7 @@ from delaylab.loads.frames import find_rate, frames
 from delaylab.loads.network import network
 from delaylab.loads.state import Achieved, Running
 from delaylab.loads.stressors import stressor
-from delaylab.spec import LoadSpec
+from delaylab.spec.study import LoadSpec
 
 __all__ = ["Achieved", "Running", "missing_tools", "require_tools", "running"]
 

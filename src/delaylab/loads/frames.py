@@ -11,7 +11,7 @@ from delaylab.loads import held_rate
 from delaylab.loads.generator import Generator
 from delaylab.loads.state import Achieved, Running
 from delaylab.loads.streams import Sink, Stream, behind_s, counted, judged, streams
-from delaylab.spec import LoadSpec
+from delaylab.spec.study import LoadSpec
 
 WARMING_PER_S, WARMING_S = 1000, 0.2
 """Rate (frames/s) and seconds of a first burst, which resolves neighbours and fills buffers."""

@@ -11,7 +11,7 @@ from delaylab.agent.session import Session
 from delaylab.lab.running import Lab
 from delaylab.loads.programs import START_DEADLINE_S, STOP_DEADLINE_S
 from delaylab.loads.streams import DISCARD, Stream
-from delaylab.spec import CHECK_SEQUENCE, LoadSpec
+from delaylab.spec.study import CHECK_SEQUENCE, LoadSpec
 
 WITHOUT_END = (1 << 32) - 1
 AS_A_PROBE = 1 << 30

@@ -11,8 +11,8 @@ from delaylab.lab.running import Lab
 from delaylab.loads.meter import Meter, address_of, rates
 from delaylab.loads.programs import end, start
 from delaylab.loads.state import Achieved, Running
-from delaylab.plan import node_path
-from delaylab.spec import LoadSpec
+from delaylab.plan.path import node_path
+from delaylab.spec.study import LoadSpec
 
 _LISTENING = re.compile(rb"Server listening")
 _FLOWS = (re.compile(rb"\[TX-C\].*sec"), re.compile(rb"\[RX-C\].*sec"))

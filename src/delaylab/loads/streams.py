@@ -11,9 +11,11 @@ from delaylab.dataset.records.rates import Flow
 from delaylab.lab.running import Lab
 from delaylab.loads.meter import address_of
 from delaylab.loads.programs import START_DEADLINE_S, STOP_DEADLINE_S
-from delaylab.plan import Interface, NodePath, node_path
-from delaylab.spec import LoadSpec, conditions_of
+from delaylab.plan.model import Interface
+from delaylab.plan.path import NodePath, node_path
+from delaylab.spec.directions import conditions_of
 from delaylab.spec.link_conditions import Conditions
+from delaylab.spec.study import LoadSpec
 
 DISCARD = 9
 """The port that RFC 863 reserves for discarded data."""

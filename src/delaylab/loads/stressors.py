@@ -11,7 +11,8 @@ import yaml
 from delaylab.lab.running import Lab
 from delaylab.loads.programs import end, start
 from delaylab.loads.state import Achieved, Running
-from delaylab.spec import CONTAINERS, MACHINES, LoadSpec
+from delaylab.spec.lab import CONTAINERS, MACHINES
+from delaylab.spec.study import LoadSpec
 
 _STRESSORS = {
     "cpu": ("--cpu", "{n}", "--cpu-method", "sqrt"),

@@ -7,7 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from delaylab.errors import NotHere
-from delaylab.spec import LabSpec
+from delaylab.spec.lab import LabSpec
 from delaylab.spec.source import Location
 
 ONLINE = Path("/sys/devices/system/cpu/online")

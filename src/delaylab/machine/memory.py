@@ -6,7 +6,7 @@ from pathlib import Path
 
 from delaylab.errors import DoesNotFit
 from delaylab.kinds import KINDS, Rights
-from delaylab.spec import LabSpec
+from delaylab.spec.lab import LabSpec
 from delaylab.units import MEBIBYTE
 
 LEFT_FOR_OTHERS = 512 * MEBIBYTE

@@ -8,7 +8,7 @@ import shutil
 from pathlib import Path
 
 from delaylab.plan.kind import PACKAGES, TUN, Rights
-from delaylab.spec import ALL_CAPABILITIES, Capability
+from delaylab.spec.capabilities import ALL_CAPABILITIES, Capability
 
 XEN_CAPABILITIES = Path("/proc/xen/capabilities")
 """The file with the rights of this Xen domain: `control_d` in a dom0."""

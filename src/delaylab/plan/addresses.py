@@ -11,7 +11,7 @@ import ipaddress
 from collections.abc import Iterator
 
 from delaylab.errors import BadInput
-from delaylab.spec import LabSpec
+from delaylab.spec.lab import LabSpec
 
 POOL4 = ipaddress.ip_network("198.18.0.0/15")
 POOL6 = ipaddress.ip_network("fd64:656c:6179::/48")

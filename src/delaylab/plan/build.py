@@ -27,7 +27,9 @@ from delaylab.plan.model import (
     operation_message,
 )
 from delaylab.plan.network import Network
-from delaylab.spec import HERE, USUAL_CAPABILITIES, LabSpec, host_of
+from delaylab.spec.capabilities import USUAL_CAPABILITIES
+from delaylab.spec.check import HERE, host_of
+from delaylab.spec.lab import LabSpec
 
 PING_SOCKETS = {"net.ipv4.ping_group_range": "0 0"}
 """Allows datagram ICMP sockets to root of a node; a user namespace may name no larger range."""

@@ -17,7 +17,8 @@ from delaylab.plan.model import (
     node_agent,
 )
 from delaylab.plan.stacks import Device, NodeStacks, short
-from delaylab.spec import LinkSpec, UplinkSpec, host_of
+from delaylab.spec.check import host_of
+from delaylab.spec.lab import LinkSpec, UplinkSpec
 
 ETHERNET_HEADER = 14
 

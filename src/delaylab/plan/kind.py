@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from delaylab.plan.model import Agent, DomainCable, TapDevice
-from delaylab.spec import ALL_CAPABILITIES, Capability, NodeSpec
+from delaylab.spec.capabilities import ALL_CAPABILITIES, Capability
+from delaylab.spec.lab import NodeSpec
 
 PACKAGES = {
     "lxc-start": "lxc",

@@ -8,15 +8,8 @@ from dataclasses import dataclass, field
 
 from delaylab.errors import BadInput
 from delaylab.plan.engine_links import Change, EngineLink, EngineLinks, Moment, Port
-from delaylab.spec import (
-    ChangeSpec,
-    EngineSpec,
-    LabSpec,
-    LinkSpec,
-    changes,
-    conditions_of,
-    members_meant,
-)
+from delaylab.spec.directions import changes, conditions_of, members_meant
+from delaylab.spec.lab import ChangeSpec, EngineSpec, LabSpec, LinkSpec
 from delaylab.spec.link_conditions import NOTHING, Conditions
 from delaylab.spec.merge import merge
 

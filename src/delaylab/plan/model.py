@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from delaylab.io.values import JsonObject
-from delaylab.plan.engine_links import EngineLinks
-from delaylab.plan.link_ports import LinkPorts
+
+if TYPE_CHECKING:
+    from delaylab.plan.engine_links import EngineLinks
+    from delaylab.plan.link_ports import LinkPorts
 
 NEW = "new"
 MACHINE = "machine"

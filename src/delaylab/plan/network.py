@@ -26,7 +26,10 @@ from delaylab.plan.model import (
 from delaylab.plan.reach import Stacks
 from delaylab.plan.routes import routes
 from delaylab.plan.stacks import Device, NodeStacks, short
-from delaylab.spec import HERE, LabSpec, LinkSpec, conditioned, costs, host_of, link_name
+from delaylab.spec.check import HERE, host_of
+from delaylab.spec.directions import conditioned
+from delaylab.spec.lab import LabSpec, LinkSpec
+from delaylab.spec.names import costs, link_name
 
 
 class Network:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from delaylab.errors import BadInput
 from delaylab.plan.model import Plan
 from delaylab.plan.reach import Stacks
-from delaylab.spec import LabSpec, costs
+from delaylab.spec.lab import LabSpec
+from delaylab.spec.names import costs
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,9 @@ from delaylab.errors import BadInput
 from delaylab.plan.model import WIRE, Plan, host_agent
 from delaylab.plan.path import NodePath, node_path
 from delaylab.plan.sides import Side, TapPoint, peer, side
-from delaylab.spec import LabSpec, ProbeSpec, host_of
+from delaylab.spec.check import host_of
+from delaylab.spec.lab import LabSpec
+from delaylab.spec.study import ProbeSpec
 
 SOCKET_POINTS = ("app", "qdisc", "stack")
 NO_SOCKET = "the kernel answers ICMP itself: there is no socket to stamp"

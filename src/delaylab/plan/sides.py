@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from delaylab.plan import model
 from delaylab.plan.model import Bridge, Plan, host_agent, node_agent
-from delaylab.spec import LabSpec, host_of
+from delaylab.spec.check import host_of
+from delaylab.spec.lab import LabSpec
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from delaylab.plan.addresses import mac
 from delaylab.plan.kind import Kind
 from delaylab.plan.model import End, host_agent, node_agent
-from delaylab.spec import HERE, LabSpec, LinkSpec, NodeSpec, host_of
+from delaylab.spec.check import HERE, host_of
+from delaylab.spec.lab import LabSpec, LinkSpec, NodeSpec
 
 IFNAMSIZ = 15
 """The longest interface name (linux/if.h, without the final zero)."""

@@ -13,7 +13,9 @@ from delaylab.dataset import store
 from delaylab.errors import BadInput
 from delaylab.io.files import empty_folder
 from delaylab.machine.description import describe
-from delaylab.spec import Combination, LoadSpec, StudyFile, combinations, repeats
+from delaylab.spec.combine import Combination, StudyFile, combinations
+from delaylab.spec.scale import repeats
+from delaylab.spec.study import LoadSpec
 
 LONGEST_ID = 240
 """The longest id of a trial, in characters: it names the trial's directory."""

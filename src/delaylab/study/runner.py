@@ -17,7 +17,7 @@ from delaylab.io.files import own_folder
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
 from delaylab.progress import Progress, silent
-from delaylab.spec import LabSpec
+from delaylab.spec.lab import LabSpec
 from delaylab.study.order import Planned, now
 from delaylab.trial import measure
 

@@ -15,8 +15,8 @@ from delaylab.agent.result import Result
 from delaylab.agent.session import Session
 from delaylab.io.files import own_folder
 from delaylab.lab.running import Lab
-from delaylab.plan import ProbePath
-from delaylab.spec import ProbeSpec
+from delaylab.plan.points import ProbePath
+from delaylab.spec.study import ProbeSpec
 
 WATCH_INTERVAL_NS = 100_000_000
 READY_S = 20

@@ -11,12 +11,15 @@ import polars as pl
 from delaylab import loads
 from delaylab.agent.requests import Counters
 from delaylab.dataset.records.doubts import Doubt, DoubtKind, doubt
-from delaylab.dataset.records.trial import Endpoint, Hop, Measurement, PointPath, Tap
+from delaylab.dataset.records.taps import Tap
+from delaylab.dataset.records.trial import Endpoint, Hop, Measurement, PointPath
 from delaylab.lab import link_engines
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
-from delaylab.plan import host_agent, node_agent, probe_path
-from delaylab.spec import Combination, host_of
+from delaylab.plan.model import host_agent, node_agent
+from delaylab.plan.points import probe_path
+from delaylab.spec.check import host_of
+from delaylab.spec.combine import Combination
 from delaylab.trial import clock_readings, rate_search
 from delaylab.trial.instruments import Instruments, Recorded, listening, stop, tap
 from delaylab.trial.sender import Sender

@@ -12,8 +12,8 @@ from delaylab.agent.result import Result
 from delaylab.agent.session import Session, wait_watching
 from delaylab.dataset.records.doubts import Doubt
 from delaylab.lab.running import Lab
-from delaylab.plan import ProbePath
-from delaylab.spec import ProbeSpec
+from delaylab.plan.points import ProbePath
+from delaylab.spec.study import ProbeSpec
 from delaylab.trial.instruments import READY_S, UDP_PORT, Instruments, identifier
 from delaylab.units import Duration
 

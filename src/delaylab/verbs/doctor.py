@@ -17,7 +17,7 @@ from delaylab.errors import BadInput, DelaylabError
 from delaylab.io.values import JsonObject
 from delaylab.kinds import KINDS
 from delaylab.machine.rights import own_rights
-from delaylab.plan import Rights
+from delaylab.plan.kind import Rights
 from delaylab.progress import Progress, silent
 from delaylab.verbs import kind_trial
 

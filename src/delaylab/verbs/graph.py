@@ -9,8 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from delaylab.errors import BadInput
-from delaylab.spec import HERE, LabSpec, conditions_of, host_of
+from delaylab.spec.check import HERE, host_of
 from delaylab.spec.condition_words import one_line
+from delaylab.spec.directions import conditions_of
+from delaylab.spec.lab import LabSpec
 from delaylab.spec.names import link_name
 
 # Largest number of nodes of a drawing: more is no picture any more.

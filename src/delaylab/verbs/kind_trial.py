@@ -15,10 +15,13 @@ from delaylab.kinds import KINDS
 from delaylab.lab import completion
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
-from delaylab.plan import Rights, build, node_agent
-from delaylab.plan.model import machine_agent
+from delaylab.plan.build import build
+from delaylab.plan.kind import Rights
+from delaylab.plan.model import machine_agent, node_agent
 from delaylab.progress import Progress
-from delaylab.spec import Combination, LabSpec, ProbeSpec
+from delaylab.spec.combine import Combination
+from delaylab.spec.lab import LabSpec
+from delaylab.spec.study import ProbeSpec
 from delaylab.trial import measure
 from delaylab.units import MEBIBYTE, Duration
 

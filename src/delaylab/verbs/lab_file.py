@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from delaylab.machine.cpus import check_cpus
-from delaylab.spec import LabSpec, lab_from, read
-from delaylab.spec.source import Document, Location
+from delaylab.spec.lab import LabSpec
+from delaylab.spec.load import lab_from
+from delaylab.spec.source import Document, Location, read
 
 
 def load(path: Path) -> LabSpec:

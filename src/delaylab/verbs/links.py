@@ -15,8 +15,10 @@ from delaylab.errors import BadInput
 from delaylab.io.values import JsonObject
 from delaylab.lab import link_engines
 from delaylab.lab.running import Lab
-from delaylab.spec import ConditionsSpec, Document, parse, validate, with_files
 from delaylab.spec.condition_words import one_line
+from delaylab.spec.conditions import ConditionsSpec
+from delaylab.spec.files import with_files
+from delaylab.spec.source import Document, parse, validate
 
 DOWN_FIELDS = {"host", "agent", "engine", "state", "why", "directions"}
 AGAIN = "verdicts are about all frames since the counts began; `link show --reset` begins anew"

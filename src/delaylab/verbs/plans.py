@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from rich.console import Console
 
 from delaylab.io.terminal import print_lines
-from delaylab.plan import Plan, operation_message
-from delaylab.plan.model import Operation, Veth
+from delaylab.plan.model import Operation, Plan, Veth, operation_message
 
 
 def print_plan(plan: Plan, console: Console) -> None:

@@ -6,7 +6,8 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from delaylab.spec import LabSpec, StudySpec
+from delaylab.spec.lab import LabSpec
+from delaylab.spec.study import StudySpec
 
 MODELS: dict[str, type[BaseModel]] = {"lab": LabSpec, "study": StudySpec}
 

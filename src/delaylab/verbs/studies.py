@@ -12,7 +12,9 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from delaylab.dataset import store
 from delaylab.io.values import JsonObject
-from delaylab.spec import Document, StudyFile, study_from
+from delaylab.spec.combine import StudyFile
+from delaylab.spec.load import study_from
+from delaylab.spec.source import Document
 from delaylab.study import estimate, order, runner
 
 if TYPE_CHECKING:

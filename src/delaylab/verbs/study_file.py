@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from delaylab.errors import BadInput
 from delaylab.papers.studies import find, is_paper
-from delaylab.spec import StudyFile, load_study
+from delaylab.spec.combine import StudyFile
+from delaylab.spec.load import load_study
 
 if TYPE_CHECKING:
     from delaylab.papers.paper import Paper

@@ -8,7 +8,8 @@ from rich.console import Console
 from rich.table import Table
 
 from delaylab.papers import studies
-from delaylab.spec import StudyFile, load_study
+from delaylab.spec.combine import StudyFile
+from delaylab.spec.load import load_study
 from delaylab.study import estimate, order
 
 MINUTE_S = 60

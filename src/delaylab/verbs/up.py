@@ -12,7 +12,7 @@ from delaylab.lab.attach import attached
 from delaylab.lab.running import Lab
 from delaylab.lab.start import starting
 from delaylab.progress import Progress
-from delaylab.spec import LabSpec
+from delaylab.spec.lab import LabSpec
 
 
 @contextmanager

@@ -6,7 +6,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from delaylab.dataset.records.base import MOST_LISTED, Count, Nanoseconds, Number, Record, Text
+from delaylab.dataset.records.base import MOST_LISTED, Count, Nanoseconds, Record, Text
+from delaylab.dataset.records.late import Late
 from delaylab.spec.link_conditions import NOTHING, Conditions
 
 WATCHED_NS = 20_000_000
@@ -47,19 +48,6 @@ class Dropped(Record):
         0, description="Frames that the interface behind the engine refused to send."
     )
     down: Count = Field(0, description="Frames whose way out was down.")
-
-
-class Late(Record):
-    """Lateness: how long after its due time the engine sent each frame, in ns."""
-
-    count: Count = Field(0, description="The number of frames.")
-    mean_ns: Nanoseconds | Number | None = Field(None, description="The mean lateness.")
-    min_ns: Nanoseconds | Number | None = Field(None, description="The smallest lateness.")
-    p50_ns: Nanoseconds | Number | None = Field(None, description="The median lateness.")
-    p99_ns: Nanoseconds | Number | None = Field(
-        None, description="The lateness that one frame in 100 exceeds."
-    )
-    max_ns: Nanoseconds | Number | None = Field(None, description="The largest lateness.")
 
 
 class Direction(Record):

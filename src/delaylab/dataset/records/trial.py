@@ -21,6 +21,7 @@ from delaylab.dataset.records.base import (
 from delaylab.dataset.records.doubts import Doubt
 from delaylab.dataset.records.links import EngineReport
 from delaylab.dataset.records.rates import Flow, HeldRate, Search
+from delaylab.dataset.records.taps import Tap
 from delaylab.spec.link_conditions import NOTHING, check_configured
 
 Item = TypeVar("Item")
@@ -60,26 +61,6 @@ class Load(Record):
     flows: Listed[Flow] = Field([], description="The frames of each flow, for a load of frames.")
     rate: HeldRate | None = Field(
         None, description="The search for the rate of frames; null if the rate was given."
-    )
-
-
-class Tap(Record):
-    """Packets captured and dropped at one point, and the method of capture.
-
-    `unparsed` counts packets that are damaged or fragments, `repeated` those that were seen twice.
-    `by` is `tcx` for programs at the interface's traffic control hooks, `ring` for a packet
-    socket's ring. Records without it come from versions that captured by rings only.
-    """
-
-    point: Text = Field(description="The point that the tap stamps.")
-    packets: Count = Field(description="The number of packets captured.")
-    dropped: Count = Field(description="The number of packets that found the tap's buffer full.")
-    unparsed: Count = Field(0, description="The number of packets that are damaged or fragments.")
-    repeated: Count = Field(0, description="The number of packets that were seen before.")
-    by: Literal["tcx", "ring"] = Field(
-        "ring",
-        description="The method of capture: BPF programs at the interface's traffic control "
-        "hooks, or a packet socket's ring.",
     )
 
 

@@ -1,0 +1,29 @@
+"""Record of what a tap captured at one point."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from delaylab.dataset.records.base import Count, Record, Text
+
+
+class Tap(Record):
+    """Packets captured and dropped at one point, and the method of capture.
+
+    `unparsed` counts packets that are damaged or fragments, `repeated` those that were seen twice.
+    `by` is `tcx` for programs at the interface's traffic control hooks, `ring` for a packet
+    socket's ring. Records without it come from versions that captured by rings only.
+    """
+
+    point: Text = Field(description="The point that the tap stamps.")
+    packets: Count = Field(description="The number of packets captured.")
+    dropped: Count = Field(description="The number of packets that found the tap's buffer full.")
+    unparsed: Count = Field(0, description="The number of packets that are damaged or fragments.")
+    repeated: Count = Field(0, description="The number of packets that were seen before.")
+    by: Literal["tcx", "ring"] = Field(
+        "ring",
+        description="The method of capture: BPF programs at the interface's traffic control "
+        "hooks, or a packet socket's ring.",
+    )
