@@ -23,6 +23,14 @@ REPLY = {
     "netns": ["wire"] + [f"sender.{p}" for p in ("uplink", "vif", "stack", "app")],
     "native": ["wire"] + [f"sender.{p}" for p in ("uplink", "stack", "app")],
 }
+ACTED = {
+    "cpu": {"cpu_percent_per_worker": 99.0},
+    "io": {"operations_per_s": 1000.0},
+    "memory": {"operations_per_s": 1000.0},
+    "disk": {"operations_per_s": 1000.0, "written_bytes_per_s": 5e7},
+    "network": {"sent_bps": 9.9e7, "received_bps": 9.9e7, "uplink_bps": 1e8},
+}
+"""What each load has done where it acted."""
 CLOCK = "realtime@12345678"
 START = 1_700_000_000_000_000_000
 Delay = Callable[[np.random.Generator, int], NDArray[np.float64]]
@@ -110,6 +118,7 @@ class Condition:
     warnings: list[dict[str, str]] = field(default_factory=list)
     links: list[dict[str, Any]] = field(default_factory=list)
     hops: list[dict[str, str]] = field(default_factory=list)
+    achieved: dict[str, float] = field(default_factory=dict)
 
     def clock(self, point: str) -> Clock:
         """The clock of a point, by its name or by the node's part of it; left out: the true one."""
@@ -246,7 +255,13 @@ def trial(condition: Condition, index: int) -> dict[str, Any]:
         "clock_readings": condition.readings,
         "warnings": condition.warnings,
         "loads": [
-            {"load": load, "on": "noisy", "to": None, "asked": {load: 1}, "achieved": {"ops": 10.0}}
+            {
+                "load": load,
+                "on": "noisy",
+                "to": None,
+                "asked": {load: 1},
+                "achieved": condition.achieved or ACTED.get(load, {}),
+            }
             for load in loads
         ],
         "taps": [{"point": "wire", "packets": 2 * condition.packets, "dropped": 0}],

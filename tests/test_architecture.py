@@ -113,7 +113,8 @@ def test_meaning_never_imports_doing(room: str) -> None:
 def test_verbs_of_labs_load_no_tables() -> None:
     heavy = ("polars", "pyarrow", "numpy", "scipy", "altair", "docker")
     script = (
-        "import sys; from delaylab import cli, hosts, plan, spec; from delaylab.lab import start; "
+        "import sys; from delaylab import cli, hosts; from delaylab.plan import build; "
+        "from delaylab.spec import load; from delaylab.lab import start; "
         "from delaylab.verbs import execute, labs, links; "
         f"print([name for name in {heavy} if name in sys.modules])"
     )

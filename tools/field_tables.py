@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from delaylab.spec.claims import Limit
 from delaylab.spec.link_conditions import Conditions
 from delaylab.units import Quantity
 
@@ -21,6 +22,7 @@ PLAIN = {
     object: "any",
     Any: "any",
     NoneType: "null",
+    Limit: "limit, as `+50us`, `20%` or `1.5x`",
 }
 
 MOST_NAMES = 12

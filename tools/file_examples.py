@@ -6,6 +6,7 @@ from textwrap import dedent
 
 from pydantic import BaseModel
 
+from delaylab.spec.claims import ClaimSpec, LimitsSpec
 from delaylab.spec.conditions import (
     ConditionsSpec,
     DistributionSpec,
@@ -118,6 +119,19 @@ _TEXTS: dict[type[BaseModel], str] = {
         probe: {from: client, to: server, count: 100, interval: 10ms}
         scales:
           paper: {probe.count: 10000, repeat: 5}
+        """,
+    ClaimSpec: """
+        claims:
+          - claim: container-costs-little
+            text: A container adds at most 50 µs to the RTT, whatever the load.
+            of: rtt.app
+            group: {environment: docker}
+            against: {environment: native}
+            median: {less-than: +50us}
+          - {claim: few-are-lost, of: lost, share: {at-most: 1%}, in: every}
+        """,
+    LimitsSpec: """
+        median: {more-than: 1.2x, at-most: 2x}
         """,
     LoadSpec: """
         load:

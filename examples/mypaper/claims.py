@@ -1,85 +1,106 @@
-"""Tests of the paper's claims."""
+"""The paper's claims: what each measures, and the rule that decides it."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 import numpy as np
 
 from delaylab.papers.toolkit import (
     Claim,
+    Criterion,
     Floats,
     Group,
-    NotTestable,
-    Result,
-    compare,
+    Measured,
+    Source,
+    above,
+    at_least,
     delay,
     estimate,
     pick,
     samples,
+    shift,
 )
 
 from .published import INTERFACE_ADDS_US
 
 
-def interface_adds_delay(groups: list[Group]) -> Result:
-    """Test whether the median RTT at rest is larger behind a virtual interface."""
-    virtual, own = _rtt(groups, "virtual", "rest"), _rtt(groups, "own", "rest")
-    found = compare(virtual, own)
-    medians = " and ".join(delay(median) for median in found.medians)
-    why = f"medians {medians}; the paper's differ by {delay(INTERFACE_ADDS_US)}"
-    return Result(found.shift.interval[0] > 0, why, found.shift, "µs")
+def added_by_interface(groups: list[Group]) -> Iterator[Measured]:
+    """Yield by how much the median RTT at rest is larger behind a virtual interface."""
+    for virtual in pick(groups, stack="virtual", load="rest"):
+        for own in pick(groups, stack="own", load="rest"):
+            yield from _slower("at rest", virtual, own, INTERFACE_ADDS_US)
 
 
-def load_adds_delay(groups: list[Group]) -> Result:
-    """Test whether the median RTT is larger beside a neighbour that computes."""
-    busy, rest = _rtt(groups, "virtual", "cpu"), _rtt(groups, "virtual", "rest")
-    found = compare(busy, rest)
-    why = f"medians {' and '.join(delay(median) for median in found.medians)}"
-    return Result(found.shift.interval[0] > 0, why, found.shift, "µs")
+def added_by_load(groups: list[Group]) -> Iterator[Measured]:
+    """Yield by how much the median RTT is larger beside a neighbour that computes."""
+    for busy in pick(groups, stack="virtual", load="cpu"):
+        for rest in pick(groups, stack="virtual", load="rest"):
+            yield from _slower("virtual", busy, rest)
 
 
-def half_of_it_in_the_kernel(groups: list[Group]) -> Result:
-    """Test whether at least half of the RTT passes below user space."""
-    user = _rtt(groups, "virtual", "rest")
-    kernel = samples(pick(groups, stack="virtual", load="rest")[0], "stack")
-    if kernel is None:
-        raise NotTestable("needs the sender's point stack")
-    share = estimate([kernel, user], _share)
-    why = f"kernel RTT {delay(float(np.median(kernel)))} of {delay(float(np.median(user)))}"
-    return Result(share.interval[0] >= 0.5, why, share, "share")
+def below_user_space(groups: list[Group]) -> Iterator[Measured]:
+    """Yield the share of the RTT that passes below user space."""
+    for group in pick(groups, stack="virtual", load="rest"):
+        kernel, user = samples(group, "stack"), samples(group, "app")
+        if kernel is not None and user is not None:
+            yield Measured("at rest", estimate([kernel, user], _share), (group,))
 
 
 CLAIMS = (
     Claim(
         "interface-adds-delay",
         "A virtual interface adds delay.",
-        "section 3",
-        interface_adds_delay,
-        effect="median user RTT: behind a virtual interface − in the host's own stack",
+        Source("section 3", "The virtual interface made every round trip longer."),
+        (
+            Criterion(
+                "median user RTT: behind a virtual interface − in the host's own stack",
+                "µs",
+                above(0),
+                added_by_interface,
+                "trials at rest with stack=virtual and with stack=own",
+            ),
+        ),
     ),
     Claim(
         "load-adds-delay",
         "A neighbour that computes adds delay.",
-        "section 4",
-        load_adds_delay,
-        effect="median user RTT: beside a neighbour that computes − at rest",
+        Source("section 4", "A busy neighbour adds to the delay."),
+        (
+            Criterion(
+                "median user RTT: beside a neighbour that computes − at rest",
+                "µs",
+                above(0),
+                added_by_load,
+                "trials with stack=virtual, under load=cpu and at rest",
+            ),
+        ),
     ),
     Claim(
         "half-of-it-in-the-kernel",
         "At least half of the RTT passes below user space.",
-        "section 5",
-        half_of_it_in_the_kernel,
-        effect="median kernel RTT ÷ median user RTT",
+        Source("section 5", "At least half of it is spent in the kernel."),
+        (
+            Criterion(
+                "median kernel RTT ÷ median user RTT",
+                "share",
+                at_least(0.5),
+                below_user_space,
+                "trials at rest with stack=virtual, and the point stack",
+            ),
+        ),
     ),
 )
 
 
-def _rtt(groups: list[Group], stack: str, load: str) -> Floats:
-    """Return the RTTs in user space in µs; raise NotTestable if too few were measured."""
-    found = pick(groups, stack=stack, load=load)
-    values = samples(found[0], "app") if found else None
-    if values is None:
-        raise NotTestable(f"needs trials with stack={stack} and load={load}")
-    return values
+def _slower(
+    scenario: str, slow: Group, fast: Group, published: float | None = None
+) -> Iterator[Measured]:
+    """Yield the difference of two groups' median RTTs, if both have enough packets."""
+    ours, theirs = samples(slow, "app"), samples(fast, "app")
+    if ours is not None and theirs is not None:
+        words = " and ".join(delay(float(np.median(values))) for values in (ours, theirs))
+        yield Measured(scenario, shift(ours, theirs), (slow, fast), f"medians {words}", published)
 
 
 def _share(series: list[Floats]) -> Floats:

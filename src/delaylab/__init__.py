@@ -8,7 +8,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False  # that of `typing`, which takes ten times as long to import as this module
 if TYPE_CHECKING:
-    from delaylab.analysis.claims.claim import Finding
+    from delaylab.analysis.claims.finding import Finding
     from delaylab.api.datasets import Dataset, read
     from delaylab.api.labs import CommandFailed, CommandResult, Node, RunningLab, up
     from delaylab.api.loading import LabSpec, LoadedStudy, load
@@ -41,7 +41,7 @@ __all__ = [
     "up",
 ]
 _MODULES = {
-    "analysis.claims.claim": ("Finding",),
+    "analysis.claims.finding": ("Finding",),
     "api.datasets": ("Dataset", "read"),
     "api.labs": ("CommandFailed", "CommandResult", "Node", "RunningLab", "up"),
     "api.loading": ("LabSpec", "LoadedStudy", "load"),

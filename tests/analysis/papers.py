@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from delaylab.analysis.claims.claim import Finding
+from delaylab.analysis.claims.finding import Finding
 from delaylab.analysis.group import Group, groups
 from delaylab.dataset.store import read_study
 from delaylab.papers.findings import findings
@@ -59,4 +59,5 @@ def write(
         )
         for index, combination in enumerate(combinations(spec, "quick"))
     ]
-    return synthetic.write(place, conditions, spec.spec.claims, study)
+    claims = [claim for claim in spec.spec.claims if isinstance(claim, str)]
+    return synthetic.write(place, conditions, claims, study)

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
-from delaylab.analysis.claims.claim import Claim, Finding, NotTestable, Result, judge, samples
-from delaylab.analysis.claims.groups import pick
+from delaylab.analysis.claims.claim import Claim, Criterion, Measured, Source
+from delaylab.analysis.claims.finding import Finding
+from delaylab.analysis.claims.groups import pick, samples
+from delaylab.analysis.claims.judge import judge
+from delaylab.analysis.claims.rule import above
 from delaylab.analysis.group import Group, groups
+from delaylab.analysis.statistics.effects import Effect, shift
 from delaylab.dataset.records.doubts import Doubt, DoubtKind
 from delaylab.dataset.store import read_study
 from delaylab.report.html import write_report
@@ -47,16 +52,19 @@ def conditions(kind: str, doubted: int) -> list[Condition]:
 
 def found(place: Path, kind: str, doubted: int) -> Finding:
     study = read_study(synthetic.write(place, conditions(kind, doubted), [CLAIM]))
-    claim = Claim(CLAIM, "", "", _is_slower)
-    return judge(claim, list(groups(study)))
+    return judge(SLOWER, list(groups(study)))
 
 
-def _is_slower(given: list[Group]) -> Result:
-    (slow,), (fast,) = pick(given, load="network"), pick(given, load="rest")
-    ours, theirs = samples(slow, "app"), samples(fast, "app")
-    assert ours is not None
-    assert theirs is not None
-    return Result(float(ours.min()) > float(theirs.max()), "it is slower")
+def _slower(given: list[Group]) -> Iterator[Measured]:
+    for slow in pick(given, load="network"):
+        for fast in pick(given, load="rest"):
+            ours, theirs = samples(slow, "app"), samples(fast, "app")
+            assert ours is not None
+            assert theirs is not None
+            yield Measured("here", shift(ours, theirs), (slow, fast), "it is slower")
+
+
+SLOWER = Claim(CLAIM, "", Source(""), (Criterion("", "µs", above(0), _slower, "both loads"),))
 
 
 @pytest.mark.parametrize("kind", ["not-at-rest", "stolen-time", "clock-step"])
@@ -64,11 +72,11 @@ def test_a_verdict_is_open_from_over_a_quarter_of_doubted_trials_on(
     tmp_path: Path, kind: str
 ) -> None:
     few = found(tmp_path / "few", kind, 2)
-    assert (few.verdict, few.why) == ("reproduced", "it is slower")
+    assert (few.verdict, few.why) == ("reproduced", "here: it is slower")
     assert [(each.kind, each.trials, each.of) for each in few.doubts] == [(kind, 2, 8)]
     many = found(tmp_path / "many", kind, 3)
     assert many.verdict == "open"
-    said = f"it is slower; would be reproduced, but left open: {kind} in 3 of 8 trials"
+    said = f"here: it is slower; would be reproduced, but left open: {kind} in 3 of 8 trials"
     assert many.why == said
 
 
@@ -84,34 +92,32 @@ def test_a_doubt_that_the_analysis_finds_concerns_all_trials_of_its_group(tmp_pa
     study = read_study(synthetic.write(tmp_path, conditions("", 0), [CLAIM]))
     rest, network = groups(study)
     seen = Doubt(kind=DoubtKind.NOT_AT_REST, message="busy", remedy="wait")
-    finding = judge(Claim(CLAIM, "", "", _is_slower), [replace(rest, doubts=[seen]), network])
+    finding = judge(SLOWER, [replace(rest, doubts=[seen]), network])
     assert finding.verdict == "open"
     assert finding.doubts[0].text == "not-at-rest in 4 of 8 trials"
     of_one = seen.model_copy(update={"values": {"trial": rest.trials[0].id}})
-    finding = judge(Claim(CLAIM, "", "", _is_slower), [replace(rest, doubts=[of_one]), network])
+    finding = judge(SLOWER, [replace(rest, doubts=[of_one]), network])
     assert finding.doubts[0].text == "not-at-rest in 1 of 8 trials"
 
 
-def test_only_the_trials_count_whose_data_the_test_read(tmp_path: Path) -> None:
+def test_only_the_trials_count_that_an_effect_was_measured_in(tmp_path: Path) -> None:
     study = read_study(synthetic.write(tmp_path, conditions("not-at-rest", 4), [CLAIM]))
 
-    def of_network(given: list[Group]) -> Result:
-        assert [group.load for group in given] == ["rest", "network"]
-        assert [group.kind for group in given] == ["netns", "netns"]
-        assert samples(pick(given, load="network")[0], "app") is not None
-        return Result(True, "so it is")
+    def of_network(given: list[Group]) -> Iterator[Measured]:
+        for group in pick(given, load="network"):
+            yield Measured("here", Effect(1, (1, 1)), (group,))
 
-    finding = judge(Claim(CLAIM, "", "", of_network), list(groups(study)))
+    claim = Claim(CLAIM, "", Source(""), (Criterion("", "µs", above(0), of_network, "it"),))
+    finding = judge(claim, list(groups(study)))
     assert (finding.verdict, finding.doubts) == ("reproduced", ())
 
 
 def test_a_claim_without_data_has_no_doubts(tmp_path: Path) -> None:
-    def never(given: list[Group]) -> Result:
-        raise NotTestable(f"needs more than {given[0].rtt['app'].n}")
-
     study = read_study(synthetic.write(tmp_path, conditions("not-at-rest", 8), [CLAIM]))
-    finding = judge(Claim(CLAIM, "", "", never), list(groups(study)))
-    assert (finding.verdict, finding.doubts) == ("not testable here", ())
+    claim = Claim(CLAIM, "", Source(""), (Criterion("", "µs", above(0), lambda _: (), "more"),))
+    finding = judge(claim, list(groups(study)))
+    assert (finding.verdict, finding.why) == ("not testable here", "needs more")
+    assert finding.doubts == ()
 
 
 def test_every_form_of_the_report_names_the_doubts_of_a_verdict(tmp_path: Path) -> None:

@@ -12,12 +12,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from delaylab import spec
 from delaylab.dataset import store
 from delaylab.errors import BadInput
 from delaylab.io.printable import one_line, printable
 from delaylab.report.svg import xml
 from delaylab.spec import limits
+from delaylab.spec.load import lab_from
+from delaylab.spec.source import parse
 from delaylab.units import Duration, Multiple, Quantity, Rate, Share, Size
 from tests import synthetic
 from tests.hostile.dataset.refused import TRIAL
@@ -41,7 +42,7 @@ JSON = st.recursive(
 @given(text=st.text() | YAML)
 def test_text_is_a_document_or_refused(text: str) -> None:
     try:
-        document = spec.parse(text, "x.yaml")
+        document = parse(text, "x.yaml")
     except BadInput as error:
         assert str(error).startswith("x.yaml")
     else:
@@ -51,7 +52,7 @@ def test_text_is_a_document_or_refused(text: str) -> None:
 @given(text=YAML)
 def test_a_lab_is_a_lab_or_refused(text: str) -> None:
     try:
-        spec.lab_from(spec.parse(f"lab: a\nnodes: {{a: {{}}, b: {{}}}}\n{text}", "x.yaml"))
+        lab_from(parse(f"lab: a\nnodes: {{a: {{}}, b: {{}}}}\n{text}", "x.yaml"))
     except BadInput as error:
         assert len(one_line(str(error))) < 1000
 
@@ -88,9 +89,9 @@ def test_depth_is_counted_through_aliases(depth: int, aliases: int) -> None:
         text += f"a{number}: &a{number} {'[' * depth}*a{number - 1}{']' * depth}\n"
     if 1 + depth * (aliases + 1) > limits.MOST_DEPTH:
         with pytest.raises(BadInput, match="nested more than"):
-            spec.parse(text, "x.yaml")
+            parse(text, "x.yaml")
     else:
-        spec.parse(text, "x.yaml")
+        parse(text, "x.yaml")
 
 
 @pytest.fixture(scope="module")

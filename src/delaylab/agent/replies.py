@@ -38,10 +38,14 @@ class Hello(Reply):
 
 
 class Exit(Reply):
-    """The end of a command: its exit code, or the signal that killed it."""
+    """The end of a command: its exit code, or the signal that killed it.
+
+    `written_bytes` is what it and its children wrote to storage, None if the kernel does not tell.
+    """
 
     exit: int | None = None
     killed: int | None = None
+    written_bytes: Count | None = None
 
 
 class Probe(Reply):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import polars as pl
 
-from delaylab.analysis.claims.claim import Finding
+from delaylab.analysis.claims.finding import Finding
 from delaylab.analysis.group import MEASURED, groups
 from delaylab.analysis.packets import rtt, segments
 from delaylab.analysis.packets.named import named

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from delaylab.analysis.claims.claim import samples, setups
+from delaylab.analysis.claims.groups import samples, setups
 from delaylab.analysis.group import Group
 from delaylab.analysis.statistics.curves import ecdf, log_density
 from delaylab.analysis.statistics.quantiles import Floats

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from delaylab.analysis.claims.claim import Finding
+from delaylab.analysis.claims.finding import Finding
+from delaylab.analysis.claims.rule import Stand
+from delaylab.analysis.claims.words import amount
 from delaylab.analysis.packets.instrument import Cost
 from delaylab.analysis.statistics.effects import Effect
 from delaylab.analysis.statistics.quantiles import Interval, Quantile
 
-VERDICT_MARKS = {"reproduced": "✓", "not reproduced": "✗", "open": "?", "not testable here": "–"}
+VERDICT_MARKS = {"reproduced": "✓", "contradicted": "✗", "open": "?", "not testable here": "–"}
 
 
 def delay(us: float | None) -> str:
@@ -34,14 +36,31 @@ def effect(finding: Finding) -> str:
     """Write a finding's effect with its interval, without what it is an effect of."""
     if finding.effect is None or finding.interval is None:
         return "–"
-    low, high = finding.interval
-    if finding.unit == "share":
-        return f"{_share(finding.effect)} [{_share(low)}, {_share(high)}]"
-    if finding.unit == "index":
-        return f"{finding.effect:.4f} [{low:.4f}, {high:.4f}]"
-    if finding.unit == "times":
-        return f"{finding.effect:.1f} × [{low:.1f} ×, {high:.1f} ×]"
-    return shift(Effect(finding.effect, finding.interval))
+    return with_interval(finding.effect, finding.interval, finding.unit)
+
+
+def with_interval(value: float, interval: Interval, unit: str) -> str:
+    """Write an effect of a claim with its interval; `unit` is µs, share, times or index."""
+    low, high = interval
+    if unit == "share":
+        return f"{_share(value)} [{_share(low)}, {_share(high)}]"
+    if unit == "index":
+        return f"{value:.4f} [{low:.4f}, {high:.4f}]"
+    if unit == "times":
+        return f"{value:.1f} × [{low:.1f} ×, {high:.1f} ×]"
+    return shift(Effect(value, interval))
+
+
+def published(value: float | None, unit: str) -> str:
+    """Write the paper's own value of an effect, or a dash if it gives none."""
+    if value is None:
+        return "–"
+    return signed(value) if unit == "µs" else amount(value, unit)
+
+
+def stand(found: Stand) -> str:
+    """Write what an effect says of its claim."""
+    return {True: "holds", False: "contradicts", None: "does not decide"}[found]
 
 
 def doubts(finding: Finding) -> str:

@@ -12,6 +12,7 @@ from delaylab.loads.meter import Meter, address_of, rates
 from delaylab.loads.programs import end, start
 from delaylab.loads.state import Achieved, Running
 from delaylab.plan.path import node_path
+from delaylab.spec.check import host_of
 from delaylab.spec.study import LoadSpec
 
 _LISTENING = re.compile(rb"Server listening")
@@ -41,9 +42,15 @@ def network(lab: Lab, load: LoadSpec, state: Running) -> Iterator[None]:
     before = meter.read()
     yield
     after = meter.read()
-    state.achieved.append(Achieved(load, rates(before, after)))
+    state.achieved.append(Achieved(load, {**rates(before, after), **_uplink(lab, load.on)}))
     for session in (client, server):
         state.sessions.remove(session)
         end(session)
         session.close()
     meter.wait_quiet()
+
+
+def _uplink(lab: Lab, node: str) -> dict[str, float]:
+    """Return the rate of the uplink that a node's frames leave its host by, if it has one."""
+    host = lab.spec.hosts.get(host_of(lab.spec, node))
+    return {"uplink_bps": float(host.uplink.rate.bps)} if host and host.uplink else {}

@@ -8,6 +8,7 @@ import time
 from dataclasses import dataclass, field
 
 from delaylab.agent.frames import Frame, FrameKind
+from delaylab.agent.replies import Exit
 from delaylab.agent.requests import Exec
 from delaylab.agent.result import AgentError
 from delaylab.agent.session import Session
@@ -51,7 +52,7 @@ def start(session: Session, argv: list[str], ready: tuple[re.Pattern[bytes], ...
     return output
 
 
-def end(session: Session) -> None:
-    """Interrupt a program and wait until it has ended."""
+def end(session: Session) -> Exit:
+    """Interrupt a program, wait until it has ended, and return how it did."""
     session.signal(signal.SIGINT)
-    session.finish(STOP_DEADLINE_S)
+    return Exit.model_validate(session.finish(STOP_DEADLINE_S).raw)

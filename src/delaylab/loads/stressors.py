@@ -26,6 +26,7 @@ _IN_A_CONTAINER = {"--temp-path": "/tmp"}
 _NO_CACHE = ("--cache-level", "1")
 """stress-ng makes a buffer as large as the last cache before anything else, and ends if a small
 machine has no room for it (260 MiB on some processors). None of the stressors here uses it."""
+_LASTED = "seconds"
 _DISPATCHED = re.compile(rb"dispatching hogs")
 
 
@@ -38,8 +39,8 @@ def stressor(lab: Lab, load: LoadSpec, state: Running) -> Iterator[None]:
     state.sessions.append(session)
     yield
     state.sessions.remove(session)
-    end(session)
-    state.achieved.append(Achieved(load, _metrics(bytes(output.stdout))))
+    written = end(session).written_bytes
+    state.achieved.append(Achieved(load, _achieved(bytes(output.stdout), written)))
     session.close()
 
 
@@ -53,8 +54,17 @@ def _options(lab: Lab, load: LoadSpec) -> list[str]:
     return options
 
 
+def _achieved(output: bytes, written: int | None) -> dict[str, float]:
+    """Return what a stressor achieved; `written` is what it wrote to storage, in bytes."""
+    found = _metrics(output)
+    lasted = found.pop(_LASTED, 0.0)
+    if written is not None and lasted > 0:
+        found["written_bytes_per_s"] = written / lasted
+    return found
+
+
 def _metrics(output: bytes) -> dict[str, float]:
-    """Return operations and CPU use from the YAML at the end of stress-ng's output."""
+    """Return operations, CPU use and time from the YAML at the end of stress-ng's output."""
     start = output.find(b"metrics:")
     if start < 0:
         return {}
@@ -67,6 +77,7 @@ def _metrics(output: bytes) -> dict[str, float]:
         "bogo-ops": "operations",
         "bogo-ops-per-second-real-time": "operations_per_s",
         "cpu-usage-per-instance": "cpu_percent_per_worker",
+        "wall-clock-time": _LASTED,
     }
     found = metrics[0]
     return {ours: float(found[theirs]) for theirs, ours in wanted.items() if theirs in found}

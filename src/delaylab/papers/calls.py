@@ -7,7 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from delaylab.analysis.claims.claim import Claim, Finding, judge
+from delaylab.analysis.claims.claim import Claim
+from delaylab.analysis.claims.finding import Finding
+from delaylab.analysis.claims.judge import judge
 from delaylab.analysis.group import Group
 from delaylab.charts.layer_table import Part
 from delaylab.charts.tables import Table
@@ -42,8 +44,8 @@ def layer_table(paper: Paper, groups: list[Group]) -> list[Part]:
 
 
 def finding(paper: Paper, claim: Claim, groups: list[Group]) -> Finding:
-    """Return the verdict on a paper's claim; raise BadInput if its test fails."""
-    return _called(paper, claim.test, lambda: judge(claim, groups))
+    """Return the verdict on a paper's claim; raise BadInput if one of its measures fails."""
+    return _called(paper, claim.criteria[0].measure, lambda: judge(claim, groups))
 
 
 def _listed(

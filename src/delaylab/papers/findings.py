@@ -6,7 +6,9 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from textwrap import shorten
 
-from delaylab.analysis.claims.claim import Finding
+from delaylab.analysis.claims.finding import Finding
+from delaylab.analysis.claims.judge import judge
+from delaylab.analysis.claims.own import claim_of
 from delaylab.analysis.group import Group
 from delaylab.dataset.records.doubts import DoubtKind
 from delaylab.dataset.records.study import StudyRecord
@@ -57,9 +59,13 @@ def findings(study: Study, groups: list[Group], given: Paper | None = None) -> l
     """
     if not study.record.claims:
         return []
+    own = {spec.claim: claim_of(spec) for spec in study.record.own_claims}
     known = claims(given)
     paper = repeated(study.record, given)
-    found = [_finding(name, groups, known, paper.note) for name in study.record.claims]
+    found = [
+        judge(own[name], groups) if name in own else _finding(name, groups, known, paper.note)
+        for name in study.record.claims
+    ]
     skipped, emulated = _skipped(study), _emulated(study, paper)
     return [
         replace(each, why=f"{each.why}{skipped if each.effect is None else emulated}")

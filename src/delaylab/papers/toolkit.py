@@ -3,11 +3,19 @@
 docs/papers.md describes it.
 """
 
-from delaylab.analysis.claims.claim import Claim, NotTestable, Result, samples, within
-from delaylab.analysis.claims.groups import pick
+from delaylab.analysis.claims.claim import Claim, Criterion, Measured, NotTestable, Source
+from delaylab.analysis.claims.groups import pick, samples
+from delaylab.analysis.claims.rule import (
+    Rule,
+    above,
+    at_least,
+    at_most,
+    below,
+    between,
+    no_more_than,
+)
 from delaylab.analysis.group import Group
-from delaylab.analysis.statistics.compare import compare
-from delaylab.analysis.statistics.effects import estimate
+from delaylab.analysis.statistics.effects import estimate, shift
 from delaylab.analysis.statistics.quantiles import Floats
 from delaylab.charts.boxes import WHISKERS_SAID, box_plot, filled, five, grid, lines
 from delaylab.charts.layer_table import Cell, Part
@@ -21,25 +29,33 @@ __all__ = [
     "Cell",
     "Chart",
     "Claim",
+    "Criterion",
     "Floats",
     "Group",
+    "Measured",
     "NotTestable",
     "Paper",
     "Part",
-    "Result",
+    "Rule",
+    "Source",
     "Table",
+    "above",
+    "at_least",
+    "at_most",
+    "below",
+    "between",
     "box_plot",
-    "compare",
     "delay",
     "estimate",
     "filled",
     "five",
     "grid",
     "lines",
+    "no_more_than",
     "pick",
     "quantile",
     "render",
     "samples",
     "share",
-    "within",
+    "shift",
 ]

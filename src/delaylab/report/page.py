@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from delaylab.analysis.claims.claim import Finding
+from delaylab.analysis.claims.finding import Finding
 from delaylab.analysis.group import Group, SegmentSummary
 from delaylab.analysis.packets.instrument import Cost
 from delaylab.charts import words
@@ -168,7 +168,7 @@ def _figures(study: Study, groups: list[Group], found: list[Finding]) -> list[Fi
         )
     if found:
         held = sum(finding.verdict == "reproduced" for finding in found)
-        others = ("not reproduced", "open", "not testable here")
+        others = ("contradicted", "open", "not testable here")
         counts = {name: sum(finding.verdict == name for finding in found) for name in others}
         rest = ", ".join(f"{n} {name}" for name, n in counts.items() if n)
         note = rest or "each at the worst end of its interval"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from pathlib import Path
 
-from delaylab.analysis.claims.claim import Finding
+from delaylab.analysis.claims.finding import Finding, JudgedCriterion
 from delaylab.analysis.clocks.align import ClockPair
 from delaylab.analysis.clocks.fit import Part
 from delaylab.analysis.clocks.least_squares import LeastSquares
@@ -239,11 +239,36 @@ def _claim(finding: Finding) -> JsonObject:
     return {
         "id": finding.id,
         "text": finding.text,
+        "source": finding.paper,
+        "sentence": finding.sentence,
         "verdict": finding.verdict,
         "why": finding.why,
         "effect": finding.effect,
         "effect_of": finding.of,
         "interval": list(finding.interval) if finding.interval else None,
         "unit": finding.unit,
+        "rule": finding.rule,
+        "published": finding.published,
+        "criteria": [_criterion(criterion) for criterion in finding.criteria],
         "doubts": [asdict(doubt) for doubt in finding.doubts],
+    }
+
+
+def _criterion(judged: JudgedCriterion) -> JsonObject:
+    return {
+        "effect_of": judged.quantity,
+        "unit": judged.unit,
+        "rule": judged.rule,
+        "holds": judged.stand,
+        "scenarios": [
+            {
+                "name": scenario.name,
+                "effect": scenario.effect,
+                "interval": list(scenario.interval),
+                "published": scenario.published,
+                "holds": scenario.stand,
+                "aside": scenario.aside,
+            }
+            for scenario in judged.scenarios
+        ],
     }

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from delaylab.analysis.claims.claim import Finding
+from delaylab.analysis.claims.finding import Finding
 from delaylab.analysis.group import Group, groups
 from delaylab.analysis.usable import usable
 from delaylab.charts import words
@@ -23,7 +23,7 @@ from delaylab.report.terminal_layers import WIDE, layer_tables, trips_table
 
 COLOURS = {
     "reproduced": "green",
-    "not reproduced": "red",
+    "contradicted": "red",
     "open": "yellow",
     "not testable here": "yellow",
 }
@@ -140,7 +140,10 @@ def claims_table(found: list[Finding], width: int) -> Table:
         )
         text = Text.assemble((finding.text, "bold"), f"\n{finding.why}")
         if finding.of and finding.effect is not None:
-            text.append(f"\neffect: {finding.of}", "dim")
+            text.append(f"\neffect: {finding.of}; rule: {finding.rule}", "dim")
+            if finding.published is not None:
+                paper = words.published(finding.published, finding.unit)
+                text.append(f"; the paper's: {paper}", "dim")
         if finding.doubts:
             text.append(f"\ndoubts: {words.doubts(finding)}", "yellow")
         effect = words.effect(finding)

@@ -8,6 +8,7 @@ from delaylab.errors import BadInput
 from delaylab.io.files import check_file
 from delaylab.spec import limits
 from delaylab.spec.check import check_lab
+from delaylab.spec.check_claims import check_claims
 from delaylab.spec.combine import StudyFile
 from delaylab.spec.expand import expand
 from delaylab.spec.files import with_files
@@ -53,6 +54,7 @@ def study_from(document: Document) -> StudyFile:
     else:
         lab_document, at = document, ("lab",)
     check_lab(validate(LabSpec, lab_document, at), lab_document, at)
+    check_claims(spec, document)
     return StudyFile(spec, document, lab_document, at)
 
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field, StringConstraints, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from delaylab.spec.base import Name, Spec
+from delaylab.spec.claims import ClaimSpec, LevelName
 from delaylab.spec.lab import IpVersion, LabSpec
 from delaylab.units import Duration, Multiple, Share
 
 Protocol = Literal["icmp", "udp"]
 Direction = Literal["both-ways", "send", "receive"]
-LevelName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,40}$")]
 STRESSORS = ("cpu", "io", "disk", "memory")
 ON_THE_NETWORK = ("network", "frames")
 LOADS = (*STRESSORS, *ON_THE_NETWORK)
@@ -182,6 +182,8 @@ class StudySpec(Spec):
         1, gt=0, description="The number of trials of each combination of levels, one per block."
     )
     seed: int = Field(1, description="The seed of the random order of trials.")
-    claims: list[str] = Field(
-        default_factory=list, description="The claims of the paper to test on the trials."
+    claims: list[ClaimSpec | str] = Field(
+        default_factory=list,
+        description="The claims to test on the trials: names of the paper's claims, and claims of "
+        "your own.",
     )

@@ -91,7 +91,12 @@ def begin(study: StudyFile, scale: str, planned: list[Planned], out: Path) -> No
             "scale": scale,
             "spec": resolved(study),
             "factors": {factor: list(levels) for factor, levels in spec.factors.items()},
-            "claims": spec.claims,
+            "claims": [each if isinstance(each, str) else each.claim for each in spec.claims],
+            "own_claims": [
+                each.model_dump(mode="json", by_alias=True, exclude_none=True)
+                for each in spec.claims
+                if not isinstance(each, str)
+            ],
             "planned": [p.id for p in planned],
             "machine": describe(),
             "created": now(),

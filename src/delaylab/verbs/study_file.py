@@ -64,7 +64,7 @@ def checked(loaded: StudyFile, name: str, paper: str | None) -> LoadedStudy:
         raise loaded.document.refuse(what, ("source",))
     known = claims(repeated)
     for position, claim in enumerate(loaded.spec.claims):
-        if claim not in known:
+        if isinstance(claim, str) and claim not in known:
             listed = ", ".join(known)
             raise loaded.document.refuse(f"no claim {claim!r}", ("claims", position), listed)
     return LoadedStudy(loaded, repeated, text)

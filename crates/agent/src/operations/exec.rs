@@ -272,12 +272,20 @@ impl Running {
     }
 
     fn reap(&self) -> Result<Value, Failure> {
+        let written = written_bytes(self.pid);
         match process::wait(self.pid) {
-            Some((_, Ended::Exit(code))) => Ok(json!({"exit": code})),
-            Some((_, Ended::Killed(signal))) => Ok(json!({"killed": signal})),
+            Some((_, Ended::Exit(code))) => Ok(json!({"exit": code, "written_bytes": written})),
+            Some((_, Ended::Killed(signal))) => Ok(json!({"killed": signal, "written_bytes": written})),
             None => Err(Failure::new("wait for the command", "it is not a child of this process")),
         }
     }
+}
+
+/// Read how many bytes a process that has ended, and those of its children that it waited for, wrote to
+/// storage (`write_bytes`, proc_pid_io(5)). What they wrote to a file system in memory does not count.
+fn written_bytes(pid: i32) -> Option<u64> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/io")).ok()?;
+    text.lines().find_map(|line| line.strip_prefix("write_bytes: "))?.trim().parse().ok()
 }
 
 /// The events that occurred.

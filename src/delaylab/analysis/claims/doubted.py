@@ -1,9 +1,10 @@
-"""Doubts about the trials that a claim's test used, and those that leave its verdict open."""
+"""Doubts about the trials that a verdict rests on, and those that leave it open."""
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, fields
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from delaylab.analysis.group import Group
 from delaylab.dataset.records.doubts import DoubtKind
@@ -18,7 +19,7 @@ MOST = 0.25
 
 @dataclass(frozen=True, slots=True)
 class ClaimDoubt:
-    """Doubt about `trials` of the `of` trials that a claim's test used.
+    """Doubt about `trials` of the `of` trials that a verdict rests on.
 
     `undermines` is True if it leaves the verdict open.
     """
@@ -34,39 +35,7 @@ class ClaimDoubt:
         return f"{self.kind} in {self.trials} of {self.of} trials"
 
 
-class Watched(Group):
-    """Group that notes when its data are read, so that a claim's test need not say what it used.
-
-    Its levels, kind and load may be read without that: tests look at them to choose groups.
-    """
-
-    __slots__ = ("_inner", "_used")
-    _inner: Group
-    _used: list[Group]
-
-    def __init__(self, inner: Group, used: list[Group]) -> None:
-        object.__setattr__(self, "_inner", inner)
-        object.__setattr__(self, "_used", used)
-
-    def __getattribute__(self, name: str) -> object:
-        """Return the group's attribute; note the group if it is one of its data."""
-        inner: Group = object.__getattribute__(self, "_inner")
-        used: list[Group] = object.__getattribute__(self, "_used")
-        if name in DATA and not any(each is inner for each in used):
-            used.append(inner)
-        return getattr(inner, name)
-
-
-DATA = frozenset(field.name for field in fields(Group)) - {"doubts"}
-
-
-def watched(groups: list[Group]) -> tuple[list[Group], list[Group]]:
-    """Return the groups for a test, and a list to which those are added whose data it reads."""
-    used: list[Group] = []
-    return [Watched(group, used) for group in groups], used
-
-
-def doubts_of(used: list[Group]) -> tuple[ClaimDoubt, ...]:
+def doubts_of(used: Sequence[Group]) -> tuple[ClaimDoubt, ...]:
     """Return the doubts about the trials of these groups, those that undermine a verdict first."""
     of = sum(len(group.trials) for group in used)
     counts = Counter(kind for group in used for t in group.trials for kind in _kinds(group, t))

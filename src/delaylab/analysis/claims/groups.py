@@ -6,15 +6,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from delaylab.analysis.claims.claim import ENOUGH, NotTestable, samples
+from delaylab.analysis.claims.claim import ENOUGH
 from delaylab.analysis.group import Group
-from delaylab.analysis.statistics.effects import Effect
 from delaylab.analysis.statistics.quantiles import Floats, spread
 
 # Each of the groups that are pooled contributes at most this many packets.
 POOLED = 400
 VMS = "vms"
 SHARE = "overhead share"
+EACH_ENOUGH = f"each with at least {ENOUGH} packets"
 
 
 def pick(groups: Sequence[Group], **levels: str) -> list[Group]:
@@ -67,42 +67,47 @@ def pooled(groups: Sequence[Group], name: str) -> Floats | None:
     return np.concatenate([values[spread(len(values), count)] for values in known])
 
 
-EACH_ENOUGH = f"each with at least {ENOUGH} packets"
-
-
-def weakest(effects: dict[str, Effect], needs: str) -> tuple[str, Effect]:
-    """Return the effect whose interval reaches lowest, with its name.
-
-    A claim that predicts a large effect has the least support there, and must hold even there.
-    Raise NotTestable, which says that it `needs` something, if there is no effect.
-    """
-    if not effects:
-        raise NotTestable(f"needs {needs}")
-    name = min(effects, key=lambda each: effects[each].interval[0])
-    return name, effects[name]
-
-
-def furthest(effects: dict[str, Effect], needs: str) -> str:
-    """Return the name of the effect that may lie furthest from 0, by its interval.
-
-    A claim that predicts no effect has the least support there, and must hold even there. Raise
-    NotTestable if there is no effect.
-    """
-    if not effects:
-        raise NotTestable(f"{needs}, each with at least {ENOUGH} packets")
-    return max(effects, key=lambda name: largest(effects[name]))
-
-
-def largest(effect: Effect) -> float:
-    """Return the largest distance from 0 that the effect's interval allows, in either direction."""
-    return max(abs(end) for end in effect.interval)
-
-
 def label(group: Group, *factors: str) -> str:
     """Return the group's levels of these factors, joined for a reader."""
     return ", ".join(group.factors[factor] for factor in factors if factor in group.factors)
 
 
-def in_words(us: float) -> str:
-    """Write a delay in µs, or in ms from 1000 µs on."""
-    return f"{us / 1000:.2f} ms" if abs(us) >= 1000 else f"{us:.1f} µs"
+def samples(group: Group, name: str) -> Floats | None:
+    """Return a group's delays by name in µs, or None if there are fewer than `ENOUGH`."""
+    values = group.samples[name].drop_nulls().to_numpy() / 1000
+    return values if len(values) >= ENOUGH else None
+
+
+def refused_one_way(group: Group) -> str:
+    """Return the reason why the group's one-way delays were refused, or "" if they were not."""
+    for name, delay in group.one_way.items():
+        if delay.median.at_most is not None:
+            return f"{name} delay: {delay.median.why}"
+    return ""
+
+
+def setups(groups: list[Group]) -> list[str]:
+    """Return each group's setup: its sender's kind, and the levels that set like groups apart.
+
+    These are the levels of factors other than the load that differ among groups of one kind and
+    load. Groups of one setup differ in their load only, so only they are compared load by load.
+    """
+    apart = {
+        factor: None
+        for one in groups
+        for other in groups
+        if (one.kind, one.load) == (other.kind, other.load)
+        for factor, level in one.factors.items()
+        if other.factors.get(factor) != level
+    }
+    levels = ([group.factors[f] for f in apart if f in group.factors] for group in groups)
+    return [
+        ", ".join(dict.fromkeys([group.kind, *names]))
+        for group, names in zip(groups, levels, strict=True)
+    ]
+
+
+def by_setup(groups: list[Group], load: str) -> dict[str, Group]:
+    """Return the groups under one load, by their setup."""
+    named = zip(setups(groups), groups, strict=True)
+    return {setup: group for setup, group in named if group.load == load}

@@ -46,13 +46,15 @@ class PhaseState:
 class MachineState:
     """State of the machine by phase; `samples` taken and `missed` are of the whole record.
 
-    `drops` counts the frames that interfaces dropped, by `interface of place`.
+    `drops` counts the frames that interfaces dropped, by `interface of place`. `cpus` is the number
+    of CPUs that the machine has, None if the record does not say.
     """
 
     phases: list[PhaseState]
     samples: int
     missed: int
     drops: dict[str, int]
+    cpus: int | None = None
 
 
 def machine_state(
@@ -77,10 +79,17 @@ def machine_state(
     phases = packets["phase"].unique(maintain_order=True)
     return MachineState(
         phases=[_phase(name, table, packets) for name in phases],
+        cpus=_cpus(table),
         samples=len(table),
         missed=int(table["missed"].sum()),
         drops=drops,
     )
+
+
+def _cpus(record: pl.DataFrame) -> int | None:
+    """Return the number of CPUs of the machine, by its record."""
+    known = record["cpus"].max() if "cpus" in record.columns else None
+    return None if known is None else int(str(known))
 
 
 def intervals(hosts: pl.DataFrame) -> pl.DataFrame:

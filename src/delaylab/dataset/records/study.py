@@ -7,6 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from delaylab.dataset.records.base import MOST_TRIALS, Count, Record, Text, TrialId, Word
+from delaylab.spec.claims import ClaimSpec
 
 Levels = Annotated[list[Text], Field(max_length=MOST_TRIALS)]
 
@@ -43,7 +44,10 @@ class StudyRecord(Record):
         description="The factors, and the levels of each in their order."
     )
     claims: Annotated[list[Text], Field(max_length=MOST_CLAIMS)] = Field(
-        description="The names of the claims to test."
+        description="The names of the claims to test, in the study's order."
+    )
+    own_claims: Annotated[list[ClaimSpec], Field(max_length=MOST_CLAIMS)] = Field(
+        [], description="The claims that the study file declares itself."
     )
     planned: Annotated[list[TrialId], Field(max_length=MOST_TRIALS)] = Field(
         description="The ids of all trials, in the order in which they run."

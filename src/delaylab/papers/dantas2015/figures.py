@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from delaylab.analysis.claims.claim import samples
-from delaylab.analysis.claims.groups import label, pick, vms
+from delaylab.analysis.claims.groups import label, pick, samples, vms
 from delaylab.analysis.group import Group
 from delaylab.analysis.packets.outliers import robust_scale
 from delaylab.analysis.statistics.quantiles import Floats
@@ -13,7 +12,7 @@ from delaylab.charts import words
 from delaylab.charts.boxes import WHISKERS_SAID, box_plot, filled, five, grid, lines
 from delaylab.charts.tables import Table
 from delaylab.charts.vega import Chart, Rows, render
-from delaylab.papers.dantas2015.claims import OUTLIER_US
+from delaylab.papers.dantas2015.measures import OUTLIER_US
 from delaylab.papers.dantas2015.published import TABLE
 
 # The paper's seven capture points, by the names of `rtt.VANTAGE`.

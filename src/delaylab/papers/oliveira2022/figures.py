@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from delaylab.analysis.claims.claim import samples
-from delaylab.analysis.claims.groups import SHARE, label, pick, pooled, series, vms
+from delaylab.analysis.claims.groups import SHARE, label, pick, pooled, samples, series, vms
 from delaylab.analysis.group import Group
 from delaylab.analysis.packets.outliers import MAD, shares
 from delaylab.analysis.statistics.factors import Association, associations
@@ -14,7 +13,7 @@ from delaylab.charts.boxes import filled, grid, lines
 from delaylab.charts.lazy import alt
 from delaylab.charts.tables import Table
 from delaylab.charts.vega import Chart, Row, Rows, inline, render
-from delaylab.papers.oliveira2022.claims import CONTAINERS, KVM
+from delaylab.papers.oliveira2022.measures import CONTAINERS, KVM
 from delaylab.papers.oliveira2022.published import AFFINITY, OUTLIERS
 
 TECHNOLOGIES = {"kvm": KVM, **{name: (name,) for name in CONTAINERS}}

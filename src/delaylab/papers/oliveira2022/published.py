@@ -18,3 +18,5 @@ OUTLIERS: dict[str, dict[tuple[str, str], float]] = {
     },
     "docker": {("network", "responder"): 99.6},
 }
+# Median overhead as a share of the RTT over all experiments (section 4.1.1, figure 5).
+OVERHEAD_SHARE = {"kvm-virtio": 0.2526, "kvm-rtl8139": 0.3549}

@@ -8,7 +8,7 @@ everything.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -55,6 +55,12 @@ def setting(group: Group) -> Setting | None:
     if not {"routers", "kind", "size", "engine"} <= levels.keys():
         return None
     return Setting(int(levels["routers"]), levels["kind"], int(levels["size"]), levels["engine"])
+
+
+def of_settings(groups: Iterable[Group], settings: Iterable[Setting]) -> list[Group]:
+    """Return the groups that were measured in one of these settings."""
+    wanted = set(settings)
+    return [group for group in groups if setting(group) in wanted]
 
 
 def frames_loads(trial: TrialRecord) -> Iterator[Load]:
@@ -141,8 +147,3 @@ def first_and_most(found: Iterable[Setting]) -> list[tuple[Setting, Setting]]:
 def median(values: Floats) -> Floats:
     """Return the median of each row of redraws."""
     return np.asarray(np.median(values, axis=-1))
-
-
-def listed(found: dict[str, Effect], write: Callable[[float], str]) -> str:
-    """Return all effects of a claim in words, each with the setting that it is of."""
-    return "; ".join(f"{where} {write(effect.value)}" for where, effect in found.items())

@@ -1,98 +1,145 @@
-"""Tests of vem2006's claims on isolation, end of section IV C."""
+"""vem2006's claims on isolation, end of section IV C."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
-from delaylab.analysis.claims.claim import Claim, NotTestable, Result, within
-from delaylab.analysis.claims.groups import in_words, weakest
+from delaylab.analysis.claims.claim import Claim, Criterion, Measured, Source
+from delaylab.analysis.claims.groups import pick
+from delaylab.analysis.claims.rule import at_least, at_most
+from delaylab.analysis.claims.words import in_words
 from delaylab.analysis.group import Group
 from delaylab.analysis.statistics.effects import Effect, estimate_of_few
 from delaylab.papers.vem2006.forwarding import SEARCHES
 from delaylab.papers.vem2006.isolation import (
     HALF,
     NOTHING,
+    KindAndSize,
+    Shaped,
     hog_takes,
     settings,
     shaped,
     unshaped_rates,
 )
 
-PAPER = "section IV C"
 LITTLE = 0.02
 LATE_US = 100.0
+SENTENCE = (
+    "In all cases the system was able to correctly shape and delay the traffic while flows that "
+    "were not rate limited or delayed achieved the same rate they would on a system where there "
+    "was no traffic conditioning employed."
+)
 
 
-def shaped_as_configured(groups: list[Group]) -> Result:
-    """Test whether shaped flows get what they are due, and their frames leave on time.
+def rate_errors(groups: list[Group]) -> Iterator[Measured]:
+    """Yield by how much each shaped flow is off what it is due."""
+    for link, found in _by_flow(groups).items():
+        off = np.array([abs(each.ratio - 1) for each in found])
+        effect = estimate_of_few([off], lambda s: np.asarray(s[0].mean(axis=-1)))
+        used = pick(groups, shaping=HALF)
+        yield Measured(link, effect, used, f"{found[0].ratio - 1:+.2%} in the first trial")
 
-    A flow must be within `LITTLE` of what it is due, and its median lateness at most `LATE_US`.
-    """
+
+def latenesses(groups: list[Group]) -> Iterator[Measured]:
+    """Yield the median lateness of each shaped flow's frames, the largest of its trials."""
+    for link, found in _by_flow(groups).items():
+        late = [each.late_us for each in found if each.late_us is not None]
+        if late:
+            effect = Effect(max(late), (min(late), max(late)))
+            yield Measured(link, effect, pick(groups, shaping=HALF), in_words(max(late)))
+
+
+def _by_flow(groups: list[Group]) -> dict[str, list[Shaped]]:
+    """Return the shaped flows by link and size, if there are enough of them."""
     found = shaped(groups)
     if len(found) < SEARCHES:
-        raise NotTestable("needs trials in which half of the flows are shaped")
-    off = np.array([each.ratio - 1 for each in found])
-    effect = estimate_of_few([np.abs(off)], lambda s: np.asarray(s[0].max(axis=-1)))
-    worst = found[int(np.abs(off).argmax())]
-    lates = [each.late_us for each in found if each.late_us is not None]
-    late = max(lates, default=0.0)
-    why = (
-        f"{len(found)} flows; furthest from its rate: {worst.link}, {worst.size} bytes, "
-        f"{worst.ratio - 1:+.2%}; half of a flow's frames were at most {in_words(late)} late"
-    )
-    holds = float(np.abs(off).max()) <= LITTLE and late <= LATE_US and bool(lates)
-    return Result(holds, why, effect, "share")
+        return {}
+    flows: dict[str, list[Shaped]] = {}
+    for each in found:
+        flows.setdefault(f"{each.link}, {each.size} bytes", []).append(each)
+    return flows
 
 
-def unshaped_keep(groups: list[Group]) -> Result:
-    """Test whether unshaped flows receive as much when others are shaped as when none is."""
-    effects = {
-        f"{kind}, {size} bytes": unshaped_rates(groups, (kind, size))
-        for kind, size in settings(groups)
-    }
-    return _nothing_lost(effects, "shaping half of the flows")
+def changed_by_shaping(groups: list[Group]) -> Iterator[Measured]:
+    """Yield the change of what unshaped flows receive when others are shaped."""
+    for where in settings(groups):
+        effect = unshaped_rates(groups, where)
+        if effect is not None:
+            yield _change(groups, where, ", ".join((where[0], f"{where[1]} bytes")), effect)
 
 
-def hog_harmless(groups: list[Group]) -> Result:
-    """Test whether a node that burns CPU takes nothing from the others' flows."""
-    effects = {
-        f"{kind}, {size} bytes, shaped: {shaping}": hog_takes(groups, (kind, size), shaping)
-        for kind, size in settings(groups)
-        for shaping in (NOTHING, HALF)
-    }
-    return _nothing_lost(effects, "the hog")
+def taken_by_hog(groups: list[Group]) -> Iterator[Measured]:
+    """Yield the change of what flows receive, beside a CPU hog."""
+    for where in settings(groups):
+        for shaping in (NOTHING, HALF):
+            effect = hog_takes(groups, where, shaping)
+            if effect is not None:
+                name = f"{where[0]}, {where[1]} bytes, shaped: {shaping}"
+                yield _change(groups, where, name, effect)
 
 
-def _nothing_lost(effects: dict[str, Effect | None], by: str) -> Result:
-    known = {label: effect for label, effect in effects.items() if effect is not None}
-    worst, effect = weakest(known, f"{SEARCHES} blocks of trials with and without {by}")
-    why = f"{by} changes what the others receive by {effect.value:+.2%} at worst ({worst})"
-    return Result(within(known.values(), least=-LITTLE), why, effect, "share")
+def _change(groups: list[Group], where: KindAndSize, name: str, effect: Effect) -> Measured:
+    used = pick(groups, kind=where[0], size=where[1])
+    return Measured(name, effect, used, f"{effect.value:+.2%}")
 
 
+FLOWS = "trials in which half of the flows are shaped"
 CLAIMS = {
     claim.id: claim
     for claim in (
         Claim(
             "isolated-shaped-as-asked",
             "At the highest load the system shapes and delays correctly.",
-            PAPER,
-            shaped_as_configured,
-            effect="achieved ÷ configured rate − 1, where furthest from 0",
+            Source("section IV C", SENTENCE),
+            (
+                Criterion(
+                    "distance of a shaped flow's rate from what it is due",
+                    "share",
+                    at_most(LITTLE),
+                    rate_errors,
+                    FLOWS,
+                ),
+                Criterion(
+                    "median lateness of a shaped flow's frames",
+                    "µs",
+                    at_most(LATE_US),
+                    latenesses,
+                    FLOWS,
+                ),
+            ),
         ),
         Claim(
             "isolated-unshaped-unmoved",
             "Flows that are not shaped achieve the same rate as where none is.",
-            PAPER,
-            unshaped_keep,
-            effect="change of what unshaped flows receive, when others are shaped, where least",
+            Source("section IV C", SENTENCE),
+            (
+                Criterion(
+                    "change of what unshaped flows receive, when others are shaped",
+                    "share",
+                    at_least(-LITTLE),
+                    changed_by_shaping,
+                    f"{SEARCHES} blocks of trials with and without shaping half of the flows",
+                ),
+            ),
         ),
         Claim(
             "isolated-from-hog",
             "A CPU hog does not affect the operation of the rest.",
-            PAPER,
-            hog_harmless,
-            effect="change of what flows receive, beside a CPU hog, where least",
+            Source(
+                "section IV C",
+                "The CPU hog was not able to affect the operation of the rest of the system.",
+            ),
+            (
+                Criterion(
+                    "change of what flows receive, beside a CPU hog",
+                    "share",
+                    at_least(-LITTLE),
+                    taken_by_hog,
+                    f"{SEARCHES} blocks of trials with and without the hog",
+                ),
+            ),
         ),
     )
 }

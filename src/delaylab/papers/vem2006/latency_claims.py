@@ -1,4 +1,4 @@
-"""Tests of vem2006's claims on the latency of virtual routers, section IV B.
+"""vem2006's claims on the latency of virtual routers, section IV B.
 
 RTTs are from the kernel's stamp on sending to that on receipt. The probe shares a CPU with the
 generator, and its waiting there has nothing to do with routers. (The paper stamps in the
@@ -7,13 +7,15 @@ application that sends, and by tcpdump on receipt.)
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
 
-from delaylab.analysis.claims.claim import ENOUGH, Claim, NotTestable, Result, samples, within
-from delaylab.analysis.claims.groups import in_words, pick, weakest
+from delaylab.analysis.claims.claim import ENOUGH, Claim, Criterion, Measured, Source
+from delaylab.analysis.claims.groups import pick, samples
+from delaylab.analysis.claims.rule import above, at_least, at_most, no_more_than
+from delaylab.analysis.claims.words import in_words
 from delaylab.analysis.group import Group
 from delaylab.analysis.statistics.effects import Effect, estimate
 from delaylab.analysis.statistics.quantiles import Floats
@@ -23,8 +25,8 @@ from delaylab.papers.vem2006.forwarding import (
     PLAIN,
     Setting,
     first_and_most,
-    listed,
     median,
+    of_settings,
     setting,
 )
 
@@ -64,78 +66,55 @@ def delays(groups: list[Group], load: str, engine: str = PLAIN) -> dict[Setting,
     return {one: rtts[FIRST] for one, rtts in found.items() if FIRST in rtts}
 
 
-def flat_at_rest(groups: list[Group]) -> Result:
-    """Test whether the median RTT at rest hardly grows from the only router to one of many.
-
-    It may be larger by a share of at most `HARDLY`.
-    """
+def grown_at_rest(groups: list[Group]) -> Iterator[Measured]:
+    """Yield the change of the median RTT at rest from the only router to one of many."""
     rtts = delays(groups, REST)
-    found = {
-        f"{most.kind}, {one.size} bytes, {most.routers} routers": estimate(
-            [rtts[one], rtts[most]], lambda s: median(s[1]) / median(s[0]) - 1
-        )
-        for one, most in first_and_most(rtts)
-    }
-    if not found:
-        raise NotTestable(f"needs RTTs of {ENOUGH} packets at rest, one router and several")
-    worst = max(found, key=lambda name: found[name].interval[1])
-    effect = found[worst]
-    why = f"median RTT over that of one router: {listed(found, lambda share: f'{share:+.1%}')}"
-    return Result(within(found.values(), most=HARDLY), why, effect, "share")
+    for one, most in first_and_most(rtts):
+        effect = estimate([rtts[one], rtts[most]], _change)
+        name = f"{most.kind}, {one.size} bytes, {most.routers} routers"
+        used = _under(groups, REST, one, most)
+        yield Measured(name, effect, used, f"{effect.value:+.1%}")
 
 
-def same_over_each(groups: list[Group]) -> Result:
-    """Test whether the median RTTs over many routers are within `SAME` of that over the first."""
-    found = {
-        f"{router} of {one.label}, {load}": estimate(
-            [rtts[FIRST], values], lambda s: median(s[1]) / median(s[0]) - 1
-        )
-        for load in (REST, HIGHEST)
-        for one, rtts in by_router(groups, load).items()
-        if FIRST in rtts
-        for router, values in rtts.items()
-        if router != FIRST
-    }
-    if not found:
-        raise NotTestable(f"needs RTTs of {ENOUGH} packets over each of two or more routers")
-    worst = max(found.values(), key=lambda effect: max(map(abs, effect.interval)))
-    why = f"median RTT over that of the first: {listed(found, lambda share: f'{share:+.1%}')}"
-    return Result(within(found.values(), -SAME, SAME), why, worst, "share")
+def other_routers(groups: list[Group]) -> Iterator[Measured]:
+    """Yield the change of the median RTT from the first of many routers to another."""
+    for load in (REST, HIGHEST):
+        for one, rtts in by_router(groups, load).items():
+            for router, values in rtts.items():
+                if FIRST in rtts and router != FIRST:
+                    effect = estimate([rtts[FIRST], values], _change)
+                    name = f"{router} of {one.label}, {load}"
+                    used = _under(groups, load, one)
+                    yield Measured(name, effect, used, f"{effect.value:+.1%}")
 
 
-def first_adds(groups: list[Group]) -> Result:
-    """Test whether under load the first router adds more latency than each further one."""
+def first_adds(groups: list[Group]) -> Iterator[Measured]:
+    """Yield the latency under load that the first router adds, less that of each further one."""
     rtts = delays(groups, HIGHEST)
-    found = {
-        f"{most.kind}, {one.size} bytes": estimate(
-            [rtts[none], rtts[one], rtts[most]], _excess(most.routers - 1)
-        )
-        for one, most in first_and_most(rtts)
-        if (none := replace(one, routers=0, kind=HOST)) in rtts
-    }
-    _, effect = weakest(found, "RTTs at 90 % of the rate held over no, one and several routers")
-    why = f"the first router adds more than each further one by: {listed(found, in_words)}"
-    return Result(effect.interval[0] > 0, why, effect, "µs")
+    for one, most in first_and_most(rtts):
+        none = replace(one, routers=0, kind=HOST)
+        if none in rtts:
+            effect = estimate([rtts[none], rtts[one], rtts[most]], _excess(most.routers - 1))
+            used = _under(groups, HIGHEST, none, one, most)
+            name = f"{most.kind}, {one.size} bytes"
+            yield Measured(name, effect, used, in_words(effect.value))
 
 
-def delayed_over_routers(groups: list[Group]) -> Result:
-    """Test whether every probe was delayed as configured on both ways, whatever the load."""
-    loads = dict.fromkeys(group.factors.get("load", "") for group in groups)
-    rtts = {
-        f"{one.label}, {load}": values
-        for load in loads
-        for one, values in delays(groups, load, DELAYED).items()
-    }
-    if not rtts:
-        raise NotTestable(f"needs RTTs of {ENOUGH} packets over links that delay them")
-    worst = min(rtts, key=lambda where: rtts[where].min())
-    least_us = float(rtts[worst].min()) - CONFIGURED_US
-    why = (
-        f"of {sum(map(len, rtts.values()))} round trips the shortest took {in_words(least_us)} more"
-        f" than the configured {in_words(CONFIGURED_US)} ({worst})"
-    )
-    interval = (least_us - STAMPS_US, least_us + STAMPS_US)
-    return Result(least_us >= -STAMPS_US, why, Effect(least_us, interval), "µs")
+def least_delays(groups: list[Group]) -> Iterator[Measured]:
+    """Yield the shortest RTT over links that delay it, less the delay configured both ways."""
+    for load in dict.fromkeys(group.factors.get("load", "") for group in groups):
+        for one, values in delays(groups, load, DELAYED).items():
+            least_us = float(values.min()) - CONFIGURED_US
+            yield Measured(
+                f"{one.label}, {load}",
+                Effect(least_us, (least_us, least_us)),
+                _under(groups, load, one),
+                f"{len(values)} round trips, the shortest took {in_words(least_us)} more",
+            )
+
+
+def _change(series: list[Floats]) -> Floats:
+    return np.asarray(median(series[1]) / median(series[0]) - 1)
 
 
 def _excess(more: int) -> Callable[[list[Floats]], Floats]:
@@ -148,38 +127,84 @@ def _excess(more: int) -> Callable[[list[Floats]], Floats]:
     return of
 
 
+def _under(groups: list[Group], load: str, *settings: Setting) -> list[Group]:
+    return of_settings(pick(groups, load=load), settings)
+
+
 CLAIMS = {
     claim.id: claim
     for claim in (
         Claim(
             "latency-flat-at-rest",
-            "At rest latency is more or less constant as routers are added (figure 9).",
-            B,
-            flat_at_rest,
-            effect="change of the median kernel RTT from the only router to one of many",
+            "At rest latency is more or less constant as routers are added.",
+            Source(
+                B,
+                "Overall the latency is more or less constant as we add more virtual routers for "
+                "both very small and very large packet sizes.",
+                "figure 9",
+            ),
+            (
+                Criterion(
+                    "change of the median kernel RTT from the only router to one of many",
+                    "share",
+                    at_most(HARDLY),
+                    grown_at_rest,
+                    f"RTTs of {ENOUGH} packets at rest, one router and several",
+                ),
+            ),
         ),
         Claim(
             "latency-same-over-each",
-            "All virtual routers introduce the same amount of latency (figures 9, 10).",
-            B,
-            same_over_each,
-            effect="change of the median kernel RTT from the first router to another, where "
-            "furthest from 0",
+            "All virtual routers introduce the same amount of latency.",
+            Source(
+                B, "All virtual routers introduce the same amount of latency.", "figures 9 and 10"
+            ),
+            (
+                Criterion(
+                    "change of the median kernel RTT from the first router to another",
+                    "share",
+                    no_more_than(SAME),
+                    other_routers,
+                    f"RTTs of {ENOUGH} packets over each of two or more routers",
+                ),
+            ),
         ),
         Claim(
             "first-router-adds-latency",
-            "Under load the first router adds latency, more routers less so (figure 10).",
-            B,
-            first_adds,
-            effect="median kernel RTT: added by the first router − by each further one, where "
-            "least",
+            "Under load the first router adds latency, more routers less so.",
+            Source(
+                B,
+                "Adding even a single virtual router increases the latency significantly; adding "
+                "more routers does have a milder effect on the forwarding latency.",
+                "figure 10",
+            ),
+            (
+                Criterion(
+                    "median kernel RTT: added by the first router − by each further one",
+                    "µs",
+                    above(0),
+                    first_adds,
+                    "RTTs at 90 % of the rate held over no, one and several routers",
+                ),
+            ),
         ),
         Claim(
             "delayed-over-routers",
-            "All probes are delayed for at least the configured time (figures 14, 15).",
-            "section IV C",
-            delayed_over_routers,
-            effect="shortest kernel RTT − the configured delays",
+            "All probes are delayed for at least the configured time.",
+            Source(
+                "section IV C",
+                "All the probe packets were delayed for at least the amount we requested.",
+                "figures 14 and 15",
+            ),
+            (
+                Criterion(
+                    "shortest kernel RTT − the configured delays",
+                    "µs",
+                    at_least(-STAMPS_US),
+                    least_delays,
+                    f"RTTs of {ENOUGH} packets over links that delay them",
+                ),
+            ),
         ),
     )
 }

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from delaylab.analysis.claims.claim import samples
+from delaylab.analysis.claims.groups import samples
 from delaylab.analysis.group import Group
 from delaylab.charts.boxes import COLOURS, coloured
 from delaylab.charts.lazy import alt

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from delaylab.analysis.claims.claim import samples
+from delaylab.analysis.claims.groups import samples
 from delaylab.analysis.group import Group
 from delaylab.charts import words
 from delaylab.charts.tables import Table

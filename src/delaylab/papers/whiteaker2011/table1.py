@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from delaylab.analysis.claims.claim import setups
+from delaylab.analysis.claims.groups import setups
 from delaylab.analysis.group import Group
 from delaylab.analysis.statistics.quantiles import Summary
 from delaylab.charts import words

@@ -1,0 +1,103 @@
+"""Verdicts on claims, with all that they rest on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from delaylab.analysis.claims.doubted import ClaimDoubt
+from delaylab.analysis.claims.rule import Stand
+from delaylab.analysis.statistics.quantiles import Interval
+
+Verdict = Literal["reproduced", "contradicted", "open", "not testable here"]
+VERDICTS: dict[Stand, Verdict] = {True: "reproduced", False: "contradicted", None: "open"}
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """Effect in one scenario, beside the paper's; `stand` is what it says of the claim.
+
+    `aside` is True for a scenario that is shown and does not decide.
+    """
+
+    name: str
+    effect: float
+    interval: Interval
+    published: float | None
+    stand: Stand
+    words: str
+    aside: bool
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedCriterion:
+    """One criterion of a claim with its scenarios; `rule` is the rule in words.
+
+    `deciding` is the scenario that supports the claim least; where some scenario is enough, it is
+    the one that supports it most.
+    """
+
+    quantity: str
+    unit: str
+    rule: str
+    stand: Stand
+    deciding: Scenario
+    scenarios: tuple[Scenario, ...]
+    needed: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Verdict on a claim with its reason, and its criteria.
+
+    `paper` is the claim's place in its paper, `sentence` the paper's own. `doubts` are those about
+    the trials that the verdict rests on.
+    """
+
+    id: str
+    text: str
+    paper: str
+    verdict: Verdict
+    why: str
+    sentence: str = ""
+    criteria: tuple[JudgedCriterion, ...] = ()
+    doubts: tuple[ClaimDoubt, ...] = ()
+
+    @property
+    def decisive(self) -> JudgedCriterion | None:
+        """Return the criterion that decided: the first that failed, was open, or held."""
+        for stand in (False, None, True):
+            for criterion in self.criteria:
+                if criterion.stand is stand:
+                    return criterion
+        return None
+
+    @property
+    def effect(self) -> float | None:
+        """Return the effect in the deciding scenario, None if nothing was measured."""
+        return self.decisive.deciding.effect if self.decisive else None
+
+    @property
+    def interval(self) -> Interval | None:
+        """Return the 95 % interval of the effect."""
+        return self.decisive.deciding.interval if self.decisive else None
+
+    @property
+    def published(self) -> float | None:
+        """Return the paper's own value of the effect, None if it gives none."""
+        return self.decisive.deciding.published if self.decisive else None
+
+    @property
+    def unit(self) -> str:
+        """Return the unit of the effect: `µs`, `share`, `times` or `index`."""
+        return self.decisive.unit if self.decisive else ""
+
+    @property
+    def of(self) -> str:
+        """Return what the effect is an effect of."""
+        return self.decisive.quantity if self.decisive else ""
+
+    @property
+    def rule(self) -> str:
+        """Return the rule that decided, in words."""
+        return self.decisive.rule if self.decisive else ""

@@ -1,0 +1,164 @@
+"""Judgement of a claim on the trials of a study."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from delaylab.analysis.claims.claim import Claim, Criterion, Measured, NotTestable
+from delaylab.analysis.claims.doubted import doubts_of
+from delaylab.analysis.claims.finding import (
+    VERDICTS,
+    Finding,
+    JudgedCriterion,
+    Scenario,
+    Verdict,
+)
+from delaylab.analysis.claims.rule import Rule, Stand
+from delaylab.analysis.claims.words import rule_in_words
+from delaylab.analysis.group import Group
+from delaylab.analysis.treatments.check import Untreated, treated
+
+MOST_TIMES = 1000
+"""The largest number of times as many trials that a reason names."""
+LISTED = 6
+"""The largest number of scenarios that a reason lists; of more it names the deciding one."""
+
+
+def judge(claim: Claim, groups: list[Group]) -> Finding:
+    """Return the verdict on a claim.
+
+    Trials whose loads did not do what they stand for are left out. The claim is then decided by its
+    criteria, all of which must hold. It is open if the data leave a criterion open, or if a doubt
+    undermines it (`doubted`).
+    """
+    applied, untreated = treated(groups)
+    used: list[Group] = []
+    judged: list[JudgedCriterion] = []
+    try:
+        for criterion in claim.criteria:
+            judged.append(_judged(criterion, applied, used))
+    except NotTestable as reason:
+        why = f"{reason}{_left_out(untreated)}"
+        return _finding(claim, "not testable here", why, (), used)
+    stand = _all(judged)
+    why = ". ".join(_why(each) for each in judged)
+    undermining = [doubt.text for doubt in doubts_of(used) if doubt.undermines]
+    verdict = VERDICTS[stand]
+    if stand is not None and undermining:
+        why = f"{why}; would be {verdict}, but left open: {', '.join(undermining)}"
+        verdict = "open"
+    if stand is not True and claim.caveat:
+        why = f"{why}. {claim.caveat}"
+    return _finding(claim, verdict, f"{why}{_left_out(untreated)}", tuple(judged), used)
+
+
+def _finding(
+    claim: Claim,
+    verdict: Verdict,
+    why: str,
+    judged: tuple[JudgedCriterion, ...],
+    used: list[Group],
+) -> Finding:
+    doubts = doubts_of(used) if judged else ()
+    source = claim.source
+    return Finding(claim.id, claim.text, source.text, verdict, why, source.sentence, judged, doubts)
+
+
+def _judged(criterion: Criterion, groups: list[Group], used: list[Group]) -> JudgedCriterion:
+    """Return a judged criterion, and add the groups that it rests on to `used`.
+
+    Raise NotTestable if no scenario can decide.
+    """
+    measured = list(criterion.measure(groups))
+    counted = [each for each in measured if not each.aside]
+    if not counted:
+        raise NotTestable(f"needs {criterion.needs}")
+    for group in (group for each in counted for group in each.groups):
+        if not any(group is known for known in used):
+            used.append(group)
+    rule, effects = criterion.rule, [each.effect for each in counted]
+    stand = rule.decide(effects)
+    deciding = _deciding(rule, counted)
+    return JudgedCriterion(
+        criterion.quantity,
+        criterion.unit,
+        rule_in_words(rule, criterion.unit),
+        stand,
+        _scenario(rule, deciding, len(counted)),
+        tuple(_scenario(rule, each, len(counted)) for each in measured),
+        _needed(rule, counted) if stand is None else "",
+    )
+
+
+def _scenario(rule: Rule, found: Measured, among: int) -> Scenario:
+    return Scenario(
+        found.scenario,
+        found.effect.value,
+        found.effect.interval,
+        found.published,
+        rule.stand(found.effect, among),
+        found.words,
+        found.aside,
+    )
+
+
+def _deciding(rule: Rule, counted: Sequence[Measured]) -> Measured:
+    ordered = sorted(counted, key=lambda each: rule.margin(each.effect))
+    return {"every": ordered[0], "most": ordered[len(ordered) // 2], "some": ordered[-1]}[
+        rule.scenarios
+    ]
+
+
+def _needed(rule: Rule, counted: Sequence[Measured]) -> str:
+    """Return how many more trials would decide, in words, from the intervals of those measured."""
+    factors = [
+        rule.more_data(each.effect)
+        for each in counted
+        if rule.stand(each.effect, len(counted)) is None
+    ]
+    known = [factor for factor in factors if factor is not None]
+    if not known:
+        return "no number of trials would tell: the effect is at the limit"
+    factor = min(known) if rule.scenarios == "some" else max(known)
+    if factor > MOST_TIMES:
+        return (
+            f"over {MOST_TIMES} times as many trials would be needed: the effect lies at the limit"
+        )
+    return f"about {max(2, round(factor + 0.5))} times as many trials would decide"
+
+
+def _all(judged: Sequence[JudgedCriterion]) -> Stand:
+    stands = [each.stand for each in judged]
+    if False in stands:
+        return False
+    return None if None in stands else True
+
+
+def _why(judged: JudgedCriterion) -> str:
+    scenarios = judged.scenarios
+    if len(scenarios) > LISTED:
+        named = [each for each in scenarios if not each.aside]
+        held = sum(each.stand is True for each in named)
+        against = sum(each.stand is False for each in named)
+        least = judged.deciding
+        words = f"{least.name}: {least.words}" if least.words else least.name
+        said = (
+            f"of {len(named)} scenarios {held} hold and {against} contradict; deciding is {words}"
+        )
+    else:
+        parts = [_said(each) for each in scenarios]
+        said = "; ".join(part for part in parts if part)
+    return f"{said}; {judged.needed}" if judged.needed else said
+
+
+def _said(scenario: Scenario) -> str:
+    aside = " (aside)" if scenario.aside else ""
+    return ": ".join(part for part in (f"{scenario.name}{aside}", scenario.words) if part)
+
+
+def _left_out(untreated: Sequence[Untreated]) -> str:
+    if not untreated:
+        return ""
+    first = untreated[0]
+    more = f", and {len(untreated) - 1} more" if len(untreated) > 1 else ""
+    return f". Left out, because its load did not act: {first.text}{more}"

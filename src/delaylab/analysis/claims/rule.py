@@ -1,0 +1,146 @@
+"""Rules of claims: the bounds that an effect must keep, and in how many scenarios.
+
+A rule is fixed before the data are looked at. Each scenario has an effect with a 95 % interval. The
+effect keeps the rule if its whole interval lies within the bounds, and breaks it if the whole
+interval lies beyond one of them. Otherwise the data do not decide.
+
+Of several scenarios one may break a rule by chance. So where one scenario decides against a claim
+(`every`) or for it (`some`), its interval is widened for their number (Bonferroni). A claim that is
+false is then called true with a probability of at most 2.5 %, and one that is true is called false
+with at most 2.5 %, whatever the number of scenarios.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Literal
+
+from delaylab.analysis.statistics.effects import Effect
+from delaylab.analysis.statistics.quantiles import LEVEL
+
+Scenarios = Literal["every", "most", "some"]
+Stand = bool | None
+"""True: the claim holds. False: it is contradicted. None: the data do not decide."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """Bounds of an effect, either of which may be absent, and the scenarios in which it keeps them.
+
+    With `beyond`, the effect must differ from its bound: "above 0" is more than "at least 0".
+    """
+
+    least: float = -math.inf
+    most: float = math.inf
+    scenarios: Scenarios = "every"
+    beyond: bool = False
+
+    def stand(self, effect: Effect, among: int = 1) -> Stand:
+        """Return the stand of one effect, of `among` that could break the rule by chance."""
+        if self._within(effect.interval):
+            return True
+        low, high = widened(effect, among)
+        if self.beyond:
+            return False if high <= self.least or low >= self.most else None
+        return False if high < self.least or low > self.most else None
+
+    def decide(self, effects: Sequence[Effect]) -> Stand:
+        """Return the stand of a claim on at least one scenario, each with its effect."""
+        n = len(effects)
+        if self.scenarios == "some":
+            return self._decide_some(effects)
+        if self.scenarios == "most":
+            stands = [self.stand(effect) for effect in effects]
+            if 2 * stands.count(True) > n:
+                return True
+            return False if 2 * stands.count(False) >= n else None
+        stands = [self.stand(effect, n) for effect in effects]
+        if False in stands:
+            return False
+        return True if None not in stands else None
+
+    def _decide_some(self, effects: Sequence[Effect]) -> Stand:
+        if any(self._within(widened(effect, len(effects))) for effect in effects):
+            return True
+        return False if all(self.stand(effect) is False for effect in effects) else None
+
+    def margin(self, effect: Effect) -> float:
+        """Return how far inside the bounds the interval lies; it is negative if it crosses one."""
+        low, high = effect.interval
+        return min(low - self.least, self.most - high)
+
+    def more_data(self, effect: Effect) -> float | None:
+        """Return how many times as many data would decide, from the width of the interval.
+
+        The width falls with the square root of the number of trials. Return None if no number
+        would: the effect lies at a bound, or nothing was seen to vary.
+        """
+        low, high = effect.interval
+        crossed = [
+            (abs(effect.value - bound), effect.value - low if side < 0 else high - effect.value)
+            for bound, side in self._crossed(effect)
+        ]
+        if not crossed or any(distance == 0 for distance, _ in crossed):
+            return None
+        return max(max(1.0, (half / distance) ** 2) for distance, half in crossed)
+
+    def _crossed(self, effect: Effect) -> list[tuple[float, int]]:
+        """Return the bounds within the interval, each with the side of the value that it is on."""
+        low, high = effect.interval
+        bounds = [bound for bound in (self.least, self.most) if low <= bound <= high]
+        return [(bound, -1 if bound <= effect.value else 1) for bound in bounds]
+
+    def _within(self, interval: tuple[float, float]) -> bool:
+        low, high = interval
+        if self.beyond:
+            return self.least < low and high < self.most
+        return self.least <= low and high <= self.most
+
+
+def above(bound: float, scenarios: Scenarios = "every") -> Rule:
+    """Return the rule that an effect is above a bound."""
+    return Rule(least=bound, scenarios=scenarios, beyond=True)
+
+
+def below(bound: float, scenarios: Scenarios = "every") -> Rule:
+    """Return the rule that an effect is below a bound."""
+    return Rule(most=bound, scenarios=scenarios, beyond=True)
+
+
+def at_least(bound: float, scenarios: Scenarios = "every") -> Rule:
+    """Return the rule that an effect is at least as large as a bound."""
+    return Rule(least=bound, scenarios=scenarios)
+
+
+def at_most(bound: float, scenarios: Scenarios = "every") -> Rule:
+    """Return the rule that an effect is at most as large as a bound."""
+    return Rule(most=bound, scenarios=scenarios)
+
+
+def between(least: float, most: float, scenarios: Scenarios = "every") -> Rule:
+    """Return the rule that an effect lies between two bounds."""
+    return Rule(least, most, scenarios)
+
+
+def no_more_than(margin: float, scenarios: Scenarios = "every") -> Rule:
+    """Return the rule that an effect is at most this far from 0, in either direction."""
+    return Rule(-margin, margin, scenarios)
+
+
+def widened(effect: Effect, among: int) -> tuple[float, float]:
+    """Return the interval widened so that all of `among` such intervals hold at 95 %.
+
+    Its ends move away from the value as those of a normal distribution would.
+    """
+    if among <= 1:
+        return effect.interval
+    normal = NormalDist()
+    tail = (1 - LEVEL) / 2
+    factor = normal.inv_cdf(1 - tail / among) / normal.inv_cdf(1 - tail)
+    low, high = effect.interval
+    return effect.value - factor * (effect.value - low), effect.value + factor * (
+        high - effect.value
+    )

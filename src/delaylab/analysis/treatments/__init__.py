@@ -1,0 +1,1 @@
+"""Checks that loads did what they stand for."""

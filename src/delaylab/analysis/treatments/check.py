@@ -1,0 +1,164 @@
+"""Check of a group's loads: did each do what it stands for?
+
+A load that did not act (a program that did not run, a disk that is memory, an uplink that was never
+full) makes trials look as at rest. So claims are judged on trials only whose loads acted.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from delaylab.analysis.group import MEASURED, Group
+from delaylab.dataset.records.trial import Load, TrialRecord
+
+CPU_USED = 50.0
+"""The smallest share of a CPU that each worker of a CPU load must use, in percent."""
+WAITED = 0.005
+"""The smallest share of the time in which some task must have waited for a CPU under CPU load."""
+OPERATIONS = 1.0
+"""The smallest number of operations per second of a load of memory, or of `sync` calls."""
+WRITTEN = 100_000.0
+"""The smallest number of bytes per second that a disk load must write to storage."""
+FILLED = 0.9
+"""The smallest share of an uplink's rate that a load of the network must use."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """What one load must have done, and what it did; `value` is None if nothing tells.
+
+    `least` is the smallest value at which the load acted. It is 0 where there is nothing to compare
+    with.
+    """
+
+    trial: str
+    load: str
+    quantity: str
+    value: float | None
+    least: float
+    unit: str = ""
+
+    @property
+    def acted(self) -> bool:
+        """Return True if the load did what it stands for."""
+        return self.value is not None and self.value >= self.least
+
+    @property
+    def text(self) -> str:
+        """Return the check in words."""
+        if self.value is None:
+            return f"{self.load}: {self.quantity} is not known"
+        asked = f", at least {self._amount(self.least)} is needed" if self.least else ""
+        return f"{self.load}: {self.quantity} was {self._amount(self.value)}{asked}"
+
+    def _amount(self, value: float) -> str:
+        if self.unit == "%":
+            return f"{value:.3g} %"
+        return f"{_with_prefix(value)}{self.unit}" if self.unit else f"{value:.3g}"
+
+
+@dataclass(frozen=True, slots=True)
+class Untreated:
+    """A group whose load did not act, and the check that says so."""
+
+    group: Group
+    check: Check
+
+    @property
+    def text(self) -> str:
+        """Return the group and the check in words."""
+        return f"{self.group.label}: {self.check.text}"
+
+
+def checks(group: Group) -> list[Check]:
+    """Return the checks of a group's loads, trial by trial."""
+    return [check for trial in group.trials for check in _of_trial(trial, _pressure(group))]
+
+
+def treated(groups: Sequence[Group]) -> tuple[list[Group], list[Untreated]]:
+    """Return the groups whose loads acted in all trials, and the others with the first failure."""
+    applied: list[Group] = []
+    failed: list[Untreated] = []
+    for group in groups:
+        failure = next((check for check in checks(group) if not check.acted), None)
+        if failure is None:
+            applied.append(group)
+        else:
+            failed.append(Untreated(group, failure))
+    return applied, failed
+
+
+def _pressure(group: Group) -> float | None:
+    """Return the share of the time under load in which some task waited for a CPU."""
+    phases = (phase for phase in group.machine.phases if phase.phase == MEASURED)
+    return next((phase.pressure for phase in phases), None)
+
+
+def _of_trial(trial: TrialRecord, pressure: float | None) -> Iterator[Check]:
+    for name, loads in _by_name(trial.loads).items():
+        of = _CHECKS.get(name)
+        if of is not None:
+            yield of(trial.id, name, loads)
+        if name == "cpu" and pressure is not None:
+            waited = "time in which a task waited for a CPU"
+            yield Check(trial.id, name, waited, 100 * pressure, 100 * WAITED, "%")
+
+
+def _by_name(loads: Sequence[Load]) -> dict[str, list[Load]]:
+    found: dict[str, list[Load]] = {}
+    for load in loads:
+        found.setdefault(load.load, []).append(load)
+    return found
+
+
+def _least(loads: Sequence[Load], name: str) -> float | None:
+    """Return the smallest amount that one of the loads achieved, None if one says nothing."""
+    found = [load.achieved.get(name) for load in loads]
+    known = [value for value in found if value is not None and math.isfinite(value)]
+    return min(known) if len(known) == len(found) else None
+
+
+def _cpu(trial: str, name: str, loads: Sequence[Load]) -> Check:
+    used = _least(loads, "cpu_percent_per_worker")
+    return Check(trial, name, "CPU used per worker", used, CPU_USED, "%")
+
+
+def _operations(trial: str, name: str, loads: Sequence[Load]) -> Check:
+    done = _least(loads, "operations_per_s")
+    return Check(trial, name, "operations per second", done, OPERATIONS)
+
+
+def _disk(trial: str, name: str, loads: Sequence[Load]) -> Check:
+    written = _least(loads, "written_bytes_per_s")
+    return Check(trial, name, "rate of writing to storage", written, WRITTEN, "B/s")
+
+
+def _network(trial: str, name: str, loads: Sequence[Load]) -> Check:
+    """Return the check of all loads of the network together: they share the uplink."""
+    sent, received = (
+        sum(load.achieved.get(way, 0.0) for load in loads) for way in ("sent_bps", "received_bps")
+    )
+    carried = max(sent, received)
+    rates = [load.achieved["uplink_bps"] for load in loads if "uplink_bps" in load.achieved]
+    if not rates:
+        return Check(trial, name, "rate on an uplink without a limit", carried, 1.0, "bit/s")
+    filled = 100 * carried / min(rates)
+    return Check(trial, name, "share of the uplink's rate that was used", filled, 100 * FILLED, "%")
+
+
+def _with_prefix(value: float) -> str:
+    for factor, prefix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if value >= factor:
+            return f"{value / factor:.3g} {prefix}"
+    return f"{value:.3g} "
+
+
+_CHECKS: dict[str, Callable[[str, str, Sequence[Load]], Check]] = {
+    "cpu": _cpu,
+    "io": _operations,
+    "memory": _operations,
+    "disk": _disk,
+    "network": _network,
+}

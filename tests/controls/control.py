@@ -1,0 +1,98 @@
+"""Controls of one claim: the worlds it is judged in, and the verdicts that must come out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeVar
+
+import numpy as np
+
+from delaylab.analysis.claims.claim import Claim
+from delaylab.analysis.claims.judge import judge
+from delaylab.analysis.group import Group
+from tests.controls.world import Random
+
+Kind = Literal["published", "null", "opposite", "half"]
+KINDS: tuple[Kind, ...] = ("published", "null", "opposite", "half")
+World = Callable[[Random], list[Group]]
+Truth = TypeVar("Truth")
+ERROR = 0.05
+"""The largest share of draws in which a claim may be reproduced that is false."""
+MISSED = 0.2
+"""The largest share of draws in which a claim may not be decided that is true, or is opposite."""
+
+
+@dataclass(frozen=True)
+class Control:
+    """The worlds of one claim.
+
+    `published` is drawn from the paper's own numbers. `null` has no effect, `opposite` the opposite
+    one, `half` the effect at half its strength. A claim that says that nothing changes has its
+    effect in `null` and `opposite`. `on_edge` is the verdict that the rule gives at half strength
+    in most draws; it shows that the rule has an edge.
+    """
+
+    claim: Claim
+    worlds: Mapping[Kind, World]
+    on_edge: str
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Verdicts of one claim in one world, over seeded draws."""
+
+    claim: str
+    kind: Kind
+    verdicts: Counter[str]
+
+    @property
+    def draws(self) -> int:
+        """The number of draws."""
+        return self.verdicts.total()
+
+    def share(self, verdict: str) -> float:
+        """The share of draws with this verdict."""
+        return self.verdicts[verdict] / self.draws
+
+
+def outcomes(control: Control, draws: int, seed: int = 1) -> list[Outcome]:
+    """Judge a claim in each of its worlds, `draws` times."""
+    return [
+        Outcome(control.claim.id, kind, _verdicts(control.claim, world, draws, seed))
+        for kind, world in control.worlds.items()
+    ]
+
+
+def _verdicts(claim: Claim, world: World, draws: int, seed: int) -> Counter[str]:
+    return Counter(
+        judge(claim, world(np.random.default_rng([seed, draw]))).verdict for draw in range(draws)
+    )
+
+
+def failures(control: Control, found: Sequence[Outcome]) -> list[str]:
+    """What is wrong with the outcomes of a control: lines for a reader, none if all is well."""
+    wrong = []
+    for each in found:
+        if each.kind == "published" and each.share("reproduced") < 1 - MISSED:
+            wrong.append(f"{each.claim}: on the paper's numbers {dict(each.verdicts)}")
+        if each.kind in ("null", "opposite") and each.share("reproduced") > ERROR:
+            wrong.append(f"{each.claim}: {each.kind} {dict(each.verdicts)}")
+        if each.kind == "opposite" and each.share("contradicted") < 1 - MISSED:
+            wrong.append(f"{each.claim}: opposite {dict(each.verdicts)}")
+        if each.kind == "half" and each.verdicts.most_common(1)[0][0] != control.on_edge:
+            wrong.append(
+                f"{each.claim}: at half strength {dict(each.verdicts)}, not {control.on_edge}"
+            )
+    return wrong
+
+
+def control(
+    claim: Claim,
+    world: Callable[[Truth], World],
+    truths: tuple[Truth, Truth, Truth, Truth],
+    on_edge: str,
+) -> Control:
+    """The control of a claim whose worlds follow from four truths, in the order of `KINDS`."""
+    return Control(claim, dict(zip(KINDS, map(world, truths), strict=True)), on_edge)

@@ -1,0 +1,15 @@
+"""The controls of all claims of all papers."""
+
+from __future__ import annotations
+
+from tests.controls import dantas2015, oliveira2022, whiteaker2011
+from tests.controls.vem2006 import isolation, links, routers
+
+CONTROLS = (
+    *whiteaker2011.CONTROLS,
+    *dantas2015.CONTROLS,
+    *oliveira2022.CONTROLS,
+    *links.CONTROLS,
+    *routers.CONTROLS,
+    *isolation.CONTROLS,
+)

@@ -1,0 +1,1 @@
+"""Controls of vem2006's claims."""

@@ -1,0 +1,211 @@
+"""Controls of vem2006's claims on virtual routers: throughput and latency."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cache
+
+import numpy as np
+
+from delaylab.analysis.group import Group
+from delaylab.dataset.records.rates import Burst, Flow, HeldRate
+from delaylab.dataset.records.trial import Load
+from delaylab.papers.studies import find
+from delaylab.papers.vem2006 import latency_claims, router_claims
+from delaylab.papers.vem2006.published import FORWARDED
+from delaylab.spec.combine import combinations
+from delaylab.spec.load import load_study
+from tests.controls.control import Control, World, control
+from tests.controls.world import Random, group
+
+CLAIMS = {**router_claims.CLAIMS, **latency_claims.CLAIMS}
+HOST_PER_S = {"64": FORWARDED[64], "1450": FORWARDED[1450]}
+BURST_S = 0.5
+TOLERANCE = 0.0005
+PACKETS = 200
+Levels = dict[str, str]
+
+
+@dataclass(frozen=True)
+class Truth:
+    """What routers do: shares of the throughput that they take, latencies in µs.
+
+    `first`: what the first takes of small and of large frames, `further`: each one more. `greedy`:
+    how much more than its share the first router gets when overloaded. `spared`: share of the
+    routers that then lose nothing. `last_us`: what the last of many adds over the first.
+    """
+
+    first: dict[str, float] = field(default_factory=lambda: {"64": 0.68, "1450": 0.15})
+    further: float = 0.02
+    greedy: float = 0.05
+    spared: float = 0.0
+    carried: float = 0.95
+    delayed: float = 0.95
+    first_us: float = 200.0
+    further_us: float = 5.0
+    rest_us: float = 1.0
+    last_us: float = 1.0
+    asked_us: float = 1000.0
+
+    def host(self, levels: Levels) -> float:
+        """Frames/s that plain Linux forwards."""
+        return HOST_PER_S.get(levels["size"], HOST_PER_S["64"])
+
+    def throughput(self, levels: Levels) -> float:
+        routers = int(levels["routers"])
+        if routers == 0:
+            return self.host(levels)
+        first = self.first.get(levels["size"], 0.3)
+        engine = {"plain": 1.0, "carried": self.carried, "500us": self.carried * self.delayed}
+        alone = self.host(levels) * (1 - first) * engine[levels["engine"]]
+        return float(alone * (1 - self.further) ** (routers - 1))
+
+    def rtt_us(self, levels: Levels) -> float:
+        routers = int(levels["routers"])
+        later = self.last_us if levels["over"] == "10th" else 0
+        if levels["load"] == "rest":
+            return 50 + self.rest_us * routers + later
+        return 50 if routers == 0 else 50 + self.first_us + self.further_us * (routers - 1) + later
+
+
+def world(truth: Truth) -> World:
+    """The trials of the study, as its quick design has them."""
+
+    def draw(random: Random) -> list[Group]:
+        return [_group(truth, levels, random) for levels in _design()]
+
+    return draw
+
+
+@cache
+def _design() -> tuple[Levels, ...]:
+    study = load_study(find("vem2006-routers"))
+    return tuple(dict(each.levels) for each in combinations(study, "quick"))
+
+
+def _group(truth: Truth, levels: Levels, random: Random) -> Group:
+    loads = [] if levels["load"] == "rest" else [_load(truth, levels, random)]
+    asked_us = truth.asked_us if levels["engine"] == "500us" else 0.0
+    rtt_us = asked_us + truth.rtt_us(levels) * random.normal(1, 0.02, PACKETS)
+    return group(levels, delays={"stack": rtt_us}, loads=loads)
+
+
+def _load(truth: Truth, levels: Levels, random: Random) -> Load:
+    rate = truth.throughput(levels) * random.normal(1, 0.005)
+    routers = max(1, int(levels["routers"]))
+    tries = (
+        _burst(truth, rate * 1.5, rate, routers, held=False),
+        _burst(truth, rate, rate, routers, held=True),
+    )
+    links = tuple(flow.link for flow in tries[0].flows)
+    held = HeldRate(frames_per_s=rate, tolerance=TOLERANCE, bound="loss", judged=links, tries=tries)
+    return Load(load="frames", on="source", to="sink", rate=held)
+
+
+def _burst(truth: Truth, offered: float, forwarded: float, routers: int, *, held: bool) -> Burst:
+    sent = round(offered * BURST_S / routers)
+    capacity = forwarded * BURST_S
+    shares = np.ones(routers)
+    if not held and routers > 1:
+        shares[0] += truth.greedy
+    received = np.minimum(sent, shares / shares.sum() * capacity).astype(int)
+    spared = min(round(truth.spared * routers), routers - 1)
+    if not held and spared:
+        received[:spared] = sent
+        received[spared:] = max(0, capacity - spared * sent) / (routers - spared)
+    flows = [
+        Flow(link=f"out-{number}", sent=sent, received=int(count))
+        for number, count in enumerate(received, start=1)
+    ]
+    lost = 1 - int(received.sum()) / (sent * routers)
+    asked = offered if held else None
+    return Burst(
+        asked_per_s=asked,
+        seconds=BURST_S,
+        sent_per_s=offered,
+        lost=lost,
+        paced=True,
+        held=held,
+        flows=tuple(flows),
+    )
+
+
+PAPER = Truth()
+
+
+def _control(claim: str, null: Truth, opposite: Truth, half: Truth, on_edge: str) -> Control:
+    return control(CLAIMS[claim], world, (PAPER, null, opposite, half), on_edge)
+
+
+CONTROLS = (
+    _control(
+        "first-router-costs-most",
+        replace(PAPER, first={"64": 0.05, "1450": 0.05}, further=0.05),
+        replace(PAPER, first={"64": 0.02, "1450": 0.02}, further=0.1),
+        replace(PAPER, first={"64": 0.34, "1450": 0.08}),
+        "reproduced",
+    ),
+    _control(
+        "small-frames-cost-more",
+        replace(PAPER, first={"64": 0.3, "1450": 0.3}),
+        replace(PAPER, first={"64": 0.2, "1450": 0.4}),
+        replace(PAPER, first={"64": 0.42, "1450": 0.15}),
+        "reproduced",
+    ),
+    _control(
+        "capacity-shared-equally",
+        replace(PAPER, greedy=2.0),
+        replace(PAPER, greedy=5.0),
+        replace(PAPER, greedy=0.3),
+        "contradicted",
+    ),
+    _control(
+        "losses-shared-equally",
+        replace(PAPER, spared=0.5),
+        replace(PAPER, spared=0.6),
+        replace(PAPER, spared=0.1),
+        "contradicted",
+    ),
+    _control(
+        "engine-costs-little",
+        replace(PAPER, carried=0.7),
+        replace(PAPER, carried=0.5),
+        replace(PAPER, carried=0.95),
+        "reproduced",
+    ),
+    _control(
+        "delaying-costs-little",
+        replace(PAPER, delayed=0.7),
+        replace(PAPER, delayed=0.5),
+        replace(PAPER, delayed=0.95),
+        "reproduced",
+    ),
+    _control(
+        "latency-flat-at-rest",
+        replace(PAPER, rest_us=5.0),
+        replace(PAPER, rest_us=20.0),
+        replace(PAPER, rest_us=1.4),
+        "open",
+    ),
+    _control(
+        "latency-same-over-each",
+        replace(PAPER, last_us=25.0),
+        replace(PAPER, last_us=-30.0),
+        replace(PAPER, last_us=4.0),
+        "reproduced",
+    ),
+    _control(
+        "first-router-adds-latency",
+        replace(PAPER, first_us=10.0, further_us=10.0),
+        replace(PAPER, first_us=5.0, further_us=20.0),
+        replace(PAPER, first_us=100.0),
+        "reproduced",
+    ),
+    _control(
+        "delayed-over-routers",
+        replace(PAPER, asked_us=900.0),
+        replace(PAPER, asked_us=500.0),
+        replace(PAPER, asked_us=950.0),
+        "contradicted",
+    ),
+)

@@ -1,0 +1,61 @@
+"""Generator of docs/claims.md: every claim of every paper, as it is declared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from delaylab.analysis.claims.claim import Claim
+from delaylab.analysis.claims.words import rule_in_words
+from delaylab.papers.loading import claims
+from delaylab.papers.paper import Paper
+
+PAGE = Path(__file__).parent.parent / "docs" / "claims.md"
+HEAD = """\
+# Claims of the papers
+
+Every claim that delaylab tests, as it is declared: the paper's sentence, the quantity that is
+measured, and the rule that decides. Rules are fixed before data are looked at. This page is made
+from the declarations by `make docs`; [Method](method.md#claims) says how a claim is judged.
+"""
+
+
+def page() -> str:
+    """Return the page's text."""
+    return HEAD + "\n" + "\n".join(line for part in _papers() for line in part) + "\n"
+
+
+def _papers() -> Iterator[list[str]]:
+    together: dict[str, tuple[Paper, list[Claim]]] = {}
+    for paper, claim in claims().values():
+        together.setdefault(paper.name, (paper, []))[1].append(claim)
+    for paper, found in together.values():
+        yield [f"## {paper.name}", "", f"{paper.citation}.", ""]
+        for claim in found:
+            yield list(_claim(claim))
+
+
+def _claim(claim: Claim) -> Iterator[str]:
+    yield f"### {claim.id}"
+    yield ""
+    yield claim.text
+    yield ""
+    if claim.source.sentence:
+        yield f"> {claim.source.sentence} ({claim.source.text})"
+    else:
+        yield f"> {claim.source.text}"
+    yield ""
+    yield "| quantity | rule | needs |"
+    yield "|---|---|---|"
+    for each in claim.criteria:
+        yield f"| {each.quantity} | {rule_in_words(each.rule, each.unit)} | {each.needs} |"
+    yield ""
+
+
+def main() -> None:
+    """Write the page."""
+    PAGE.write_text(page())
+
+
+if __name__ == "__main__":
+    main()
