@@ -2,7 +2,7 @@
 VENV := .venv/bin
 export PATH := $(HOME)/.cargo/bin:$(PATH)
 
-.PHONY: help setup kinds quickstart check format test test-tools test-rust test-python test-slow fuzz bench docs site lock wheel clean
+.PHONY: help setup kinds quickstart check format test test-tools test-rust test-python test-slow controls fuzz bench docs site lock wheel clean
 
 help:
 	@echo "make quickstart   set up, run the first study, print its table and its report's path"
@@ -11,6 +11,7 @@ help:
 	@echo "make test         check, then all tests (minutes)"
 	@echo "make check        ruff, mypy --strict, clippy, rustfmt"
 	@echo "make test-slow    kill tests at length"
+	@echo "make controls     verdicts on every claim in worlds with and without its effect"
 	@echo "make fuzz         the parsers under cargo-fuzz"
 	@echo "make bench        benchmarks beside their peers, into docs/benchmarks.md"
 	@echo "make docs         the pages made from the command line and the code"
@@ -59,6 +60,9 @@ test-slow: test-tools
 
 # Needs a nightly toolchain and cargo-fuzz (cargo install --locked cargo-fuzz), which has no --locked
 # of its own: fetching fails where fuzz/Cargo.lock is out of date.
+controls: setup
+	$(VENV)/python -m tests.controls
+
 fuzz:
 	cargo fetch --quiet --locked --manifest-path fuzz/Cargo.toml
 	cargo run --quiet --locked --package delaylab-fuzz-targets --example corpus -- fuzz/corpus

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 from benches.__main__ import ALL
+from tools import claims_page
 from tools.cli_pages import FOLDER, pages
 from tools.profile_table import PAGE, table
 
@@ -45,6 +46,10 @@ def test_every_verb_says_what_it_does() -> None:
 
 def test_the_table_of_profiles_is_current() -> None:
     assert table() in PAGE.read_text(), "run `make docs`"
+
+
+def test_the_page_of_claims_is_made_from_their_declarations() -> None:
+    assert claims_page.PAGE.read_text() == claims_page.page(), "run `make docs`"
 
 
 def test_the_example_of_conditions_is_one() -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from delaylab.analysis.claims.finding import Finding
 from delaylab.analysis.group import Group, SegmentSummary
 from delaylab.analysis.packets.instrument import Cost
+from delaylab.analysis.treatments.check import Check, checks
 from delaylab.charts import words
 from delaylab.charts.layer_table import Part
 from delaylab.charts.over_time import over_time
@@ -68,6 +69,14 @@ class Absent:
 
 
 @dataclass(frozen=True, slots=True)
+class CheckedLoads:
+    """Group with loads, and the checks that these did what they stand for."""
+
+    label: str
+    checks: list[Check]
+
+
+@dataclass(frozen=True, slots=True)
 class Page:
     """Contents of the page, as the template shows them."""
 
@@ -91,6 +100,7 @@ class Page:
     over_time: Chart | None
     slowest: list[Slow]
     slowest_by_trial: dict[str, list[Slow]]
+    loads: list[CheckedLoads]
     unfinished: list[TrialRecord]
     missing: list[str]
 
@@ -134,6 +144,7 @@ def gather(study: Study, groups: list[Group], given: Paper | None = None) -> Pag
             for group in groups
             if group.slowest
         },
+        loads=[CheckedLoads(group.label, found) for group in groups if (found := checks(group))],
         unfinished=[trial for trial in study.trials if trial.status != "ok"],
         missing=[t for t in study.record.planned if t not in {x.id for x in study.trials}],
     )

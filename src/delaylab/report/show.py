@@ -17,6 +17,7 @@ from delaylab.analysis.over_time.slowest import SlowPacket
 from delaylab.analysis.packets.instrument import Cost
 from delaylab.analysis.statistics.quantiles import Quantile, Summary
 from delaylab.analysis.statistics.shares import ShareCheck
+from delaylab.analysis.treatments.check import Check, checks
 from delaylab.analysis.usable import usable
 from delaylab.dataset.records.doubts import Doubt
 from delaylab.dataset.records.trial import TrialRecord
@@ -73,6 +74,7 @@ def _trial(study: Study, trial: TrialRecord, alone: dict[str, Group]) -> JsonObj
             "machine_state": None,
             "clocks": [],
             "slowest": [],
+            "loads": [],
         }
     group = alone.get(trial.id) or analyse(study, [trial])
     return {
@@ -84,6 +86,18 @@ def _trial(study: Study, trial: TrialRecord, alone: dict[str, Group]) -> JsonObj
         "machine_state": asdict(group.machine),
         "clocks": [_clock(trial, hop) for trial in group.clocks for hop in trial.alignment.hops],
         "slowest": [_slow(packet) for packet in group.slowest],
+        "loads": [_check(check) for check in checks(group)],
+    }
+
+
+def _check(check: Check) -> JsonObject:
+    return {
+        "load": check.load,
+        "check": check.quantity,
+        "value": check.value,
+        "least": check.least,
+        "unit": check.unit,
+        "acted": check.acted,
     }
 
 

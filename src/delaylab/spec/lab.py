@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 from delaylab.spec.base import Cpus, Name, Shorthand, Spec
 from delaylab.spec.capabilities import Capability
 from delaylab.spec.conditions import ConditionsSpec
+from delaylab.spec.sysctls import Sysctl, SysctlValue
 from delaylab.units import Duration, Rate, Size
 
 NodeKind = Literal["native", "shared", "netns", "lxc", "docker", "qemu", "uml", "xen"]
@@ -272,6 +273,11 @@ class LabSpec(Spec):
     )
     timeline: list[ChangeSpec] = Field(
         default_factory=list, description="Changes of links' conditions at set times."
+    )
+    sysctls: dict[Sysctl, SysctlValue] = Field(
+        default_factory=dict,
+        description="Settings of the kernel in every network of the lab, such as "
+        "`net.ipv4.tcp_limit_output_bytes: 131072`. This machine's own stack keeps its own.",
     )
     seed: int = Field(
         1,

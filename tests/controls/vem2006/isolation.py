@@ -139,7 +139,7 @@ CONTROLS = (
         "isolated-unshaped-unmoved",
         replace(PAPER, shaping_takes=0.1),
         replace(PAPER, shaping_takes=0.5),
-        replace(PAPER, shaping_takes=0.01),
+        replace(PAPER, shaping_takes=0.02),
         "open",
     ),
     _control(
