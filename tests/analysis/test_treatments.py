@@ -20,8 +20,8 @@ SLOW = {("request", "sender.uplink"): constant(5000)}
     [
         ("network", {"sent_bps": 2e7, "received_bps": 1e7, "uplink_bps": 1e8}, "was 20 %"),
         ("network", {"sent_bps": 0, "received_bps": 0}, "rate on an uplink without a limit"),
-        ("cpu", {"cpu_percent_per_worker": 3.0}, "CPU used per worker was 3 %"),
-        ("cpu", {"other": 1.0}, "CPU used per worker is not known"),
+        ("cpu", {"cpu_percent_per_worker": 3.0}, "CPU used by the workers together was 3 %"),
+        ("cpu", {"other": 1.0}, "CPU used by the workers together is not known"),
         ("disk", {"operations_per_s": 9000.0, "written_bytes_per_s": 0.0}, "writing to storage"),
         ("disk", {"operations_per_s": 9000.0}, "writing to storage is not known"),
         ("io", {"operations_per_s": 0.0}, "operations per second"),

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from delaylab.analysis.group import MEASURED, Group
 from delaylab.dataset.records.trial import Load, TrialRecord
 
-CPU_USED = 50.0
-"""The smallest share of a CPU that each worker of a CPU load must use, in percent."""
+CPU_USED = 25.0
+"""The smallest share of a CPU that all workers of CPU loads must use together, in percent. On a busy
+machine they get less than they could use, so that tasks wait, which is checked beside it."""
 WAITED = 0.005
 """The smallest share of the time in which some task must have waited for a CPU under CPU load."""
 OPERATIONS = 1.0
@@ -121,8 +122,10 @@ def _least(loads: Sequence[Load], name: str) -> float | None:
 
 
 def _cpu(trial: str, name: str, loads: Sequence[Load]) -> Check:
-    used = _least(loads, "cpu_percent_per_worker")
-    return Check(trial, name, "CPU used per worker", used, CPU_USED, "%")
+    each = _least(loads, "cpu_percent_per_worker")
+    workers = sum(int(text) for load in loads if (text := str(load.configured)).isdecimal())
+    used = None if each is None else each * max(workers, len(loads))
+    return Check(trial, name, "CPU used by the workers together", used, CPU_USED, "%")
 
 
 def _operations(trial: str, name: str, loads: Sequence[Load]) -> Check:

@@ -1,0 +1,107 @@
+"""A load that is silently broken gives no verdict: its own figures show that it did not act."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.doing.conftest import Run, as_json
+
+pytestmark = pytest.mark.root
+
+STUDY = """
+study: broken
+lab:
+  lab: broken
+  hosts: {{sut: {{uplink: {{rate: {rate}}}}}, target: {{uplink: {{rate: {rate}}}}}}}
+  nodes: {{probe: {{host: sut}}, noisy: {{host: sut}}, echo: {{host: target}}}}
+  links: [{{join: [probe, noisy, echo], name: lan}}]
+factors:
+  load: {{rest: [], it: [{load}]}}
+probe: {{from: probe, to: echo, count: 100, interval: 10ms, at_rest: 5}}
+claims:
+  - {{claim: slower, of: rtt.app, group: {{load: it}}, against: {{load: rest}},
+     median: {{more-than: -1s}}}}
+"""
+CPU = "{cpu: 1, on: noisy}"
+DISK = "{disk: 1, on: noisy}"
+NETWORK = "{network: send, on: noisy, to: echo}"
+IDLES = """\
+#!/bin/sh
+echo "info: dispatching hogs: 1 cpu" >&2
+trap exit INT
+sleep 60 &
+wait
+"""
+IN_MEMORY = """\
+#!/bin/sh
+for word in "$@"; do
+    shift
+    [ "$word" = /var/tmp ] && word=/dev/shm
+    set -- "$@" "$word"
+done
+exec {stress_ng} "$@"
+"""
+
+
+def verdict(delaylab: Run, folder: Path, load: str, rate: str = "20Mbit") -> dict[str, object]:
+    """The finding on a claim that holds for every RTT."""
+    (folder / "study.yaml").write_text(STUDY.format(load=load, rate=rate))
+    delaylab("run", str(folder / "study.yaml"), "--out", str(folder / "data"))
+    (claim,) = as_json(delaylab("show", str(folder / "data"), "--json"))["claims"]
+    return dict(claim)
+
+
+def replace_stress_ng(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
+    """Put a script in the place of stress-ng for this test."""
+    fake = folder / "bin"
+    fake.mkdir()
+    (fake / "stress-ng").write_text(script)
+    (fake / "stress-ng").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{fake}:{os.environ['PATH']}")
+
+
+@pytest.mark.parametrize("load", [CPU, DISK, NETWORK])
+def test_a_load_that_acts_is_judged(delaylab: Run, tmp_path: Path, load: str) -> None:
+    found = verdict(delaylab, tmp_path, load)
+    assert found["verdict"] in ("reproduced", "open"), found["why"]
+    assert "did not act" not in str(found["why"])
+
+
+def test_a_program_that_idles_gives_no_verdict(
+    delaylab: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replace_stress_ng(tmp_path, monkeypatch, IDLES)
+    found = verdict(delaylab, tmp_path, CPU)
+    assert found["verdict"] == "not testable here"
+    assert "CPU used by the workers together is not known" in str(found["why"])
+
+
+def test_a_program_that_does_nothing_gives_no_verdict(
+    delaylab: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its trial fails, since a load that ends is noticed; the claim has nothing to compare."""
+    replace_stress_ng(tmp_path, monkeypatch, "#!/bin/sh\ntrue\n")
+    (tmp_path / "study.yaml").write_text(STUDY.format(load=CPU, rate="20Mbit"))
+    delaylab("run", str(tmp_path / "study.yaml"), "--out", str(tmp_path / "data"), code=1)
+    (claim,) = as_json(delaylab("show", str(tmp_path / "data"), "--json"))["claims"]
+    assert claim["verdict"] == "not testable here"
+
+
+def test_a_disk_that_is_memory_gives_no_verdict(
+    delaylab: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = shutil.which("stress-ng")
+    replace_stress_ng(tmp_path, monkeypatch, IN_MEMORY.format(stress_ng=real))
+    found = verdict(delaylab, tmp_path, DISK)
+    assert found["verdict"] == "not testable here"
+    assert "rate of writing to storage was 0 B/s" in str(found["why"])
+
+
+def test_an_uplink_that_is_never_full_gives_no_verdict(delaylab: Run, tmp_path: Path) -> None:
+    found = verdict(delaylab, tmp_path, NETWORK, rate="1Tbit")
+    assert found["verdict"] == "not testable here"
+    assert "share of the uplink's rate that was used was" in str(found["why"])
