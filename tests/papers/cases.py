@@ -17,18 +17,20 @@ SLOW_US = {"own": 5.0, "virtual": 20.0}
 """The delay between user space and the queue, by the example's level of `stack`."""
 STUDY = (EXAMPLE / "study.yaml").read_text()
 PAPER = """
-from delaylab.papers.toolkit import Chart, Claim, Paper, Result, Table
+from delaylab.papers.toolkit import Chart, Claim, Criterion, Measured, Paper, Source, Table, above
+from delaylab.analysis.statistics.effects import Effect
 
 
 def test(groups):
-    return Result(True, "it holds")
+    return [Measured("here", Effect(1, (1, 1)), groups, "it holds")]
 
 
 def tables(groups):
     return [Table("A table", "note", ["a"], [["b"]])]
 
 
-CLAIMS = (Claim("it-holds", "It holds.", "section 1", test),)
+IT = Criterion("it", "times", above(0), test, "trials")
+CLAIMS = (Claim("it-holds", "It holds.", Source("section 1"), (IT,)),)
 PAPER = Paper("other", CLAIMS, tables=tables)
 """
 

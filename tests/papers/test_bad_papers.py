@@ -136,16 +136,16 @@ def test_an_entry_point_of_another_name(tmp_path: Path, monkeypatch: pytest.Monk
 NOT_WHOLE = r"tables\(\) failed: table 'A table' has a row that does not fit its head"
 FAILING: dict[str, tuple[Change, str]] = {
     "claim": (
-        changed('return Result(True, "it holds")', "return groups[0].nothing"),
-        r"paper\.py:6: paper other: test\(\) failed: AttributeError",
+        changed('return [Measured("here", Effect(1, (1, 1)), groups, "it holds")]', "return [][2]"),
+        r"paper\.py:7: paper other: test\(\) failed: IndexError",
     ),
     "claim-of-nothing": (
-        changed('return Result(True, "it holds")', "return None"),
+        changed('return [Measured("here", Effect(1, (1, 1)), groups, "it holds")]', "return [1]"),
         r"paper other: test\(\) failed: ",
     ),
     "tables": (
         changed('return [Table("A table", "note", ["a"], [["b"]])]', "return [][1]"),
-        r"paper\.py:10: paper other: tables\(\) failed: IndexError",
+        r"paper\.py:11: paper other: tables\(\) failed: IndexError",
     ),
     "tables-of-nothing": (
         changed('return [Table("A table", "note", ["a"], [["b"]])]', "return None"),
@@ -187,4 +187,4 @@ def test_the_command_line_says_it_in_one_line(tmp_path: Path) -> None:
         assert ran.returncode == 2
         assert ran.stdout == ""
         (line,) = ran.stderr.splitlines()
-        assert line.startswith(f"delaylab: {folder}/paper.py:6: paper other: test() failed: ")
+        assert line.startswith(f"delaylab: {folder}/paper.py:7: paper other: test() failed: ")

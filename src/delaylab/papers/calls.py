@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
-from delaylab.analysis.claims.claim import Claim
+from delaylab.analysis.claims.claim import Claim, Criterion, Measured, NotTestable
 from delaylab.analysis.claims.finding import Finding
 from delaylab.analysis.claims.judge import judge
 from delaylab.analysis.group import Group
@@ -45,7 +46,21 @@ def layer_table(paper: Paper, groups: list[Group]) -> list[Part]:
 
 def finding(paper: Paper, claim: Claim, groups: list[Group]) -> Finding:
     """Return the verdict on a paper's claim; raise BadInput if one of its measures fails."""
-    return _called(paper, claim.criteria[0].measure, lambda: judge(claim, groups))
+    criteria = [replace(each, measure=_measure(paper, each)) for each in claim.criteria]
+    return judge(replace(claim, criteria=criteria), groups)
+
+
+def _measure(paper: Paper, criterion: Criterion) -> Callable[[list[Group]], list[Measured]]:
+    """Return a criterion's measure, whose errors name it."""
+    measure = criterion.measure
+
+    def measured(groups: list[Group]) -> list[Measured]:
+        found = _called(paper, measure, lambda: list(measure(groups)))
+        if not all(isinstance(each, Measured) for each in found):
+            raise _failed(paper, measure, "it yielded something else than Measured")
+        return found
+
+    return measured
 
 
 def _listed(
@@ -64,7 +79,7 @@ def _listed(
 def _called(paper: Paper, function: Callable[..., object], call: Callable[[], Made]) -> Made:
     try:
         return call()
-    except DelaylabError:
+    except (DelaylabError, NotTestable):
         raise
     except Exception as error:
         raise _failed(paper, function, one_line(error), error) from error

@@ -14,8 +14,8 @@ from delaylab.analysis.group import MEASURED, Group
 from delaylab.dataset.records.trial import Load, TrialRecord
 
 CPU_USED = 25.0
-"""The smallest share of a CPU that all workers of CPU loads must use together, in percent. On a busy
-machine they get less than they could use, so that tasks wait, which is checked beside it."""
+"""The smallest share of a CPU that all workers of CPU loads must use together, in percent. On a
+busy machine they get less than they could use, so that tasks wait, which is checked beside it."""
 WAITED = 0.005
 """The smallest share of the time in which some task must have waited for a CPU under CPU load."""
 OPERATIONS = 1.0
