@@ -104,7 +104,7 @@ def _agents(
     forwarding = network.forwarding
     sysctls = {**PING_SOCKETS, **(AT_ONCE if 6 in lab.ip else NO_IPV6)}
     sysctls |= ANY_WAY_BACK if forwarding else {}
-    sysctls |= lab.sysctls
+    sysctls |= {str(setting): value for setting, value in lab.sysctls.items()}
 
     def settings(agent: str) -> dict[str, str]:
         return {**sysctls, **(FORWARDS if agent in forwarding else {})}

@@ -144,7 +144,7 @@ def gather(study: Study, groups: list[Group], given: Paper | None = None) -> Pag
             for group in groups
             if group.slowest
         },
-        loads=[CheckedLoads(group.label, found) for group in groups if (found := checks(group))],
+        loads=[CheckedLoads(group.label, checks(group)) for group in groups if checks(group)],
         unfinished=[trial for trial in study.trials if trial.status != "ok"],
         missing=[t for t in study.record.planned if t not in {x.id for x in study.trials}],
     )

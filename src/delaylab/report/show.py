@@ -86,11 +86,11 @@ def _trial(study: Study, trial: TrialRecord, alone: dict[str, Group]) -> JsonObj
         "machine_state": asdict(group.machine),
         "clocks": [_clock(trial, hop) for trial in group.clocks for hop in trial.alignment.hops],
         "slowest": [_slow(packet) for packet in group.slowest],
-        "loads": [_check(check) for check in checks(group)],
+        "loads": [_acted(check) for check in checks(group)],
     }
 
 
-def _check(check: Check) -> JsonObject:
+def _acted(check: Check) -> JsonObject:
     return {
         "load": check.load,
         "check": check.quantity,
