@@ -29,6 +29,7 @@ ROOMS_OF_ANALYSIS = [
     "links",
     "over_time",
     "group",
+    "treatments",
     "claims",
     "compared",
 ]
@@ -139,10 +140,11 @@ HARNESS = """
 import sys
 from pathlib import Path
 from delaylab.kinds import KINDS
-from delaylab.plan import build
+from delaylab.plan.build import build
 from delaylab.plan.kind import Rights
 from delaylab.papers.studies import find, names
-from delaylab.spec import combinations, load_lab, load_study
+from delaylab.spec.combine import combinations
+from delaylab.spec.load import load_lab, load_study
 
 labs = [load_lab(Path(name)) for name in sys.argv[2:]]
 for name in names():

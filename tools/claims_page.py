@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from textwrap import wrap
 
 from delaylab.analysis.claims.claim import Claim
 from delaylab.analysis.claims.words import rule_in_words
@@ -11,6 +12,7 @@ from delaylab.papers.loading import claims
 from delaylab.papers.paper import Paper
 
 PAGE = Path(__file__).parent.parent / "docs" / "claims.md"
+WIDTH = 100
 HEAD = """\
 # Claims of the papers
 
@@ -30,7 +32,7 @@ def _papers() -> Iterator[list[str]]:
     for paper, claim in claims().values():
         together.setdefault(paper.name, (paper, []))[1].append(claim)
     for paper, found in together.values():
-        yield [f"## {paper.name}", "", f"{paper.citation}.", ""]
+        yield [f"## {paper.name}", "", *wrap(f"{paper.citation}.", WIDTH), ""]
         for claim in found:
             yield list(_claim(claim))
 
@@ -38,12 +40,10 @@ def _papers() -> Iterator[list[str]]:
 def _claim(claim: Claim) -> Iterator[str]:
     yield f"### {claim.id}"
     yield ""
-    yield claim.text
+    yield from wrap(claim.text, WIDTH)
     yield ""
-    if claim.source.sentence:
-        yield f"> {claim.source.sentence} ({claim.source.text})"
-    else:
-        yield f"> {claim.source.text}"
+    said = f"{claim.source.sentence} ({claim.source.text})".strip()
+    yield from wrap(said, WIDTH, initial_indent="> ", subsequent_indent="> ")
     yield ""
     yield "| quantity | rule | needs |"
     yield "|---|---|---|"

@@ -18,6 +18,8 @@ from tests.synthetic import Condition, Delay, constant, lognormal, queue, write
 
 SEND = ("request", "sender.uplink")
 RECEIVE = ("reply", "sender.app")
+DRIVER = ("request", "wire")
+"""Behind the kernel's stamp."""
 SLOW = lognormal(5000, 0.5)
 
 
@@ -49,7 +51,8 @@ def test_network_adds_most(tmp_path: Path) -> None:
 def test_network_adds_most_must_hold_in_every_environment(tmp_path: Path) -> None:
     other = [Condition("netns", "rest", seed=4), Condition("netns", "network", seed=5)]
     found = judge(tmp_path, "network-adds-most", [*loaded(SEND, SLOW), *other])
-    assert found.verdict == "contradicted"
+    assert found.verdict == "open"
+    assert "netns: " in found.why
 
 
 def test_sending_not_receiving(tmp_path: Path) -> None:
@@ -60,8 +63,8 @@ def test_sending_not_receiving(tmp_path: Path) -> None:
 
 def test_kernel_closer_than_user(tmp_path: Path) -> None:
     claim = "kernel-closer-than-user"
-    user = [Condition("native", "rest", delays={RECEIVE: lognormal(60)})]
-    kernel = [Condition("native", "rest", delays={("request", "wire"): lognormal(60)})]
+    user = [Condition("native", "network", delays={RECEIVE: lognormal(60)})]
+    kernel = [Condition("native", "network", delays={DRIVER: lognormal(60)})]
     assert judge(tmp_path / "yes", claim, user).verdict == "reproduced"
     assert judge(tmp_path / "no", claim, kernel).verdict == "contradicted"
 
@@ -103,9 +106,9 @@ def test_virtual_interface_not_hypervisor(tmp_path: Path) -> None:
 
 def test_minimum_helps(tmp_path: Path) -> None:
     claim = "minimum-helps"
-    bursts = loaded(SEND, lognormal(2000, 2))
+    bursts = loaded(DRIVER, lognormal(2000, 2))
     assert judge(tmp_path / "yes", claim, bursts).verdict == "reproduced"
-    standing = loaded(SEND, constant(2000))
+    standing = loaded(DRIVER, constant(2000))
     assert judge(tmp_path / "no", claim, standing).verdict == "contradicted"
 
 

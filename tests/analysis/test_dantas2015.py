@@ -12,7 +12,7 @@ from tests.synthetic import lognormal
 
 
 def as_in_the_paper(levels: Levels) -> Delays:
-    base = 700.0 if levels["frequency"] == "1Hz" else 330.0
+    base = 700.0 if levels["frequency"] == "1Hz" else 290.0
     count, above = int(levels["vms"]), 40.0
     if levels["load"] == "cpu" and levels["core"] == "shared":
         above += 300.0 * count

@@ -49,6 +49,7 @@ def world(docker_us: float, lost: int = 0) -> list[Group]:
                     {"environment": environment, "load": load},
                     delays={"app": values[: 400 - (lost if environment == "docker" else 0)]},
                     sent=400,
+                    summarised=True,
                 )
             )
     return found

@@ -108,7 +108,7 @@ def test_a_widened_interval_holds_the_interval(value: float, half: float, among:
 @pytest.mark.parametrize(
     ("rule", "unit", "words"),
     [
-        (above(0), "µs", "above 0.0 µs in every scenario"),
+        (above(0), "µs", "above 0 in every scenario"),
         (at_most(0.5, "most"), "share", "at most 50 % in most scenarios"),
         (no_more_than(0.15), "share", "at most 15 % from 0 in every scenario"),
         (between(1, 2, "some"), "times", "from 1 × to 2 × in some scenario"),

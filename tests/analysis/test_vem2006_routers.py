@@ -13,7 +13,7 @@ from delaylab.papers.vem2006 import router_tables as shown
 from delaylab.papers.vem2006.forwarding import jain, lost_shares
 from tests.controls.vem2006.routers import CLAIMS, PAPER, world
 
-DRAWN = world(PAPER)(np.random.default_rng(1))
+DRAWN = world(PAPER, summarised=True)(np.random.default_rng(1))
 
 
 @pytest.mark.parametrize("claim", list(CLAIMS))

@@ -14,7 +14,7 @@ from delaylab.analysis.links.fidelity import TrialLink
 from delaylab.analysis.packets.accounting import Account
 from delaylab.analysis.packets.instrument import AtRest
 from delaylab.analysis.packets.rtt import DELTAS, ONE_WAY, VANTAGE
-from delaylab.analysis.statistics.quantiles import Floats
+from delaylab.analysis.statistics.quantiles import Floats, summarise
 from delaylab.dataset.records.links import EngineReport
 from delaylab.dataset.records.rates import Search
 from delaylab.dataset.records.trial import Endpoint, Load, PointPath, TrialRecord
@@ -43,16 +43,20 @@ def group(
     cpus: int | None = CPUS,
     sent: int | None = None,
     trials: Sequence[TrialRecord] = (),
+    summarised: bool = False,
 ) -> Group:
     """A group of one trial, or of those given.
 
-    `delays` are in µs, by the name of a vantage point or of a one-way delay.
+    `delays` are in µs, by the name of a vantage point or of a one-way delay. Summaries of the
+    RTTs take long to make, and few need them: only with `summarised`.
     """
     trial = record(factors, kind, loads, reports, repeat)
     samples = table(delays or {})
     return Group(
         trials=list(trials) or [trial],
-        rtt={},
+        rtt={name: summarise(delays[name] * 1000) for name in VANTAGE if name in delays}
+        if summarised and delays
+        else {},
         deltas={},
         one_way={},
         segments=[],
@@ -81,7 +85,7 @@ def record(
     name = ",".join(f"{factor}={level}" for factor, level in factors.items())
     sender = Endpoint(node="probe", host="sut", kind=kind)
     return TrialRecord(
-        id=f"{name},repeat={repeat}",
+        id=f"{name or 'trial'},repeat={repeat}",
         index=0,
         factors=dict(factors),
         repeat=repeat,

@@ -68,11 +68,11 @@ class Truth:
         return 50 if routers == 0 else 50 + self.first_us + self.further_us * (routers - 1) + later
 
 
-def world(truth: Truth) -> World:
+def world(truth: Truth, *, summarised: bool = False) -> World:
     """The trials of the study, as its quick design has them."""
 
     def draw(random: Random) -> list[Group]:
-        return [_group(truth, levels, random) for levels in _design()]
+        return [_group(truth, levels, random, summarised=summarised) for levels in _design()]
 
     return draw
 
@@ -83,11 +83,11 @@ def _design() -> tuple[Levels, ...]:
     return tuple(dict(each.levels) for each in combinations(study, "quick"))
 
 
-def _group(truth: Truth, levels: Levels, random: Random) -> Group:
+def _group(truth: Truth, levels: Levels, random: Random, *, summarised: bool = False) -> Group:
     loads = [] if levels["load"] == "rest" else [_load(truth, levels, random)]
     asked_us = truth.asked_us if levels["engine"] == "500us" else 0.0
     rtt_us = asked_us + truth.rtt_us(levels) * random.normal(1, 0.02, PACKETS)
-    return group(levels, delays={"stack": rtt_us}, loads=loads)
+    return group(levels, delays={"stack": rtt_us}, loads=loads, summarised=summarised)
 
 
 def _load(truth: Truth, levels: Levels, random: Random) -> Load:

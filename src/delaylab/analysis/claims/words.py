@@ -14,6 +14,8 @@ def in_words(us: float) -> str:
 
 def amount(value: float, unit: str) -> str:
     """Write an effect: µs as a delay, a share in percent, times as a multiple."""
+    if value == 0:
+        return "0"
     if unit == "µs":
         return in_words(value)
     if unit == "share":

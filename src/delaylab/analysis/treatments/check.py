@@ -28,7 +28,7 @@ FILLED = 0.9
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """What one load must have done, and what it did; `value` is None if nothing tells.
+    """Comparison of what one load did with what it must have done; `value` is None if unknown.
 
     `least` is the smallest value at which the load acted. It is 0 where there is nothing to compare
     with.
