@@ -58,6 +58,18 @@ def test_doubts(
     assert all(doubt.message and doubt.remedy for doubt in found)
 
 
+def test_answers_of_a_closed_port_are_doubted(tmp_path: Path) -> None:
+    condition = Condition()
+    stamps, probes = synthetic.tables(condition)
+    closed = pl.when(pl.col("seq") < 3).then(pl.lit("closed")).otherwise("outcome")
+    probes = probes.with_columns(closed.alias("outcome"))
+    synthetic.write_study(tmp_path, synthetic.study([condition], []))
+    trial = synthetic.trial(condition, 0)
+    synthetic.write_trial(tmp_path, trial, stamps, probes, synthetic.hosts())
+    (found,) = next(groups(store.read_study(tmp_path))).doubts
+    assert (found.kind, found.values["closed"]) == ("closed-port", 3)
+
+
 def test_a_trial_that_got_no_answer_is_analysed_too(tmp_path: Path) -> None:
     condition = Condition(lost_after=dict.fromkeys(range(200), ("request", "wire")))
     synthetic.write_study(tmp_path, synthetic.study([condition], []))

@@ -23,6 +23,7 @@ PART = 0.1
 """The share of a delay by which its segment may differ; no other segment is as long."""
 PROBE = {"from": "a", "to": "b", "count": 200, "interval": "2ms", "at_rest": 5, "late": "1s"}
 REQUEST, REPLY = 5_000_000, 2_000_000
+GIVEN_UP = 900_000_000
 ASKED = {"delay": "5ms", "from": {"b": {"delay": "2ms"}}}
 
 
@@ -84,6 +85,43 @@ def test_a_delay_is_found_where_it_was_asked(kind: str, hosts: int) -> None:
     assert abs(found.pop(back) - REPLY) < PART * REPLY
     elsewhere = {where: ns for where, ns in found.items() if "sender.app" not in where}
     assert max(elsewhere.values()) < PART * REPLY, found
+
+
+def test_the_delay_of_a_handshake_is_found_where_it_was_asked() -> None:
+    recording = trial(lab("netns", 2, **ASKED), protocol="tcp")
+    path = recording.record.path
+    assert path.request[:3] == ["sender.app", "sender.stack", "sender.vif"]
+    assert path.request[-1] == "responder.stack"
+    whole = complete(measured(recording), path)
+    assert len(whole) == PROBE["count"]
+    found = {
+        (s.leg, s.start, s.end): float(np.median(s.delay_ns))
+        for s in segments(whole, path)
+        if not s.merged
+    }
+    there = found.pop(("request", "sender.vif", "sender.uplink"))
+    back = found.pop(("reply", "responder.vif", "responder.uplink"))
+    assert abs(there - REQUEST) < PART * REQUEST
+    assert abs(back - REPLY) < PART * REPLY
+    elsewhere = {where: ns for where, ns in found.items() if "sender.app" not in where}
+    assert max(elsewhere.values()) < PART * REPLY, found
+
+
+def test_a_handshake_that_the_link_loses_has_no_round_trip() -> None:
+    """Neither that of the SYN that the kernel would send again, nor of a repeated answer."""
+    spec = lab("netns", 1, delay="0s", **{"from": {"a": {"loss": "10%"}, "b": {"loss": "10%"}}})
+    recording = trial(spec, protocol="tcp", count=300, interval="10ms", at_rest=0)
+    table = measured(recording)
+    lost = table.filter(pl.col("outcome") == "lost")
+    assert 0 < lost.height < 300
+    assert set(table["outcome"]) == {"replied", "lost"}
+    user_ns = table["reply sender.app"] - table["request sender.app"]
+    assert (user_ns.is_null() == (table["outcome"] == "lost")).all()
+    assert (user_ns.drop_nulls() < GIVEN_UP).all()
+    # An answer that is sent again comes a second after the first; no point has its stamp.
+    last = pl.max_horizontal(pl.col(f"reply {point}") for point in recording.record.path.reply)
+    first = pl.col("request sender.app")
+    assert table.select((last - first).max()).item() < GIVEN_UP
 
 
 def test_both_witnesses_agree_and_the_verdict_names_what_was_asked() -> None:

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.root
 
 @pytest.mark.parametrize("kind", ["native", "shared", "netns"])
 @pytest.mark.parametrize("version", [4, 6])
-@pytest.mark.parametrize("protocol", ["icmp", "udp"])
+@pytest.mark.parametrize("protocol", ["icmp", "udp", "tcp", "http"])
 def test_every_packet_is_seen_at_every_point(kind: str, version: int, protocol: str) -> None:
     lab = LabSpec.model_validate(
         {

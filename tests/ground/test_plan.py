@@ -271,7 +271,7 @@ def test_a_probe_needs_a_link() -> None:
         probe_path(made, lab, probe)
 
 
-@pytest.mark.parametrize("protocol", ["icmp", "udp"])
+@pytest.mark.parametrize("protocol", ["icmp", "udp", "tcp", "http"])
 def test_points_are_either_on_the_way_or_absent_with_a_reason(protocol: str) -> None:
     for combination in combinations(load_study(find("whiteaker2011")), "quick"):
         made = build(combination.lab, KINDS, ROOT)

@@ -86,8 +86,10 @@ def whole(pcap: Path) -> dict[str, Request[Any]]:
             resolve=True,
             hops=0,
             tcx=False,
+            path="/",
+            host="",
         ),
-        "reflect": requests.Reflect(port=0, ip=4, stamps=True, probe=7),
+        "reflect": requests.Reflect(port=0, ip=4, stamps=True, probe=7, protocol="udp"),
         "tap": requests.Tap(
             interfaces=[requests.TapInterface("left", "wire")],
             filter=FILTER,
@@ -98,6 +100,7 @@ def whole(pcap: Path) -> dict[str, Request[Any]]:
             interval_ns=10_000_000, places=[requests.Place("here", os.getpid(), {})]
         ),
         "clock": requests.Clock(),
+        "route": requests.Route(to="10.9.0.2"),
         "generate": requests.Generate(
             flows=[FLOW], probe=1, count=5, interval_ns=0, size=60, port=9, batch=2, realtime=False
         ),

@@ -11,6 +11,7 @@ pub mod packet;
 pub mod pcapng;
 pub mod random;
 pub mod seeds;
+pub mod tcp;
 
 pub use outcome::Outcome;
 
@@ -26,8 +27,9 @@ pub struct Target {
 }
 
 /// All targets.
-pub const TARGETS: [Target; 3] = [
+pub const TARGETS: [Target; 4] = [
     Target { name: "packet", run: packet::run, seed: seeds::packet::seed },
     Target { name: "frame", run: frame::run, seed: seeds::frame::seed },
     Target { name: "pcapng", run: pcapng::run, seed: seeds::pcapng::seed },
+    Target { name: "tcp", run: tcp::run, seed: seeds::tcp::seed },
 ];

@@ -19,7 +19,7 @@ pub fn run(bytes: &[u8]) -> Outcome {
 }
 
 /// Assert that bytes that end earlier or later give the same result, or are truncated.
-fn cut<T: Copy + PartialEq + std::fmt::Debug>(
+pub(crate) fn cut<T: Copy + PartialEq + std::fmt::Debug>(
     bytes: &[u8],
     outcome: Result<T, NotAProbe>,
     parse: impl Fn(&[u8]) -> Result<T, NotAProbe>,
@@ -104,7 +104,7 @@ fn ipv4(bytes: &[u8]) -> Result<Sighting, NotAProbe> {
         }
     }
     match repr.protocol {
-        Protocol::Icmpv6 => Err(NotAProbe::Other),
+        Protocol::Icmpv6 | Protocol::Tcp => Err(NotAProbe::Other),
         protocol => transport(payload, protocol, repr.ttl, (repr.from.into(), repr.to.into())),
     }
 }
@@ -127,7 +127,7 @@ fn ipv6(bytes: &[u8]) -> Result<Sighting, NotAProbe> {
         assert_eq!(again[4..], bytes[4..total], "written otherwise than read");
     }
     match repr.protocol {
-        Protocol::Icmp => Err(NotAProbe::Other),
+        Protocol::Icmp | Protocol::Tcp => Err(NotAProbe::Other),
         protocol => {
             transport(payload, protocol, repr.hop_limit, (repr.from.into(), repr.to.into()))
         }

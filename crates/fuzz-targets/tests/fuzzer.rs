@@ -43,6 +43,24 @@ fn packets() {
 }
 
 #[test]
+fn segments() {
+    fuzz(
+        "tcp",
+        30..=60,
+        &[
+            "truncated Ethernet header",
+            "truncated IPv4 header",
+            "truncated IPv6 header",
+            "truncated TCP header",
+            "malformed IPv4 header",
+            "malformed TCP header",
+            "IP fragment",
+            "not a probe's packet",
+        ],
+    );
+}
+
+#[test]
 fn frames() {
     fuzz(
         "frame",

@@ -1,8 +1,8 @@
-//! Finding the probe packet in a captured frame.
+//! Finding the probe packet, or the TCP segment, in a captured frame.
 
 use crate::{
     EchoRepr, EchoView, EtherType, EthernetView, Ipv4View, Ipv6View, Leg, NotAProbe, ProbeRepr,
-    ProbeView, Protocol, UdpRepr, UdpView,
+    ProbeView, Protocol, TcpSegment, TcpView, UdpRepr, UdpView,
 };
 
 /// The transport header of a probe packet.
@@ -41,47 +41,75 @@ impl Sighting {
 /// Parse the probe packet in an Ethernet frame, which may be cut after the probe header. Checksums are not
 /// verified: with offloads a captured packet has none yet. Fail if the frame carries no probe packet.
 pub fn parse(frame: &[u8]) -> Result<Sighting, NotAProbe> {
-    let ethernet = EthernetView::new(frame)?;
-    match ethernet.ether_type()? {
-        EtherType::Ipv4 => parse_ipv4(ethernet.payload()),
-        EtherType::Ipv6 => parse_ipv6(ethernet.payload()),
+    packet_in(frame)?.sighting()
+}
+
+/// Parse the TCP segment in an Ethernet frame, which may be cut after the TCP header; a segment with data must
+/// have some of it. Checksums are not verified. Fail if the frame carries none.
+pub fn parse_tcp(frame: &[u8]) -> Result<TcpSegment, NotAProbe> {
+    let packet = packet_in(frame)?;
+    match packet.protocol {
+        Protocol::Tcp => Ok(TcpSegment::parse(&TcpView::new(packet.payload)?, packet.ttl)),
+        _ => Err(NotAProbe::Other),
     }
 }
 
 /// Parse the probe packet in an IP packet, as a raw socket receives it. Fail if it carries no probe packet.
 pub fn parse_ip(packet: &[u8]) -> Result<Sighting, NotAProbe> {
     match packet.first().map(|byte| byte >> 4) {
-        Some(4) => parse_ipv4(packet),
-        Some(6) => parse_ipv6(packet),
+        Some(4) => Packet::ipv4(packet)?.sighting(),
+        Some(6) => Packet::ipv6(packet)?.sighting(),
         Some(_) => Err(NotAProbe::Other),
         None => Err(NotAProbe::Truncated("IP")),
     }
 }
 
-fn parse_ipv4(packet: &[u8]) -> Result<Sighting, NotAProbe> {
-    let view = Ipv4View::new(packet)?;
-    match view.protocol()? {
-        Protocol::Icmpv6 => Err(NotAProbe::Other),
-        protocol => parse_transport(view.payload(), protocol, view.ttl()),
+/// The parts of an IP packet that matter to probes.
+struct Packet<'a> {
+    protocol: Protocol,
+    payload: &'a [u8],
+    ttl: u8,
+}
+
+/// Find the IP packet in an Ethernet frame.
+fn packet_in(frame: &[u8]) -> Result<Packet<'_>, NotAProbe> {
+    let ethernet = EthernetView::new(frame)?;
+    match ethernet.ether_type()? {
+        EtherType::Ipv4 => Packet::ipv4(ethernet.payload()),
+        EtherType::Ipv6 => Packet::ipv6(ethernet.payload()),
     }
 }
 
-fn parse_ipv6(packet: &[u8]) -> Result<Sighting, NotAProbe> {
-    let view = Ipv6View::new(packet)?;
-    match view.protocol()? {
-        Protocol::Icmp => Err(NotAProbe::Other),
-        protocol => parse_transport(view.payload(), protocol, view.hop_limit()),
+impl<'a> Packet<'a> {
+    fn ipv4(packet: &'a [u8]) -> Result<Self, NotAProbe> {
+        let view = Ipv4View::new(packet)?;
+        match view.protocol()? {
+            Protocol::Icmpv6 => Err(NotAProbe::Other),
+            protocol => Ok(Self { protocol, payload: view.payload(), ttl: view.ttl() }),
+        }
     }
-}
 
-fn parse_transport(bytes: &[u8], protocol: Protocol, ttl: u8) -> Result<Sighting, NotAProbe> {
-    let (transport, payload) = if protocol == Protocol::Udp {
-        let view = UdpView::new(bytes)?;
-        (Transport::Udp(UdpRepr::parse(&view)), view.payload())
-    } else {
-        let view = EchoView::new(bytes, protocol)?;
-        (Transport::Echo(EchoRepr::parse(&view)), view.payload())
-    };
-    let probe = ProbeRepr::parse(&ProbeView::new(payload)?);
-    Ok(Sighting { transport, probe, ttl })
+    fn ipv6(packet: &'a [u8]) -> Result<Self, NotAProbe> {
+        let view = Ipv6View::new(packet)?;
+        match view.protocol()? {
+            Protocol::Icmp => Err(NotAProbe::Other),
+            protocol => Ok(Self { protocol, payload: view.payload(), ttl: view.hop_limit() }),
+        }
+    }
+
+    fn sighting(&self) -> Result<Sighting, NotAProbe> {
+        let (transport, payload) = match self.protocol {
+            Protocol::Tcp => return Err(NotAProbe::Other),
+            Protocol::Udp => {
+                let view = UdpView::new(self.payload)?;
+                (Transport::Udp(UdpRepr::parse(&view)), view.payload())
+            }
+            Protocol::Icmp | Protocol::Icmpv6 => {
+                let view = EchoView::new(self.payload, self.protocol)?;
+                (Transport::Echo(EchoRepr::parse(&view)), view.payload())
+            }
+        };
+        let probe = ProbeRepr::parse(&ProbeView::new(payload)?);
+        Ok(Sighting { transport, probe, ttl: self.ttl })
+    }
 }

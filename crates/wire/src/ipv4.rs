@@ -15,6 +15,8 @@ const FRAGMENT: u16 = 0x3fff;
 pub enum Protocol {
     /// ICMP for IPv4.
     Icmp = 1,
+    /// TCP.
+    Tcp = 6,
     /// UDP.
     Udp = 17,
     /// ICMP for IPv6.
@@ -25,10 +27,12 @@ impl Protocol {
     /// Return the protocol with this number (the registry of protocol numbers). Fail for all others.
     pub(crate) fn from_number(number: u8) -> Result<Self, NotAProbe> {
         const ICMP: u8 = Protocol::Icmp as u8;
+        const TCP: u8 = Protocol::Tcp as u8;
         const UDP: u8 = Protocol::Udp as u8;
         const ICMPV6: u8 = Protocol::Icmpv6 as u8;
         match number {
             ICMP => Ok(Self::Icmp),
+            TCP => Ok(Self::Tcp),
             UDP => Ok(Self::Udp),
             ICMPV6 => Ok(Self::Icmpv6),
             _ => Err(NotAProbe::Other),

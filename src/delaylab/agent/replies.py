@@ -64,7 +64,7 @@ class Probe(Reply):
 
 
 class Reflect(Reply):
-    """The number of packets that a reflector sent back."""
+    """The number of packets that a reflector sent back, or of connections that it answered."""
 
     reflected: Count
 
@@ -86,6 +86,12 @@ class Clock(Reply):
     """The time of the agent's kernel, in ns since the Unix epoch."""
 
     time_ns: int
+
+
+class Route(Reply):
+    """The name of the interface by which packets to an address leave."""
+
+    interface: Text
 
 
 class Generated(Reply):
@@ -149,21 +155,23 @@ class LivePacket(Reply):
 
     `rtt_app_ns` and `rtt_stack_ns` are round trip: from the program's and from the kernel's stamps.
     `slip_ns` is how late the packet was sent. `expired` is a packet whose TTL was used up at the
-    router `source`.
+    router `source`, `closed` one that a closed TCP port answered. `handshake_ns` is how long it
+    took to open the connection of an HTTP request.
     """
 
     seq: Count
+    handshake_ns: int | None = None
     rtt_app_ns: int | None = None
     rtt_stack_ns: int | None = None
     slip_ns: int | None = None
-    outcome: Literal["replied", "late", "lost", "refused", "unsent", "expired"]
+    outcome: Literal["replied", "late", "lost", "refused", "unsent", "expired", "closed"]
     source: Text | None = Field(None, alias="from")
     ttl: Count | None = None
     error: Text | None = None
 
 
 class ReadyPort(Reply):
-    """The UDP port at which a reflector or a sink listens."""
+    """The UDP or TCP port at which a reflector or a sink listens."""
 
     port: Count
 

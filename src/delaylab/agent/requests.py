@@ -83,12 +83,16 @@ class Exec(Request[replies.Exit]):
 
 @dataclass(frozen=True, kw_only=True)
 class Probe(Request[replies.Probe]):
-    """Send a probe's packets. Times are in ns, `size` in bytes behind the ICMP or UDP header."""
+    """Send a probe's packets. Times are in ns, `size` in bytes behind the ICMP or UDP header.
+
+    With `tcp` a packet is the SYN of a connection from the source port `ident` + seq, with `http`
+    the GET request of `path` on such a connection; an empty `host` stands for the address.
+    """
 
     op = "probe"
     reply = replies.Probe
     probe: int
-    protocol: Literal["icmp", "udp"]
+    protocol: Literal["icmp", "udp", "tcp", "http"]
     to: str
     source: str | None = None
     port: int = 0
@@ -109,11 +113,17 @@ class Probe(Request[replies.Probe]):
     resolve: bool = False
     hops: int = 0
     tcx: bool = True
+    path: str = "/"
+    host: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reflect(Request[replies.Reflect]):
-    """Send a probe's UDP packets back from a port; with `stamps`, stamp them."""
+    """Send a probe's UDP packets back from a port; with `stamps`, stamp them.
+
+    With `tcp` it accepts connections and closes them, with `http` it answers 204 on each. It does
+    not stamp these.
+    """
 
     op = "reflect"
     reply = replies.Reflect
@@ -121,6 +131,7 @@ class Reflect(Request[replies.Reflect]):
     ip: int
     stamps: bool
     probe: int
+    protocol: Literal["udp", "tcp", "http"] = "udp"
 
 
 @dataclass(frozen=True)
@@ -137,7 +148,10 @@ class TapInterface:
 
 @dataclass(frozen=True)
 class TapFilter:
-    """The packets to capture; 0 in `probe`, `ident` or `port` matches any."""
+    """The packets to capture; 0 in `probe`, `ident` or `port` matches any.
+
+    For `tcp` and `http`, `ident` is the source port of the packet with sequence number 0.
+    """
 
     protocol: str
     ip: int
@@ -191,6 +205,15 @@ class Clock(Request[replies.Clock]):
 
     op = "clock"
     reply = replies.Clock
+
+
+@dataclass(frozen=True, kw_only=True)
+class Route(Request[replies.Route]):
+    """Ask for the interface to an address; the answer is an error if there is no route."""
+
+    op = "route"
+    reply = replies.Route
+    to: str
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 LOCAL = "127.0.0.1"
 MOST_PACKETS = 2**32 - 1
 LARGEST_PAYLOAD = 65535 - 20 - 8
+PAYLOAD = "56"
 DAY = Duration.parse("24h")
 
 
@@ -56,9 +57,36 @@ def ping(
             "it is twice the largest round trip, and the interval at least.",
         ),
     ] = "10s",
+    tcp: Annotated[
+        bool,
+        typer.Option(
+            "--tcp",
+            help="Time TCP handshakes with --port instead of ICMP echoes: a SYN and its answer.",
+        ),
+    ] = False,
+    http: Annotated[
+        bool,
+        typer.Option(
+            "--http",
+            help="Time HTTP/1.1 requests, each on a connection of its own: from the request to the "
+            "first byte of its answer, and the handshake apart. HOST may be an address as "
+            "http://HOST:PORT/PATH. There is no TLS.",
+        ),
+    ] = False,
+    port: Annotated[
+        str | None,
+        typer.Option(
+            "--port", "-p", metavar="N", help="The port for --tcp, and for --http if not 80."
+        ),
+    ] = None,
+    path: Annotated[
+        str | None,
+        typer.Option("--path", metavar="PATH", help="The path for --http; else it is /."),
+    ] = None,
     size: Annotated[
-        str, typer.Option("--size", "-s", metavar="BYTES", help="The payload in bytes.")
-    ] = "56",
+        str,
+        typer.Option("--size", "-s", metavar="BYTES", help="The payload of an ICMP echo in bytes."),
+    ] = PAYLOAD,
     ttl: Annotated[
         str | None,
         typer.Option(
@@ -95,6 +123,7 @@ def ping(
     """Ping a host, and print how much of the round trip this machine itself added."""
     from delaylab.verbs import ping as verb
     from delaylab.verbs.ping_lines import print_summary
+    from delaylab.verbs.ping_target import find_target
 
     between = Duration(0) if flood else seconds(interval, "--interval", DAY)
     if not between.ns and not flood:
@@ -103,8 +132,12 @@ def ping(
         raise BadInput("--hops has no metrics: leave out --metrics")
     if hops and (flood or ttl is not None):
         raise BadInput("--hops sets the TTLs and keeps the interval: leave out --ttl and --flood")
+    if (tcp or http) and (hops or size != PAYLOAD):
+        raise BadInput("--tcp and --http have no payload to set: leave out --size and --hops")
+    number = None if port is None else whole(port, "--port", 1, 65535)
+    target = find_target(host, tcp=tcp, http=http, port=number, path=path)
     options = verb.Options(
-        host,
+        target.host,
         None if count is None else whole(count, "--count", 1, MOST_PACKETS),
         between,
         whole(size, "--size", 24, LARGEST_PAYLOAD),
@@ -113,6 +146,9 @@ def ping(
         wait=seconds(wait, "--wait", DAY),
         quiet=quiet,
         ttl=None if ttl is None else whole(ttl, "--ttl", 1, 255),
+        protocol=target.protocol,
+        port=target.port,
+        path=target.path,
     )
     if hops:
         _ping_hops(options, as_json=as_json)
@@ -123,18 +159,18 @@ def ping(
     else:
         from delaylab.verbs.ping_metrics import served
 
-        address, port = _endpoint(metrics)
-        with served(host, port, address) as watch:
+        address, port_of_metrics = _endpoint(metrics)
+        with served(target.host, port_of_metrics, address) as watch:
             result = verb.run(options, shown, watch=watch)
     if as_json:
         print_json(result.as_json())
     else:
         print_summary(result, console)
-    _end(interrupted=result.interrupted, answered=result.replied > 0)
+    _end(interrupted=result.interrupted, answered=result.replied > result.closed)
 
 
 def _end(*, interrupted: bool, answered: bool) -> None:
-    """End with the exit code of Ctrl-C, or 1 if nothing was answered."""
+    """End with the exit code of Ctrl-C, or 1 if nothing was answered but by a closed port."""
     if interrupted:
         print_error("delaylab: interrupted")
         raise typer.Exit(INTERRUPTED)

@@ -14,7 +14,14 @@ from delaylab.spec.lab import LabSpec
 from delaylab.spec.study import ProbeSpec
 
 SOCKET_POINTS = ("app", "qdisc", "stack")
-NO_SOCKET = "the kernel answers ICMP itself: there is no socket to stamp"
+NO_SOCKET = {
+    "icmp": "the kernel answers ICMP itself: there is no socket to stamp",
+    "tcp": "the kernel answers a SYN itself: there is no socket to stamp",
+    "http": "the reflector takes no stamps of connections",
+}
+"""The reason for absent points of the responder, by protocol."""
+NO_QUEUE_STAMP = "the kernel takes no stamp of a TCP segment when it enters the queue"
+SAME_AS_UPLINK = "a TCP segment is stamped at the interface: that is the uplink"
 OVER_ROUTERS = "the way leads over routers: between their interfaces nothing is stamped"
 
 
@@ -34,16 +41,22 @@ class ProbePath:
     """The way of a probe: its addresses, taps, and the points of each leg in order.
 
     `absent` gives the reasons for points that it does not have. `hops` are its links in the order
-    in which a request takes them.
+    in which a request takes them. A `source` of None leaves the address to the sender's routes.
     """
 
-    source: str
+    source: str | None
     target: str
     taps: tuple[TapPoint, ...]
     request: tuple[str, ...]
     reply: tuple[str, ...]
     absent: dict[str, str]
     hops: tuple[Hop, ...]
+
+    @property
+    def by_sender(self) -> tuple[str, ...]:
+        """Return the points of SOCKET_POINTS that the sender stamps itself."""
+        there = {*self.request, *self.reply}
+        return tuple(point for point in SOCKET_POINTS if f"sender.{point}" in there)
 
 
 def probe_path(plan: Plan, lab: LabSpec, probe: ProbeSpec) -> ProbePath:
@@ -67,17 +80,21 @@ def probe_path(plan: Plan, lab: LabSpec, probe: ProbeSpec) -> ProbePath:
     if not direct and any(crosses):
         absent |= dict.fromkeys(("sender.uplink", "responder.uplink", "wire"), OVER_ROUTERS)
     sockets: tuple[str, ...] = SOCKET_POINTS
-    if probe.protocol == "icmp":
+    no_socket = NO_SOCKET.get(probe.protocol)
+    if no_socket:
         sockets = ("stack",) if responder.cable else ()
         absent |= {
-            f"responder.{point}": NO_SOCKET for point in SOCKET_POINTS if point not in sockets
+            f"responder.{point}": no_socket for point in SOCKET_POINTS if point not in sockets
         }
         if responder.cable:
             taps.append(TapPoint(responder.agent, responder.device, "responder.stack"))
-    sending, answering = list(SOCKET_POINTS), list(sockets)
+    by_sender, missing = _by_sender(probe, sender)
+    absent |= missing
+    sending, answering = list(by_sender), list(sockets)
+    # Stamps of taps, unlike those of sockets, need nothing of the driver.
     for role, node, points in (
-        ("sender", probe.sender, sending),
-        ("responder", probe.to, answering if probe.protocol == "udp" else []),
+        ("sender", probe.sender, [] if probe.connects else sending),
+        ("responder", probe.to, [] if no_socket else answering),
     ):
         if node in plan.no_send_stamp and "stack" in points:
             points.remove("stack")
@@ -94,11 +111,21 @@ def probe_path(plan: Plan, lab: LabSpec, probe: ProbeSpec) -> ProbePath:
         reply=(
             *responder.outward(answering),
             *(between[::-1] if same_way_back else ()),
-            *sender.inward(SOCKET_POINTS),
+            *sender.inward(by_sender),
         ),
         absent=absent,
         hops=tuple(_hops(found)),
     )
+
+
+def _by_sender(probe: ProbeSpec, sender: Side) -> tuple[tuple[str, ...], dict[str, str]]:
+    """Return the points that the sender stamps itself, and the reasons for those it does not."""
+    if not probe.connects:
+        return SOCKET_POINTS, {}
+    absent = {"sender.qdisc": NO_QUEUE_STAMP}
+    if sender.uplink and not sender.cable:
+        return ("app",), {**absent, "sender.stack": SAME_AS_UPLINK}
+    return ("app", "stack"), absent
 
 
 def _pairs(found: NodePath) -> list[tuple[str, str]]:

@@ -143,6 +143,9 @@ def _regions(frame: _Frame) -> list[str]:
     step = stops[1].x - stops[0].x
     for index in range(1, len(stops) + 1):
         same = index < len(stops) and stops[index].region == stops[first].region
+        # Beyond the sender's side the packet was elsewhere.
+        if same and stops[index].leg != stops[index - 1].leg:
+            same = not stops[index].point.startswith("sender.")
         if same and stops[first].point != "wire":
             continue
         left, right = stops[first].x - 15, stops[index - 1].x + 15

@@ -61,9 +61,9 @@ class WayDrawing:
 
 @dataclass(frozen=True, slots=True)
 class Absent:
-    """Point without stamps, the reason, and the kinds of sender for which that is true."""
+    """Points without stamps, their reason, and the kinds of sender for which that is true."""
 
-    point: str
+    points: list[str]
     reason: str
     kinds: list[str]
 
@@ -161,7 +161,10 @@ def _absent(groups: list[Group]) -> list[Absent]:
     for group in groups:
         for missing in group.account.absent.items():
             kinds.setdefault(missing, {})[group.kind] = None
-    return [Absent(point, reason, list(found)) for (point, reason), found in kinds.items()]
+    together: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for (point, reason), found in kinds.items():
+        together.setdefault((reason, tuple(found)), []).append(point)
+    return [Absent(points, reason, list(of)) for (reason, of), points in together.items()]
 
 
 def _figures(study: Study, groups: list[Group], found: list[Finding]) -> list[Figure]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Interface = ipaddress.IPv4Interface | ipaddress.IPv6Interface
 THIS_NETWORK = ipaddress.ip_network("0.0.0.0/8")
 BROADCAST = ipaddress.ip_address("255.255.255.255")
@@ -25,6 +26,23 @@ def why_no_address(given: Interface) -> str | None:
         (wide and _is_broadcast(given), f"it is the broadcast address of {network}"),
     )
     return next((why for applies, why in reasons if applies), None)
+
+
+def outside(text: str) -> Address | None:
+    """Return the address of a host, or None if the text is no address.
+
+    Raises ValueError for an address that no single host has.
+    """
+    try:
+        address = ipaddress.ip_address(text)
+    except ValueError:
+        return None
+    reason = why_no_address(ipaddress.ip_interface(address))
+    if address.is_loopback:
+        reason = "it is this machine's own"
+    if reason or getattr(address, "scope_id", None) is not None or address.is_link_local:
+        raise ValueError(f"{text} is no host to probe: {reason or 'it is valid on one link only'}")
+    return address
 
 
 def _is_broadcast(given: Interface) -> bool:

@@ -18,7 +18,8 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema, core_schema
 
-Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]{0,30}$")]
+NAME = r"^[a-z][a-z0-9-]{0,30}$"
+Name = Annotated[str, StringConstraints(pattern=NAME)]
 """A name that is valid as an interface name, file name and cgroup: lower case, digits, hyphens."""
 
 

@@ -151,12 +151,13 @@ def _checked(
     probe_document = replace(document, data=data, elsewhere=of_probe)
     probe = validate(ProbeSpec, probe_document, ("probe",))
     known = names_in(lab)
-    for field, node in (("from", probe.sender), ("to", probe.to)):
-        _known(lab, known, node, probe_document, ("probe", field))
+    _known(lab, known, probe.sender, probe_document, ("probe", "from"))
+    if not probe.outside:
+        _known(lab, known, probe.to, probe_document, ("probe", "to"))
     links = links_of(lab)
     if probe.over is not None:
         _one_of(probe.over, [each for name in links.values() for each in name], document, "probe")
-    if probe.ip not in lab.ip:
+    if not probe.outside and probe.ip not in lab.ip:
         raise document.refuse(
             f"the probe wants IPv{probe.ip}, the lab has none",
             ("probe", "ip"),

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from delaylab.spec.base import Name, Spec
+from delaylab.spec.addresses import outside
+from delaylab.spec.base import NAME, Name, Spec
 from delaylab.spec.claims import ClaimSpec, LevelName
 from delaylab.spec.lab import IpVersion, LabSpec
 from delaylab.units import Duration, Multiple, Share
 
-Protocol = Literal["icmp", "udp"]
+Protocol = Literal["icmp", "udp", "tcp", "http"]
 Direction = Literal["both-ways", "send", "receive"]
 STRESSORS = ("cpu", "io", "disk", "memory")
 ON_THE_NETWORK = ("network", "frames")
 LOADS = (*STRESSORS, *ON_THE_NETWORK)
 MOST_WORKERS = 10_000
 MOST_PACKETS = 100_000_000
+FIRST_SOURCE_PORT, SOURCE_PORTS = 10_240, 22_528
+"""The source ports of a probe by TCP or HTTP, one for each packet of a trial: up to 32767, below
+those that the kernel gives to other programs."""
+PHASES_AT_REST = 3
 CHECK_SEQUENCE = 4
 """Bytes of the check sequence of a frame, which programs never see; RFC 2544 sizes include them."""
 SMALLEST_FRAME, LARGEST_FRAME = 64, 9018
@@ -111,14 +117,35 @@ class LoadSpec(Spec):
         return getattr(self, self.what) if self.what in STRESSORS else 0
 
 
+def _node_or_address(text: str) -> str:
+    address = outside(text)
+    if address is None and not re.fullmatch(NAME, text):
+        raise ValueError(f"{text!r} is neither a node's name nor an address")
+    return text if address is None else str(address)
+
+
 class ProbeSpec(Spec):
-    """A schedule of packets from one node to another."""
+    """A schedule of packets from one node to another, or to a host outside of the lab."""
 
     sender: Name = Field(alias="from", description="The node that sends the requests.")
-    to: Name = Field(description="The node that answers them.")
+    to: Annotated[str, AfterValidator(_node_or_address)] = Field(
+        description="The node that answers them, or the IP address of a real host outside of the "
+        "lab. Of the way to such a host the points of the sender's side are stamped; the sender is "
+        "in this machine's own stack (`native` without a host), which has routes there."
+    )
     over: Name | None = Field(None, description="The link by which packets arrive at `to`.")
     protocol: Protocol = Field(
-        "icmp", description="`icmp` sends echo requests, `udp` sends datagrams to a reflector."
+        "icmp",
+        description="`icmp` sends echo requests, `udp` sends datagrams to a reflector, `tcp` opens "
+        "connections: the packets are a SYN and its answer. `http` sends a GET request of HTTP/1.1 "
+        "on a connection of its own: the packets are the request and the first of its answer.",
+    )
+    port: Annotated[int, Field(gt=0, le=65535)] | None = Field(
+        None,
+        description="For `protocol: tcp` and `http`: the port to connect to; left out, it is 8462.",
+    )
+    path: Annotated[str, StringConstraints(pattern=r"^/[!-~]{0,799}$")] = Field(
+        "/", description="For `protocol: http`: the path to request."
     )
     ip: IpVersion = Field(4, description="The IP version of the packets.")
     count: int = Field(
@@ -133,7 +160,10 @@ class ProbeSpec(Spec):
         "holds, found by search before the load.",
     )
     size: int = Field(
-        100, ge=24, le=65000, description="The payload behind the ICMP or UDP header, in bytes."
+        100,
+        ge=24,
+        le=65000,
+        description="The payload behind the ICMP or UDP header, in bytes; TCP and HTTP have none.",
     )
     at_rest: int = Field(
         20,
@@ -151,6 +181,50 @@ class ProbeSpec(Spec):
     realtime: bool = Field(
         True, description="Send with real-time scheduling, if the machine allows it."
     )
+
+    @model_validator(mode="after")
+    def _ports(self) -> ProbeSpec:
+        if self.protocol != "http" and self.path != "/":
+            raise ValueError("only a probe of `protocol: http` has `path`")
+        if not self.connects:
+            if self.port is not None:
+                raise ValueError("only a probe of `protocol: tcp` or `http` has `port`")
+            return self
+        if self.held:
+            raise ValueError(f"a probe of `protocol: {self.protocol}` has no `held`")
+        packets = self.count + PHASES_AT_REST * self.at_rest
+        if packets > SOURCE_PORTS:
+            raise ValueError(
+                f"a probe of `protocol: {self.protocol}` sends at most {SOURCE_PORTS} packets in a "
+                f"trial, each from a port of its own; `count` and {PHASES_AT_REST} times `at_rest` "
+                f"are {packets}"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _outside(self) -> ProbeSpec:
+        address = outside(self.to)
+        if address is None:
+            return self
+        if self.over is not None:
+            raise ValueError("a probe to a host outside of the lab has no `over`")
+        if self.protocol == "udp":
+            raise ValueError(f"nobody at {self.to} sends UDP packets back: say icmp, tcp or http")
+        if self.connects and self.port is None:
+            raise ValueError(f"`port` is missing: the one to connect to at {self.to}")
+        if self.ip != address.version:
+            raise ValueError(f"{self.to} is an IPv{address.version} address, `ip` is {self.ip}")
+        return self
+
+    @property
+    def outside(self) -> bool:
+        """Return True if `to` is the address of a host outside of the lab."""
+        return outside(self.to) is not None
+
+    @property
+    def connects(self) -> bool:
+        """Return True if each packet has a TCP connection of its own."""
+        return self.protocol in ("tcp", "http")
 
 
 Level = list[LoadSpec] | dict[str, object]

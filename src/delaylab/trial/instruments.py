@@ -16,11 +16,12 @@ from delaylab.agent.session import Session
 from delaylab.io.files import own_folder
 from delaylab.lab.running import Lab
 from delaylab.plan.points import ProbePath
-from delaylab.spec.study import ProbeSpec
+from delaylab.spec.study import FIRST_SOURCE_PORT, ProbeSpec
 
 WATCH_INTERVAL_NS = 100_000_000
 READY_S = 20
-UDP_PORT = 8462
+PORT = 8462
+"""The responder's UDP port, and its TCP port unless the probe has one."""
 
 
 @dataclass
@@ -36,21 +37,28 @@ class Instruments:
         return [s for s in (*self.taps, self.reflector, self.watch) if s is not None]
 
 
-def identifier(probe_id: int) -> int:
+def identifier(probe: ProbeSpec, probe_id: int) -> int:
     """Return a probe's ICMP identifier or UDP source port, from 33000 to 52999.
 
-    No such port is privileged.
+    No such port is privileged. By TCP and HTTP it is the first of the probe's source ports.
     """
-    return 33_000 + probe_id % 20_000
+    return FIRST_SOURCE_PORT if probe.connects else 33_000 + probe_id % 20_000
+
+
+def port(probe: ProbeSpec) -> int:
+    """Return the responder's port."""
+    return probe.port or PORT
 
 
 @contextmanager
 def listening(lab: Lab, probe: ProbeSpec, probe_id: int) -> Iterator[Instruments]:
-    """Run the reflector (for UDP) and the machine's record, ready when the block begins."""
+    """Run the reflector (but for ICMP) and the machine's record, ready when the block begins."""
     instruments = Instruments()
-    if probe.protocol == "udp":
+    if probe.protocol != "icmp" and not probe.outside:
         instruments.reflector = lab.node_session(probe.to)
-        reflect = Reflect(port=UDP_PORT, ip=probe.ip, stamps=True, probe=probe_id)
+        reflect = Reflect(
+            port=port(probe), ip=probe.ip, stamps=True, probe=probe_id, protocol=probe.protocol
+        )
         instruments.reflector.start(reflect)
     instruments.watch = hosts.local_session()
     try:
@@ -78,8 +86,8 @@ def tap(
         protocol=probe.protocol,
         ip=probe.ip,
         probe=probe_id,
-        ident=identifier(probe_id),
-        port=UDP_PORT,
+        ident=identifier(probe, probe_id),
+        port=port(probe),
     )
     if pcap is not None:
         own_folder(pcap)
@@ -92,7 +100,8 @@ def tap(
             target.unlink(missing_ok=True)  # writing would follow a link
             file = str(target)
         session = lab.session(agent)
-        session.start(Tap(interfaces=wanted, filter=packets, pcap=file))
+        # Nothing is attached to an interface of the machine itself: a ring only listens.
+        session.start(Tap(interfaces=wanted, filter=packets, pcap=file, tcx=not probe.outside))
         instruments.taps.append(session)
     for session in instruments.taps:
         session.event(READY_S)
@@ -100,7 +109,7 @@ def tap(
 
 @dataclass(frozen=True)
 class Recorded:
-    """The results of the taps, of the reflector (for UDP) and of the machine's record."""
+    """The results of the taps, of the reflector (if any) and of the machine's record."""
 
     taps: list[Result[Taps]]
     reflected: Result[replies.Reflect] | None

@@ -9,15 +9,18 @@ from pathlib import Path
 import polars as pl
 
 from delaylab import loads
-from delaylab.agent.requests import Counters
+from delaylab.agent.requests import Counters, Route
+from delaylab.agent.result import AgentError
 from delaylab.dataset.records.doubts import Doubt, DoubtKind, doubt
 from delaylab.dataset.records.taps import Tap
-from delaylab.dataset.records.trial import Endpoint, Hop, Measurement, PointPath
+from delaylab.dataset.records.trial import OUTSIDE, Endpoint, Hop, Measurement, PointPath
+from delaylab.errors import DelaylabError
 from delaylab.lab import link_engines
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
 from delaylab.plan.model import host_agent, node_agent
-from delaylab.plan.points import probe_path
+from delaylab.plan.outside import outside_path
+from delaylab.plan.points import ProbePath, probe_path
 from delaylab.spec.check import host_of
 from delaylab.spec.combine import Combination
 from delaylab.trial import clock_readings, rate_search
@@ -58,13 +61,14 @@ def measure(
     determined), `before` (at rest), `load`, and `after` (at rest again).
     """
     probe = combination.probe
-    path = probe_path(lab.plan, combination.lab, probe)
-    responder = node_agent(probe.to)
-    ends = [node_agent(probe.sender), responder]
+    path = _path(lab, combination)
+    responder = None if probe.outside else node_agent(probe.to)
+    ends = [node_agent(probe.sender), *([responder] if responder else [])]
     here = lab.clock(host_agent(host_of(combination.lab, probe.sender)))
     read = clock_readings.read(lab, ends, here)
     clock_before = _wall_minus_monotonic()
     icmp_before = _icmp(lab, responder)
+    arrives_by = path.hops[-1].link if path.hops else None
     at_rest = (probe.at_rest, probe.at_rest_interval or probe.interval)
     with listening(lab, probe, probe_id) as instruments:
         sender = Sender(lab, path, probe, probe_id, instruments)
@@ -74,7 +78,7 @@ def measure(
         sender.run("before", *at_rest)
         found = rate_search.search(probe.interval, sender.burst) if probe.held else None
         interval = Duration(found.interval_ns) if found else probe.interval
-        with loads.running(lab, combination.loads, path.hops[-1].link) as load:
+        with loads.running(lab, combination.loads, arrives_by) as load:
             link_engines.start_timeline(lab)
             first = link_engines.reports(lab, reset=True)
             sender.run("load", probe.count, interval, load.sessions)
@@ -87,9 +91,13 @@ def measure(
     taps = [entry for result in recorded.taps for entry in result.done.interfaces]
     measurement = Measurement(
         sender=_endpoint(combination, probe.sender),
-        responder=_endpoint(combination, probe.to),
+        responder=(
+            _endpoint(combination, probe.to)
+            if responder
+            else Endpoint(node=probe.to, host=OUTSIDE, kind=OUTSIDE)
+        ),
         protocol=probe.protocol,
-        size_bytes=probe.size,
+        size_bytes=0 if probe.connects else probe.size,
         interval_ns=interval.ns,
         rate_search=found,
         path=PointPath(request=list(path.request), reply=list(path.reply)),
@@ -147,7 +155,26 @@ def _endpoint(combination: Combination, node: str) -> Endpoint:
     return Endpoint(node=node, host=host_of(lab, node), kind=lab.nodes[node].kind)
 
 
-def _icmp(lab: Lab, agent: str) -> dict[str, int]:
+def _path(lab: Lab, combination: Combination) -> ProbePath:
+    """Return the probe's way; raise DelaylabError if the sender has no route outside."""
+    probe = combination.probe
+    if not probe.outside:
+        return probe_path(lab.plan, combination.lab, probe)
+    session = lab.node_session(probe.sender)
+    try:
+        interface = session.call(Route(to=probe.to)).done.interface
+    except AgentError as error:
+        what = f"node {probe.sender!r} has no route to {probe.to}"
+        fix = "the sender is a node in this machine's own stack: `native` without a host"
+        raise DelaylabError(what, fix=fix) from error
+    finally:
+        session.close()
+    return outside_path(lab.plan, combination.lab, probe, interface)
+
+
+def _icmp(lab: Lab, agent: str | None) -> dict[str, int]:
+    if agent is None:
+        return {}
     session = lab.session(agent)
     counters = session.call(Counters()).done.snmp["Icmp"]
     session.close()

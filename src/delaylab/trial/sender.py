@@ -14,7 +14,7 @@ from delaylab.dataset.records.doubts import Doubt
 from delaylab.lab.running import Lab
 from delaylab.plan.points import ProbePath
 from delaylab.spec.study import ProbeSpec
-from delaylab.trial.instruments import READY_S, UDP_PORT, Instruments, identifier
+from delaylab.trial.instruments import READY_S, Instruments, identifier, port
 from delaylab.units import Duration
 
 TEST_BURST_BIT = 1 << 31
@@ -63,14 +63,16 @@ class Sender:
             protocol=self._probe.protocol,
             to=self._path.target,
             source=self._path.source,
-            port=UDP_PORT,
-            ident=identifier(self._id),
+            port=port(self._probe),
+            ident=identifier(self._probe, self._id),
             count=count,
             interval_ns=interval.ns,
             size=self._probe.size,
             first_seq=first,
             linger_ns=self._probe.late.ns,
             late_ns=self._probe.late.ns,
+            stamps=self._path.by_sender,
+            path=self._probe.path,
             realtime=self._probe.realtime,
         )
         self._session.start(request)

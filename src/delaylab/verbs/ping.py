@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from rich.console import Console
 
@@ -34,6 +35,7 @@ PACKET_BYTES = 350
 """Memory that one packet takes, in the agent (80 bytes, beforehand) and here."""
 WAIT = Duration(10_000_000_000)
 """The wait for replies after the last packet if none has come, as ping(8) has it."""
+HTTP_PORT = 80
 OnPacket = Callable[[PingPacket], None]
 
 
@@ -42,7 +44,8 @@ class Options:
     """Options of a ping; a `count` of None means until Ctrl-C.
 
     An `interval` of 0 floods: the next packet goes out when a reply comes. `wait` is the time after
-    the last packet to wait for a first reply. With `quiet` no packet is printed.
+    the last packet to wait for a first reply. With `quiet` no packet is printed. By `tcp`
+    and `http` the packets go to `port`; `http` requests `path`.
     """
 
     host: str
@@ -54,6 +57,18 @@ class Options:
     wait: Duration = WAIT
     quiet: bool = False
     ttl: int | None = None
+    protocol: Literal["icmp", "tcp", "http"] = "icmp"
+    port: int = 0
+    path: str = "/"
+
+    @property
+    def packets(self) -> str:
+        """Return what the packets are, for a reader."""
+        if self.protocol == "tcp":
+            return f"TCP handshakes with port {self.port}"
+        if self.protocol == "http":
+            return f"HTTP requests of {self.path} at port {self.port}"
+        return f"{self.size} bytes of ICMP echo payload"
 
 
 def resolve(host: str, version: int | None) -> str:
@@ -83,7 +98,7 @@ def run(
     if console is not None:
         kind = f"IPv{ipaddress.ip_address(address.split('%')[0]).version}"
         console.print(
-            f"PING {options.host} ({address}), {kind}, {options.size} bytes of ICMP echo payload",
+            f"PING {options.host} ({address}), {kind}, {options.packets}",
             highlight=False,
         )
     packets: dict[int, PingPacket] = {}
@@ -165,8 +180,11 @@ def request(options: Options, address: str) -> Probe:
     """Return the agent's request for a ping."""
     return Probe(
         probe=random.Random(time.monotonic_ns() ^ os.getpid()).getrandbits(31),
-        protocol="icmp",
+        protocol=options.protocol,
         to=address,
+        port=options.port,
+        path=options.path,
+        host=host_field(options),
         count=options.count or AT_MOST,
         interval_ns=options.interval.ns,
         size=options.size,
@@ -179,6 +197,12 @@ def request(options: Options, address: str) -> Probe:
         linger_rtt=True,
         resolve=True,
     )
+
+
+def host_field(options: Options) -> str:
+    """Return the field `Host` of HTTP requests: the name that was given, with its port."""
+    name = f"[{options.host}]" if ":" in options.host else options.host
+    return name if options.port in (0, HTTP_PORT) else f"{name}:{options.port}"
 
 
 def _by_seq(packets: dict[int, PingPacket]) -> tuple[PingPacket, ...]:

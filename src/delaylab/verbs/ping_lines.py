@@ -8,6 +8,8 @@ from rich.table import Table
 from delaylab.verbs.ping_result import PingPacket, PingResult
 
 MICRO = 1e3
+OUTCOMES = {"closed": "port closed"}
+"""Words for a reader, of outcomes whose names do not say enough."""
 
 
 def line(packet: PingPacket) -> str:
@@ -15,20 +17,24 @@ def line(packet: PingPacket) -> str:
     head = f"seq={packet.seq}"
     if packet.rtt_user_ns is None:
         return f"{head} {packet.outcome}{f': {packet.error}' if packet.error else ''}"
-    parts = [head, f"ttl={packet.ttl}" if packet.ttl else "", f"user={us(packet.rtt_user_ns)}"]
+    parts = [head, f"ttl={packet.ttl}" if packet.ttl else ""]
+    parts.append("" if packet.handshake_ns is None else f"handshake={us(packet.handshake_ns)}")
+    parts.append(f"user={us(packet.rtt_user_ns)}")
     if packet.rtt_kernel_ns is not None and packet.added_ns is not None:
         parts += [f"kernel={us(packet.rtt_kernel_ns)}", f"added-here={us(packet.added_ns)}"]
     parts.append(f"slip={us(packet.slip_ns)}" if packet.slip_ns is not None else "")
     if packet.outcome != "replied":
-        parts.append(f"({packet.outcome})")
+        parts.append(f"({OUTCOMES.get(packet.outcome, packet.outcome)})")
+    parts.append(f"({packet.error})" if packet.error else "")
     return "  ".join(part for part in parts if part)
 
 
 def print_summary(result: PingResult, console: Console) -> None:
     """Print the summary of a ping for a reader."""
     share = 100 * result.lost / result.sent if result.sent else 0
+    closed = f" ({result.closed} by a closed port)" if result.closed else ""
     console.print(
-        f"\n{result.sent} sent, {result.replied} replied, {result.late} late, "
+        f"\n{result.sent} sent, {result.replied} replied{closed}, {result.late} late, "
         f"{result.lost} lost ({share:.1f} %)",
         highlight=False,
     )
@@ -36,6 +42,7 @@ def print_summary(result: PingResult, console: Console) -> None:
     for title in ("", "n", "min", "median", "p99", "max"):
         table.add_column(title, justify="left" if not title else "right")
     rows = (
+        ("TCP handshake", result.handshake_ns),
         ("user round trip", result.rtt_user_ns),
         ("kernel round trip", result.rtt_kernel_ns),
         ("added by this machine", result.added_ns),

@@ -19,8 +19,10 @@ class PingPacket:
     """One packet of a ping; a time is None where a stamp is missing.
 
     `rtt_user_ns` is the round trip as programs see it, `rtt_kernel_ns` that between the kernel's
-    stamps, `slip_ns` how late the packet was sent. `outcome` is `replied`, `lost`, `late` if the
-    reply came after the packet was given up for lost, or `refused` by this machine's kernel.
+    stamps, `slip_ns` how late the packet was sent. `outcome` is `replied`, `closed` if the reply
+    says that the TCP port is closed, `lost`, `late` if the reply came after the packet was given up
+    for lost, or `refused` by this machine's kernel. `handshake_ns` is how long it took to open the
+    connection of an HTTP request, whose round trip begins after that.
     """
 
     seq: int
@@ -31,6 +33,7 @@ class PingPacket:
     sender: str | None
     ttl: int | None
     error: str | None
+    handshake_ns: int | None = None
 
     @property
     def added_ns(self) -> int | None:
@@ -51,6 +54,7 @@ class PingPacket:
             sender=packet.source,
             ttl=packet.ttl,
             error=packet.error,
+            handshake_ns=packet.handshake_ns,
         )
 
     def as_json(self) -> JsonObject:
@@ -64,6 +68,7 @@ class PingPacket:
             "from": self.sender,
             "ttl": self.ttl,
             "error": self.error,
+            **({} if self.handshake_ns is None else {"handshake_ns": self.handshake_ns}),
         }
 
 
@@ -104,8 +109,13 @@ class PingResult:
 
     @property
     def replied(self) -> int:
-        """Return the number of packets that were answered in time."""
-        return self._count("replied")
+        """Return the number of packets that were answered in time, also by a closed port."""
+        return self._count("replied") + self.closed
+
+    @property
+    def closed(self) -> int:
+        """Return the number of packets to which a closed TCP port answered."""
+        return self._count("closed")
 
     @property
     def late(self) -> int:
@@ -116,6 +126,11 @@ class PingResult:
     def lost(self) -> int:
         """Return the number of packets that were not answered."""
         return self.sent - self.replied - self.late
+
+    @property
+    def handshake_ns(self) -> Spread | None:
+        """Return how long it took to open connections for HTTP requests; None without any."""
+        return spread(packet.handshake_ns for packet in self.packets)
 
     @property
     def rtt_user_ns(self) -> Spread | None:
@@ -145,17 +160,20 @@ class PingResult:
     def as_json(self) -> JsonObject:
         """Return the result as `ping --json` prints it."""
         resolved = {"neighbour_resolution_ns": self.neighbour_ns}
+        handshake = self.handshake_ns
         return {
             "host": self.host,
             "address": self.address,
             "sent": self.sent,
             "replied": self.replied,
+            **({"closed": self.closed} if self.closed else {}),
             "late": self.late,
             "lost": self.lost,
             "rtt_user_ns": _json_of(self.rtt_user_ns),
             "rtt_kernel_ns": _json_of(self.rtt_kernel_ns),
             "rtt_added_by_this_machine_ns": _json_of(self.added_ns),
             "slip_one_way_ns": _json_of(self.slip_ns),
+            **({} if handshake is None else {"handshake_rtt_ns": handshake.as_json()}),
             **(resolved if self.neighbour_ns is not None else {}),
             "realtime": self.realtime,
             "warnings": [

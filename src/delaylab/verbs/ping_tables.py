@@ -25,6 +25,7 @@ def packets_of(result: Result[Any]) -> tuple[PingPacket, ...]:
     for name, (point, leg) in STAMPS.items():
         taken = stamps.filter((pl.col("point") == point) & (pl.col("leg") == leg))
         packets = packets.join(taken.select("seq", pl.col("time_ns").alias(name)), "seq", "left")
+    opening = pl.col("sent") - pl.col("sent_ns")
     rows = packets.filter(pl.col("outcome") != "unsent").select(
         "seq",
         pl.col("replied") - pl.col("sent"),
@@ -34,5 +35,7 @@ def packets_of(result: Result[Any]) -> tuple[PingPacket, ...]:
         pl.lit(None).alias("from"),
         pl.lit(None).alias("ttl"),
         pl.col("error").cast(pl.String),
+        # The connection of an HTTP request is opened first; any other packet is sent at once.
+        pl.when(opening > 0).then(opening).alias("handshake"),
     )
     return tuple(PingPacket(*row) for row in rows.sort("seq").iter_rows())

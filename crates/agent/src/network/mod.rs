@@ -2,10 +2,12 @@
 //!
 //! - [`batch`]: netlink requests by the batch; [`tbf`]: the token bucket filter in them.
 //! - [`quiet`]: interfaces on which the host's own stack answers nothing.
-//! - [`counters`]: the kernel's counters of interfaces and protocols. [`mac`]: MAC addresses as text.
+//! - [`counters`]: the kernel's counters of interfaces and protocols. [`route`]: the interface
+//!   to an address. [`mac`]: MAC addresses as text.
 
 pub mod batch;
 pub mod counters;
 pub mod mac;
 pub mod quiet;
+pub mod route;
 pub mod tbf;

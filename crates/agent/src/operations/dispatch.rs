@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tracing::{debug, info, warn};
 
 use super::{discard, exec, generate, probe, reflect, tap, watch};
-use crate::network::counters;
+use crate::network::{counters, route};
 use crate::session::Session;
 use crate::session::fields::fields;
 use crate::{fabric, link};
@@ -27,6 +27,7 @@ const OPERATIONS: &[(&str, Operation)] = &[
     ("watch", watch::serve),
     ("counters", counters::serve),
     ("clock", read_clock),
+    ("route", route::serve),
     ("setup", fabric::setup),
     ("links", link::ask_supervisor),
     ("link-set", link::ask_supervisor),

@@ -8,6 +8,7 @@ mod dispatch;
 mod exec;
 mod generate;
 mod probe;
+mod protocol;
 mod reflect;
 mod tables;
 mod tap;

@@ -4,5 +4,6 @@ pub mod frame;
 pub mod packet;
 pub mod pcapng;
 mod seed;
+pub mod tcp;
 
 pub use seed::{Field, Seed};

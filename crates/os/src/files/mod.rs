@@ -7,5 +7,6 @@ pub mod folder_watch;
 pub mod mount;
 pub mod pipe;
 pub mod poll;
+pub mod ready_set;
 pub mod stdio;
 pub mod terminal;

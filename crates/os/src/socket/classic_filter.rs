@@ -31,8 +31,11 @@ const EXTENSIONS: [u32; 3] = [0, 43, 60];
 const ECHO_TYPES: [u32; 2] = [8, 0];
 const ECHO_TYPES_V6: [u32; 2] = [128, 129];
 const ECHO_IDENT: u32 = 4;
-/// The offset of the destination port in a UDP header (RFC 768).
-const UDP_TO: u32 = 2;
+/// The offset of the destination port in a UDP or TCP header (RFC 768, RFC 9293).
+const TO_PORT: u32 = 2;
+/// The offset of the flags in a TCP header, and those of a handshake's segments: SYN and RST.
+const TCP_FLAGS: u32 = 13;
+const SYN_OR_RST: u32 = 0x06;
 /// Offsets in a probe's payload, from the start of the ICMP or UDP header of 8 bytes on.
 const MAGIC: u32 = 8;
 const PROBE: u32 = 8 + 8;
@@ -143,13 +146,15 @@ impl Program {
                     self.require(u32::from(ident));
                 }
             }
-            Transport::Udp(0) => {}
-            Transport::Udp(port) => {
-                self.load(LOAD_U16 | libc::BPF_IND, network);
-                self.jump_if(u32::from(port), 2, 0);
-                self.load(LOAD_U16 | libc::BPF_IND, network + UDP_TO);
-                self.require(u32::from(port));
+            Transport::Udp(port) => self.either_port(network, port),
+            Transport::Tcp(port) => {
+                self.either_port(network, port);
+                self.load(LOAD_U8 | libc::BPF_IND, network + TCP_FLAGS);
+                self.require_any_bit(SYN_OR_RST);
+                // There is no payload to check.
+                return;
             }
+            Transport::TcpData(port) => return self.either_port(network, port),
         }
         self.load(LOAD_U32 | libc::BPF_IND, network + MAGIC);
         self.require(wanted.magic);
@@ -157,6 +162,17 @@ impl Program {
             self.load(LOAD_U32 | libc::BPF_IND, network + PROBE);
             self.require(wanted.probe);
         }
+    }
+
+    /// Append a check that the source or the destination port is this one, unless it is 0.
+    fn either_port(&mut self, network: u32, port: u16) {
+        if port == 0 {
+            return;
+        }
+        self.load(LOAD_U16 | libc::BPF_IND, network);
+        self.jump_if(u32::from(port), 2, 0);
+        self.load(LOAD_U16 | libc::BPF_IND, network + TO_PORT);
+        self.require(u32::from(port));
     }
 
     /// Append an instruction with an operand.
@@ -184,6 +200,12 @@ impl Program {
     fn refuse_if_any_bit(&mut self, bits: u32) {
         let code = (libc::BPF_JMP | libc::BPF_JSET | libc::BPF_K) as u16;
         self.0.push(libc::sock_filter { code, jt: REFUSE, jf: 0, k: bits });
+    }
+
+    /// Reject the packet unless the loaded value has one of these bits.
+    fn require_any_bit(&mut self, bits: u32) {
+        let code = (libc::BPF_JMP | libc::BPF_JSET | libc::BPF_K) as u16;
+        self.0.push(libc::sock_filter { code, jt: 0, jf: REFUSE, k: bits });
     }
 
     /// Append the verdicts: keep `snap` bytes of a packet that has come this far, reject the others.

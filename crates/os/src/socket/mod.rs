@@ -3,6 +3,7 @@
 
 mod address;
 pub mod classic_filter;
+pub mod connection;
 pub mod control_message;
 pub mod frame_batch;
 pub(crate) mod option;

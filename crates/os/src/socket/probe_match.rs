@@ -7,9 +7,9 @@ pub struct Match {
     pub transport: Transport,
     /// The IP version, 4 or 6.
     pub ip: u8,
-    /// The probe's number, from the payload's header.
+    /// The probe's number, from the payload's header, which TCP has none of.
     pub probe: u32,
-    /// The magic number of the payload's header.
+    /// The magic number of the payload's header, which TCP has none of.
     pub magic: u32,
     /// The number of bytes to keep of each packet.
     pub snap: u32,
@@ -22,6 +22,10 @@ pub enum Transport {
     Icmp(u16),
     /// UDP with this source or destination port.
     Udp(u16),
+    /// TCP handshakes with this source or destination port: segments with SYN or RST.
+    Tcp(u16),
+    /// All TCP segments with this source or destination port.
+    TcpData(u16),
 }
 
 impl Match {
@@ -29,6 +33,7 @@ impl Match {
     pub(crate) fn protocol(&self) -> u32 {
         match (self.transport, self.ip) {
             (Transport::Udp(_), _) => 17,
+            (Transport::Tcp(_) | Transport::TcpData(_), _) => 6,
             (Transport::Icmp(_), 4) => 1,
             (Transport::Icmp(_), _) => 58,
         }

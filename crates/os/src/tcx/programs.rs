@@ -35,15 +35,19 @@ struct Settings {
 unsafe impl Pod for Settings {}
 
 impl Settings {
-    fn new(wanted: &Match, sender: &SenderSettings, frames: bool) -> Self {
+    /// Return the settings. Fail for TCP, whose packets these programs do not recognize.
+    fn new(wanted: &Match, sender: &SenderSettings, frames: bool) -> io::Result<Self> {
         let (ident, port) = match wanted.transport {
             Transport::Icmp(ident) => (ident, 0),
             Transport::Udp(port) => (sender.port, port),
+            Transport::Tcp(_) | Transport::TcpData(_) => {
+                return Err(io::ErrorKind::Unsupported.into());
+            }
         };
         let first_seq = sender.first_seq;
         let (magic, probe, ip) = (wanted.magic, wanted.probe, u16::from(wanted.ip));
         let (protocol, frames) = (wanted.protocol() as u16, u32::from(frames));
-        Self { magic, probe, first_seq, ip, protocol, ident, port, frames }
+        Ok(Self { magic, probe, first_seq, ip, protocol, ident, port, frames })
     }
 }
 
@@ -71,7 +75,7 @@ impl Programs {
         ring: u32,
         frames: bool,
     ) -> io::Result<Self> {
-        let settings = Settings::new(wanted, sender, frames);
+        let settings = Settings::new(wanted, sender, frames)?;
         let loaded = EbpfLoader::new()
             .btf(None)
             .set_global("SETTINGS", &settings, true)

@@ -35,6 +35,7 @@ def doubts(
         *_dropped(trials),
         *_unseen(account),
         *_lost(account),
+        *_closed(account),
         *_clock(measured, user_ns),
         *_backwards(measured, trials[0]),
     ]
@@ -115,6 +116,19 @@ def _lost(account: Account) -> Iterator[Doubt]:
             f"{lost} of {account.scheduled} packets lost: the delays are those of the survivors",
             "read the account of where they were last seen before comparing delays",
             lost=lost,
+            scheduled=account.scheduled,
+        )
+
+
+def _closed(account: Account) -> Iterator[Doubt]:
+    closed = account.outcomes.get("closed", 0)
+    if closed:
+        yield doubt(
+            DoubtKind.CLOSED_PORT,
+            f"a closed port answered {closed} of {account.scheduled} packets: the delays are those "
+            "of a reset",
+            "run a server at the probe's `port`, or name another port",
+            closed=closed,
             scheduled=account.scheduled,
         )
 

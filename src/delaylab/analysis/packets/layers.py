@@ -10,6 +10,8 @@ Direction = Literal["sending", "receiving", "remote"]
 
 SLIP = "send slip"
 RESPONDER = "responder"
+OUTSIDE = "outside"
+"""The layer of a turn whose host is outside of the lab: everything beyond the sender's side."""
 TO_UPLINK, BRIDGE, WIRE = "bridge and uplink queue", "bridge", "wire"
 ROUTER = "router"
 HOP = "hop"

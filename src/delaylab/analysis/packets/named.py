@@ -8,7 +8,7 @@ import polars as pl
 
 from delaylab.analysis.packets import layers, segments
 from delaylab.analysis.packets.segments import Segment
-from delaylab.dataset.records.trial import TrialRecord
+from delaylab.dataset.records.trial import OUTSIDE, TrialRecord
 
 # Kinds whose nodes have no network stack of their own.
 OWN_STACK = ("native", "shared")
@@ -18,15 +18,18 @@ def named(answered: pl.DataFrame, trial: TrialRecord) -> list[Segment]:
     """Return the segments of a trial's complete packets.
 
     Layers are named for that trial: a link engine stands in place of bridges, and nodes on one
-    host have no wire between them.
+    host have no wire between them. Beyond the sender's side a way to a host outside is one layer.
     """
     carried = {d.link for engine in trial.links for d in engine.directions}
     # A way over routers never passes the wire, even if its nodes are on several hosts.
     one_host = "wire" not in trial.path.request
+    outside = trial.responder is not None and trial.responder.kind == OUTSIDE
     return [
         replace(
             part,
-            layer=layers.carried(
+            layer=layers.OUTSIDE
+            if outside and part.leg == "turn"
+            else layers.carried(
                 part.layer,
                 by_link=_link_between(trial, part.start, part.end) in carried,
                 one_host=one_host,

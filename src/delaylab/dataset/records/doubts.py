@@ -18,6 +18,7 @@ class DoubtKind(StrEnum):
 
     NOT_REALTIME = "not-realtime"
     REPLIES_DROPPED = "replies-dropped"
+    NO_KERNEL_STAMPS = "no-kernel-stamps"
     UNATTRIBUTED_ERROR = "unattributed-error"
     FABRIC = "fabric"
     EMULATED = "emulated"
@@ -27,6 +28,7 @@ class DoubtKind(StrEnum):
     UNSEEN = "unseen"
     LOST = "lost"
     RESPONDER_DROPS = "responder-drops"
+    CLOSED_PORT = "closed-port"
     CLOCK_STEP = "clock-step"
     CLOCK_UNALIGNED = "clock-unaligned"
     CLOCK_BOUND = "clock-bound"

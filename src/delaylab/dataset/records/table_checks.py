@@ -22,7 +22,7 @@ MOST_NAMES = 100_000
 
 LEGS = frozenset({"request", "reply"})
 PHASES = frozenset({"untapped", "before", "load", "after"})
-OUTCOMES = frozenset({"replied", "late", "lost", "refused", "unsent"})
+OUTCOMES = frozenset({"replied", "closed", "late", "lost", "refused", "unsent"})
 _NAME = re.compile(r"[^\x00-\x20\x7f-\xa0\u2000-\u206f\ud800-\udfff\ufeff]{1,100}")
 NAMES: dict[str, Callable[[str], object]] = {
     "leg": LEGS.__contains__,

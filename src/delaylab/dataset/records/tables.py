@@ -45,10 +45,12 @@ MEANINGS: dict[str, dict[str, str]] = {
         "phase": "The phase of the trial: `untapped` (at rest, taps off), `before` (at rest), "
         "`load`, `after` (at rest again).",
         "intended_ns": f"The time when the packet was due to be sent, {EPOCH}.",
-        "sent_ns": f"The time when it was sent, {EPOCH}; null if it was not.",
+        "sent_ns": f"The time when it was sent, {EPOCH}; null if it was not. For an HTTP request, "
+        "when its connection was begun: its stamp at `sender.app` is later by what the "
+        "connection took to open.",
         "slip_ns": "How late it was sent: `sent_ns` less `intended_ns`; null if it was not.",
-        "outcome": "`replied`, `late` (replied too late), `lost`, `refused` (by the sender's "
-        "kernel), or `unsent`.",
+        "outcome": "`replied`, `closed` (by a closed TCP port), `late` (replied too late), `lost`, "
+        "`refused` (by the sender's kernel), or `unsent`.",
         "duplicates": "The number of further replies to the same packet.",
         "reordered": "True if its reply came after the reply to a later packet (RFC 4737).",
     },

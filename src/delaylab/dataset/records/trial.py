@@ -27,6 +27,8 @@ from delaylab.spec.link_conditions import NOTHING, check_configured
 Item = TypeVar("Item")
 Listed = Annotated[list[Item], Field(max_length=MOST_LISTED)]
 Points = Annotated[list[Point], Field(max_length=MOST_POINTS)]
+OUTSIDE = "outside"
+"""The kind of a responder that is a real host outside of the lab, and its host's name."""
 START = "sender.app"
 """Point at which a request begins and a reply ends."""
 
@@ -108,8 +110,12 @@ class Measurement(Record):
 
     sender: Endpoint | None = Field(None, description="The node that sends the requests.")
     responder: Endpoint | None = Field(None, description="The node that answers them.")
-    protocol: Text | None = Field(None, description="The protocol of the probe: `icmp` or `udp`.")
-    size_bytes: Count | None = Field(None, description="The payload behind the ICMP or UDP header.")
+    protocol: Text | None = Field(
+        None, description="The protocol of the probe: `icmp`, `udp`, `tcp` or `http`."
+    )
+    size_bytes: Count | None = Field(
+        None, description="The payload behind the ICMP or UDP header; 0 for TCP and HTTP."
+    )
     interval_ns: Count | None = Field(
         None, description="The interval between packets, as used under load."
     )

@@ -22,6 +22,10 @@ pub trait ProbePath {
     fn collect(&mut self, log: &mut Log) -> Result<(), Failure>;
     /// Return a descriptor that becomes readable when a reply arrives.
     fn fd(&self) -> BorrowedFd<'_>;
+    /// Return the time at which the next packet is to be given up for lost, if the path itself decides that.
+    fn gives_up_at(&self) -> Option<i64> {
+        None
+    }
     /// Return the source of the kernel's stamps: `tcx`, `ring` or `socket`.
     fn by(&self) -> &'static str;
     /// Add doubts about the measurement.
@@ -122,6 +126,7 @@ pub fn run(
         let next = wake_at(&mut schedule, log, end, now);
         live.report(log, session, schedule.next, now, next)?;
         let next = live.due(log, now, next);
+        let next = path.gives_up_at().map_or(next, |time| next.min(time));
         let woken = pace.wait(path.fd(), session.input(), now, next)?;
         if woken && stopped(session)? {
             path.receive(log)?;

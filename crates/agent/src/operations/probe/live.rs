@@ -17,6 +17,7 @@ const PAUSE_NS: i64 = 100_000_000;
 #[derive(Serialize)]
 struct Packet<'a> {
     seq: u32,
+    handshake_ns: Option<i64>,
     rtt_app_ns: Option<i64>,
     rtt_stack_ns: Option<i64>,
     slip_ns: Option<i64>,
@@ -105,7 +106,8 @@ impl Live {
         let between = |from: i64, to: i64| (from != 0 && to != 0).then(|| to - from);
         Packet {
             seq: log.seq(place),
-            rtt_app_ns: between(entry.sent, entry.replied),
+            handshake_ns: entry.handshake_ns(),
+            rtt_app_ns: between(entry.requested(), entry.replied),
             rtt_stack_ns: between(entry.transmitted, entry.received),
             slip_ns: between(entry.intended, entry.sent),
             outcome: log.outcome(place),

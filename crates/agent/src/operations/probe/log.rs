@@ -14,6 +14,9 @@ pub const POINTS: [&str; 3] = ["app", "qdisc", "stack"];
 pub struct Entry {
     pub intended: i64,
     pub sent: i64,
+    /// The time at which the connection of an HTTP request was open, and that of sending the request on it.
+    opened: i64,
+    asked: i64,
     pub qdisc: i64,
     pub transmitted: i64,
     pub received: i64,
@@ -24,8 +27,22 @@ pub struct Entry {
     duplicates: u16,
     reordered: bool,
     refused: bool,
+    /// True if the answer says that the port is closed.
+    closed: bool,
     /// The number of the router that dropped the packet because its TTL was used up, from 1; 0 for none.
     expired_at: u16,
+}
+
+impl Entry {
+    /// Return the time at which the request was sent: an HTTP request on its connection, any other packet at once.
+    pub fn requested(&self) -> i64 {
+        if self.asked != 0 { self.asked } else { self.sent }
+    }
+
+    /// Return how long it took to open the connection of an HTTP request.
+    pub fn handshake_ns(&self) -> Option<i64> {
+        (self.opened != 0).then(|| self.opened - self.sent)
+    }
 }
 
 /// The packets of a probe by place, which is seq less the first seq.
@@ -133,8 +150,8 @@ impl Log {
         }
         entry.replied = now;
         self.largest_rtt = self.largest_rtt.max(now - entry.sent);
-        entry.received = received.unwrap_or(0);
-        entry.ttl = ttl.unwrap_or(0);
+        entry.received = received.unwrap_or(entry.received);
+        entry.ttl = ttl.unwrap_or(entry.ttl);
         entry.reordered = place < self.next_expected;
         self.next_expected = self.next_expected.max(place + 1);
         self.replied += 1;
@@ -183,6 +200,33 @@ impl Log {
         }
     }
 
+    /// Record the first stamp of a reply, and its TTL, apart from the time in user space. A packet that was given
+    /// up has no reply.
+    pub fn note_arrival(&mut self, place: u32, received: i64, ttl: u8) {
+        let entry = &mut self.entries[place as usize];
+        if entry.received == 0 && (entry.error == 0 || entry.replied != 0) {
+            (entry.received, entry.ttl) = (received, ttl);
+        }
+    }
+
+    /// Record when a connection was open, and when a request was sent on it.
+    pub fn note_asked(&mut self, place: u32, opened: i64, asked: i64) {
+        let entry = &mut self.entries[place as usize];
+        (entry.opened, entry.asked) = (opened, asked);
+    }
+
+    /// Record what is wrong with a reply that has come.
+    pub fn note_flaw(&mut self, place: u32, what: &str) {
+        let error = self.error(what);
+        self.entries[place as usize].error = error;
+    }
+
+    /// Record that a closed port has answered.
+    pub fn note_closed(&mut self, place: u32, now: i64) {
+        self.entries[place as usize].closed = true;
+        self.note_reply(place, None, None, now);
+    }
+
     fn settle(&mut self, place: u32) {
         if let Some(settled) = &mut self.settled {
             settled.push(place);
@@ -205,7 +249,8 @@ impl Log {
             Entry { sent: 0, .. } => "unsent",
             Entry { replied: 0, .. } => "lost",
             Entry { expired_at: 1.., .. } => "expired",
-            Entry { replied, sent, .. } if replied - sent > self.late_ns => "late",
+            Entry { replied, .. } if replied - entry.requested() > self.late_ns => "late",
+            Entry { closed: true, .. } => "closed",
             _ => "replied",
         }
     }
@@ -245,7 +290,7 @@ impl Log {
         let app = i64::from(self.app);
         (0u32..).zip(&self.entries).flat_map(move |(place, entry)| {
             let times = [
-                (Leg::Request, 0, entry.sent * app),
+                (Leg::Request, 0, entry.requested() * app),
                 (Leg::Request, 1, entry.qdisc),
                 (Leg::Request, 2, entry.transmitted),
                 (Leg::Reply, 2, entry.received),

@@ -1,6 +1,9 @@
 //! `probe`: a schedule of packets to a responder, with the sender's own stamps.
 
+mod connections;
 mod engine;
+mod exchange;
+mod interface_stamps;
 mod live;
 mod log;
 mod neighbour;
@@ -32,6 +35,10 @@ const PRIORITY: i32 = 10;
 pub fn serve(request: Value, session: &mut Session) -> Result<Value, Failure> {
     let request = Request::read(request)?;
     match request.mode {
+        _ if request.protocol.connects() => {
+            let path = connections::PathByConnections::open(&request)?;
+            measure(&request, path, session)
+        }
         Mode::Socket => {
             let path = socket::PathBySocket::open(&request)?;
             measure(&request, path, session)

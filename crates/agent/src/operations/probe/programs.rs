@@ -1,7 +1,8 @@
 //! The common part of both kinds of sender that use programs at their interface.
 
 use super::log::Log;
-use super::request::{Protocol, Request};
+use super::request::Request;
+use crate::operations::protocol::Protocol;
 use delaylab_os::netlink::routing;
 use delaylab_os::socket;
 use delaylab_os::socket::control_message::Step;
@@ -30,6 +31,7 @@ pub fn open_programs(
     let (transport, port) = match request.protocol {
         Protocol::Icmp => (Transport::Icmp(ident), 0),
         Protocol::Udp => (Transport::Udp(to.port()), ident),
+        Protocol::Tcp | Protocol::Http => return None,
     };
     let ip = if to.is_ipv4() { 4 } else { 6 };
     let wanted = Match { transport, ip, probe: request.probe, magic: MAGIC, snap: 128 };

@@ -1,19 +1,12 @@
 //! The request `probe`.
 
+use crate::operations::protocol::Protocol;
 use delaylab_os::socket;
 use delaylab_os::time::stamps::Wanted;
 use delaylab_proto::{Context, Failure};
 use delaylab_wire::PROBE_HEADER;
 use serde::Deserialize;
 use std::net::{IpAddr, SocketAddr, SocketAddrV6};
-
-/// The transport protocol of the probe's packets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Protocol {
-    Icmp,
-    Udp,
-}
 
 /// The way in which packets are passed to the kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -81,6 +74,26 @@ pub struct Request {
     /// True if programs at the interface may be used.
     #[serde(default = "yes")]
     pub tcx: bool,
+    /// The path of HTTP requests, with its query if any.
+    #[serde(default = "root")]
+    pub path: String,
+    /// The field `Host` of HTTP requests; empty for address and port.
+    #[serde(default)]
+    pub host: String,
+}
+
+fn root() -> String {
+    "/".into()
+}
+
+/// Return true for a path that fits one segment and cannot end the request's first line.
+fn is_path(text: &str) -> bool {
+    text.starts_with('/') && text.len() <= MAX_PATH && text.bytes().all(|b| b.is_ascii_graphic())
+}
+
+/// Return true for the name or address of a host, which cannot end the header's line.
+fn is_host(text: &str) -> bool {
+    text.len() <= MAX_HOST && text.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
 fn yes() -> bool {
@@ -89,6 +102,9 @@ fn yes() -> bool {
 
 /// The packets per system call, and the window of a probe without an interval.
 const BATCH: u16 = 64;
+/// The most bytes of an HTTP request's path and host: with the rest they fit one segment.
+const MAX_PATH: usize = 800;
+const MAX_HOST: usize = 260;
 /// The largest payload behind an IPv4 and a UDP or ICMP header.
 const MAX_SIZE: usize = 65535 - 20 - 8;
 
@@ -97,7 +113,8 @@ impl Request {
     pub fn read(message: serde_json::Value) -> Result<Self, Failure> {
         let mut request: Self = serde_json::from_value(message).context("read probe request")?;
         let refuse = |why: String| Err(Failure::new("read probe request", why));
-        if !(PROBE_HEADER..=MAX_SIZE).contains(&request.size) {
+        let sized = !request.protocol.connects();
+        if sized && !(PROBE_HEADER..=MAX_SIZE).contains(&request.size) {
             return refuse(format!("size must be {PROBE_HEADER} to {MAX_SIZE} bytes"));
         }
         if request.interval_ns < 0 || request.linger_ns < 0 || request.late_ns < 0 {
@@ -112,8 +129,19 @@ impl Request {
         if request.hops > 0 && (request.mode == Mode::Packet || request.ttl.is_some()) {
             return refuse("hops needs mode \"socket\", and sets the ttl itself".into());
         }
-        if request.protocol == Protocol::Udp && request.port == 0 {
-            return refuse("a UDP probe needs a port".into());
+        if request.protocol != Protocol::Icmp && request.port == 0 {
+            return refuse("a probe by UDP, TCP or HTTP needs a port".into());
+        }
+        if request.protocol.connects() {
+            if request.mode == Mode::Packet || request.hops > 0 {
+                return refuse("a probe by TCP or HTTP has mode \"socket\" and no hops".into());
+            }
+            if request.ident != 0 && request.last_source_port().is_none() {
+                return refuse("ident + first_seq + count must be at most 65536".into());
+            }
+            if !is_path(&request.path) || !is_host(&request.host) {
+                return refuse("path or host are not those of an HTTP request".into());
+            }
         }
         let to = request.destination()?.ip();
         if request.source.is_some_and(|source| source.is_ipv4() != to.is_ipv4()) {
@@ -128,7 +156,7 @@ impl Request {
 
     /// Return the destination address; the port is 0 for ICMP.
     pub fn destination(&self) -> Result<SocketAddr, Failure> {
-        let port = if self.protocol == Protocol::Udp { self.port } else { 0 };
+        let port = if self.protocol == Protocol::Icmp { 0 } else { self.port };
         let refuse = |why: String| Failure::new(format!("probe {}", self.to), why);
         let (address, zone) = match self.to.split_once('%') {
             Some((address, zone)) => (address, Some(zone)),
@@ -150,6 +178,22 @@ impl Request {
     /// Return the source address; the port is the probe's identifier, or 0 for the system's choice.
     pub fn local(&self, to: IpAddr) -> SocketAddr {
         self.source.map_or_else(|| socket::any(to, self.ident), |from| (from, self.ident).into())
+    }
+
+    /// Return the source address of one connection of a probe by TCP or HTTP. Each has a port of its own: `ident` and
+    /// the sequence number, or the system's choice if `ident` is 0.
+    pub fn local_of(&self, to: IpAddr, seq: u32) -> SocketAddr {
+        let mut local = self.local(to);
+        if self.ident != 0 {
+            local.set_port(self.ident.wrapping_add(seq as u16));
+        }
+        local
+    }
+
+    /// Return the source port of the last connection of a probe by TCP; `None` if there is no such port.
+    fn last_source_port(&self) -> Option<u16> {
+        let after = u32::from(self.ident).checked_add(self.first_seq + self.count)?;
+        u16::try_from(after.saturating_sub(1)).ok()
     }
 
     /// Return the kernel stamps to take.

@@ -2,7 +2,8 @@
 //! the route, the source address and the neighbour's MAC address.
 
 use super::neighbour::{PATIENCE, SCOUT, scout};
-use super::request::{Protocol, Request};
+use super::request::Request;
+use crate::operations::protocol::Protocol;
 use delaylab_os::ring::Captured;
 use delaylab_os::ring::frames::FrameRing;
 use delaylab_os::socket::classic_filter::Program;
@@ -54,6 +55,9 @@ impl ProbeRoute {
                 (fd, Flavour::Udp, port)
             }
             Protocol::Icmp => socket::icmp(request.local(to.ip())).map_err(failure)?,
+            Protocol::Tcp | Protocol::Http => {
+                return Err(failure(std::io::ErrorKind::Unsupported.into()));
+            }
         };
         Program::nothing().attach(holder.as_fd()).map_err(failure)?;
         if let Some(ttl) = request.ttl {
@@ -138,6 +142,8 @@ pub fn filter(request: &Request, to: IpAddr, ident: u16, magic: u32, probe: u32)
     let transport = match request.protocol {
         Protocol::Icmp => Transport::Icmp(ident),
         Protocol::Udp => Transport::Udp(ident),
+        Protocol::Tcp => Transport::Tcp(request.port),
+        Protocol::Http => Transport::TcpData(request.port),
     };
     let ip = if to.is_ipv4() { 4 } else { 6 };
     Program::frames(&Match { transport, ip, probe, magic, snap: 128 })

@@ -3,8 +3,9 @@
 use super::engine::ProbePath;
 use super::log::Log;
 use super::programs::{note_sent, open_for_socket, take_replies};
-use super::request::{Protocol, Request};
+use super::request::Request;
 use super::warning::Warning;
+use crate::operations::protocol::Protocol;
 use delaylab_os::socket::control_message::{Step, Unreachable};
 use delaylab_os::socket::receive_batch::ReceiveBatch;
 use delaylab_os::socket::send_batch::SendBatch;
@@ -56,6 +57,9 @@ impl PathBySocket {
                 Failure::new("open ICMP socket", error)
                     .fix("sysctl -w net.ipv4.ping_group_range='0 2147483647', or run as root")
             })?,
+            Protocol::Tcp | Protocol::Http => {
+                return Err(Failure::new("open a socket", "TCP has one per packet"));
+            }
         };
         prepare(fd.as_fd(), to, request).with_context(|| format!("reach {}", request.to))?;
         let wanted = request.wanted();
@@ -172,7 +176,7 @@ fn prepare(fd: BorrowedFd<'_>, to: SocketAddr, request: &Request) -> io::Result<
     socket::connect_to(fd, to)
 }
 
-fn describe(error: Unreachable) -> String {
+pub(super) fn describe(error: Unreachable) -> String {
     let text = io::Error::from_raw_os_error(error.errno);
     let origin = error.offender.map(|address: IpAddr| format!(", from {address}"));
     let origin = origin.unwrap_or_default();

@@ -1,7 +1,10 @@
-//! `reflect`: a UDP responder in user space, with the responder's own stamps.
+//! `reflect`: a responder in user space: for UDP with its own stamps, for TCP and HTTP a listener.
 
+mod accept;
 mod log;
+mod request;
 
+use super::protocol::Protocol;
 use super::tables::send_stamps;
 use crate::session::{Order, Session};
 use delaylab_os::socket;
@@ -15,25 +18,10 @@ use delaylab_wire::{ProbeRepr, ProbeView};
 use log::Log;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use serde::Deserialize;
+use request::Request;
 use serde_json::{Value, json};
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsFd, OwnedFd};
-
-/// The request `reflect` of `docs/protocol.md`.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Request {
-    #[serde(rename = "op")]
-    _op: String,
-    #[serde(default)]
-    port: u16,
-    ip: u8,
-    stamps: bool,
-    #[serde(default)]
-    probe: u32,
-}
 
 const SLOTS: usize = 64;
 /// The largest UDP datagram.
@@ -49,11 +37,19 @@ struct Reflector {
     reflected: u64,
 }
 
-/// Serve one request: echo every probe packet until the client stops it.
+/// Serve one request: answer every probe packet until the client stops it.
 pub fn serve(request: Value, session: &mut Session) -> Result<Value, Failure> {
     let request: Request = serde_json::from_value(request).context("read reflect request")?;
+    match request.protocol {
+        Protocol::Udp => echo(&request, session),
+        Protocol::Tcp | Protocol::Http => accept::serve(&request, session),
+        Protocol::Icmp => Err(Failure::new("reflect ICMP", "the kernel itself answers echoes")),
+    }
+}
+
+fn echo(request: &Request, session: &mut Session) -> Result<Value, Failure> {
     let mut reflector =
-        Reflector::open(&request).with_context(|| format!("reflect UDP port {}", request.port))?;
+        Reflector::open(request).with_context(|| format!("reflect UDP port {}", request.port))?;
     let port =
         socket::local_address(reflector.fd.as_fd()).context("name the reflector's port")?.port();
     session.event(json!({"ready": {"port": port}}))?;
@@ -64,14 +60,10 @@ pub fn serve(request: Value, session: &mut Session) -> Result<Value, Failure> {
 
 impl Reflector {
     fn open(request: &Request) -> io::Result<Self> {
-        let any: IpAddr = match request.ip {
-            4 => Ipv4Addr::UNSPECIFIED.into(),
-            6 => Ipv6Addr::UNSPECIFIED.into(),
-            _ => return Err(io::Error::new(io::ErrorKind::InvalidInput, "ip must be 4 or 6")),
-        };
-        let fd = socket::udp((any, request.port).into())?;
+        let local = request.local()?;
+        let fd = socket::udp(local)?;
         socket::set_buffers(fd.as_fd(), socket::LARGE_BUFFER)?;
-        socket::receive_local_address(fd.as_fd(), any)?;
+        socket::receive_local_address(fd.as_fd(), local.ip())?;
         let ids = if request.stamps {
             let ids = StampIds::start(fd.as_fd(), Wanted { qdisc: true, stack: true }, 0)?;
             stamps::settle()?;

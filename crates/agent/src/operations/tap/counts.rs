@@ -1,9 +1,12 @@
 //! The packets seen on one interface.
 
+use super::request::Filter;
 use super::seen::Seen;
+use crate::operations::protocol::{Protocol, SYN_GIVEN_UP_NS};
 use crate::operations::tables::Stamp;
 use delaylab_os::ring::Captured;
-use delaylab_wire::{NotAProbe, parse};
+use delaylab_wire::{Leg, NotAProbe, parse, parse_tcp};
+use std::collections::HashMap;
 
 /// The packet counters of one interface.
 #[derive(Debug, Default)]
@@ -15,23 +18,55 @@ pub struct Counts {
     pub unparsed: u64,
     /// Packets that were stamped before.
     pub repeated: u64,
+    /// The times of the SYNs of a probe by TCP, by sequence number, until they are answered.
+    unanswered: HashMap<u32, i64>,
 }
 
 impl Counts {
-    /// Return the stamp of a captured frame, if it is a probe packet and its leg is known.
-    pub fn parse(&mut self, frame: &Captured<'_>, point: u32, port: u16) -> Option<Stamp> {
-        let sighting = match parse(frame.data) {
-            Ok(sighting) => sighting,
-            // The kernel's filter accepts some packets that are not a probe's.
-            Err(NotAProbe::Other) => return None,
-            Err(_) => {
-                self.unparsed += 1;
-                return None;
-            }
-        };
-        let leg = sighting.leg(port)?;
+    /// Return the stamp of a captured frame, if it is a packet of the probe and its leg is known.
+    pub fn parse(&mut self, frame: &Captured<'_>, point: u32, filter: &Filter) -> Option<Stamp> {
+        let time_ns = frame.time_ns;
+        if filter.protocol.connects() {
+            let (seq, leg) = self.segment(frame, filter)?;
+            return Some(Stamp { probe: filter.probe, seq, leg, point, time_ns });
+        }
+        let sighting = self.parsed(parse(frame.data))?;
+        let leg = sighting.leg(filter.port)?;
         let (probe, seq) = (sighting.probe.probe, sighting.probe.seq);
-        Some(Stamp { probe, seq, leg, point, time_ns: frame.time_ns })
+        Some(Stamp { probe, seq, leg, point, time_ns })
+    }
+
+    /// Return the sequence number and the leg of a TCP segment.
+    fn segment(&mut self, frame: &Captured<'_>, filter: &Filter) -> Option<(u32, Leg)> {
+        let segment = self.parsed(parse_tcp(frame.data))?;
+        let leg = filter.protocol.leg(&segment, filter.port)?;
+        let seq = u32::from(segment.sender_port(leg).checked_sub(filter.ident)?);
+        match leg {
+            // What is sent again within an exchange belongs to its round trip.
+            _ if filter.protocol != Protocol::Tcp => {}
+            Leg::Request => {
+                self.unanswered.entry(seq).or_insert(frame.time_ns);
+            }
+            Leg::Reply => match self.unanswered.get(&seq) {
+                // The responder's kernel has sent a lost answer again, to a sender that has given up.
+                Some(asked) if frame.time_ns - asked > SYN_GIVEN_UP_NS => {
+                    self.repeated += 1;
+                    return None;
+                }
+                Some(_) => {
+                    self.unanswered.remove(&seq);
+                }
+                None => {}
+            },
+        }
+        Some((seq, leg))
+    }
+
+    /// Return what was parsed; count what is damaged. The kernel's filter accepts some packets that are not a
+    /// probe's.
+    fn parsed<T>(&mut self, outcome: Result<T, NotAProbe>) -> Option<T> {
+        self.unparsed += u64::from(outcome.as_ref().is_err_and(|error| *error != NotAProbe::Other));
+        outcome.ok()
     }
 
     /// Count a stamp; return true if it is the packet's first here.
@@ -39,5 +74,77 @@ impl Counts {
         let new = self.seen.insert(stamp.probe, stamp.leg, stamp.seq);
         *(if new { &mut self.packets } else { &mut self.repeated }) += 1;
         new
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PORT: u16 = 443;
+    const FIRST: u16 = 10_240;
+    const SYN: u8 = 0x02;
+    const SYN_ACK: u8 = 0x12;
+    const RST_ACK: u8 = 0x14;
+
+    /// Build a frame with a TCP segment from one port to another.
+    fn segment(from: u16, to: u16, flags: u8) -> Vec<u8> {
+        let mut frame = vec![0; 14 + 20 + 20];
+        frame[12] = 0x08;
+        frame[14] = 0x45;
+        frame[14 + 3] = 40;
+        frame[14 + 9] = 6;
+        frame[34..36].copy_from_slice(&from.to_be_bytes());
+        frame[36..38].copy_from_slice(&to.to_be_bytes());
+        frame[34 + 12] = 5 << 4;
+        frame[34 + 13] = flags;
+        frame
+    }
+
+    /// Return the stamp of the segment of `seq`, as sequence number and leg.
+    fn stamp(counts: &mut Counts, seq: u16, flags: u8, time_ns: i64) -> Option<(u32, Leg)> {
+        let request = flags == SYN;
+        let (from, to) = if request { (FIRST + seq, PORT) } else { (PORT, FIRST + seq) };
+        let data = segment(from, to, flags);
+        let original = data.len() as u32;
+        let frame = Captured { data: &data, original, time_ns, outgoing: false, interface: 1 };
+        let filter = serde_json::json!(
+            {"probe": 7, "protocol": "tcp", "ip": 4, "ident": FIRST, "port": PORT});
+        let filter: Filter = serde_json::from_value(filter).unwrap();
+        let stamp = counts.parse(&frame, 0, &filter)?;
+        assert_eq!((stamp.probe, stamp.time_ns), (7, time_ns));
+        Some((stamp.seq, stamp.leg))
+    }
+
+    #[test]
+    fn the_source_port_gives_the_sequence_number() {
+        let mut counts = Counts::default();
+        assert_eq!(stamp(&mut counts, 5, SYN, 10), Some((5, Leg::Request)));
+        assert_eq!(stamp(&mut counts, 5, SYN_ACK, 20), Some((5, Leg::Reply)));
+        assert_eq!(stamp(&mut counts, 6, SYN, 30), Some((6, Leg::Request)));
+        assert_eq!(stamp(&mut counts, 6, RST_ACK, 40), Some((6, Leg::Reply)));
+        assert_eq!(counts.unparsed, 0);
+    }
+
+    #[test]
+    fn an_answer_that_was_sent_again_is_not_stamped() {
+        let mut counts = Counts::default();
+        assert_eq!(stamp(&mut counts, 5, SYN, 0), Some((5, Leg::Request)));
+        assert_eq!(stamp(&mut counts, 5, SYN_ACK, SYN_GIVEN_UP_NS + 1), None);
+        assert_eq!(stamp(&mut counts, 5, SYN_ACK, 3 * SYN_GIVEN_UP_NS), None);
+        assert_eq!(counts.repeated, 2);
+    }
+
+    #[test]
+    fn other_segments_have_no_stamp() {
+        let mut counts = Counts::default();
+        const ACK: u8 = 0x10;
+        assert_eq!(stamp(&mut counts, 5, ACK, 0), None);
+        let below = segment(FIRST - 1, PORT, SYN);
+        let frame =
+            Captured { data: &below, original: 54, time_ns: 1, outgoing: false, interface: 1 };
+        let filter = serde_json::json!({"protocol": "tcp", "ip": 4, "ident": FIRST, "port": PORT});
+        let filter: Filter = serde_json::from_value(filter).unwrap();
+        assert_eq!(counts.parse(&frame, 0, &filter), None);
     }
 }

@@ -148,7 +148,7 @@ impl Tap {
                     if let Some(capture) = capture {
                         capture.write(point, &frame);
                     }
-                    counts.parse(&frame, point, filter.port)
+                    counts.parse(&frame, point, filter)
                 }
             };
             stamps.extend(stamp.filter(|stamp| counts.is_new(stamp)));

@@ -1,5 +1,6 @@
 //! The request `tap`.
 
+use crate::operations::protocol::Protocol;
 use delaylab_os::socket::probe_match::{Match, Transport};
 use delaylab_wire::MAGIC;
 use serde::Deserialize;
@@ -34,13 +35,6 @@ pub struct Interface {
     pub point: String,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Protocol {
-    Icmp,
-    Udp,
-}
-
 /// The packets of the probe; 0 matches any probe, identifier or port.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -48,10 +42,11 @@ pub struct Filter {
     #[serde(default)]
     pub probe: u32,
     pub protocol: Protocol,
+    /// The ICMP identifier; by TCP the source port of the packet with sequence number 0.
     #[serde(default)]
     pub ident: u16,
     pub ip: u8,
-    /// The responder's UDP port.
+    /// The responder's UDP or TCP port.
     #[serde(default)]
     pub port: u16,
 }
@@ -67,6 +62,8 @@ impl Filter {
         let transport = match self.protocol {
             Protocol::Icmp => Transport::Icmp(self.ident),
             Protocol::Udp => Transport::Udp(self.port),
+            Protocol::Tcp => Transport::Tcp(self.port),
+            Protocol::Http => Transport::TcpData(self.port),
         };
         let (ip, probe) = (self.ip, self.probe);
         Match { transport, ip, probe, magic: MAGIC, snap: SNAP }

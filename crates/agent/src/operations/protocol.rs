@@ -1,0 +1,40 @@
+//! The protocols of probes.
+
+use delaylab_wire::{Leg, TcpSegment};
+use serde::Deserialize;
+
+/// The protocol of a probe's packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Protocol {
+    /// ICMP echo.
+    Icmp,
+    /// Datagrams to a port.
+    #[default]
+    Udp,
+    /// Handshakes with a TCP port, each from a source port of its own.
+    Tcp,
+    /// Requests of HTTP/1.1, each on a connection of its own.
+    Http,
+}
+
+impl Protocol {
+    /// Return true if each packet has a TCP connection of its own, by whose source port it is known. Others have a
+    /// probe header, which names probe and sequence number.
+    pub fn connects(self) -> bool {
+        matches!(self, Self::Tcp | Self::Http)
+    }
+
+    /// Return the leg of a TCP segment at a probe's responder port; `None` if it is not a packet of the probe.
+    pub fn leg(self, segment: &TcpSegment, port: u16) -> Option<Leg> {
+        match self {
+            Self::Tcp => segment.leg_of_handshake(port),
+            Self::Http => segment.leg_of_exchange(port),
+            Self::Icmp | Self::Udp => None,
+        }
+    }
+}
+
+/// The time after which a SYN without an answer is given up for lost, in ns. The kernel would send it again after
+/// 1 s, and an answer to either could not be told apart.
+pub const SYN_GIVEN_UP_NS: i64 = delaylab_os::socket::connection::SYN_RETRANSMISSION_NS * 9 / 10;

@@ -1,0 +1,64 @@
+"""The way of a probe to a host outside of the lab: the points of the sender's side only."""
+
+from __future__ import annotations
+
+import ipaddress
+
+from delaylab.errors import BadInput
+from delaylab.plan.model import Plan, node_agent
+from delaylab.plan.points import (
+    NO_QUEUE_STAMP,
+    SAME_AS_UPLINK,
+    SOCKET_POINTS,
+    ProbePath,
+)
+from delaylab.plan.sides import TapPoint
+from delaylab.spec.lab import LabSpec
+from delaylab.spec.study import ProbeSpec
+
+LOOPBACK = "lo"
+OUTSIDE = "the host is outside of the lab: nothing there is stamped"
+NO_VIF = "the node has no virtual interface: it is in its host's stack"
+OWN_INTERFACE = "the sender's own interface leads outside: `stack` is there"
+HOST_STACKS = ("native", "shared")
+
+
+def outside_path(plan: Plan, lab: LabSpec, probe: ProbeSpec, interface: str) -> ProbePath:
+    """Return the way of a probe whose packets leave the sender's stack by an interface.
+
+    Raises BadInput if the address is that of a node.
+    """
+    _check_no_node(plan, probe.to)
+    in_host = lab.nodes[probe.sender].kind in HOST_STACKS and interface != LOOPBACK
+    uplink = ("uplink",) if in_host else ()
+    absent = {f"responder.{point}": OUTSIDE for point in (*SOCKET_POINTS, "vif", "uplink")}
+    absent |= {"wire": OUTSIDE, "sender.vif": NO_VIF if in_host else OWN_INTERFACE}
+    if not in_host:
+        absent["sender.uplink"] = OWN_INTERFACE
+    sockets: tuple[str, ...] = SOCKET_POINTS
+    if probe.connects:
+        absent["sender.qdisc"] = NO_QUEUE_STAMP
+        sockets = ("app",) if in_host else ("app", "stack")
+        absent |= {"sender.stack": SAME_AS_UPLINK} if in_host else {}
+    out = [point for point in ("app", "qdisc", *uplink, "stack") if point in (*sockets, *uplink)]
+    back = [point for point in (*uplink, "stack", "app") if point in (*sockets, *uplink)]
+    return ProbePath(
+        source=None,
+        target=probe.to,
+        taps=tuple(
+            TapPoint(node_agent(probe.sender), interface, f"sender.{point}") for point in uplink
+        ),
+        request=tuple(f"sender.{point}" for point in out),
+        reply=tuple(f"sender.{point}" for point in back),
+        absent=absent,
+        hops=(),
+    )
+
+
+def _check_no_node(plan: Plan, address: str) -> None:
+    """Raise BadInput if an address is one of a node's interfaces."""
+    for node, interfaces in plan.interfaces.items():
+        for text in (each for interface in interfaces for each in interface.addresses):
+            if str(ipaddress.ip_interface(text).ip) == address:
+                what = f"{address} is the address of node {node!r} of the lab"
+                raise BadInput(what, fix=f"say `to: {node}`")
