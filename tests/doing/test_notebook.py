@@ -51,6 +51,6 @@ def test_it_runs(tmp_path: Path, run_directory: Path, monkeypatch: pytest.Monkey
     assert exact
     verdicts = dict(claims)
     for claim in ("interface-adds-delay", "half-of-it-in-the-kernel"):
-        assert verdicts[claim] in ("reproduced", "contradicted")
+        assert verdicts[claim] in ("reproduced", "contradicted", "open")
     assert verdicts["load-adds-delay"] == "not testable here"
     assert [*run_directory.iterdir(), *our_processes(str(run_directory))] == []
