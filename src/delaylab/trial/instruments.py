@@ -98,6 +98,12 @@ def tap(
         session.event(READY_S)
 
 
+def switch_taps(instruments: Instruments, on: bool) -> None:
+    """Take the taps off their interfaces or put them back; return when it is done."""
+    for session in instruments.taps:
+        session.pause(not on, READY_S)
+
+
 @dataclass(frozen=True)
 class Recorded:
     """The results of the taps, of the reflector (for UDP) and of the machine's record."""

@@ -253,7 +253,7 @@ impl Running {
                 Order::Used(bytes) => self.window.used(bytes),
                 Order::Signal(number) => process::signal_group(self.pid, number).map_err(broken)?,
                 Order::Stop => process::signal_group(self.pid, SIGTERM).map_err(broken)?,
-                Order::Keep => {}
+                Order::Keep | Order::Pause(_) => {}
                 Order::Closed => return Err(Failure::new("exec", "the client went away")),
             }
         }
