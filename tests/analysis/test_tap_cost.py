@@ -14,7 +14,7 @@ import pytest
 from delaylab.analysis.packets.instrument import AtRest, Pairs, cost
 from delaylab.analysis.statistics.quantiles import Floats
 from delaylab.dataset.records.rest import RestBlock
-from delaylab.trial.rest import FEWEST, MOST, schedule
+from delaylab.trial.rest import FEWEST, MOST, WARMING, schedule
 
 RUNS = 1000
 MOST_WRONG = 0.07
@@ -22,7 +22,10 @@ MOST_WRONG = 0.07
 
 @dataclass(frozen=True)
 class Machine:
-    """User RTTs in µs as they come: drift from the first packet to the last, memory, spikes."""
+    """User RTTs in µs as they come: drift from the first packet to the last, memory, spikes.
+
+    The first of the packets that count nowhere takes `warming_us` longer, later ones less and less.
+    """
 
     drift_us: float = 0.0
     correlation: float = 0.0
@@ -37,7 +40,8 @@ class Machine:
             state = self.correlation * state + shock
             noise[i] = state
         at = np.arange(n)
-        steady = 60 + self.drift_us * at / n + self.warming_us * np.exp(-at / 5)
+        warming = self.warming_us * np.exp(-(at + WARMING) / 5)
+        steady = 60 + self.drift_us * at / n + warming
         late = random.random(n) < self.spikes
         return np.asarray(steady * np.exp(0.2 * noise) + late * random.exponential(1000, n))
 

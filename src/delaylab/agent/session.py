@@ -54,13 +54,12 @@ class Session:
         """Ask the running request to end and to give its results."""
         self._send({"stop": True})
 
-    def pause(self, paused: bool, timeout: float) -> None:
-        """Take the taps of the running request off their interfaces, or put them back.
+    def pause(self, paused: bool) -> None:
+        """Have the taps of the running request taken off their interfaces, or put back.
 
-        Raises AgentError if it fails, or if it is not done after `timeout` seconds.
+        The request's next event says that it is done.
         """
         self._send({"pause": paused})
-        self.event(timeout)
 
     def keep(self) -> None:
         """Tell the keeper of a lab to keep it after this session has ended."""

@@ -48,6 +48,8 @@ struct Tap {
     index: u32,
     /// The source of the packets; `None` while the tap pauses.
     source: Option<Source>,
+    /// A source that pauses and can be put back.
+    resting: Option<Source>,
     by: &'static str,
     counts: Counts,
     /// The packets dropped by sources that were closed.
@@ -96,7 +98,8 @@ pub fn serve(request: Value, session: &mut Session) -> Result<Value, Failure> {
         capture.finish()?;
     }
     let queues = taps.iter().map(Tap::queues_now).collect::<Result<Vec<_>, _>>()?;
-    let interfaces: Vec<_> = taps.iter().zip(&queues).map(|(tap, now)| tap.summary(now)).collect();
+    let summaries = taps.iter().zip(&queues).map(|(tap, now)| tap.summary(now));
+    let interfaces = summaries.collect::<Result<Vec<_>, _>>()?;
     send_stamps(session, &points, seen.stamps.into_iter())?;
     send_repeats(session, &points, seen.repeats.into_iter())?;
     Ok(json!({"interfaces": interfaces}))
@@ -180,7 +183,8 @@ impl Tap {
         let index = nix::net::if_::if_nametoindex(interface.name.as_str()).context(&what)?;
         let queues = queues(index).context(&what)?;
         let counts = Counts::default();
-        let mut tap = Self { interface, index, source: None, by: "", counts, dropped: 0, queues };
+        let (source, resting, by, dropped) = (None, None, "", 0);
+        let mut tap = Self { interface, index, source, resting, by, counts, dropped, queues };
         tap.resume(capturing)?;
         Ok(tap)
     }
@@ -189,7 +193,10 @@ impl Tap {
     fn resume(&mut self, capturing: &Capturing) -> Result<(), Failure> {
         if self.source.is_none() {
             let Capturing { filter, tcx, frames } = capturing;
-            let source = Source::open(self.index, &filter.wanted(), *tcx, *frames);
+            let source = match self.resting.take() {
+                Some(mut source) => source.turn_on().map(|()| source),
+                None => Source::open(self.index, &filter.wanted(), *tcx, *frames),
+            };
             let source = source.map_err(|error| {
                 let fix = "a tap needs CAP_NET_RAW in its network namespace";
                 self.failure(error).fix(fix)
@@ -203,7 +210,10 @@ impl Tap {
     /// Take the tap off its interface, if it is there.
     fn detach(&mut self) -> Result<(), Failure> {
         if let Some(source) = self.source.take() {
-            self.dropped += source.dropped().map_err(|error| self.failure(error))?;
+            match source.turn_off().map_err(|error| self.failure(error))? {
+                Ok(source) => self.resting = Some(source),
+                Err(dropped) => self.dropped += dropped,
+            }
         }
         Ok(())
     }
@@ -257,19 +267,21 @@ impl Tap {
         queues(self.index).map_err(|error| self.failure(error))
     }
 
-    fn summary<'a>(&'a self, now: &'a InterfaceQueues) -> Summary<'a> {
+    fn summary<'a>(&'a self, now: &'a InterfaceQueues) -> Result<Summary<'a>, Failure> {
+        let resting = self.resting.as_ref().map_or(Ok(0), Source::dropped);
+        let resting = resting.map_err(|error| self.failure(error))?;
         let Counts { packets, unparsed, repeated, .. } = self.counts;
-        Summary {
+        Ok(Summary {
             point: &self.interface.point,
             packets,
-            dropped: self.dropped,
+            dropped: self.dropped + resting,
             unparsed,
             repeated,
             by: self.by,
             queue: &self.queues.kind,
             queue_after: &now.kind,
             queue_changed: *now != self.queues,
-        }
+        })
     }
 }
 
