@@ -123,7 +123,7 @@ def fates_table(rows: list[Fate]) -> Table:
     table.add_column("trials, phase", ratio=2, overflow="fold")
     table.add_column("sent", justify="right", no_wrap=True)
     table.add_column("answered", justify="right", no_wrap=True)
-    table.add_column("else", ratio=3, overflow="fold")
+    table.add_column("what else", ratio=3, overflow="fold")
     for row in rows[:FATED]:
         head = Text.assemble((row.trials, "bold"), f"\n{row.phase}")
         table.add_row(head, str(row.sent), str(row.answered), Text(row.else_))
