@@ -13,6 +13,7 @@ from benches import (
     conditions,
     containers,
     guests,
+    instrument,
     labs,
     links,
     measuring,
@@ -23,7 +24,6 @@ from benches import (
     scale,
     schedule,
     start,
-    tap_cost,
     taps,
 )
 from benches.section import Section
@@ -34,7 +34,7 @@ PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 ALL: dict[str, Callable[..., Section]] = {
     "rates": rates.run,
     "taps": taps.run,
-    "tap_cost": tap_cost.run,
+    "instrument": instrument.run,
     "rtt": rtt.run,
     "schedule": schedule.run,
     "links": links.run,

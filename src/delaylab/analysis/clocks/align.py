@@ -17,6 +17,8 @@ from delaylab.analysis.clocks.ticks import tick_ns
 
 REQUEST = "request "
 RESTING = ("untapped", "before", "after")
+# Number of packets at each point from whose stamps a clock's tick is learned.
+LEARNED = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,9 +133,9 @@ def align(
 
 
 def _stamps_of(packets: pl.DataFrame, clocks: Mapping[str, str], clock: str) -> Nanoseconds:
-    """Return all stamps that a clock took."""
-    taken = [packets[name].drop_nulls().to_numpy() for name, its in clocks.items() if its == clock]
-    return np.concatenate(taken)
+    """Return the stamps that a clock took of the first packets."""
+    names = [name for name, its in clocks.items() if its == clock]
+    return np.concatenate([packets[name].drop_nulls().head(LEARNED).to_numpy() for name in names])
 
 
 def _moved(series: pl.Series, hops: list[ClockPair], numbers: list[NDArray[np.intp]]) -> pl.Series:

@@ -45,7 +45,7 @@ def run() -> Section:
                 costs.append(_measure(lab, path, probe, 2 * number + switched + 1, switched))
                 lab.close()
     section = Section(
-        "tap_cost",
+        "instrument",
         "The taps' cost, and its control",
         f"{RUNS} runs of {probe.at_rest} packets at rest with the taps off and as many with the "
         "taps on, in blocks by turns, between two network namespaces on two hosts. In the control "
