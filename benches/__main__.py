@@ -13,6 +13,7 @@ from benches import (
     conditions,
     containers,
     guests,
+    instrument,
     labs,
     links,
     measuring,
@@ -33,6 +34,7 @@ PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 ALL: dict[str, Callable[..., Section]] = {
     "rates": rates.run,
     "taps": taps.run,
+    "instrument": instrument.run,
     "rtt": rtt.run,
     "schedule": schedule.run,
     "links": links.run,

@@ -13,7 +13,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from delaylab.dataset import store
+from delaylab.dataset.records.rest import RestBlock
 from delaylab.dataset.records.tables import HOSTS
+from delaylab.trial.rest import schedule
 
 REQUEST = {
     "netns": [f"sender.{p}" for p in ("app", "qdisc", "stack", "vif", "uplink")] + ["wire"],
@@ -67,24 +69,30 @@ def queue(mean_us: float, correlation: float = 0.9) -> Delay:
 class Clock:
     """A clock that runs against the true time: ahead by an offset, drifting, set now and then.
 
-    `steps` are pairs of the true time since `START` and the size, in ns.
+    `steps` are pairs of the true time since `START` and the size, in ns. `slews` are the times from
+    which and until which it is slewed, and the rate in ns per ns. It shows its last tick.
     """
 
     name: str
     offset_ns: int = 0
     drift: float = 0.0
     steps: tuple[tuple[int, int], ...] = ()
+    slews: tuple[tuple[int, int, float], ...] = ()
+    tick_ns: int = 1
 
     def ahead(self, true_ns: NDArray[np.int64]) -> NDArray[np.int64]:
         """How far it is ahead of the true time at true times, in ns."""
         drifted = np.rint((true_ns - START) * self.drift).astype(np.int64) + self.offset_ns
         for when, size in self.steps:
             drifted = drifted + np.where(true_ns - START >= when, size, 0)
+        for begin, end, rate in self.slews:
+            lasted = np.clip(true_ns - START - begin, 0, end - begin)
+            drifted = drifted + np.rint(lasted * rate).astype(np.int64)
         return np.asarray(drifted, dtype=np.int64)
 
     def show(self, true_ns: NDArray[np.int64]) -> NDArray[np.int64]:
         """What it shows at true times, in ns."""
-        return true_ns + self.ahead(true_ns)
+        return (true_ns + self.ahead(true_ns)) // self.tick_ns * self.tick_ns
 
 
 TRUE = Clock(CLOCK)
@@ -100,6 +108,7 @@ class Condition:
     packets: int = 200
     at_rest: int = 0
     untapped: int = 0
+    in_turn: bool = False
     tap_cost_us: float = 0.0
     kind: str | None = None
     default: Delay = field(default_factory=lambda: lognormal(5))
@@ -123,6 +132,21 @@ class Condition:
     def clock(self, point: str) -> Clock:
         """The clock of a point, by its name or by the node's part of it; left out: the true one."""
         return self.clocks.get(point, self.clocks.get(_place(point), TRUE))
+
+    @property
+    def rest_blocks(self) -> list[RestBlock]:
+        """The blocks at rest, if those without taps take turns with as many that have them."""
+        assert not self.in_turn or self.untapped == self.at_rest
+        return schedule(self.at_rest, self.seed) if self.in_turn else []
+
+    @property
+    def phases(self) -> list[str]:
+        """The phase of each packet."""
+        first = ["untapped"] * self.untapped + ["before"] * self.at_rest
+        if self.in_turn:
+            blocks = [(b.packets, "before" if b.tapped else "untapped") for b in self.rest_blocks]
+            first = [phase for packets, phase in blocks for _ in range(packets)]
+        return first + ["load"] * self.packets + ["after"] * self.at_rest
 
     @property
     def id(self) -> str:
@@ -267,6 +291,7 @@ def trial(condition: Condition, index: int) -> dict[str, Any]:
         "taps": [{"point": "wire", "packets": 2 * condition.packets, "dropped": 0}],
         "hops": condition.hops or [{"link": "lan", "start": "probe", "end": "echo"}],
         "links": condition.links,
+        "rest_blocks": [block.model_dump() for block in condition.rest_blocks],
         "responder_icmp": {"OutErrors": 0},
     }
 
@@ -274,7 +299,8 @@ def trial(condition: Condition, index: int) -> dict[str, Any]:
 def tables(condition: Condition) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The stamps and the schedule of one trial."""
     random = np.random.default_rng(condition.seed)
-    n = condition.untapped + condition.packets + 2 * condition.at_rest
+    n = len(condition.phases)
+    off = np.array(condition.phases) == "untapped"
     seq = np.arange(n, dtype=np.uint32)
     intended = START + seq.astype(np.int64) * condition.interval_ns
     slip = _ns(condition.slip(random, n))
@@ -285,10 +311,10 @@ def tables(condition: Condition) -> tuple[pl.DataFrame, pl.DataFrame]:
     for index, station in enumerate(stations):
         if index:
             now = now + _ns(condition.delays.get(station, condition.default)(random, n))
-            now[condition.untapped :] += round(1000 * condition.tap_cost_us / (len(stations) - 1))
+            now[~off] += round(1000 * condition.tap_cost_us / (len(stations) - 1))
         seen = alive.copy()
         if not station[1].endswith((".app", ".qdisc", ".stack")):
-            seen[: condition.untapped] = False
+            seen[off] = False
         seen[[s for s, leg, point in condition.unseen if (leg, point) == station]] = False
         clock = condition.clock(station[1])
         parts.append(_stamps(station, seq[seen], clock.show(now[seen]), clock.name))
@@ -297,7 +323,7 @@ def tables(condition: Condition) -> tuple[pl.DataFrame, pl.DataFrame]:
         {
             "probe": np.ones(n, dtype=np.uint32),
             "seq": seq,
-            "phase": _phases(condition),
+            "phase": condition.phases,
             "intended_ns": condition.clock("sender.app").show(intended),
             "sent_ns": condition.clock("sender.app").show(intended + slip),
             "slip_ns": slip,
@@ -335,12 +361,6 @@ def hosts(
             rows += [(time, "probe", "cpus", 0.1)]
             rows += [(time, "host.sut", "uplink.tx_dropped", 3.0 + dropped * index / samples)]
     return pl.DataFrame(rows, schema=list(HOSTS), orient="row")
-
-
-def _phases(condition: Condition) -> list[str]:
-    rest = condition.at_rest
-    untapped = ["untapped"] * condition.untapped
-    return untapped + ["before"] * rest + ["load"] * condition.packets + ["after"] * rest
 
 
 def _ns(us: NDArray[np.float64]) -> NDArray[np.int64]:

@@ -150,3 +150,36 @@ def test_packets_meet_the_machines_record_whatever_the_guests_clock(
     under_load = next(phase for phase in found.machine.phases if phase.phase == "load")
     assert under_load.samples >= 6
     assert under_load.busy == pytest.approx(0.8)
+
+
+def test_a_clock_that_ticks_is_told_and_its_delays_have_the_tick_as_bound(tmp_path: Path) -> None:
+    """One clock for all points, which shows every 40 µs: no clocks are aligned, and yet."""
+    coarse = Clock(synthetic.CLOCK, tick_ns=40_000)
+    found = group(tmp_path, Condition(clocks={"sender": coarse, "machine": coarse}))
+    assert "ticks every 40.0 µs" in kinds(found)["clock-tick"]
+    assert [part.bound_us for part in found.segments[1:]] == pytest.approx([40] * 10)
+    assert all(part.delay.median.value is None for part in found.segments[1:])
+
+
+def test_the_tick_of_one_of_two_clocks_is_in_the_bound_between_them(tmp_path: Path) -> None:
+    coarse = Clock(GUEST.name, GUEST.offset_ns, GUEST.drift, tick_ns=40_000)
+    fine, ticking = (
+        group(tmp_path / name, condition(clock))
+        for name, clock in (("fine", GUEST), ("coarse", coarse))
+    )
+    entry = [next(p for p in g.segments if p.start == "sender.stack") for g in (fine, ticking)]
+    assert entry[1].bound_us > entry[0].bound_us + 40
+    assert "clock-tick" in kinds(ticking)
+    assert "clock-tick" not in kinds(fine)
+
+
+def test_a_slew_is_told_as_one(tmp_path: Path) -> None:
+    slews = ((2_000_000_000, 6_000_000_000, 400e-6),)
+    clock = Clock("realtime@guest", 0, 10e-6, slews=slews)
+    directory = synthetic.write(tmp_path, [condition(clock, interval_ns=50_000_000)])
+    (found,) = groups(read_study(directory))
+    assert "clock-step" not in kinds(found)
+    assert "changed its rate" in kinds(found)["clock-slewed"]
+    (told,) = as_script(as_json(directory))["trials"][0]["clocks"]
+    assert told["steps"] == []
+    assert [abs(slew["rate_ppm"]) for slew in told["slews"]] == [pytest.approx(400, rel=0.2)] * 2

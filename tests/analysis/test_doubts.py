@@ -14,6 +14,12 @@ from delaylab.dataset.records.doubts import Doubt
 from tests import synthetic
 from tests.synthetic import Condition, constant
 
+TAP = {"point": "sender.uplink", "packets": 9, "dropped": 0, "by": "tcx"} | {
+    "queue": "noqueue",
+    "queue_after": "noqueue",
+    "queue_changed": False,
+}
+
 
 def doubts(place: Path, condition: Condition, **changes: Any) -> list[Doubt]:
     stamps, probes = synthetic.tables(condition)
@@ -38,6 +44,12 @@ def doubts(place: Path, condition: Condition, **changes: Any) -> list[Doubt]:
             {"taps": [{"point": "wire", "packets": 9, "dropped": 1}]},
             ["dropped-stamps"],
         ),
+        (
+            Condition(),
+            {"taps": [{**TAP, "queue_after": "tbf", "queue_changed": True}]},
+            ["queue-changed"],
+        ),
+        (Condition(), {"taps": [TAP]}, []),
         (
             Condition(lost_after=dict.fromkeys(range(9), ("request", "wire"))),
             {"responder_icmp": {"OutErrors": 9}},
@@ -84,3 +96,19 @@ def test_a_trial_that_got_no_answer_is_analysed_too(tmp_path: Path) -> None:
     assert group.account.lost_after == {"request wire": 200}
     assert group.samples.height == 0
     assert isinstance(group.samples, pl.DataFrame)
+
+
+@pytest.mark.parametrize(
+    ("by", "after", "said"),
+    [
+        ("tcx", "tbf", "was noqueue when the tap started and tbf at the end: packets wait in it"),
+        ("ring", "tbf", "was noqueue when the tap started and tbf at the end: delays from before"),
+        ("ring", "noqueue", "(noqueue) at sender.uplink was set anew during the trial"),
+    ],
+)
+def test_a_changed_queue_is_told_with_what_it_means(
+    tmp_path: Path, by: str, after: str, said: str
+) -> None:
+    tap = {**TAP, "by": by, "queue_after": after, "queue_changed": True}
+    (found,) = doubts(tmp_path, Condition(), taps=[tap])
+    assert said in found.message

@@ -9,9 +9,9 @@ import numpy as np
 import polars as pl
 
 from delaylab.analysis.doubts.machine_state import MachineState
-from delaylab.analysis.group import Group
+from delaylab.analysis.group import MEASURED, Group
 from delaylab.analysis.links.fidelity import TrialLink
-from delaylab.analysis.packets.accounting import Account
+from delaylab.analysis.packets.accounting import Account, ByLeg, PhaseAccount
 from delaylab.analysis.packets.instrument import AtRest
 from delaylab.analysis.packets.rtt import DELTAS, ONE_WAY, VANTAGE
 from delaylab.analysis.statistics.quantiles import Floats, summarise
@@ -61,6 +61,7 @@ def group(
         one_way={},
         segments=[],
         account=cast(Account, None),
+        phases=[_fates(len(samples), len(samples) if sent is None else sent)],
         outliers=0,
         doubts=[],
         samples=samples,
@@ -71,6 +72,13 @@ def group(
         links=list(links),
         sent=len(samples) if sent is None else sent,
     )
+
+
+def _fates(answered: int, sent: int) -> PhaseAccount:
+    """The account of the packets under load: those without an answer were lost."""
+    none = ByLeg()
+    lost = ByLeg(request=sent - answered)
+    return PhaseAccount(MEASURED, sent, answered, 0, lost, 0, 0, none, none)
 
 
 def record(

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import itertools
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
+import polars as pl
 import pytest
 
+from delaylab import loads
 from delaylab.analysis.packets.segments import columns, packets
+from delaylab.lab.running import Lab
 from delaylab.spec.combine import Combination
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.study import ProbeSpec
@@ -52,3 +59,55 @@ def test_every_packet_is_seen_at_every_point(kind: str, version: int, protocol: 
     points = [table[name] for name in columns(path)]
     for earlier, later in itertools.pairwise(points):
         assert ((later - earlier) >= 0).all(), (earlier.name, later.name)
+
+
+def over_uplinks(**probe: object) -> Combination:
+    """A trial between two hosts whose uplinks have no queue."""
+    lab = LabSpec.model_validate(
+        {
+            "lab": "uplinks",
+            "hosts": {"sut": {}, "target": {}},
+            "nodes": {"probe": {"host": "sut"}, "echo": {"host": "target"}},
+            "links": [{"join": ["probe", "echo"], "name": "lan"}],
+        }
+    )
+    given = {"from": "probe", "to": "echo", "count": 20, "interval": "2ms", "late": "200ms"}
+    return Combination({}, lab, (), ProbeSpec.model_validate(given | probe))
+
+
+def test_at_rest_the_taps_are_off_and_on_by_turns() -> None:
+    recording = run(over_uplinks(at_rest=20), probe_id=4)
+    blocks = recording.record.rest_blocks
+    assert sum(block.packets for block in blocks if block.tapped) == 20
+    assert len(blocks) == 12
+    table = packets(recording.stamps, recording.probes, recording.record.path)
+    assert table["outcome"].to_list() == ["replied"] * (3 * 20 + 20)
+    for block in blocks:
+        mine = table.filter(
+            pl.col("seq").is_between(block.first_seq, block.first_seq + block.packets - 1)
+        )
+        assert mine["phase"].to_list() == ["before" if block.tapped else "untapped"] * block.packets
+        for tapped in ("request sender.uplink", "request wire", "reply sender.vif"):
+            assert mine[tapped].null_count() == (0 if block.tapped else block.packets), tapped
+        assert mine["request sender.stack"].null_count() == 0
+    after = table.filter(pl.col("phase").is_in(["load", "after"]))
+    assert len(after) == 40
+    assert after["reply wire"].null_count() == 0
+
+
+def test_a_queue_that_appears_on_an_uplink_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    really = loads.running
+
+    @contextmanager
+    def with_a_queue(lab: Lab, *rest: Any) -> Iterator[loads.Running]:
+        queue = "tc qdisc add dev uplink root tbf rate 100mbit burst 16000 limit 100000"
+        enter = ["nsenter", "--target", str(lab.pid("host.sut")), "--net"]
+        subprocess.run([*enter, *queue.split()], check=True)
+        with really(lab, *rest) as load:
+            yield load
+
+    monkeypatch.setattr(loads, "running", with_a_queue)
+    record = run(over_uplinks(at_rest=0), probe_id=5).record
+    queues = {tap.point: (tap.queue, tap.queue_after, tap.queue_changed) for tap in record.taps}
+    assert queues.pop("sender.uplink") == ("noqueue", "tbf", True)
+    assert set(queues.values()) == {("noqueue", "noqueue", False)}

@@ -175,9 +175,9 @@ def test_a_field_that_the_agent_does_not_know_is_refused(joined: Pair) -> None:
 def test_a_name_that_differs_is_seen() -> None:
     found = {"version": "1", "pid": 1, "clocks": "x"}
     assert sorted(unknown(found, replies.Hello)) == ["Hello.clock", "Hello.clocks"]
-    tapped = {
-        "interfaces": [{"point": "x", "packets": 1, "dropped": 0, "unparsed": 0, "by": "tcx"}]
-    }
+    tap = {"point": "x", "packets": 1, "dropped": 0, "unparsed": 0, "by": "tcx"}
+    tap |= {"queue": "noqueue", "queue_after": "noqueue", "queue_changed": False}
+    tapped = {"interfaces": [tap]}
     assert unknown(tapped, replies.Taps) == ["Tap.repeated"]
 
 

@@ -50,7 +50,7 @@ def test_a_tap_sees_every_packet_between_the_stamps_of_the_sender(
         "unparsed": 0,
         "repeated": 0,
     }
-    far["by"] = by
+    far |= {"by": by, "queue": "noqueue", "queue_after": "noqueue", "queue_changed": False}
     assert seen.done["interfaces"] == [far]
     both = pl.concat(
         table.with_columns(pl.col("point").cast(pl.String))
@@ -85,6 +85,60 @@ def test_many_interfaces_are_one_tap_and_one_capture(joined: Pair, tmp_path: Pat
     stamps = seen.tables["stamps"].filter(pl.col("point").cast(pl.String) == "sender.vif")
     captured = {int(row[1].replace(".", "")) for row in rows if row[0] == "sender.vif"}
     assert captured == set(stamps["time_ns"]), "nanoseconds, as in the table"
+
+
+@pytest.mark.parametrize("by", ["tcx", "ring"])
+def test_a_tap_that_pauses_is_off_its_interface_and_goes_on_later(joined: Pair, by: str) -> None:
+    def sockets() -> int:
+        listed = run("cat", "/proc/net/packet", namespace=joined.right)
+        return len(listed.splitlines()) - 1
+
+    with joined.agent(joined.left) as sender, joined.agent(joined.right) as watcher:
+        watcher.start(tap("far", "right", tcx=by == "tcx"))
+        assert sockets() == 1
+        for first, paused in ((0, True), (10, False), (20, None)):
+            sender.run(probe(count=10, first_seq=first))
+            if paused is not None:
+                assert watcher.start({"pause": paused}) == {"paused": paused}
+                assert sockets() == (0 if paused else 1)
+        seen = watcher.stop()
+    assert seen.done is not None
+    (far,) = seen.done["interfaces"]
+    assert (far["by"], far["packets"], far["dropped"]) == (by, 40, 0)
+    assert sorted(set(seen.tables["stamps"]["seq"])) == [*range(10), *range(20, 30)]
+
+
+def test_a_queue_that_appears_under_a_tap_is_told(joined: Pair) -> None:
+    with joined.agent(joined.left) as watcher:
+        watcher.start(tap("near", "left"))
+        limit_rate(joined, "add", limit=100_000)
+        seen = watcher.stop()
+    assert seen.done is not None
+    (near,) = seen.done["interfaces"]
+    assert (near["by"], near["queue"], near["queue_after"]) == ("tcx", "noqueue", "tbf")
+    assert near["queue_changed"]
+
+
+@pytest.mark.parametrize("limit", [100_000, 50_000])
+def test_a_queue_set_to_another_limit_is_told_and_one_that_worked_is_not(
+    joined: Pair, limit: int
+) -> None:
+    limit_rate(joined, "add", limit=100_000)
+    with joined.agent(joined.left) as watcher, joined.agent(joined.left) as sender:
+        watcher.start(tap("near", "left"))
+        sender.run(probe(count=20))
+        limit_rate(joined, "change", limit=limit)
+        seen = watcher.stop()
+    assert seen.done is not None
+    (near,) = seen.done["interfaces"]
+    assert (near["by"], near["queue"], near["queue_after"]) == ("ring", "tbf", "tbf")
+    assert near["queue_changed"] == (limit != 100_000)
+
+
+def limit_rate(joined: Pair, verb: str, limit: int) -> None:
+    """Give the left interface a queue of so many bytes, or change it."""
+    bucket = f"rate 100mbit burst 16000 limit {limit}"
+    run(*f"tc qdisc {verb} dev left root tbf {bucket}".split(), namespace=joined.left)
 
 
 def test_an_interface_that_vanishes_is_named(joined: Pair) -> None:

@@ -181,5 +181,6 @@ class Event(Reply):
 
     ready: bool | ReadyPort | None = None
     started: Count | None = None
+    paused: bool | None = None
     used: Count | None = None
     packet: LivePacket | None = None

@@ -54,6 +54,13 @@ class Session:
         """Ask the running request to end and to give its results."""
         self._send({"stop": True})
 
+    def pause(self, paused: bool) -> None:
+        """Have the taps of the running request taken off their interfaces, or put back.
+
+        The request's next event says that it is done.
+        """
+        self._send({"pause": paused})
+
     def keep(self) -> None:
         """Tell the keeper of a lab to keep it after this session has ended."""
         self._send({"keep": True})

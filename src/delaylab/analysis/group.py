@@ -15,7 +15,7 @@ from delaylab.analysis.links.fidelity import TrialLink, link_doubts, trial_links
 from delaylab.analysis.over_time.slowest import TRIAL, SlowPacket, TrialTimes, slowest
 from delaylab.analysis.over_time.timeline import Timeline, timeline
 from delaylab.analysis.packets import accounting, rtt, segments
-from delaylab.analysis.packets.accounting import Account
+from delaylab.analysis.packets.accounting import Account, PhaseAccount, by_phase
 from delaylab.analysis.packets.instrument import UNTAPPED, AtRest, at_rest
 from delaylab.analysis.packets.layers import SLIP
 from delaylab.analysis.packets.named import named
@@ -67,8 +67,9 @@ class Group:
     user RTTs with taps on and off; packets sent with the taps off count nowhere else. `bounds`
     gives the largest error of the one-way delays in µs, `clocks` the alignment of each trial with
     more than one clock. `links` are the links with conditions, each direction in each trial.
-    `sent` counts the packets scheduled under load. `slowest` are the slowest of them, `timelines`
-    the user RTTs of each trial over time.
+    `phases` has the fates of the packets of each phase, by leg; `account` covers all phases with
+    taps. `sent` counts the packets scheduled under load. `slowest` are the slowest of them,
+    `timelines` the user RTTs of each trial over time.
     """
 
     trials: list[TrialRecord]
@@ -77,6 +78,7 @@ class Group:
     one_way: dict[str, Summary]
     segments: list[SegmentSummary]
     account: Account
+    phases: list[PhaseAccount]
     outliers: int
     doubts: list[Doubt]
     samples: pl.DataFrame
@@ -96,8 +98,8 @@ class Group:
 
     @property
     def lost(self) -> int:
-        """Return the number of packets under load that were not answered."""
-        return self.sent - self.answered
+        """Return the number of packets under load that were sent and never answered."""
+        return sum(phase.lost.total for phase in self.phases if phase.phase == MEASURED)
 
     @property
     def factors(self) -> dict[str, str]:
@@ -158,15 +160,15 @@ def analyse(study: Study, trials: list[TrialRecord]) -> Group:
     path = trials[0].path
     clock = study.record.machine.clock
     both = [segments.aligned(study.stamps(t.id), study.probes(t.id), path, clock) for t in trials]
+    by_trial = [(trial, table) for trial, (table, _) in zip(trials, both, strict=True)]
     scheduled = pl.concat(
         [table.with_columns(pl.lit(index).alias(TRIAL)) for index, (table, _) in enumerate(both)],
         how="diagonal",
     )
-    clocks = [
-        trial_clocks(trial, alignment)
-        for trial, (_, alignment) in zip(trials, both, strict=True)
-        if alignment.hops
+    known = [
+        trial_clocks(trial, alignment) for trial, (_, alignment) in zip(trials, both, strict=True)
     ]
+    clocks = [trial for trial in known if trial.alignment.hops]
     links = [
         link
         for trial, (table, _) in zip(trials, both, strict=True)
@@ -201,16 +203,17 @@ def analyse(study: Study, trials: list[TrialRecord]) -> Group:
         },
         segments=parts,
         account=account,
+        phases=by_phase([(t, segments.as_stamped(table)) for t, table in by_trial]),
         outliers=int(outliers(user).sum()),
         doubts=[
             *doubts(trials, measured, account, user),
             *machine_doubts(state, account, load_name(trials[0]) == REST),
-            *clock_doubts(clocks, _refused(parts)),
+            *clock_doubts(known, _refused(parts)),
             *link_doubts(links),
         ],
         samples=_thinned(trips),
         machine=state,
-        at_rest=at_rest(scheduled),
+        at_rest=at_rest(by_trial),
         bounds=bounds,
         clocks=clocks,
         links=links,

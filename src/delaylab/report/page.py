@@ -20,6 +20,7 @@ from delaylab.papers.findings import findings, repeated
 from delaylab.papers.paper import Paper
 from delaylab.report.arrange import DoubtsOfAKind, Panel, cost_by_kind, doubts_by_kind, panels
 from delaylab.report.clocks import Clocks, clocks
+from delaylab.report.fates import Fate, fates
 from delaylab.report.links import Links, links
 from delaylab.report.packet_path import drawing
 from delaylab.report.slowest import Row as Slow
@@ -101,6 +102,7 @@ class Page:
     slowest: list[Slow]
     slowest_by_trial: dict[str, list[Slow]]
     loads: list[CheckedLoads]
+    fates: list[Fate]
     unfinished: list[TrialRecord]
     missing: list[str]
 
@@ -145,6 +147,7 @@ def gather(study: Study, groups: list[Group], given: Paper | None = None) -> Pag
             if group.slowest
         },
         loads=[CheckedLoads(group.label, checks(group)) for group in groups if checks(group)],
+        fates=fates(groups),
         unfinished=[trial for trial in study.trials if trial.status != "ok"],
         missing=[t for t in study.record.planned if t not in {x.id for x in study.trials}],
     )
@@ -188,8 +191,8 @@ def _figures(study: Study, groups: list[Group], found: list[Finding]) -> list[Fi
         note = rest or "each at the worst end of its interval"
         figures.append(Figure(f"{held} of {len(found)}", "claims reproduced", note))
     figures += _cost(groups)
-    packets = sum(group.account.scheduled for group in groups)
-    lost = sum(sum(group.account.lost_after.values()) for group in groups)
+    packets = sum(phase.scheduled for group in groups for phase in group.phases)
+    lost = sum(phase.lost.total for group in groups for phase in group.phases)
     trials = f"{sum(len(g.trials) for g in groups)} of {len(study.record.planned)} trials"
     figures.append(Figure(f"{packets:,}".replace(",", " "), "packets", f"{lost} lost, {trials}"))
     return figures
@@ -203,13 +206,13 @@ def _cost(groups: list[Group]) -> list[Figure]:
     }
     if seen:
         kind = max(seen, key=lambda name: seen[name])
-        note = f"{words.cost(known[kind])}, median user RTT at rest, taps on − off, {kind}"
+        note = f"{words.cost(known[kind])}, user RTT at rest, taps on − off, {kind}"
         return [Figure(words.delay(seen[kind]), "added by measuring", note)]
     limits = {kind: most for kind, cost in known.items() if (most := cost.at_most_us) is not None}
     if not limits:
         return []
     kind = max(limits, key=lambda name: limits[name])
-    note = f"too little to measure; median user RTT at rest, taps on − off, {kind}"
+    note = f"too little to measure; user RTT at rest, taps on − off, {kind}"
     return [Figure(f"≤ {words.delay(limits[kind])}", "added by measuring", note)]
 
 

@@ -26,16 +26,19 @@ from delaylab.io.values import JsonObject
 from delaylab.papers.findings import findings
 from delaylab.papers.paper import Paper
 from delaylab.report.arrange import cost_by_kind
+from delaylab.report.fates import phase_json
 
 
 def as_json(given: Path | Study, paper: Paper | None = None) -> JsonObject:
     """Return the study, its trials and its claims as plain JSON values; delays in µs.
 
     `rtt` is round trip, a segment's delay is one way. `instrument` is what the taps add to the
-    median user RTT at rest (round trip), by the sender's kind. A segment between two clocks can be
+    user RTT at rest (round trip), by the sender's kind. A segment between two clocks can be
     off by its `bound_us`; a median smaller than that is null, with its upper limit and the reason.
-    `clocks` tells how a trial's clocks were aligned. `slowest` has a trial's slowest packets under
-    load, each with the segment that it lost its time in: the one furthest above its median.
+    `phases` accounts for every packet of each phase; what was lost, duplicated or reordered is
+    given by leg. `clocks` tells how a trial's clocks were aligned. `slowest` has a trial's slowest
+    packets under load, each with the segment that it lost its time in: the one furthest above its
+    median.
 
     Raise `BadInput` for a damaged dataset.
     """
@@ -68,6 +71,8 @@ def _trial(study: Study, trial: TrialRecord, alone: dict[str, Group]) -> JsonObj
         return {
             **head,
             "warnings": warnings,
+            "phases": [],
+            "lost_after": {},
             "rtt": {},
             "segments": [],
             "links": [],
@@ -80,6 +85,8 @@ def _trial(study: Study, trial: TrialRecord, alone: dict[str, Group]) -> JsonObj
     return {
         **head,
         "warnings": [_doubt(doubt) for doubt in group.doubts],
+        "phases": [phase_json(phase) for phase in group.phases],
+        "lost_after": group.account.lost_after,
         "rtt": {name: _summary(summary) for name, summary in group.rtt.items()},
         "segments": [_segment(segment) for segment in group.segments],
         "links": [_link(link) for link in group.links if link.trial == trial.id],
@@ -167,7 +174,15 @@ def _clock(trial: TrialClocks, hop: ClockPair) -> JsonObject:
         "why": fit.why,
         "bound_us": fit.bound_ns / 1000 if fit.parts else None,
         "parts": [_part(part) for part in fit.parts],
-        "steps": [{"time_ns": s.time_ns, "size_us": s.size_ns / 1000} for s in fit.steps],
+        "steps": [
+            {"time_ns": c.time_ns, "size_us": c.size_ns / 1000, "certain": c.kind == "step"}
+            for c in fit.changes
+            if c.kind != "slew"
+        ],
+        "slews": [
+            {"time_ns": c.time_ns, "rate_ppm": c.rate_ppm} for c in fit.changes if c.kind == "slew"
+        ],
+        "tick_us": {name: tick / 1000 for name, tick in trial.alignment.ticks.items()},
         "checks": [
             {"n": c.n, "error_us": c.error_ns / 1000, "within_us": c.within_ns / 1000}
             | {"agrees": c.agrees}
@@ -209,6 +224,8 @@ def _cost(found: Cost) -> JsonObject:
     return {
         "tapped_n": found.tapped_n,
         "untapped_n": found.untapped_n,
+        "pairs": found.pairs,
+        "trials": found.trials,
         "tapped_median_us": found.tapped_us,
         "untapped_median_us": found.untapped_us,
         "added_us": added.value if added else None,

@@ -17,6 +17,8 @@ from delaylab.dataset.store import Study, read_study
 from delaylab.papers.findings import findings, repeated
 from delaylab.papers.paper import Paper
 from delaylab.report.arrange import cost_by_kind, doubts_by_kind, panels
+from delaylab.report.fates import NOTE as FATES
+from delaylab.report.fates import NOTHING, Fate, fates
 from delaylab.report.links import Links, links
 from delaylab.report.slowest import NOTE, Row, slowest
 from delaylab.report.terminal_layers import WIDE, layer_tables, trips_table
@@ -32,6 +34,8 @@ CAPTION = "dim italic"
 LAYERED = 12
 # Largest number of links' directions that are shown.
 LINKS = 12
+# Largest number of phases whose packets' fates are shown.
+FATED = 12
 # Largest number of doubts of one kind that are printed in full.
 SHOWN = 2
 
@@ -63,6 +67,8 @@ def _parts(
     for panel in panels(found):
         many = len(panel.groups) > LAYERED
         yield from [trips_table(panel, width)] if many else layer_tables(panel, width)
+    befell = fates(found)
+    yield fates_table(befell) if befell else Text(NOTHING, "dim")
     if study.record.claims:
         yield claims_table(findings(study, found, paper), width)
     carried = links(found)
@@ -101,6 +107,26 @@ def links_table(found: Links, width: int) -> Table:
             table.add_row(head, Text(row.late), Text(row.probe), verdict)
         else:
             table.add_row(head, Text.assemble(f"late {row.late}\nprobe {row.probe}\n", verdict))
+    return table
+
+
+def fates_table(rows: list[Fate]) -> Table:
+    """Return what befell packets beside being answered, by phase and leg."""
+    more = len(rows) - FATED
+    rest = f" {more} more phases are in the report." if more > 0 else ""
+    table = Table(
+        title="Packets by phase",
+        caption=Text(FATES + rest, CAPTION),
+        title_justify="left",
+        caption_justify="left",
+    )
+    table.add_column("trials, phase", ratio=2, overflow="fold")
+    table.add_column("sent", justify="right", no_wrap=True)
+    table.add_column("answered", justify="right", no_wrap=True)
+    table.add_column("what else", ratio=3, overflow="fold")
+    for row in rows[:FATED]:
+        head = Text.assemble((row.trials, "bold"), f"\n{row.phase}")
+        table.add_row(head, str(row.sent), str(row.answered), Text(row.else_))
     return table
 
 
@@ -167,8 +193,8 @@ def _doubts(found: list[Group]) -> Iterator[Text]:
 
 def _cost(found: list[Group]) -> Iterator[Text]:
     for kind, cost in cost_by_kind(found).items():
-        if cost.added:
-            said = f"{kind}: the taps add to the median user RTT at rest: {words.cost(cost)}"
+        if cost.added or cost.untapped_n:
+            said = f"{kind}: the taps add to the user RTT at rest: {words.cost(cost)}"
             yield Text(said, "dim")
 
 

@@ -170,7 +170,7 @@ class ProbeSpec(Spec):
         ge=0,
         le=MOST_PACKETS,
         description="The number of packets sent in each phase at rest: `untapped`, `before` and "
-        "`after`.",
+        "`after`. The first two alternate in blocks; the taps' cost needs 8 packets or more.",
     )
     at_rest_interval: Duration | None = Field(
         None, description="The interval of the packets at rest; left out, it is `interval`."

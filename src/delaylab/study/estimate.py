@@ -6,6 +6,7 @@ import os
 
 from delaylab.kinds import KINDS
 from delaylab.study.order import Planned
+from delaylab.trial.rest import schedule
 
 LAB_S = 0.05
 """The time to start and to end a lab of namespaces, in seconds."""
@@ -14,7 +15,7 @@ LOAD_S = 0.4
 SEARCH_S = 6.0
 """The time of one search for the rate of a load, in seconds."""
 PHASE_S = 0.05
-"""The time that a phase of a trial takes beside its packets, in seconds."""
+"""The time that a phase of a trial, or a block of one, takes beside its packets, in seconds."""
 FINISH_S, PACKET_S = 3.0, 0.0002
 """The time of the analysis and the report, in seconds: in all, and for each packet."""
 CORES = os.cpu_count() or 1
@@ -42,7 +43,7 @@ def _packets_s(item: Planned) -> float:
     """Return the estimated seconds of a trial in a lab that is up."""
     probe, loads = item.combination.probe, item.combination.loads
     rest_s = (probe.at_rest_interval or probe.interval).seconds * probe.at_rest * 3
-    phases = 4 if probe.at_rest else 1
+    phases = 2 + len(schedule(probe.at_rest, 1)) if probe.at_rest else 1
     searches = sum(each.frames == "held" for each in loads)
     load_s = LOAD_S * len(loads) + SEARCH_S * searches
     return load_s + rest_s + probe.count * probe.interval.seconds + phases * PHASE_S

@@ -107,6 +107,14 @@ def tap(
         session.event(READY_S)
 
 
+def switch_taps(instruments: Instruments, on: bool) -> None:
+    """Take the taps off their interfaces or put them back, all at once; return when it is done."""
+    for session in instruments.taps:
+        session.pause(not on)
+    for session in instruments.taps:
+        session.event(READY_S)
+
+
 @dataclass(frozen=True)
 class Recorded:
     """The results of the taps, of the reflector (if any) and of the machine's record."""

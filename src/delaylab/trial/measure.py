@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 
 import polars as pl
@@ -23,8 +24,9 @@ from delaylab.plan.outside import outside_path
 from delaylab.plan.points import ProbePath, probe_path
 from delaylab.spec.check import host_of
 from delaylab.spec.combine import Combination
-from delaylab.trial import clock_readings, rate_search
-from delaylab.trial.instruments import Instruments, Recorded, listening, stop, tap
+from delaylab.trial import clock_readings, rate_search, repeats
+from delaylab.trial.instruments import Instruments, Recorded, listening, stop, switch_taps, tap
+from delaylab.trial.rest import alternate, schedule
 from delaylab.trial.sender import Sender
 from delaylab.units import Duration
 
@@ -57,8 +59,8 @@ def measure(
 ) -> Recording:
     """Measure in a running lab.
 
-    The phases are `untapped` (at rest, before the taps start, so that their cost can be
-    determined), `before` (at rest), `load`, and `after` (at rest again).
+    The phases are `untapped` and `before` (at rest, with the taps off and on by turns, so that
+    their cost can be determined), `load`, and `after` (at rest again).
     """
     probe = combination.probe
     path = _path(lab, combination)
@@ -69,13 +71,13 @@ def measure(
     clock_before = _wall_minus_monotonic()
     icmp_before = _icmp(lab, responder)
     arrives_by = path.hops[-1].link if path.hops else None
-    at_rest = (probe.at_rest, probe.at_rest_interval or probe.interval)
+    rest_interval = probe.at_rest_interval or probe.interval
     with listening(lab, probe, probe_id) as instruments:
         sender = Sender(lab, path, probe, probe_id, instruments)
         link_engines.start_timeline(lab)
-        sender.run("untapped", *at_rest)
         tap(instruments, lab, path, probe, probe_id, pcap)
-        sender.run("before", *at_rest)
+        blocks = schedule(probe.at_rest, probe_id)
+        rest = alternate(sender, blocks, rest_interval, partial(switch_taps, instruments))
         found = rate_search.search(probe.interval, sender.burst) if probe.held else None
         interval = Duration(found.interval_ns) if found else probe.interval
         with loads.running(lab, combination.loads, arrives_by) as load:
@@ -83,11 +85,12 @@ def measure(
             first = link_engines.reports(lab, reset=True)
             sender.run("load", probe.count, interval, load.sessions)
             links = link_engines.since(lab, first)
-        sender.run("after", *at_rest)
+        sender.run("after", probe.at_rest, rest_interval)
         recorded = stop(instruments)
     read += clock_readings.read(lab, ends, here)
     icmp_after = _icmp(lab, responder)
     clock_step = _wall_minus_monotonic() - clock_before
+    packets = pl.concat(sender.packets)
     taps = [entry for result in recorded.taps for entry in result.done.interfaces]
     measurement = Measurement(
         sender=_endpoint(combination, probe.sender),
@@ -112,6 +115,8 @@ def measure(
         ],
         loads=[achieved.record() for achieved in load.achieved],
         taps=taps,
+        rest_blocks=rest,
+        repeats=repeats.count(recorded.taps, packets),
         hops=[Hop(**asdict(hop)) for hop in path.hops],
         links=links,
         responder_icmp={name: icmp_after[name] - icmp_before[name] for name in icmp_after},
@@ -119,7 +124,7 @@ def measure(
     return Recording(
         measurement,
         _stamps(lab, sender, instruments, recorded),
-        pl.concat(sender.packets),
+        packets,
         recorded.machine.table("hosts"),
     )
 

@@ -36,6 +36,11 @@ class Sender:
         self.warnings: list[Doubt] = []
         self.clock = ""
 
+    @property
+    def next_seq(self) -> int:
+        """Return the sequence number of the next packet."""
+        return self._next
+
     def run(
         self, phase: str, count: int, interval: Duration, watched: Sequence[Session] = ()
     ) -> None:

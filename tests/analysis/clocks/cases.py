@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
@@ -55,7 +55,8 @@ def aligned(condition: Condition) -> Aligned:
     for name in segments.columns(path):
         if segments.bound(name) not in table.columns:
             continue
-        truth = pl.Series(name, sender.show(true[name].to_numpy()))
+        now = true[name].to_numpy()
+        truth = pl.Series(name, now + sender.ahead(now))
         errors[name] = table[name] - truth
     return Aligned(condition, table, alignment, errors)
 
@@ -94,6 +95,28 @@ def seeded(seed: int) -> Condition:
         },
         clocks={"sender": guest},
     )
+
+
+def ticking(seed: int, guest_ns: int, machine_ns: int = 1) -> Condition:
+    """The same trials without a step, of clocks that show only every so many ns."""
+    condition = seeded(2 * seed)
+    guest = replace(condition.clocks["sender"], tick_ns=guest_ns)
+    machine = replace(synthetic.TRUE, tick_ns=machine_ns)
+    condition.clocks = {"sender": guest, "machine": machine}
+    return condition
+
+
+def slewing(seed: int, interval_ns: int = 50_000_000) -> Condition:
+    """The same trials without a step, of a guest that is slewed by 100 to 500 ppm for a while."""
+    condition = replace(seeded(2 * seed), interval_ns=interval_ns)
+    random = np.random.default_rng(seed)
+    span = (condition.packets + 2 * condition.at_rest) * interval_ns
+    begin = span * random.uniform(0.1, 0.7)
+    end = begin + span * random.uniform(0.2, 1.0)
+    guest = replace(condition.clocks["sender"], drift=float(random.uniform(-50e-6, 50e-6)))
+    rate = float(random.choice([-1, 1]) * random.uniform(100e-6, 500e-6))
+    condition.clocks = {"sender": replace(guest, slews=((int(begin), int(end), rate),))}
+    return condition
 
 
 def step_of(condition: Condition) -> tuple[int, int] | None:

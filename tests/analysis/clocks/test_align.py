@@ -56,7 +56,7 @@ def test_every_case_is_aligned_and_its_bound_is_stated(cases: list[Aligned]) -> 
 def test_no_step_is_found_where_there_is_none(cases: list[Aligned]) -> None:
     for case in cases:
         if step_of(case.condition) is None:
-            assert case.alignment.hops[0].fit.steps == []
+            assert case.alignment.hops[0].fit.changes == []
 
 
 def test_a_step_is_found_with_its_time_and_size(cases: list[Aligned]) -> None:
@@ -66,8 +66,8 @@ def test_a_step_is_found_with_its_time_and_size(cases: list[Aligned]) -> None:
         step, fit = step_of(case.condition), case.alignment.hops[0].fit
         if step is None or abs(step[1]) < 4 * fit.bound_ns:
             continue
-        assert len(fit.steps) == 1
-        found = fit.steps[0]
+        assert len(fit.changes) == 1
+        found = fit.changes[0]
         real = packet_at(case.condition, START + step[0])
         assert abs(packet_at(case.condition, found.time_ns) - real) <= 3
         assert abs(found.size_ns - step[1]) <= 2 * fit.bound_ns
@@ -183,7 +183,7 @@ def test_a_stamp_out_of_order_is_no_step() -> None:
 
     condition.delays[ENTRY] = once_before_its_time
     fit = aligned(condition).alignment.hops[0].fit
-    assert fit.steps == []
+    assert fit.changes == []
     assert fit.ignored >= 1
     assert len(fit.parts) == 1
 

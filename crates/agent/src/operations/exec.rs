@@ -253,7 +253,7 @@ impl Running {
                 Order::Used(bytes) => self.window.used(bytes),
                 Order::Signal(number) => process::signal_group(self.pid, number).map_err(broken)?,
                 Order::Stop => process::signal_group(self.pid, SIGTERM).map_err(broken)?,
-                Order::Keep => {}
+                Order::Keep | Order::Pause(_) => {}
                 Order::Closed => return Err(Failure::new("exec", "the client went away")),
             }
         }
@@ -275,7 +275,9 @@ impl Running {
         let written = written_bytes(self.pid);
         match process::wait(self.pid) {
             Some((_, Ended::Exit(code))) => Ok(json!({"exit": code, "written_bytes": written})),
-            Some((_, Ended::Killed(signal))) => Ok(json!({"killed": signal, "written_bytes": written})),
+            Some((_, Ended::Killed(signal))) => {
+                Ok(json!({"killed": signal, "written_bytes": written}))
+            }
             None => Err(Failure::new("wait for the command", "it is not a child of this process")),
         }
     }

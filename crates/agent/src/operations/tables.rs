@@ -60,6 +60,21 @@ pub fn send_stamps(
     })
 }
 
+/// Send the table `repeats`: the sightings of packets that their points had seen before.
+pub fn send_repeats(
+    session: &mut Session,
+    points: &[impl AsRef<str>],
+    repeats: impl Iterator<Item = Stamp>,
+) -> Result<(), Failure> {
+    in_parts(session, repeats, |rows| {
+        Table::new("repeats", rows.len())
+            .numbers("probe", rows.iter().map(|row| row.probe))
+            .numbers("seq", rows.iter().map(|row| row.seq))
+            .numbers("leg", rows.iter().map(|row| row.leg as u8))
+            .labels("point", points, rows.iter().map(|row| row.point))
+    })
+}
+
 /// Send the table `packets`.
 pub fn send_packets<'a>(
     session: &mut Session,

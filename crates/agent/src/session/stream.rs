@@ -28,6 +28,8 @@ pub enum Order {
     Used(u64),
     /// Go on without this client, also when it has gone.
     Keep,
+    /// Stop (true) or resume (false) to record; the request goes on.
+    Pause(bool),
     /// Stop and kill what was started, because the client has gone.
     Closed,
 }
@@ -223,6 +225,9 @@ fn order(frame: &Frame) -> Result<Option<Order>, Failure> {
     }
     if message.get("keep") == Some(&Value::Bool(true)) {
         return Ok(Some(Order::Keep));
+    }
+    if let Some(paused) = message.get("pause").and_then(Value::as_bool) {
+        return Ok(Some(Order::Pause(paused)));
     }
     if let Some(used) = message.get("used") {
         let bytes = used.as_u64();

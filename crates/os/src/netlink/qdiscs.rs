@@ -16,6 +16,11 @@ use super::route_socket::Route;
 /// The attribute of the packets in 64 bits (linux/gen_stats.h), which netlink-packet-route does not know.
 const TCA_STATS_PKT64: u16 = 8;
 
+/// The parent of the qdiscs `ingress` and `clsact` (linux/pkt_sched.h), which hold no packets.
+const INGRESS: u32 = 0xffff_fff1;
+/// The kinds whose options also hold counters.
+const COUNTING: [&str; 2] = ["htb", "sfq"];
+
 /// A queueing discipline and its counters since it was created.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QdiscCounters {
@@ -42,6 +47,49 @@ pub fn read(socket: &Route) -> io::Result<Vec<QdiscCounters>> {
     let question = RouteNetlinkMessage::GetQueueDiscipline(TcMessage::default());
     let answers = socket.dump(question)?;
     Ok(answers.iter().filter_map(|answer| counters(answer)).collect())
+}
+
+/// The queues of one interface as they are set up, without their counters: two readings are equal if nobody has
+/// set up another queue between them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InterfaceQueues {
+    /// The kind of the outermost queue: `noqueue`, `tbf`, …
+    pub kind: String,
+    /// The parent, the kind and the options of each queue.
+    queues: Vec<(u32, String, Vec<u8>)>,
+}
+
+impl InterfaceQueues {
+    /// Read the queues of an interface of the namespace in which the socket was opened.
+    pub fn read(socket: &Route, interface: u32) -> io::Result<Self> {
+        let question = RouteNetlinkMessage::GetQueueDiscipline(TcMessage::default());
+        Ok(Self::of(&socket.dump(question)?, interface))
+    }
+
+    fn of(answers: &[Vec<u8>], interface: u32) -> Self {
+        let mut queues: Vec<_> = answers
+            .iter()
+            .filter_map(|answer| settings(answer, interface))
+            .filter(|(parent, ..)| *parent != INGRESS)
+            .collect();
+        queues.sort();
+        let root = queues.iter().find(|(parent, ..)| *parent == u32::from(TcHandle::ROOT));
+        let kind = root.map_or_else(|| "noqueue".to_owned(), |(_, kind, _)| kind.clone());
+        Self { kind, queues }
+    }
+}
+
+/// Read the parent, the kind and the options of an interface's qdisc; `None` for a qdisc of another interface.
+fn settings(message: &[u8], interface: u32) -> Option<(u32, String, Vec<u8>)> {
+    let header = TcHeader::parse(message).ok()?;
+    if header.index.cast_unsigned() != interface {
+        return None;
+    }
+    let find = |wanted| attributes(message, &header).find(|nla| nla.kind() == wanted);
+    let kind = parse_string(find(libc::TCA_KIND)?.value()).ok()?;
+    let options = find(libc::TCA_OPTIONS).map(|nla| nla.value().to_vec()).unwrap_or_default();
+    let options = if COUNTING.contains(&kind.as_str()) { Vec::new() } else { options };
+    Some((header.parent.into(), kind, options))
 }
 
 /// Return true if an interface has a filter at its ingress hook (`clsact`). An interface that is not there
@@ -144,11 +192,42 @@ mod tests {
         assert_eq!(counters(&message[..29]), None);
     }
 
+    /// A qdisc of interface 4 whose options are this number.
+    fn qdisc(kind: &[u8], parent: u32, option: u32) -> Vec<u8> {
+        let header = [0, 4, 0x1_0000, parent, 2].map(u32::to_ne_bytes).concat();
+        let named = attribute(libc::TCA_KIND, kind);
+        let options = attribute(libc::TCA_OPTIONS, &option.to_ne_bytes());
+        let counted = attribute(libc::TCA_STATS2, &attribute(TCA_STATS_QUEUE, &[option as u8; 20]));
+        [header, named, options, counted].concat()
+    }
+
+    #[test]
+    fn another_queue_or_another_limit_is_a_change_and_a_counter_is_none() {
+        let root = u32::from(TcHandle::ROOT);
+        let of = |answers: &[Vec<u8>]| InterfaceQueues::of(answers, 4);
+        let none = of(&[]);
+        assert_eq!(none.kind, "noqueue");
+        let bucket = of(&[qdisc(b"tbf\0", root, 1000)]);
+        assert_eq!(bucket.kind, "tbf");
+        assert_ne!(bucket, none);
+        assert_ne!(bucket, of(&[qdisc(b"tbf\0", root, 2000)]));
+        assert_ne!(bucket, of(&[qdisc(b"tbf\0", root, 1000), qdisc(b"pfifo\0", 0x1_0001, 5)]));
+        let mut counted = qdisc(b"tbf\0", root, 1000);
+        *counted.last_mut().unwrap() += 1;
+        assert_eq!(bucket, of(&[counted]));
+        // The options of these kinds count packets.
+        assert_eq!(of(&[qdisc(b"htb\0", root, 1)]), of(&[qdisc(b"htb\0", root, 2)]));
+        // A filter's place is no queue, and other interfaces do not matter.
+        assert_eq!(of(&[qdisc(b"clsact\0", INGRESS, 0)]), none);
+        assert_eq!(InterfaceQueues::of(&[qdisc(b"tbf\0", root, 1)], 5), none);
+    }
+
     #[test]
     fn the_machine_s_own_can_be_asked_for() {
         let loopback = nix::net::if_::if_nametoindex("lo").unwrap();
         let socket = Route::open().unwrap();
         assert!(read(&socket).unwrap().iter().all(|queue| !queue.kind.is_empty()));
         assert!(!has_ingress_filter(&socket, loopback).unwrap());
+        assert_eq!(InterfaceQueues::read(&socket, loopback).unwrap().kind, "noqueue");
     }
 }

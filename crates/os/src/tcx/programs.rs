@@ -94,7 +94,11 @@ impl Programs {
     ) -> io::Result<[FdLink; 2]> {
         // The kernel takes milliseconds to verify a program, so load both before the first one runs.
         for name in [incoming, outgoing] {
-            program(&mut self.0, name)?.load().map_err(refused)?;
+            let program = program(&mut self.0, name)?;
+            // Programs that were attached before are loaded.
+            if program.fd().is_err() {
+                program.load().map_err(refused)?;
+            }
         }
         let interface = nix::net::if_::if_indextoname(interface)?;
         let interface = interface.to_string_lossy();

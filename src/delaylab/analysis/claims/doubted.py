@@ -12,7 +12,14 @@ from delaylab.dataset.records.trial import TrialRecord
 
 # Doubts that say that something else than the study's levels made trials differ. Other doubts
 # concern one value (a tail, a lost packet, a link), which a claim may be about.
-UNDERMINING = frozenset({DoubtKind.NOT_AT_REST, DoubtKind.STOLEN_TIME, DoubtKind.CLOCK_STEP})
+UNDERMINING = frozenset(
+    {
+        DoubtKind.NOT_AT_REST,
+        DoubtKind.STOLEN_TIME,
+        DoubtKind.CLOCK_STEP,
+        DoubtKind.QUEUE_CHANGED,
+    }
+)
 # A verdict is left open if an undermining doubt concerns a larger share of the claim's trials.
 MOST = 0.25
 

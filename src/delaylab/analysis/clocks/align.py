@@ -13,9 +13,12 @@ from numpy.typing import NDArray
 from delaylab.analysis.clocks.fit import Fit, Part, fit
 from delaylab.analysis.clocks.line import Nanoseconds
 from delaylab.analysis.clocks.pairs import Crossings, chain, crossings, pair
+from delaylab.analysis.clocks.ticks import tick_ns
 
 REQUEST = "request "
 RESTING = ("untapped", "before", "after")
+# Number of packets at each point from whose stamps a clock's tick is learned.
+LEARNED = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +60,14 @@ class ClockPair:
 class Alignment:
     """Alignment of a trial's clocks, hop by hop from the sender.
 
-    `clocks` gives the clock that stamped each point.
+    `clocks` gives the clock that stamped each point, `ticks` each clock's resolution in ns, 0 if it
+    shows every nanosecond.
     """
 
     sender: str
     hops: list[ClockPair]
     clocks: Mapping[str, str]
+    ticks: Mapping[str, float]
 
     def knows(self, clock: str) -> bool:
         """Return True if stamps of this clock can be converted to the sender's clock."""
@@ -71,6 +76,14 @@ class Alignment:
 
     def bound_ns(self, clock: str) -> float:
         """Return the largest error of this clock's stamps once in the sender's clock, in ns."""
+        return self._line_ns(clock) + self.ticks.get(clock, 0.0)
+
+    def between_ns(self, first: str, second: str) -> float:
+        """Return the largest error in ns of the difference between two clocks' stamps."""
+        ticks = self.ticks.get(first, 0.0) + self.ticks.get(second, 0.0)
+        return abs(self._line_ns(first) - self._line_ns(second)) + ticks
+
+    def _line_ns(self, clock: str) -> float:
         return sum(hop.fit.bound_ns for hop in self._way(clock))
 
     def in_senders(self, clock: str, times_ns: Nanoseconds) -> Nanoseconds:
@@ -102,11 +115,13 @@ def align(
     """
     order = chain(stations, clocks)
     crossed = crossings(packets, stations, clocks)
+    ticks = {name: tick_ns(_stamps_of(packets, clocks, name)) for name in order}
     at_rest = np.flatnonzero(packets["phase"].is_in(RESTING).to_numpy())
     hops: list[ClockPair] = []
     for near, far in pairwise(order):
         clock, reference = (near, far) if far == machine else (far, near)
-        hops.append(ClockPair(near, far, fit(pair(crossed, clock, reference), at_rest)))
+        limits = pair(crossed, clock, reference).widened(ticks[near] + ticks[far])
+        hops.append(ClockPair(near, far, fit(limits, at_rest)))
     numbers = [_parts(len(packets), hop, crossed) for hop in hops]
     moved: list[pl.Series] = []
     others = [name for name in stations if name in clocks and clocks[name] != order[0]]
@@ -114,7 +129,13 @@ def align(
         leg = 0 if name.startswith(REQUEST) else 1
         way = order.index(clocks[name])
         moved.append(_moved(packets[name], hops[:way], [found[leg] for found in numbers[:way]]))
-    return packets.with_columns(moved), Alignment(order[0] if order else "", hops, clocks)
+    return packets.with_columns(moved), Alignment(order[0] if order else "", hops, clocks, ticks)
+
+
+def _stamps_of(packets: pl.DataFrame, clocks: Mapping[str, str], clock: str) -> Nanoseconds:
+    """Return the stamps that a clock took of the first packets."""
+    names = [name for name, its in clocks.items() if its == clock]
+    return np.concatenate([packets[name].drop_nulls().head(LEARNED).to_numpy() for name in names])
 
 
 def _moved(series: pl.Series, hops: list[ClockPair], numbers: list[NDArray[np.intp]]) -> pl.Series:

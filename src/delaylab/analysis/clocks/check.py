@@ -42,7 +42,7 @@ def checks(alignment: Alignment, readings: list[ClockReading]) -> list[Check]:
 
 def _check(alignment: Alignment, pair: tuple[str, str], readings: list[ClockReading]) -> Check:
     clock, reference = pair
-    bound = abs(alignment.bound_ns(clock) - alignment.bound_ns(reference))
+    bound = alignment.between_ns(clock, reference)
     middle = [r.before_ns + (r.after_ns - r.before_ns) // 2 for r in readings]
     within = np.array([(r.after_ns - r.before_ns) / 2 for r in readings])
     other = alignment.in_senders(clock, _array([r.other_ns for r in readings]))

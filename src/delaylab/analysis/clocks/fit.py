@@ -1,31 +1,32 @@
-"""Fit of one clock to another: the line between them by both methods, in parts between steps."""
+"""Fit of one clock to another: the line between them by both methods, in parts between changes."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
+from delaylab.analysis.clocks.changes import Change, between, meeting
 from delaylab.analysis.clocks.hull import Feasible
 from delaylab.analysis.clocks.least_squares import LeastSquares, least_squares, residual
 from delaylab.analysis.clocks.line import Line
 from delaylab.analysis.clocks.pairs import Loops, Pair, loops
-from delaylab.analysis.clocks.steps import ENOUGH, MAX_DRIFT, Limits, change, limits, settled
+from delaylab.analysis.clocks.steps import ENOUGH, MAX_DRIFT, MAX_SLEWED, Limits, limits, settled
 
 # A clock that was set more often than this cannot be aligned to anything.
 MOST_STEPS = 8
 # Drifts beyond `MAX_DRIFT`, up to this one, are reported as drift and not taken for steps.
 _ANY_DRIFT = 0.1
 # If half of a part leaves its lines this many times the freedom that the whole part leaves them, a
-# small step may be hidden in the part.
-_FREER = 1.5
+# small step or slew may be hidden in the part.
+_FREER = 1.25
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Stretch of the reference's time without a step, over which one line holds.
+    """Stretch of the reference's time without a step or slew, over which one line holds.
 
     `bound_ns` is the largest error of the line anywhere in the part. `residual_ns` is the root mean
     square distance of the packets at rest from the line. `squares` is the line by whiteaker2011's
@@ -44,15 +45,6 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
-    """Step of the clock by `size_ns` at `time_ns` of the reference, to within `unsure` stamps."""
-
-    time_ns: int
-    size_ns: float
-    unsure: int
-
-
-@dataclass(frozen=True, slots=True)
 class Fit:
     """Alignment of `clock` to `reference`; without parts it failed, for the reason `why`.
 
@@ -62,7 +54,7 @@ class Fit:
     clock: str
     reference: str
     parts: list[Part]
-    steps: list[Step]
+    changes: list[Change]
     ignored: int = 0
     why: str = ""
 
@@ -81,21 +73,21 @@ def fit(pair: Pair, at_rest: NDArray[np.intp]) -> Fit:
     n = len(series.time_ns)
     ranges = [(0, n)]
     if not series.fits(0, n):
-        too_fast = series.lines(0, n, _ANY_DRIFT)
+        too_fast = replace(series, max_drift=_ANY_DRIFT).lines(0, n)
         if too_fast is not None:
             low, high = too_fast.drifts()
             least, most = min(abs(low), abs(high)) * 1e6, MAX_DRIFT * 1e6
             return _unaligned(
                 pair, f"they drift apart by at least {least:.0f} ppm, over {most:.0f} ppm"
             )
-        series, ranges = settled(series, MOST_STEPS)
+        series, ranges = settled(replace(series, max_drift=MAX_SLEWED), MOST_STEPS)
     if not ranges:
-        why = f"no line fits, and no {MOST_STEPS} steps explain it: one of them runs unevenly"
+        why = f"no line fits, and no {MOST_STEPS} changes explain it: one of them runs unevenly"
         return _unaligned(pair, why)
     both = loops(pair)
     found = [_part(series, each, both, at_rest) for each in ranges]
-    ignored = n - len(series.time_ns)
-    return Fit(pair.clock, pair.reference, found, _steps(series, ranges, found), ignored)
+    changes, found = _joined(series, ranges, found)
+    return Fit(pair.clock, pair.reference, found, changes, n - len(series.time_ns))
 
 
 def _unaligned(pair: Pair, why: str) -> Fit:
@@ -128,9 +120,9 @@ def _part(series: Limits, where: tuple[int, int], both: Loops, at_rest: NDArray[
 def _by_halves(series: Limits, where: tuple[int, int], whole: Feasible) -> float:
     """Return the largest error of the line in ns if each half has a line of its own, or 0.
 
-    A step smaller than the bound goes unseen, but it constrains the line and makes the bound look
-    tighter than it is. It shows in the halves, which then leave their lines more freedom than the
-    whole does.
+    A step or slew smaller than the bound goes unseen, but it constrains the line and makes the
+    bound look tighter than it is. It shows in the halves, which then leave their lines more freedom
+    than the whole does.
     """
     middle = (where[0] + where[1]) // 2
     line = whole.line()
@@ -157,12 +149,22 @@ def _compared(
     return float(apart.max()), bool((apart > bounds).any())
 
 
-def _steps(series: Limits, ranges: list[tuple[int, int]], found: list[Part]) -> list[Step]:
-    steps: list[Step] = []
-    for (first, before), (second, after) in pairwise(zip(ranges, found, strict=True)):
-        at = change(series, (first, before.line), (second, after.line))
-        time = series.time_ns[[at]]
-        size = after.line.offset(time) - before.line.offset(time)
-        bases = after.line.base_ns - before.line.base_ns
-        steps.append(Step(int(time[0]), float(size[0]) + bases, max(0, second[0] - first[1])))
-    return steps
+def _joined(
+    series: Limits, ranges: list[tuple[int, int]], found: list[Part]
+) -> tuple[list[Change], list[Part]]:
+    """Return the changes between the parts, and the parts, extended to where they meet in slews."""
+    lines = [series.lines(*each) for each in ranges]
+    changes: list[Change] = []
+    parts = list(found)
+    for index, (before, after) in enumerate(pairwise(lines)):
+        assert before is not None
+        assert after is not None
+        met = meeting(before, after)
+        change = between(series, (ranges[index], ranges[index + 1]), (before, after), met)
+        changes.append(change)
+        if change.kind == "slew":
+            first, second = parts[index], parts[index + 1]
+            bounds = max(first.bound_ns, met.bound_ns(0)), max(second.bound_ns, met.bound_ns(1))
+            parts[index] = replace(first, end_ns=change.time_ns, bound_ns=bounds[0])
+            parts[index + 1] = replace(second, start_ns=change.time_ns + 1, bound_ns=bounds[1])
+    return changes, parts

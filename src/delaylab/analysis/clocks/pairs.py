@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
@@ -39,6 +39,13 @@ class Pair:
     reference: str
     upper: Crossings
     lower: Crossings
+
+    def widened(self, by_ns: float) -> Pair:
+        """Return the pair with every limit moved outwards: its stamps may be off by that much."""
+        off = int(np.ceil(by_ns))
+        upper = replace(self.upper, difference_ns=self.upper.difference_ns + off)
+        lower = replace(self.lower, difference_ns=self.lower.difference_ns - off)
+        return Pair(self.clock, self.reference, upper, lower)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,8 @@ from delaylab.analysis.clocks.pairs import Pair
 
 # Two clocks drift apart by at most 500 ppm, the most that NTP corrects (RFC 5905, section 11.3).
 MAX_DRIFT = 500e-6
+# While one of them is slewed, that comes on top of it (adjtime(3) in Linux).
+MAX_SLEWED = 1000e-6
 # Smallest number of crossings each way that a range needs to say anything.
 ENOUGH = 5
 
@@ -23,29 +25,36 @@ class Limits:
     """Crossings of both ways in the order of the reference's time, as limits to the offset.
 
     `upper` is true where the difference limits the offset from above, false where from below.
+    Lines through them drift by at most `max_drift`.
     """
 
     time_ns: Nanoseconds
     difference_ns: Nanoseconds
     upper: NDArray[np.bool_]
+    max_drift: float = MAX_DRIFT
 
     def pick(self, chosen: NDArray[np.bool_]) -> Limits:
         """Return the limits selected by a mask."""
-        return Limits(self.time_ns[chosen], self.difference_ns[chosen], self.upper[chosen])
+        return replace(
+            self,
+            time_ns=self.time_ns[chosen],
+            difference_ns=self.difference_ns[chosen],
+            upper=self.upper[chosen],
+        )
 
-    def fits(self, start: int, end: int, max_drift: float = MAX_DRIFT) -> bool:
+    def fits(self, start: int, end: int) -> bool:
         """Return True if one line fits the limits from `start` up to but not including `end`."""
         upper = self.upper[start:end]
         if upper.all() or not upper.any():
             return True
-        return self.lines(start, end, max_drift) is not None
+        return self.lines(start, end) is not None
 
-    def lines(self, start: int, end: int, max_drift: float = MAX_DRIFT) -> Feasible | None:
+    def lines(self, start: int, end: int) -> Feasible | None:
         """Return the lines that fit the limits from `start` up to but not including `end`."""
         time, difference = self.time_ns[start:end], self.difference_ns[start:end]
         upper = self.upper[start:end]
         above = time[upper], difference[upper]
-        return feasible(above, (time[~upper], difference[~upper]), max_drift)
+        return feasible(above, (time[~upper], difference[~upper]), self.max_drift)
 
     def enough(self, start: int, end: int) -> bool:
         """Return True if a range has at least `ENOUGH` upper and `ENOUGH` lower limits."""

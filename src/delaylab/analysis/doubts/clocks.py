@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from delaylab.analysis.clocks.align import Alignment, ClockPair
+from delaylab.analysis.clocks.changes import Change
 from delaylab.analysis.clocks.check import Check, checks
 from delaylab.analysis.packets import segments
 from delaylab.dataset.records.doubts import Doubt, DoubtKind, doubt
@@ -18,6 +19,8 @@ IN_NODE = (".app", ".qdisc", ".stack")
 DOM0 = ".dom0"
 MACHINE = "the machine"
 Delays = Sequence[tuple[str, float]]
+# Smallest tick of a clock that is a doubt.
+COARSE_NS = 1000.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +68,7 @@ def by_machine(packets: pl.DataFrame, alignment: Alignment, machine: str) -> pl.
 
 
 def clock_doubts(clocks: Sequence[TrialClocks], refused: Delays) -> list[Doubt]:
-    """Return the doubts about trials with several clocks, and about refused delays.
+    """Return the doubts about trials' clocks, and about refused delays.
 
     `refused` gives each refused delay by its layer and its bound in µs.
     """
@@ -87,17 +90,8 @@ def _of_trial(trial: TrialClocks) -> Iterator[Doubt]:
                 clock=fit.clock,
                 reference=fit.reference,
             )
-        for step in fit.steps:
-            yield doubt(
-                DoubtKind.CLOCK_STEP,
-                f"{trial.trial}: {name} was set by {step.size_ns / 1000:+.1f} µs at "
-                f"{step.time_ns / 1e9:.6f} s; before and after it are aligned apart, "
-                f"the {step.unsure} stamps between left out",
-                "stop time synchronisation in the guest from stepping its clock, run again",
-                trial=trial.trial,
-                clock=fit.clock,
-                step_us=step.size_ns / 1000,
-            )
+        yield from (_changed(trial, hop, change) for change in fit.changes)
+    yield from _ticks(trial)
     for check in (check for check in trial.checks if not check.agrees):
         clock, reference = trial.owners.get(check.clock), trial.owners.get(check.reference)
         yield doubt(
@@ -114,14 +108,54 @@ def _of_trial(trial: TrialClocks) -> Iterator[Doubt]:
         )
 
 
+def _changed(trial: TrialClocks, hop: ClockPair, change: Change) -> Doubt:
+    """Return the doubt about a clock that was set or that changed its rate."""
+    name, at = trial.between(hop), f"at {change.time_ns / 1e9:.6f} s"
+    apart = f"before and after it are aligned apart, the {change.unsure} stamps between left out"
+    if change.kind == "slew":
+        return doubt(
+            DoubtKind.CLOCK_SLEWED,
+            f"{trial.trial}: {name} changed its rate by {change.rate_ppm:+.0f} ppm {at}, as a "
+            "clock does that is slewed; before and after it are aligned apart",
+            "let time synchronisation in the guest settle before measuring, or stop it",
+            trial=trial.trial,
+            clock=hop.fit.clock,
+            rate_ppm=change.rate_ppm,
+        )
+    said = "was set" if change.kind == "step" else "was set, or slewed for a short time,"
+    return doubt(
+        DoubtKind.CLOCK_STEP,
+        f"{trial.trial}: {name} {said} by {change.size_ns / 1000:+.1f} µs {at}; {apart}",
+        "stop time synchronisation in the guest from stepping its clock, run again",
+        trial=trial.trial,
+        clock=hop.fit.clock,
+        step_us=change.size_ns / 1000,
+    )
+
+
+def _ticks(trial: TrialClocks) -> Iterator[Doubt]:
+    for clock, tick_ns in trial.alignment.ticks.items():
+        if tick_ns >= COARSE_NS:
+            yield doubt(
+                DoubtKind.CLOCK_TICK,
+                f"{trial.trial}: the clock of {trial.owners.get(clock, clock)} ticks every "
+                f"{tick_ns / 1000:.1f} µs: every delay that it stamps is off by up to that",
+                "give the kernel a finer clock source "
+                "(/sys/devices/system/clocksource/clocksource0), or compare larger delays only",
+                trial=trial.trial,
+                clock=clock,
+                tick_us=tick_ns / 1000,
+            )
+
+
 def _bounds(refused: Delays) -> Iterator[Doubt]:
     if refused:
         layers = ", ".join(dict.fromkeys(layer for layer, _ in refused))
         bound = max(bound for _, bound in refused)
         yield doubt(
             DoubtKind.CLOCK_BOUND,
-            f"one-way medians smaller than what aligning two clocks leaves open (up to ± "
-            f"{bound:.1f} µs) are not given: {layers}",
+            f"one-way medians smaller than what the clocks leave open (up to ± {bound:.1f} µs) are "
+            f"not given: {layers}",
             "read round trips instead, or send more packets at rest: the bound is half of the "
             "fastest one's way between the two clocks and back",
             bound_us=bound,

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from delaylab.analysis.packets.instrument import TAPPED, UNTAPPED
+
 # Interval at which the record is meant to have samples.
 INTERVAL_NS = 100_000_000
 # A packet is flagged if, in the interval in which it was sent, the hypervisor stole a larger share
@@ -70,8 +72,9 @@ def machine_state(
     drops: dict[str, int] = {}
     for index, (hosts, probes) in enumerate(trials):
         record = intervals(hosts) if records is None else records[index]
-        samples.append(_with_phase(record, probes))
-        sent.append(_flagged(record, probes))
+        phased = _alternating_as_one(probes)
+        samples.append(_with_phase(record, phased))
+        sent.append(_flagged(record, phased))
         for name, n in interface_drops(hosts).items():
             drops[name] = drops.get(name, 0) + n
     table = pl.concat(samples, how="diagonal")
@@ -163,6 +166,18 @@ def _places(hosts: pl.DataFrame) -> pl.DataFrame:
     used = hosts.filter(pl.col("metric") == "cpus")
     wide = used.pivot("place", index="time_ns", values="value", aggregate_function="first")
     return wide.rename({name: f"at {name}" for name in wide.columns if name != "time_ns"})
+
+
+def _alternating_as_one(probes: pl.DataFrame) -> pl.DataFrame:
+    """Return the schedule with phases `untapped` and `before` as one if their blocks alternate.
+
+    No sample lies within a single block.
+    """
+    untapped = probes.filter(pl.col("phase") == UNTAPPED)["intended_ns"].max()
+    tapped = probes.filter(pl.col("phase") == TAPPED)["intended_ns"].min()
+    if untapped is None or tapped is None or int(str(untapped)) < int(str(tapped)):
+        return probes
+    return probes.with_columns(pl.col("phase").replace(UNTAPPED, TAPPED))
 
 
 def _with_phase(record: pl.DataFrame, probes: pl.DataFrame) -> pl.DataFrame:

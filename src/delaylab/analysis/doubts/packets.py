@@ -33,6 +33,7 @@ def doubts(
         *_few(len(user_ns)),
         *_slip(measured, trials[0].interval_ns),
         *_dropped(trials),
+        *_queue_changed(trials),
         *_unseen(account),
         *_lost(account),
         *_closed(account),
@@ -82,6 +83,35 @@ def _dropped(trials: list[TrialRecord]) -> Iterator[Doubt]:
                     dropped=tap.dropped,
                     packets=tap.packets + tap.dropped,
                 )
+
+
+def _queue_changed(trials: list[TrialRecord]) -> Iterator[Doubt]:
+    for trial in trials:
+        for tap in trial.taps:
+            if not tap.queue_changed:
+                continue
+            if tap.queue == tap.queue_after:
+                seen = f"the queue ({tap.queue}) at {tap.point} was set anew during the trial"
+            else:
+                seen = (
+                    f"the queue at {tap.point} was {tap.queue} when the tap started and "
+                    f"{tap.queue_after} at the end"
+                )
+            meaning = (
+                "packets wait in it behind their stamp, so that time counts as the next layer's"
+                if tap.by == "tcx"
+                else "delays from before and after the change are pooled"
+            )
+            yield doubt(
+                DoubtKind.QUEUE_CHANGED,
+                f"{trial.id}: {seen}: {meaning}",
+                "leave the queues of tapped interfaces alone while measuring (an uplink's rate "
+                "belongs in the lab file), and run again",
+                trial=trial.id,
+                point=tap.point,
+                queue=tap.queue,
+                queue_after=tap.queue_after,
+            )
 
 
 def _unseen(account: Account) -> Iterator[Doubt]:

@@ -1,13 +1,89 @@
-"""Account of every scheduled packet: seen at a point, lost before one, or the point is absent."""
+"""Account of every scheduled packet: its fate by phase and leg, and the points that saw it.
+
+A packet is lost on the leg on which a point saw it last. Copies beyond a packet's first are counted
+by the taps, and by the sender among its replies. A packet is reordered on a leg if it reached the
+leg's last point behind one that had passed the first point after it (RFC 4737).
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
-from delaylab.analysis.packets.segments import columns
+from delaylab.analysis.packets.segments import column, columns
 from delaylab.dataset.records.trial import PointPath, TrialRecord
+
+UNTAPPED = "untapped"
+PHASES = (UNTAPPED, "before", "load", "after")
+REQUEST, REPLY = "request", "reply"
+# Points that the sockets of a node stamp, also where a tap is off.
+SOCKETS = (".app", ".qdisc", ".stack")
+
+
+@dataclass(frozen=True, slots=True)
+class ByLeg:
+    """Number of packets by the leg on which something befell them.
+
+    `unknown` counts those for which no point tells the leg.
+    """
+
+    request: int = 0
+    reply: int = 0
+    unknown: int = 0
+
+    @property
+    def total(self) -> int:
+        """Return the number on both legs and on an unknown one."""
+        return self.request + self.reply + self.unknown
+
+    def __add__(self, other: ByLeg) -> ByLeg:
+        """Return the sums leg by leg."""
+        return ByLeg(
+            self.request + other.request, self.reply + other.reply, self.unknown + other.unknown
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseAccount:
+    """Fates of the packets of one phase.
+
+    Each of the `scheduled` packets is `answered` in time, answered too `late`, `lost`, `refused` by
+    the sender's kernel, or `unsent`. Beside that, `duplicated` counts copies beyond a packet's
+    first, and `reordered` packets that others overtook.
+    """
+
+    phase: str
+    scheduled: int
+    answered: int
+    late: int
+    lost: ByLeg
+    refused: int
+    unsent: int
+    duplicated: ByLeg
+    reordered: ByLeg
+
+    @property
+    def sent(self) -> int:
+        """Return the number of packets that the sender's kernel took."""
+        return self.scheduled - self.refused - self.unsent
+
+    def __add__(self, other: PhaseAccount) -> PhaseAccount:
+        """Return the account of both together; they are of the same phase."""
+        return PhaseAccount(
+            self.phase,
+            self.scheduled + other.scheduled,
+            self.answered + other.answered,
+            self.late + other.late,
+            self.lost + other.lost,
+            self.refused + other.refused,
+            self.unsent + other.unsent,
+            self.duplicated + other.duplicated,
+            self.reordered + other.reordered,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,3 +151,105 @@ def _at(packets: pl.DataFrame, path: PointPath, last: pl.Series, index: int) -> 
     seen = len(packets) - packets[name].null_count()
     passed = int((last >= index).sum())
     return PointAccount(leg, point, seen, passed - seen, len(packets) - passed)
+
+
+def by_phase(trials: Sequence[tuple[TrialRecord, pl.DataFrame]]) -> list[PhaseAccount]:
+    """Return the account of each phase, given each trial's packets as their points stamped them."""
+    found: dict[str, PhaseAccount] = {}
+    for trial, packets in trials:
+        for phase in PHASES:
+            here = packets.filter(pl.col("phase") == phase)
+            if len(here):
+                account = _of_phase(trial, phase, here)
+                found[phase] = found[phase] + account if phase in found else account
+    return [found[phase] for phase in PHASES if phase in found]
+
+
+def _of_phase(trial: TrialRecord, phase: str, packets: pl.DataFrame) -> PhaseAccount:
+    outcomes = dict(packets["outcome"].value_counts().iter_rows())
+    path = _recorded(trial, phase)
+    return PhaseAccount(
+        phase,
+        len(packets),
+        outcomes.get("replied", 0),
+        outcomes.get("late", 0),
+        _lost(packets.filter(pl.col("outcome") == "lost"), path, trial),
+        outcomes.get("refused", 0),
+        outcomes.get("unsent", 0),
+        _duplicated(packets, trial, phase),
+        _reordered(packets, path),
+    )
+
+
+def _recorded(trial: TrialRecord, phase: str) -> PointPath:
+    """Return the points that recorded in a phase: while the taps are off, only the sockets'."""
+    if phase != UNTAPPED:
+        return trial.path
+    taps = {tap.point for tap in trial.taps}
+    legs = (
+        [point for point in leg if point.endswith(SOCKETS) and point not in taps]
+        for leg in (trial.path.request, trial.path.reply)
+    )
+    return PointPath(**dict(zip((REQUEST, REPLY), legs, strict=True)))
+
+
+def _lost(lost: pl.DataFrame, path: PointPath, trial: TrialRecord) -> ByLeg:
+    """Return lost packets by leg.
+
+    One that was last seen at the end of the request's points is lost on the reply's leg if that end
+    is the responder itself; else nothing tells. Where taps dropped stamps, a point that did not see
+    a packet proves nothing.
+    """
+    last, end = last_seen(lost, path), len(path.request) - 1
+    arrived = bool(path.request) and _is_socket_of("responder", path.request[-1])
+    reply = int((last > end).sum()) + (int((last == end).sum()) if arrived else 0)
+    complete = not any(tap.dropped for tap in trial.taps)
+    request = int(((last >= 0) & (last < end)).sum()) if complete else 0
+    return ByLeg(request, reply, len(lost) - request - reply)
+
+
+def _duplicated(packets: pl.DataFrame, trial: TrialRecord, phase: str) -> ByLeg:
+    """Return copies by leg. Each copy of a request is answered, which makes no copy of the reply.
+
+    Without the taps' counts nothing tells on which leg a further reply was made.
+    """
+    further = int(packets["duplicates"].sum())
+    if trial.repeats is None or phase == UNTAPPED:
+        return ByLeg(unknown=further)
+    seen = {(str(r.leg), r.point): r.packets for r in trial.repeats if r.phase == phase}
+    taps = {tap.point for tap in trial.taps}
+    there = [seen.get((REQUEST, point), 0) for point in trial.path.request if point in taps]
+    back = [seen.get((REPLY, point), 0) for point in trial.path.reply if point in taps]
+    if not there and not back:
+        return ByLeg(unknown=further)
+    answered_twice = min([*there[-1:], *back[:1]])
+    return ByLeg(max(there, default=0), max(0, max([further, *back]) - answered_twice))
+
+
+def _reordered(packets: pl.DataFrame, path: PointPath) -> ByLeg:
+    """Return reordered packets by leg; those that only the sender noticed have none."""
+    request = _overtaken(packets, REQUEST, path.request)
+    reply = _overtaken(packets, REPLY, path.reply)
+    noticed = packets["reordered"].to_numpy() & ~request & ~reply
+    return ByLeg(int(request.sum()), int(reply.sum()), int(noticed.sum()))
+
+
+def _overtaken(packets: pl.DataFrame, leg: str, points: list[str]) -> NDArray[np.bool_]:
+    """Return for each packet whether another one overtook it between a leg's first and last point.
+
+    A leg of which only the sender's sockets saw anything tells nothing.
+    """
+    overtaken = np.zeros(len(packets), dtype=np.bool_)
+    if all(_is_socket_of("sender", point) for point in points):
+        return overtaken
+    first, last = (packets[column(leg, point)] for point in (points[0], points[-1]))
+    rows = np.flatnonzero((first.is_not_null() & last.is_not_null()).to_numpy())
+    left = np.argsort(np.argsort(first.fill_null(0).to_numpy()[rows], kind="stable"))
+    arrived = np.argsort(last.fill_null(0).to_numpy()[rows], kind="stable")
+    latest = np.maximum.accumulate(left[arrived])
+    overtaken[rows[arrived]] = left[arrived] < latest
+    return overtaken
+
+
+def _is_socket_of(side: str, point: str) -> bool:
+    return point.startswith(f"{side}.") and point.endswith(SOCKETS)

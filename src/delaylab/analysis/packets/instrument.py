@@ -1,42 +1,62 @@
 """Cost of the instrument itself: the time that the taps add to a user RTT at rest.
 
-Packets of phase `untapped` are sent before the taps are switched on, those of phase `before` after
-it, both at rest and in the same lab. The untapped packets come first, so that a cold start slows
-them and makes the cost look smaller.
+At rest, blocks of packets with the taps off (phase `untapped`) and on (phase `before`) alternate.
+Two neighbouring blocks, one of each, are a pair: both saw the same machine, whatever it did before
+and afterwards. The cost is the mean difference of the pairs' medians.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 
 from delaylab.analysis.packets.rtt import round_trips
-from delaylab.analysis.statistics.effects import Effect, estimate
+from delaylab.analysis.statistics.effects import Effect, mean_of_few
 from delaylab.analysis.statistics.quantiles import Floats
+from delaylab.dataset.records.trial import TrialRecord
 
 UNTAPPED = "untapped"
 TAPPED = "before"
-# Smallest number of packets with the taps on, and with the taps off.
-ENOUGH = 20
+# Smallest number of pairs of blocks.
+ENOUGH = 4
+# From this number of trials on, the interval is between trials, else between the pairs of all.
+TRIALS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class AtRest:
-    """User RTTs in µs at rest, with the taps on and off."""
+class Pairs:
+    """Medians in µs of one trial's pairs of blocks, with the taps on and off."""
 
     tapped: Floats
     untapped: Floats
 
+    def __len__(self) -> int:
+        return len(self.tapped)
+
+
+@dataclass(frozen=True, slots=True)
+class AtRest:
+    """User RTTs at rest: the number with the taps on and off, and each trial's pairs of blocks.
+
+    `in_turn` is false if all packets of one kind were sent before those of the other, as versions
+    before alternating did.
+    """
+
+    tapped_n: int
+    untapped_n: int
+    trials: list[Pairs]
+    in_turn: bool
+
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Increase of the median user RTT at rest by the taps (round trip, µs), or None and why.
+    """Increase of the user RTT at rest by the taps (round trip, µs), or None and why.
 
-    Packets are compared within the same levels only. `added` is the mean over the levels of the
-    increase there, `tapped_us` and `untapped_us` are the means of the medians; a level counts by
-    its packets.
+    `tapped_us` and `untapped_us` are the means of the blocks' medians, `added` is their difference
+    with its interval. `pairs` of blocks were compared, in `trials` trials.
     """
 
     tapped_n: int
@@ -45,6 +65,8 @@ class Cost:
     untapped_us: float | None
     added: Effect | None
     why: str = ""
+    pairs: int = 0
+    trials: int = 0
 
     @property
     def measurable(self) -> bool:
@@ -57,34 +79,69 @@ class Cost:
         return self.added.interval[1] if self.added and self.added.interval[1] > 0 else None
 
 
-def at_rest(packets: pl.DataFrame) -> AtRest:
-    """Return the user RTTs at rest, given packets of all phases."""
-    return AtRest(_user(packets, TAPPED), _user(packets, UNTAPPED))
+def at_rest(trials: Sequence[tuple[TrialRecord, pl.DataFrame]]) -> AtRest:
+    """Return the user RTTs at rest of trials, given each one's packets of all phases."""
+    answered = [_answered(packets) for _, packets in trials]
+    count = {
+        phase: sum(len(user.filter(pl.col("phase") == phase)) for user in answered)
+        for phase in (TAPPED, UNTAPPED)
+    }
+    pairs = [_pairs(trial, user) for (trial, _), user in zip(trials, answered, strict=True)]
+    in_turn = all(
+        bool(trial.rest_blocks) or UNTAPPED not in packets["phase"] for trial, packets in trials
+    )
+    return AtRest(count[TAPPED], count[UNTAPPED], [each for each in pairs if len(each)], in_turn)
+
+
+def _answered(packets: pl.DataFrame) -> pl.DataFrame:
+    """Return the sequence number, the phase and the user RTT in µs of each answered packet."""
+    user = (round_trips(packets)["app"] / 1000).alias("user")
+    return packets.select("seq", "phase").with_columns(user).drop_nulls("user")
+
+
+def _pairs(trial: TrialRecord, answered: pl.DataFrame) -> Pairs:
+    """Return the medians of a trial's pairs, of which both blocks were answered."""
+    seq, user = answered["seq"].to_numpy(), answered["user"].to_numpy()
+    medians: dict[int, dict[bool, float]] = {}
+    for block in trial.rest_blocks:
+        inside = user[(seq >= block.first_seq) & (seq < block.first_seq + block.packets)]
+        if len(inside):
+            medians.setdefault(block.pair, {})[block.tapped] = float(np.median(inside))
+    whole = [pair for pair in medians.values() if len(pair) == 2]
+    tapped, untapped = (np.array([pair[side] for pair in whole]) for side in (True, False))
+    return Pairs(tapped, untapped)
 
 
 def cost(parts: list[AtRest]) -> Cost:
-    """Return the taps' cost over one or more groups, each compared with itself."""
-    both = [part for part in parts if min(len(part.tapped), len(part.untapped)) > 0]
-    on, off = sum(len(part.tapped) for part in both), sum(len(part.untapped) for part in both)
-    if min(on, off) < ENOUGH:
-        on, off = sum(len(part.tapped) for part in parts), sum(len(part.untapped) for part in parts)
-        why = f"needs {ENOUGH} packets at rest with taps and without; there are {on} and {off}"
-        return Cost(on, off, None, None, None, why)
-    counts = [min(len(part.tapped), len(part.untapped)) for part in both]
-    weights = np.array(counts, dtype=np.float64) / sum(counts)
-    tapped, untapped = (
-        float(weights @ [np.median(values) for values in side])
-        for side in ([part.tapped for part in both], [part.untapped for part in both])
+    """Return the taps' cost over one or more groups.
+
+    The interval is Student's, of the trials' means from `TRIALS` trials on, else of the pairs.
+    """
+    on, off = sum(part.tapped_n for part in parts), sum(part.untapped_n for part in parts)
+    trials = [trial for part in parts for trial in part.trials]
+    pairs = sum(len(trial) for trial in trials)
+    if pairs < ENOUGH:
+        return Cost(on, off, None, None, None, _why(parts, pairs), pairs, len(trials))
+    sides = [trial.tapped for trial in trials], [trial.untapped for trial in trials]
+    if len(trials) >= TRIALS:
+        tapped, untapped = (np.array([each.mean() for each in side]) for side in sides)
+    else:
+        tapped, untapped = (np.concatenate(side) for side in sides)
+    return Cost(
+        on,
+        off,
+        float(tapped.mean()),
+        float(untapped.mean()),
+        mean_of_few(tapped - untapped),
+        pairs=pairs,
+        trials=len(trials),
     )
-    series = [values for part in both for values in (part.tapped, part.untapped)]
-
-    def increase(drawn: list[Floats]) -> Floats:
-        medians = np.stack([np.median(values, axis=-1) for values in drawn])
-        return np.asarray(weights @ (medians[::2] - medians[1::2]))
-
-    return Cost(on, off, tapped, untapped, estimate(series, increase))
 
 
-def _user(packets: pl.DataFrame, phase: str) -> Floats:
-    sent = packets.filter(pl.col("phase") == phase)
-    return round_trips(sent)["app"].drop_nulls().to_numpy() / 1000
+def _why(parts: list[AtRest], pairs: int) -> str:
+    if not all(part.in_turn for part in parts):
+        return (
+            "the packets with the taps on were not sent by turns with those with the taps off, so "
+            "drift would count as cost; run the study again"
+        )
+    return f"needs {ENOUGH} pairs of blocks at rest with the taps on and off; there are {pairs}"

@@ -60,6 +60,11 @@ def bound(name: str) -> str:
     return f"{name}, bound"
 
 
+def tick(name: str) -> str:
+    """Return the name of a point's column with its clock's tick in ns, if the clock ticks."""
+    return f"{name}, tick"
+
+
 def packets(stamps: pl.DataFrame, probes: pl.DataFrame, path: PointPath) -> pl.DataFrame:
     """Return one row per scheduled packet with its stamps in ns, null where a point did not see it.
 
@@ -84,6 +89,11 @@ def aligned(
     return table.with_columns(
         *(wide[name].alias(own_clock(name)) for name in others),
         *(pl.lit(alignment.bound_ns(named[name])).alias(bound(name)) for name in others),
+        *(
+            pl.lit(alignment.ticks[clock]).alias(tick(name))
+            for name, clock in named.items()
+            if alignment.ticks[clock] > 0
+        ),
     ), alignment
 
 
@@ -163,21 +173,29 @@ def bound_between(table: pl.DataFrame, first: str, last: str) -> float:
     """Return the largest bound in ns of a difference between two points' columns.
 
     The clocks on a packet's way are aligned one after the other. The two points share the bounds of
-    the clocks before both of them, and these cancel out.
+    the clocks before both of them, and these cancel out. A clock that ticks shows its last tick, so
+    the difference is off by the longer tick of the two beside that.
     """
     both = table.filter(pl.col(first).is_not_null() & pl.col(last).is_not_null())
-    ends = [pl.col(bound(name)) for name in (first, last) if bound(name) in table.columns]
-    if not ends or both.is_empty():
+    if both.is_empty():
         return 0.0
-    apart = ends[0].fill_null(0) - (ends[1].fill_null(0) if len(ends) > 1 else 0)
-    return float(both.select(apart.abs().max()).item())
+    ticks = [_column_or_0(both, tick(name)) for name in (first, last)]
+    lines = [
+        _column_or_0(both, bound(name)) - (own if bound(name) in both.columns else 0)
+        for name, own in zip((first, last), ticks, strict=True)
+    ]
+    return float(both.select((lines[0] - lines[1]).abs() + pl.max_horizontal(ticks)).max().item())
+
+
+def _column_or_0(table: pl.DataFrame, name: str) -> pl.Expr:
+    return pl.col(name).fill_null(0) if name in table.columns else pl.lit(0.0)
 
 
 def _bound_between(
     table: pl.DataFrame, first: tuple[str, str], last: tuple[str, str], rows: NDArray[np.intp]
 ) -> float:
     names = column(*first), column(*last)
-    if not any(bound(name) in table.columns for name in names):
+    if not any(kind(name) in table.columns for name in names for kind in (bound, tick)):
         return 0.0
     return bound_between(table[rows], *names)
 

@@ -27,3 +27,13 @@ class Tap(Record):
         description="The method of capture: BPF programs at the interface's traffic control "
         "hooks, or a packet socket's ring.",
     )
+    queue: Text = Field(
+        "",
+        description="The kind of the interface's outermost queue when the tap started, such as "
+        "`noqueue` or `tbf`; empty in records of versions that did not look.",
+    )
+    queue_after: Text = Field("", description="Its kind at the end of the trial.")
+    queue_changed: bool = Field(
+        False,
+        description="True if the interface's queues or their settings were others at the end.",
+    )

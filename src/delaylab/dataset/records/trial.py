@@ -21,6 +21,8 @@ from delaylab.dataset.records.base import (
 from delaylab.dataset.records.doubts import Doubt
 from delaylab.dataset.records.links import EngineReport
 from delaylab.dataset.records.rates import Flow, HeldRate, Search
+from delaylab.dataset.records.repeats import Repeats
+from delaylab.dataset.records.rest import RestBlock
 from delaylab.dataset.records.taps import Tap
 from delaylab.spec.link_conditions import NOTHING, check_configured
 
@@ -135,6 +137,16 @@ class Measurement(Record):
     warnings: Listed[Doubt] = Field([], description="The doubts raised while the trial ran.")
     loads: Listed[Load] = Field([], description="The loads of the trial.")
     taps: Listed[Tap] = Field([], description="The taps of the trial.")
+    rest_blocks: Listed[RestBlock] = Field(
+        [],
+        description="The blocks of phases `untapped` and `before`, in the order of sending; empty "
+        "if the packets of one phase were all sent before those of the other.",
+    )
+    repeats: Listed[Repeats] | None = Field(
+        None,
+        description="The packets that taps saw more than once; null in records of versions that "
+        "did not count them.",
+    )
     responder_icmp: dict[Text, Nanoseconds] = Field(
         {},
         description="The increase of the responder's ICMP counters, such as `OutErrors`, by name.",

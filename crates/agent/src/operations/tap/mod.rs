@@ -6,10 +6,12 @@ mod request;
 mod seen;
 mod source;
 
-use super::tables::{Stamp, send_stamps};
+use super::tables::{Stamp, send_repeats, send_stamps};
 use crate::session::{Order, Session};
 use capture::Capture;
 use counts::Counts;
+use delaylab_os::netlink::Route;
+use delaylab_os::netlink::qdiscs::InterfaceQueues;
 use delaylab_os::tcx::tap::Seen;
 use delaylab_os::time::stamps;
 use delaylab_proto::{Context, Failure};
@@ -34,12 +36,42 @@ struct Summary<'a> {
     repeated: u64,
     /// The source of the packets: `tcx` or `ring`.
     by: &'static str,
+    /// The kind of the interface's queue when the tap started, and at its end.
+    queue: &'a str,
+    queue_after: &'a str,
+    /// True if the queue or its settings at the end are not those of the start.
+    queue_changed: bool,
 }
 
 struct Tap {
     interface: Interface,
-    source: Source,
+    index: u32,
+    /// The source of the packets; `None` while the tap pauses.
+    source: Option<Source>,
+    /// A source that pauses and can be put back.
+    resting: Option<Source>,
+    by: &'static str,
     counts: Counts,
+    /// The packets dropped by sources that were closed.
+    dropped: u32,
+    queues: InterfaceQueues,
+}
+
+/// The packets seen at the points of a request.
+struct Sightings {
+    /// The first sighting of each packet at each point.
+    stamps: Vec<Stamp>,
+    /// The further ones.
+    repeats: Vec<Stamp>,
+}
+
+/// The way in which all taps of a request get their packets.
+struct Capturing {
+    filter: Filter,
+    /// True if programs at the interface may be used.
+    tcx: bool,
+    /// True if the packets themselves are wanted.
+    frames: bool,
 }
 
 /// Serve one request: stamp packets until the client stops it.
@@ -51,53 +83,78 @@ pub fn serve(request: Value, session: &mut Session) -> Result<Value, Failure> {
         None => None,
     };
     let filter = request.filter;
+    let frames = capture.is_some() || filter.has_no_legs();
+    let capturing = Capturing { filter, tcx: request.tcx, frames };
     let mut taps = request
         .interfaces
         .into_iter()
-        .map(|interface| Tap::open(interface, &filter, request.tcx, capture.is_some()))
+        .map(|interface| Tap::open(interface, &capturing))
         .collect::<Result<Vec<_>, _>>()?;
     stamps::settle().context("switch on receive stamps")?;
     session.event(json!({"ready": true}))?;
-    let mut stamps = Vec::with_capacity(1 << 16);
-    run(&mut taps, &filter, &mut stamps, &mut capture, session)?;
+    let mut seen = Sightings { stamps: Vec::with_capacity(1 << 16), repeats: Vec::new() };
+    run(&mut taps, &capturing, &mut seen, &mut capture, session)?;
     if let Some(capture) = &mut capture {
         capture.finish()?;
     }
-    let interfaces = taps.iter().map(Tap::summary).collect::<Result<Vec<_>, _>>()?;
-    send_stamps(session, &points, stamps.into_iter())?;
+    let queues = taps.iter().map(Tap::queues_now).collect::<Result<Vec<_>, _>>()?;
+    let summaries = taps.iter().zip(&queues).map(|(tap, now)| tap.summary(now));
+    let interfaces = summaries.collect::<Result<Vec<_>, _>>()?;
+    send_stamps(session, &points, seen.stamps.into_iter())?;
+    send_repeats(session, &points, seen.repeats.into_iter())?;
     Ok(json!({"interfaces": interfaces}))
 }
 
 fn run(
     taps: &mut [Tap],
-    filter: &Filter,
-    stamps: &mut Vec<Stamp>,
+    capturing: &Capturing,
+    seen: &mut Sightings,
     capture: &mut Option<Capture>,
     session: &mut Session,
 ) -> Result<(), Failure> {
+    let filter = &capturing.filter;
     let mut drain = |taps: &mut [Tap]| {
-        (0u32..).zip(taps).try_for_each(|(point, tap)| tap.drain(point, filter, stamps, capture))
+        (0u32..).zip(taps).try_for_each(|(point, tap)| tap.drain(point, filter, seen, capture))
     };
     loop {
-        let look = taps.iter().filter_map(|tap| tap.source.look()).min();
+        let look = taps.iter().filter_map(Tap::look).min();
         let ordered = wait(taps, Some(session.input()), look)?;
         drain(taps)?;
-        let ends = |order: &Order| matches!(order, Order::Stop | Order::Closed);
-        if ordered && session.orders()?.iter().any(ends) {
-            break;
+        let orders = if ordered { session.orders()? } else { Vec::new() };
+        for order in orders {
+            match order {
+                Order::Stop | Order::Closed => return close(taps, &mut drain),
+                Order::Pause(true) => close(taps, &mut drain)?,
+                Order::Pause(false) => {
+                    for tap in taps.iter_mut() {
+                        tap.resume(capturing)?;
+                    }
+                    stamps::settle().context("switch on receive stamps")?;
+                }
+                _ => continue,
+            }
+            session.event(json!({"paused": order == Order::Pause(true)}))?;
         }
     }
+}
+
+/// Take the taps off their interfaces, after the packets that they have captured.
+fn close(
+    taps: &mut [Tap],
+    drain: &mut impl FnMut(&mut [Tap]) -> Result<(), Failure>,
+) -> Result<(), Failure> {
     // Earlier packets may lie in blocks that are not full: they become readable when the kernel retires the
     // blocks.
     for tap in taps.iter_mut() {
-        tap.source.close_gate().map_err(|error| tap.failure(error))?;
+        let closed = tap.source.as_mut().map_or(Ok(()), Source::close_gate);
+        closed.map_err(|error| tap.failure(error))?;
     }
     let closed = Instant::now();
-    while closed.elapsed() < Source::SETTLED {
+    while taps.iter().any(|tap| tap.source.is_some()) && closed.elapsed() < Source::SETTLED {
         wait(taps, None, Some(Source::SETTLED.saturating_sub(closed.elapsed())))?;
         drain(taps)?;
     }
-    Ok(())
+    taps.iter_mut().try_for_each(Tap::detach)
 }
 
 /// Wait for packets on any tap or for an order; return true if there is an order.
@@ -108,25 +165,62 @@ fn wait(
 ) -> Result<bool, Failure> {
     let timeout = timeout
         .map_or(PollTimeout::NONE, |time| PollTimeout::try_from(time).unwrap_or(PollTimeout::ZERO));
-    let fds = taps.iter().map(|tap| tap.source.fd()).chain(orders);
-    let mut fds: Vec<_> = fds.map(|fd| PollFd::new(fd, PollFlags::POLLIN)).collect();
+    let sources = taps.iter().filter_map(|tap| tap.source.as_ref()).map(Source::fd);
+    let mut fds: Vec<_> = sources.map(|fd| PollFd::new(fd, PollFlags::POLLIN)).collect();
+    let order_at = fds.len();
+    fds.extend(orders.map(|fd| PollFd::new(fd, PollFlags::POLLIN)));
     match poll(&mut fds, timeout) {
         Ok(_) | Err(Errno::EINTR) => {}
         Err(error) => return Err(Failure::new("wait for packets", error)),
     }
-    let order = fds.get(taps.len()).and_then(PollFd::revents);
+    let order = fds.get(order_at).and_then(PollFd::revents);
     Ok(order.is_some_and(|events| !events.is_empty()))
 }
 
 impl Tap {
-    fn open(interface: Interface, filter: &Filter, tcx: bool, pcap: bool) -> Result<Self, Failure> {
+    fn open(interface: Interface, capturing: &Capturing) -> Result<Self, Failure> {
         let what = format!("tap {}", interface.name);
         let index = nix::net::if_::if_nametoindex(interface.name.as_str()).context(&what)?;
-        let frames = pcap || filter.has_no_legs();
-        let source = Source::open(index, &filter.wanted(), tcx, frames).map_err(|error| {
-            Failure::new(&what, error).fix("a tap needs CAP_NET_RAW in its network namespace")
-        })?;
-        Ok(Self { interface, source, counts: Counts::default() })
+        let queues = queues(index).context(&what)?;
+        let counts = Counts::default();
+        let (source, resting, by, dropped) = (None, None, "", 0);
+        let mut tap = Self { interface, index, source, resting, by, counts, dropped, queues };
+        tap.resume(capturing)?;
+        Ok(tap)
+    }
+
+    /// Put the tap on its interface, if it is not there.
+    fn resume(&mut self, capturing: &Capturing) -> Result<(), Failure> {
+        if self.source.is_none() {
+            let Capturing { filter, tcx, frames } = capturing;
+            let source = match self.resting.take() {
+                Some(mut source) => source.turn_on().map(|()| source),
+                None => Source::open(self.index, &filter.wanted(), *tcx, *frames),
+            };
+            let source = source.map_err(|error| {
+                let fix = "a tap needs CAP_NET_RAW in its network namespace";
+                self.failure(error).fix(fix)
+            })?;
+            self.by = source.name();
+            self.source = Some(source);
+        }
+        Ok(())
+    }
+
+    /// Take the tap off its interface, if it is there.
+    fn detach(&mut self) -> Result<(), Failure> {
+        if let Some(source) = self.source.take() {
+            match source.turn_off().map_err(|error| self.failure(error))? {
+                Ok(source) => self.resting = Some(source),
+                Err(dropped) => self.dropped += dropped,
+            }
+        }
+        Ok(())
+    }
+
+    /// Return the interval at which to poll for packets that do not wake a reader.
+    fn look(&self) -> Option<Duration> {
+        self.source.as_ref().and_then(Source::look)
     }
 
     /// Take the packets that are ready.
@@ -134,10 +228,10 @@ impl Tap {
         &mut self,
         point: u32,
         filter: &Filter,
-        stamps: &mut Vec<Stamp>,
+        sightings: &mut Sightings,
         capture: &mut Option<Capture>,
     ) -> Result<(), Failure> {
-        let Self { source, counts, .. } = self;
+        let Self { source: Some(source), counts, .. } = self else { return Ok(()) };
         let drained = source.drain(|seen| {
             let stamp = match seen {
                 Seen::Packet { probe, seq, reply, time_ns } => {
@@ -151,7 +245,11 @@ impl Tap {
                     counts.parse(&frame, point, filter)
                 }
             };
-            stamps.extend(stamp.filter(|stamp| counts.is_new(stamp)));
+            if let Some(stamp) = stamp {
+                let new = counts.is_new(&stamp);
+                let list = if new { &mut sightings.stamps } else { &mut sightings.repeats };
+                list.push(stamp);
+            }
         });
         drained.map_err(|error| self.failure(error))?;
         capture.as_mut().map_or(Ok(()), Capture::check)
@@ -165,10 +263,29 @@ impl Tap {
         Failure::new(what, error)
     }
 
-    fn summary(&self) -> Result<Summary<'_>, Failure> {
-        let dropped = self.source.dropped().map_err(|error| self.failure(error))?;
-        let Counts { packets, unparsed, repeated, .. } = self.counts;
-        let (point, by) = (self.interface.point.as_str(), self.source.name());
-        Ok(Summary { point, packets, dropped, unparsed, repeated, by })
+    fn queues_now(&self) -> Result<InterfaceQueues, Failure> {
+        queues(self.index).map_err(|error| self.failure(error))
     }
+
+    fn summary<'a>(&'a self, now: &'a InterfaceQueues) -> Result<Summary<'a>, Failure> {
+        let resting = self.resting.as_ref().map_or(Ok(0), Source::dropped);
+        let resting = resting.map_err(|error| self.failure(error))?;
+        let Counts { packets, unparsed, repeated, .. } = self.counts;
+        Ok(Summary {
+            point: &self.interface.point,
+            packets,
+            dropped: self.dropped + resting,
+            unparsed,
+            repeated,
+            by: self.by,
+            queue: &self.queues.kind,
+            queue_after: &now.kind,
+            queue_changed: *now != self.queues,
+        })
+    }
+}
+
+/// Read the queues of an interface of this network namespace.
+fn queues(interface: u32) -> io::Result<InterfaceQueues> {
+    InterfaceQueues::read(&Route::open()?, interface)
 }

@@ -26,6 +26,23 @@ impl Source {
         BlockRing::open(interface, &Program::frames(wanted)).map(Self::Ring)
     }
 
+    /// Take the source off its interface. Return it if it can be put back, else how many packets found it full.
+    pub fn turn_off(mut self) -> io::Result<Result<Self, u32>> {
+        match &mut self {
+            Self::Tcx(tap) => tap.turn_off(),
+            Self::Ring(ring) => return ring.dropped().map(Err),
+        }
+        Ok(Ok(self))
+    }
+
+    /// Put the source back on its interface.
+    pub fn turn_on(&mut self) -> io::Result<()> {
+        match self {
+            Self::Tcx(tap) => tap.turn_on(),
+            Self::Ring(_) => Ok(()),
+        }
+    }
+
     /// Return the name of the source in records.
     pub fn name(&self) -> &'static str {
         match self {

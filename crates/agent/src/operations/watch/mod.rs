@@ -74,7 +74,11 @@ fn wait_until(due: Instant, session: &mut Session) -> Result<bool, Failure> {
                 match order {
                     Order::Stop => return Ok(false),
                     Order::Closed => return Err(Failure::new("watch", "the client went away")),
-                    Order::Signal(_) | Order::Stdin(_) | Order::Used(_) | Order::Keep => {}
+                    Order::Signal(_)
+                    | Order::Stdin(_)
+                    | Order::Used(_)
+                    | Order::Keep
+                    | Order::Pause(_) => {}
                 }
             }
         } else if left.is_zero() {
