@@ -57,11 +57,22 @@ class Sender:
         self.packets.append(_of_phase(phase, result.table("packets")))
 
     def burst(self, count: int, interval: Duration) -> Result[replies.Probe]:
-        """Send packets that are not part of the trial, under a probe id that the taps ignore."""
-        return self._send(self._id | TEST_BURST_BIT, 0, count, interval, ())
+        """Send packets that are not part of the trial and that the taps ignore.
+
+        They have a probe id of their own. A handshake carries no id: its source port is below those
+        of the trial.
+        """
+        below = count if self._probe.connects else 0
+        return self._send(self._id | TEST_BURST_BIT, 0, count, interval, (), below)
 
     def _send(
-        self, probe: int, first: int, count: int, interval: Duration, watched: Sequence[Session]
+        self,
+        probe: int,
+        first: int,
+        count: int,
+        interval: Duration,
+        watched: Sequence[Session],
+        below: int = 0,
     ) -> Result[replies.Probe]:
         request = Probe(
             probe=probe,
@@ -69,7 +80,7 @@ class Sender:
             to=self._path.target,
             source=self._path.source,
             port=port(self._probe),
-            ident=identifier(self._probe, self._id),
+            ident=identifier(self._probe, self._id) - below,
             count=count,
             interval_ns=interval.ns,
             size=self._probe.size,
