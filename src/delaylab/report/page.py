@@ -17,7 +17,7 @@ from delaylab.dataset.store import Study
 from delaylab.papers import calls
 from delaylab.papers.findings import findings, repeated
 from delaylab.papers.paper import Paper
-from delaylab.report.arrange import DoubtsOfAKind, Panel, cost_by_kind, doubts_by_kind, panels
+from delaylab.report.arrange import DoubtsOfAKind, Panel, cost_by_kind, doubts_by_kind, panels, tail
 from delaylab.report.clocks import Clocks, clocks
 from delaylab.report.links import Links, links
 from delaylab.report.packet_path import drawing
@@ -46,6 +46,7 @@ class WayDrawing:
     title: str
     svg: str
     rows: int
+    tail: str
 
     @property
     def many(self) -> bool:
@@ -141,7 +142,11 @@ def gather(study: Study, groups: list[Group], given: Paper | None = None) -> Pag
 
 def _way(index: int, panel: Panel) -> WayDrawing:
     return WayDrawing(
-        f"way-{index}-{panel.groups[0].kind}", panel.title, drawing(panel), len(panel.groups)
+        f"way-{index}-{panel.groups[0].kind}",
+        panel.title,
+        drawing(panel),
+        len(panel.groups),
+        tail(panel.groups),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from math import isfinite
 from pathlib import Path
 
 from delaylab.analysis.claims.claim import Finding
@@ -15,7 +16,7 @@ from delaylab.analysis.links.fidelity import TrialLink
 from delaylab.analysis.links.verdict import RateCheck
 from delaylab.analysis.over_time.slowest import SlowPacket
 from delaylab.analysis.packets.instrument import Cost
-from delaylab.analysis.statistics.quantiles import Quantile, Summary
+from delaylab.analysis.statistics.quantiles import Interval, Quantile, Summary
 from delaylab.analysis.statistics.shares import ShareCheck
 from delaylab.analysis.usable import usable
 from delaylab.dataset.records.doubts import Doubt
@@ -198,7 +199,7 @@ def _cost(found: Cost) -> JsonObject:
         "tapped_median_us": found.tapped_us,
         "untapped_median_us": found.untapped_us,
         "added_us": added.value if added else None,
-        "added_us_interval": list(added.interval) if added else None,
+        "added_us_interval": _interval(added.interval if added else None),
         "why": found.why,
     }
 
@@ -222,6 +223,7 @@ def _segment(segment: SegmentSummary) -> JsonObject:
 def _summary(summary: Summary) -> JsonObject:
     return {
         "n": summary.n,
+        "n_effective": summary.n_effective,
         **_quantile("median_us", summary.median),
         **_quantile("p90_us", summary.p90),
         **_quantile("p99_us", summary.p99),
@@ -231,8 +233,12 @@ def _summary(summary: Summary) -> JsonObject:
 
 
 def _quantile(name: str, quantile: Quantile) -> JsonObject:
-    interval = list(quantile.interval) if quantile.interval else None
-    return {name: quantile.value, f"{name}_interval": interval}
+    return {name: quantile.value, f"{name}_interval": _interval(quantile.interval)}
+
+
+def _interval(found: Interval | None) -> list[float] | None:
+    """Return the ends of an interval; None if there is none, or if it is infinite."""
+    return list(found) if found and all(map(isfinite, found)) else None
 
 
 def _claim(finding: Finding) -> JsonObject:
@@ -243,7 +249,7 @@ def _claim(finding: Finding) -> JsonObject:
         "why": finding.why,
         "effect": finding.effect,
         "effect_of": finding.of,
-        "interval": list(finding.interval) if finding.interval else None,
+        "interval": _interval(finding.interval),
         "unit": finding.unit,
         "doubts": [asdict(doubt) for doubt in finding.doubts],
     }

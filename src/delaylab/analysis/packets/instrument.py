@@ -7,6 +7,7 @@ them and makes the cost look smaller.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +15,7 @@ import polars as pl
 
 from delaylab.analysis.packets.rtt import round_trips
 from delaylab.analysis.statistics.effects import Effect, estimate
-from delaylab.analysis.statistics.quantiles import Floats
+from delaylab.analysis.statistics.runs import Floats
 
 UNTAPPED = "untapped"
 TAPPED = "before"
@@ -53,8 +54,9 @@ class Cost:
 
     @property
     def at_most_us(self) -> float | None:
-        """Return the upper end of the increase's interval, or None if not even that is above 0."""
-        return self.added.interval[1] if self.added and self.added.interval[1] > 0 else None
+        """Return the upper end of the increase's interval, None if that is 0, less or unknown."""
+        most = self.added.interval[1] if self.added else 0.0
+        return most if 0 < most < math.inf else None
 
 
 def at_rest(packets: pl.DataFrame) -> AtRest:
