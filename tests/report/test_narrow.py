@@ -35,7 +35,7 @@ def printed(place: Path, width: int) -> str:
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     over = hops("probe", "first", "second", "echo")
     conditions = [
-        Condition(load=load, packets=120, hops=over, seed=index) for index, load in enumerate(LOADS)
+        Condition(load=load, packets=200, hops=over, seed=index) for index, load in enumerate(LOADS)
     ]
     return synthetic.write(tmp_path_factory.mktemp("run"), conditions)
 

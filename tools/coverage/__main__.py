@@ -15,6 +15,8 @@ BEGIN, END = "<!-- coverage: written by `make coverage` -->\n", "<!-- end of cov
 DATA_SETS = 1000
 # Data sets that a process of its own takes on.
 TOGETHER = 100
+# Share of refused data sets from which on a cell says "refused".
+MOSTLY = 0.8
 SHAPES = {"log-normal": log_normal, "Pareto": pareto}
 KEPT = (0.0, 0.6, 0.9)
 SIZES = (60, 200, 1000)
@@ -37,11 +39,15 @@ CASES = [
 
 
 def cell(found: Tally) -> str:
-    """Write the share of intervals that cover, and the share of data sets that have none."""
-    if not found.given:
-        return "refused"
+    """Write the share of intervals that cover, and the share of data sets that have none.
+
+    Where nearly all are refused, write the share of all data sets that have a wrong interval.
+    """
     refused = 1 - found.given / found.of
-    note = f" ({100 * refused:.0f} % refused)" if refused >= 0.005 else ""
+    if refused > MOSTLY:
+        wrong = (found.given - found.covered) / found.of
+        return f"refused ({100 * wrong:.1f} wrong)" if found.given else "refused"
+    note = f" ({100 * refused:.0f} refused)" if refused >= 0.005 else ""
     return f"{100 * found.covered / found.given:.1f}{note}"
 
 

@@ -1,4 +1,4 @@
-"""What is estimated from each simulated data set, and whether its interval covers the truth."""
+"""Estimates from simulated data sets, and the number of intervals that cover the truth."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ def tallied(process: Process, random: Random, tallies: dict[str, Tally]) -> None
     known = truth(process)
     ours, theirs = process.run(random), process.run(random)
     slow = [SLOWER * trial for trial in ours]
-    for name, q, found in zip(NAMES, QUANTILES, locate(ours, QUANTILES), strict=False):
-        tallies[name].add(found.among_trials(), known.quantiles[q])
+    for name, q, located in zip(NAMES, QUANTILES, locate(ours, QUANTILES), strict=False):
+        tallies[name].add(located.among_trials(), known.quantiles[q])
     above = [(trial > known.quantiles[0.9]).astype(np.float64) for trial in ours]
     tallies["share"].add(share(above).interval, 0.1)
     found = compare(slow, theirs)

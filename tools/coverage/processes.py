@@ -31,7 +31,7 @@ def autoregressive(shocks: Floats, kept: float) -> Floats:
 def log_normal(random: Random, count: int, n: int, kept: float) -> Floats:
     """Return series whose logarithms are Gaussian and autoregressive."""
     shocks = random.normal(0, np.sqrt(1 - kept**2), (count, n + FORGOTTEN))
-    return np.exp(0.5 * autoregressive(shocks, kept))
+    return np.asarray(np.exp(0.5 * autoregressive(shocks, kept)))
 
 
 def pareto(random: Random, count: int, n: int, kept: float) -> Floats:

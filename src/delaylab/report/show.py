@@ -224,11 +224,17 @@ def _summary(summary: Summary) -> JsonObject:
     return {
         "n": summary.n,
         "n_effective": summary.n_effective,
-        **_quantile("median_us", summary.median),
-        **_quantile("p90_us", summary.p90),
-        **_quantile("p99_us", summary.p99),
-        **_quantile("p999_us", summary.p999),
+        **{
+            key: value
+            for name, found in summary.quantiles.items()
+            for key, value in _quantile(f"{name}_us", found).items()
+        },
         "max_us": summary.max,
+        "refused": {
+            f"{name}_us": found.why
+            for name, found in summary.quantiles.items()
+            if found.value is None
+        },
     }
 
 

@@ -14,7 +14,7 @@ from delaylab.analysis.statistics.effects import (
     dominance_of,
     placed,
 )
-from delaylab.analysis.statistics.quantiles import MIDDLE
+from delaylab.analysis.statistics.quantiles import FEWEST
 from delaylab.analysis.statistics.runs import Floats, Series, as_run, whole
 from delaylab.analysis.statistics.student import combined, error_of_difference, p_value
 
@@ -64,12 +64,12 @@ def mann_whitney(ours: Placed, theirs: Placed, tied: float) -> float:
 
     In place of the numbers of packets stand the effective sample sizes (`memory`), and Student's
     distribution in place of the normal one. Where trials repeat, p is at least that of Welch's test
-    of the trials. It is 1 if too few packets are independent. `tied` is the share of the variance
-    that ties leave.
+    of the trials. It is 1 if there are fewer than `FEWEST` packets. `tied` is the share of the
+    variance that ties leave.
     """
     delta = float(whole(ours.trials).mean())
     sides = ours, theirs
-    if tied == 0 or min(side.effective for side in sides) < MIDDLE:
+    if tied == 0 or min(side.n for side in sides) < FEWEST:
         return 1.0
     # The variance of a placement between -1 and 1 is a third if the two distributions are one.
     error, freedom = combined([(tied / 3 / side.effective, side.effective - 1) for side in sides])

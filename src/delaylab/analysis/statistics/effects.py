@@ -11,7 +11,8 @@ import numpy as np
 from delaylab.analysis.statistics import influence
 from delaylab.analysis.statistics.influence import Statistic, Variation
 from delaylab.analysis.statistics.memory import autocorrelation_times, ranks
-from delaylab.analysis.statistics.quantiles import BEYOND, MIDDLE, Located, locate
+from delaylab.analysis.statistics.packet_shares import effective_share
+from delaylab.analysis.statistics.quantiles import BEYOND, FEWEST, Located, locate
 from delaylab.analysis.statistics.runs import (
     LEVEL,
     Floats,
@@ -21,7 +22,7 @@ from delaylab.analysis.statistics.runs import (
     as_run,
     whole,
 )
-from delaylab.analysis.statistics.shares import effective_share, wilson
+from delaylab.analysis.statistics.shares import wilson
 from delaylab.analysis.statistics.student import (
     combined,
     distance,
@@ -46,14 +47,15 @@ def estimate(series: Sequence[Series], of: Statistic) -> Effect:
     """Estimate a statistic of independent series, each with its trials or of one trial.
 
     `of` takes one array per series whose last axis holds the packets, and returns one value per
-    leading index. It should be a statistic of the middle: a mean, a median, a share. The interval
-    is Student's, from the memory of the packets' influences (`influence`).
+    leading index. The interval is Student's, from the memory of the packets' influences
+    (`influence`). There is none if fewer than `BEYOND` independent packets carry the statistic of a
+    tail.
     """
     runs = [as_run(each) for each in series]
     value = float(of([whole(run)[None, :] for run in runs])[0])
     found = influence.among_packets(runs, of)
     error, freedom = combined(found)
-    if not math.isfinite(value + error) or min(f for _, f in found) < MIDDLE - 1:
+    if not math.isfinite(value + error) or min(sum(map(len, run)) for run in runs) < FEWEST:
         return Effect(value, UNKNOWN)
     half = max(distance(freedom, LEVEL) * error, _half(influence.among_trials(runs, of)))
     return Effect(value, (value - half, value + half))
@@ -110,11 +112,26 @@ def difference(ours: Located, theirs: Located, level: float = LEVEL) -> Effect:
     value = ours.value - theirs.value
     if ours.interval is None or theirs.interval is None:
         return Effect(value, UNKNOWN)
-    low = math.hypot(ours.value - ours.interval[0], theirs.interval[1] - theirs.value)
-    high = math.hypot(ours.interval[1] - ours.value, theirs.value - theirs.interval[0])
+    one, other = _joint_scales((ours, theirs), level)
+    low = math.hypot(
+        one * (ours.value - ours.interval[0]), other * (theirs.interval[1] - theirs.value)
+    )
+    high = math.hypot(
+        one * (ours.interval[1] - ours.value), other * (theirs.value - theirs.interval[0])
+    )
     error, freedom = error_of_difference(ours.trials, theirs.trials)
     least = distance(freedom, level) * error
     return Effect(value, (value - max(low, least), value + max(high, least)))
+
+
+def _joint_scales(sides: tuple[Located, Located], level: float) -> list[float]:
+    """Return the factors that give two intervals the degrees of freedom of their difference."""
+    alone = [distance(side.effective - 1, level) for side in sides]
+    widths = [side.interval[1] - side.interval[0] if side.interval else 0.0 for side in sides]
+    variances = [(width / each) ** 2 for width, each in zip(widths, alone, strict=True)]
+    parts = [(v, side.effective - 1) for v, side in zip(variances, sides, strict=True)]
+    joint = distance(combined(parts)[1], level)
+    return [joint / each for each in alone]
 
 
 def cliffs_delta(a: Floats, b: Floats) -> float:
@@ -152,13 +169,18 @@ class Placed:
     effective: float
 
     @property
+    def n(self) -> int:
+        """Return the number of packets."""
+        return sum(map(len, self.trials))
+
+    @property
     def means(self) -> Floats:
         """Return the mean of each trial."""
         return np.array([trial.mean() for trial in self.trials])
 
     @property
     def variation(self) -> Variation:
-        """Return the variance of the mean, and its degrees of freedom, of more than one packet."""
+        """Return the variance of the mean, and its degrees of freedom."""
         return float(whole(self.trials).var()) / (self.effective - 1), self.effective - 1
 
 
@@ -187,7 +209,7 @@ def dominance_of(ours: Placed, theirs: Placed) -> Effect:
     """
     value = float(whole(ours.trials).mean())
     wins, seen = (1 + value) / 2, min(ours.effective, theirs.effective)
-    if seen < MIDDLE:
+    if min(ours.n, theirs.n) < FEWEST:
         return Effect(value, UNKNOWN)
     error, freedom = combined([ours.variation, theirs.variation])
     if error:

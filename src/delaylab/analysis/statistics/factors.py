@@ -10,7 +10,7 @@ import numpy as np
 
 from delaylab.analysis.statistics.compare import holm, ties
 from delaylab.analysis.statistics.memory import autocorrelation_times, ranks
-from delaylab.analysis.statistics.quantiles import MIDDLE
+from delaylab.analysis.statistics.quantiles import FEWEST
 from delaylab.analysis.statistics.runs import Floats, spread
 from delaylab.analysis.statistics.student import combined, p_value
 
@@ -107,7 +107,7 @@ def _association(these: _Ranked, factor: str, level: str) -> Association:
     tau = delta * math.sqrt(n[0] * n[1] / these.pairs) if these.pairs else 0.0
     parts = [_variation(side, these) for side in (with_it, without)]
     error, freedom = combined(parts)
-    few = min(freedom for _, freedom in parts) < MIDDLE - 1
+    few = min(side.sum() for side in (with_it, without)) < FEWEST
     p = 1.0 if few or not error else p_value(delta / error, freedom)
     variance, freedom = these.among
     if variance:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from delaylab.analysis.statistics.memory import autocorrelation_times, ranks
+from delaylab.analysis.statistics.quantiles import BEYOND
 from delaylab.analysis.statistics.runs import Floats, Run, spread, whole
 
 Statistic = Callable[[list[Floats]], Floats]
@@ -23,9 +24,13 @@ Statistic = Callable[[list[Floats]], Floats]
 KEPT, ADDED = 1000, 100
 # Largest number of values in one call of a statistic.
 AT_ONCE = 4_000_000
-# Standard errors of a share of packets by which the added ones move it: those of an interval's end.
-ERRORS = 2.0
+# Share of packets that are added, in standard errors of a share.
+ERRORS = 1.0
 MOST_ADDED = 0.3
+# Largest mean of the influences, in their standard deviations.
+UNBALANCED = 0.25
+# Share of packets that carry the variance, below which a statistic is one of a tail.
+TAIL = 0.25
 
 Variation = tuple[float, float]
 """A variance and its degrees of freedom."""
@@ -39,31 +44,43 @@ def among_packets(runs: Sequence[Run], of: Statistic) -> list[Variation]:
 
 
 def _variation(run: Run, index: int, kept: list[Floats], base: float, of: Statistic) -> Variation:
+    """Return the variation by one run; it is infinite if too few packets carry a tail statistic."""
     size = sum(map(len, run))
     time = float(autocorrelation_times([ranks(trial)[None, :] for trial in run])[0])
     points, moved = _influences(index, kept, base, of, ERRORS / math.sqrt(size / time))
     parts = [np.interp(trial, points, moved) for trial in run]
     effective = size / float(autocorrelation_times([part[None, :] for part in parts])[0])
-    if effective <= 1:
+    centred = np.concatenate(parts) - np.mean(np.concatenate(parts))
+    variance, fourth = float(np.mean(centred**2)), float(np.mean(centred**4))
+    carrying = variance**2 / fourth if fourth > 0 else 1.0
+    if effective <= 1 or (carrying < TAIL and carrying * effective < BEYOND):
         return math.inf, 1.0
-    variance = float(np.concatenate(parts).var()) / (effective - 1)
-    return variance, effective - 1
+    return variance / (effective - 1), effective - 1
 
 
 def _influences(
     index: int, kept: list[Floats], base: float, of: Statistic, share: float
 ) -> tuple[Floats, Floats]:
-    """Return delays of one series in rising order, and the influence of each."""
+    """Return delays of one series in rising order, and the influence of each.
+
+    So many packets are added that they make this share, or fewer where that is too much for the
+    statistic to follow: influences of all packets must nearly balance.
+    """
     ours = kept[index]
     n = len(ours)
-    share = min(share, MOST_ADDED)
-    added = max(1, round(n * share / (1 - share)))
-    most = max(8, min(ADDED, AT_ONCE // (added + sum(map(len, kept)))))
     points = np.unique(ours)
+    most = max(8, min(ADDED, AT_ONCE // sum(map(len, kept))))
     points = points[np.unique(np.linspace(0, len(points) - 1, most).round().astype(np.intp))]
     drawn = [np.broadcast_to(values, (len(points), len(values))) for values in kept]
-    drawn[index] = np.hstack([drawn[index], np.repeat(points[:, None], added, axis=1)])
-    return points, np.asarray((of(drawn) - base) * (n + added) / added)
+    added = max(1, round(n * min(share, MOST_ADDED)))
+    while True:
+        more = np.repeat(points[:, None], added, axis=1)
+        drawn[index] = np.hstack([np.broadcast_to(ours, (len(points), n)), more])
+        moved = np.asarray((of(drawn) - base) * (n + added) / added)
+        balance = np.interp(ours, points, moved)
+        if added == 1 or abs(balance.mean()) <= UNBALANCED * balance.std():
+            return points, moved
+        added = max(1, added // 2)
 
 
 def among_trials(runs: Sequence[Run], of: Statistic) -> list[Variation]:

@@ -28,13 +28,16 @@ from delaylab.analysis.statistics.runs import (
 from delaylab.analysis.statistics.student import distance, half_width
 
 __all__ = [
-    "MIDDLE",
+    "BEYOND",
+    "FEWEST",
+    "LEVEL",
     "Floats",
     "Interval",
     "Located",
     "Quantile",
     "Summary",
     "Tail",
+    "last_axis_quantiles",
     "locate",
     "needed",
     "refused",
@@ -42,9 +45,10 @@ __all__ = [
     "summarise",
 ]
 
-# A median is given from so many independent packets on. Another quantile is given if so many are
-# expected below it, and so many above it.
-MIDDLE, BEYOND = 4, 5
+# A median is given from so many packets on: half of as many independent ones lie beyond it on one
+# side in 3 of 100 cases. Another quantile is given if so many independent packets are expected on
+# either side of it.
+FEWEST, BEYOND = 6, 5
 
 
 Tail = Literal["p99", "p90"]
@@ -77,6 +81,11 @@ class Summary:
     p999: Quantile
     max: float | None
     n_effective: float = 0.0
+
+    @property
+    def quantiles(self) -> dict[str, Quantile]:
+        """Return the quantiles by name."""
+        return {"median": self.median, "p90": self.p90, "p99": self.p99, "p999": self.p999}
 
     def tail(self, name: Tail) -> Quantile:
         """Return the upper quantile of that name."""
@@ -130,14 +139,16 @@ def _quantile(found: Located, n: int) -> Quantile:
 
 def refusal(found: Located, n: int) -> str:
     """Return the reason why a quantile of n packets is not given."""
-    name = "the median" if found.q == 0.5 else f"p{100 * found.q:g}"
+    if found.q == 0.5:
+        return f"the median needs {FEWEST} packets; there are {n}"
+    name = f"p{100 * found.q:g}"
     worth = "" if found.effective >= 0.95 * n else f", worth {found.effective:.0f}"
     return f"{name} needs {needed(found.q)} independent packets; there are {n}{worth}"
 
 
 def needed(q: float) -> int:
-    """Return the number of independent packets from which on a quantile is given."""
-    return MIDDLE if q == 0.5 else math.ceil(round(BEYOND / min(q, 1 - q), 6))
+    """Return the number of packets, independent ones beside the median, that a quantile takes."""
+    return FEWEST if q == 0.5 else math.ceil(round(BEYOND / min(q, 1 - q), 6))
 
 
 def refused(summary: Summary, bound_us: float) -> Summary:
@@ -177,11 +188,11 @@ def locate(series: Series, qs: Sequence[float], level: float = LEVEL) -> list[Lo
 def _between_ranks(ordered: Floats, q: float, effective: float, level: float) -> Interval | None:
     """Return Woodruff's interval, or None where the packets do not carry it.
 
-    That is so if too few are independent (`needed`). A median's interval may be as wide as the
-    data; that of another quantile has its ends within them.
+    A median's interval is at most as wide as the data. That of another quantile has its ends within
+    them, and as many independent packets beyond as are `needed`.
     """
     n = len(ordered)
-    if effective < needed(q) * (1 - 1e-9):
+    if (n if q == 0.5 else effective) < needed(q) * (1 - 1e-9):
         return None
     half = distance(effective - 1, level) * math.sqrt(q * (1 - q) / effective)
     low, high = n * (q - half) - 0.5, n * (q + half) - 0.5

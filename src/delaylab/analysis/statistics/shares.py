@@ -1,13 +1,10 @@
-"""Shares with their intervals, and the check of a share against the one that was configured."""
+"""Check of a share that happened against the share that was configured."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from math import sqrt
 
-from delaylab.analysis.statistics.memory import autocorrelation_times
-from delaylab.analysis.statistics.runs import LEVEL, Interval, Run, Series, as_run, whole
-from delaylab.analysis.statistics.student import distance
 from delaylab.spec.link_conditions import GilbertElliott, Loss, Pattern
 
 # Standard normal quantiles: 95 % for readers; 99.9 % for verdicts, since one study may need
@@ -82,18 +79,3 @@ def wilson(share: float, n: float, z: float = SHOWN) -> tuple[float, float]:
     middle = (share + z * z / (2 * n)) / (1 + z * z / n)
     half = z / (1 + z * z / n) * sqrt(max(0.0, share * (1 - share)) / n + z * z / (4 * n * n))
     return max(0.0, middle - half), min(1.0, middle + half)
-
-
-def share_of_packets(series: Series, level: float = LEVEL) -> tuple[float, Interval]:
-    """Return the share of packets with 1 among those with 0 or 1, and its interval.
-
-    It is Wilson's, for as many packets as are independent. What trials differ by is not in it.
-    """
-    share, effective = effective_share(as_run(series))
-    return share, wilson(share, effective, distance(effective - 1, level))
-
-
-def effective_share(run: Run) -> tuple[float, float]:
-    """Return the share of packets with 1, and the effective sample size."""
-    time = float(autocorrelation_times([trial[None, :] for trial in run])[0])
-    return float(whole(run).mean()), sum(map(len, run)) / time

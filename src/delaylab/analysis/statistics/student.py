@@ -9,27 +9,39 @@ import numpy as np
 
 from delaylab.analysis.statistics.runs import Floats
 
+# Standard errors beyond which nothing of the distribution is left, and steps up to there.
+FAR, STEPS = 15, 4000
 
-@lru_cache(maxsize=4096)
-def _distance(freedom: float, level: float) -> float:
-    from scipy.special import stdtrit  # noqa: PLC0415  slow to load, and not every verb needs it
 
-    return float(stdtrit(freedom, (1 + level) / 2))
+@lru_cache(maxsize=1024)
+def _beyond(freedom: float) -> tuple[Floats, Floats]:
+    """Return distances from 0 in standard errors, and the probability of lying further out.
+
+    With the distance as the tangent of an angle, the density is a power of its cosine.
+    """
+    angles = np.linspace(0, min(math.pi / 2, FAR / math.sqrt(freedom)), STEPS + 1)
+    density = np.cos(angles) ** (freedom - 1)
+    steps = (density[1:] + density[:-1]) / 2
+    left = np.append(np.cumsum(steps[::-1])[::-1], 0.0)
+    return math.sqrt(freedom) * np.tan(angles), left / left[0]
+
+
+def _rounded(freedom: float) -> float:
+    """Return degrees of freedom rounded down, so that few distributions are computed."""
+    freedom = min(max(freedom, 1.0), 1e5)
+    return math.floor(10 * freedom) / 10 if freedom < 50 else float(f"{freedom:.2g}")
 
 
 def distance(freedom: float, level: float) -> float:
-    """Return the half width of an interval of this level, in standard errors.
-
-    Degrees of freedom are rounded down to a tenth, so that few values are computed.
-    """
-    return _distance(max(1.0, math.floor(10 * min(freedom, 1e6)) / 10), level)
+    """Return the half width of an interval of this level, in standard errors."""
+    distances, beyond = _beyond(_rounded(freedom))
+    return float(np.interp(-(1 - level), -beyond, distances))
 
 
 def p_value(errors: float, freedom: float) -> float:
     """Return p of the two-sided test of an estimate that is so many standard errors from 0."""
-    from scipy.special import stdtr  # noqa: PLC0415  as above
-
-    return float(min(1.0, 2 * stdtr(max(1.0, freedom), -abs(errors))))
+    distances, beyond = _beyond(_rounded(freedom))
+    return float(np.interp(abs(errors), distances, beyond))
 
 
 def half_width(values: Floats, level: float) -> float:

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from delaylab.analysis.statistics.effects import Effect, shifts
+from delaylab.analysis.statistics.packet_shares import share_of_packets
 from delaylab.analysis.statistics.runs import Floats
-from delaylab.analysis.statistics.shares import share_of_packets
 from delaylab.analysis.statistics.student import distance, error_of_difference
 
 # Level of the intervals, by which verdicts are given. A comparison has a hundred lines or more, so
