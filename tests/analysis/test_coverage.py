@@ -15,7 +15,7 @@ from tools.coverage.processes import Process, log_normal, pareto, queue_and_nois
 
 from delaylab.analysis.statistics import quantiles
 
-DATA_SETS = 150
+DATA_SETS = 80
 COVERED, DIFFER, UNLIKELY = 0.94, 0.06, 0.001
 FEWEST_GIVEN = 20
 
@@ -24,10 +24,10 @@ CASES = [
     Process("log-normal", log_normal, 0.6, 200),
     Process("log-normal", log_normal, 0.9, 200),
     Process("Pareto", pareto, 0.9, 60),
-    Process("Pareto", pareto, 0.6, 1000),
+    Process("Pareto", pareto, 0.6, 400),
     Process("like the quickstart's", queue_and_noise, 0.92, 200),
     Process("log-normal", log_normal, 0.6, 200, 3, 0.1),
-    Process("Pareto", pareto, 0.9, 200, 10, 0.1),
+    Process("Pareto", pareto, 0.9, 60, 10, 0.1),
 ]
 
 
@@ -45,9 +45,9 @@ def test_intervals_cover_and_identical_processes_do_not_differ(process: Process)
 
 def test_the_check_sees_intervals_that_ignore_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     process = Process("log-normal", log_normal, 0.9, 200)
-    honest = tally(process, range(50))["median"]
+    honest = tally(process, range(60))["median"]
     monkeypatch.setattr(quantiles, "quantile_times", lambda _, qs: np.ones(len(qs)))
-    naive = tally(process, range(50))["median"]
+    naive = tally(process, range(60))["median"]
     assert honest.covered >= 0.85 * honest.given
     assert naive.covered <= 0.6 * naive.given
 

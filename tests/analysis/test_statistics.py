@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from delaylab.analysis.packets.outliers import outliers, robust_z
 from delaylab.analysis.statistics import effects
-from delaylab.analysis.statistics.effects import estimate
+from delaylab.analysis.statistics.effects import estimate, estimate_of_few
 from delaylab.analysis.statistics.memory import quantile_times
 from delaylab.analysis.statistics.quantiles import locate, summarise
 from delaylab.analysis.statistics.runs import Floats, spread
@@ -31,7 +31,7 @@ def test_a_summary_gives_the_order_statistics_in_microseconds() -> None:
 
 @pytest.mark.parametrize(
     ("n", "known"),
-    [(5, []), (49, ["median"]), (499, ["median", "p90"]), (4999, ["median", "p90", "p99"])],
+    [(49, ["median"]), (499, ["median", "p90"]), (4999, ["median", "p90", "p99"])],
 )
 def test_a_quantile_has_enough_independent_packets_on_either_side_or_is_refused(
     n: int, known: list[str]
@@ -44,6 +44,24 @@ def test_a_quantile_has_enough_independent_packets_on_either_side_or_is_refused(
         given = [name for name in names if getattr(found, name).value is not None]
         assert given == list(names[: len(known) + more])
         assert given[: len(known)] == known
+
+
+def test_a_median_of_few_packets_has_no_interval() -> None:
+    few, enough = summarise(np.arange(5) * 1000), summarise(np.arange(6) * 1000)
+    assert (few.median.value, few.median.interval) == (2, None)
+    assert few.median.why == "an interval of the median needs 6 packets; there are 5"
+    assert enough.median.interval == (0, 5)
+
+
+def test_few_values_have_an_interval_that_covers() -> None:
+    random = np.random.default_rng(1)
+    for count in (3, 4, 5):
+        covered = 0
+        for _ in range(400):
+            series = [random.normal(10, 1, count)]
+            low, high = estimate_of_few(series, lambda s: np.median(s[0], axis=-1)).interval
+            covered += low <= 10 <= high
+        assert covered >= 365
 
 
 def test_a_refused_quantile_says_what_it_needs_and_what_there_is() -> None:

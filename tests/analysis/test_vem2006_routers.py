@@ -140,7 +140,7 @@ def test_a_claim_is_reproduced_where_it_holds(claim: str) -> None:
     [
         ("first-router-costs-most", World(first={"64": 0.02, "1450": 0.02}, further=0.1)),
         ("first-router-costs-most", World(first={"64": 0.4, "1450": 0.01}, further=0.1)),
-        ("small-frames-cost-more", World(first={"64": 0.3, "1450": 0.3})),
+        ("small-frames-cost-more", World(first={"64": 0.29, "1450": 0.3})),
         ("small-frames-cost-more", World(first={"64": 0.2, "1450": 0.4})),
         ("capacity-shared-equally", World(greedy=1.0)),
         ("losses-shared-equally", World(greedy_overloaded=2.0)),
@@ -175,10 +175,11 @@ def test_jains_index_is_one_for_equals_and_a_share_for_one_that_has_all() -> Non
     assert jain([20, 0, 0, 0]) == pytest.approx(1 / 4)
 
 
-def test_the_interval_of_three_searches_is_nearly_their_range() -> None:
+def test_the_interval_of_three_searches_is_students() -> None:
     found = estimate_of_few([np.array([90.0, 100.0, 130.0])], lambda s: np.median(s[0], axis=-1))
     assert found.value == 100
-    assert found.interval == (90, 130)
+    half = 4.303 * np.std([90, 100, 130], ddof=1) / np.sqrt(3)
+    assert found.interval == pytest.approx((100 - half, 100 + half), rel=1e-3)
 
 
 def test_a_flow_never_loses_less_than_nothing() -> None:

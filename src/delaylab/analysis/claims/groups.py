@@ -64,7 +64,8 @@ def pooled(groups: Sequence[Group], name: str) -> Floats | None:
     if not known:
         return None
     count = min(POOLED, *(len(values) for values in known))
-    return np.concatenate([values[spread(len(values), count)] for values in known])
+    # They take turns: one group after the other, the levels of the groups would look like memory.
+    return np.stack([values[spread(len(values), count)] for values in known], axis=1).ravel()
 
 
 EACH_ENOUGH = f"each with at least {ENOUGH} packets"

@@ -58,6 +58,8 @@ Tail = Literal["p99", "p90"]
 class Quantile:
     """Quantile in µs with its 95 % interval, or None and the reason.
 
+    A median of too few packets has a value, and no interval.
+
     `at_most` is the upper limit in µs of a quantile that was refused for its bound.
     """
 
@@ -132,15 +134,16 @@ def summarise(delay_ns: NDArray[Any] | Sequence[NDArray[Any]]) -> Summary:
 
 def _quantile(found: Located, n: int) -> Quantile:
     interval = found.among_trials()
-    if interval is None:
-        return Quantile(None, None, refusal(found, n))
-    return Quantile(found.value, interval)
+    if interval is not None:
+        return Quantile(found.value, interval)
+    value = found.value if found.q == 0.5 else None
+    return Quantile(value, None, refusal(found, n))
 
 
 def refusal(found: Located, n: int) -> str:
     """Return the reason why a quantile of n packets is not given."""
     if found.q == 0.5:
-        return f"the median needs {FEWEST} packets; there are {n}"
+        return f"an interval of the median needs {FEWEST} packets; there are {n}"
     name = f"p{100 * found.q:g}"
     worth = "" if found.effective >= 0.95 * n else f", worth {found.effective:.0f}"
     return f"{name} needs {needed(found.q)} independent packets; there are {n}{worth}"
