@@ -10,13 +10,14 @@ import numpy as np
 from delaylab.analysis.statistics.effects import (
     Effect,
     Placed,
+    among_placements,
     decile_shifts,
     dominance_of,
     placed,
 )
 from delaylab.analysis.statistics.quantiles import FEWEST
 from delaylab.analysis.statistics.runs import Floats, Series, as_run, whole
-from delaylab.analysis.statistics.student import combined, error_of_difference, p_value
+from delaylab.analysis.statistics.student import combined, p_value
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,7 @@ def mann_whitney(ours: Placed, theirs: Placed, tied: float) -> float:
     # The variance of a placement between -1 and 1 is a third if the two distributions are one.
     error, freedom = combined([(tied / 3 / side.effective, side.effective - 1) for side in sides])
     p = p_value(delta / error, freedom)
-    among, trials = error_of_difference(ours.means, -theirs.means)
+    among, trials = among_placements(ours, theirs)
     return max(p, p_value(delta / among, trials)) if among else p
 
 

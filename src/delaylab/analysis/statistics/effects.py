@@ -184,6 +184,16 @@ class Placed:
         return float(whole(self.trials).var()) / (self.effective - 1), self.effective - 1
 
 
+def among_placements(ours: Placed, theirs: Placed) -> tuple[float, float]:
+    """Return the standard error of a delta by the trials, and its degrees of freedom.
+
+    The two sides' placements are among each other, so they have only those of the smaller side.
+    """
+    error, freedom = error_of_difference(ours.means, theirs.means)
+    repeated = [len(side.trials) for side in (ours, theirs) if len(side.trials) > 1]
+    return error, min([freedom, *(count - 1.0 for count in repeated)])
+
+
 def placed(a: Run, b: Run) -> Placed:
     """Return the placements of `a` among `b` with their effective sample size."""
     ordered = np.sort(whole(b))
@@ -215,6 +225,6 @@ def dominance_of(ours: Placed, theirs: Placed) -> Effect:
     if error:
         seen = max(seen, 4 * wins * (1 - wins) / error**2)
     low, high = (2 * end - 1 for end in wilson(wins, seen, distance(freedom, LEVEL)))
-    among, freedom = error_of_difference(ours.means, -theirs.means)
+    among, freedom = among_placements(ours, theirs)
     half = distance(freedom, LEVEL) * among
     return Effect(value, (max(-1.0, min(low, value - half)), min(1.0, max(high, value + half))))

@@ -30,7 +30,7 @@ AT_ONCE = 4_000_000
 ERRORS = 1.0
 MOST_ADDED = 0.3
 # Largest mean of the influences, in their standard deviations.
-UNBALANCED = 0.25
+UNBALANCED = 0.4
 # Share of packets that carry the variance, below which a statistic is one of a tail.
 TAIL = 0.25
 
