@@ -45,7 +45,8 @@ def queue_and_noise(random: Random, count: int, n: int, kept: float) -> Floats:
     Autocorrelations of their logarithms are 0.68, 0.48 and 0.32 at lags 1, 5 and 10.
     """
     slow = autoregressive(random.normal(0, np.sqrt(1 - kept**2), (count, n + FORGOTTEN)), kept)
-    return np.exp(0.5 * (np.sqrt(0.735) * slow + np.sqrt(0.265) * random.normal(size=slow.shape)))
+    fast = random.normal(size=slow.shape)
+    return np.asarray(np.exp(0.5 * (np.sqrt(0.735) * slow + np.sqrt(0.265) * fast)))
 
 
 @dataclass(frozen=True)

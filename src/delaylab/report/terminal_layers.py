@@ -23,6 +23,7 @@ LAYER, BETWEEN = 20, 3
 HEAD = 24
 TRIPS = (("app", "user RTT"), ("stack", "kernel RTT"), ("wire", "wire RTT"))
 COUNTED = "n, lost: packets sent under load."
+FEW = " –: too few packets are independent for this."
 CLOCKS = " ±: what aligning two clocks leaves open."
 ARROWS = {"sending": "→", "receiving": "←"}
 # Beyond the sender's side, by the segment's leg.
@@ -96,11 +97,12 @@ def _layer_table(
 ) -> Table:
     """Return the table of some groups; the last one of a panel explains the signs of all."""
     bounded = any(part.bound_us for column in columns for part in column.parts.values())
+    few = any("–" in cell for c in columns for cell in (*c.cells.values(), *c.trips.values()))
+    notes = f"{CLOCKS if bounded else ''}{FEW if few else ''}"
+    caption = f"{ARROWS_SAID} RTT: round trip. {COUNTED}{notes}"
     table = Table(
         title=Text(title, TITLE),
-        caption=f"{ARROWS_SAID} RTT: round trip. {COUNTED}{CLOCKS if bounded else ''}"
-        if last or bounded
-        else None,
+        caption=caption if last or bounded or few else None,
         title_justify="left",
         caption_justify="left",
     )
