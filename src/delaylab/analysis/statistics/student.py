@@ -77,8 +77,3 @@ def combined(parts: list[tuple[float, float]]) -> tuple[float, float]:
         return 0.0, min((freedom for _, freedom in parts), default=1.0)
     freedom = variance**2 / sum(part**2 / max(freedom, 1e-9) for part, freedom in parts)
     return math.sqrt(variance), freedom
-
-
-def finite(low: float, high: float) -> bool:
-    """Return True if both ends of an interval are numbers."""
-    return bool(np.isfinite(low) and np.isfinite(high))
