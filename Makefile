@@ -2,7 +2,7 @@
 VENV := .venv/bin
 export PATH := $(HOME)/.cargo/bin:$(PATH)
 
-.PHONY: help setup kinds quickstart check format test test-tools test-rust test-python test-slow controls fuzz bench docs site lock wheel clean
+.PHONY: help setup kinds quickstart check format test test-tools test-rust test-python test-slow controls fuzz bench coverage docs site lock wheel clean
 
 help:
 	@echo "make quickstart   set up, run the first study, print its table and its report's path"
@@ -14,6 +14,7 @@ help:
 	@echo "make controls     verdicts on every claim in worlds with and without its effect"
 	@echo "make fuzz         the parsers under cargo-fuzz"
 	@echo "make bench        benchmarks beside their peers, into docs/benchmarks.md"
+	@echo "make coverage     how often intervals cover the truth, into docs/method.md"
 	@echo "make docs         the pages made from the command line and the code"
 	@echo "make site         the docs as a site, into site/"
 	@echo "make lock         requirements.txt, with the hashes of all its packages"
@@ -71,6 +72,9 @@ fuzz:
 
 bench: kinds
 	$(VENV)/python -m benches
+
+coverage: setup
+	$(VENV)/python -m tools.coverage
 
 docs: setup
 	$(VENV)/python -m tools.cli_pages

@@ -34,12 +34,35 @@ def test_levels_that_matter_have_a_tau_with_the_right_sign() -> None:
     assert found["affinity", "on"].p > 0.05
 
 
-def test_tau_is_that_of_scipy_on_the_packets_counted() -> None:
-    values = [np.arange(64.0), np.arange(64.0) + 10]
+@pytest.mark.parametrize("tied", [False, True])
+def test_tau_is_that_of_scipy(tied: bool) -> None:
+    random = np.random.default_rng(1)
+    values = [random.normal(0, 3, 60), random.normal(1, 3, 90)]
+    if tied:
+        values = [np.round(each) for each in values]
     found = associations([({"load": "a"}, values[0]), ({"load": "b"}, values[1])])
-    assert {each.n for each in found} == {32}
-    expected = kendalltau([0] * 16 + [1] * 16, np.concatenate([v[::4] for v in values])).statistic
-    assert found[1].tau == pytest.approx(expected)
+    assert {each.n for each in found} == {150}
+    expected = kendalltau([0] * 60 + [1] * 90, np.concatenate(values))
+    assert found[1].tau == pytest.approx(expected.statistic)
+    alone = found[1].p / 2
+    assert np.log(alone) == pytest.approx(np.log(expected.pvalue), rel=0.15)
+
+
+def test_repeats_that_differ_by_themselves_are_no_association() -> None:
+    random = np.random.default_rng(2)
+    levels = {"a": (1.0, 1.3, 1.6), "b": (1.2, 1.5, 1.8)}
+    repeats = [
+        ({"load": name}, level * random.lognormal(0, 0.1, 150))
+        for name, several in levels.items()
+        for level in several
+    ]
+    together = [
+        ({"load": name}, np.concatenate([v for lv, v in repeats if lv["load"] == name]))
+        for name in levels
+    ]
+    together = [(level, random.permutation(values)) for level, values in together]
+    assert associations(repeats)[0].p > 0.1
+    assert associations(together)[0].p < 0.01
 
 
 def test_a_long_trial_does_not_outweigh_a_short_one() -> None:

@@ -8,29 +8,69 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from delaylab.analysis.packets.outliers import outliers, robust_z
-from delaylab.analysis.statistics import effects, quantiles
-from delaylab.analysis.statistics.effects import estimate
-from delaylab.analysis.statistics.quantiles import Floats, spread, summarise
+from delaylab.analysis.statistics import effects
+from delaylab.analysis.statistics.effects import estimate, estimate_of_few
+from delaylab.analysis.statistics.memory import quantile_times
+from delaylab.analysis.statistics.quantiles import locate, summarise
+from delaylab.analysis.statistics.runs import Floats, spread
 from tests.synthetic import queue
 
 
-def autocorrelated(seed: int, n: int) -> Floats:
-    return queue(100, correlation=0.5)(np.random.default_rng(seed), n)
+def autocorrelated(seed: int, n: int, correlation: float = 0.5) -> Floats:
+    return queue(100, correlation)(np.random.default_rng(seed), n)
 
 
 def test_a_summary_gives_the_order_statistics_in_microseconds() -> None:
-    found = summarise(np.arange(1, 20_001) * 1000)
+    random = np.random.default_rng(1)
+    found = summarise(random.permutation(np.arange(1, 20_001)) * 1000)
     assert (found.n, found.max) == (20_000, 20_000)
     assert found.median.value == pytest.approx(10_000.5)
     assert found.p99.value == pytest.approx(19_800, abs=1)
     assert found.p999.value == pytest.approx(19_980, abs=1)
 
 
-def test_p999_is_refused_with_the_reason_where_n_does_not_carry_it() -> None:
-    found = summarise(np.arange(1000))
-    assert found.p999.value is None
-    assert found.p999.why == "p99.9 needs 10000 packets, there are 1000"
-    assert summarise(np.arange(10_000)).p999.value is not None
+@pytest.mark.parametrize(
+    ("n", "known"),
+    [(49, ["median"]), (499, ["median", "p90"]), (4999, ["median", "p90", "p99"])],
+)
+def test_a_quantile_has_enough_independent_packets_on_either_side_or_is_refused(
+    n: int, known: list[str]
+) -> None:
+    """Twice as many carry one more; just as many may not, since memory cannot be ruled out."""
+    random = np.random.default_rng(1)
+    for size, more in ((n, 0), (2 * n + 2, 1)):
+        found = summarise(random.exponential(1000, size))
+        names = ("median", "p90", "p99", "p999")
+        given = [name for name in names if getattr(found, name).value is not None]
+        assert given == list(names[: len(known) + more])
+        assert given[: len(known)] == known
+
+
+def test_a_median_of_few_packets_has_no_interval() -> None:
+    few, enough = summarise(np.arange(5) * 1000), summarise(np.arange(6) * 1000)
+    assert (few.median.value, few.median.interval) == (2, None)
+    assert few.median.why == "an interval of the median needs 6 packets; there are 5"
+    assert enough.median.interval == (0, 5)
+
+
+def test_few_values_have_an_interval_that_covers() -> None:
+    random = np.random.default_rng(1)
+    for count in (3, 4, 5):
+        covered = 0
+        for _ in range(400):
+            series = [random.normal(10, 1, count)]
+            low, high = estimate_of_few(series, lambda s: np.median(s[0], axis=-1)).interval
+            covered += low <= 10 <= high
+        assert covered >= 365
+
+
+def test_a_refused_quantile_says_what_it_needs_and_what_there_is() -> None:
+    found = summarise(1000 * autocorrelated(1, 200, 0.9))
+    assert found.p99.value is None
+    assert found.p99.interval is None
+    worth = 200 / quantile_times([autocorrelated(1, 200, 0.9)], (0.99,))[0]
+    assert found.p99.why == f"p99 needs 500 independent packets; there are 200, worth {worth:.0f}"
+    assert 0 < found.n_effective < 60
 
 
 def test_no_packets_give_no_numbers() -> None:
@@ -40,47 +80,31 @@ def test_no_packets_give_no_numbers() -> None:
     assert found.median.why
 
 
-@pytest.mark.parametrize("n", [500, 4000])
-def test_intervals_cover_the_true_median_of_an_autocorrelated_series(n: int) -> None:
-    # The median of the generator: mean_us * exp(0 - 0.5).
-    truth = 100 * np.exp(-0.5)
-    covered = 0
-    for seed in range(100):
-        low, high = quantiles.quantile_intervals(autocorrelated(seed, n), (0.5,), seed)[0]
-        covered += low <= truth <= high
-    assert 85 <= covered <= 100
-
-
-def test_blocks_widen_the_interval_of_an_autocorrelated_series() -> None:
-    series = autocorrelated(3, 2000)
+def test_the_interval_of_a_series_with_memory_is_as_much_wider_as_that_memory_asks() -> None:
+    series = autocorrelated(3, 2000, 0.8)
     shuffled = np.random.default_rng(1).permutation(series)
-    widths = [
-        high - low
-        for low, high in (quantiles.quantile_intervals(s, (0.5,))[0] for s in (series, shuffled))
-    ]
-    assert widths[0] > 1.2 * widths[1]
+    (ours,), (theirs,) = locate(series, (0.5,)), locate(shuffled, (0.5,))
+    assert theirs.effective > 1700
+    assert ours.interval is not None
+    assert theirs.interval is not None
+    widths = [each.interval[1] - each.interval[0] for each in (ours, theirs) if each.interval]
+    assert widths[0] / widths[1] == pytest.approx(
+        np.sqrt(theirs.effective / ours.effective), rel=0.2
+    )
 
 
-def test_both_ways_to_an_interval_agree_at_the_size_where_they_meet() -> None:
-    series = autocorrelated(5, quantiles.RESAMPLED)
-    redrawn = quantiles.quantile_intervals(series, (0.5, 0.9))
-    series_longer = np.append(series, np.median(series))
-    ranked = quantiles.quantile_intervals(series_longer, (0.5, 0.9))
-    for one, other in zip(redrawn, ranked, strict=True):
-        assert other[1] - other[0] == pytest.approx(one[1] - one[0], rel=0.35)
-        assert np.mean(other) == pytest.approx(np.mean(one), rel=0.05)
-
-
-def test_the_same_seed_gives_the_same_interval() -> None:
-    series = autocorrelated(1, 300)
-    first = quantiles.quantile_intervals(series, (0.5,), seed=7)
-    assert first == quantiles.quantile_intervals(series, (0.5,), seed=7)
-    assert first != quantiles.quantile_intervals(series, (0.5,), seed=8)
-
-
-@pytest.mark.parametrize(("n", "length"), [(1, 1), (8, 2), (27, 3), (200, 6), (1000, 10)])
-def test_block_length(n: int, length: int) -> None:
-    assert quantiles.block_length(n) == length
+def test_trials_that_differ_widen_the_interval_beyond_what_their_packets_tell() -> None:
+    random = np.random.default_rng(2)
+    trials = [random.lognormal(0, 0.1, 500) * level for level in (1.0, 1.3, 1.6)]
+    (found,) = locate(trials, (0.5,))
+    interval = found.among_trials()
+    assert found.interval is not None
+    assert interval is not None
+    medians = np.array([np.median(trial) for trial in trials])
+    half = 4.303 * medians.std(ddof=1) / np.sqrt(3)
+    assert interval[1] - found.value == pytest.approx(half, rel=0.01)
+    assert found.interval[1] - found.interval[0] < half
+    assert summarise([1000 * trial for trial in trials]).median.interval == pytest.approx(interval)
 
 
 def test_a_shift_is_found_with_its_sign_and_size() -> None:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.stats
 from numpy.typing import NDArray
 
 from delaylab.analysis.statistics.effects import Effect
+from delaylab.analysis.statistics.student import error_of_difference
 from delaylab.analysis.statistics.two_runs import (
     CERTAIN,
-    between_trials,
-    block,
     quantile_differences,
     share_difference,
-    student,
 )
 from tests.synthetic import Delay, exponential, lognormal, queue
 
@@ -51,17 +50,19 @@ def test_two_runs_of_one_truth_differ_at_the_stated_rate(
     for _ in range(PAIRS):
         pair = [run(delay, random, trials, n, apart) for _ in range(2)]
         for index, effect in enumerate(quantile_differences(pair[0], pair[1], (0.5, 0.99))):
+            # A p99 that a run does not carry has an infinite interval, and raises no alarm.
             alarms[index] += alarm(effect)
     assert CERTAIN == 0.99
     assert max(alarms) <= MOST_ALARMS
 
 
 def test_packets_alone_would_raise_alarms_where_trials_differ() -> None:
-    """Pooled into one trial, the same runs differ in most pairs: repeats must be blocks."""
+    """Mixed into one trial, the same runs differ in most pairs: the interval is between trials."""
     random = np.random.default_rng(7)
     alarms = 0
     for _ in range(40):
-        pair = [[np.concatenate(run(lognormal(5), random, 3, 200, 0.2))] for _ in range(2)]
+        runs = [np.concatenate(run(lognormal(5), random, 3, 200, 0.2)) for _ in range(2)]
+        pair = [[random.permutation(packets)] for packets in runs]
         alarms += alarm(quantile_differences(pair[0], pair[1], (0.5,))[0])
     assert alarms > 8
 
@@ -77,17 +78,20 @@ def test_a_known_shift_lies_in_the_interval_and_is_seen(shift: float) -> None:
 
 
 def test_a_run_without_repeats_is_taken_to_vary_as_the_other() -> None:
-    known = np.array([1.0, 2.0, 3.0])
-    expected = student(2) * np.sqrt(1 / 3 + 1)
-    assert between_trials(known, np.array([9.0])) == pytest.approx(expected)
-    assert between_trials(np.array([9.0]), known) == pytest.approx(expected)
-    assert between_trials(np.array([9.0]), np.array([1.0])) == 0
+    known, alone = np.array([1.0, 2.0, 3.0]), np.array([9.0])
+    for pair in ((known, alone), (alone, known)):
+        error, freedom = error_of_difference(*pair)
+        assert error == pytest.approx(np.sqrt(1 / 3 + 1))
+        assert freedom == 2
+    assert error_of_difference(alone, np.array([1.0]))[0] == 0
 
 
-def test_blocks_are_longer_where_neighbours_agree() -> None:
-    random = np.random.default_rng(1)
-    assert block(lognormal(5)(random, 1000)) == 10
-    assert 30 <= block(queue(5)(random, 1000)) <= 200
+def test_the_error_of_a_difference_is_welchs() -> None:
+    ours, theirs = np.array([1.0, 2.0, 4.0]), np.array([5.0, 9.0, 6.0, 7.0])
+    expected = scipy.stats.ttest_ind(ours, theirs, equal_var=False)
+    error, freedom = error_of_difference(ours, theirs)
+    assert (ours.mean() - theirs.mean()) / error == pytest.approx(expected.statistic)
+    assert freedom == pytest.approx(expected.df)
 
 
 def losses(random: np.random.Generator, share: float, burst: int, n: int) -> NDArray[np.float64]:

@@ -33,10 +33,11 @@ def test_jains_index_is_one_for_equals_and_a_share_for_one_that_has_all() -> Non
     assert jain([20, 0, 0, 0]) == pytest.approx(1 / 4)
 
 
-def test_the_interval_of_three_searches_is_nearly_their_range() -> None:
+def test_the_interval_of_three_searches_is_students() -> None:
     found = estimate_of_few([np.array([90.0, 100.0, 130.0])], lambda s: np.median(s[0], axis=-1))
     assert found.value == 100
-    assert found.interval == (90, 130)
+    half = 4.303 * np.std([90, 100, 130], ddof=1) / np.sqrt(3)
+    assert found.interval == pytest.approx((100 - half, 100 + half), rel=1e-3)
 
 
 def test_a_flow_never_loses_less_than_nothing() -> None:

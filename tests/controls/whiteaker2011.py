@@ -32,7 +32,7 @@ class Truth:
     network: float = 1.0
     kernel: float = 1.0
     sending: float = 0.98
-    slow_receipts: float = 0.01
+    slow_receipts: float = 0.005
     between: float = 0.05
     slow_class: float = 0.1
     openvz: float = 1.05
@@ -181,7 +181,7 @@ CONTROLS = (
         "minimum-helps",
         replace(PAPER, steady=0.9),
         replace(PAPER, steady=1.0),
-        replace(PAPER, steady=0.5),
+        replace(PAPER, steady=0.7),
         "contradicted",
     ),
 )

@@ -11,6 +11,7 @@ import polars as pl
 from delaylab.analysis.doubts.machine_state import MachineState
 from delaylab.analysis.group import MEASURED, Group
 from delaylab.analysis.links.fidelity import TrialLink
+from delaylab.analysis.over_time.slowest import TRIAL
 from delaylab.analysis.packets.accounting import Account, ByLeg, PhaseAccount
 from delaylab.analysis.packets.instrument import AtRest
 from delaylab.analysis.packets.rtt import DELTAS, ONE_WAY, VANTAGE
@@ -54,7 +55,7 @@ def group(
     samples = table(delays or {})
     return Group(
         trials=list(trials) or [trial],
-        rtt={name: summarise(delays[name] * 1000) for name in VANTAGE if name in delays}
+        rtt={name: summarise([delays[name] * 1000]) for name in VANTAGE if name in delays}
         if summarised and delays
         else {},
         deltas={},
@@ -125,6 +126,7 @@ def table(delays: Mapping[str, Floats]) -> pl.DataFrame:
         else pl.repeat(None, n, dtype=pl.Int64, eager=True).alias(name)
         for name in names
     }
+    columns[TRIAL] = pl.repeat(0, n, dtype=pl.Int32, eager=True).alias(TRIAL)
     return pl.DataFrame(columns).with_columns(
         (pl.col(outer) - pl.col(inner)).alias(name) for name, (outer, inner) in DELTAS.items()
     )

@@ -116,7 +116,7 @@ def test_the_terminal_shows_many_groups_as_one_table(dantas: Path) -> None:
     print_study(Console(file=out, width=100), dantas)
     text = out.getvalue()
     assert max(len(line) for line in text.splitlines()) <= 100
-    assert text.count("round trips, median / p99") == 1
+    assert text.count("round trips, median / p90") == 1
     assert "delay per layer" not in text
     assert text.count("n 60, lost 0") == 58
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from delaylab.analysis.doubts.clocks import TrialClocks, by_machine, clock_doubts, trial_clocks
 from delaylab.analysis.doubts.machine import machine_doubts
@@ -21,7 +24,8 @@ from delaylab.analysis.packets.layers import SLIP
 from delaylab.analysis.packets.named import named
 from delaylab.analysis.packets.outliers import outliers
 from delaylab.analysis.packets.segments import Segment
-from delaylab.analysis.statistics.quantiles import Summary, refused, spread, summarise
+from delaylab.analysis.statistics.quantiles import Summary, refused, summarise
+from delaylab.analysis.statistics.runs import Floats, spread
 from delaylab.analysis.usable import usable
 from delaylab.dataset.records.doubts import Doubt
 from delaylab.dataset.records.trial import TrialRecord
@@ -63,13 +67,13 @@ class Group:
 
     `rtt` has the RTT at each vantage point, `deltas` the round-trip differences in whiteaker2011's
     terms, `one_way` the sending and the receiving delay. `samples` holds all of these for at most
-    `KEPT` packets. `outliers` counts flagged user RTTs, none of which is dropped. `at_rest` are the
-    user RTTs with taps on and off; packets sent with the taps off count nowhere else. `bounds`
-    gives the largest error of the one-way delays in µs, `clocks` the alignment of each trial with
-    more than one clock. `links` are the links with conditions, each direction in each trial.
-    `phases` has the fates of the packets of each phase, by leg; `account` covers all phases with
-    taps. `sent` counts the packets scheduled under load. `slowest` are the slowest of them,
-    `timelines` the user RTTs of each trial over time.
+    `KEPT` packets, each with the number of its trial (`TRIAL`). `outliers` counts flagged user
+    RTTs, none of which is dropped. `at_rest` are the user RTTs with taps on and off; packets sent
+    with the taps off count nowhere else. `bounds` gives the largest error of the one-way delays in
+    µs, `clocks` the alignment of each trial with more than one clock. `links` are the links with
+    conditions, each direction in each trial. `phases` has the fates of the packets of each phase,
+    by leg; `account` covers all phases with taps. `sent` counts the packets scheduled under load.
+    `slowest` are the slowest of them, `timelines` the user RTTs of each trial over time.
     """
 
     trials: list[TrialRecord]
@@ -100,6 +104,12 @@ class Group:
     def lost(self) -> int:
         """Return the number of packets under load that were sent and never answered."""
         return sum(phase.lost.total for phase in self.phases if phase.phase == MEASURED)
+
+    def series(self, name: str) -> list[Floats]:
+        """Return the delays by name in µs, one series for each trial that has some."""
+        known = self.samples.select(TRIAL, name).drop_nulls()
+        delays_us = known[name].to_numpy() / 1000
+        return _by_trial(delays_us, known[TRIAL].to_numpy())
 
     @property
     def factors(self) -> dict[str, str]:
@@ -177,9 +187,9 @@ def analyse(study: Study, trials: list[TrialRecord]) -> Group:
     packets = scheduled.filter(pl.col("phase") != UNTAPPED)
     measured = packets.filter(pl.col("phase") == MEASURED)
     answered = segments.complete(measured, path) if path.reply else measured.clear()
-    trips = rtt.round_trips(answered)
+    trips = rtt.round_trips(answered).with_columns(answered[TRIAL])
     found = named(answered, trials[0])
-    parts = _segments(measured, found)
+    parts = _segments(measured, found, answered[TRIAL].to_numpy())
     account = accounting.account(segments.as_stamped(packets), trials)
     bounds = {name: off / 1000 for name, off in rtt.one_way_bounds(answered).items()}
     summaries = _summaries(trips, rtt.VANTAGE)
@@ -240,15 +250,29 @@ def _thinned(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def _summaries(trips: pl.DataFrame, names: Iterable[str]) -> dict[str, Summary]:
-    found = {name: trips[name].drop_nulls() for name in names}
-    return {name: summarise(series.to_numpy()) for name, series in found.items() if len(series)}
+    found = {name: trips.select(TRIAL, name).drop_nulls() for name in names}
+    return {
+        name: summarise(_by_trial(known[name].to_numpy(), known[TRIAL].to_numpy()))
+        for name, known in found.items()
+        if len(known)
+    }
 
 
-def _segments(measured: pl.DataFrame, parts: list[Segment]) -> list[SegmentSummary]:
-    slip = summarise(measured["slip_ns"].drop_nulls().to_numpy())
+def _by_trial(values: NDArray[Any], trials: NDArray[np.intp]) -> list[NDArray[Any]]:
+    """Return the values of each trial, given the number of each value's trial in rising order."""
+    return np.split(values, np.flatnonzero(np.diff(trials)) + 1) if len(values) else []
+
+
+def _segments(
+    measured: pl.DataFrame, parts: list[Segment], trials: NDArray[np.intp]
+) -> list[SegmentSummary]:
+    """Summarise the slip and each segment; `trials` has the number of each packet's trial."""
+    slips = measured.select(TRIAL, "slip_ns").drop_nulls()
+    slip = summarise(_by_trial(slips["slip_ns"].to_numpy(), slips[TRIAL].to_numpy()))
     found = [SegmentSummary("request", "intended", "sent", SLIP, "sending", False, slip)]
     for part in parts:
         off = part.bound_ns / 1000
         ends = part.leg, part.start, part.end, part.layer, part.direction, part.merged
-        found.append(SegmentSummary(*ends, refused(summarise(part.delay_ns), off), off, part.at))
+        delays = refused(summarise(_by_trial(part.delay_ns, trials[part.rows])), off)
+        found.append(SegmentSummary(*ends, delays, off, part.at))
     return found

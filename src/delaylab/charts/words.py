@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from math import isfinite
+
 from delaylab.analysis.claims.finding import Finding
 from delaylab.analysis.claims.rule import Stand
 from delaylab.analysis.claims.words import amount
@@ -41,14 +44,8 @@ def effect(finding: Finding) -> str:
 
 def with_interval(value: float, interval: Interval, unit: str) -> str:
     """Write an effect of a claim with its interval; `unit` is µs, share, times or index."""
-    low, high = interval
-    if unit == "share":
-        return f"{_share(value)} [{_share(low)}, {_share(high)}]"
-    if unit == "index":
-        return f"{value:.4f} [{low:.4f}, {high:.4f}]"
-    if unit == "times":
-        return f"{value:.1f} × [{low:.1f} ×, {high:.1f} ×]"
-    return shift(Effect(value, interval))
+    write = UNITS.get(unit, signed)
+    return f"{write(value)} {_ends(interval, write)}"
 
 
 def published(value: float | None, unit: str) -> str:
@@ -70,20 +67,21 @@ def doubts(finding: Finding) -> str:
 
 def shift(found: Effect) -> str:
     """Write a difference of delays in µs with its interval."""
-    low, high = found.interval
-    return f"{signed(found.value)} [{signed(low)}, {signed(high)}]"
+    return f"{signed(found.value)} {_ends(found.interval, signed)}"
 
 
 def cost(found: Cost) -> str:
     """Write what the taps add: the increase with its interval, or that it is too small to see."""
     if found.added is None:
         return f"not measured: {found.why}"
-    low, high = (signed(end) for end in found.added.interval)
+    ends = _ends(found.added.interval, signed)
+    if ends == UNKNOWN:
+        return "not measured: too few packets at rest are independent"
     if found.measurable:
-        return f"{signed(found.added.value)} [{low}, {high}]"
+        return f"{signed(found.added.value)} {ends}"
     if found.at_most_us is None:
-        return f"nothing that can be seen [{low}, {high}]: the packets without taps were slower"
-    return f"too little to measure: at most {delay(found.at_most_us)} [{low}, {high}]"
+        return f"nothing that can be seen {ends}: the packets without taps were slower"
+    return f"too little to measure: at most {delay(found.at_most_us)} {ends}"
 
 
 def share(found: float | None) -> str:
@@ -111,3 +109,19 @@ def _figures(value: float) -> str:
     size = abs(value)
     digits = 0 if size >= 99.95 else 1 if size >= 9.995 else 2
     return f"{value:.{digits}f}"
+
+
+def _ends(found: Interval, write: Callable[[float], str]) -> str:
+    """Write an interval in brackets, or that the data carry none."""
+    low, high = found
+    return f"[{write(low)}, {write(high)}]" if isfinite(high - low) else UNKNOWN
+
+
+UNKNOWN = "[unknown]"
+"""Interval of an effect for which too few packets are independent."""
+UNITS: dict[str, Callable[[float], str]] = {
+    "share": _share,
+    "index": lambda value: f"{value:.4f}",
+    "times": lambda value: f"{value:.1f} ×",
+}
+"""Format of an effect by its unit, if it is no delay in µs."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from delaylab.analysis.group import Group, SegmentSummary
 from delaylab.analysis.packets.instrument import Cost, cost
 from delaylab.analysis.packets.layers import HOP
+from delaylab.analysis.statistics.quantiles import Tail
 
 SegmentKey = tuple[str, str, str]
 
@@ -76,6 +77,12 @@ def layer_names(found: list[Group]) -> dict[SegmentKey, str]:
     for part in (part for group in found for part in usual(group)):
         together.setdefault(segment_key(part), []).append(part)
     return {key: _layer_name(parts) for key, parts in together.items()}
+
+
+def tail(groups: list[Group]) -> Tail:
+    """Return p99, or p90 if no group's user RTT carries a p99."""
+    known = (group.rtt["app"].p99.value for group in groups if "app" in group.rtt)
+    return "p90" if all(value is None for value in known) else "p99"
 
 
 def segment_key(part: SegmentSummary) -> SegmentKey:

@@ -10,9 +10,10 @@ from math import log10
 from delaylab.analysis.group import Group, SegmentSummary
 from delaylab.analysis.packets.layers import HOP
 from delaylab.analysis.packets.named import OWN_STACK
+from delaylab.analysis.statistics.quantiles import Tail
 from delaylab.charts import words
 from delaylab.dataset.records.trial import PointPath, TrialRecord
-from delaylab.report.arrange import Panel, layer_names, segment_key, usual
+from delaylab.report.arrange import Panel, layer_names, segment_key, tail, usual
 from delaylab.report.svg import xml
 
 # The smallest width, and the smallest distance of two stations: a long way makes the drawing wider.
@@ -62,8 +63,8 @@ class _Frame:
 def drawing(panel: Panel) -> str:
     """Return the drawing as SVG.
 
-    Each segment shows the median above p99, one way; the user RTT at the left is a round trip. For
-    a segment between two clocks the bound takes the place of p99.
+    Each segment shows the median above the `tail`, one way; the user RTT at the left is a round
+    trip. For a segment between two clocks the bound takes the place of the tail.
     """
     frame = _frame(panel)
     height = ROWS + frame.drop + ROW * len(panel.groups) + 4
@@ -77,8 +78,9 @@ def drawing(panel: Panel) -> str:
         *_line(frame),
         *_layer_names(frame),
     ]
+    name = tail(panel.groups)
     for index, (group, label) in enumerate(zip(panel.groups, panel.labels, strict=True)):
-        parts += _row(group, label, frame.stops, ROWS + frame.drop + ROW * index)
+        parts += _row(group, label, frame.stops, ROWS + frame.drop + ROW * index, name)
     return "".join([*parts, "</svg>"])
 
 
@@ -193,18 +195,18 @@ def _layer_names(frame: _Frame) -> list[str]:
     return [*parts, _text(LABEL + RTT / 2, middle, "user RTT", 11, "600")]
 
 
-def _row(group: Group, label: str, stops: list[_Stop], top: float) -> list[str]:
+def _row(group: Group, label: str, stops: list[_Stop], top: float, name: Tail) -> list[str]:
     place = {(stop.leg, stop.point): stop.x for stop in stops}
     middle = top + ROW / 2
     parts = _label(label, _count(group), middle)
     for part in usual(group):
         start, end = _ends(part, place)
-        parts.append(_cell(start + 1, end - start - 2, top, part))
+        parts.append(_cell(start + 1, end - start - 2, top, part, name))
     if "app" in group.rtt:
         rtt = group.rtt["app"]
         x = LABEL + RTT / 2
         parts.append(_text(x, middle - 2, words.quantile(rtt.median), 13, "700"))
-        parts.append(_text(x, middle + 13, words.quantile(rtt.p99), 10.5, opacity=0.7))
+        parts.append(_text(x, middle + 13, words.quantile(rtt.tail(name)), 10.5, opacity=0.7))
     return parts
 
 
@@ -225,18 +227,19 @@ def _label(label: str, count: str, middle: float) -> list[str]:
     ]
 
 
-def _cell(x: float, width: float, top: float, part: SegmentSummary) -> str:
+def _cell(x: float, width: float, top: float, part: SegmentSummary, name: Tail) -> str:
     delay = part.delay
     known = delay.median.at_most if delay.median.value is None else delay.median.value
     if known is None:
         return ""
     shade = _shade(known)
-    below = f"± {words.delay(part.bound_us)}" if part.bound_us else words.quantile(delay.p99)
+    below = f"± {words.delay(part.bound_us)}" if part.bound_us else words.quantile(delay.tail(name))
     ink = LIGHT if shade >= 4 else DARK
     middle = top + ROW / 2
     hint = (
-        f"{part.layer}, {part.direction}, one way: n {delay.n}; median "
-        f"{words.quantile(delay.median)}, 95 % {words.interval(delay.median.interval)}; "
+        f"{part.layer}, {part.direction}, one way: n {delay.n}, effective "
+        f"{delay.n_effective:.0f}; median {words.quantile(delay.median)}, 95 % "
+        f"{words.interval(delay.median.interval)}; "
         f"p90 {words.quantile(delay.p90)}; p99 {words.quantile(delay.p99)}, 95 % "
         f"{words.interval(delay.p99.interval)}; max {words.delay(delay.max)}{_clocks(part)}"
     )

@@ -18,7 +18,7 @@ from delaylab.dataset.store import Study
 from delaylab.papers import calls
 from delaylab.papers.findings import findings, repeated
 from delaylab.papers.paper import Paper
-from delaylab.report.arrange import DoubtsOfAKind, Panel, cost_by_kind, doubts_by_kind, panels
+from delaylab.report.arrange import DoubtsOfAKind, Panel, cost_by_kind, doubts_by_kind, panels, tail
 from delaylab.report.clocks import Clocks, clocks
 from delaylab.report.fates import Fate, fates
 from delaylab.report.links import Links, links
@@ -48,6 +48,7 @@ class WayDrawing:
     title: str
     svg: str
     rows: int
+    tail: str
 
     @property
     def many(self) -> bool:
@@ -155,7 +156,11 @@ def gather(study: Study, groups: list[Group], given: Paper | None = None) -> Pag
 
 def _way(index: int, panel: Panel) -> WayDrawing:
     return WayDrawing(
-        f"way-{index}-{panel.groups[0].kind}", panel.title, drawing(panel), len(panel.groups)
+        f"way-{index}-{panel.groups[0].kind}",
+        panel.title,
+        drawing(panel),
+        len(panel.groups),
+        tail(panel.groups),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from math import isfinite
 from pathlib import Path
 
 from delaylab.analysis.claims.finding import Finding, JudgedCriterion
@@ -15,7 +16,7 @@ from delaylab.analysis.links.fidelity import TrialLink
 from delaylab.analysis.links.verdict import RateCheck
 from delaylab.analysis.over_time.slowest import SlowPacket
 from delaylab.analysis.packets.instrument import Cost
-from delaylab.analysis.statistics.quantiles import Quantile, Summary
+from delaylab.analysis.statistics.quantiles import Interval, Quantile, Summary
 from delaylab.analysis.statistics.shares import ShareCheck
 from delaylab.analysis.treatments.check import Check, checks
 from delaylab.analysis.usable import usable
@@ -229,7 +230,7 @@ def _cost(found: Cost) -> JsonObject:
         "tapped_median_us": found.tapped_us,
         "untapped_median_us": found.untapped_us,
         "added_us": added.value if added else None,
-        "added_us_interval": list(added.interval) if added else None,
+        "added_us_interval": _interval(added.interval if added else None),
         "why": found.why,
     }
 
@@ -253,17 +254,28 @@ def _segment(segment: SegmentSummary) -> JsonObject:
 def _summary(summary: Summary) -> JsonObject:
     return {
         "n": summary.n,
-        **_quantile("median_us", summary.median),
-        **_quantile("p90_us", summary.p90),
-        **_quantile("p99_us", summary.p99),
-        **_quantile("p999_us", summary.p999),
+        "n_effective": summary.n_effective,
+        **{
+            key: value
+            for name, found in summary.quantiles.items()
+            for key, value in _quantile(f"{name}_us", found).items()
+        },
         "max_us": summary.max,
+        "refused": {
+            f"{name}_us": found.why
+            for name, found in summary.quantiles.items()
+            if found.value is None
+        },
     }
 
 
 def _quantile(name: str, quantile: Quantile) -> JsonObject:
-    interval = list(quantile.interval) if quantile.interval else None
-    return {name: quantile.value, f"{name}_interval": interval}
+    return {name: quantile.value, f"{name}_interval": _interval(quantile.interval)}
+
+
+def _interval(found: Interval | None) -> list[float] | None:
+    """Return the ends of an interval; None if there is none, or if it is infinite."""
+    return list(found) if found and all(map(isfinite, found)) else None
 
 
 def _claim(finding: Finding) -> JsonObject:
@@ -276,7 +288,7 @@ def _claim(finding: Finding) -> JsonObject:
         "why": finding.why,
         "effect": finding.effect,
         "effect_of": finding.of,
-        "interval": list(finding.interval) if finding.interval else None,
+        "interval": _interval(finding.interval),
         "unit": finding.unit,
         "rule": finding.rule,
         "published": finding.published,
@@ -295,7 +307,7 @@ def _criterion(judged: JudgedCriterion) -> JsonObject:
             {
                 "name": scenario.name,
                 "effect": scenario.effect,
-                "interval": list(scenario.interval),
+                "interval": _interval(scenario.interval),
                 "published": scenario.published,
                 "holds": scenario.stand,
                 "aside": scenario.aside,

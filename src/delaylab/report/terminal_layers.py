@@ -10,9 +10,9 @@ from rich.table import Table
 from rich.text import Text
 
 from delaylab.analysis.group import Group, SegmentSummary
-from delaylab.analysis.statistics.quantiles import Summary
+from delaylab.analysis.statistics.quantiles import Summary, Tail
 from delaylab.charts import words
-from delaylab.report.arrange import Panel, SegmentKey, layer_names, segment_key, usual
+from delaylab.report.arrange import Panel, SegmentKey, layer_names, segment_key, tail, usual
 
 TITLE = "italic"
 # Width in columns below which tables are folded: rows instead of columns, and several tables.
@@ -23,6 +23,7 @@ LAYER, BETWEEN = 20, 3
 HEAD = 24
 TRIPS = (("app", "user RTT"), ("stack", "kernel RTT"), ("wire", "wire RTT"))
 COUNTED = "n, lost: packets sent under load."
+FEW = " –: too few packets are independent for this."
 CLOCKS = " ±: what aligning two clocks leaves open."
 ARROWS = {"sending": "→", "receiving": "←"}
 # Beyond the sender's side, by the segment's leg.
@@ -32,8 +33,9 @@ ARROWS_SAID = "One way: → sending, ← receiving; beyond the sender's side: �
 
 def layer_tables(panel: Panel, width: int) -> Iterator[Table]:
     """Yield the delays per layer and direction of one panel, as many groups a table as fit."""
+    name = tail(panel.groups)
     columns = [
-        _column(group, label) for group, label in zip(panel.groups, panel.labels, strict=True)
+        _column(group, label, name) for group, label in zip(panel.groups, panel.labels, strict=True)
     ]
     names = {
         key: f"{ARROWS.get(part.direction, REMOTE[part.leg])} {name}"
@@ -46,7 +48,8 @@ def layer_tables(panel: Panel, width: int) -> Iterator[Table]:
         room = width - BETWEEN - 1 - max(LAYER, min(wanted, width // 2))
         count = _fitting([column.width for column in columns[first:]], room)
         last = first + count == len(columns)
-        yield _layer_table(panel.title, columns[first : first + count], names, last=last)
+        title = f"{panel.title}: delay per layer, median / {name}"
+        yield _layer_table(title, columns[first : first + count], names, last=last)
         first += count
 
 
@@ -66,10 +69,10 @@ class _Column:
         return max(map(len, lines))
 
 
-def _column(group: Group, label: str) -> _Column:
+def _column(group: Group, label: str, name: Tail) -> _Column:
     parts = {segment_key(part): part for part in usual(group)}
-    cells = {key: _bounded_cell(part) for key, part in parts.items()}
-    trips = {name: _cell(group.rtt[name]) for name, _ in TRIPS if name in group.rtt}
+    cells = {key: _bounded_cell(part, name) for key, part in parts.items()}
+    trips = {trip: _cell(group.rtt[trip], name) for trip, _ in TRIPS if trip in group.rtt}
     head = f"{_folded(label, HEAD)}\n{_count(group)}"
     return _Column(head, parts, cells, trips)
 
@@ -94,11 +97,12 @@ def _layer_table(
 ) -> Table:
     """Return the table of some groups; the last one of a panel explains the signs of all."""
     bounded = any(part.bound_us for column in columns for part in column.parts.values())
+    few = any("–" in cell for c in columns for cell in (*c.cells.values(), *c.trips.values()))
+    notes = f"{CLOCKS if bounded else ''}{FEW if few else ''}"
+    caption = f"{ARROWS_SAID} RTT: round trip. {COUNTED}{notes}"
     table = Table(
-        title=Text(f"{title}: delay per layer, median / p99", TITLE),
-        caption=f"{ARROWS_SAID} RTT: round trip. {COUNTED}{CLOCKS if bounded else ''}"
-        if last or bounded
-        else None,
+        title=Text(title, TITLE),
+        caption=caption if last or bounded or few else None,
         title_justify="left",
         caption_justify="left",
     )
@@ -119,18 +123,19 @@ def _layer_table(
 def trips_table(panel: Panel, width: int) -> Table:
     """Return the round trips of a panel with too many groups to show each layer by layer."""
     wide = width >= WIDE
+    name = tail(panel.groups)
     table = Table(
-        title=Text(f"{panel.title}: round trips, median / p99", TITLE),
+        title=Text(f"{panel.title}: round trips, median / {name}", TITLE),
         caption=f"Layer by layer in the report. {COUNTED}",
         title_justify="left",
         caption_justify="left",
     )
     table.add_column("trials" if wide else "trials; n, lost", ratio=1, overflow="fold")
     trips = [trip for trip in TRIPS if any(trip[0] in group.rtt for group in panel.groups)]
-    for name in (*(["n, lost"] if wide else []), *(text for _, text in trips)):
-        table.add_column(name, justify="right", no_wrap=True)
+    for head in (*(["n, lost"] if wide else []), *(text for _, text in trips)):
+        table.add_column(head, justify="right", no_wrap=True)
     for group, label in zip(panel.groups, panel.labels, strict=True):
-        cells = [_cell(group.rtt.get(name)) for name, _ in trips]
+        cells = [_cell(group.rtt.get(trip), name) for trip, _ in trips]
         if wide:
             table.add_row(Text(label), _count(group), *cells)
         else:
@@ -143,12 +148,12 @@ def _count(group: Group) -> str:
     return f"n {group.answered}, lost {group.lost}"
 
 
-def _bounded_cell(part: SegmentSummary) -> str:
+def _bounded_cell(part: SegmentSummary, name: Tail) -> str:
     bound = f" ±{words.delay(part.bound_us)}" if part.bound_us else ""
-    return _cell(part.delay) + bound
+    return _cell(part.delay, name) + bound
 
 
-def _cell(delays: Summary | None) -> str:
+def _cell(delays: Summary | None, name: Tail) -> str:
     if delays is None:
         return "–"
-    return f"{words.quantile(delays.median)} / {words.quantile(delays.p99)}"
+    return f"{words.quantile(delays.median)} / {words.quantile(delays.tail(name))}"

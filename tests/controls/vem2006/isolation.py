@@ -139,8 +139,8 @@ CONTROLS = (
         "isolated-unshaped-unmoved",
         replace(PAPER, shaping_takes=0.1),
         replace(PAPER, shaping_takes=0.5),
-        replace(PAPER, shaping_takes=0.02),
-        "open",
+        replace(PAPER, shaping_takes=0.005),
+        "reproduced",
     ),
     _control(
         "isolated-from-hog",

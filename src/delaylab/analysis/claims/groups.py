@@ -5,15 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from delaylab.analysis.claims.claim import ENOUGH
 from delaylab.analysis.group import Group
+from delaylab.analysis.statistics.effects import Effect
+from delaylab.analysis.statistics.packet_shares import effective_share
 from delaylab.analysis.statistics.quantiles import Floats, spread
+from delaylab.analysis.statistics.shares import wilson
 
 # Each of the groups that are pooled contributes at most this many packets.
 POOLED = 400
 VMS = "vms"
 SHARE = "overhead share"
+Flags = NDArray[np.bool_]
 EACH_ENOUGH = f"each with at least {ENOUGH} packets"
 
 
@@ -64,7 +69,18 @@ def pooled(groups: Sequence[Group], name: str) -> Floats | None:
     if not known:
         return None
     count = min(POOLED, *(len(values) for values in known))
-    return np.concatenate([values[spread(len(values), count)] for values in known])
+    # They take turns: one group after the other, the levels of the groups would look like memory.
+    return np.stack([values[spread(len(values), count)] for values in known], axis=1).ravel()
+
+
+def share_of(flags: Flags) -> Effect:
+    """Return the share of a series of packets that is flagged, in the order of sending.
+
+    Its interval is Wilson's for as many packets as the series is worth. Other than in reports it is
+    given for rare flags, too: a claim may be that they are rare.
+    """
+    value, effective = effective_share([flags.astype(np.float64)])
+    return Effect(value, wilson(value, effective))
 
 
 def label(group: Group, *factors: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import isfinite
 from typing import Literal
 
 import numpy as np
@@ -14,7 +15,8 @@ from delaylab.analysis.compared.circumstances import Difference, circumstances
 from delaylab.analysis.compared.measured import ROUND_TRIP, Measured, Part, measured
 from delaylab.analysis.group import Group, groups
 from delaylab.analysis.statistics.effects import Effect
-from delaylab.analysis.statistics.quantiles import Floats
+from delaylab.analysis.statistics.quantiles import needed
+from delaylab.analysis.statistics.runs import Floats
 from delaylab.analysis.statistics.two_runs import quantile_differences, share_difference
 from delaylab.analysis.usable import usable
 from delaylab.dataset.store import Study
@@ -27,8 +29,7 @@ WORDS: dict[str, tuple[Verdict, Verdict]] = {
     "share": ("more lost", "fewer lost"),
 }
 QUANTILES = {"median": 0.5, "p99": 0.99}
-# A p99 is compared only if each dataset has this many packets of the part.
-ENOUGH_FOR_P99 = 200
+TOO_FEW = f"the median needs {needed(0.5)} independent packets in each dataset"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,11 @@ class Line:
     def differs(self) -> bool:
         """Return True if a difference was seen."""
         return self.verdict != NONE
+
+    @property
+    def known(self) -> bool:
+        """Return True if the packets of both datasets carry an interval."""
+        return isfinite(self.sees)
 
     @property
     def unit(self) -> str:
@@ -117,7 +123,11 @@ def compare_datasets(before: Study, after: Study) -> Compared:
             )
             trials = len(ours.trials), len(theirs.trials)
             common = {k: v for k, v in ours.factors.items() if k in theirs.factors}
-            lines += _lines(Pair(common, trials, undermining), one, other)
+            for line in _lines(Pair(common, trials, undermining), one, other):
+                if line.known:
+                    lines.append(line)
+                elif line.statistic == "median":
+                    unlike.append(f"{theirs.label}: {line.part.name} not compared, {TOO_FEW}")
     return Compared(
         before,
         after,
@@ -201,9 +211,8 @@ def _lines(pair: Pair, before: Measured, after: Measured) -> Iterator[Line]:
         if n < ENOUGH:
             continue
         off = before.bounds.get(part, 0.0) + after.bounds.get(part, 0.0)
-        asked = {k: q for k, q in QUANTILES.items() if k == "median" or n >= ENOUGH_FOR_P99}
-        effects = quantile_differences(ours, theirs, tuple(asked.values()))
-        for name, found in zip(asked, effects, strict=True):
+        effects = quantile_differences(ours, theirs, tuple(QUANTILES.values()))
+        for name, found in zip(QUANTILES, effects, strict=True):
             low, high = found.interval
             effect = Effect(found.value, (low - off, high + off))
             yield _line(pair, part, name, (ours, theirs), effect)

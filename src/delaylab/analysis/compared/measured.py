@@ -11,7 +11,7 @@ from delaylab.analysis.group import KEPT, MEASURED
 from delaylab.analysis.packets import rtt, segments
 from delaylab.analysis.packets.layers import SLIP
 from delaylab.analysis.packets.named import named
-from delaylab.analysis.statistics.quantiles import Floats, spread
+from delaylab.analysis.statistics.runs import Floats, spread
 from delaylab.dataset.records.trial import TrialRecord
 from delaylab.dataset.store import Study
 

@@ -7,6 +7,7 @@ and afterwards. The cost is the mean difference of the pairs' medians.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,7 +16,7 @@ import polars as pl
 
 from delaylab.analysis.packets.rtt import round_trips
 from delaylab.analysis.statistics.effects import Effect, mean_of_few
-from delaylab.analysis.statistics.quantiles import Floats
+from delaylab.analysis.statistics.runs import Floats
 from delaylab.dataset.records.trial import TrialRecord
 
 UNTAPPED = "untapped"
@@ -75,8 +76,9 @@ class Cost:
 
     @property
     def at_most_us(self) -> float | None:
-        """Return the upper end of the increase's interval, or None if not even that is above 0."""
-        return self.added.interval[1] if self.added and self.added.interval[1] > 0 else None
+        """Return the upper end of the increase's interval, None if that is 0, less or unknown."""
+        most = self.added.interval[1] if self.added else 0.0
+        return most if 0 < most < math.inf else None
 
 
 def at_rest(trials: Sequence[tuple[TrialRecord, pl.DataFrame]]) -> AtRest:

@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from delaylab.analysis.statistics.effects import Effect, decile_shifts, dominance, shift
-from delaylab.analysis.statistics.quantiles import Floats, block_length
-
-# Largest size of the smaller series at which scipy counts all arrangements, if there are no ties.
-COUNTED_OUT = 8
+from delaylab.analysis.statistics.effects import (
+    Effect,
+    Placed,
+    among_placements,
+    decile_shifts,
+    dominance_of,
+    placed,
+)
+from delaylab.analysis.statistics.quantiles import FEWEST
+from delaylab.analysis.statistics.runs import Floats, Series, as_run, whole
+from delaylab.analysis.statistics.student import combined, p_value
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Difference between series `a` and `b`, with 95 % moving-block bootstrap intervals.
+    """Difference between runs `a` and `b`, with 95 % intervals.
 
     `shift` is the difference of the medians and `deciles` that at each decile, in the samples'
-    unit. `delta` is Cliff's delta, P(a > b) - P(a < b). `p` is of the two-sided Mann-Whitney test,
-    `p_holm` is corrected for the family of comparisons that this one belongs to.
+    unit. `delta` is Cliff's delta, P(a > b) - P(a < b). `p` is of the two-sided Mann-Whitney test
+    on effective samples, `p_holm` is corrected for the family of comparisons that this one belongs
+    to.
     """
 
     n: tuple[int, int]
@@ -33,55 +39,58 @@ class Comparison:
     p_holm: float
 
 
-def compare(a: Floats, b: Floats, seed: int = 1) -> Comparison:
-    """Compare two non-empty series, each in the order of sending, as a family of one.
+def compare(a: Series, b: Series) -> Comparison:
+    """Compare two runs that have packets, as a family of one.
 
-    The test counts one packet of each block of n^(1/3): neighbours share a queue, so they tell less
-    than their number suggests.
+    A run is one series for each trial, in the order of sending; a plain series is one trial.
     """
-    p = mann_whitney(_apart(a), _apart(b))
+    ours, theirs = as_run(a), as_run(b)
+    pooled = whole(ours), whole(theirs)
+    sides = placed(ours, theirs), placed(theirs, ours)
+    deciles = decile_shifts(ours, theirs)
+    p = mann_whitney(*sides, ties(np.concatenate(pooled)))
     return Comparison(
-        n=(len(a), len(b)),
-        medians=(float(np.median(a)), float(np.median(b))),
-        shift=shift(a, b, seed=seed),
-        deciles=decile_shifts(a, b, seed),
-        delta=dominance(a, b, seed),
+        n=(len(pooled[0]), len(pooled[1])),
+        medians=(float(np.median(pooled[0])), float(np.median(pooled[1]))),
+        shift=deciles[0.5],
+        deciles=deciles,
+        delta=dominance_of(*sides),
         p=p,
         p_holm=p,
     )
 
 
-def mann_whitney(a: Floats, b: Floats) -> float:
-    """Return p of the two-sided Mann-Whitney test.
+def mann_whitney(ours: Placed, theirs: Placed, tied: float) -> float:
+    """Return p of the two-sided Mann-Whitney test on effective samples.
 
-    It is scipy's, by the normal approximation with correction for ties and continuity. Only series
-    so short that scipy counts all arrangements are left to it: it takes a second to load.
+    In place of the numbers of packets stand the effective sample sizes (`memory`), and Student's
+    distribution in place of the normal one. Where trials repeat, p is at least that of Welch's test
+    of the trials. It is 1 if there are fewer than `FEWEST` packets. `tied` is the share of the
+    variance that ties leave.
     """
-    both = np.concatenate([a, b])
-    _, place, ties = np.unique(both, return_inverse=True, return_counts=True)
-    n, ours, theirs = len(both), len(a), len(b)
-    if min(ours, theirs) <= COUNTED_OUT and ties.max() == 1:
-        from scipy.stats import mannwhitneyu  # noqa: PLC0415  as said above
-
-        return float(mannwhitneyu(a, b).pvalue)
-    ranks = (np.cumsum(ties) - (ties - 1) / 2)[place]
-    wins = float(ranks[:ours].sum()) - ours * (ours + 1) / 2
-    wins = max(wins, ours * theirs - wins)
-    tied = float((ties.astype(np.float64) ** 3 - ties).sum())
-    variance = ours * theirs / 12 * (n + 1 - tied / (n * (n - 1)))
-    if variance <= 0:
+    delta = float(whole(ours.trials).mean())
+    sides = ours, theirs
+    if tied == 0 or min(side.n for side in sides) < FEWEST:
         return 1.0
-    z = (wins - ours * theirs / 2 - 0.5) / math.sqrt(variance)
-    return min(1.0, math.erfc(z / math.sqrt(2)))
+    # The variance of a placement between -1 and 1 is a third if the two distributions are one.
+    error, freedom = combined([(tied / 3 / side.effective, side.effective - 1) for side in sides])
+    p = p_value(delta / error, freedom)
+    among, trials = among_placements(ours, theirs)
+    return max(p, p_value(delta / among, trials)) if among else p
 
 
-def compare_all(
-    series: Mapping[str, Floats], baseline: str, seed: int = 1
-) -> dict[str, Comparison]:
-    """Compare every series with the one named `baseline`; p is corrected by Holm's method."""
+def ties(values: Floats) -> float:
+    """Return the share of the variance of ranks that ties leave: 1 if there are none."""
+    n = len(values)
+    counts = np.unique(values, return_counts=True)[1].astype(np.float64)
+    return 1 - float((counts**3 - counts).sum()) / (n**3 - n) if n > 1 else 0.0
+
+
+def compare_all(series: Mapping[str, Series], baseline: str) -> dict[str, Comparison]:
+    """Compare every run with the one named `baseline`; p is corrected by Holm's method."""
     return family(
         {
-            name: compare(values, series[baseline], seed)
+            name: compare(values, series[baseline])
             for name, values in series.items()
             if name != baseline
         }
@@ -111,7 +120,3 @@ def holm(ps: list[float]) -> list[float]:
         largest = max(largest, ps[index] * (len(ps) - place))
         found[index] = min(1.0, largest)
     return found
-
-
-def _apart(values: Floats) -> Floats:
-    return values[:: block_length(len(values))]

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from delaylab.analysis.statistics.quantiles import RESAMPLED, Floats
+from delaylab.analysis.statistics.runs import Floats
 
 POINTS = 400
 GRID = 160
+# Largest number of packets that a density is made of.
+SMOOTHED = 2000
 
 
 def ecdf(values: Floats, points: int = POINTS) -> tuple[Floats, Floats]:
@@ -22,11 +24,11 @@ def ecdf(values: Floats, points: int = POINTS) -> tuple[Floats, Floats]:
 def log_density(values: Floats) -> tuple[Floats, Floats]:
     """Return delays and the density of their decimal logarithm; delays of 0 or less are left out.
 
-    The density is by a Gaussian kernel of Scott's bandwidth, from at most `RESAMPLED` packets at
+    The density is by a Gaussian kernel of Scott's bandwidth, from at most `SMOOTHED` packets at
     equal distances in the series.
     """
     positive = values[values > 0]
-    logs = np.log10(positive[:: max(1, -(-len(positive) // RESAMPLED))])
+    logs = np.log10(positive[:: max(1, -(-len(positive) // SMOOTHED))])
     if len(logs) < 3 or np.ptp(logs) == 0:
         return np.zeros(0), np.zeros(0)
     grid = np.linspace(logs.min() - 0.2, logs.max() + 0.2, GRID)

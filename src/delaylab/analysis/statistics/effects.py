@@ -1,125 +1,230 @@
-"""Size of the difference between two series of delays, with an interval."""
+"""Size of the difference between two runs, or of any statistic, with an interval."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from delaylab.analysis.statistics.quantiles import (
+from delaylab.analysis.statistics import influence
+from delaylab.analysis.statistics.influence import Statistic, Variation
+from delaylab.analysis.statistics.memory import autocorrelation_times, ranks
+from delaylab.analysis.statistics.packet_shares import effective_share
+from delaylab.analysis.statistics.quantiles import BEYOND, FEWEST, Located, locate
+from delaylab.analysis.statistics.runs import (
     LEVEL,
-    REDRAWS,
-    RESAMPLED,
     Floats,
     Interval,
-    last_axis_quantiles,
-    resample,
-    spread,
+    Run,
+    Series,
+    as_run,
+    whole,
+)
+from delaylab.analysis.statistics.shares import wilson
+from delaylab.analysis.statistics.student import (
+    combined,
+    distance,
+    error_of_difference,
+    half_width,
 )
 
 DECILES = tuple(round(q / 10, 1) for q in range(1, 10))
+UNKNOWN = (-math.inf, math.inf)
+"""Interval of an effect of which the packets say nothing: too few of them are independent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """An estimate with its 95 % moving-block bootstrap interval."""
+    """An estimate with its 95 % interval; both ends are infinite if the data carry none."""
 
     value: float
     interval: Interval
 
 
-def estimate(series: list[Floats], of: Callable[[list[Floats]], Floats], seed: int = 1) -> Effect:
-    """Estimate a statistic of independent series with its bootstrap interval.
+def estimate(series: Sequence[Series], of: Statistic) -> Effect:
+    """Estimate a statistic of independent series, each with its trials or of one trial.
 
-    `of` takes one array per series whose last axis holds the samples, and returns one value per
-    leading index. Longer series are thinned to `RESAMPLED` samples for the interval.
+    `of` takes one array per series whose last axis holds the packets, and returns one value per
+    leading index. The interval is Student's, from the memory of the packets' influences
+    (`influence`). There is none if fewer than `BEYOND` independent packets carry the statistic of a
+    tail.
     """
-    return estimates(series, lambda drawn: [of(drawn)], seed)[0]
+    runs = [as_run(each) for each in series]
+    value = float(of([whole(run)[None, :] for run in runs])[0])
+    found = influence.among_packets(runs, of)
+    error, freedom = combined(found)
+    if not math.isfinite(value + error) or min(sum(map(len, run)) for run in runs) < FEWEST:
+        return Effect(value, UNKNOWN)
+    half = max(distance(freedom, LEVEL) * error, _half(influence.among_trials(runs, of)))
+    return Effect(value, (value - half, value + half))
 
 
-def estimate_of_few(
-    series: list[Floats], of: Callable[[list[Floats]], Floats], seed: int = 1
-) -> Effect:
+def estimate_of_few(series: Sequence[Floats], of: Statistic) -> Effect:
     """Estimate a statistic of series of independent values, of which there may be few.
 
-    Other than in `estimate`, values are redrawn one by one: searches and blocks of trials share no
-    queue.
+    Searches and blocks of trials share no queue. The interval is Student's, with the jackknife's
+    variance: of three values, the ends of the range would miss too often.
     """
-    random = np.random.default_rng(seed)
-    redrawn = of([random.choice(values, (REDRAWS, len(values))) for values in series])
-    tail = (1 - LEVEL) / 2
-    low, high = np.quantile(redrawn, (tail, 1 - tail))
-    return Effect(float(of([values[None, :] for values in series])[0]), (float(low), float(high)))
+    value = float(of([values[None, :] for values in series])[0])
+    runs = [[values[index : index + 1] for index in range(len(values))] for values in series]
+    found = influence.among_trials(runs, of)
+    if len(found) < len(series):
+        return Effect(value, UNKNOWN)
+    half = _half(found)
+    return Effect(value, (value - half, value + half))
+
+
+def _half(found: list[Variation]) -> float:
+    error, freedom = combined(found)
+    return distance(freedom, LEVEL) * error if error else 0.0
 
 
 def mean_of_few(values: Floats) -> Effect:
-    """Return the mean of at least two independent values, with Student's interval.
-
-    The bootstrap's interval of three values is their range, and all three lie on one side of the
-    true mean in a quarter of cases.
-    """
-    from scipy.stats import t as student  # noqa: PLC0415  takes a second to load, and few need it
-
-    mean = float(values.mean())
-    half = float(student.ppf((1 + LEVEL) / 2, len(values) - 1) * values.std(ddof=1))
-    half /= math.sqrt(len(values))
+    """Return the mean of at least two independent values, with Student's interval."""
+    mean, half = float(values.mean()), half_width(values, LEVEL)
     return Effect(mean, (mean - half, mean + half))
 
 
-def estimates(
-    series: list[Floats], of: Callable[[list[Floats]], Sequence[Floats]], seed: int = 1
-) -> list[Effect]:
-    """Estimate several statistics of the same series from the same redraws, as `estimate` does."""
-    kept = [thinned(values) for values in series]
-    redrawn = of([resample(values, REDRAWS, seed + i) for i, values in enumerate(kept)])
-    tail = (1 - LEVEL) / 2
-    values = of([values[None, :] for values in series])
-    ranges = [np.quantile(drawn, (tail, 1 - tail)) for drawn in redrawn]
-    return [
-        Effect(float(value[0]), (float(low), float(high)))
-        for value, (low, high) in zip(values, ranges, strict=True)
-    ]
-
-
-def thinned(values: Floats) -> Floats:
-    """Return at most `RESAMPLED` samples, spread over the whole series."""
-    return values[spread(len(values), RESAMPLED)]
-
-
-def shift(a: Floats, b: Floats, q: float = 0.5, seed: int = 1) -> Effect:
+def shift(a: Series, b: Series, q: float = 0.5) -> Effect:
     """Return the quantile q of `a` minus that of `b`, in the unit of the samples."""
-
-    def apart(series: list[Floats]) -> Floats:
-        ours, theirs = (last_axis_quantiles(values, (q,))[0] for values in series)
-        return np.asarray(ours - theirs)
-
-    return estimate([a, b], apart, seed)
+    return shifts(a, b, (q,))[0]
 
 
-def decile_shifts(a: Floats, b: Floats, seed: int = 1) -> dict[float, Effect]:
+def decile_shifts(a: Series, b: Series) -> dict[float, Effect]:
     """Return the shift at every decile, which shows where the two distributions differ."""
+    return dict(zip(DECILES, shifts(a, b, DECILES), strict=True))
 
-    def apart(series: list[Floats]) -> Sequence[Floats]:
-        ours, theirs = (last_axis_quantiles(values, DECILES) for values in series)
-        return list(ours - theirs)
 
-    return dict(zip(DECILES, estimates([a, b], apart, seed), strict=True))
+def shifts(a: Series, b: Series, qs: Sequence[float], level: float = LEVEL) -> list[Effect]:
+    """Return the quantiles of `a` minus those of `b`."""
+    located = (locate(each, qs, level) for each in (a, b))
+    return [difference(ours, theirs, level) for ours, theirs in zip(*located, strict=True)]
+
+
+def difference(ours: Located, theirs: Located, level: float = LEVEL) -> Effect:
+    """Return the difference of two quantiles of independent runs.
+
+    Its interval has the arms of the two intervals, added as squares (Zou and Donner 2008,
+    Statistics in Medicine 27:1693), and is at least as wide as Welch's of the trials' quantiles.
+    """
+    value = ours.value - theirs.value
+    if ours.interval is None or theirs.interval is None:
+        return Effect(value, UNKNOWN)
+    one, other = _joint_scales((ours, theirs), level)
+    low = math.hypot(
+        one * (ours.value - ours.interval[0]), other * (theirs.interval[1] - theirs.value)
+    )
+    high = math.hypot(
+        one * (ours.interval[1] - ours.value), other * (theirs.value - theirs.interval[0])
+    )
+    error, freedom = error_of_difference(ours.trials, theirs.trials)
+    least = distance(freedom, level) * error
+    return Effect(value, (value - max(low, least), value + max(high, least)))
+
+
+def _joint_scales(sides: tuple[Located, Located], level: float) -> list[float]:
+    """Return the factors that give two intervals the degrees of freedom of their difference."""
+    alone = [distance(side.effective - 1, level) for side in sides]
+    widths = [side.interval[1] - side.interval[0] if side.interval else 0.0 for side in sides]
+    variances = [(width / each) ** 2 for width, each in zip(widths, alone, strict=True)]
+    parts = [(v, side.effective - 1) for v, side in zip(variances, sides, strict=True)]
+    joint = distance(combined(parts)[1], level)
+    return [joint / each for each in alone]
 
 
 def cliffs_delta(a: Floats, b: Floats) -> float:
     """Return P(a > b) - P(a < b), between -1 and 1 (Cliff 1993, Psychological Bulletin 114:494)."""
-    ordered = np.sort(b)
+    return float(placements(a, np.sort(b)).mean())
+
+
+def placements(a: Floats, ordered: Floats) -> Floats:
+    """Return, for each of `a`, the share of the ordered series below it less the share above it."""
     below = np.searchsorted(ordered, a, side="left")
-    above = len(b) - np.searchsorted(ordered, a, side="right")
-    return float((below - above).sum() / (len(a) * len(b)))
+    above = len(ordered) - np.searchsorted(ordered, a, side="right")
+    return np.asarray((below - above) / len(ordered))
 
 
-def dominance(a: Floats, b: Floats, seed: int = 1) -> Effect:
+def share(series: Series) -> Effect:
+    """Return the share of packets with 1 among those with 0 or 1, with its interval.
+
+    It has none if fewer than `BEYOND` independent packets have 1, or have 0. Where trials repeat,
+    it is at least Student's interval of the trials' own shares.
+    """
+    run = as_run(series)
+    value, effective = effective_share(run)
+    if effective * min(value, 1 - value) < BEYOND:
+        return Effect(value, UNKNOWN)
+    low, high = wilson(value, effective, distance(effective - 1, LEVEL))
+    half = half_width(np.array([trial.mean() for trial in run]), LEVEL)
+    return Effect(value, (max(0.0, min(low, value - half)), min(1.0, max(high, value + half))))
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """Placements of the packets of a run among those of another, by trial."""
+
+    trials: list[Floats]
+    effective: float
+
+    @property
+    def n(self) -> int:
+        """Return the number of packets."""
+        return sum(map(len, self.trials))
+
+    @property
+    def means(self) -> Floats:
+        """Return the mean of each trial."""
+        return np.array([trial.mean() for trial in self.trials])
+
+    @property
+    def variation(self) -> Variation:
+        """Return the variance of the mean, and its degrees of freedom."""
+        return float(whole(self.trials).var()) / (self.effective - 1), self.effective - 1
+
+
+def among_placements(ours: Placed, theirs: Placed) -> tuple[float, float]:
+    """Return the standard error of a delta by the trials, and its degrees of freedom.
+
+    The two sides' placements are among each other, so they have only those of the smaller side.
+    """
+    error, freedom = error_of_difference(ours.means, theirs.means)
+    repeated = [len(side.trials) for side in (ours, theirs) if len(side.trials) > 1]
+    return error, min([freedom, *(count - 1.0 for count in repeated)])
+
+
+def placed(a: Run, b: Run) -> Placed:
+    """Return the placements of `a` among `b` with their effective sample size."""
+    ordered = np.sort(whole(b))
+    trials = [placements(trial, ordered) for trial in a]
+    # Placements that are all the same have no memory, but the packets may: their ranks tell.
+    both = [np.vstack([ours, ranks(trial)]) for ours, trial in zip(trials, a, strict=True)]
+    return Placed(trials, sum(map(len, trials)) / float(autocorrelation_times(both).max()))
+
+
+def dominance(a: Series, b: Series) -> Effect:
     """Return Cliff's delta of `a` over `b` with its interval."""
+    ours, theirs = as_run(a), as_run(b)
+    return dominance_of(placed(ours, theirs), placed(theirs, ours))
 
-    def of(series: list[Floats]) -> Floats:
-        return np.array([cliffs_delta(ours, theirs) for ours, theirs in zip(*series, strict=True)])
 
-    return estimate([a, b], of, seed)
+def dominance_of(ours: Placed, theirs: Placed) -> Effect:
+    """Return Cliff's delta, given the placements of each run among the other.
+
+    A packet's placement is its influence, so the variance is that of the placements' means. The
+    interval is Wilson's of a share seen in as many trials as give this variance; that keeps it
+    between -1 and 1. There are at least as many as the smaller effective sample (Birnbaum and Klose
+    1957, Annals of Mathematical Statistics 28:933).
+    """
+    value = float(whole(ours.trials).mean())
+    wins, seen = (1 + value) / 2, min(ours.effective, theirs.effective)
+    if min(ours.n, theirs.n) < FEWEST:
+        return Effect(value, UNKNOWN)
+    error, freedom = combined([ours.variation, theirs.variation])
+    if error:
+        seen = max(seen, 4 * wins * (1 - wins) / error**2)
+    low, high = (2 * end - 1 for end in wilson(wins, seen, distance(freedom, LEVEL)))
+    among, freedom = among_placements(ours, theirs)
+    half = distance(freedom, LEVEL) * among
+    return Effect(value, (max(-1.0, min(low, value - half)), min(1.0, max(high, value + half))))

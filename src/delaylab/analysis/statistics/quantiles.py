@@ -1,35 +1,64 @@
-"""Quantiles of delays, with intervals that allow for autocorrelation.
+"""Quantiles of delays, with intervals that allow for autocorrelation and for differing trials.
 
-Neighbouring round-trip times share a queue, so they are resampled in blocks: the moving-block
-bootstrap (Künsch 1989, Annals of Statistics 17:1217), block length n^(1/3) (Hall, Horowitz and Jing
-1995, Biometrika 82:561). Above `RESAMPLED` samples nothing is redrawn: the variance of the
-empirical distribution under the same bootstrap has a closed form, and gives the ranks between which
-the quantile lies (Woodruff 1952, JASA 47:635). Intervals are 95 %.
+An interval lies between two ranks (Woodruff 1952, JASA 47:635): those at which the share of packets
+below differs from q by what chance allows so many independent packets as the run is worth
+(`memory`). Where trials repeat, it is at least Student's interval of the trials' own quantiles.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-RESAMPLED = 2000
-REDRAWS = 500
-LEVEL = 0.95
-# A quantile above p99 is given only if this many samples are expected beyond it.
-BEYOND = 10
-_Z = 1.959964
+from delaylab.analysis.statistics.memory import quantile_times
+from delaylab.analysis.statistics.runs import (
+    LEVEL,
+    Floats,
+    Interval,
+    Series,
+    as_run,
+    spread,
+    whole,
+)
+from delaylab.analysis.statistics.student import distance, half_width
 
-Floats = NDArray[np.float64]
-Interval = tuple[float, float]
+__all__ = [
+    "BEYOND",
+    "FEWEST",
+    "LEVEL",
+    "Floats",
+    "Interval",
+    "Located",
+    "Quantile",
+    "Summary",
+    "Tail",
+    "last_axis_quantiles",
+    "locate",
+    "needed",
+    "refused",
+    "spread",
+    "summarise",
+]
+
+# A median is given from so many packets on: half of as many independent ones lie beyond it on one
+# side in 3 of 100 cases. Another quantile is given if so many independent packets are expected on
+# either side of it.
+FEWEST, BEYOND = 6, 5
+
+
+Tail = Literal["p99", "p90"]
 
 
 @dataclass(frozen=True, slots=True)
 class Quantile:
     """Quantile in µs with its 95 % interval, or None and the reason.
+
+    A median of too few packets has a value, and no interval.
 
     `at_most` is the upper limit in µs of a quantile that was refused for its bound.
     """
@@ -42,7 +71,10 @@ class Quantile:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Summary of the delays of n packets, in µs."""
+    """Summary of the delays of n packets, in µs.
+
+    `n_effective` is the number of independent packets with which the median would vary as much.
+    """
 
     n: int
     median: Quantile
@@ -50,41 +82,83 @@ class Summary:
     p99: Quantile
     p999: Quantile
     max: float | None
+    n_effective: float = 0.0
+
+    @property
+    def quantiles(self) -> dict[str, Quantile]:
+        """Return the quantiles by name."""
+        return {"median": self.median, "p90": self.p90, "p99": self.p99, "p999": self.p999}
+
+    def tail(self, name: Tail) -> Quantile:
+        """Return the upper quantile of that name."""
+        return self.p99 if name == "p99" else self.p90
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """Quantile of a run in its unit; `interval` is None if the packets do not carry one.
+
+    The interval is that of the packets alone. `trials` are the quantiles of the trials.
+    """
+
+    q: float
+    value: float
+    interval: Interval | None
+    effective: float
+    trials: Floats
+
+    def among_trials(self, level: float = LEVEL) -> Interval | None:
+        """Return the interval, at least as wide as Student's of the trials' own quantiles."""
+        if self.interval is None:
+            return None
+        half = half_width(self.trials, level)
+        low, high = self.interval
+        return min(low, self.value - half), max(high, self.value + half)
 
 
 _QUANTILES = (0.5, 0.9, 0.99, 0.999)
 
 
-def summarise(delay_ns: NDArray[Any], seed: int = 1) -> Summary:
-    """Summarise delays given in ns, in the order in which their packets were sent."""
-    values = np.asarray(delay_ns, dtype=np.float64) / 1000
-    n = len(values)
+def summarise(delay_ns: NDArray[Any] | Sequence[NDArray[Any]]) -> Summary:
+    """Summarise delays given in ns, in the order of sending: a series, or one for each trial."""
+    run = [trial / 1000 for trial in as_run(delay_ns)]
+    n = sum(map(len, run))
     if n == 0:
         none = Quantile(None, None, "no packet was seen at both points")
         return Summary(0, none, none, none, none, None)
-    points = np.quantile(values, _QUANTILES)
-    intervals = quantile_intervals(values, _QUANTILES, seed)
-    found = [
-        _quantile(q, n, float(point), interval)
-        for q, point, interval in zip(_QUANTILES, points, intervals, strict=True)
-    ]
-    return Summary(n, found[0], found[1], found[2], found[3], float(values.max()))
+    located = locate(run, _QUANTILES)
+    median, p90, p99, p999 = (_quantile(found, n) for found in located)
+    largest = max(float(trial.max()) for trial in run)
+    return Summary(n, median, p90, p99, p999, largest, located[0].effective)
 
 
-def _quantile(q: float, n: int, value: float, interval: Interval) -> Quantile:
-    if q <= 0.99:
-        return Quantile(value, interval)
-    needed = round(BEYOND / (1 - q))
-    if n < needed:
-        return Quantile(None, None, f"p{100 * q:g} needs {needed} packets, there are {n}")
-    return Quantile(value, interval)
+def _quantile(found: Located, n: int) -> Quantile:
+    interval = found.among_trials()
+    if interval is not None:
+        return Quantile(found.value, interval)
+    value = found.value if found.q == 0.5 else None
+    return Quantile(value, None, refusal(found, n))
+
+
+def refusal(found: Located, n: int) -> str:
+    """Return the reason why a quantile of n packets is not given."""
+    if found.q == 0.5:
+        return f"an interval of the median needs {FEWEST} packets; there are {n}"
+    name = f"p{100 * found.q:g}"
+    worth = "" if found.effective >= 0.95 * n else f", worth {found.effective:.0f}"
+    return f"{name} needs {needed(found.q)} independent packets; there are {n}{worth}"
+
+
+def needed(q: float) -> int:
+    """Return the number of packets, independent ones beside the median, that a quantile takes."""
+    return FEWEST if q == 0.5 else math.ceil(round(BEYOND / min(q, 1 - q), 6))
 
 
 def refused(summary: Summary, bound_us: float) -> Summary:
     """Return a summary without the quantiles whose size is below the bound of their error."""
     found = (summary.median, summary.p90, summary.p99, summary.p999)
     median, p90, p99, p999 = (_bounded(quantile, bound_us) for quantile in found)
-    return Summary(summary.n, median, p90, p99, p999, summary.max)
+    return Summary(summary.n, median, p90, p99, p999, summary.max, summary.n_effective)
 
 
 def _bounded(found: Quantile, bound_us: float) -> Quantile:
@@ -94,60 +168,55 @@ def _bounded(found: Quantile, bound_us: float) -> Quantile:
     return Quantile(None, None, why, found.value + bound_us)
 
 
-def spread(n: int, most: int) -> NDArray[np.intp]:
-    """Return at most `most` of n positions in order: a random one of each of equal stretches.
+def locate(series: Series, qs: Sequence[float], level: float = LEVEL) -> list[Located]:
+    """Return quantiles of a run that has packets, with the intervals that its packets carry."""
+    run = as_run(series)
+    ordered = np.sort(whole(run))
+    n = len(ordered)
+    effective = n / quantile_times(run, qs)
+    values = last_axis_quantiles(ordered, qs, presorted=True)
+    trials = np.stack([last_axis_quantiles(trial, qs) for trial in run], axis=1)
+    return [
+        Located(
+            q,
+            float(values[i]),
+            _between_ranks(ordered, q, effective[i], level),
+            float(effective[i]),
+            trials[i],
+        )
+        for i, q in enumerate(qs)
+    ]
 
-    Every k-th position would be worse: delays follow the timer ticks, and at a regular interval
-    every k-th packet can meet the same tick. The same n gives the same positions.
+
+def _between_ranks(ordered: Floats, q: float, effective: float, level: float) -> Interval | None:
+    """Return Woodruff's interval, or None where the packets do not carry it.
+
+    A median's interval is at most as wide as the data. That of another quantile has its ends within
+    them, and as many independent packets beyond as are `needed`.
     """
-    if n <= most:
-        return np.arange(n, dtype=np.intp)
-    edges = np.linspace(0, n, most + 1).astype(np.intp)
-    return np.random.default_rng(n).integers(edges[:-1], edges[1:]).astype(np.intp)
+    n = len(ordered)
+    if (n if q == 0.5 else effective) < needed(q) * (1 - 1e-9):
+        return None
+    half = distance(effective - 1, level) * math.sqrt(q * (1 - q) / effective)
+    low, high = n * (q - half) - 0.5, n * (q + half) - 0.5
+    if (low < 0 or high > n - 1) and q != 0.5:
+        return None
+    return _at(ordered, max(low, 0)), _at(ordered, min(high, n - 1))
 
 
-def block_length(n: int) -> int:
-    """Return the block length for n samples: n^(1/3), rounded up."""
-    return max(1, int(np.ceil(round(n ** (1 / 3), 9))))
+def _at(ordered: Floats, place: float) -> float:
+    """Return the value at a place between two neighbours."""
+    below = int(place)
+    above = min(below + 1, len(ordered) - 1)
+    return float(ordered[below] + (place - below) * (ordered[above] - ordered[below]))
 
 
-def quantile_intervals(values: Floats, qs: tuple[float, ...], seed: int = 1) -> list[Interval]:
-    """Return the 95 % intervals of quantiles of an autocorrelated series."""
-    if len(values) > RESAMPLED:
-        ordered = np.sort(values)
-        return [_ranked_interval(values, ordered, q) for q in qs]
-    redrawn = last_axis_quantiles(resample(values, REDRAWS, seed), qs)
-    tail = (1 - LEVEL) / 2
-    low, high = np.quantile(redrawn, (tail, 1 - tail), axis=1)
-    return [(float(a), float(b)) for a, b in zip(low, high, strict=True)]
-
-
-def resample(values: Floats, times: int, seed: int, length: int | None = None) -> Floats:
-    """Return `times` moving-block resamples of a series, one per row.
-
-    `length` is that of a block; without it, `block_length`.
-    """
-    n = len(values)
-    return np.asarray(values[_redraws(n, times, seed, length or block_length(n))])
-
-
-@lru_cache(maxsize=4)
-def _redraws(n: int, times: int, seed: int, length: int) -> NDArray[np.int64]:
-    """Return the positions that a resample takes; the many series of a study are equally long."""
-    blocks = -(-n // length)
-    random = np.random.default_rng(seed)
-    starts = random.integers(0, n - length + 1, size=(times, blocks))
-    index = (starts[:, :, None] + np.arange(length)).reshape(times, -1)[:, :n]
-    index.setflags(write=False)
-    return np.asarray(index)
-
-
-def last_axis_quantiles(values: Floats, qs: tuple[float, ...]) -> Floats:
+def last_axis_quantiles(values: Floats, qs: Sequence[float], *, presorted: bool = False) -> Floats:
     """Return what `np.quantile(values, qs, axis=-1)` does, by sorting, which is many times faster.
 
     numpy sorts with the CPU's vector instructions, and partitions without them.
     """
-    ordered = np.sort(values, axis=-1)
+    ordered = values if presorted else np.sort(values, axis=-1)
     n = ordered.shape[-1]
     found = []
     for q in qs:
@@ -158,13 +227,3 @@ def last_axis_quantiles(values: Floats, qs: tuple[float, ...]) -> Floats:
         step = high - low
         found.append(low + step * share if share < 0.5 else high - step * (1 - share))
     return np.stack(found)
-
-
-def _ranked_interval(values: Floats, ordered: Floats, q: float) -> Interval:
-    n = len(values)
-    length = block_length(n)
-    below = np.cumsum(np.concatenate(([0.0], values <= np.quantile(ordered, q))))
-    means = (below[length:] - below[:-length]) / length
-    spread = _Z * float(np.sqrt(length * means.var() / n))
-    ranks = np.clip(((q - spread) * n, (q + spread) * n), 0, n - 1).astype(np.intp)
-    return float(ordered[ranks[0]]), float(ordered[ranks[1]])

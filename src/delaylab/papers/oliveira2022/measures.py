@@ -25,8 +25,9 @@ from delaylab.analysis.claims.groups import (
 from delaylab.analysis.claims.words import amount, in_words
 from delaylab.analysis.group import Group
 from delaylab.analysis.packets.outliers import robust_scale
-from delaylab.analysis.statistics.effects import estimate, shift
+from delaylab.analysis.statistics.effects import Effect, estimate, shift
 from delaylab.analysis.statistics.quantiles import Floats, last_axis_quantiles
+from delaylab.analysis.statistics.shares import wilson
 from delaylab.papers.oliveira2022.published import AFFINITY, OUTLIERS, OVERHEAD_SHARE
 
 VIRTIO, RTL8139 = "kvm-virtio", "kvm-rtl8139"
@@ -231,7 +232,7 @@ def outliers_at_responder(environments: Sequence[str], published: str) -> Measur
             raise NotTestable("needs outliers, and there was none")
         yield Measured(
             f"{len(known)} scenarios",
-            estimate([found], lambda s: np.asarray(s[0].mean(axis=-1))),
+            Effect(float(found.mean()), wilson(float(found.mean()), len(found))),
             [group for group, _ in known],
             f"{int(found.sum())} of {len(found)} outliers",
             OUTLIERS[published]["network", "responder"] / 100,

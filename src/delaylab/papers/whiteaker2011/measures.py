@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from delaylab.analysis.claims.groups import (
     refused_one_way,
     samples,
     setups,
+    share_of,
 )
 from delaylab.analysis.claims.words import in_words
 from delaylab.analysis.group import Group
@@ -124,7 +125,7 @@ def slow_receipts(groups: list[Group]) -> Iterator[Measured]:
             continue
         yield Measured(
             setup,
-            estimate([receiving], _share_above(limit)),
+            share_of(receiving > limit),
             (group,),
             f"receiving {_median(receiving)}; {np.mean(receiving > limit):.1%} above "
             f"{in_words(limit)}",
@@ -138,7 +139,7 @@ def in_two_classes(groups: list[Group]) -> Iterator[Measured]:
         below, beyond = float(np.mean(user < low)), float(np.mean(user > high))
         yield Measured(
             name,
-            estimate([user], lambda s: np.mean((s[0] < low) | (s[0] > high), axis=-1)),
+            share_of((user < low) | (user > high)),
             (group,),
             f"{below:.0%} below {in_words(low)}, {beyond:.0%} above {in_words(high)}",
         )
@@ -148,7 +149,7 @@ def in_the_slow_class(groups: list[Group]) -> Iterator[Measured]:
     """Yield the share of Xen's RTTs that waited for a time slice, under CPU and I/O load."""
     for name, group, user in _xen(groups):
         if group.load in ("cpu", "io"):
-            effect = estimate([user], _share_above(MODES_US[1]))
+            effect = share_of(user > MODES_US[1])
             yield Measured(name, effect, (group,))
 
 
@@ -223,10 +224,6 @@ def _ratio(series: list[Floats]) -> Floats:
 def _share_of_first(series: list[Floats]) -> Floats:
     first, second = (np.median(values, axis=-1) for values in series)
     return np.asarray(first / (first + second))
-
-
-def _share_above(limit: float) -> Callable[[list[Floats]], Floats]:
-    return lambda series: np.asarray(np.mean(series[0] > limit, axis=-1))
 
 
 def _gap_closed(series: list[Floats]) -> Floats:

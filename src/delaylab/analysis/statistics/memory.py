@@ -1,0 +1,180 @@
+"""Memory of delays: the number of independent packets that a series is worth.
+
+Neighbouring packets share a queue, so n of them tell less than n independent ones. Their integrated
+autocorrelation time is 1 plus twice the sum of the autocorrelations at all lags. n divided by it is
+the effective sample size: a mean varies as that of so many independent values would.
+
+A series is taken as a slow part, autoregressive of order one, and a part without memory. Each pair
+of the slow part's time and share (`MODELS`) counts by its likelihood, which is Whittle's (1953,
+Arkiv för Matematik 2:423), and the times of all are averaged. So a short series, which cannot rule
+out a long memory, is given some of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from math import pi
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delaylab.analysis.statistics.runs import Floats, Run
+
+# Longest stretch whose spectrum is taken whole; longer series are cut into stretches.
+STRETCH = 4096
+# Probability, before any packet is seen, that packets are independent.
+INDEPENDENT = 0.5
+# A slow part whose time is over this share of a stretch cannot be told from a drift.
+LONGEST = 0.5
+# Lags that are summed one by one; those beyond them are integrated.
+LAGS = np.arange(1, 65)
+ANGLES = np.linspace(0, pi / 2, 400)
+
+
+@dataclass(frozen=True, slots=True)
+class Models:
+    """Memories that are compared: how much each lag keeps of the slow part, and its share."""
+
+    kept: Floats
+    share: Floats
+
+    @property
+    def times(self) -> Floats:
+        """Return the integrated autocorrelation times."""
+        return 1 + 2 * self.share * self.kept / (1 - self.kept)
+
+    def spectra(self, angles: Floats) -> Floats:
+        """Return the spectral densities, one row for each memory, for a variance of 1."""
+        kept, share = self.kept[:, None], self.share[:, None]
+        slow = (1 - kept**2) / (1 - 2 * kept * np.cos(angles) + kept**2)
+        return np.asarray(share * slow + 1 - share)
+
+
+def _models() -> Models:
+    """Return independence, and all pairs of times and shares."""
+    times, shares = np.meshgrid(np.geomspace(1.2, 1500, 48), np.linspace(0.1, 1, 10))
+    kept = ((times - 1) / (times + 1)).ravel()
+    return Models(np.append(0.0, kept), np.append(0.0, shares.ravel()))
+
+
+MODELS = _models()
+LOG_TIMES = np.log(MODELS.times)
+
+
+def autocorrelation_times(trials: Sequence[Floats]) -> Floats:
+    """Return the integrated autocorrelation times, at least 1, of series observed together.
+
+    Each trial has one row per series and one column per packet. A time holds for all trials: they
+    are taken to have one memory, each about a mean of its own.
+    """
+    return np.asarray(np.exp(_weights(trials) @ LOG_TIMES))
+
+
+def quantile_times(run: Run, qs: Sequence[float]) -> Floats:
+    """Return the autocorrelation time that counts for each quantile of a run.
+
+    A quantile varies as the share of packets below it does. The memory of that share is estimated
+    in two ways, of which the longer one counts: from whether each packet was below, and from the
+    ranks, as if they were those of a Gaussian series. Ranks tell the memory of the whole more
+    precisely, but not that of bursts, which only the upper quantiles have.
+    """
+    rows = []
+    for trial in run:
+        below = trial <= np.quantile(trial, qs)[:, None]
+        rows.append(np.vstack([below, ranks(trial)]))
+    weights = _weights(rows)
+    own = weights[:-1] @ LOG_TIMES
+    by_ranks = [weights[-1] @ np.log(_indicator_times(round(min(q, 1 - q), 9))) for q in qs]
+    return np.asarray(np.exp(np.maximum(own, by_ranks)))
+
+
+def ranks(values: Floats) -> Floats:
+    """Return the ranks of values, equal values at the middle of theirs."""
+    _, place, ties = np.unique(values, return_inverse=True, return_counts=True)
+    return np.asarray((np.cumsum(ties) - (ties - 1) / 2)[place], dtype=np.float64)
+
+
+def _weights(trials: Sequence[Floats]) -> Floats:
+    """Return the probability of each memory, a row for each series."""
+    told = np.zeros((trials[0].shape[0], len(LOG_TIMES)))
+    spent, count = np.zeros_like(told), 0
+    longest = 0
+    for trial in trials:
+        pieces = -(-trial.shape[-1] // STRETCH) or 1
+        n = trial.shape[-1] // pieces
+        longest = max(longest, n)
+        inverse, logs = _spectra(n)
+        if not len(inverse):
+            continue
+        power = _power(trial[..., : pieces * n].reshape(-1, pieces, n))
+        spent += power @ inverse
+        told -= pieces * logs
+        count += pieces * len(inverse)
+    constant = spent[:, 0] <= 0
+    spent[constant] = 1.0
+    if count:
+        told -= count * np.log(spent)
+    likely = told + _expected(longest)
+    likely[constant] = _expected(0)
+    weights = np.exp(likely - likely.max(axis=1, keepdims=True))
+    return np.asarray(weights / weights.sum(axis=1, keepdims=True))
+
+
+def _power(stretches: Floats) -> Floats:
+    """Return the periodogram of each row, summed over its stretches, without 0 and the highest."""
+    n = stretches.shape[-1]
+    centred = stretches - stretches.mean(axis=-1, keepdims=True)
+    power = np.abs(np.fft.rfft(centred)[..., 1 : (n - 1) // 2 + 1]) ** 2
+    return np.asarray(power.sum(axis=1))
+
+
+@lru_cache(maxsize=16)
+def _spectra(n: int) -> tuple[Floats, Floats]:
+    """Return 1 by each memory's spectrum (a column each), and the sum of each one's logarithm."""
+    angles = 2 * pi * np.arange(1, (n - 1) // 2 + 1) / n
+    spectra = MODELS.spectra(angles)
+    return np.ascontiguousarray(1 / spectra.T), np.log(spectra).sum(axis=1)
+
+
+@lru_cache(maxsize=256)
+def _expected(n: int) -> Floats:
+    """Return the logarithm of each memory's probability before any of n packets is seen."""
+    slow = (1 + MODELS.kept) / (1 - MODELS.kept)
+    possible: NDArray[np.bool_] = (MODELS.share > 0) & (slow < LONGEST * n)
+    prior = np.where(possible, (1 - INDEPENDENT) / max(1, int(possible.sum())), 0.0)
+    prior[0] = INDEPENDENT
+    with np.errstate(divide="ignore"):
+        return np.log(prior)
+
+
+@cache
+def _indicator_times(q: float) -> Floats:
+    """Return the time of *below the quantile q or not* for a Gaussian series of each memory."""
+    keeps, sums = _indicators(q)
+    sines = np.sin(ANGLES)
+    summed = np.interp(MODELS.share[:, None] * MODELS.kept[:, None] ** LAGS, sines, keeps)
+    last = MODELS.share * MODELS.kept ** LAGS[-1]
+    rate = -np.log(np.maximum(MODELS.kept, 1e-9))
+    beyond = np.interp(last, sines, sums) / rate - np.interp(last, sines, keeps) / 2
+    return np.asarray(1 + 2 * (summed.sum(axis=1) + np.maximum(beyond, 0)))
+
+
+def _indicators(q: float) -> tuple[Floats, Floats]:
+    """Return the correlation of indicators where that of Gaussians is the sine of each of `ANGLES`.
+
+    It is Plackett's integral (1954, Biometrika 41:351) by the variance of the indicator. The other
+    array is the integral of that correlation by its logarithmic argument.
+    """
+    square = NormalDist().inv_cdf(q) ** 2
+    density = np.exp(-square / (1 + np.sin(ANGLES))) / (2 * pi * q * (1 - q))
+    keeps = _integral(density, ANGLES)
+    slope = np.append(density[0], keeps[1:] / np.sin(ANGLES[1:]))
+    return keeps, _integral(slope, np.sin(ANGLES))
+
+
+def _integral(values: Floats, over: Floats) -> Floats:
+    """Return the integral up to each place, by trapezia."""
+    return np.concatenate([[0.0], np.cumsum((values[1:] + values[:-1]) / 2 * np.diff(over))])

@@ -1,0 +1,41 @@
+"""Series of delays as they were measured: one for each trial, in the order of sending."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Interval = tuple[float, float]
+Run = Sequence[Floats]
+"""The trials of one combination of levels: one series each, which shares no queue with another."""
+Series = Floats | Run
+"""A run, or the one series of a run of one trial."""
+
+LEVEL = 0.95
+"""Confidence level of intervals that readers see."""
+
+
+def as_run(series: Series) -> list[Floats]:
+    """Return the trials of a run that have packets; a plain series is a run of one trial."""
+    trials = [series] if isinstance(series, np.ndarray) else series
+    return [np.asarray(trial, dtype=np.float64) for trial in trials if len(trial)]
+
+
+def whole(run: Run) -> Floats:
+    """Return all packets of a run."""
+    return np.concatenate(run) if len(run) else np.zeros(0)
+
+
+def spread(n: int, most: int) -> NDArray[np.intp]:
+    """Return at most `most` of n positions in order: a random one of each of equal stretches.
+
+    Every k-th position would be worse: delays follow the timer ticks, and at a regular interval
+    every k-th packet can meet the same tick. The same n gives the same positions.
+    """
+    if n <= most:
+        return np.arange(n, dtype=np.intp)
+    edges = np.linspace(0, n, most + 1).astype(np.intp)
+    return np.random.default_rng(n).integers(edges[:-1], edges[1:]).astype(np.intp)

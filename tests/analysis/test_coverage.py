@@ -1,0 +1,58 @@
+"""Intervals cover the truth as often as they say, or are refused: a small `make coverage`.
+
+The limits are those that a count of `DATA_SETS` leaves: an interval that covers 94 % of the time is
+below `FEWEST` in 1 of 1000 runs, and a test that finds a difference in 6 % of pairs is above `MOST`
+in 1 of 1000. Seeds are fixed.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+from tools.coverage.measures import NAMES, TESTS, tally
+from tools.coverage.processes import Process, log_normal, pareto, queue_and_noise
+
+from delaylab.analysis.statistics import quantiles
+
+DATA_SETS = 80
+COVERED, DIFFER, UNLIKELY = 0.94, 0.06, 0.001
+FEWEST_GIVEN = 20
+
+CASES = [
+    Process("log-normal", log_normal, 0.0, 60),
+    Process("log-normal", log_normal, 0.6, 200),
+    Process("log-normal", log_normal, 0.9, 200),
+    Process("Pareto", pareto, 0.9, 60),
+    Process("Pareto", pareto, 0.6, 400),
+    Process("like the quickstart's", queue_and_noise, 0.92, 200),
+    Process("log-normal", log_normal, 0.6, 200, 3, 0.1),
+    Process("Pareto", pareto, 0.9, 60, 10, 0.1),
+]
+
+
+@pytest.mark.parametrize("process", CASES, ids=lambda each: f"{each.name}-{each.kept}-{each.n}")
+def test_intervals_cover_and_identical_processes_do_not_differ(process: Process) -> None:
+    found = tally(process, range(DATA_SETS))
+    for name in NAMES:
+        each = found[name]
+        missed = each.given - each.covered
+        if name in TESTS:
+            assert missed <= binom.ppf(1 - UNLIKELY, each.of, DIFFER), name
+        elif each.given >= FEWEST_GIVEN:
+            assert missed <= binom.ppf(1 - UNLIKELY, each.given, 1 - COVERED), name
+
+
+def test_the_check_sees_intervals_that_ignore_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    process = Process("log-normal", log_normal, 0.9, 200)
+    honest = tally(process, range(60))["median"]
+    monkeypatch.setattr(quantiles, "quantile_times", lambda _, qs: np.ones(len(qs)))
+    naive = tally(process, range(60))["median"]
+    assert honest.covered >= 0.85 * honest.given
+    assert naive.covered <= 0.6 * naive.given
+
+
+def test_a_tail_that_few_packets_carry_is_refused() -> None:
+    found = tally(Process("log-normal", log_normal, 0.6, 200), range(20))
+    assert found["p99"].given == 0
+    assert found["median"].given == 20

@@ -1,0 +1,60 @@
+"""A number that the packets do not carry is replaced by the reason, wherever it would stand."""
+
+from __future__ import annotations
+
+import io
+from math import inf
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from delaylab.analysis.claims.claim import Claim, Criterion, Measured, Source
+from delaylab.analysis.claims.judge import judge
+from delaylab.analysis.claims.rule import above
+from delaylab.analysis.statistics.effects import Effect
+from delaylab.charts import words
+from delaylab.report import show
+from delaylab.report.html import write_report
+from delaylab.report.terminal import print_study
+from tests import synthetic
+from tests.plain import plain
+from tests.synthetic import Condition
+
+
+def printed(place: Path) -> str:
+    console = Console(file=io.StringIO(), width=100)
+    print_study(console, place)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+@pytest.mark.parametrize(("packets", "tail"), [(200, "p90"), (1200, "p99")])
+def test_tables_have_the_tail_that_the_packets_carry(
+    tmp_path: Path, packets: int, tail: str
+) -> None:
+    synthetic.write(tmp_path, [Condition(packets=packets, seed=1)])
+    assert f"delay per layer, median / {tail}" in printed(tmp_path)
+    assert f": median, {tail}</h3>" in write_report(tmp_path).read_text(encoding="utf-8")
+
+
+def test_json_says_why_a_quantile_is_missing(tmp_path: Path) -> None:
+    synthetic.write(tmp_path, [Condition(packets=200, seed=1)])
+    (trial,) = plain(show.as_json(tmp_path))["trials"]
+    rtt = trial["rtt"]["app"]
+    assert rtt["p99_us"] is None
+    assert rtt["p99_us_interval"] is None
+    assert rtt["refused"]["p99_us"].startswith("p99 needs 500 independent packets; there are 200")
+    assert "median_us" not in rtt["refused"]
+    assert 100 < rtt["n_effective"] <= 200
+
+
+def test_an_effect_that_the_packets_do_not_carry_is_unknown() -> None:
+    effect = Effect(12.0, (-inf, inf))
+    assert words.shift(effect) == "+12.0 µs [unknown]"
+    found = Measured("here", effect, (), "too few")
+    criterion = Criterion("it", "share", above(0), lambda _: [found], "packets")
+    finding = judge(Claim("a", "A.", Source("section 1"), (criterion,)), [])
+    assert finding.verdict == "open"
+    assert words.effect(finding) == "1200 % [unknown]"
+    assert show._claim(finding)["interval"] is None

@@ -1,0 +1,1 @@
+"""Coverage of intervals on data of known truth, for docs/method.md."""

@@ -1,0 +1,98 @@
+"""Table of docs/method.md: how often intervals cover the truth (`make coverage`)."""
+
+from __future__ import annotations
+
+import sys
+from concurrent.futures import ProcessPoolExecutor
+from os import cpu_count
+from pathlib import Path
+
+from tools.coverage.measures import NAMES, TESTS, Tally, tally
+from tools.coverage.processes import Process, log_normal, pareto, queue_and_noise
+
+PAGE = Path(__file__).parents[2] / "docs" / "method.md"
+BEGIN, END = "<!-- coverage: written by `make coverage` -->\n", "<!-- end of coverage -->"
+DATA_SETS = 1000
+# Data sets that a process of its own takes on.
+TOGETHER = 100
+# Share of refused data sets from which on a cell says "refused".
+MOSTLY = 0.8
+SHAPES = {"log-normal": log_normal, "Pareto": pareto}
+KEPT = (0.0, 0.6, 0.9)
+SIZES = (60, 200, 1000)
+APART = 0.1
+CASES = [
+    *(
+        Process(name, draw, kept, n)
+        for name, draw in SHAPES.items()
+        for n in SIZES
+        for kept in KEPT
+    ),
+    *(Process("like the quickstart's", queue_and_noise, 0.92, n) for n in SIZES),
+    *(
+        Process(name, draw, kept, 200, trials, APART)
+        for name, draw in SHAPES.items()
+        for trials in (3, 10)
+        for kept in (0.0, 0.9)
+    ),
+]
+
+
+def cell(found: Tally) -> str:
+    """Write the share of intervals that cover, and the share of data sets that have none.
+
+    Where nearly all are refused, write the share of all data sets that have a wrong interval.
+    """
+    refused = 1 - found.given / found.of
+    if refused > MOSTLY:
+        wrong = (found.given - found.covered) / found.of
+        return f"refused ({100 * wrong:.1f} wrong)" if found.given else "refused"
+    note = f" ({100 * refused:.0f} refused)" if refused >= 0.005 else ""
+    return f"{100 * found.covered / found.given:.1f}{note}"
+
+
+def differs(found: Tally) -> str:
+    """Write the share of data sets in which identical processes differ."""
+    return f"{100 * (found.given - found.covered) / found.of:.1f}"
+
+
+def row(process: Process, found: dict[str, Tally]) -> str:
+    """Return the table's row of a process."""
+    size = f"{process.trials} × {process.n}" if process.trials > 1 else f"{process.n}"
+    cells = [differs(each) if name in TESTS else cell(each) for name, each in found.items()]
+    return f"| {process.name} | {process.kept:g} | {size} | {' | '.join(cells)} |"
+
+
+def table(count: int) -> str:
+    """Return the table of all processes, from `count` data sets each."""
+    head = f"| delays | AR(1) | n | {' | '.join(NAMES)} |"
+    rows = [head, "|" + "---|" * (3 + len(NAMES))]
+    starts = range(0, count, TOGETHER)
+    with ProcessPoolExecutor(cpu_count()) as pool:
+        parts = {
+            (case, start): pool.submit(tally, case, range(start, min(start + TOGETHER, count)))
+            for case in CASES
+            for start in starts
+        }
+        for case in CASES:
+            found = {name: Tally() for name in NAMES}
+            for start in starts:
+                part = parts[case, start].result()
+                found = {name: found[name] + part[name] for name in NAMES}
+            rows.append(row(case, found))
+            print(rows[-1], flush=True)
+    return "\n".join(rows) + "\n"
+
+
+def main() -> None:
+    """Replace the table in the page."""
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else DATA_SETS
+    made = table(count)
+    text = PAGE.read_text()
+    start, end = text.index(BEGIN) + len(BEGIN), text.index(END)
+    said = f"{count} data sets a row, in per cent.\n\n"
+    PAGE.write_text(text[:start] + said + made + text[end:])
+
+
+if __name__ == "__main__":
+    main()
