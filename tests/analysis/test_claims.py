@@ -82,7 +82,7 @@ def bimodal(share_slow: float) -> Delay:
     ],
 )
 def test_xen_bimodal(tmp_path: Path, delay: Delay, verdict: str) -> None:
-    xen = Condition("xen", "cpu", kind="xen", delays={SEND: delay})
+    xen = Condition("xen", "cpu", kind="xen", delays={SEND: delay}, packets=600)
     assert judge(tmp_path, "xen-bimodal", [xen]).verdict == verdict
 
 

@@ -82,7 +82,7 @@ def test_a_difference_is_judged_like_a_papers(
     [
         ("median: {at-most: 10%}", "contradicted"),
         ("median: {at-most: 30%}", "reproduced"),
-        ("p99: {at-most: 1.5x}", "reproduced"),
+        ("p90: {at-most: 1.5x}", "reproduced"),
         ("mean: {at-least: 1.1x, at-most: 1.3x}", "reproduced"),
         ("median: {more-than: +10us, less-than: +15us}", "contradicted"),
     ],

@@ -37,6 +37,8 @@ RARELY = 0.05
 MODES_US = (1000.0, 10_000.0)
 """Xen's two classes of RTTs in µs: those below the first limit and those above the second."""
 IN_TWO_CLASSES = 0.8
+BEYOND_P99 = 0.01
+"""The share of RTTs above 10 ms: the paper's 99th percentiles under CPU and I/O load are."""
 MINIMUM_OF = 10
 SMALL_QUEUES = (
     "A possible cause, which stamps alone do not tell: TCP small queues (kernels since 3.6) hold "
