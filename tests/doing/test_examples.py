@@ -67,3 +67,7 @@ def test_wan_delays(delaylab: Run) -> None:
         ways = {way["from"][0]: way for way in trial["links"]}
         for node, delay_us in zip(("probe", "echo"), asked[trial["factors"]["delay"]], strict=True):
             assert abs(ways[node]["probe_us"]["median"] - delay_us) < 200
+    claims = {claim["id"]: claim for claim in shown["claims"]}
+    assert claims["delay-is-added-both-ways"]["verdict"] in ("reproduced", "open")
+    assert abs(claims["delay-is-added-both-ways"]["effect"] - 2000) < 400
+    assert claims["few-are-lost"]["verdict"] in ("reproduced", "open")

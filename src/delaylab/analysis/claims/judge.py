@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from delaylab.analysis.claims.claim import Claim, Criterion, Measured, NotTestable
@@ -111,19 +112,16 @@ def _deciding(rule: Rule, counted: Sequence[Measured]) -> Measured:
 
 def _needed(rule: Rule, counted: Sequence[Measured]) -> str:
     """Return how many more trials would decide, in words, from the intervals of those measured."""
-    factors = [
-        rule.more_data(each.effect)
-        for each in counted
-        if rule.stand(each.effect, len(counted)) is None
-    ]
+    undecided = [each.effect for each in counted if rule.stand(each.effect, len(counted)) is None]
+    if any(math.isinf(end) for effect in undecided for end in effect.interval):
+        return "there are too few independent packets for an interval"
+    factors = [rule.more_data(effect) for effect in undecided]
     known = [factor for factor in factors if factor is not None]
     if not known:
         return "no number of trials would tell: the effect is at the limit"
     factor = min(known) if rule.scenarios == "some" else max(known)
     if factor > MOST_TIMES:
-        return (
-            f"over {MOST_TIMES} times as many trials would be needed: the effect lies at the limit"
-        )
+        return f"over {MOST_TIMES} times as many trials would be needed: the effect is at the limit"
     return f"about {max(2, round(factor + 0.5))} times as many trials would decide"
 
 
