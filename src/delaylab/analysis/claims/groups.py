@@ -12,7 +12,9 @@ from delaylab.analysis.group import Group
 from delaylab.analysis.statistics.effects import Effect
 from delaylab.analysis.statistics.packet_shares import effective_share
 from delaylab.analysis.statistics.quantiles import Floats, spread
+from delaylab.analysis.statistics.runs import LEVEL
 from delaylab.analysis.statistics.shares import wilson
+from delaylab.analysis.statistics.student import half_width
 
 # Each of the groups that are pooled contributes at most this many packets.
 POOLED = 400
@@ -73,14 +75,18 @@ def pooled(groups: Sequence[Group], name: str) -> Floats | None:
     return np.stack([values[spread(len(values), count)] for values in known], axis=1).ravel()
 
 
-def share_of(flags: Flags) -> Effect:
-    """Return the share of a series of packets that is flagged, in the order of sending.
+def share_of(trials: Sequence[Flags]) -> Effect:
+    """Return the share of the packets of some trials that is flagged, in the order of sending.
 
-    Its interval is Wilson's for as many packets as the series is worth. Other than in reports it is
-    given for rare flags, too: a claim may be that they are rare.
+    Its interval is Wilson's for as many packets as the trials are worth, and at least Student's of
+    the trials' own shares. Other than in reports it is given for rare flags, too: a claim may be
+    that they are rare.
     """
-    value, effective = effective_share([flags.astype(np.float64)])
-    return Effect(value, wilson(value, effective))
+    run = [flags.astype(np.float64) for flags in trials]
+    value, effective = effective_share(run)
+    low, high = wilson(value, effective)
+    half = half_width(np.array([trial.mean() for trial in run]), LEVEL)
+    return Effect(value, (max(0.0, min(low, value - half)), min(1.0, max(high, value + half))))
 
 
 def label(group: Group, *factors: str) -> str:
@@ -92,6 +98,15 @@ def samples(group: Group, name: str) -> Floats | None:
     """Return a group's delays by name in µs, or None if there are fewer than `ENOUGH`."""
     values = group.samples[name].drop_nulls().to_numpy() / 1000
     return values if len(values) >= ENOUGH else None
+
+
+def runs(group: Group, name: str) -> list[Floats] | None:
+    """Return a group's delays by name in µs, one series for each trial.
+
+    Return None if there are fewer than `ENOUGH`.
+    """
+    found = group.series(name)
+    return found if sum(map(len, found)) >= ENOUGH else None
 
 
 def refused_one_way(group: Group) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from delaylab.analysis.claims.claim import ENOUGH, Claim, Criterion, Measured, Source
-from delaylab.analysis.claims.groups import pick, samples
+from delaylab.analysis.claims.groups import pick, runs
 from delaylab.analysis.claims.rule import Rule
 from delaylab.analysis.claims.words import amount, rule_in_words
 from delaylab.analysis.group import Group
@@ -110,7 +110,7 @@ def _scenario(spec: ClaimSpec, group: Group) -> str:
 
 
 def _delay(spec: ClaimSpec, ours: Group, theirs: Group | None) -> Effect | None:
-    series = [samples(each, COLUMNS[spec.of]) for each in (ours, theirs) if each is not None]
+    series = [runs(each, COLUMNS[spec.of]) for each in (ours, theirs) if each is not None]
     known = [values for values in series if values is not None]
     if len(known) < len(series):
         return None

@@ -10,7 +10,7 @@ from delaylab.analysis.claims.claim import Measured
 from delaylab.analysis.claims.groups import (
     by_setup,
     refused_one_way,
-    samples,
+    runs,
     setups,
     share_of,
 )
@@ -18,7 +18,7 @@ from delaylab.analysis.claims.words import in_words
 from delaylab.analysis.group import Group
 from delaylab.analysis.packets.named import OWN_STACK
 from delaylab.analysis.statistics.effects import estimate, shift
-from delaylab.analysis.statistics.quantiles import Floats
+from delaylab.analysis.statistics.runs import Floats, Run, whole
 from delaylab.papers.whiteaker2011.published import TABLE
 
 NETWORK, REST = "network", "rest"
@@ -49,17 +49,17 @@ SMALL_QUEUES = (
 def network_adds(groups: list[Group]) -> Iterator[Measured]:
     """Yield, for each setup, by how much network load adds more than any other load or none."""
     for setup, group in by_setup(groups, NETWORK).items():
-        network = samples(group, "total")
+        network = runs(group, "total")
         others = {
             other.load: (other, values)
             for name, other in zip(setups(groups), groups, strict=True)
             if name == setup
             and other.load != NETWORK
-            and (values := samples(other, "total")) is not None
+            and (values := runs(other, "total")) is not None
         }
         if network is None or not others:
             continue
-        load = max(others, key=lambda each: float(np.median(others[each][1])))
+        load = max(others, key=lambda each: float(np.median(whole(others[each][1]))))
         other, values = others[load]
         yield Measured(
             setup,
@@ -74,7 +74,7 @@ def network_adds(groups: list[Group]) -> Iterator[Measured]:
 def kernel_share_under_network(groups: list[Group]) -> Iterator[Measured]:
     """Yield, for each setup in the host's stack, the kernel's share of the network's delay."""
     for setup, group in by_setup(groups, NETWORK).items():
-        kernel, total = samples(group, "ΔKern"), samples(group, "total")
+        kernel, total = runs(group, "ΔKern"), runs(group, "total")
         if group.kind not in OWN_STACK or kernel is None or total is None:
             continue
         row = TABLE[group.kind, NETWORK].median
@@ -90,7 +90,7 @@ def kernel_share_under_network(groups: list[Group]) -> Iterator[Measured]:
 def user_above_kernel(groups: list[Group]) -> Iterator[Measured]:
     """Yield ΔUser less ΔKern for each setup in the host's own stack, under each load."""
     for setup, group in zip(setups(groups), groups, strict=True):
-        kernel, user = samples(group, "ΔKern"), samples(group, "ΔUser")
+        kernel, user = runs(group, "ΔKern"), runs(group, "ΔUser")
         if group.kind not in OWN_STACK or kernel is None or user is None:
             continue
         row = TABLE.get((group.kind, group.load))
@@ -106,7 +106,7 @@ def user_above_kernel(groups: list[Group]) -> Iterator[Measured]:
 def sending_share(groups: list[Group]) -> Iterator[Measured]:
     """Yield, for each setup, the share of sending in the delay under network load."""
     for setup, group in by_setup(groups, NETWORK).items():
-        sending, receiving = samples(group, "sending"), samples(group, "receiving")
+        sending, receiving = runs(group, "sending"), runs(group, "receiving")
         if refused_one_way(group) or sending is None or receiving is None:
             continue
         yield Measured(
@@ -121,16 +121,16 @@ def sending_share(groups: list[Group]) -> Iterator[Measured]:
 def slow_receipts(groups: list[Group]) -> Iterator[Measured]:
     """Yield, for each setup, the share of packets whose receipt took longer than the paper says."""
     for setup, group in by_setup(groups, NETWORK).items():
-        receiving = samples(group, "receiving")
+        receiving = runs(group, "receiving")
         limit = RECEIVING_US.get(group.kind)
         if limit is None or receiving is None or refused_one_way(group):
             continue
+        slow = share_of([trial > limit for trial in receiving])
         yield Measured(
             setup,
-            share_of(receiving > limit),
+            slow,
             (group,),
-            f"receiving {_median(receiving)}; {np.mean(receiving > limit):.1%} above "
-            f"{in_words(limit)}",
+            f"receiving {_median(receiving)}; {slow.value:.1%} above {in_words(limit)}",
         )
 
 
@@ -138,10 +138,11 @@ def in_two_classes(groups: list[Group]) -> Iterator[Measured]:
     """Yield, for each stress case of Xen but the network, the share of RTTs in the two classes."""
     low, high = MODES_US
     for name, group, user in _xen(groups):
-        below, beyond = float(np.mean(user < low)), float(np.mean(user > high))
+        every = whole(user)
+        below, beyond = float(np.mean(every < low)), float(np.mean(every > high))
         yield Measured(
             name,
-            share_of((user < low) | (user > high)),
+            share_of([(trial < low) | (trial > high) for trial in user]),
             (group,),
             f"{below:.0%} below {in_words(low)}, {beyond:.0%} above {in_words(high)}",
         )
@@ -151,7 +152,7 @@ def in_the_slow_class(groups: list[Group]) -> Iterator[Measured]:
     """Yield the share of Xen's RTTs that waited for a time slice, under CPU and I/O load."""
     for name, group, user in _xen(groups):
         if group.load in ("cpu", "io"):
-            effect = share_of(user > MODES_US[1])
+            effect = share_of([trial > MODES_US[1] for trial in user])
             yield Measured(name, effect, (group,))
 
 
@@ -170,7 +171,7 @@ def gap_closed(groups: list[Group]) -> Iterator[Measured]:
     if own is None or any(len(found.get(kind or "", ())) != 2 for kind in kinds):
         return
     chosen = [group for kind in kinds for group in found[kind or ""]]
-    series = [samples(group, "ΔKern") for group in chosen]
+    series = [runs(group, "ΔKern") for group in chosen]
     known = [values for values in series if values is not None]
     if len(known) < len(series):
         return
@@ -187,12 +188,10 @@ def gap_closed(groups: list[Group]) -> Iterator[Measured]:
 def removed_by_minimum(groups: list[Group]) -> Iterator[Measured]:
     """Yield the share of the kernel's delay that the minimum of several probes takes away."""
     for setup, group in by_setup(groups, NETWORK).items():
-        kernel = samples(group, "ΔKern")
-        if kernel is None or len(kernel) < MINIMUM_OF * MINIMUM_OF:
+        kernel = runs(group, "ΔKern")
+        if kernel is None or sum(map(len, kernel)) < MINIMUM_OF * MINIMUM_OF:
             continue
-        minima = (
-            kernel[: len(kernel) // MINIMUM_OF * MINIMUM_OF].reshape(-1, MINIMUM_OF).min(axis=1)
-        )
+        minima = [_minima(trial) for trial in kernel if len(trial) >= MINIMUM_OF]
         yield Measured(
             setup,
             estimate([minima, kernel], _removed),
@@ -210,12 +209,18 @@ def _published_network(kind: str) -> float | None:
     return 1000 * (totals[NETWORK] - max(v for load, v in totals.items() if load != NETWORK))
 
 
-def _xen(groups: list[Group]) -> Iterator[tuple[str, Group, Floats]]:
+def _xen(groups: list[Group]) -> Iterator[tuple[str, Group, Run]]:
     """Yield Xen's trials but those under network load: their names, groups and user RTTs in µs."""
     for setup, group in zip(setups(groups), groups, strict=True):
-        user = samples(group, "app")
+        user = runs(group, "app")
         if group.kind == XEN and group.load != NETWORK and user is not None:
             yield ", ".join([*setup.split(", ")[1:], group.load]), group, user
+
+
+def _minima(trial: Floats) -> Floats:
+    """Return the minima of every `MINIMUM_OF` neighbouring packets."""
+    whole_parts = trial[: len(trial) // MINIMUM_OF * MINIMUM_OF]
+    return np.asarray(whole_parts.reshape(-1, MINIMUM_OF).min(axis=1))
 
 
 def _ratio(series: list[Floats]) -> Floats:
@@ -241,5 +246,5 @@ def _removed(series: list[Floats]) -> Floats:
     return np.asarray(1 - minima / single)
 
 
-def _median(values: Floats) -> str:
-    return in_words(float(np.median(values)))
+def _median(run: Run) -> str:
+    return in_words(float(np.median(whole(run))))
