@@ -22,7 +22,7 @@ Levels = dict[str, str]
 
 @dataclass(frozen=True)
 class Truth:
-    """What holds in a world; as it stands, what the paper says.
+    """Truth of a world; as it stands, what the paper says.
 
     `fast`: exponent of the ratio of the RTTs at 1000 Hz and at 1 Hz. `reserving`: factor of the RTT
     by reserving a core without load. `cpu`: growth by CPU load at the sender at 1000 Hz, of each

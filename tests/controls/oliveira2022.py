@@ -25,7 +25,7 @@ def _overheads() -> dict[str, float]:
 
 @dataclass(frozen=True)
 class Truth:
-    """What holds in a world; as it stands, what the paper says.
+    """Truth of a world; as it stands, what the paper says.
 
     `overhead`: share of the RTT by card. `affinity`: factor of the overhead. `slow`: factor of the
     RTT at 1 pps. `slow_spread`: spread of the RTT at 1 pps over that at other rates. `responder`:

@@ -20,7 +20,7 @@ ENVIRONMENTS = {"native": "linux", "shared": "vserver", "netns": "openvz", "xen"
 
 @dataclass(frozen=True)
 class Truth:
-    """What holds in a world; as it stands, what the paper says.
+    """Truth of a world; as it stands, what the paper says.
 
     `network`: strength of network load's effect. `kernel`: median ΔKern ÷ ΔUser is multiplied by
     this. `sending`: share of sending in the delay. `slow_receipts`: share of slow receipts.

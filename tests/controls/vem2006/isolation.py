@@ -30,7 +30,7 @@ Levels = dict[str, str]
 
 @dataclass(frozen=True)
 class Truth:
-    """What flows get: frames/s in all, and the shares that shaping and the hog take of others.
+    """Truth of a world: frames/s in all, and the shares that shaping and the hog take.
 
     `shaper`: the rate over the one asked; `queued`: seconds of it that arrive after the load.
     """

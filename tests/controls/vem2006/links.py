@@ -34,7 +34,7 @@ Levels = dict[str, str]
 
 @dataclass(frozen=True)
 class Truth:
-    """What holds in a world; as it stands, what the paper says.
+    """Truth of a world; as it stands, what the paper says.
 
     `error`: factor of the mean error of delays. `early`: share of a delay by which packets are
     early. `rate`: exponent of the paper's ratio of achieved and configured rate. `small_and_slow`:

@@ -28,7 +28,7 @@ Levels = dict[str, str]
 
 @dataclass(frozen=True)
 class Truth:
-    """What routers do: shares of the throughput that they take, latencies in µs.
+    """Truth of a world: shares of the throughput that they take, latencies in µs.
 
     `first`: what the first takes of small and of large frames, `further`: each one more. `greedy`:
     how much more than its share the first router gets when overloaded. `spared`: share of the
