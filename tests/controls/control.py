@@ -74,7 +74,7 @@ def _verdicts(claim: Claim, world: World, draws: int, seed: int) -> Counter[str]
 
 
 def failures(control: Control, found: Sequence[Outcome]) -> list[str]:
-    """Return what is wrong with the outcomes of a control: lines for a reader, none if all is well."""
+    """Return a line for each outcome of a control that is wrong."""
     wrong = []
     by_chance = 1 if sum(each.draws for each in found) < FEW * len(found) else 0
     for each in found:
