@@ -26,7 +26,8 @@ claims:
   - {{claim: slower, of: rtt.app, group: {{load: it}}, against: {{load: rest}},
      median: {{more-than: -1s}}}}
 """
-CPU = "{cpu: 1, on: noisy}"
+CPU = f"{{cpu: {1 + (os.cpu_count() or 1)}, on: noisy}}"
+"""More workers than CPUs, so that some always wait."""
 DISK = "{disk: 1, on: noisy}"
 NETWORK = "{network: send, on: noisy, to: echo}"
 IDLES = """\
