@@ -32,7 +32,7 @@ ACTED = {
     "disk": {"operations_per_s": 1000.0, "written_bytes_per_s": 5e7},
     "network": {"sent_bps": 9.9e7, "received_bps": 9.9e7, "uplink_bps": 1e8},
 }
-"""What each load has done where it acted."""
+"""The work of each load where it acted."""
 CLOCK = "realtime@12345678"
 START = 1_700_000_000_000_000_000
 Delay = Callable[[np.random.Generator, int], NDArray[np.float64]]

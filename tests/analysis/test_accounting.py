@@ -123,7 +123,7 @@ def test_outcomes_that_are_no_loss_are_counted_apart() -> None:
 
 
 def repeats(**counts: int) -> list[dict[str, Any]]:
-    """What taps saw again under load; `request_wire=4` are 4 requests at the wire."""
+    """Repeats that taps saw under load; `request_wire=4` are 4 requests at the wire."""
     parts = {name: name.partition("_") for name in counts}
     return [
         {"phase": "load", "leg": leg, "point": point.replace("_", "."), "packets": counts[name]}

@@ -93,11 +93,17 @@ def failures(control: Control, found: Sequence[Outcome]) -> list[str]:
     return wrong
 
 
-def control(
-    claim: Claim,
-    world: Callable[[Truth], World],
-    truths: tuple[Truth, Truth, Truth, Truth],
-    on_edge: str,
-) -> Control:
-    """The control of a claim whose worlds follow from four truths, in the order of `KINDS`."""
-    return Control(claim, dict(zip(KINDS, map(world, truths), strict=True)), on_edge)
+def controls(
+    claims: Mapping[str, Claim], world: Callable[[Truth], World], paper: Truth
+) -> Callable[[str, Truth, Truth, Truth, str], Control]:
+    """Return a function that makes the controls of a paper's claims.
+
+    It takes a claim's id, the truths of its worlds without the effect, with the opposite one and
+    with half of it, and the verdict at half strength. `paper` is the truth of the paper.
+    """
+
+    def control(claim: str, null: Truth, opposite: Truth, half: Truth, on_edge: str) -> Control:
+        worlds = map(world, (paper, null, opposite, half))
+        return Control(claims[claim], dict(zip(KINDS, worlds, strict=True)), on_edge)
+
+    return control

@@ -10,7 +10,7 @@ import numpy as np
 from delaylab.analysis.group import Group
 from delaylab.papers.dantas2015.claims import CLAIMS
 from delaylab.papers.dantas2015.published import TABLE
-from tests.controls.control import Control, World, control
+from tests.controls.control import World, controls
 from tests.controls.world import Random, acting, group, lognormal
 
 PACKETS = {"1Hz": 100, "1000Hz": 400}
@@ -135,12 +135,7 @@ def _with_outliers(truth: Truth, levels: Levels, app: np.ndarray, random: Random
 
 
 PAPER = Truth()
-
-
-def _control(claim: str, null: Truth, opposite: Truth, half: Truth, on_edge: str) -> Control:
-    return control(CLAIMS[claim], world, (PAPER, null, opposite, half), on_edge)
-
-
+_control = controls(CLAIMS, world, PAPER)
 CONTROLS = (
     _control(
         "faster-probing-lower-rtt",

@@ -7,7 +7,7 @@ from itertools import product
 
 from delaylab.analysis.group import Group
 from delaylab.papers.oliveira2022.claims import CLAIMS
-from tests.controls.control import Control, World, control
+from tests.controls.control import World, controls
 from tests.controls.world import Random, acting, group, lognormal
 
 PACKETS = 200
@@ -136,12 +136,7 @@ PAPER = Truth()
 SAME = dict.fromkeys(CARDS, 0.3)
 TURNED = dict(zip(CARDS, (0.3549, 0.32, 0.29, 0.2526), strict=True))
 HALVED = dict(zip(CARDS, (0.30, 0.32, 0.33, 0.3549), strict=True))
-
-
-def _control(claim: str, null: Truth, opposite: Truth, half: Truth, on_edge: str) -> Control:
-    return control(CLAIMS[claim], world, (PAPER, null, opposite, half), on_edge)
-
-
+_control = controls(CLAIMS, world, PAPER)
 CONTROLS = (
     _control(
         "virtio-lowest",

@@ -10,7 +10,7 @@ from delaylab.analysis.group import Group
 from delaylab.analysis.statistics.quantiles import Floats
 from delaylab.papers.whiteaker2011.claims import CLAIMS
 from delaylab.papers.whiteaker2011.published import CASES, TABLE
-from tests.controls.control import Control, World, control
+from tests.controls.control import World, controls
 from tests.controls.world import Random, acting, group, lognormal
 
 PACKETS = 200
@@ -128,12 +128,7 @@ def _receiving(truth: Truth, kind: str, total: Floats, random: Random) -> Floats
 
 
 PAPER = Truth()
-
-
-def _control(claim: str, null: Truth, opposite: Truth, half: Truth, on_edge: str) -> Control:
-    return control(CLAIMS[claim], world, (PAPER, null, opposite, half), on_edge)
-
-
+_control = controls(CLAIMS, world, PAPER)
 CONTROLS = (
     _control(
         "network-adds-most",

@@ -134,7 +134,7 @@ def test_a_source_port_that_is_taken_is_a_refused_packet(joined: Pair) -> None:
 
 
 def test_an_icmp_error_is_the_reason_of_the_loss(joined: Pair) -> None:
-    """Of a TTL that is used up on the way: the right end forwards back to the left."""
+    """The TTL is used up on the way, since the right end forwards back to the left."""
     run("ip", "route", "add", "192.0.2.0/24", "via", "10.9.0.2", namespace=joined.left)
     run("ip", "route", "add", "192.0.2.0/24", "via", "10.9.0.1", namespace=joined.right)
     run("sysctl", "-qw", "net.ipv4.ip_forward=1", namespace=joined.right)

@@ -18,7 +18,7 @@ from delaylab.papers.vem2006.isolation_claims import CLAIMS
 from delaylab.spec.combine import combinations
 from delaylab.spec.load import load_study
 from delaylab.spec.study import CHECK_SEQUENCE
-from tests.controls.control import Control, World, control
+from tests.controls.control import World, controls
 from tests.controls.world import Random, group, record
 
 UNSHAPED = [f"out-{number}" for number in range(1, 5)]
@@ -121,12 +121,7 @@ def _load(truth: Truth, levels: Levels, random: Random) -> Load:
 
 
 PAPER = Truth()
-
-
-def _control(claim: str, null: Truth, opposite: Truth, half: Truth, on_edge: str) -> Control:
-    return control(CLAIMS[claim], world, (PAPER, null, opposite, half), on_edge)
-
-
+_control = controls(CLAIMS, world, PAPER)
 CONTROLS = (
     _control(
         "isolated-shaped-as-asked",

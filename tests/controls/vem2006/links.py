@@ -24,7 +24,7 @@ from delaylab.papers.vem2006.published import (
 )
 from delaylab.spec.combine import combinations
 from delaylab.spec.load import load_study
-from tests.controls.control import Control, World, control
+from tests.controls.control import World, controls
 from tests.controls.world import Random, group
 
 SECOND, FRAMES, PACKETS = 10**9, 300_000, 1000
@@ -123,12 +123,7 @@ def _direction(link: str, node: str, **changes: Any) -> dict[str, Any]:
 
 
 PAPER = Truth()
-
-
-def _control(claim: str, null: Truth, opposite: Truth, half: Truth, on_edge: str) -> Control:
-    return control(CLAIMS[claim], world, (PAPER, null, opposite, half), on_edge)
-
-
+_control = controls(CLAIMS, world, PAPER)
 CONTROLS = (
     _control(
         "delayed-at-least-as-asked",

@@ -15,7 +15,7 @@ from delaylab.papers.vem2006 import latency_claims, router_claims
 from delaylab.papers.vem2006.published import FORWARDED
 from delaylab.spec.combine import combinations
 from delaylab.spec.load import load_study
-from tests.controls.control import Control, World, control
+from tests.controls.control import World, controls
 from tests.controls.world import Random, group
 
 CLAIMS = {**router_claims.CLAIMS, **latency_claims.CLAIMS}
@@ -131,12 +131,7 @@ def _burst(truth: Truth, offered: float, forwarded: float, routers: int, *, held
 
 
 PAPER = Truth()
-
-
-def _control(claim: str, null: Truth, opposite: Truth, half: Truth, on_edge: str) -> Control:
-    return control(CLAIMS[claim], world, (PAPER, null, opposite, half), on_edge)
-
-
+_control = controls(CLAIMS, world, PAPER)
 CONTROLS = (
     _control(
         "first-router-costs-most",
