@@ -59,11 +59,11 @@ test-python: test-tools
 test-slow: test-tools
 	$(VENV)/pytest --override-ini "addopts=-q --strict-markers" -m slow
 
+controls: setup
+	$(VENV)/python -m tests.controls $(DRAWS)
+
 # Needs a nightly toolchain and cargo-fuzz (cargo install --locked cargo-fuzz), which has no --locked
 # of its own: fetching fails where fuzz/Cargo.lock is out of date.
-controls: setup
-	$(VENV)/python -m tests.controls
-
 fuzz:
 	cargo fetch --quiet --locked --manifest-path fuzz/Cargo.toml
 	cargo run --quiet --locked --package delaylab-fuzz-targets --example corpus -- fuzz/corpus

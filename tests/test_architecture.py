@@ -34,7 +34,7 @@ ROOMS_OF_ANALYSIS = [
     "compared",
 ]
 MEANING = {"analysis", "charts", "papers", "report"}
-MEANING_MAY_USE = MEANING | {"errors", "units", "version", "io", "spec", "dataset"}
+MEANING_MAY_USE = MEANING | {"errors", "progress", "units", "version", "io", "spec", "dataset"}
 TOUCHES_THE_MACHINE = {"os", "shutil", "subprocess", "socket", "tempfile", "pathlib", "ctypes"}
 
 
@@ -121,6 +121,20 @@ def test_verbs_of_labs_load_no_tables() -> None:
     )
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == "[]"
+
+
+def test_what_is_asked_of_a_running_lab_makes_no_plan() -> None:
+    """`ps`, `link show` and `exec` read the layout beside the lab; checks and plans take longer."""
+    script = (
+        "import sys; from delaylab import cli, hosts; from delaylab.lab import attach; "
+        "from delaylab.verbs import execute, labs, links; "
+        "print(*(name for name in sys.modules if name.startswith('delaylab.')))"
+    )
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    loaded = set(ran.stdout.split())
+    assert "delaylab.plan.layout" in loaded
+    making = {"delaylab.spec.check", "delaylab.spec.load", "delaylab.plan.build", "delaylab.kinds"}
+    assert loaded & making == set()
 
 
 def test_a_plan_imports_nothing_that_touches_the_machine() -> None:

@@ -21,7 +21,7 @@ from delaylab.dataset.records.doubts import Doubt, DoubtKind
 from delaylab.dataset.store import read_study
 from delaylab.report.html import write_report
 from delaylab.report.show import as_json
-from delaylab.report.terminal import print_study
+from delaylab.verbs.datasets import show
 from tests import synthetic
 from tests.plain import plain as as_script
 from tests.synthetic import Condition, constant
@@ -127,7 +127,7 @@ def test_every_form_of_the_report_names_the_doubts_of_a_verdict(tmp_path: Path) 
     expected = {"kind": "not-at-rest", "trials": 8, "of": 8, "undermines": True}
     assert claim["doubts"] == [expected]
     out = io.StringIO()
-    print_study(Console(file=out, width=120), place)
+    show(Console(file=out, width=120), place)
     assert "? open" in out.getvalue()
     assert "doubts: not-at-rest in 8 of 8 trials" in out.getvalue()
     page = write_report(place).read_text(encoding="utf-8")

@@ -17,7 +17,7 @@ from delaylab.charts.over_time import TRIALS, over_time
 from delaylab.dataset.store import read_study
 from delaylab.report.html import write_report
 from delaylab.report.show import as_json
-from delaylab.report.terminal import print_study
+from delaylab.verbs.datasets import show
 from tests import synthetic
 from tests.plain import plain as as_script
 from tests.synthetic import Condition, Delay
@@ -126,7 +126,7 @@ def test_every_form_of_the_report_has_the_slowest_packets(tmp_path: Path) -> Non
     assert found[0]["lost_in"]["layer"] == "bridge and uplink queue"
     assert found[0]["machine"]["busy"] == pytest.approx(0.5)
     out = io.StringIO()
-    print_study(Console(file=out, width=100), place)
+    show(Console(file=out, width=100), place)
     table = out.getvalue().partition("The slowest packets")[2]
     rows = [line for line in table.splitlines() if "+" in line]
     assert "near" in rows[0]

@@ -16,7 +16,7 @@ import yaml
 
 from delaylab import hosts
 from delaylab.errors import DelaylabError
-from delaylab.lab import link_engines
+from delaylab.lab import link_changes, link_engines
 from delaylab.lab.attach import attach
 from delaylab.plan.engine_links import Change
 from delaylab.spec.directions import conditions_of as asked_of
@@ -217,7 +217,7 @@ def test_a_host_that_refuses_undoes_what_others_did(up: Up, delaylab: Run) -> No
     }
     back = {"link.left": [Change("wan", "a", delayed(5_000_000))]}
     with pytest.raises(DelaylabError, match="nothing is changed"):
-        link_engines._send(attached, there, back)
+        link_changes._send(attached, there, back)
     assert asked(delaylab, name) == before
 
 

@@ -16,7 +16,7 @@ from delaylab.papers.loading import given
 from delaylab.papers.studies import find, names
 from delaylab.report.html import write_report
 from delaylab.report.show import as_json
-from delaylab.report.terminal import print_study
+from delaylab.verbs.datasets import show
 from delaylab.verbs.studies import resume_command
 from delaylab.verbs.study_file import load
 from tests.papers.cases import EXAMPLE, ROOT, dataset, package
@@ -67,7 +67,7 @@ def test_an_interrupted_run_is_continued_with_its_paper() -> None:
 def test_without_its_folder_a_note_says_what_is_missing(data: Path) -> None:
     note = "the paper 'mypaper', which this study repeats, is not installed"
     out = io.StringIO()
-    print_study(Console(file=out, width=200), data)
+    show(Console(file=out, width=200), data)
     assert f"note: {note}" in out.getvalue()
     page = write_report(data).read_text(encoding="utf-8")
     assert note.replace("'", "&#39;") in page

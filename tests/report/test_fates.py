@@ -13,7 +13,7 @@ from rich.console import Console
 from delaylab.report.fates import NOTHING
 from delaylab.report.html import write_report
 from delaylab.report.show import as_json
-from delaylab.report.terminal import print_study
+from delaylab.verbs.datasets import show
 from tests import synthetic
 from tests.plain import plain
 from tests.synthetic import Condition
@@ -43,7 +43,7 @@ def dataset(place: Path) -> Path:
 def printed(place: Path, width: int) -> str:
     """The report in the terminal, as one line."""
     out = StringIO()
-    print_study(Console(file=out, width=width), place)
+    show(Console(file=out, width=width), place)
     return " ".join(out.getvalue().replace("│", " ").split())
 
 

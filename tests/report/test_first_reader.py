@@ -14,7 +14,7 @@ from delaylab.papers.paper import Paper
 from delaylab.papers.registry import OWN
 from delaylab.report.html import write_report
 from delaylab.report.show import as_json
-from delaylab.report.terminal import print_study
+from delaylab.verbs.datasets import show
 from tests import synthetic
 from tests.plain import plain as as_script
 from tests.synthetic import Condition, queue
@@ -87,7 +87,7 @@ def test_every_form_of_the_report_says_what_an_effect_is_of(place: Path, page: s
     (claim,) = as_script(as_json(place))["claims"]
     assert claim["effect_of"].startswith(OF)
     out = io.StringIO()
-    print_study(Console(file=out, width=200), place)
+    show(Console(file=out, width=200), place)
     assert f"effect: {OF}" in out.getvalue()
 
 

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from delaylab.report.html import write_report
 from delaylab.report.show import as_json
-from delaylab.report.terminal import print_study
+from delaylab.verbs.datasets import show
 from tests import synthetic
 from tests.plain import plain as as_script
 from tests.synthetic import Condition, constant
@@ -49,7 +49,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def printed(place: Path) -> str:
     console = Console(file=io.StringIO(), width=120)
-    print_study(console, place)
+    show(console, place)
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
 

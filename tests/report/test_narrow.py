@@ -15,7 +15,7 @@ from delaylab.dataset.store import read_study
 from delaylab.papers.findings import findings
 from delaylab.report.arrange import tail, usual
 from delaylab.report.links import Row, links
-from delaylab.report.terminal import print_study
+from delaylab.verbs.datasets import show
 from tests import synthetic
 from tests.report import cases
 from tests.synthetic import Condition, hops
@@ -26,7 +26,7 @@ LOADS = ("rest", "cpu", "io", "disk", "network")
 
 def printed(place: Path, width: int) -> str:
     console = Console(file=io.StringIO(), width=width)
-    print_study(console, place)
+    show(console, place)
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
 

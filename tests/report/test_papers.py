@@ -17,7 +17,7 @@ from delaylab.papers.dantas2015 import paper as dantas2015
 from delaylab.papers.dantas2015.figures import POINTS
 from delaylab.papers.oliveira2022 import paper as oliveira2022
 from delaylab.report.html import write_report
-from delaylab.report.terminal import print_study
+from delaylab.verbs.datasets import show
 from tests import synthetic
 from tests.analysis import papers, test_dantas2015, test_oliveira2022
 from tests.analysis.papers import Levels
@@ -113,7 +113,7 @@ def test_oliveira_page_has_its_figures(oliveira: Path) -> None:
 
 def test_the_terminal_shows_many_groups_as_one_table(dantas: Path) -> None:
     out = io.StringIO()
-    print_study(Console(file=out, width=100), dantas)
+    show(Console(file=out, width=100), dantas)
     text = out.getvalue()
     assert max(len(line) for line in text.splitlines()) <= 100
     assert text.count("round trips, median / p90") == 1

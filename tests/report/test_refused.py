@@ -14,9 +14,9 @@ from delaylab.analysis.claims.judge import judge
 from delaylab.analysis.claims.rule import above
 from delaylab.analysis.statistics.effects import Effect
 from delaylab.charts import words
-from delaylab.report import show
+from delaylab.report import show as numbers
 from delaylab.report.html import write_report
-from delaylab.report.terminal import print_study
+from delaylab.verbs.datasets import show
 from tests import synthetic
 from tests.plain import plain
 from tests.synthetic import Condition
@@ -24,7 +24,7 @@ from tests.synthetic import Condition
 
 def printed(place: Path) -> str:
     console = Console(file=io.StringIO(), width=100)
-    print_study(console, place)
+    show(console, place)
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
 
@@ -40,7 +40,7 @@ def test_tables_have_the_tail_that_the_packets_carry(
 
 def test_json_says_why_a_quantile_is_missing(tmp_path: Path) -> None:
     synthetic.write(tmp_path, [Condition(packets=200, seed=1)])
-    (trial,) = plain(show.as_json(tmp_path))["trials"]
+    (trial,) = plain(numbers.as_json(tmp_path))["trials"]
     rtt = trial["rtt"]["app"]
     assert rtt["p99_us"] is None
     assert rtt["p99_us_interval"] is None
@@ -57,4 +57,4 @@ def test_an_effect_that_the_packets_do_not_carry_is_unknown() -> None:
     finding = judge(Claim("a", "A.", Source("section 1"), (criterion,)), [])
     assert finding.verdict == "open"
     assert words.effect(finding) == "1200 % [unknown]"
-    assert show._claim(finding)["interval"] is None
+    assert numbers._claim(finding)["interval"] is None

@@ -16,7 +16,7 @@ from delaylab.charts import words
 from delaylab.errors import BadInput
 from delaylab.report.html import write_report
 from delaylab.report.show import as_json
-from delaylab.report.terminal import print_study
+from delaylab.verbs.datasets import show
 from tests import synthetic
 from tests.plain import plain as as_script
 from tests.synthetic import Clock, Condition, exponential, queue
@@ -130,7 +130,7 @@ def test_every_chart_is_also_an_svg_and_a_png(place: Path, page: str) -> None:
 
 def test_the_terminal_fits_in_100_columns(place: Path) -> None:
     out = io.StringIO()
-    print_study(Console(file=out, width=100), place)
+    show(Console(file=out, width=100), place)
     text = out.getvalue()
     assert max(len(line) for line in text.splitlines()) <= 100
     assert "…" not in text.partition("Claims")[0]
@@ -174,7 +174,7 @@ def test_the_page_says_nothing_of_clocks_where_there_is_one(page: str) -> None:
 
 def test_the_terminal_gives_a_delay_between_clocks_with_its_bound(tmp_path: Path) -> None:
     out = io.StringIO()
-    print_study(Console(file=out, width=100), synthetic.write(tmp_path, guests(readings=False)))
+    show(Console(file=out, width=100), synthetic.write(tmp_path, guests(readings=False)))
     text = out.getvalue()
     assert max(len(line) for line in text.splitlines()) <= 100
     line = next(line for line in text.splitlines() if "→ virtual interface" in line)

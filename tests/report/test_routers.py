@@ -13,7 +13,7 @@ from rich.console import Console
 
 from delaylab.report.html import write_report
 from delaylab.report.show import as_json
-from delaylab.report.terminal import print_study
+from delaylab.verbs.datasets import show
 from tests import synthetic
 from tests.plain import plain as as_script
 from tests.synthetic import Condition, constant, hops
@@ -92,7 +92,7 @@ def test_cells_are_side_by_side_and_inside(tmp_path: Path, routers: int) -> None
 
 def test_the_terminal_says_which_router_and_which_link(two: Path) -> None:
     out = io.StringIO()
-    print_study(Console(file=out, width=100), two)
+    show(Console(file=out, width=100), two)
     marked = re.findall(r"│ ([→←⇢⇠↻] .*?) +│", out.getvalue())
     assert len(marked) == len(set(marked))
     rows = [row[2:] for row in marked]
@@ -119,7 +119,7 @@ def test_groups_that_pass_different_routers_name_none(tmp_path: Path) -> None:
     (svg,) = drawings(tmp_path, ways)
     assert ("near", "router 1") in stations(svg)
     out = io.StringIO()
-    print_study(Console(file=out, width=100), tmp_path)
+    show(Console(file=out, width=100), tmp_path)
     layers = out.getvalue().partition("The slowest packets")[0]
     assert "router (hop1)" in layers
     assert "router (left)" not in layers

@@ -30,6 +30,7 @@ from delaylab.analysis.usable import usable
 from delaylab.dataset.records.doubts import Doubt
 from delaylab.dataset.records.trial import TrialRecord
 from delaylab.dataset.store import Study
+from delaylab.progress import Progress, silent
 
 # Largest number of packets of a group that is kept for charts and claims, spread over all its
 # packets, so that a dataset of any size fits into memory.
@@ -152,14 +153,16 @@ def load_name(trial: TrialRecord) -> str:
     return "+".join(names) or REST
 
 
-def groups(study: Study) -> Iterator[Group]:
+def groups(study: Study, progress: Progress = silent) -> Iterator[Group]:
     """Yield a study's groups, analysed one at a time, in the order of the factors' levels."""
     together: dict[tuple[str, ...], list[TrialRecord]] = {}
     for trial in study.trials:
         if trial.status == "ok":
             together.setdefault(tuple(trial.factors.values()), []).append(trial)
-    for levels in sorted(together, key=lambda levels: _order(study, levels)):
+    in_order = sorted(together, key=lambda levels: _order(study, levels))
+    for done, levels in enumerate(in_order):
         trials = together[levels]
+        progress(f"analysing {', '.join(levels) or trials[0].id}", done / len(in_order))
         with usable(f"{study.directory}: {', '.join(trial.id for trial in trials)}"):
             group = analyse(study, trials)
         yield group

@@ -11,7 +11,6 @@ from delaylab.api.pings import options
 from delaylab.errors import BadInput, DelaylabError
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
-from delaylab.spec.check import host_of
 from delaylab.verbs import execute
 from delaylab.verbs import ping as ping_verb
 from delaylab.verbs.ping_result import PingResult
@@ -49,7 +48,7 @@ class Node:
     @property
     def host(self) -> str:
         """Return the name of the host that carries the node."""
-        return host_of(self._lab.spec, self.name)
+        return self._lab.spec.host_of(self.name)
 
     @property
     def pid(self) -> int:

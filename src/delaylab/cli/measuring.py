@@ -111,10 +111,10 @@ def report(
     from delaylab.dataset.store import read_study
 
     study = read_study(directory)  # damage is reported before the slow imports
-    from delaylab.report.html import write_report
+    from delaylab.verbs import datasets
     from delaylab.verbs.study_file import given
 
-    path = write_report(study, given(paper))
+    path = datasets.report(study, given(paper))
     if as_json:
         print_json({"report": str(path)})
     else:
@@ -146,15 +146,14 @@ def show(
 
         sys.stdout.buffer.write(dataset_of(study, None).csv(csv.value))
         return
-    from delaylab.report.show import as_json as numbers
-    from delaylab.report.terminal import print_study
+    from delaylab.verbs import datasets
     from delaylab.verbs.study_file import given
 
     repeated = given(paper)
     if as_json:
-        print_json(numbers(study, repeated))
+        print_json(datasets.numbers(study, repeated))
     else:
-        print_study(console, study, repeated)
+        datasets.show(console, study, repeated)
 
 
 @app.command()
@@ -173,12 +172,12 @@ def compare(
     from delaylab.dataset.store import read_study
 
     studies = read_study(before), read_study(after)  # damage is reported before the slow imports
-    from delaylab.analysis.compared.datasets import compare_datasets
     from delaylab.report import compared
     from delaylab.report.compared_page import write_page
     from delaylab.report.compared_terminal import print_compared
+    from delaylab.verbs import datasets
 
-    found = compare_datasets(*studies)
+    found = datasets.compared(*studies)
     if page is not None:
         write_page(found, page)
     if as_json:

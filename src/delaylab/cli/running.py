@@ -77,8 +77,8 @@ def up(
     """Start a lab, which runs until `down`. If it runs already, restart its links that are down."""
     from delaylab.verbs import labs
     from delaylab.verbs import up as verb
-    from delaylab.verbs.images import bar
     from delaylab.verbs.lab_file import load
+    from delaylab.verbs.progress_bar import bar
 
     with ExitStack() as interruptible:
         with bar(terminal(stderr=True)) as progress:
@@ -155,10 +155,10 @@ def link_set(
 ) -> None:
     """Change some conditions of a running link; the others stay as they are."""
     from delaylab.lab.attach import attach
-    from delaylab.verbs import links
+    from delaylab.verbs import link_change, links
 
-    given = links.words(conditions)
-    reports = links.change(attach(lab_name), name, node, given)
+    given = link_change.words(conditions)
+    reports = link_change.change(attach(lab_name), name, node, given)
     if as_json:
         print_json({"engines": links.as_json(reports)})
     else:
@@ -211,8 +211,10 @@ def down(
 ) -> None:
     """Stop a lab and remove everything that belongs to it."""
     from delaylab.verbs import labs
+    from delaylab.verbs.progress_bar import bar
 
-    gone, left = labs.down(name, everything=everything)
+    with bar(terminal(stderr=True)) as progress:
+        gone, left = labs.down(name, progress, everything=everything)
     if as_json:
         print_json({"down": gone, "failed": left.failed, "foreign": left.foreign})
     else:
@@ -268,7 +270,7 @@ def doctor(
 ) -> None:
     """Check which node kinds, taps and tools work on this machine, and how to enable the rest."""
     from delaylab.verbs import doctor as verb
-    from delaylab.verbs.images import bar
+    from delaylab.verbs.progress_bar import bar
 
     with bar(terminal(stderr=True)) as progress:
         checks = verb.examine(kind, progress, build_images=build)

@@ -4,11 +4,12 @@ from delaylab.agent.binary import agent_path, kernel_parts, local_session
 from delaylab.hosts.directory import NotTrusted, TrustedDirectory
 from delaylab.hosts.fabric import Keeper, build
 from delaylab.hosts.process import started_at
-from delaylab.hosts.registry import Running, find, prepare, run_directory, running, stop
+from delaylab.hosts.registry import LabRecord, Running, find, prepare, run_directory, running, stop
 from delaylab.hosts.sweep import SweepResult, sweep
 
 __all__ = [
     "Keeper",
+    "LabRecord",
     "NotTrusted",
     "Running",
     "SweepResult",

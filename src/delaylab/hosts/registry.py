@@ -29,6 +29,7 @@ from delaylab.errors import BadInput, DelaylabError, NotHere
 from delaylab.hosts.directory import NotTrusted, TrustedDirectory
 from delaylab.hosts.process import started_at
 from delaylab.hosts.sweep import SweepResult, sweep
+from delaylab.plan.layout import Layout
 
 if TYPE_CHECKING:
     from delaylab.spec.lab import LabSpec
@@ -39,11 +40,15 @@ MARK = b"delaylab lab 1\n"
 
 
 class LabRecord(BaseModel):
-    """The part of `lab.json` that `up` writes: the lab's spec, and when it was built."""
+    """The part of `lab.json` that `up` writes: the lab's spec and layout, and when it was built.
+
+    `created` is in seconds since the Unix epoch.
+    """
 
     model_config = ConfigDict(frozen=True)
 
     spec: dict[str, object] = {}
+    layout: Layout = Layout()
     created: float = 0.0
 
 

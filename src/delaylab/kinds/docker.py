@@ -6,8 +6,9 @@ import sys
 
 from delaylab.kinds.helpers.container import Container
 from delaylab.kinds.lxc import START_DEADLINE_MS
+from delaylab.plan.agent_names import GUEST, NEW, node_agent
 from delaylab.plan.kind import Kind, Node, Rights
-from delaylab.plan.model import GUEST, NEW, Agent, Guest, node_agent
+from delaylab.plan.model import Agent, Guest
 
 PROGRAM = "dockerd"
 ENGINE = "engine.docker"

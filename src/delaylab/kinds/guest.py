@@ -7,8 +7,9 @@ from collections.abc import Mapping
 
 from delaylab.errors import BadInput
 from delaylab.io.values import JsonObject
+from delaylab.plan.agent_names import node_agent
 from delaylab.plan.kind import TUN, Kind, Node, Rights
-from delaylab.plan.model import Agent, Guest, node_agent
+from delaylab.plan.model import Agent, Guest
 from delaylab.spec.lab import NodeSpec
 from delaylab.units import MEBIBYTE
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from delaylab.kinds import guest
 from delaylab.kinds.helpers.container import cpu_shares
+from delaylab.plan.agent_names import NEW, node_agent
 from delaylab.plan.kind import Kind, Node, Rights
-from delaylab.plan.model import NEW, Agent, Guest, node_agent
+from delaylab.plan.model import Agent, Guest
 from delaylab.spec.lab import NodeSpec
 
 PROGRAM = "lxc-start"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from delaylab.plan.agent_names import node_agent
 from delaylab.plan.kind import Kind, Node, Rights
-from delaylab.plan.model import Agent, node_agent
+from delaylab.plan.model import Agent
 
 NEEDS_ROOT = "its host is this machine itself, whose interfaces only root may add to; "
 REMEDY = "run as root, or name a host in the lab file, which is then a namespace"

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from delaylab.kinds.native import NEEDS_ROOT, REMEDY
+from delaylab.plan.agent_names import node_agent
 from delaylab.plan.kind import Kind, Node, Rights
-from delaylab.plan.model import Agent, node_agent
+from delaylab.plan.model import Agent
 
 
 class Shared(Kind):

@@ -29,5 +29,6 @@ def attached(running: hosts.Running) -> Lab:
 
         return build(lab.spec, KINDS, own_rights(), name=running.name)
 
-    lab = Lab(running.name, lambda: running.spec, plan, running.place, running.keeper)
+    layout = running.record.layout
+    lab = Lab(running.name, lambda: running.spec, plan, layout, running.place, running.keeper)
     return lab

@@ -7,19 +7,10 @@ from typing import Literal
 
 from delaylab.lab import health
 from delaylab.lab.running import Lab
-from delaylab.plan.model import node_agent
-from delaylab.spec.check import host_of
+from delaylab.plan.agent_names import node_agent
+from delaylab.plan.layout import InterfaceLayout
 
 State = Literal["running", "dead"]
-
-
-@dataclass(frozen=True)
-class InterfaceDescription:
-    """An interface of a node: its name there, its link and its addresses."""
-
-    name: str
-    link: str
-    addresses: list[str]
 
 
 @dataclass(frozen=True)
@@ -40,7 +31,7 @@ class NodeDescription(HostDescription):
 
     kind: str
     host: str
-    interfaces: list[InterfaceDescription]
+    interfaces: tuple[InterfaceLayout, ...]
 
 
 @dataclass(frozen=True)
@@ -57,12 +48,12 @@ class LabDescription:
 def describe(lab: Lab) -> LabDescription:
     """Return the description of a lab; asks its agents whether they live."""
     gone = health.dead(lab)
-    hosts = [agent.name for agent in lab.plan.agents if agent.name.startswith("host.")]
+    hosts = [agent for agent in lab.keeper.agents if agent.startswith("host.")]
     return LabDescription(
         lab=lab.name,
         keeper=lab.keeper.pid,
         hosts=[_host(lab, agent, gone) for agent in hosts],
-        nodes=[_node(lab, name, gone) for name in lab.spec.nodes],
+        nodes=[_node(lab, name, gone) for name in lab.layout.nodes],
         dead=gone,
     )
 
@@ -80,7 +71,7 @@ def _host(lab: Lab, agent: str, gone: dict[str, str]) -> HostDescription:
 
 
 def _node(lab: Lab, name: str, gone: dict[str, str]) -> NodeDescription:
-    process = _host(lab, node_agent(name), gone)
+    process, node = _host(lab, node_agent(name), gone), lab.layout.nodes[name]
     return NodeDescription(
         name=name,
         agent=process.agent,
@@ -88,10 +79,7 @@ def _node(lab: Lab, name: str, gone: dict[str, str]) -> NodeDescription:
         namespace=process.namespace,
         enter=process.enter,
         state=process.state,
-        kind=lab.spec.nodes[name].kind,
-        host=host_of(lab.spec, name),
-        interfaces=[
-            InterfaceDescription(each.name, each.link, list(each.addresses))
-            for each in lab.plan.interfaces[name]
-        ],
+        kind=node.kind,
+        host=node.host,
+        interfaces=node.interfaces,
     )

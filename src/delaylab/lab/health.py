@@ -20,7 +20,7 @@ def dead(lab: Lab) -> dict[str, str]:
     """
     found = {agent: "its process has ended" for agent in _agents(lab) if not lab.is_alive(agent)}
     sessions: dict[str, Session] = {}
-    for agent in _guests(lab):
+    for agent in lab.layout.guests:
         if agent in found:
             continue
         try:
@@ -43,8 +43,3 @@ def dead(lab: Lab) -> dict[str, str]:
 
 def _agents(lab: Lab) -> list[str]:
     return list(lab.keeper.agents)
-
-
-def _guests(lab: Lab) -> list[str]:
-    guests = (agent for agent in lab.plan.agents if agent.guest is not None)
-    return [agent.name for agent in guests if agent.guest and agent.guest.reach != "nothing"]

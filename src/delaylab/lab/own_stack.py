@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from delaylab import hosts
 from delaylab.errors import DelaylabError
 from delaylab.kinds import KINDS
+from delaylab.plan.agent_names import MACHINE
 from delaylab.plan.build import build
 from delaylab.plan.kind import Rights
-from delaylab.plan.model import MACHINE, Address, Plan
+from delaylab.plan.model import Address, Plan
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 

@@ -12,9 +12,10 @@ from delaylab.agent.requests import Hello
 from delaylab.agent.session import Session
 from delaylab.dataset.records.doubts import Doubt, DoubtKind, doubt
 from delaylab.errors import BadInput
-from delaylab.plan.model import host_agent, node_agent
+from delaylab.plan.agent_names import host_agent, node_agent
 
 if TYPE_CHECKING:
+    from delaylab.plan.layout import Layout
     from delaylab.plan.model import Plan
     from delaylab.spec.lab import LabSpec
 
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
 class Lab:
     """Handles to the agents of a running lab.
 
-    Its spec and its plan are made when they are first used: `exec` needs neither, and those of a
-    large lab take long.
+    Its spec and its plan are made when they are first used: `exec`, `ps` and `link show` need
+    neither, and those of a large lab take long.
     """
 
     def __init__(
@@ -31,11 +32,13 @@ class Lab:
         name: str,
         spec: Callable[[], LabSpec],
         plan: Callable[[], Plan],
+        layout: Layout,
         place: hosts.TrustedDirectory,
         keeper: Built,
         notes: Sequence[Doubt] = (),
     ) -> None:
-        self.name, self.place, self.keeper, self.notes = name, place, keeper, notes
+        self.name, self.layout, self.notes = name, layout, notes
+        self.place, self.keeper = place, keeper
         self._make_spec, self._make_plan = spec, plan
         self._open: list[Session] = []
         self._clocks: dict[str, str] = {}
@@ -87,8 +90,8 @@ class Lab:
         """Return True if a node has a root file system of its own (containers, machines)."""
         from delaylab.spec.lab import CONTAINERS, MACHINES  # noqa: PLC0415
 
-        spec = self.spec.nodes.get(node)
-        return spec is not None and spec.kind in CONTAINERS | MACHINES
+        found = self.layout.nodes.get(node)
+        return found is not None and found.kind in CONTAINERS | MACHINES
 
     def agent_name(self, place: str) -> str:
         """Return the agent's name of a node, a host or the wire; BadInput if there is none."""

@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from delaylab import hosts
 from delaylab.dataset.records.doubts import DoubtKind, doubt
 from delaylab.io.interrupts import deferred
-from delaylab.io.values import JsonObject
 from delaylab.kinds import KINDS
 from delaylab.lab import completion, files, own_stack
 from delaylab.lab.running import Lab
@@ -18,6 +17,7 @@ from delaylab.machine import memory
 from delaylab.machine.cpus import check_cpus
 from delaylab.machine.rights import own_rights
 from delaylab.plan.build import build
+from delaylab.plan.layout import layout
 from delaylab.progress import Progress, silent
 from delaylab.spec.lab import LabSpec
 
@@ -66,18 +66,19 @@ def _build(
     memory.check_memory(spec, rights)
     own_stack.check_addresses(plan, rights)
     plan, notes = completion.complete(plan, progress)
-    record: JsonObject = {
-        "spec": spec.model_dump(mode="json", by_alias=True),
-        "created": time.time(),
-    }
+    described = layout(spec, plan)
+    record = hosts.LabRecord(
+        spec=spec.model_dump(mode="json", by_alias=True), layout=described, created=time.time()
+    )
     folder, left = hosts.prepare(name)
     guests = sum(agent.guest is not None for agent in plan.agents)
     waits = f", waiting for {guests} containers and machines" if guests else ""
     progress(f"starting {len(spec.nodes)} nodes{waits}", 0)
-    built, keeper = hosts.build(plan, folder, rights, record)
+    built, keeper = hosts.build(plan, folder, rights, record.model_dump(mode="json"))
     notes += [
         doubt(DoubtKind.FABRIC, f"left by a lab that was killed: {each}", "")
         for each in left.failed
     ]
     place = hosts.TrustedDirectory.open(folder)
-    return Lab(name, lambda: spec, lambda: plan, place, built, notes), keeper
+    lab = Lab(name, lambda: spec, lambda: plan, described, place, built, notes)
+    return lab, keeper

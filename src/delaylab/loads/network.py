@@ -12,7 +12,6 @@ from delaylab.loads.meter import Meter, address_of, rates
 from delaylab.loads.programs import end, start
 from delaylab.loads.state import Achieved, Running
 from delaylab.plan.path import node_path
-from delaylab.spec.check import host_of
 from delaylab.spec.study import LoadSpec
 
 _LISTENING = re.compile(rb"Server listening")
@@ -52,5 +51,5 @@ def network(lab: Lab, load: LoadSpec, state: Running) -> Iterator[None]:
 
 def _uplink(lab: Lab, node: str) -> dict[str, float]:
     """Return the rate of the uplink that a node's frames leave its host by, if it has one."""
-    host = lab.spec.hosts.get(host_of(lab.spec, node))
+    host = lab.spec.hosts.get(lab.spec.host_of(node))
     return {"uplink_bps": float(host.uplink.rate.bps)} if host and host.uplink else {}

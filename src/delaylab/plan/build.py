@@ -9,11 +9,10 @@ from dataclasses import replace
 from delaylab.errors import BadInput, NotHere
 from delaylab.io.values import JsonObject
 from delaylab.plan.addresses import assign
+from delaylab.plan.agent_names import MACHINE, WIRE, host_agent, link_agent
 from delaylab.plan.kind import Kind, Node, Rights
 from delaylab.plan.link_ports import engine_links
 from delaylab.plan.model import (
-    MACHINE,
-    WIRE,
     Address,
     Agent,
     Interface,
@@ -22,14 +21,11 @@ from delaylab.plan.model import (
     Plan,
     Queue,
     Route,
-    host_agent,
-    link_agent,
     operation_message,
 )
 from delaylab.plan.network import Network
 from delaylab.spec.capabilities import USUAL_CAPABILITIES
-from delaylab.spec.check import HERE, host_of
-from delaylab.spec.lab import LabSpec
+from delaylab.spec.lab import HERE, LabSpec
 
 PING_SOCKETS = {"net.ipv4.ping_group_range": "0 0"}
 """Allows datagram ICMP sockets to root of a node; a user namespace may name no larger range."""
@@ -67,14 +63,14 @@ def build(
     name = name or lab.lab
     kinds = {known: kind.here(rights) for known, kind in kinds.items()}
     for node, spec in lab.nodes.items():
-        reason = kinds[spec.kind].can_run(rights, host_of(lab, node) == HERE)
+        reason = kinds[spec.kind].can_run(rights, lab.host_of(node) == HERE)
         if reason:
             raise NotHere(f"node {node!r} cannot be {spec.kind}: {reason}")
         missing = sorted(set(spec.capabilities or ()) - rights.capabilities)
         if missing:
             why = f"delaylab itself was started without {missing[0]}"
             raise NotHere(f"node {node!r} cannot have its capabilities: {why}")
-        if spec.forwards and host_of(lab, node) == HERE and not kinds[spec.kind].own_stack:
+        if spec.forwards and lab.host_of(node) == HERE and not kinds[spec.kind].own_stack:
             raise BadInput(
                 f"node {node!r} cannot forward: its stack is this machine's own, which stays as it "
                 "is",
@@ -142,7 +138,7 @@ def _engines(lab: LabSpec, network: Network) -> Iterator[Agent]:
 def _node(
     name: str, lab: LabSpec, node: str, kinds: Mapping[str, Kind], network: Network, rights: Rights
 ) -> Node:
-    spec, host = lab.nodes[node], host_of(lab, node)
+    spec, host = lab.nodes[node], lab.host_of(node)
     cpus = spec.cpus or (lab.hosts[host].cpus if host in lab.hosts else None)
     # A virtual machine's cables end in its host's bridges, which are never in this machine's own
     # network namespace.

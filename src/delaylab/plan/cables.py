@@ -5,19 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 
 from delaylab.errors import BadInput
-from delaylab.plan.model import (
-    WIRE,
-    Bridge,
-    DomainCable,
-    Queue,
-    TapDevice,
-    Veth,
-    host_agent,
-    machine_agent,
-    node_agent,
-)
+from delaylab.plan.agent_names import WIRE, host_agent, machine_agent, node_agent
+from delaylab.plan.model import Bridge, DomainCable, Queue, TapDevice, Veth
 from delaylab.plan.stacks import Device, NodeStacks, short
-from delaylab.spec.check import host_of
 from delaylab.spec.lab import LinkSpec, UplinkSpec
 
 ETHERNET_HEADER = 14
@@ -72,7 +62,7 @@ class Cables:
         nodes in one stack share a device. `around` is the name under which nested nodes share the
         cable of the machine that they are in.
         """
-        network, host = self._stacks.networks[node], host_of(self._stacks.lab, node)
+        network, host = self._stacks.networks[node], self._stacks.lab.host_of(node)
         if network in stacks:
             return None, stacks[network]
         if self._stacks.kind(node).in_shared_machine:

@@ -7,35 +7,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from delaylab.io.values import JsonObject
+from delaylab.plan.agent_names import NEW, node_agent
 
 if TYPE_CHECKING:
     from delaylab.plan.engine_links import EngineLinks
     from delaylab.plan.link_ports import LinkPorts
-
-NEW = "new"
-MACHINE = "machine"
-GUEST = "guest"
-WIRE = "wire"
-
-
-def host_agent(host: str) -> str:
-    """Return the name of a host's agent."""
-    return f"host.{host}"
-
-
-def node_agent(node: str) -> str:
-    """Return the name of a node's agent."""
-    return f"node.{node}"
-
-
-def link_agent(host: str) -> str:
-    """Return the agent of a host's links with conditions; `host` is a name or an agent."""
-    return f"link.{host.removeprefix('host.')}"
-
-
-def machine_agent(host: str) -> str:
-    """Return the agent of a host's machine with the Xen nodes; `host` is a name or an agent."""
-    return f"xen.{host.removeprefix('host.')}"
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,11 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
 from delaylab.plan.addresses import LinkAddresses
+from delaylab.plan.agent_names import WIRE, host_agent, machine_agent, node_agent
 from delaylab.plan.cables import Cables
 from delaylab.plan.kind import Kind
 from delaylab.plan.link_ports import LinkPorts
 from delaylab.plan.model import (
-    WIRE,
     Address,
     DomainCable,
     Interface,
@@ -19,16 +19,12 @@ from delaylab.plan.model import (
     Steering,
     TapDevice,
     Veth,
-    host_agent,
-    machine_agent,
-    node_agent,
 )
 from delaylab.plan.reach import Stacks
 from delaylab.plan.routes import routes
 from delaylab.plan.stacks import Device, NodeStacks, short
-from delaylab.spec.check import HERE, host_of
 from delaylab.spec.directions import conditioned
-from delaylab.spec.lab import LabSpec, LinkSpec
+from delaylab.spec.lab import HERE, LabSpec, LinkSpec
 from delaylab.spec.names import costs, link_name
 
 
@@ -74,7 +70,7 @@ class Network:
         link, name = self.lab.links[index], link_name(self.lab, index)
         members: dict[str, list[str]] = defaultdict(list)
         for node in link.members:
-            members[host_of(self.lab, node)].append(node)
+            members[self.lab.host_of(node)].append(node)
         conditioned = name in self._conditioned
         cables_before = len(self._cables.link_ports)
         if conditioned:
@@ -115,7 +111,7 @@ class Network:
         """Return the cables of a virtual machine; for a nested node, its machine's."""
         agent = node_agent(node)
         if self._stacks.kind(node).in_shared_machine:
-            agent = machine_agent(host_of(self.lab, node))
+            agent = machine_agent(self.lab.host_of(node))
         return tuple(self._cables.cards_of[agent])
 
     def _on_host(
@@ -179,7 +175,7 @@ class Network:
         link_ports = {link.name for link in self.link_ports}
         engines = {host: self.lab.engine_on(host) for host in self.lab.hosts or (HERE,)}
         for node, interfaces in self.interfaces.items():
-            engine = engines[host_of(self.lab, node)]
+            engine = engines[self.lab.host_of(node)]
             if not (engine.steer and engine.cpus) or self._stacks.in_machine(node):
                 continue
             for interface in interfaces:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ipaddress
 
 from delaylab.errors import BadInput
-from delaylab.plan.model import Plan, node_agent
+from delaylab.plan.agent_names import node_agent
+from delaylab.plan.model import Plan
 from delaylab.plan.points import (
     NO_QUEUE_STAMP,
     SAME_AS_UPLINK,

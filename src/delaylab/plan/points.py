@@ -6,10 +6,10 @@ import ipaddress
 from dataclasses import dataclass
 
 from delaylab.errors import BadInput
-from delaylab.plan.model import WIRE, Plan, host_agent
+from delaylab.plan.agent_names import WIRE, host_agent
+from delaylab.plan.model import Plan
 from delaylab.plan.path import NodePath, node_path
 from delaylab.plan.sides import Side, TapPoint, peer, side
-from delaylab.spec.check import host_of
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.study import ProbeSpec
 
@@ -62,7 +62,7 @@ class ProbePath:
 def probe_path(plan: Plan, lab: LabSpec, probe: ProbeSpec) -> ProbePath:
     """Return the way of a probe; raise BadInput if there is no path between its nodes."""
     found = node_path(plan, lab, probe.sender, probe.to, probe.over)
-    crosses = [host_of(lab, one) != host_of(lab, two) for one, two in _pairs(found)]
+    crosses = [lab.host_of(one) != lab.host_of(two) for one, two in _pairs(found)]
     direct, wired = len(found.links) == 1, crosses == [True]
     sender = side(plan, lab, probe.sender, found.links[0], "sender", wired)
     responder = side(plan, lab, probe.to, found.links[-1], "responder", wired)

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from delaylab.plan import model
-from delaylab.plan.model import Bridge, Plan, host_agent, node_agent
-from delaylab.spec.check import host_of
+from delaylab.plan.agent_names import host_agent, node_agent
+from delaylab.plan.model import Bridge, Plan
 from delaylab.spec.lab import LabSpec
 
 
@@ -81,7 +81,7 @@ def side(
     crosses: bool,
 ) -> Side:
     """Return the end of a link at a node; `crosses` says that its other end is on another host."""
-    host = host_of(lab, node)
+    host = lab.host_of(node)
     interface = next(i for i in plan.interfaces[node] if i.link == link)
     device, place = interface.name, interface.agent
     ports = _ports(plan, host_agent(host))

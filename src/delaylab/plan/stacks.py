@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Mapping
 
 from delaylab.plan.addresses import mac
+from delaylab.plan.agent_names import host_agent, node_agent
 from delaylab.plan.kind import Kind
-from delaylab.plan.model import End, host_agent, node_agent
-from delaylab.spec.check import HERE, host_of
-from delaylab.spec.lab import LabSpec, LinkSpec, NodeSpec
+from delaylab.plan.model import End
+from delaylab.spec.lab import HERE, LabSpec, LinkSpec, NodeSpec
 
 IFNAMSIZ = 15
 """The longest interface name (linux/if.h, without the final zero)."""
@@ -38,7 +38,7 @@ class NodeStacks:
 
     def host(self, node: str) -> str:
         """Return the agent of the host that a node is on."""
-        return host_agent(host_of(self.lab, node))
+        return host_agent(self.lab.host_of(node))
 
     def stack(self, node: str) -> str:
         """Return the key of a node's stack, and so of its addresses; native nodes share one."""
@@ -46,7 +46,7 @@ class NodeStacks:
 
     def has_cable(self, node: str) -> bool:
         """Return True if a virtual interface joins a node to a link, not only its host's stack."""
-        return self.kind(node).own_stack or host_of(self.lab, node) == HERE
+        return self.kind(node).own_stack or self.lab.host_of(node) == HERE
 
     def in_machine(self, node: str) -> bool:
         """Return True if a node's interfaces are in a virtual machine, out of its host's reach."""
@@ -88,7 +88,7 @@ class NodeStacks:
 
     def _on_machine(self, node: str) -> bool:
         """Return True if a node is in the stack of this machine itself."""
-        return host_of(self.lab, node) == HERE and not self.kind(node).own_stack
+        return self.lab.host_of(node) == HERE and not self.kind(node).own_stack
 
 
 def short(name: str) -> str:

@@ -12,6 +12,7 @@ from delaylab.dataset.store import Study, read_study
 from delaylab.errors import DelaylabError
 from delaylab.io.files import check_own_folder, own_folder, write_new
 from delaylab.papers.paper import Paper
+from delaylab.progress import Progress, silent
 from delaylab.report import templating
 from delaylab.report.links import NOTE
 from delaylab.report.page import Page, gather
@@ -20,7 +21,9 @@ from delaylab.report.slowest import NOTE as SLOW
 CHARTS = "charts"
 
 
-def write_report(given: Path | Study, paper: Paper | None = None) -> Path:
+def write_report(
+    given: Path | Study, paper: Paper | None = None, progress: Progress = silent
+) -> Path:
     """Write `report.html` and `charts/` into a dataset's directory; return the page's path.
 
     `paper` is the paper to report instead of the one that the study names.
@@ -30,7 +33,8 @@ def write_report(given: Path | Study, paper: Paper | None = None) -> Path:
     study = given if isinstance(given, Study) else read_study(given)
     directory = study.directory
     check_own_folder(directory / CHARTS)
-    found = list(groups(study))
+    found = list(groups(study, progress))
+    progress("drawing the report", 1.0)
     with usable(str(directory)):
         page = gather(study, found, paper)
         text = render(page)

@@ -26,11 +26,14 @@ from delaylab.dataset.store import Study, read_study
 from delaylab.io.values import JsonObject
 from delaylab.papers.findings import findings
 from delaylab.papers.paper import Paper
+from delaylab.progress import Progress, silent
 from delaylab.report.arrange import cost_by_kind
 from delaylab.report.fates import phase_json
 
 
-def as_json(given: Path | Study, paper: Paper | None = None) -> JsonObject:
+def as_json(
+    given: Path | Study, paper: Paper | None = None, progress: Progress = silent
+) -> JsonObject:
     """Return the study, its trials and its claims as plain JSON values; delays in µs.
 
     `rtt` is round trip, a segment's delay is one way. `instrument` is what the taps add to the
@@ -44,7 +47,7 @@ def as_json(given: Path | Study, paper: Paper | None = None) -> JsonObject:
     Raise `BadInput` for a damaged dataset.
     """
     study = given if isinstance(given, Study) else read_study(given)
-    found = list(groups(study))
+    found = list(groups(study, progress))
     with usable(str(study.directory)):
         return _numbers(study, found, paper)
 

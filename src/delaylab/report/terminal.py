@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -16,6 +15,7 @@ from delaylab.charts import words
 from delaylab.dataset.store import Study, read_study
 from delaylab.papers.findings import findings, repeated
 from delaylab.papers.paper import Paper
+from delaylab.progress import Progress, silent
 from delaylab.report.arrange import cost_by_kind, doubts_by_kind, panels
 from delaylab.report.fates import NOTE as FATES
 from delaylab.report.fates import NOTHING, Fate, fates
@@ -40,17 +40,18 @@ FATED = 12
 SHOWN = 2
 
 
-def print_study(console: Console, given: Path | Study, paper: Paper | None = None) -> None:
-    """Print a study: delay per layer and direction, claims, warnings with remedies.
+def study_parts(
+    given: Path | Study, width: int, paper: Paper | None = None, progress: Progress = silent
+) -> list[Text | Table]:
+    """Return a study to print: delay per layer and direction, claims, warnings with remedies.
 
-    `paper` is the paper to report instead of the one that the study names.
+    `width` is the terminal's, in columns. `paper` is the paper to report instead of the one that
+    the study names. Raise `BadInput` for a damaged dataset.
     """
     study = given if isinstance(given, Study) else read_study(given)
-    found = list(groups(study))
+    found = list(groups(study, progress))
     with usable(str(study.directory)):
-        parts = list(_parts(study, found, console.width, paper))
-    for part in parts:
-        console.print(part)
+        return list(_parts(study, found, width, paper))
 
 
 def _parts(

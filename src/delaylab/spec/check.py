@@ -14,9 +14,6 @@ from delaylab.spec.names import Names, counted, link_name, links_of, nodes_made,
 from delaylab.spec.names import names as names_in
 from delaylab.spec.source import Document, Location, Problems
 
-HERE = "here"
-"""The name of the only host of a lab that names none: this machine."""
-
 
 def check_lab(lab: LabSpec, document: Document, at: Location = ()) -> None:
     """Raise BadInput, with the lines, for the errors in a lab.
@@ -33,11 +30,6 @@ def check_lab(lab: LabSpec, document: Document, at: Location = ()) -> None:
     names = [link_name(lab, index) for index in range(len(lab.links))]
     check_conditions(lab, names, document, at, problems)
     problems.report()
-
-
-def host_of(lab: LabSpec, node: str) -> str:
-    """Return the name of the host that carries a node."""
-    return lab.nodes[node].host or next(iter(lab.hosts), HERE)
 
 
 def _check_hosts(lab: LabSpec, document: Document, at: Location, problems: Problems) -> None:
@@ -163,7 +155,7 @@ def _check_addresses_of(
 def _one_stack(lab: LabSpec, one: str, other: str) -> bool:
     """Return True for native nodes of one host, which share its stack and its address."""
     kinds = {lab.nodes[one].kind, lab.nodes[other].kind}
-    return kinds == {"native"} and host_of(lab, one) == host_of(lab, other)
+    return kinds == {"native"} and lab.host_of(one) == lab.host_of(other)
 
 
 def _complete(link: LinkSpec, document: Document, at: Location) -> None:

@@ -19,6 +19,9 @@ Accel = Literal["auto", "kvm", "tcg"]
 Nic = Literal["virtio", "vmxnet3", "e1000", "e1000e", "rtl8139"]
 MachineType = Literal["pc", "microvm"]
 
+HERE = "here"
+"""The name of the only host of a lab that names none: this machine."""
+
 
 class UplinkSpec(Spec):
     """The uplink of a host: a token bucket with a bounded queue."""
@@ -285,6 +288,10 @@ class LabSpec(Spec):
         lt=2**63,
         description="The seed of the random numbers that decide loss, jitter and the like.",
     )
+
+    def host_of(self, node: str) -> str:
+        """Return the name of the host that carries a node."""
+        return self.nodes[node].host or next(iter(self.hosts), HERE)
 
     def engine_on(self, host: str) -> EngineSpec:
         """Return the engine settings of a host: the lab's, overridden by the host's own."""

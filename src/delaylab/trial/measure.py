@@ -16,13 +16,12 @@ from delaylab.dataset.records.doubts import Doubt, DoubtKind, doubt
 from delaylab.dataset.records.taps import Tap
 from delaylab.dataset.records.trial import OUTSIDE, Endpoint, Hop, Measurement, PointPath
 from delaylab.errors import DelaylabError
-from delaylab.lab import link_engines
+from delaylab.lab import link_changes, link_engines
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
-from delaylab.plan.model import host_agent, node_agent
+from delaylab.plan.agent_names import host_agent, node_agent
 from delaylab.plan.outside import outside_path
 from delaylab.plan.points import ProbePath, probe_path
-from delaylab.spec.check import host_of
 from delaylab.spec.combine import Combination
 from delaylab.trial import clock_readings, rate_search, repeats
 from delaylab.trial.instruments import Instruments, Recorded, listening, stop, switch_taps, tap
@@ -66,7 +65,7 @@ def measure(
     path = _path(lab, combination)
     responder = None if probe.outside else node_agent(probe.to)
     ends = [node_agent(probe.sender), *([responder] if responder else [])]
-    here = lab.clock(host_agent(host_of(combination.lab, probe.sender)))
+    here = lab.clock(host_agent(combination.lab.host_of(probe.sender)))
     read = clock_readings.read(lab, ends, here)
     clock_before = _wall_minus_monotonic()
     icmp_before = _icmp(lab, responder)
@@ -74,14 +73,14 @@ def measure(
     rest_interval = probe.at_rest_interval or probe.interval
     with listening(lab, probe, probe_id) as instruments:
         sender = Sender(lab, path, probe, probe_id, instruments)
-        link_engines.start_timeline(lab)
+        link_changes.start_timeline(lab)
         tap(instruments, lab, path, probe, probe_id, pcap)
         blocks = schedule(probe.at_rest, probe_id)
         rest = alternate(sender, blocks, rest_interval, partial(switch_taps, instruments))
         found = rate_search.search(probe.interval, sender.burst) if probe.held else None
         interval = Duration(found.interval_ns) if found else probe.interval
         with loads.running(lab, combination.loads, arrives_by) as load:
-            link_engines.start_timeline(lab)
+            link_changes.start_timeline(lab)
             first = link_engines.reports(lab, reset=True)
             sender.run("load", probe.count, interval, load.sessions)
             links = link_engines.since(lab, first)
@@ -157,7 +156,7 @@ def _prefixed(side: str) -> pl.Expr:
 
 def _endpoint(combination: Combination, node: str) -> Endpoint:
     lab = combination.lab
-    return Endpoint(node=node, host=host_of(lab, node), kind=lab.nodes[node].kind)
+    return Endpoint(node=node, host=lab.host_of(node), kind=lab.nodes[node].kind)
 
 
 def _path(lab: Lab, combination: Combination) -> ProbePath:

@@ -9,10 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from delaylab.errors import BadInput
-from delaylab.spec.check import HERE, host_of
 from delaylab.spec.condition_words import one_line
 from delaylab.spec.directions import conditions_of
-from delaylab.spec.lab import LabSpec
+from delaylab.spec.lab import HERE, LabSpec
 from delaylab.spec.names import link_name
 
 # Largest number of nodes of a drawing: more is no picture any more.
@@ -65,11 +64,11 @@ def drawing(lab: LabSpec) -> Drawing:
         raise BadInput(f"{len(lab.nodes)} nodes; at most {MOST_NODES} are drawn", lab.lab)
     hosts: dict[str, list[Node]] = {}
     for name in lab.nodes:
-        hosts.setdefault(host_of(lab, name), [])
+        hosts.setdefault(lab.host_of(name), [])
     row = 0
     for host, nodes in hosts.items():
         for name in lab.nodes:
-            if host_of(lab, name) == host:
+            if lab.host_of(name) == host:
                 nodes.append(Node(name, _about(lab, name), row))
                 row += 1
     rows = {node.name: node.row for nodes in hosts.values() for node in nodes}

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from delaylab import hosts, images
@@ -14,25 +10,9 @@ from delaylab.errors import BadInput
 from delaylab.io.values import JsonObject
 from delaylab.spec.lab import CONTAINERS, MACHINES
 from delaylab.units import MEBIBYTE
+from delaylab.verbs.progress_bar import bar
 
 SHOWN_PARTS = 3
-
-
-@contextmanager
-def bar(console: Console) -> Iterator[images.Progress]:
-    """Show on a terminal what is being built, in a line that disappears; elsewhere show nothing."""
-    if not console.is_terminal:
-        yield images.silent
-        return
-    said = TextColumn("{task.description}", markup=False)
-    columns = (said, BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True) as shown:
-        task = shown.add_task("", total=1.0, visible=False)
-
-        def report(what: str, share: float) -> None:
-            shown.update(task, description=what, completed=share, visible=True)
-
-        yield report
 
 
 def act(action: str, names: list[str], console: Console, *, old: bool) -> list[images.Layer]:

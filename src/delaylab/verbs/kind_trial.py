@@ -15,9 +15,9 @@ from delaylab.kinds import KINDS
 from delaylab.lab import completion
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
+from delaylab.plan.agent_names import machine_agent, node_agent
 from delaylab.plan.build import build
 from delaylab.plan.kind import Rights
-from delaylab.plan.model import machine_agent, node_agent
 from delaylab.progress import Progress
 from delaylab.spec.combine import Combination
 from delaylab.spec.lab import LabSpec

@@ -11,7 +11,8 @@ from delaylab import hosts
 from delaylab.io.values import JsonObject
 from delaylab.lab.description import describe
 from delaylab.lab.running import Lab
-from delaylab.verbs.links import state_line, states
+from delaylab.progress import Progress
+from delaylab.verbs.link_states import state_line, states
 
 
 def described(one: Lab) -> JsonObject:
@@ -45,7 +46,9 @@ def print_labs(labs: list[Lab], console: Console) -> None:
             console.print(f"{one.name}: {state_line(state)}", soft_wrap=True)
 
 
-def down(name: str | None, *, everything: bool) -> tuple[list[str], hosts.SweepResult]:
+def down(
+    name: str | None, progress: Progress, *, everything: bool
+) -> tuple[list[str], hosts.SweepResult]:
     """Take one lab down, or all labs of this user.
 
     Return the names of the labs taken down, and what a sweep of remains had to leave in place.
@@ -55,7 +58,8 @@ def down(name: str | None, *, everything: bool) -> tuple[list[str], hosts.SweepR
         if everything
         else [hosts.find(name, "delaylab down NAME, or delaylab down --all")]
     )
-    for one in labs:
+    for done, one in enumerate(labs):
+        progress(f"stopping {one.name}", done / len(labs))
         hosts.stop(one)
     left = hosts.sweep(hosts.run_directory())
     return [one.name for one in labs], left

@@ -1,10 +1,8 @@
-"""Verb `delaylab link`, and the part of `ps` on links."""
+"""Verb `delaylab link show`, and the output of `link set`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
@@ -16,35 +14,9 @@ from delaylab.io.values import JsonObject
 from delaylab.lab import link_engines
 from delaylab.lab.running import Lab
 from delaylab.spec.condition_words import one_line
-from delaylab.spec.conditions import ConditionsSpec
-from delaylab.spec.files import with_files
-from delaylab.spec.source import Document, parse, validate
 
 DOWN_FIELDS = {"host", "agent", "engine", "state", "why", "directions"}
 AGAIN = "verdicts are about all frames since the counts began; `link show --reset` begins anew"
-FORM = "delay=20ms loss=1% queue=100; CONDITION=none takes it away"
-
-
-def words(given: list[str]) -> ConditionsSpec:
-    """Read conditions from the command line (`delay=20ms`); raise BadInput if they are invalid.
-
-    A value may be anything that a lab file allows, files included, in YAML on one line.
-    """
-    data: dict[str, object] = {}
-    for word in given:
-        name, equals, text = word.partition("=")
-        if not equals or not text.strip():
-            raise BadInput(f"{word!r} is not a condition", fix=f"write {FORM}")
-        if name in data:
-            raise BadInput(f"{name!r} is there twice", fix="say it once")
-        data[name] = parse(text, word).data
-    document = Document("link set", data, {}, Path.cwd())
-    return validate(ConditionsSpec, with_files(document))
-
-
-def change(lab: Lab, link: str, node: str | None, given: ConditionsSpec) -> list[EngineReport]:
-    """Change a link's conditions; return the engines' reports on this link afterwards."""
-    return _of_link(link_engines.change(lab, link, node, given), link)
 
 
 def shown(lab: Lab, link: str | None, *, reset: bool = False) -> list[EngineReport]:
@@ -53,10 +25,22 @@ def shown(lab: Lab, link: str | None, *, reset: bool = False) -> list[EngineRepo
     With `reset` the counters of all links then start anew, and so do the verdicts.
     Raise BadInput if the lab has no such link with conditions.
     """
-    if link is not None and link not in lab.plan.link_ports:
-        known = ", ".join(lab.plan.link_ports) or "none"
+    if link is not None and link not in lab.layout.ports:
+        known = ", ".join(lab.layout.ports) or "none"
         raise BadInput(f"lab {lab.name!r} has no link {link!r} with conditions: {known}")
-    return _of_link(link_engines.reports(lab, reset=reset), link)
+    return of_link(link_engines.reports(lab, reset=reset), link)
+
+
+def of_link(reports: list[EngineReport], link: str | None) -> list[EngineReport]:
+    """Return the reports with the directions of one link only, or of all."""
+    if link is None:
+        return reports
+    return [
+        report.model_copy(
+            update={"directions": [each for each in report.directions if each.link == link]}
+        )
+        for report in reports
+    ]
 
 
 def as_json(reports: list[EngineReport]) -> list[JsonObject]:
@@ -110,58 +94,6 @@ def print_links(reports: list[EngineReport], console: Console) -> None:
         console.print(line, soft_wrap=True)
 
 
-@dataclass(frozen=True)
-class EngineState:
-    """State of a host's link engine for `ps`; `links` says for each link `held`, or why not."""
-
-    host: str
-    engine: str
-    state: str
-    why: str | None
-    pid: int | None
-    realtime: bool
-    links: dict[str, str]
-
-
-def states(lab: Lab) -> list[EngineState]:
-    """Return the state of a lab's engines for `ps`: if they run, and if their links hold."""
-    return [
-        EngineState(
-            host=report.host,
-            engine=report.engine,
-            state=report.state,
-            why=report.why,
-            pid=report.pid,
-            realtime=report.realtime,
-            links=_held([report]),
-        )
-        for report in link_engines.reports(lab)
-    ]
-
-
-def state_line(state: EngineState) -> str:
-    """Return one engine's state in words."""
-    if state.state != "running":
-        return f"links of {state.host} are down: {state.why}"
-    how = ", in real time" if state.realtime else ", without real-time scheduling"
-    how = how if state.engine == "own" else ""
-    bad: dict[str, list[str]] = {}
-    for link, why in state.links.items():
-        if why != "held":
-            bad.setdefault(why, []).append(link)
-    held = "; ".join(f"{', '.join(names)}: {why}" for why, names in bad.items()) or "all hold"
-    return f"links of {state.host}: {state.engine} engine{how}; {held}"
-
-
-def _held(reports: list[EngineReport]) -> dict[str, str]:
-    """Return for each link `held`, or the reason why one of its directions did not hold."""
-    found: dict[str, str] = {}
-    for verdict in judge(reports):
-        before = found.get(verdict.direction.link, "held")
-        found[verdict.direction.link] = before if verdict.held else verdict.text
-    return found
-
-
 def _message(direction: Direction) -> JsonObject:
     unset = {"configured_first"} if direction.steady else None
     return direction.model_dump(mode="json", by_alias=True, exclude=unset)
@@ -203,14 +135,3 @@ def _late_text(verdict: Verdict) -> str:
     if not late.count or late.p50_ns is None or late.p99_ns is None:
         return "–"
     return f"{late.p50_ns / 1000:.1f} / {late.p99_ns / 1000:.1f} µs"
-
-
-def _of_link(reports: list[EngineReport], link: str | None) -> list[EngineReport]:
-    if link is None:
-        return reports
-    return [
-        report.model_copy(
-            update={"directions": [each for each in report.directions if each.link == link]}
-        )
-        for report in reports
-    ]

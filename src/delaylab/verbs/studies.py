@@ -83,12 +83,11 @@ def finish(folder: Path, console: Console, paper: Paper | None = None) -> Path:
 
     `paper` is the paper to report instead of the one that the study names.
     """
-    # Charts take long to import, and a study should not wait for them before it runs.
-    from delaylab.report.html import write_report  # noqa: PLC0415
-    from delaylab.report.terminal import print_study  # noqa: PLC0415
+    from delaylab.verbs import datasets  # noqa: PLC0415  a study should not wait for charts
 
-    print_study(console, folder, paper)
-    return write_report(folder, paper)
+    study = store.read_study(folder)
+    datasets.show(console, study, paper)
+    return datasets.report(study, paper)
 
 
 def as_json(folder: Path, paper: Paper | None = None) -> JsonObject:

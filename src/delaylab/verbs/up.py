@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from delaylab import hosts
 from delaylab.errors import DelaylabError
-from delaylab.lab import health, link_engines
+from delaylab.lab import health, link_changes
 from delaylab.lab.attach import attached
 from delaylab.lab.running import Lab
 from delaylab.lab.start import starting
@@ -29,7 +29,7 @@ def up(spec: LabSpec, name: str | None, progress: Progress) -> Iterator[Lab]:
         if gone:
             again = f"take it down, then up again: delaylab down {lab.name}"
             raise DelaylabError(f"lab {lab.name!r} is up, but {_gone(gone)}", fix=again)
-        if link_engines.revive(lab):
+        if link_changes.revive(lab):
             yield lab
             return
     with starting(spec, name=name, progress=progress) as lab:

@@ -8,7 +8,7 @@ import pytest
 
 from delaylab.kinds import KINDS
 from delaylab.machine.rights import own_rights
-from delaylab.plan.model import node_agent
+from delaylab.plan.agent_names import node_agent
 from tests.doing.conftest import Run, Up, only_line
 
 pytestmark = pytest.mark.root

@@ -20,6 +20,7 @@ from delaylab.analysis.statistics.runs import Floats
 from delaylab.analysis.statistics.two_runs import quantile_differences, share_difference
 from delaylab.analysis.usable import usable
 from delaylab.dataset.store import Study
+from delaylab.progress import Progress, silent
 
 Verdict = Literal["slower", "faster", "more lost", "fewer lost", "no difference seen"]
 NONE: Verdict = "no difference seen"
@@ -103,12 +104,12 @@ class Compared:
         return any(line.pair.trials == (1, 1) for line in self.lines)
 
 
-def compare_datasets(before: Study, after: Study) -> Compared:
+def compare_datasets(before: Study, after: Study, *, progress: Progress = silent) -> Compared:
     """Compare the trials under load of two datasets, `after` against `before`.
 
     Raise `BadInput` for a damaged dataset.
     """
-    found = [list(groups(study)) for study in (before, after)]
+    found = [list(groups(study, progress)) for study in (before, after)]
     pairs, unlike = matched(found[0], found[1])
     lines: list[Line] = []
     for ours, theirs in pairs:

@@ -1,0 +1,146 @@
+"""Changes of a running lab's links: their conditions, their timeline, engines that were down."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from delaylab.agent.link_requests import LinkRestart, LinkSet, LinkTimeline
+from delaylab.agent.result import AgentError
+from delaylab.dataset.records.links import Direction, EngineReport
+from delaylab.errors import BadInput, DelaylabError
+from delaylab.lab.link_engines import agents, call, reports
+from delaylab.lab.running import Lab
+from delaylab.plan.engine_links import Change
+from delaylab.plan.link_ports import LinkPorts
+from delaylab.spec.check_conditions import check_profile, why_not, why_not_in_kernel
+from delaylab.spec.conditions import ConditionsSpec
+from delaylab.spec.directions import changes, conditions_of
+from delaylab.spec.link_conditions import Conditions, made_of
+from delaylab.spec.merge import merge
+
+Sent = dict[str, list[Change]]
+"""A map from agents to the changes for the directions that start at their nodes."""
+
+
+def revive(lab: Lab) -> list[str]:
+    """Restart the engines that are down; return the hosts whose links are up again.
+
+    Raises DelaylabError if the agent of such an engine is dead.
+    """
+    down = [report for report in reports(lab) if not report.running]
+    for report in down:
+        call(lab, _agent(report), LinkRestart())
+    return [report.host for report in down]
+
+
+def start_timeline(lab: Lab) -> None:
+    """Restart the lab's timeline, with the conditions of the lab file restored first."""
+    if not lab.spec.timeline:
+        return
+    back: Sent = defaultdict(list)
+    for report in reports(lab):
+        for direction in report.of_nodes:
+            first = conditions_of(lab.plan.link_ports[direction.link].link, _node(direction))
+            back[_agent(report)] += _replacing(direction, direction.configured, first)
+    for agent in agents(lab):
+        if back[agent]:
+            call(lab, agent, LinkSet(changes=back[agent]))
+        call(lab, agent, LinkTimeline())
+
+
+def change(lab: Lab, link: str, node: str | None, changed: ConditionsSpec) -> list[EngineReport]:
+    """Change the given conditions of a link, on all hosts or none; return the new reports.
+
+    With `node`, only the direction from that member changes. Raises BadInput if the conditions are
+    impossible, and DelaylabError if an engine of the link is down or refuses them.
+    """
+    link_ports = _laid(lab, link)
+    if node is not None and node not in link_ports.link.members:
+        members = ", ".join(link_ports.link.members)
+        raise BadInput(f"{node!r} is not on link {link!r}", fix=f"members: {members}")
+    try:
+        check_profile(changed, link_ports.link, node)
+    except ValueError as error:
+        raise BadInput(str(error), f"link {link}") from None
+    meant = link_ports.meant(node)
+    there, back = defaultdict[str, list[Change]](list), defaultdict[str, list[Change]](list)
+    found = reports(lab)
+    for report in found:
+        # Check all engines before asking any: a dead engine reports no directions to compare.
+        if report.host in link_ports.ports:
+            _require_running(report, lab)
+    for report in found:
+        for direction in report.of_nodes:
+            if direction.link != link or direction.node not in meant:
+                continue
+            named = changes(changed, link_ports.link, direction.node, direction.configured)
+            wanted = merge(direction.configured, named)
+            _require_sense(direction, wanted, report.engine)
+            there[_agent(report)].append(Change(link, direction.node, named))
+            back[_agent(report)] += _replacing(direction, wanted, direction.configured)
+    _send(lab, there, back)
+    return reports(lab)
+
+
+def _laid(lab: Lab, link: str) -> LinkPorts:
+    if link in lab.plan.link_ports:
+        return lab.plan.link_ports[link]
+    known = ", ".join(lab.plan.link_ports) or "none"
+    if any(i.link == link for of_node in lab.plan.interfaces.values() for i in of_node):
+        fix = "give it one in the lab file, such as `delay: 0s`"
+        raise BadInput(f"link {link!r} has no conditions: the kernel carries it", fix=fix)
+    raise BadInput(f"lab {lab.name!r} has no link {link!r}", fix=f"with conditions: {known}")
+
+
+def _send(lab: Lab, there: Sent, back: Sent) -> None:
+    """Make the changes host by host; if one host refuses, undo those of the others."""
+    done: list[str] = []
+    for agent, wanted in there.items():
+        try:
+            call(lab, agent, LinkSet(changes=wanted))
+        except AgentError as error:
+            for other in done:
+                call(lab, other, LinkSet(changes=back[other]))
+            raise DelaylabError(f"{error.what}; nothing is changed", error.where) from None
+        done.append(agent)
+
+
+def _replacing(direction: Direction, now: Conditions, wanted: Conditions) -> list[Change]:
+    """Return the two changes that turn conditions `now` into exactly `wanted`.
+
+    Differing conditions are removed first and then set: a change keeps the fields that it does not
+    name, so fields of the old condition would otherwise remain.
+    """
+    old, new = now.named, wanted.named
+    differ = [name for name in old | new if old.get(name) != new.get(name)]
+    if not differ:
+        return []
+    removal = made_of(Conditions, dict.fromkeys(differ))
+    anew = made_of(Conditions, {name: new[name] for name in differ if name in new})
+    return [Change(direction.link, _node(direction), each) for each in (removal, anew)]
+
+
+def _node(direction: Direction) -> str:
+    """Return the node that a direction of a node starts at."""
+    assert direction.node is not None
+    return direction.node
+
+
+def _agent(report: EngineReport) -> str:
+    """Return the agent of a report that this module made."""
+    assert report.agent is not None
+    return report.agent
+
+
+def _require_running(report: EngineReport, lab: Lab) -> None:
+    if not report.running:
+        why = f"the link engine of host {report.host!r} is down: {report.why}"
+        restart = f"delaylab up, with the file of {lab.name!r}, restarts it"
+        again = f"delaylab down {lab.name}, then up again"
+        raise DelaylabError(why, fix=restart if lab.is_alive(_agent(report)) else again)
+
+
+def _require_sense(direction: Direction, wanted: Conditions, engine: str) -> None:
+    reason = why_not(wanted) or (why_not_in_kernel(wanted) if engine == "kernel" else None)
+    if reason:
+        raise BadInput(reason, f"link {direction.link}, from {direction.node}")

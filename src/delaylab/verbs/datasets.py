@@ -1,0 +1,46 @@
+"""Verbs `delaylab show`, `report` and `compare`: a dataset's numbers, with progress meanwhile."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.console import Console
+
+from delaylab.analysis.compared.datasets import Compared, compare_datasets
+from delaylab.dataset.store import Study
+from delaylab.io.terminal import terminal
+from delaylab.io.values import JsonObject
+from delaylab.papers.paper import Paper
+from delaylab.verbs.progress_bar import bar
+
+
+def show(console: Console, study: Path | Study, paper: Paper | None = None) -> None:
+    """Print a dataset's numbers; `paper` is the one to report instead of the study's own."""
+    from delaylab.report.terminal import study_parts  # noqa: PLC0415  tables are slow to import
+
+    with bar(terminal(stderr=True)) as progress:
+        parts = study_parts(study, console.width, paper, progress)
+    for part in parts:
+        console.print(part)
+
+
+def numbers(study: Study, paper: Paper | None) -> JsonObject:
+    """Return a dataset's numbers, for scripts."""
+    from delaylab.report.show import as_json  # noqa: PLC0415  as above
+
+    with bar(terminal(stderr=True)) as progress:
+        return as_json(study, paper, progress)
+
+
+def report(study: Study, paper: Paper | None) -> Path:
+    """Write a dataset's report; return its path."""
+    from delaylab.report.html import write_report  # noqa: PLC0415  charts are slow to import
+
+    with bar(terminal(stderr=True)) as progress:
+        return write_report(study, paper, progress)
+
+
+def compared(before: Study, after: Study) -> Compared:
+    """Compare two datasets."""
+    with bar(terminal(stderr=True)) as progress:
+        return compare_datasets(before, after, progress=progress)

@@ -1,0 +1,38 @@
+"""Verb `delaylab link set`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from delaylab.dataset.records.links import EngineReport
+from delaylab.errors import BadInput
+from delaylab.lab import link_changes
+from delaylab.lab.running import Lab
+from delaylab.spec.conditions import ConditionsSpec
+from delaylab.spec.files import with_files
+from delaylab.spec.source import Document, parse, validate
+from delaylab.verbs.links import of_link
+
+FORM = "delay=20ms loss=1% queue=100; CONDITION=none takes it away"
+
+
+def words(given: list[str]) -> ConditionsSpec:
+    """Read conditions from the command line (`delay=20ms`); raise BadInput if they are invalid.
+
+    A value may be anything that a lab file allows, files included, in YAML on one line.
+    """
+    data: dict[str, object] = {}
+    for word in given:
+        name, equals, text = word.partition("=")
+        if not equals or not text.strip():
+            raise BadInput(f"{word!r} is not a condition", fix=f"write {FORM}")
+        if name in data:
+            raise BadInput(f"{name!r} is there twice", fix="say it once")
+        data[name] = parse(text, word).data
+    document = Document("link set", data, {}, Path.cwd())
+    return validate(ConditionsSpec, with_files(document))
+
+
+def change(lab: Lab, link: str, node: str | None, given: ConditionsSpec) -> list[EngineReport]:
+    """Change a link's conditions; return the engines' reports on this link afterwards."""
+    return of_link(link_changes.change(lab, link, node, given), link)

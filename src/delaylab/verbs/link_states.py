@@ -1,0 +1,62 @@
+"""The state of a lab's links, for `ps`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from delaylab.analysis.links.verdict import judge
+from delaylab.dataset.records.links import EngineReport
+from delaylab.lab import link_engines
+from delaylab.lab.running import Lab
+
+
+@dataclass(frozen=True)
+class EngineState:
+    """State of a host's link engine for `ps`; `links` says for each link `held`, or why not."""
+
+    host: str
+    engine: str
+    state: str
+    why: str | None
+    pid: int | None
+    realtime: bool
+    links: dict[str, str]
+
+
+def states(lab: Lab) -> list[EngineState]:
+    """Return the state of a lab's engines for `ps`: if they run, and if their links hold."""
+    return [
+        EngineState(
+            host=report.host,
+            engine=report.engine,
+            state=report.state,
+            why=report.why,
+            pid=report.pid,
+            realtime=report.realtime,
+            links=_held([report]),
+        )
+        for report in link_engines.reports(lab)
+    ]
+
+
+def state_line(state: EngineState) -> str:
+    """Return one engine's state in words."""
+    if state.state != "running":
+        return f"links of {state.host} are down: {state.why}"
+    how = ", in real time" if state.realtime else ", without real-time scheduling"
+    how = how if state.engine == "own" else ""
+    bad: dict[str, list[str]] = {}
+    for link, why in state.links.items():
+        if why != "held":
+            bad.setdefault(why, []).append(link)
+    held = "; ".join(f"{', '.join(names)}: {why}" for why, names in bad.items()) or "all hold"
+    return f"links of {state.host}: {state.engine} engine{how}; {held}"
+
+
+def _held(reports: list[EngineReport]) -> dict[str, str]:
+    """Return for each link `held`, or the reason why one of its directions did not hold."""
+    found: dict[str, str] = {}
+    for verdict in judge(reports):
+        before = found.get(verdict.direction.link, "held")
+        found[verdict.direction.link] = before if verdict.held else verdict.text
+    return found
