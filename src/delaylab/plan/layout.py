@@ -1,4 +1,4 @@
-"""What a running lab looks like from outside: the part of spec and plan that stays beside it.
+"""The layout of a running lab: the part of its spec and plan that `up` keeps beside it.
 
 `ps` and `link show` read it from the lab's record, so they need not make the plan again.
 """
