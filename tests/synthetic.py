@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from delaylab.analysis.claims.imagined import ACTED
 from delaylab.dataset import store
 from delaylab.dataset.records.rest import RestBlock
 from delaylab.dataset.records.tables import HOSTS
@@ -25,14 +26,6 @@ REPLY = {
     "netns": ["wire"] + [f"sender.{p}" for p in ("uplink", "vif", "stack", "app")],
     "native": ["wire"] + [f"sender.{p}" for p in ("uplink", "stack", "app")],
 }
-ACTED = {
-    "cpu": {"cpu_percent_per_worker": 99.0},
-    "io": {"operations_per_s": 1000.0},
-    "memory": {"operations_per_s": 1000.0},
-    "disk": {"operations_per_s": 1000.0, "written_bytes_per_s": 5e7},
-    "network": {"sent_bps": 9.9e7, "received_bps": 9.9e7, "uplink_bps": 1e8},
-}
-"""The work of each load where it acted."""
 CLOCK = "realtime@12345678"
 START = 1_700_000_000_000_000_000
 Delay = Callable[[np.random.Generator, int], NDArray[np.float64]]

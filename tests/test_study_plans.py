@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -12,6 +13,28 @@ from delaylab.papers import studies
 from delaylab.spec.load import load_study
 from delaylab.study import estimate, order
 
+REPRODUCED = "reproduced"
+OWN = """\
+study: own
+title: A study of one's own
+lab:
+  lab: own
+  nodes: {{a: {{kind: netns}}, b: {{kind: netns}}}}
+  links:
+    - {{join: [a, b], name: wire}}
+factors:
+  way:
+    near: {{}}
+    far: {{}}
+probe: {{from: a, to: b, count: {packets}, interval: 10ms}}
+claims:
+  - claim: far-is-slower
+    of: rtt.app
+    group: {{way: far}}
+    against: {{way: near}}
+    median: {{more-than: +50us}}
+"""
+
 
 def said(*argv: str) -> str:
     done = CliRunner().invoke(app, ["run", *argv], env={"COLUMNS": "80"})
@@ -20,15 +43,60 @@ def said(*argv: str) -> str:
 
 
 def test_a_dry_run_has_column_heads_and_says_how_long_all_takes() -> None:
-    heads, *rows, total = said("quickstart", "--dry-run").splitlines()
+    heads, *lines = said("quickstart", "--dry-run").splitlines()
+    rows, total = lines[:6], lines[6]
     assert heads.split() == ["TIME", "PACKETS", "TRIAL"]
     assert all(row.split()[1] == "s" and row.split()[2] == "400" for row in rows)
     assert total.startswith("6 trials, 2400 packets: about ")
 
 
-def test_a_dry_run_in_json_is_a_list_of_trials() -> None:
-    trials = json.loads(said("quickstart", "--dry-run", "--json"))
-    assert [set(trial) for trial in trials] == [{"id", "packets", "expected_s"}] * 6
+def test_a_dry_run_in_json_has_trials_time_and_claims() -> None:
+    found = json.loads(said("quickstart", "--dry-run", "--json"))
+    assert [set(trial) for trial in found["trials"]] == [
+        {"id", "packets", "expected_s", "unfit"}
+    ] * 6
+    assert found["expected_s"] > sum(trial["expected_s"] for trial in found["trials"])
+    expected = {claim["claim"]: claim["verdict"] for claim in found["claims"]}
+    assert expected == dict.fromkeys(load_study(studies.find("quickstart")).spec.claims, REPRODUCED)
+
+
+@pytest.mark.parametrize(("cpus", "verdict"), [(2, "not testable here"), (8, REPRODUCED)])
+def test_a_machine_with_too_few_cpus_is_known_before_anything_runs(
+    monkeypatch: pytest.MonkeyPatch, cpus: int, verdict: str
+) -> None:
+    monkeypatch.setattr("os.cpu_count", lambda: cpus)
+    found = json.loads(said("dantas2015", "--dry-run", "--json"))
+    (claim,) = (each for each in found["claims"] if each["claim"] == "reservation-without-load")
+    assert claim["verdict"] == verdict
+    assert claim["decides"] is (verdict == REPRODUCED)
+    assert ("needs 4 CPUs" in claim["why"]) is (cpus == 2)
+
+
+def test_a_claim_of_ones_own_has_the_width_of_its_interval_and_no_verdict(tmp_path: Path) -> None:
+    study = tmp_path / "own.yaml"
+    widths = []
+    for packets in (100, 1600):
+        study.write_text(OWN.format(packets=packets))
+        (claim,) = json.loads(said(str(study), "--dry-run", "--json"))["claims"]
+        assert claim["verdict"] is None
+        low, high = claim["interval"]
+        widths.append(high - low)
+    assert 2 < widths[0] / widths[1] < 8, "16 times as many packets: a quarter of the width"
+
+
+def test_trials_that_cannot_run_here_are_named_and_claims_do_without_them(tmp_path: Path) -> None:
+    study = tmp_path / "own.yaml"
+    study.write_text(OWN.format(packets=100).replace("far: {}", "far: {nodes.a.cpus: [4000]}"))
+    found = json.loads(said(str(study), "--dry-run", "--json"))
+    assert ["no CPU 4000" in (trial["unfit"] or "") for trial in found["trials"]] == [
+        "far" in trial["id"] for trial in found["trials"]
+    ]
+    (claim,) = found["claims"]
+    assert claim["verdict"] == "not testable here"
+    printed = said(str(study), "--dry-run")
+    assert "1 trial, 100 packets" in printed
+    assert "1 trial cannot run here: " in printed
+    assert "no CPU 4000" in printed
 
 
 def test_the_list_has_every_study_with_its_title() -> None:

@@ -4,5 +4,6 @@ from delaylab.papers.toolkit import Paper
 
 from .claims import CLAIMS
 from .figures import charts, tables
+from .world import as_published
 
-PAPER = Paper("mypaper", CLAIMS, charts, tables)
+PAPER = Paper("mypaper", CLAIMS, charts, tables, world=as_published)

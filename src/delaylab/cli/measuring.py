@@ -41,7 +41,11 @@ def run(
     ] = None,
     resume: Annotated[Path | None, typer.Option(help="Continue the study of this dataset.")] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="List the trials and how long they take; run nothing.")
+        bool,
+        typer.Option(
+            "--dry-run",
+            help="List the trials, how long they take, and what to expect; run nothing.",
+        ),
     ] = False,
     list_studies: Annotated[
         bool, typer.Option("--list", help="List the studies that have a name; run nothing.")
@@ -63,11 +67,13 @@ def run(
     chosen = load(study or "", paper) if resume is None or dry_run else None
     repeated = chosen.paper if chosen else given(paper)
     from delaylab.verbs import studies, study_plans
+    from delaylab.verbs.progress_bar import bar
 
     if dry_run and chosen:
-        expected = study_plans.dry_run(chosen.study, scale, levels)
+        with bar(terminal(stderr=True)) as progress:
+            expected = study_plans.dry_run(chosen.study, scale, levels, repeated, progress)
         if as_json:
-            print_json([vars(trial) for trial in expected.trials])
+            print_json(study_plans.as_json(expected))
         else:
             study_plans.print_expected(expected, console)
         return

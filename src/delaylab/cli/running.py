@@ -266,11 +266,22 @@ def doctor(
             "All together take 440 MiB and minutes.",
         ),
     ] = False,
+    study: Annotated[
+        str | None,
+        typer.Option(
+            metavar="STUDY|FILE|FOLDER",
+            help="Say instead which claims of this study the machine can be expected to decide.",
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Check which node kinds, taps and tools work on this machine, and how to enable the rest."""
-    from delaylab.verbs import doctor as verb
     from delaylab.verbs.progress_bar import bar
+
+    if study is not None:
+        _examine_study(study, as_json=as_json)
+        return
+    from delaylab.verbs import doctor as verb
 
     with bar(terminal(stderr=True)) as progress:
         checks = verb.examine(kind, progress, build_images=build)
@@ -278,6 +289,20 @@ def doctor(
         print_json(verb.as_json(checks))
     else:
         verb.print_checks(checks, console)
+
+
+def _examine_study(name: str, *, as_json: bool) -> None:
+    from delaylab.verbs import study_plans
+    from delaylab.verbs.progress_bar import bar
+    from delaylab.verbs.study_file import load
+
+    chosen = load(name)
+    with bar(terminal(stderr=True)) as progress:
+        expected = study_plans.dry_run(chosen.study, "quick", {}, chosen.paper, progress)
+    if as_json:
+        print_json(study_plans.as_json(expected))
+    else:
+        study_plans.print_summary(expected, console)
 
 
 @app.command()

@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from delaylab.analysis.claims.claim import Claim, Criterion, Measured, NotTestable
 from delaylab.analysis.claims.finding import Finding
+from delaylab.analysis.claims.imagined import Design, Random
 from delaylab.analysis.claims.judge import judge
 from delaylab.analysis.group import Group
 from delaylab.charts.layer_table import Part
@@ -17,7 +18,7 @@ from delaylab.charts.tables import Table
 from delaylab.charts.vega import Chart
 from delaylab.errors import BadInput, DelaylabError
 from delaylab.papers.loading import one_line, place_in
-from delaylab.papers.paper import Paper
+from delaylab.papers.paper import Paper, World
 
 FIX = "correct the paper, or take the trial out"
 Made = TypeVar("Made")
@@ -42,6 +43,14 @@ def tables(paper: Paper, groups: list[Group]) -> list[Table]:
 def layer_table(paper: Paper, groups: list[Group]) -> list[Part]:
     """Return a paper's table of delays by layer; raise BadInput if its function fails."""
     return _listed(paper, paper.layer_table, groups, Part)
+
+
+def world(paper: Paper, drawn: World, design: Design, random: Random) -> Group:
+    """Return imagined trials of a design, from a paper's numbers; raise BadInput if that fails."""
+    found = _called(paper, drawn, lambda: drawn(design, random))
+    if not isinstance(found, Group):
+        raise _failed(paper, drawn, f"it returned {type(found).__name__}, not a group")
+    return found
 
 
 def finding(paper: Paper, claim: Claim, groups: list[Group]) -> Finding:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from delaylab.analysis.claims.claim import Claim
+from delaylab.analysis.claims.imagined import Design, Random
 from delaylab.analysis.group import Group
 from delaylab.charts.layer_table import Part
 from delaylab.charts.tables import Table
@@ -28,6 +29,10 @@ def no_layer_table(_: list[Group]) -> list[Part]:
     return []
 
 
+World = Callable[[Design, Random], Group]
+"""A function that draws imagined trials of a design from a paper's numbers."""
+
+
 @dataclass(frozen=True, slots=True)
 class Paper:
     """A paper: its claims, and the charts and tables that it adds to a report.
@@ -36,7 +41,9 @@ class Paper:
     it. `charts`, `tables` and `layer_table` are functions of a study's analysed groups.
     `layer_table` returns the delays by layer, with the paper's numbers beside them; `layer_note`
     says which numbers these are and of which machine. `on_hardware` is True if the paper's virtual
-    machines ran on hardware support: claims judged on emulated ones then say so. `authors`, `title`
+    machines ran on hardware support: claims judged on emulated ones then say so. `world` draws
+    imagined trials of a design from the published numbers; with it `run --dry-run` says what a
+    study can be expected to decide. `authors`, `title`
     and `year` are the publication's, for reports.
     """
 
@@ -47,6 +54,7 @@ class Paper:
     layer_table: Callable[[list[Group]], list[Part]] = no_layer_table
     layer_note: str = ""
     on_hardware: bool = False
+    world: World | None = None
     authors: str = ""
     title: str = ""
     year: int | None = None

@@ -5,6 +5,8 @@ docs/papers.md describes it.
 
 from delaylab.analysis.claims.claim import Claim, Criterion, Measured, NotTestable, Source
 from delaylab.analysis.claims.groups import pick, samples
+from delaylab.analysis.claims.imagined import Design, Random, lognormal
+from delaylab.analysis.claims.imagined import group as imagined
 from delaylab.analysis.claims.rule import (
     Rule,
     above,
@@ -30,12 +32,14 @@ __all__ = [
     "Chart",
     "Claim",
     "Criterion",
+    "Design",
     "Floats",
     "Group",
     "Measured",
     "NotTestable",
     "Paper",
     "Part",
+    "Random",
     "Rule",
     "Source",
     "Table",
@@ -50,7 +54,9 @@ __all__ = [
     "filled",
     "five",
     "grid",
+    "imagined",
     "lines",
+    "lognormal",
     "no_more_than",
     "pick",
     "quantile",

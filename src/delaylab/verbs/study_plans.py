@@ -1,40 +1,62 @@
-"""Options `--dry-run` and `--list` of `delaylab run`: a study's trials, and all studies."""
+"""Options `--dry-run` and `--list` of `delaylab run`: a study before it runs, and all studies."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.table import Table
 
+from delaylab.io.values import JsonObject
 from delaylab.papers import studies
+from delaylab.progress import Progress
 from delaylab.spec.combine import StudyFile
 from delaylab.spec.load import load_study
-from delaylab.study import estimate, order
+from delaylab.study import estimate, fits, order
+
+if TYPE_CHECKING:
+    from delaylab.papers.paper import Paper
+    from delaylab.verbs.foreseen import Foreseen
 
 MINUTE_S = 60
+PUBLISHED = (
+    "Expected were all as in the paper: trials are drawn from its numbers, with the packets, "
+    "repeats and CPUs that they have here. Real trials differ by more than chance, and loads are "
+    "checked only as they run."
+)
+UNKNOWN = (
+    "Not foreseen: no numbers are published. The interval shows the width only, for round trips "
+    "with a median of 100 µs and a p99 of 150 µs."
+)
 
 
 @dataclass(frozen=True)
 class ExpectedTrial:
-    """A trial of a study, with its packets and the seconds that it is expected to take."""
+    """A trial of a study, with its packets and the seconds that it is expected to take.
+
+    `unfit` is the reason why this machine cannot run it, None if it can.
+    """
 
     id: str
     packets: int
     expected_s: float
+    unfit: str | None = None
 
 
 @dataclass(frozen=True)
 class Expected:
-    """The trials of a study, and the seconds from the last of them to the report."""
+    """The trials of a study, the seconds from the last of them to the report, and its claims."""
 
     trials: list[ExpectedTrial]
     finish_s: float
+    claims: list[Foreseen]
 
     @property
     def total_s(self) -> float:
         """Return the seconds that the study is expected to take."""
-        return sum(trial.expected_s for trial in self.trials) + self.finish_s
+        return sum(trial.expected_s for trial in self.trials if not trial.unfit) + self.finish_s
 
 
 @dataclass(frozen=True)
@@ -45,31 +67,99 @@ class ShippedStudy:
     title: str
 
 
-def dry_run(loaded: StudyFile, scale: str, only: dict[str, set[str]]) -> Expected:
-    """Return the trials with their number of packets and the time that each is expected to take."""
+def dry_run(
+    loaded: StudyFile,
+    scale: str,
+    only: dict[str, set[str]],
+    paper: Paper | None,
+    progress: Progress,
+) -> Expected:
+    """Return the trials, the time that each is expected to take, and what the claims can expect."""
     planned = order.plan_trials(loaded, scale, only)
+    unfit = fits.unfit(planned)
     trials = [
-        ExpectedTrial(trial.id, trial.combination.probe.count, round(expected, 1))
+        ExpectedTrial(
+            trial.id, trial.combination.probe.count, round(expected, 1), unfit.get(trial.id)
+        )
         for trial, expected in zip(planned, estimate.trials_s(planned), strict=True)
     ]
-    return Expected(trials, estimate.finish_s(planned))
+    claims = _claims(loaded, planned, unfit, paper, progress)
+    return Expected(trials, estimate.finish_s(planned), claims)
+
+
+def _claims(
+    loaded: StudyFile,
+    planned: list[order.Planned],
+    unfit: dict[str, str],
+    paper: Paper | None,
+    progress: Progress,
+) -> list[Foreseen]:
+    if not loaded.spec.claims:
+        return []
+    from delaylab.verbs.foreseen import foreseen  # noqa: PLC0415  the analysis is slow to import
+
+    return foreseen(loaded, planned, unfit, paper, progress)
+
+
+def as_json(expected: Expected) -> JsonObject:
+    """Return what is expected, for scripts."""
+    return {
+        "trials": [asdict(trial) for trial in expected.trials],
+        "expected_s": round(expected.total_s, 1),
+        "claims": [{**asdict(claim), "decides": claim.decides} for claim in expected.claims],
+    }
 
 
 def print_expected(expected: Expected, console: Console) -> None:
-    """Print the trials in the order in which they run, and the time of all."""
+    """Print the trials in the order in which they run, the time of all, and the claims."""
     table = Table(box=None, pad_edge=False)
     table.add_column("TIME", justify="right", no_wrap=True)
     table.add_column("PACKETS", justify="right", no_wrap=True)
     table.add_column("TRIAL", overflow="fold")
     for trial in expected.trials:
-        table.add_row(f"{trial.expected_s:.1f} s", str(trial.packets), trial.id)
+        time = f"{trial.expected_s:.1f} s" if trial.unfit is None else "–"
+        table.add_row(time, str(trial.packets), trial.id)
     console.print(table)
-    packets = sum(trial.packets for trial in expected.trials)
+    print_summary(expected, console)
+
+
+def print_summary(expected: Expected, console: Console) -> None:
+    """Print the time of all trials, the reasons why some cannot run here, and the claims."""
+    running = [trial for trial in expected.trials if trial.unfit is None]
+    packets = sum(trial.packets for trial in running)
     console.print(
-        f"{len(expected.trials)} trials, {packets} packets: about {_duration(expected.total_s)}, "
+        f"{_trials(len(running))}, {packets} packets: about {_duration(expected.total_s)}, "
         f"the report included",
         soft_wrap=True,
     )
+    reasons = Counter(trial.unfit for trial in expected.trials if trial.unfit)
+    for reason, count in reasons.items():
+        console.print(f"{_trials(count)} cannot run here: {reason}", style="yellow", soft_wrap=True)
+    if expected.claims:
+        _print_claims(expected.claims, console)
+
+
+def _print_claims(claims: list[Foreseen], console: Console) -> None:
+    from delaylab.charts import words  # noqa: PLC0415  as above
+
+    table = Table(box=None, pad_edge=False)
+    for title in ("CLAIM", "EXPECTED VERDICT", "EXPECTED EFFECT [95 %], OR WHY"):
+        table.add_column(title, overflow="fold")
+    for claim in claims:
+        told = claim.why
+        if claim.effect is not None and claim.interval is not None:
+            told = words.with_interval(claim.effect, claim.interval, claim.unit)
+        table.add_row(claim.claim, claim.verdict or "not foreseen", told)
+    console.print()
+    console.print(table)
+    if any(claim.effect is not None and claim.verdict for claim in claims):
+        console.print(PUBLISHED)
+    if any(claim.verdict is None for claim in claims):
+        console.print(UNKNOWN)
+
+
+def _trials(count: int) -> str:
+    return "1 trial" if count == 1 else f"{count} trials"
 
 
 def _duration(seconds: float) -> str:

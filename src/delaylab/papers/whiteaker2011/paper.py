@@ -7,6 +7,7 @@ from delaylab.charts.delays import all_charts
 from delaylab.papers.paper import Paper
 from delaylab.papers.whiteaker2011.claims import CLAIMS
 from delaylab.papers.whiteaker2011.table1 import table1
+from delaylab.papers.whiteaker2011.world import as_published
 
 PAPER = Paper(
     "whiteaker2011",
@@ -15,6 +16,7 @@ PAPER = Paper(
     layer_table=table1,
     layer_note="Table 1 of whiteaker2011 (1.8 GHz Pentium 4, 100 Mbit/s, Linux 2.6.26)",
     on_hardware=True,
+    world=as_published,
     authors="J. Whiteaker, F. Schneider and R. Teixeira",
     title="Explaining Packet Delays under Virtualization",
     year=2011,

@@ -1,0 +1,185 @@
+"""Imagined trials as analysed groups: delays that are given, and no packets behind them.
+
+Controls judge claims on them, and a dry run says by them what a study would decide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import cast
+
+import numpy as np
+import polars as pl
+
+from delaylab.analysis.doubts.machine_state import MachineState
+from delaylab.analysis.group import MEASURED, Group
+from delaylab.analysis.links.fidelity import TrialLink
+from delaylab.analysis.over_time.slowest import TRIAL
+from delaylab.analysis.packets.accounting import Account, ByLeg, PhaseAccount
+from delaylab.analysis.packets.instrument import AtRest
+from delaylab.analysis.packets.rtt import DELTAS, ONE_WAY, VANTAGE
+from delaylab.analysis.statistics.quantiles import Floats, summarise
+from delaylab.dataset.records.links import EngineReport
+from delaylab.dataset.records.rates import Search
+from delaylab.dataset.records.trial import Endpoint, Load, PointPath, TrialRecord
+
+CPUS = 8
+Levels = Mapping[str, str]
+Random = np.random.Generator
+ACTED: Mapping[str, Mapping[str, float]] = {
+    "cpu": {"cpu_percent_per_worker": 99.0},
+    "io": {"operations_per_s": 1000.0},
+    "memory": {"operations_per_s": 1000.0},
+    "disk": {"operations_per_s": 1000.0, "written_bytes_per_s": 5e7},
+    "network": {"sent_bps": 9.9e7, "received_bps": 9.9e7, "uplink_bps": 1e8},
+}
+"""The work of each load where it acted."""
+USUAL_US = 100.0
+"""The median user RTT, in µs, of imagined trials for which no numbers are known."""
+
+
+@dataclass(frozen=True)
+class Design:
+    """The trials of one combination of levels, before they run.
+
+    `kind` is the sender's kind, `load` the name of its load, or `rest`. `packets` are those of one
+    trial under load, `trials` the number of trials, which are repeats from `first_repeat` on.
+    `cpus` are the CPUs of the machine.
+    """
+
+    levels: Levels
+    kind: str = "netns"
+    load: str = "rest"
+    packets: int = 0
+    trials: int = 1
+    first_repeat: int = 1
+    cpus: int | None = CPUS
+
+
+def lognormal(random: Random, n: int, median: float, p99: float | None = None) -> Floats:
+    """Return values with this median and p99; without a p99, it is 1.5 times the median."""
+    sigma = np.log((p99 or 1.5 * median) / median) / 2.326348
+    return np.asarray(median * np.exp(sigma * random.normal(size=n)))
+
+
+def group(
+    design: Design,
+    delays: Mapping[str, Floats],
+    *,
+    loads: Sequence[Load] | None = None,
+    links: Sequence[TrialLink] = (),
+    reports: Sequence[EngineReport] = (),
+    sent: int | None = None,
+    trials: Sequence[TrialRecord] = (),
+) -> Group:
+    """Return the trials of a design as a group, or those given; their loads acted.
+
+    `delays` are in µs, by the name of a vantage point or of a one-way delay, of all trials one
+    after the other. The RTTs have no summaries (`summarised`).
+    """
+    acted = acting(design.load) if loads is None else loads
+    samples = table(delays, design.trials)
+    first = design.first_repeat
+    several = [record(design, acted, reports, first + each) for each in range(design.trials)]
+    return Group(
+        trials=list(trials) or several,
+        rtt={},
+        deltas={},
+        one_way={},
+        segments=[],
+        account=cast(Account, None),
+        phases=[_fates(len(samples), len(samples) if sent is None else sent)],
+        outliers=0,
+        doubts=[],
+        samples=samples,
+        machine=MachineState([], 0, 0, {}, design.cpus),
+        at_rest=cast(AtRest, None),
+        bounds={},
+        clocks=[],
+        links=list(links),
+        sent=len(samples) if sent is None else sent,
+    )
+
+
+def usual(design: Design, random: Random) -> Group:
+    """Return trials of a design for which no numbers are known: all have like delays.
+
+    The user RTT has a median of `USUAL_US` and a p99 of 1.5 times that. The RTT at each further
+    vantage point is a fixed share of it, and sending takes as long as receiving.
+    """
+    user = lognormal(random, design.packets * design.trials, USUAL_US)
+    inner = {
+        name: user * (len(VANTAGE) - depth) / len(VANTAGE) for depth, name in enumerate(VANTAGE)
+    }
+    added = user - inner["wire"]
+    return group(design, {**inner, **dict.fromkeys(ONE_WAY, added / 2)})
+
+
+def summarised(found: Group) -> Group:
+    """Return a group with summaries of its RTTs, which take long to make."""
+    rtt = {
+        name: summarise([found.samples[name].to_numpy()])
+        for name in VANTAGE
+        if found.samples[name].count()
+    }
+    return replace(found, rtt=rtt)
+
+
+def _fates(answered: int, sent: int) -> PhaseAccount:
+    """Return the account of the packets under load: those without an answer were lost."""
+    none = ByLeg()
+    lost = ByLeg(request=sent - answered)
+    return PhaseAccount(MEASURED, sent, answered, 0, lost, 0, 0, none, none)
+
+
+def record(
+    design: Design,
+    loads: Sequence[Load] = (),
+    reports: Sequence[EngineReport] = (),
+    repeat: int = 1,
+    search: Search | None = None,
+) -> TrialRecord:
+    """Return the record of a finished trial of a design."""
+    name = ",".join(f"{factor}={level}" for factor, level in design.levels.items())
+    sender = Endpoint(node="probe", host="sut", kind=design.kind)
+    return TrialRecord(
+        id=f"{name or 'trial'},repeat={repeat}",
+        index=0,
+        factors=dict(design.levels),
+        repeat=repeat,
+        status="ok",
+        sender=sender,
+        responder=Endpoint(node="echo", host="target", kind="native"),
+        path=PointPath(request=["sender.app"], reply=["sender.app"]),
+        loads=list(loads),
+        links=list(reports),
+        rate_search=search,
+    )
+
+
+def acting(load: str, achieved: Mapping[str, float] | None = None) -> list[Load]:
+    """Return a load that did what it stands for, none at rest; `achieved` tells otherwise."""
+    if load in ("rest", "none"):
+        return []
+    done = dict(ACTED[load] if achieved is None else achieved)
+    return [Load(load=load, on="noisy", achieved=done)]
+
+
+def table(delays: Mapping[str, Floats], runs: int = 1) -> pl.DataFrame:
+    """Return the samples of a group in ns: the delays given, and the differences between them.
+
+    They belong to `runs` trials, one after the other.
+    """
+    n = max((len(values) for values in delays.values()), default=0)
+    names = (*VANTAGE, *ONE_WAY)
+    columns = {
+        name: pl.Series(name, np.asarray(delays[name] * 1000, dtype=np.int64))
+        if name in delays
+        else pl.repeat(None, n, dtype=pl.Int64, eager=True).alias(name)
+        for name in names
+    }
+    columns[TRIAL] = pl.Series(TRIAL, np.arange(n) * runs // max(n, 1), dtype=pl.Int32)
+    return pl.DataFrame(columns).with_columns(
+        (pl.col(outer) - pl.col(inner)).alias(name) for name, (outer, inner) in DELTAS.items()
+    )
