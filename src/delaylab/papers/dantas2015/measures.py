@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
+import polars as pl
 
 from delaylab.analysis.claims.claim import Measured, NotTestable
 from delaylab.analysis.claims.groups import (
@@ -12,14 +14,16 @@ from delaylab.analysis.claims.groups import (
     label,
     matched,
     pick,
-    samples,
+    runs,
     vms,
 )
 from delaylab.analysis.claims.words import in_words
 from delaylab.analysis.group import Group
+from delaylab.analysis.over_time.slowest import TRIAL
 from delaylab.analysis.statistics.effects import Effect, estimate, shift
-from delaylab.analysis.statistics.quantiles import Floats
+from delaylab.analysis.statistics.runs import LEVEL, Floats, Run, whole
 from delaylab.analysis.statistics.shares import wilson
+from delaylab.analysis.statistics.student import half_width
 from delaylab.papers.dantas2015.published import TABLE
 
 SLOW, FAST = "1Hz", "1000Hz"
@@ -138,7 +142,7 @@ def growth_above_nic(groups: list[Group]) -> Iterator[Measured]:
     for group, rest in _beside_none(pick(groups, place="sender"), "network"):
         if vms(group) != _most(groups, "network"):
             continue
-        found = [samples(each, name) for name in ("app", "uplink") for each in (group, rest)]
+        found = [runs(each, name) for name in ("app", "uplink") for each in (group, rest)]
         known = [values for values in found if values is not None]
         if len(known) < 4 or shift(known[0], known[1]).interval[0] <= 0:
             continue
@@ -157,13 +161,13 @@ def drivers_at_the_bridge(groups: list[Group]) -> Iterator[Measured]:
     most = [group for group in chosen if vms(group) == _most(chosen, "network")]
     both = matched(most, "driver", ("virtio", "e1000"))
     for virtio, e1000 in zip(both["virtio"], both["e1000"], strict=True):
-        ours, theirs = samples(virtio, "vif"), samples(e1000, "vif")
+        ours, theirs = runs(virtio, "vif"), runs(e1000, "vif")
         if ours is not None and theirs is not None:
             yield Measured(
                 f"{vms(virtio)} VMs",
                 estimate([ours, theirs], _mean_ratio),
                 (virtio, e1000),
-                f"virtio {in_words(float(ours.mean()))}, e1000 {in_words(float(theirs.mean()))}",
+                f"virtio {_mean(ours)}, e1000 {_mean(theirs)}",
                 PUBLISHED_STRIKING,
             )
 
@@ -181,37 +185,48 @@ def outliers_by_load(groups: list[Group]) -> Iterator[Measured]:
 
     Raise NotTestable if no RTT was that long, or if there is no other load to compare with.
     """
-    slow: dict[str, int] = {}
-    flags: list[Floats] = []
+    slow: Counter[str] = Counter()
+    of_block: dict[int, Counter[str]] = {}
     for group in groups:
-        values = samples(group, "app")
-        count = 0 if values is None else int((values > OUTLIER_US).sum())
         load = group.factors.get("load", group.load)
-        slow[load] = slow.get(load, 0) + count
-        flags.append(np.full(count, float(load == "network")))
+        slow[load] += 0
+        for repeat, delays in _by_repeat(group):
+            count = int((delays > OUTLIER_US).sum())
+            slow[load] += count
+            of_block.setdefault(repeat, Counter())[load] += count
     if "network" not in slow or len(slow) < 2:
         return
-    found = np.concatenate(flags)
-    if len(found) == 0:
+    total = slow.total()
+    if total == 0:
         raise NotTestable("needs RTTs above 100 ms, and there was none")
     counts = ", ".join(f"{load} {n}" for load, n in slow.items())
     most = max(vms(group) for group in groups)
+    share = slow["network"] / total
+    blocks = [block["network"] / block.total() for block in of_block.values() if block.total()]
+    low, high = wilson(share, total)
+    half = half_width(np.array(blocks), LEVEL)
     yield Measured(
         f"up to {most} VMs",
-        Effect(float(found.mean()), wilson(float(found.mean()), len(found))),
+        Effect(share, (max(0.0, min(low, share - half)), min(1.0, max(high, share + half)))),
         groups,
         f"above 100 ms: {counts}",
     )
 
 
-def _rtt(group: Group) -> Floats:
-    """Return a group's user RTTs in µs; `_has` tells if it has enough."""
-    found = samples(group, "app")
-    return np.zeros(0) if found is None else found
+def _by_repeat(group: Group) -> Iterator[tuple[int, Floats]]:
+    """Yield the user RTTs of each trial in µs, with the number of its repeat."""
+    known = group.samples.select(TRIAL, "app").drop_nulls()
+    for index, trial in enumerate(group.trials):
+        yield trial.repeat, known.filter(pl.col(TRIAL) == index)["app"].to_numpy() / 1000
+
+
+def _rtt(group: Group) -> list[Floats]:
+    """Return a group's user RTTs in µs, trial by trial; none if it has too few packets."""
+    return runs(group, "app") or []
 
 
 def _has(group: Group) -> bool:
-    return samples(group, "app") is not None
+    return bool(_rtt(group))
 
 
 def _need_cpus(groups: Sequence[Group]) -> None:
@@ -291,5 +306,9 @@ def _above(series: list[Floats]) -> Floats:
     return np.asarray(1 - (nic - nic_rest) / (user - user_rest))
 
 
-def _median(values: Floats) -> str:
-    return in_words(float(np.median(values)))
+def _median(run: Run) -> str:
+    return in_words(float(np.median(whole(run))))
+
+
+def _mean(run: Run) -> str:
+    return in_words(float(whole(run).mean()))
