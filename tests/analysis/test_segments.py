@@ -25,7 +25,7 @@ def table(condition: Condition) -> pl.DataFrame:
     return segments.packets(*synthetic.tables(condition), way(condition))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     seed=st.integers(0, 2**32 - 1),
     environment=st.sampled_from(["native", "shared", "netns"]),

@@ -177,7 +177,7 @@ def interfaces(links: list[list[int]]) -> dict[str, list[Interface]]:
 COSTS = st.lists(st.integers(1, 3), min_size=10, max_size=10)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(NETWORKS, st.sets(st.integers(0, 7)), COSTS)
 def test_by_the_routes_every_packet_arrives_at_the_least_cost(
     links: list[list[int]], forwarding: set[int], costs: list[int]

@@ -264,6 +264,21 @@ def test_the_paper_scale_is_the_papers() -> None:
         assert combination.probe.size == 100
 
 
+def test_a_level_may_set_a_setting_of_the_kernel_whose_name_has_dots() -> None:
+    limit = "net.ipv4.tcp_limit_output_bytes"
+    level = f"  limit:\n    own: {{}}\n    small: {{sysctls.{limit}: 4096}}\n"
+    found = combinations(
+        study_from(parse(STUDY.replace("factors:\n", f"factors:\n{level}"), "s.yaml")), "quick"
+    )
+    assert {each.levels["limit"]: each.lab.sysctls for each in found} == {
+        "own": {},
+        "small": {limit: "4096"},
+    }
+    wrong = STUDY.replace("factors:\n", f"factors:\n{level.replace('bytes', 'bites')}")
+    with pytest.raises(BadInput, match=rf"did you mean '{limit}'\?"):
+        list(combinations(study_from(parse(wrong, "s.yaml")), "quick"))
+
+
 def test_a_lab_file_is_found_beside_its_study(tmp_path: Path) -> None:
     (tmp_path / "lab.yaml").write_text(LAB)
     study = tmp_path / "study.yaml"

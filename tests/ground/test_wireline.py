@@ -68,7 +68,7 @@ SAID = st.one_of(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.lists(st.tuples(st.sampled_from(FrameKind), SAID), max_size=5), st.booleans())
 def test_whatever_an_agent_says_is_a_result_or_one_error(
     said: list[tuple[FrameKind, bytes]], with_input: bool

@@ -99,7 +99,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return synthetic.write(tmp_path_factory.mktemp("run"), [synthetic.Condition(packets=5)])
 
 
-@settings(suppress_health_check=FOLDER, deadline=None)
+@settings(suppress_health_check=FOLDER)
 @given(data=st.data())
 def test_a_record_is_one_or_refused(written: Path, data: st.DataObject) -> None:
     place = written / "trials" / TRIAL / "trial.json"

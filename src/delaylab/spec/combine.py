@@ -19,7 +19,8 @@ from delaylab.spec.scale import scaled
 from delaylab.spec.source import Document, Location, validate
 from delaylab.spec.study import LoadSpec, ProbeSpec, StudySpec
 
-ROOTS = ("nodes", "hosts", "links", "ip", "timeline", "engine", "probe")
+SYSCTLS = "sysctls"
+ROOTS = ("nodes", "hosts", "links", "ip", "timeline", "engine", SYSCTLS, "probe")
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,7 @@ def combinations(study: StudyFile, scale: str) -> Iterator[Combination]:
         if not this.runs(levels):
             continue
         lab, probe = deepcopy(study.lab_data), deepcopy(this.probe)
+        lab.setdefault(SYSCTLS, {})
         loads: list[LoadSpec] = []
         of_loads: list[LoadChange] = []
         given: dict[Location, str] = {}
@@ -93,7 +95,7 @@ def _change(
     root: dict[str, object], path: str, value: Any, document: Document, at: Location
 ) -> Location:
     """Change a value, and return its place."""
-    *steps, last = path.split(".")
+    *steps, last = _steps(path)
     place: Any = root
     location: list[str | int] = []
     try:
@@ -111,6 +113,13 @@ def _change(
         at,
         f"begin with {', '.join(r + '.' for r in ROOTS if r in root)}",
     )
+
+
+def _steps(path: str) -> list[str]:
+    """Return the steps of a path; the name of a kernel setting has dots, and is one step."""
+    if path.startswith(f"{SYSCTLS}."):
+        return path.split(".", 1)
+    return path.split(".")
 
 
 def _index(items: list[Any], step: str) -> int:

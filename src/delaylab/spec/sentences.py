@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Container, Iterable
 from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
 Place = tuple[str | int, ...]
+KEY = "[key]"
+"""The last step of the place of a mapping's key, as pydantic gives it."""
 SHOWN = 80
 """The most characters of an invalid value that its error repeats."""
 
@@ -74,9 +77,20 @@ def _sentence(problem: Any, model: type[BaseModel]) -> str:
         case "model_type":
             what = field_name or "the file"
             return f"{what}: expected a mapping (`name: value`), got {_short(problem.get('input'))}"
+        case "literal_error" if problem["loc"][-1] == KEY:
+            return _unknown_key(problem)
         case _:
             got = problem.get("input")
             return f"{field_name}: {message[0].lower()}{message[1:]}, got {_short(got)}"
+
+
+def _unknown_key(problem: Any) -> str:
+    """Return the sentence for a key of a mapping that is none of those allowed."""
+    mapping, given = problem["loc"][0], str(problem["input"])
+    known = re.findall("'([^']+)'", problem["ctx"]["expected"])
+    close = difflib.get_close_matches(given, known, n=1)
+    hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known)}"
+    return f"{mapping}: unknown name {_short(given)}; {hint}"
 
 
 def _short(value: object) -> str:

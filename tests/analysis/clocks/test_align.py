@@ -82,7 +82,7 @@ def guest(seed: int, guest: Clock = GUEST, **more: object) -> Condition:
     return Condition(kind="qemu", seed=seed, clocks=clocks, **settings)  # type: ignore[arg-type]
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     seed=st.integers(0, 2**32 - 1),
     offset=st.integers(-(10**17), 10**17),
@@ -143,7 +143,7 @@ def test_round_trips_of_another_clock_stay_as_they_were_stamped() -> None:
     assert float(str(drifted)) <= 1
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(seed=st.integers(0, 2**32 - 1), drift=st.floats(-2e-4, 2e-4))
 def test_no_packet_arrives_before_it_was_sent(seed: int, drift: float) -> None:
     condition = guest(seed, Clock("realtime@guest", 10**9, drift))

@@ -53,7 +53,7 @@ def range_at(lines: Feasible, at: int) -> tuple[float, float]:
     return middle - bound, middle + bound
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(2, 60), drift=st.floats(-4e-4, 4e-4))
 def test_the_bounds_at_both_ends_are_those_of_a_linear_programme(
     seed: int, n: int, drift: float
@@ -65,7 +65,7 @@ def test_the_bounds_at_both_ends_are_those_of_a_linear_programme(
         assert range_at(lines, at) == pytest.approx(extremes(upper, lower, at), abs=1.0, rel=0)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(2, 300), drift=st.floats(-4e-4, 4e-4))
 def test_the_middle_line_violates_no_causality(seed: int, n: int, drift: float) -> None:
     upper, lower = sides(seed, n, drift)
