@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from delaylab.analysis.claims import imagined
+from delaylab.analysis.claims.imagined import Design
+from delaylab.analysis.doubts.machine_state import PhaseState
 from delaylab.analysis.group import groups
+from delaylab.analysis.treatments.check import checks
+from delaylab.dataset.records.trial import Load
 from delaylab.dataset.store import read_study
 from delaylab.papers.findings import findings
 from tests import synthetic
@@ -53,3 +60,20 @@ def test_the_other_trials_still_decide(tmp_path: Path) -> None:
     (finding,) = findings(study, list(groups(study)))
     assert finding.verdict == "reproduced"
     assert "Left out, because its load did not act: netns, cpu: cpu" in finding.why
+
+
+@pytest.mark.parametrize(
+    ("cpus", "waited", "acted"),
+    [(1, 0.0, True), (2, 0.0, False), (2, 0.02, True)],
+    ids=["full CPUs", "a CPU is idle and nobody waited", "a CPU is idle, but tasks waited"],
+)
+def test_a_cpu_load_must_fill_its_cpus_or_make_tasks_wait(
+    cpus: int, waited: float, acted: bool
+) -> None:
+    """A probe of four packets per second hardly waits in sum, even on a CPU that is full."""
+    used = {"cpu_percent_per_worker": 99.0, "cpus": float(cpus)}
+    load = Load.model_validate({"load": "cpu", "on": "noisy", "asked": 1, "achieved": used})
+    phase = PhaseState("load", 100, 1.0, 0.0, waited, 0.0, {}, 40, 0)
+    group = imagined.group(Design({"load": "cpu"}), {"app": np.ones(40)}, loads=[load])
+    found = replace(group, machine=replace(group.machine, phases=[phase]))
+    assert all(check.acted for check in checks(found)) is acted

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -40,7 +41,10 @@ def stressor(lab: Lab, load: LoadSpec, state: Running) -> Iterator[None]:
     yield
     state.sessions.remove(session)
     written = end(session).written_bytes
-    state.achieved.append(Achieved(load, _achieved(bytes(output.stdout), written)))
+    found = _achieved(bytes(output.stdout), written)
+    if load.what == "cpu":
+        found["cpus"] = float(len(lab.spec.cpus_of(load.on) or range(os.cpu_count() or 1)))
+    state.achieved.append(Achieved(load, found))
     session.close()
 
 

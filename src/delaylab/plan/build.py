@@ -139,7 +139,6 @@ def _node(
     name: str, lab: LabSpec, node: str, kinds: Mapping[str, Kind], network: Network, rights: Rights
 ) -> Node:
     spec, host = lab.nodes[node], lab.host_of(node)
-    cpus = spec.cpus or (lab.hosts[host].cpus if host in lab.hosts else None)
     # A virtual machine's cables end in its host's bridges, which are never in this machine's own
     # network namespace.
     in_namespace = kinds[spec.kind].own_kernel or host != HERE
@@ -152,7 +151,7 @@ def _node(
         name,
         spec,
         place,
-        _cpus(cpus),
+        _cpus(lab.cpus_of(node)),
         network.cards(node),
         network.inner(node),
         capabilities,

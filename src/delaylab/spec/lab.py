@@ -293,6 +293,11 @@ class LabSpec(Spec):
         """Return the name of the host that carries a node."""
         return self.nodes[node].host or next(iter(self.hosts), HERE)
 
+    def cpus_of(self, node: str) -> list[int] | None:
+        """Return the CPUs that a node may use: its own, or its host's; None if it may use all."""
+        host = self.hosts.get(self.host_of(node))
+        return self.nodes[node].cpus or (host.cpus if host else None)
+
     def engine_on(self, host: str) -> EngineSpec:
         """Return the engine settings of a host: the lab's, overridden by the host's own."""
         own = self.hosts[host].engine if host in self.hosts else None

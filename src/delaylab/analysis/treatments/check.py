@@ -18,6 +18,9 @@ CPU_USED = 25.0
 busy machine they get less than they could use, so that tasks wait, which is checked beside it."""
 WAITED = 0.005
 """The smallest share of the time in which some task must have waited for a CPU under CPU load."""
+FULL = 0.9
+"""The share of the CPUs that a load may use from which on they are full. Then a task need not have
+waited: on full CPUs a probe that sends four packets per second hardly shows in that share."""
 OPERATIONS = 1.0
 """The smallest number of operations per second of a load of memory, or of `sync` calls."""
 WRITTEN = 100_000.0
@@ -102,9 +105,8 @@ def _of_trial(trial: TrialRecord, pressure: float | None) -> Iterator[Check]:
         of = _CHECKS.get(name)
         if of is not None:
             yield of(trial.id, name, loads)
-        if name == "cpu" and pressure is not None:
-            waited = "time in which a task waited for a CPU"
-            yield Check(trial.id, name, waited, 100 * pressure, 100 * WAITED, "%")
+        if name == "cpu":
+            yield from _competition(trial.id, name, loads, pressure)
 
 
 def _by_name(loads: Sequence[Load]) -> dict[str, list[Load]]:
@@ -122,10 +124,28 @@ def _least(loads: Sequence[Load], name: str) -> float | None:
 
 
 def _cpu(trial: str, name: str, loads: Sequence[Load]) -> Check:
+    return Check(trial, name, "CPU used by the workers together", _used(loads), CPU_USED, "%")
+
+
+def _used(loads: Sequence[Load]) -> float | None:
+    """Return the CPU that all workers used together, in percent of one CPU."""
     each = _least(loads, "cpu_percent_per_worker")
     workers = sum(int(text) for load in loads if (text := str(load.configured)).isdecimal())
-    used = None if each is None else each * max(workers, len(loads))
-    return Check(trial, name, "CPU used by the workers together", used, CPU_USED, "%")
+    return None if each is None else each * max(workers, len(loads))
+
+
+def _competition(
+    trial: str, name: str, loads: Sequence[Load], pressure: float | None
+) -> Iterator[Check]:
+    """Yield the check that CPU load competed: its CPUs were full, or some task waited."""
+    used = _used(loads)
+    cpus = [load.achieved["cpus"] for load in loads if "cpus" in load.achieved]
+    full = used / max(cpus) if used is not None and cpus else None
+    if full is not None and full >= 100 * FULL:
+        yield Check(trial, name, "use of the CPUs that it may use", full, 100 * FULL, "%")
+    elif pressure is not None:
+        waited = "time in which a task waited for a CPU"
+        yield Check(trial, name, waited, 100 * pressure, 100 * WAITED, "%")
 
 
 def _operations(trial: str, name: str, loads: Sequence[Load]) -> Check:
