@@ -83,7 +83,7 @@ def test_titles_of_rtts_less_the_wires_say_so(page: str) -> None:
 
 
 def test_every_form_of_the_report_says_what_an_effect_is_of(place: Path, page: str) -> None:
-    assert f'<span class="of">{OF}' in page
+    assert f"<p>{OF}: above 0 in every scenario</p>" in page
     (claim,) = as_script(as_json(place))["claims"]
     assert claim["effect_of"].startswith(OF)
     out = io.StringIO()

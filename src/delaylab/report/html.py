@@ -14,6 +14,7 @@ from delaylab.io.files import check_own_folder, own_folder, write_new
 from delaylab.papers.paper import Paper
 from delaylab.progress import Progress, silent
 from delaylab.report import templating
+from delaylab.report.forest import forest
 from delaylab.report.links import NOTE
 from delaylab.report.page import Page, gather
 from delaylab.report.slowest import NOTE as SLOW
@@ -58,6 +59,7 @@ def render(page: Page) -> str:
         "with_interval": words.with_interval,
         "published": words.published,
         "stand": words.stand,
+        "forest": forest,
         "cost": words.cost,
         "doubts": words.doubts,
         "share": words.share,

@@ -31,7 +31,9 @@ class Scenario:
 
 @dataclass(frozen=True, slots=True)
 class JudgedCriterion:
-    """One criterion of a claim with its scenarios; `rule` is the rule in words.
+    """One criterion of a claim with its scenarios.
+
+    `rule` is the rule in words, `bounds` are the least and the most that it allows.
 
     `deciding` is the scenario that supports the claim least; where some scenario is enough, it is
     the one that supports it most.
@@ -40,6 +42,7 @@ class JudgedCriterion:
     quantity: str
     unit: str
     rule: str
+    bounds: Interval
     stand: Stand
     deciding: Scenario
     scenarios: tuple[Scenario, ...]

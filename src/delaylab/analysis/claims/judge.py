@@ -84,6 +84,7 @@ def _judged(criterion: Criterion, groups: list[Group], used: list[Group]) -> Jud
         criterion.quantity,
         criterion.unit,
         rule_in_words(rule, criterion.unit),
+        (rule.least, rule.most),
         stand,
         _scenario(rule, deciding, len(counted)),
         tuple(_scenario(rule, each, len(counted)) for each in measured),

@@ -1,0 +1,156 @@
+"""Drawing of a claim's scenarios on one axis: this machine's effects, the paper's, and the rule."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from delaylab.analysis.claims.finding import JudgedCriterion, Scenario
+from delaylab.analysis.claims.words import amount
+from delaylab.analysis.statistics.quantiles import Interval
+from delaylab.report.svg import xml
+
+WIDTH, LABEL, RIGHT = 560, 190, 14
+ROW, TOP, BELOW = 22, 8, 24
+LETTERS = 30
+"""The most characters of a scenario's name that are drawn; the whole name shows on pointing."""
+MOST_ROWS = 14
+TICKS = 4
+DECADES = 1.5
+"""The span of positive values, in powers of ten, from which on the axis is logarithmic."""
+MARGIN = 0.06
+STANDS = {True: "holds", False: "breaks", None: "undecided"}
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A horizontal axis from `low` to `high`, linear or logarithmic."""
+
+    low: float
+    high: float
+    logarithmic: bool
+
+    def x(self, value: float) -> float:
+        """Return the place of a value; one beyond an end is drawn at that end."""
+        value = min(max(value, self.low), self.high)
+        at = self._scaled(value) - self._scaled(self.low)
+        share = at / (self._scaled(self.high) - self._scaled(self.low))
+        return LABEL + share * (WIDTH - LABEL - RIGHT)
+
+    def ticks(self) -> list[float]:
+        """Return values for which the axis has a tick: round ones, from left to right."""
+        if self.logarithmic:
+            first, last = math.ceil(math.log10(self.low)), math.floor(math.log10(self.high))
+            apart = max(1, math.ceil((last - first + 1) / TICKS))
+            return [10.0**power for power in range(first, last + 1, apart)]
+        step = _round_step((self.high - self.low) / TICKS)
+        return [
+            step * index
+            for index in range(math.ceil(self.low / step), math.floor(self.high / step) + 1)
+        ]
+
+    def _scaled(self, value: float) -> float:
+        return math.log10(value) if self.logarithmic else value
+
+
+def forest(judged: JudgedCriterion) -> str:
+    """Return the drawing as SVG for a page whose style gives the colours; "" without effects.
+
+    Each row is a scenario: a dot with its 95 % interval, and a diamond for the paper's value. The
+    shaded part of the axis is where the rule holds.
+    """
+    rows = [each for each in judged.scenarios if math.isfinite(each.effect)]
+    if not rows:
+        return ""
+    shown = sorted(rows, key=lambda each: each.aside)[:MOST_ROWS]
+    axis = _axis(shown, judged.bounds, judged.unit)
+    height = TOP + ROW * len(shown) + BELOW
+    parts = [
+        f'<svg class="forest" viewBox="0 0 {WIDTH} {height}" role="img" '
+        f'aria-label="{xml(judged.quantity)}">',
+        *_rule(axis, judged.bounds, height),
+        *_ticks(axis, judged.unit, height),
+    ]
+    for index, scenario in enumerate(shown):
+        parts += _row(axis, scenario, judged.unit, TOP + ROW * index + ROW / 2)
+    return "".join([*parts, "</svg>"])
+
+
+def _axis(rows: Sequence[Scenario], bounds: Interval, unit: str) -> Axis:
+    """Return an axis that has room for all effects and published values, and for the bounds.
+
+    An interval may reach further: it would else squeeze all others together.
+    """
+    inner = [each.effect for each in rows]
+    inner += [each.published for each in rows if each.published is not None]
+    ends = [end for each in rows for end in each.interval if math.isfinite(end)]
+    inner += [bound for bound in bounds if math.isfinite(bound)]
+    low, high = min(inner), max(inner)
+    reach = (high - low) or abs(high) or 1.0
+    low, high = max(low - reach, min([low, *ends])), min(high + reach, max([high, *ends]))
+    wide = unit in ("µs", "times") and min(inner) > 0
+    if wide and math.log10(max(inner) / min(inner)) > DECADES:
+        low = max(low, min(inner) / 3)
+        spread = (high / low) ** MARGIN
+        return Axis(low / spread, high * spread, logarithmic=True)
+    room = MARGIN * ((high - low) or abs(high) or 1.0)
+    return Axis(low - room, high + room, logarithmic=False)
+
+
+def _rule(axis: Axis, bounds: Interval, height: float) -> Iterator[str]:
+    left, right = axis.x(bounds[0]), axis.x(bounds[1])
+    yield (
+        f'<rect class="kept" x="{left:.1f}" y="{TOP}" width="{max(0.0, right - left):.1f}" '
+        f'height="{height - TOP - BELOW}"/>'
+    )
+    for bound in bounds:
+        if math.isfinite(bound):
+            x = axis.x(bound)
+            yield (
+                f'<line class="bound" x1="{x:.1f}" x2="{x:.1f}" y1="{TOP}" y2="{height - BELOW}"/>'
+            )
+
+
+def _ticks(axis: Axis, unit: str, height: float) -> Iterator[str]:
+    y = height - BELOW
+    yield f'<line class="axis" x1="{LABEL}" x2="{WIDTH - RIGHT}" y1="{y}" y2="{y}"/>'
+    for value in axis.ticks():
+        x = axis.x(value)
+        yield f'<line class="axis" x1="{x:.1f}" x2="{x:.1f}" y1="{y}" y2="{y + 4}"/>'
+        text = xml(_tick(value, unit))
+        yield f'<text x="{x:.1f}" y="{y + 16}" text-anchor="middle">{text}</text>'
+
+
+def _tick(value: float, unit: str) -> str:
+    if unit == "µs" and abs(value) >= 1000:
+        return f"{value / 1000:g} ms"
+    return f"{value:g} µs" if unit == "µs" and value else amount(value, unit)
+
+
+def _row(axis: Axis, scenario: Scenario, unit: str, y: float) -> Iterator[str]:
+    name = scenario.name if len(scenario.name) <= LETTERS else f"{scenario.name[: LETTERS - 1]}…"
+    low, high = (axis.x(end) for end in scenario.interval)
+    x = axis.x(scenario.effect)
+    stand = "aside" if scenario.aside else STANDS[scenario.stand]
+    yield f'<g class="{stand}"><title>{xml(_title(scenario, unit))}</title>'
+    yield f'<text x="{LABEL - 10}" y="{y + 4:.1f}" text-anchor="end">{xml(name)}</text>'
+    yield f'<line x1="{low:.1f}" x2="{high:.1f}" y1="{y:.1f}" y2="{y:.1f}"/>'
+    yield f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4"/></g>'
+    if scenario.published is not None:
+        paper = axis.x(scenario.published)
+        yield (
+            f'<path class="published" d="M{paper:.1f} {y - 6:.1f}l6 6l-6 6l-6 -6z">'
+            f"<title>paper: {xml(amount(scenario.published, unit))}</title></path>"
+        )
+
+
+def _title(scenario: Scenario, unit: str) -> str:
+    ends = " … ".join(amount(end, unit) for end in scenario.interval)
+    return f"{scenario.name}: {amount(scenario.effect, unit)}, 95 %: {ends}"
+
+
+def _round_step(step: float) -> float:
+    """Return the next larger of 1, 2 and 5 times a power of ten."""
+    power = 10.0 ** math.floor(math.log10(step))
+    return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= step * 0.999)

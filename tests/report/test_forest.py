@@ -1,0 +1,92 @@
+"""The drawing of a claim's scenarios: what is larger lies further right, on one axis for all."""
+
+from __future__ import annotations
+
+import math
+import re
+from xml.etree import ElementTree
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from delaylab.analysis.claims.finding import JudgedCriterion, Scenario
+from delaylab.report.forest import LABEL, MOST_ROWS, WIDTH, forest
+
+NUMBERS = st.floats(-1e6, 1e6).map(lambda value: round(value, 3))
+
+
+def scenario(
+    name: str, effect: float, published: float | None = None, half: float = 1.0
+) -> Scenario:
+    return Scenario(name, effect, (effect - half, effect + half), published, True, "", False)
+
+
+def criterion(
+    scenarios: list[Scenario], unit: str = "µs", bounds: tuple[float, float] = (0.0, math.inf)
+) -> JudgedCriterion:
+    return JudgedCriterion(
+        "RTT <less> wire", unit, "above 0", bounds, True, scenarios[0], tuple(scenarios)
+    )
+
+
+def dots(svg: str) -> list[float]:
+    return [float(x) for x in re.findall(r'<circle cx="([\d.]+)"', svg)]
+
+
+def diamonds(svg: str) -> list[float]:
+    return [float(x) for x in re.findall(r'class="published" d="M([\d.]+)', svg)]
+
+
+def numbers(pattern: str, text: str) -> list[float]:
+    """The groups of the first match."""
+    found = re.search(pattern, text)
+    assert found is not None
+    return [float(part) for part in found.groups()]
+
+
+PAIRS = st.lists(st.tuples(NUMBERS, NUMBERS), min_size=1, max_size=8)
+
+
+@given(PAIRS, st.sampled_from(["µs", "share"]))
+def test_dots_and_diamonds_lie_in_the_order_of_their_values(
+    values: list[tuple[float, float]], unit: str
+) -> None:
+    rows = [scenario(str(n), ours, paper) for n, (ours, paper) in enumerate(values)]
+    svg = forest(criterion(rows, unit))
+    ElementTree.fromstring(svg)
+    known = [ours for ours, _ in values] + [paper for _, paper in values]
+    by_value = [x for _, x in sorted(zip(known, [*dots(svg), *diamonds(svg)], strict=True))]
+    assert by_value == sorted(by_value)
+    assert all(LABEL <= x <= WIDTH for x in by_value)
+
+
+def test_equal_values_here_and_in_the_paper_have_one_place() -> None:
+    svg = forest(criterion([scenario("a", 120.0, 120.0), scenario("b", 5000.0, 80.0)]))
+    assert dots(svg)[0] == diamonds(svg)[0]
+    assert dots(svg)[1] > diamonds(svg)[1]
+
+
+def test_the_shaded_part_is_where_the_rule_holds() -> None:
+    svg = forest(criterion([scenario("a", 0.9, half=0.01)], "share", (0.8, math.inf)))
+    left, width = numbers(r'class="kept" x="([\d.]+)".*?width="([\d.]+)"', svg)
+    (dot,) = dots(svg)
+    assert left < dot < left + width
+    svg = forest(criterion([scenario("a", 0.5, half=0.01)], "share", (0.8, math.inf)))
+    (left,) = numbers(r'class="kept" x="([\d.]+)"', svg)
+    assert dots(svg)[0] < left
+
+
+def test_names_are_escaped_and_many_scenarios_are_cut() -> None:
+    rows = [scenario("<b>", float(n)) for n in range(MOST_ROWS + 5)]
+    svg = forest(criterion(rows))
+    assert len(dots(svg)) == MOST_ROWS
+    assert "<b>" not in svg
+    assert "&lt;less&gt;" in svg
+
+
+def test_a_scenario_without_an_interval_is_drawn_to_the_ends() -> None:
+    row = Scenario("a", 5.0, (-math.inf, math.inf), None, None, "", False)
+    svg = forest(criterion([row]))
+    left, right = numbers(r'<line x1="([\d.]+)" x2="([\d.]+)" y1', svg)
+    assert left == LABEL
+    assert right > dots(svg)[0]
