@@ -107,6 +107,7 @@ class Condition:
     default: Delay = field(default_factory=lambda: lognormal(5))
     delays: dict[tuple[str, str], Delay] = field(default_factory=dict)
     lost_after: dict[int, tuple[str, str]] = field(default_factory=dict)
+    refused: tuple[int, ...] = ()
     unseen: list[tuple[int, str, str]] = field(default_factory=list)
     absent: dict[str, str] = field(default_factory=dict)
     responder_points: tuple[str, ...] = ()
@@ -300,6 +301,7 @@ def tables(condition: Condition) -> tuple[pl.DataFrame, pl.DataFrame]:
     stations = condition.stations()
     now = intended + slip
     alive = np.ones(n, dtype=bool)
+    alive[list(condition.refused)] = False
     parts = []
     for index, station in enumerate(stations):
         if index:
@@ -312,6 +314,8 @@ def tables(condition: Condition) -> tuple[pl.DataFrame, pl.DataFrame]:
         clock = condition.clock(station[1])
         parts.append(_stamps(station, seq[seen], clock.show(now[seen]), clock.name))
         alive[[s for s, last in condition.lost_after.items() if last == station]] = False
+    outcomes = np.where(alive, "replied", "lost").astype(object)
+    outcomes[list(condition.refused)] = "refused"
     probes = pl.DataFrame(
         {
             "probe": np.ones(n, dtype=np.uint32),
@@ -320,7 +324,7 @@ def tables(condition: Condition) -> tuple[pl.DataFrame, pl.DataFrame]:
             "intended_ns": condition.clock("sender.app").show(intended),
             "sent_ns": condition.clock("sender.app").show(intended + slip),
             "slip_ns": slip,
-            "outcome": np.where(alive, "replied", "lost"),
+            "outcome": outcomes.astype(str),
             "duplicates": np.zeros(n, dtype=np.uint16),
             "reordered": np.zeros(n, dtype=bool),
         }

@@ -90,6 +90,20 @@ def test_a_difference_of_the_stated_size_is_seen(tmp_path: Path) -> None:
     assert ("cpu", "sender.vif", "reply") in {place(each) for each in found.seen}
 
 
+def test_packets_that_the_sender_refused_were_not_lost(tmp_path: Path) -> None:
+    some = range(40, 60)
+    before = [Condition(load="rest", seed=1)]
+    refused = [Condition(seed=2, refused=tuple(some))]
+    found = compared(tmp_path / "refused", before, refused)
+    shares = [line for line in found.lines if line.statistic == "share"]
+    assert [(line.before, line.after) for line in shares] == [(0.0, 0.0)]
+    assert shares[0].n == (200, 180)
+    lost = [Condition(seed=2, lost_after=dict.fromkeys(some, ("request", "wire")))]
+    found = compared(tmp_path / "lost", before, lost)
+    shares = [line for line in found.lines if line.statistic == "share"]
+    assert [(line.before, line.after) for line in shares] == [(0.0, 0.1)]
+
+
 def test_unlike_levels_are_not_compared(tmp_path: Path) -> None:
     before = [Condition(load="rest", seed=1), Condition(load="cpu", seed=2)]
     slow = {SEGMENT: constant(500)}

@@ -33,7 +33,7 @@ CASES = [
         Process(name, draw, kept, 200, trials, APART)
         for name, draw in SHAPES.items()
         for trials in (3, 10)
-        for kept in (0.0, 0.9)
+        for kept in KEPT
     ),
 ]
 

@@ -34,6 +34,10 @@ class Part:
     at: str = ""
 
 
+NOT_SENT = ("refused", "unsent")
+"""Outcomes of packets that never left the sender, so that nothing on the way lost them."""
+
+
 @dataclass(frozen=True, slots=True)
 class Measured:
     """Delays in µs by part, and the fate of each packet under load (1 for lost); one per trial.
@@ -72,17 +76,15 @@ def _add(found: Measured, table: pl.DataFrame, trial: TrialRecord) -> None:
         if each.bound_ns:
             most = max(found.bounds.get(part, 0.0), each.bound_ns / 1000)
             found.bounds[part] = most
-    if len(table):
-        found.lost.append(_fates(table, trial))
+    fates = _fates(table)
+    if len(fates):
+        found.lost.append(fates)
 
 
-def _fates(table: pl.DataFrame, trial: TrialRecord) -> Floats:
-    """Return 1 for each packet that was lost and 0 for each that was answered, in their order."""
-    names = segments.columns(trial.path)
-    if not trial.path.reply:
-        return np.ones(len(table))
-    lost = table[names[0]].is_null() | table[names[-1]].is_null()
-    return lost.cast(pl.Float64).to_numpy()
+def _fates(table: pl.DataFrame) -> Floats:
+    """Return 1 for each packet that was lost and 0 for each other that was sent, in their order."""
+    sent = table.filter(~pl.col("outcome").is_in(NOT_SENT))
+    return (sent["outcome"] == "lost").cast(pl.Float64).to_numpy()
 
 
 def _keep(found: Measured, part: Part, values: Floats) -> None:
