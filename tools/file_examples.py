@@ -25,6 +25,7 @@ from delaylab.spec.lab import (
     LinkSpec,
     NodeSpec,
     UplinkSpec,
+    XenSpec,
 )
 from delaylab.spec.queue import QueueSpec
 from delaylab.spec.study import LoadSpec, ProbeSpec, StudySpec
@@ -43,6 +44,9 @@ _TEXTS: dict[type[BaseModel], str] = {
     HostSpec: """
         hosts:
           office: {uplink: {rate: 100Mbit}, cpus: [0]}
+        """,
+    XenSpec: """
+        xen: {cpus: 1, scheduler: credit}
         """,
     UplinkSpec: """
         uplink: {rate: 100Mbit, queue: 1000, burst: 16KiB}

@@ -10,6 +10,7 @@ from delaylab.dataset.records.doubts import DoubtKind
 from delaylab.errors import BadInput, NotHere
 from delaylab.kinds import KINDS
 from delaylab.lab.completion import complete
+from delaylab.lab.start import not_applied
 from delaylab.papers.studies import find
 from delaylab.plan.build import build
 from delaylab.plan.kind import Rights
@@ -314,3 +315,25 @@ def test_that_xen_is_emulated_is_said() -> None:
     (note,) = notes
     assert note.kind == DoubtKind.EMULATED
     assert note.message == f"{machine.name} is a machine that is always emulated (TCG)"
+
+
+def test_the_machine_of_xens_domains_is_as_its_host_says() -> None:
+    text = """
+lab: x
+hosts: {one: {xen: {cpus: 3, scheduler: credit}}, other: {}}
+nodes: {a: {kind: xen, host: one}, b: {kind: xen, host: other}}
+links: [{join: [a, b], name: lan}]
+"""
+    _, plan = planned(text)
+    of = {agent.name: agent.guest.command for agent in plan.agents if agent.guest}
+    for name, cpus, scheduler in (("xen.one", "3", "credit"), ("xen.other", "2", "credit2")):
+        words = of[name]
+        assert words[words.index("-smp") + 1] == cpus
+        assert f"sched={scheduler}" in words[words.index("-append") + 1].split()
+
+
+def test_a_dom0_notes_that_its_xen_is_not_set_anew() -> None:
+    lab, _ = planned("lab: x\nhosts: {one: {xen: {cpus: 1}}}\nnodes: {a: {}}\n")
+    assert not_applied(lab, ROOT) == []
+    (note,) = not_applied(lab, replace(ROOT, dom0=True))
+    assert "`hosts.one.xen` is not applied" in note.message

@@ -13,6 +13,7 @@ from delaylab.kinds.qemu import PORT, PROGRAM
 from delaylab.plan.agent_names import machine_agent
 from delaylab.plan.kind import Kind, Node, Rights
 from delaylab.plan.model import Agent, Guest
+from delaylab.spec.lab import XenSpec
 
 DOM0_MIB = 460
 DOM0_FOR_EACH_DOMAIN_MIB = 24
@@ -70,7 +71,7 @@ def _machine(host: str, nodes: list[Node]) -> Agent:
     )
     dom0_mib = DOM0_MIB + len(nodes) * DOM0_FOR_EACH_DOMAIN_MIB
     memory = dom0_mib + HYPERVISOR_MIB + domains
-    taps = nodes[0].cards
+    taps, xen = nodes[0].cards, nodes[0].xen or XenSpec()
     # A comma separates boot modules in QEMU's list; a doubled comma is a literal one.
     init = guest.init(f"virtio:{PORT}", [*MODULES])
     dom0 = f"console=hvc0 quiet panic=-1 {guest.ROOT} -- {init}"
@@ -79,7 +80,7 @@ def _machine(host: str, nodes: list[Node]) -> Agent:
     words += [
         *guest.QEMU_SANDBOX,
         "-smp",
-        "2",
+        str(xen.cpus),
         "-m",
         str(memory),
         "-nodefaults",
@@ -89,7 +90,8 @@ def _machine(host: str, nodes: list[Node]) -> Agent:
     ]
     words += ["-no-reboot", "-serial", "stdio", "-kernel", "{image:xen/hypervisor}"]
     words += ["-append", f"console=com1 com1=115200,8n1 dom0_mem={dom0_mib}M,max:{dom0_mib}M"]
-    words[-1] += " dom0_max_vcpus=1 noreboot loglvl=error guest_loglvl=error"
+    words[-1] += f" dom0_max_vcpus=1 sched={xen.scheduler}"
+    words[-1] += " noreboot loglvl=error guest_loglvl=error"
     words += ["-initrd", "{image:xen/kernel} " + dom0.replace(",", ",,") + ",{image:xen/initrd}"]
     words += ["-device", "virtio-serial-pci", "-chardev", "socket,id=agent,fd={stream}"]
     words += ["-device", f"virtserialport,chardev=agent,name={PORT}"]

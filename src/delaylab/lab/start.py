@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from delaylab import hosts
-from delaylab.dataset.records.doubts import DoubtKind, doubt
+from delaylab.dataset.records.doubts import Doubt, DoubtKind, doubt
 from delaylab.io.interrupts import deferred
 from delaylab.kinds import KINDS
 from delaylab.lab import completion, files, own_stack
@@ -17,6 +17,7 @@ from delaylab.machine import memory
 from delaylab.machine.cpus import check_cpus
 from delaylab.machine.rights import own_rights
 from delaylab.plan.build import build
+from delaylab.plan.kind import Rights
 from delaylab.plan.layout import layout
 from delaylab.progress import Progress, silent
 from delaylab.spec.lab import LabSpec
@@ -56,6 +57,18 @@ def temporary(
             hosts.sweep(lab.place.path.parent)
 
 
+def not_applied(spec: LabSpec, rights: Rights) -> list[Doubt]:
+    """Return a note for each host whose Xen cannot be as the lab file says: it runs already."""
+    if not rights.dom0:
+        return []
+    text = "`hosts.{}.xen` is not applied: Xen on this machine has its CPUs and scheduler from boot"
+    return [
+        doubt(DoubtKind.FABRIC, text.format(name), "")
+        for name, host in spec.hosts.items()
+        if host.xen is not None
+    ]
+
+
 def _build(
     spec: LabSpec, name: str, *, accounting: bool, progress: Progress
 ) -> tuple[Lab, hosts.Keeper]:
@@ -71,6 +84,7 @@ def _build(
         spec=spec.model_dump(mode="json", by_alias=True), layout=described, created=time.time()
     )
     folder, left = hosts.prepare(name)
+    notes += not_applied(spec, rights)
     guests = sum(agent.guest is not None for agent in plan.agents)
     waits = f", waiting for {guests} containers and machines" if guests else ""
     progress(f"starting {len(spec.nodes)} nodes{waits}", 0)

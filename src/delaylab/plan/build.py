@@ -155,6 +155,7 @@ def _node(
         network.cards(node),
         network.inner(node),
         capabilities,
+        lab.hosts[host].xen if host in lab.hosts else None,
     )
 
 

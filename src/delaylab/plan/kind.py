@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from delaylab.plan.model import Agent, DomainCable, TapDevice
 from delaylab.spec.capabilities import ALL_CAPABILITIES, Capability
-from delaylab.spec.lab import NodeSpec
+from delaylab.spec.lab import NodeSpec, XenSpec
 
 PACKAGES = {
     "lxc-start": "lxc",
@@ -59,6 +59,8 @@ class Node:
     inner: tuple[DomainCable, ...] = ()
     capabilities: tuple[Capability, ...] = ()
     """Capabilities that the node's programs may have."""
+    xen: XenSpec | None = None
+    """The emulated machine of the host's Xen domains, if the lab file describes it."""
 
 
 class Kind:

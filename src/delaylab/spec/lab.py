@@ -68,6 +68,17 @@ class EngineSpec(Shorthand):
     )
 
 
+class XenSpec(Spec):
+    """The emulated machine that Xen and a host's domains run in, where this machine is no dom0."""
+
+    cpus: int = Field(
+        2, ge=1, le=64, description="The number of virtual CPUs of the machine, and so of Xen."
+    )
+    scheduler: Literal["credit", "credit2", "null", "rtds"] = Field(
+        "credit2", description="Xen's scheduler of domains (its boot parameter `sched`)."
+    )
+
+
 class HostSpec(Spec):
     """A machine that carries nodes, in this case a network namespace that stands for one."""
 
@@ -80,6 +91,7 @@ class HostSpec(Spec):
     cpus: Cpus | None = Field(
         None, description="The CPUs that the processes of the host and of its nodes may use."
     )
+    xen: XenSpec | None = Field(None, description="The emulated machine of the host's Xen domains.")
 
 
 CONTAINERS = frozenset({"lxc", "docker"})
