@@ -108,9 +108,11 @@ class Group:
 
     def series(self, name: str) -> list[Floats]:
         """Return the delays by name in µs, one series for each trial that has some."""
-        known = self.samples.select(TRIAL, name).drop_nulls()
-        delays_us = known[name].to_numpy() / 1000
-        return _by_trial(delays_us, known[TRIAL].to_numpy())
+        delays_ns, trials = self.samples[name], self.samples[TRIAL]
+        if delays_ns.null_count():
+            known = delays_ns.is_not_null()
+            delays_ns, trials = delays_ns.filter(known), trials.filter(known)
+        return _by_trial(delays_ns.to_numpy() / 1000, trials.to_numpy())
 
     @property
     def factors(self) -> dict[str, str]:

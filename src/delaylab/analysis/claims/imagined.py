@@ -172,14 +172,14 @@ def table(delays: Mapping[str, Floats], runs: int = 1) -> pl.DataFrame:
     They belong to `runs` trials, one after the other.
     """
     n = max((len(values) for values in delays.values()), default=0)
-    names = (*VANTAGE, *ONE_WAY)
+    known = {name: np.asarray(values * 1000, dtype=np.int64) for name, values in delays.items()}
+    for name, (outer, inner) in DELTAS.items():
+        if outer in known and inner in known:
+            known[name] = known[outer] - known[inner]
+    unknown = pl.Series([None], dtype=pl.Int64).new_from_index(0, n)
     columns = {
-        name: pl.Series(name, np.asarray(delays[name] * 1000, dtype=np.int64))
-        if name in delays
-        else pl.repeat(None, n, dtype=pl.Int64, eager=True).alias(name)
-        for name in names
+        name: pl.Series(known[name]) if name in known else unknown
+        for name in (*VANTAGE, *ONE_WAY, *DELTAS)
     }
-    columns[TRIAL] = pl.Series(TRIAL, np.arange(n) * runs // max(n, 1), dtype=pl.Int32)
-    return pl.DataFrame(columns).with_columns(
-        (pl.col(outer) - pl.col(inner)).alias(name) for name, (outer, inner) in DELTAS.items()
-    )
+    trials = pl.Series(np.arange(n) * runs // max(n, 1), dtype=pl.Int32)
+    return pl.DataFrame({**columns, TRIAL: trials})
