@@ -1,23 +1,25 @@
 """Generator of docs/replications.md from the findings of datasets, which are kept beside it.
 
 `python -m tools.replications_page DATASET …` reads datasets of the papers' studies, keeps their
-findings in docs/replications/STUDY.json (verdicts and effects, no packets), and writes the page.
-Without a dataset it writes the page from what is kept.
+findings in docs/replications/STUDY.json (verdicts and effects by scenario, no packets), and writes
+the page. Without a dataset it writes the page from what is kept.
 """
 
 from __future__ import annotations
 
 import json
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from delaylab.analysis.claims.finding import Finding
+from delaylab.analysis.claims.finding import VERDICTS, Finding, JudgedCriterion
 from delaylab.analysis.group import groups
 from delaylab.charts import words
-from delaylab.dataset.store import read_study
+from delaylab.dataset.store import Study, read_study
 from delaylab.papers.findings import findings
 from delaylab.papers.loading import claims
 
@@ -34,18 +36,38 @@ that is not testable here names what is missing.
 NOT_RUN = "not run yet"
 
 
+class KeptScenario(BaseModel):
+    """The effect in one scenario, in words."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    effect: str
+    published: str
+    says: str
+
+
+class KeptCriterion(BaseModel):
+    """One quantity of a claim with its rule and its scenarios."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    quantity: str
+    rule: str
+    scenarios: list[KeptScenario]
+
+
 class KeptClaim(BaseModel):
-    """One finding, in words."""
+    """One finding, in words; `effect` is that of the scenario that decided."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     id: str
     verdict: str
-    quantity: str
-    rule: str
     effect: str
     published: str
     why: str
+    criteria: list[KeptCriterion]
 
 
 class KeptStudy(BaseModel):
@@ -57,6 +79,7 @@ class KeptStudy(BaseModel):
     command: str
     machine: str
     created: str
+    minutes: float
     trials: str
     claims: list[KeptClaim]
 
@@ -73,51 +96,94 @@ def kept(dataset: Path) -> KeptStudy:
         command=f"delaylab run {record.study} --scale {record.scale}",
         machine=f"{machine.cpu}, {machine.cores} CPUs, Linux {machine.kernel}",
         created=record.created[:10],
+        minutes=_minutes(study),
         trials=f"{done} of {len(record.planned)}",
         claims=[_claim(each) for each in found],
     )
+
+
+def _minutes(study: Study) -> float:
+    """Return the minutes from the start of the study to the end of its last trial."""
+    ends = [datetime.fromisoformat(trial.ended) for trial in study.trials if trial.ended]
+    began = datetime.fromisoformat(study.record.created)
+    return round((max(ends) - began).total_seconds() / 60, 1) if ends else 0.0
 
 
 def _claim(found: Finding) -> KeptClaim:
     return KeptClaim(
         id=found.id,
         verdict=found.verdict,
-        quantity=found.of,
-        rule=found.rule,
         effect=words.effect(found),
         published=words.published(found.published, found.unit),
         why=found.why,
+        criteria=[_criterion(each) for each in found.criteria],
     )
 
 
-def page() -> str:
+def _criterion(judged: JudgedCriterion) -> KeptCriterion:
+    return KeptCriterion(
+        quantity=judged.quantity,
+        rule=judged.rule,
+        scenarios=[
+            KeptScenario(
+                name=each.name,
+                effect=words.with_interval(each.effect, each.interval, judged.unit),
+                published=words.published(each.published, judged.unit),
+                says="aside" if each.aside else words.stand(each.stand),
+            )
+            for each in judged.scenarios
+        ],
+    )
+
+
+def page(kept_in: Path = KEPT) -> str:
     """Return the page's text, from what is kept."""
     studies = [
-        KeptStudy.model_validate_json(path.read_text()) for path in sorted(KEPT.glob("*.json"))
+        KeptStudy.model_validate_json(path.read_text()) for path in sorted(kept_in.glob("*.json"))
     ]
-    return (
-        HEAD
-        + "\n"
-        + "\n".join(line for study in studies for line in _study(study))
-        + _missing(studies)
-    )
+    parts = [line for study in studies for line in _study(study)]
+    return "\n".join([HEAD, *_overview(studies), *parts]) + _missing(studies)
+
+
+def _overview(studies: Sequence[KeptStudy]) -> Iterator[str]:
+    verdicts = [*VERDICTS.values(), "not testable here"]
+    yield f"| study | {' | '.join(verdicts)} | trials | minutes |"
+    yield "|---|" + "---:|" * (len(verdicts) + 2)
+    for study in studies:
+        counts = Counter(claim.verdict for claim in study.claims)
+        cells = " | ".join(str(counts[verdict]) for verdict in verdicts)
+        anchor = study.study.lower()
+        yield f"| [{study.study}](#{anchor}) | {cells} | {study.trials} | {study.minutes:g} |"
+    yield ""
 
 
 def _study(study: KeptStudy) -> Iterator[str]:
     yield f"## {study.study}"
     yield ""
-    yield f"`{study.command}`: {study.trials} trials, {study.machine}, {study.created}."
+    yield f"`{study.command}`, {study.created}, on {study.machine}."
     yield ""
-    yield "| claim | verdict | here [95 %] | paper | decided by |"
-    yield "|---|---|---|---|---|"
+    yield "| claim | verdict | here [95 %] | paper |"
+    yield "|---|---|---|---|"
     for each in study.claims:
-        decided = f"{each.quantity}: {each.rule}" if each.quantity else _cell(each.why)
         link = f"[{each.id}](claims.md#{each.id})"
-        yield f"| {link} | {each.verdict} | {each.effect} | {each.published} | {decided} |"
+        yield f"| {link} | {each.verdict} | {each.effect} | {each.published} |"
     yield ""
     for each in study.claims:
-        yield f"- **{each.id}**: {_cell(each.why)}."
+        yield from _details(each)
+
+
+def _details(claim: KeptClaim) -> Iterator[str]:
+    yield f"### {claim.id}: {claim.verdict}"
     yield ""
+    if not claim.criteria:
+        yield f"| why |\n|---|\n| {_cell(claim.why)} |"
+        yield ""
+    for criterion in claim.criteria:
+        yield f"| {_cell(criterion.quantity)}: {criterion.rule} | here [95 %] | paper | says |"
+        yield "|---|---|---|---|"
+        for each in criterion.scenarios:
+            yield f"| {_cell(each.name)} | {each.effect} | {each.published} | {each.says} |"
+        yield ""
 
 
 def _missing(studies: Sequence[KeptStudy]) -> str:
@@ -139,6 +205,7 @@ def main(datasets: Sequence[str]) -> None:
         text = json.dumps(found.model_dump(mode="json"), indent=1, ensure_ascii=False)
         (KEPT / f"{found.study}.json").write_text(text + "\n")
     PAGE.write_text(page())
+    print(f"{PAGE} written")
 
 
 if __name__ == "__main__":

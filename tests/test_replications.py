@@ -1,0 +1,43 @@
+"""docs/replications.md says what the findings of datasets say, and nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tools import replications_page
+
+from delaylab.analysis.group import groups
+from delaylab.charts import words
+from delaylab.dataset.store import read_study
+from delaylab.papers.findings import findings
+from tests import synthetic
+from tests.synthetic import Condition, constant
+
+CLAIMS = ["network-adds-most", "kernel-closer-than-user", "xen-bimodal"]
+
+
+def test_the_page_has_every_finding_with_its_scenarios(tmp_path: Path) -> None:
+    slow = {("request", "sender.uplink"): constant(5000)}
+    conditions = [Condition("native"), Condition("native", "network", delays=slow, seed=1)]
+    place = synthetic.write(tmp_path / "data", conditions, CLAIMS)
+    study = read_study(place)
+    found = {each.id: each for each in findings(study, list(groups(study)))}
+    kept = replications_page.kept(place)
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "kept" / "one.json").write_text(kept.model_dump_json())
+    page = replications_page.page(tmp_path / "kept")
+    verdicts = {found["network-adds-most"].verdict, found["xen-bimodal"].verdict}
+    assert verdicts == {"reproduced", "not testable here"}
+    for name in CLAIMS:
+        assert f"### {name}: {found[name].verdict}" in page
+        assert f"| [{name}](claims.md#{name}) | {found[name].verdict} | " in page
+        for criterion in found[name].criteria:
+            for scenario in criterion.scenarios:
+                effect = words.with_interval(scenario.effect, scenario.interval, criterion.unit)
+                assert f"| {scenario.name} | {effect} | " in page
+    assert found["xen-bimodal"].why in page
+
+
+def test_the_page_in_the_docs_is_made_from_what_is_kept_there() -> None:
+    if replications_page.KEPT.exists():
+        assert replications_page.PAGE.read_text() == replications_page.page()
