@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from delaylab.analysis.packets.accounting import ByLeg, PhaseAccount, by_phase
@@ -65,7 +66,7 @@ def test_losses_are_counted_where_they_happen(node: str, protocol: str) -> None:
     assert made - 2 <= getattr(found.lost, LEGS[node]) <= made
     assert found.lost.total == getattr(found.lost, LEGS[node])
     assert found.answered == 400 - found.lost.total
-    assert (found.duplicated, found.reordered) == (ByLeg(), ByLeg())
+    assert found.duplicated == ByLeg()
 
 
 @pytest.mark.parametrize("node", LEGS)
@@ -77,12 +78,18 @@ def test_overtaken_packets_are_counted_where_that_happens(node: str) -> None:
     if node == "b":
         start, end = end, start
     table = packets(recording.stamps, recording.probes, recording.record.path)
-    table = table.filter(phase="load")
-    took_ns = (table[f"{leg} {end}"] - table[f"{leg} {start}"]).to_numpy()
-    skipped = took_ns < 5_000_000
-    overtaken = int((skipped[1:] & ~skipped[:-1]).sum())
+    table = table.filter(phase="load").drop_nulls([f"{leg} {start}", f"{leg} {end}"])
+    came_ns = table[f"{leg} {end}"].to_numpy()
+    # Row: a packet; column: one that was sent later. True where the later one came first.
+    passed = np.triu(came_ns[:, None] > came_ns[None, :])
+    overtaken = int(passed.any(axis=1).sum())
+    took_ns = came_ns - table[f"{leg} {start}"].to_numpy()
+    skipped = took_ns < 15_000_000
     found = account(recording)["load"]
     assert overtaken > 5
-    assert abs(int(skipped.sum()) - (direction(recording, node).reordered or 0)) <= 2
-    assert getattr(found.reordered, leg) == overtaken
-    assert found.reordered.total == overtaken
+    assert skipped[passed.any(axis=0)].all()
+    # Other frames, such as ARP's, may skip the delay, too.
+    assert int(skipped.sum()) <= (direction(recording, node).reordered or 0)
+    # Where the machine is late by more than a probe waits, an account does not know the leg.
+    assert getattr(found.reordered, leg) <= overtaken
+    assert getattr(found.reordered, leg) + found.reordered.unknown == overtaken
