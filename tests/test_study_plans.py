@@ -99,6 +99,16 @@ def test_trials_that_cannot_run_here_are_named_and_claims_do_without_them(tmp_pa
     assert "no CPU 4000" in printed
 
 
+@pytest.mark.parametrize("name", studies.names())
+def test_every_study_says_what_to_expect_of_each_of_its_claims(name: str) -> None:
+    found = json.loads(said(name, "--dry-run", "--json"))["claims"]
+    claims = load_study(studies.find(name)).spec.claims
+    assert [each["claim"] for each in found] == [
+        each if isinstance(each, str) else each.claim for each in claims
+    ]
+    assert all(each["verdict"] or each["effect"] is not None or each["why"] for each in found)
+
+
 def test_the_list_has_every_study_with_its_title() -> None:
     printed = said("--list")
     for name in studies.names():

@@ -37,8 +37,9 @@ SEED = 1
 class Foreseen:
     """The verdict that a claim can be expected to get, were all as in the paper.
 
-    `verdict` is None for a claim whose paper gives no numbers to draw from; `effect` and `interval`
-    then are those of round trips with a median of 100 µs and a p99 of 150 µs, all alike.
+    `verdict` is None for a claim without published numbers. The `effect` and `interval` of a claim
+    of the study file are then those of round trips with a median of 100 µs and a p99 of 150 µs, all
+    alike.
     """
 
     claim: str
@@ -69,47 +70,66 @@ def foreseen(
     """
     if not study.spec.claims:
         return []
-    designs = list(_designs(planned, unfit))
+    draws = _Draws(list(_designs(planned, unfit)))
     known = known_claims(paper)
     found: list[Foreseen] = []
-    drawn: dict[str, list[list[Group]]] = {}
     for done, spec in enumerate(study.spec.claims):
         name = spec if isinstance(spec, str) else spec.claim
         progress(f"expecting {name}", done / len(study.spec.claims))
-        of, claim = known[name] if isinstance(spec, str) else (None, claim_of(spec))
-        source = of.name if of is not None and of.world is not None else ""
-        if source not in drawn:
-            drawn[source] = [_drawn(of if source else None, designs, each) for each in range(DRAWS)]
-        judged = [_judged(of, claim, groups) for groups in drawn[source]]
-        found.append(_most_frequent(judged, published=bool(source)))
+        if not isinstance(spec, str):
+            found.append(_of_its_own(claim_of(spec), draws.groups(None)[0]))
+            continue
+        of, claim = known[name]
+        if of.world is None:
+            found.append(Foreseen(claim.id, None, f"{of.name} brings no numbers to expect"))
+        else:
+            judged = [calls.finding(of, claim, groups) for groups in draws.groups(of)]
+            found.append(_most_frequent(judged))
     return found
 
 
-def _drawn(paper: Paper | None, designs: list[Design], draw: int) -> list[Group]:
-    """Return the groups of one draw, from the paper's numbers if it has some."""
-    random = np.random.default_rng([SEED, draw])
-    if paper is None or paper.world is None:
-        return [usual(design, random) for design in designs]
-    return [calls.world(paper, paper.world, design, random) for design in designs]
+class _Draws:
+    """Imagined groups of a study, drawn once for all claims of a paper."""
+
+    def __init__(self, designs: list[Design]) -> None:
+        self._designs = designs
+        self._drawn: dict[str, list[list[Group]]] = {}
+
+    def groups(self, paper: Paper | None) -> list[list[Group]]:
+        """Return the groups of each draw, by a paper's numbers, or by none (`usual`)."""
+        name = paper.name if paper is not None else ""
+        if name not in self._drawn:
+            self._drawn[name] = [self._draw(paper, each) for each in range(DRAWS)]
+        return self._drawn[name]
+
+    def _draw(self, paper: Paper | None, draw: int) -> list[Group]:
+        random = np.random.default_rng([SEED, draw])
+        if paper is None or paper.world is None:
+            return [usual(design, random) for design in self._designs]
+        return [calls.world(paper, paper.world, design, random) for design in self._designs]
 
 
-def _judged(paper: Paper | None, claim: Claim, groups: list[Group]) -> Finding:
-    return judge(claim, groups) if paper is None else calls.finding(paper, claim, groups)
+def _of_its_own(claim: Claim, groups: list[Group]) -> Foreseen:
+    """Return what a claim of the study file can expect: the width of its interval, no verdict."""
+    told = judge(claim, groups)
+    testable = told.verdict != "not testable here"
+    return _told(told, None if testable else told.verdict)
 
 
-def _most_frequent(judged: list[Finding], *, published: bool) -> Foreseen:
-    verdicts = Counter(each.verdict for each in judged)
-    verdict, _ = verdicts.most_common(1)[0]
-    told = next(each for each in judged if each.verdict == verdict)
-    testable = verdict != "not testable here"
+def _most_frequent(judged: list[Finding]) -> Foreseen:
+    verdict, _ = Counter(each.verdict for each in judged).most_common(1)[0]
+    return _told(next(each for each in judged if each.verdict == verdict), verdict)
+
+
+def _told(found: Finding, verdict: Verdict | None) -> Foreseen:
     return Foreseen(
-        claim=told.id,
-        verdict=verdict if published or not testable else None,
-        why=told.why,
-        quantity=told.of,
-        unit=told.unit,
-        effect=told.effect,
-        interval=told.interval,
+        claim=found.id,
+        verdict=verdict,
+        why=found.why,
+        quantity=found.of,
+        unit=found.unit,
+        effect=found.effect,
+        interval=found.interval,
     )
 
 

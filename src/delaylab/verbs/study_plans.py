@@ -154,7 +154,7 @@ def _print_claims(claims: list[Foreseen], console: Console) -> None:
     console.print(table)
     if any(claim.effect is not None and claim.verdict for claim in claims):
         console.print(PUBLISHED)
-    if any(claim.verdict is None for claim in claims):
+    if any(claim.effect is not None and claim.verdict is None for claim in claims):
         console.print(UNKNOWN)
 
 

@@ -159,11 +159,20 @@ def record(
 
 
 def acting(load: str, achieved: Mapping[str, float] | None = None) -> list[Load]:
-    """Return a load that did what it stands for, none at rest; `achieved` tells otherwise."""
+    """Return loads, joined by `+`, that did what they stand for; none at rest.
+
+    `achieved` tells otherwise.
+    """
     if load in ("rest", "none"):
         return []
-    done = dict(ACTED[load] if achieved is None else achieved)
-    return [Load(load=load, on="noisy", achieved=done)]
+    return [
+        Load(
+            load=name,
+            on="noisy",
+            achieved=dict(ACTED.get(name, {}) if achieved is None else achieved),
+        )
+        for name in load.split("+")
+    ]
 
 
 def table(delays: Mapping[str, Floats], runs: int = 1) -> pl.DataFrame:
