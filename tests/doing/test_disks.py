@@ -11,7 +11,7 @@ import pytest
 from delaylab import images
 from delaylab.kinds import KINDS
 from delaylab.machine.rights import own_rights
-from tests.doing.conftest import Run
+from tests.doing.conftest import Run, as_json
 from tests.doing.test_bad_input import BAD_INPUT, FAILED
 from tests.doing.test_machines import refused
 
@@ -70,6 +70,64 @@ def test_its_programs_run_and_it_is_not_written_to(
     finally:
         delaylab("down", "disk")
     assert image.read_bytes() == before
+
+
+SCRATCH = """\
+lab: scratch
+hosts: {{sut: {{}}, target: {{}}}}
+nodes:
+  one: {{kind: qemu, accel: tcg, scratch: true, host: sut{image}}}
+  two: {{kind: netns, host: target}}
+links: [{{join: [one, two], name: lan}}]
+"""
+
+
+@pytest.mark.parametrize("with_root", [False, True], ids=["alone", "beside a root of one's own"])
+def test_what_is_written_to_a_scratch_disk_is_on_storage_and_goes_with_the_lab(
+    delaylab: Run, tmp_path: Path, disk: Path, with_root: bool
+) -> None:
+    image = f", image: {disk}" if with_root else ""
+    (tmp_path / "lab.yaml").write_text(SCRATCH.format(image=image))
+    up = as_json(delaylab("up", "lab.yaml", "--json"))
+    (monitor,) = (node["pid"] for node in up["nodes"] if node["name"] == "one")
+    write = "dd if=/dev/zero of=/var/tmp/file bs=1M count=64 && sync"
+    try:
+        mounts = delaylab("exec", "one", "--", "cat", "/proc/mounts").stdout.splitlines()
+        (device,) = (line.split()[0] for line in mounts if line.split()[1] == "/var/tmp")
+        assert device == ("/dev/vdb" if with_root else "/dev/vda")
+        before = sum(map(on_storage, kept_files(monitor)))
+        delaylab("exec", "one", "--", "sh", "-c", write)
+        # Blocks of zeros count: QEMU writes what the guest wrote.
+        assert sum(map(on_storage, kept_files(monitor))) - before >= 64 * MIB
+        assert all(link.readlink().name.endswith(" (deleted)") for link in kept_files(monitor))
+    finally:
+        delaylab("down", "scratch")
+
+
+def kept_files(monitor: int) -> list[Path]:
+    """The open files of a monitor's QEMU that are below this machine's /var/tmp."""
+    children = Path(f"/proc/{monitor}/task/{monitor}/children").read_text().split()
+    links = (link for child in children for link in Path(f"/proc/{child}/fd").iterdir())
+    return [link for link in links if str(link.readlink()).startswith("/var/tmp/")]
+
+
+def on_storage(link: Path) -> int:
+    """The bytes that a file takes on its file system."""
+    return link.stat().st_blocks * 512
+
+
+def test_a_disk_load_in_a_machine_with_a_scratch_disk_acts(delaylab: Run, tmp_path: Path) -> None:
+    """Its files are larger than the machine's memory, so that they reach the disk."""
+    (tmp_path / "lab.yaml").write_text(SCRATCH.format(image=""))
+    (tmp_path / "study.yaml").write_text(
+        "study: disks\nlab: lab.yaml\nfactors: {load: {disk: [{disk: 1, on: one}]}}\n"
+        "probe: {from: two, to: one, count: 100, interval: 50ms, at_rest: 5}\n"
+    )
+    delaylab("run", "study.yaml", "--out", "data")
+    (trial,) = as_json(delaylab("show", "data", "--json"))["trials"]
+    (check,) = (each for each in trial["loads"] if each["load"] == "disk")
+    assert check["acted"]
+    assert check["value"] > check["least"] > 0
 
 
 def test_a_disk_without_a_file_system(delaylab: Run, tmp_path: Path, run_directory: Path) -> None:

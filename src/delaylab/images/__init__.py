@@ -54,6 +54,7 @@ IMAGES: dict[str, dict[str, tuple[str, str]]] = {
         "vif": ("domain", "vif"),
     },
     "uml": {"linux": ("kernel-uml", "linux"), "initrd": ("uml", "initrd")},
+    "scratch": {"disk": ("scratch", "disk")},
 }
 WITH_AGENT = "with-agent"
 REFERENCE = re.compile(r"\{image:([^/}]*)/([^}]*)\}")

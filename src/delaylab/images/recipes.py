@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import shutil
+import subprocess
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -14,6 +15,7 @@ from importlib import resources
 from pathlib import Path
 
 from delaylab import hosts
+from delaylab.errors import NotHere
 from delaylab.images import apt, cpio, kernel, modules, tools, xen_tools
 from delaylab.images.cache import digest
 from delaylab.progress import Progress
@@ -22,6 +24,7 @@ AGENT_NAME = "delaylab-agent"
 AGENT_PLACE = f"sbin/{AGENT_NAME}"
 DOMAIN_KERNEL, DOMAIN_INITRD = "lib/delaylab/domu-kernel", "lib/delaylab/domu-initrd"
 DOMAIN_SCRIPTS = ("start", "vif")
+SCRATCH_BYTES = 1 << 30
 Parts = Mapping[str, Path]
 
 
@@ -134,6 +137,20 @@ def _domain(parts: Parts, out: Path, progress: Progress) -> None:
         (out / name).chmod(0o755)
 
 
+def _scratch(parts: Parts, out: Path, progress: Progress) -> None:
+    """Write `disk`, an empty file system that takes hardly any room until it is written to."""
+    disk = out / "disk"
+    with disk.open("wb") as file:
+        file.truncate(SCRATCH_BYTES)
+    argv = ["mke2fs", "-q", "-t", "ext4", "-F", "-E", "lazy_itable_init=0,nodiscard", str(disk)]
+    try:
+        subprocess.run(argv, check=True, stdin=subprocess.DEVNULL, capture_output=True)
+    except FileNotFoundError:
+        raise NotHere("mke2fs is not installed", fix="apt-get install e2fsprogs") from None
+    except subprocess.CalledProcessError as error:
+        raise NotHere(f"mke2fs failed: {error.stderr.decode(errors='replace').strip()}") from None
+
+
 def _domain_scripts() -> list[str]:
     folder = resources.files("delaylab.images").joinpath("domain")
     return [folder.joinpath(name).read_text() for name in DOMAIN_SCRIPTS]
@@ -182,5 +199,6 @@ RECIPES: dict[str, Recipe] = {
             _dom0,
         ),
         Assembled("domain", [1, _domain_scripts()], (), _domain),
+        Assembled("scratch", [1, SCRATCH_BYTES], (), _scratch),
     )
 }

@@ -76,6 +76,10 @@ class Machine(Kind):
         """Return the command that boots a node."""
         raise NotImplementedError
 
+    def environment(self, spec: NodeSpec) -> dict[str, str]:
+        """Return the environment of the program that runs a node."""
+        return dict(self.env)
+
     def can_run(self, rights: Rights, on_machine: bool) -> str | None:
         """Return a reason unless the program is installed and TAPs can be made.
 
@@ -88,7 +92,7 @@ class Machine(Kind):
         guest = Guest(
             "stream",
             tuple(self.command(node)),
-            env=dict(self.env),
+            env=self.environment(node.spec),
             deadline_ms=self.deadline_ms,
             setup=setup(node),
             pin=tuple(node.spec.pin or ()),

@@ -26,8 +26,13 @@ EARLY = "earlyprintk=ttyS0,115200"
 """Kernel parameter without which a panic before the console exists leaves no message."""
 NO_SEND_STAMP = frozenset({"vmxnet3", "rtl8139"})
 """Cards whose drivers take no software stamp on sending (no skb_tx_timestamp())."""
-DISK, DISK_DRIVERS = "/dev/vda", ["virtio_blk", "crc32c_generic", "ext4"]
-"""The disk and its drivers; ext4 requests its checksum by a name that only modprobe resolves."""
+DISKS = ("/dev/vda", "/dev/vdb")
+"""The disks of a guest, in the order of their options."""
+DISK_DRIVERS = ["virtio_blk", "crc32c_generic", "ext4"]
+"""The drivers of disks; ext4 requests its checksum by a name that only modprobe resolves."""
+ON_STORAGE = "/var/tmp"
+"""The folder for what a guest writes to its scratch disk; the lab's own may be in memory."""
+SCRATCH_IMAGE = "{image:scratch/disk}"
 IN_CLOUD_KERNEL = frozenset({"virtio", "vmxnet3"})
 
 
@@ -62,20 +67,25 @@ class Qemu(guest.Machine):
         words += [
             "-append",
             f"console=ttyS0 {EARLY} quiet panic=-1 {guest.ROOT} {CLOCK} -- "
-            + _init(nic, microvm, disk=spec.image is not None),
+            + _init(nic, microvm, spec),
         ]
         words += ["-qmp", "unix:{folder}/qmp.sock,server=on,wait=off"]
         bus = "device" if microvm else "pci"
         words += ["-device", f"virtio-serial-{bus}"]
         words += ["-chardev", "socket,id=agent,fd={stream}"]
         words += ["-device", f"virtserialport,chardev=agent,name={PORT}"]
-        words += _disk(spec.image, bus) if spec.image else []
+        words += _disk("root", spec.image, bus) if spec.image else []
+        words += _disk("scratch", SCRATCH_IMAGE, bus) if spec.scratch else []
         for number, card in enumerate(node.cards):
             tap = f"tap,id=n{number},ifname={card.host.name},script=no,downscript=no"
             # vhost is the kernel's own half of a virtio card; it needs KVM.
             tap += "{vhost}" if nic == "virtio" and not microvm else ""
             words += ["-netdev", tap, "-device", _card(nic, microvm, number, card.card.mac)]
         return words
+
+    def environment(self, spec: NodeSpec) -> dict[str, str]:
+        """Return the environment of QEMU, which keeps what guests write to disks in TMPDIR."""
+        return {"TMPDIR": ON_STORAGE} if spec.scratch else super().environment(spec)
 
     def no_send_stamp(self, spec: NodeSpec) -> str | None:
         """Return a reason for cards whose drivers take no stamp on sending."""
@@ -93,13 +103,18 @@ def _card(nic: str, microvm: bool, number: int, mac: str) -> str:
     return f"{DEVICES.get(nic, nic)},netdev=n{number},mac={mac},romfile="
 
 
-def _disk(image: str, bus: str) -> list[str]:
-    """Return the options of a disk; writes go to the lab's folder and are removed with it."""
-    drive = f"file={image.replace(',', ',,')},if=none,id=root,snapshot=on"
-    return ["-drive", drive, "-device", f"virtio-blk-{bus},drive=root"]
+def _disk(name: str, image: str, bus: str) -> list[str]:
+    """Return the options of a disk; writes go to a file in TMPDIR that has no name (snapshot)."""
+    drive = f"file={image.replace(',', ',,')},if=none,id={name},snapshot=on"
+    return ["-drive", drive, "-device", f"virtio-blk-{bus},drive={name}"]
 
 
-def _init(nic: str, microvm: bool, *, disk: bool) -> str:
+def _init(nic: str, microvm: bool, spec: NodeSpec) -> str:
     modules = ["virtio_mmio" if microvm else "virtio_pci", "virtio_console", DRIVERS.get(nic, nic)]
-    words = guest.init(f"virtio:{PORT}", modules + (DISK_DRIVERS if disk else []))
-    return f"{words} --root {DISK}" if disk else words
+    disks = [
+        option for option, there in (("--root", spec.image), ("--scratch", spec.scratch)) if there
+    ]
+    words = [guest.init(f"virtio:{PORT}", modules + (DISK_DRIVERS if disks else []))]
+    return " ".join(
+        words + [f"{option} {disk}" for option, disk in zip(disks, DISKS, strict=False)]
+    )

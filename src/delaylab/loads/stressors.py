@@ -23,6 +23,8 @@ _STRESSORS = {
 }
 _IN_A_MACHINE = {"--vm-bytes": "40%", "--hdd-bytes": "16m", "--temp-path": "/tmp"}
 """Options for a virtual machine, which has little memory, and its disk as a part of it."""
+_WITH_A_DISK = {"--vm-bytes": "40%", "--hdd-bytes": "256m"}
+"""Options for a virtual machine with a scratch disk, which files larger than its memory reach."""
 _IN_A_CONTAINER = {"--temp-path": "/tmp"}
 _NO_CACHE = ("--cache-level", "1")
 """stress-ng makes a buffer as large as the last cache before anything else, and ends if a small
@@ -51,8 +53,9 @@ def stressor(lab: Lab, load: LoadSpec, state: Running) -> Iterator[None]:
 def _options(lab: Lab, load: LoadSpec) -> list[str]:
     """Return a stressor's options, within its node's means."""
     options = [part.format(n=load.workers) for part in _STRESSORS[load.what]]
-    kind = lab.spec.nodes[load.on].kind
-    own = _IN_A_MACHINE if kind in MACHINES else _IN_A_CONTAINER if kind in CONTAINERS else {}
+    node = lab.spec.nodes[load.on]
+    machine = _WITH_A_DISK if node.scratch else _IN_A_MACHINE
+    own = machine if node.kind in MACHINES else _IN_A_CONTAINER if node.kind in CONTAINERS else {}
     for position, option in enumerate(options[:-1]):
         options[position + 1] = own.get(option, options[position + 1])
     return options

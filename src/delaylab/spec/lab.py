@@ -109,6 +109,7 @@ FIELDS_OF_KINDS = {
     "initrd": OWN_KERNEL,
     "vcpus": frozenset({"qemu", "xen"}),
     "pin": frozenset({"qemu"}),
+    "scratch": frozenset({"qemu"}),
     "accel": frozenset({"qemu"}),
     "nic": frozenset({"qemu"}),
     "machine": frozenset({"qemu"}),
@@ -154,6 +155,12 @@ class NodeSpec(Spec):
         "is added to it and becomes its init.",
     )
     vcpus: int | None = Field(None, ge=1, le=64, description="The number of virtual CPUs.")
+    scratch: bool | None = Field(
+        None,
+        description="Give the virtual machine a disk of 1 GiB at /var/tmp, to which `disk` loads "
+        "then write. What is written to it is kept in this machine's /var/tmp as long as the node "
+        "runs; elsewhere a guest writes to its memory.",
+    )
     pin: Cpus | None = Field(
         None, description="For each virtual CPU, the CPU that its thread is pinned to."
     )

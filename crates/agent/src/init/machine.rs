@@ -29,6 +29,8 @@ pub struct Start<'a> {
     pub modules: &'a [String],
     /// The disk whose file system becomes the root.
     pub root: Option<&'a Path>,
+    /// The disk that is mounted at `/var/tmp`.
+    pub scratch: Option<&'a Path>,
     /// The program to run to its end.
     pub before: Option<&'a Path>,
 }
@@ -48,6 +50,7 @@ fn run(stream: &str, start: &Start, serve: Serve) -> Result<(), Failure> {
     surroundings::prepare()?;
     modules::load(start.modules)?;
     start.root.map_or(Ok(()), root::enter)?;
+    start.scratch.map_or(Ok(()), root::mount_scratch)?;
     start.before.map_or(Ok(()), run_program)?;
     process::reap_by_kernel().context("prepare the process")?;
     let what = || format!("open {stream}");

@@ -45,6 +45,9 @@ pub struct Init {
     /// In a virtual machine: a disk whose file system, or that of its first partition, becomes the root.
     #[arg(long, value_name = "DEVICE")]
     root: Option<PathBuf>,
+    /// In a virtual machine: a disk with a file system to mount at /var/tmp.
+    #[arg(long, value_name = "DEVICE")]
+    scratch: Option<PathBuf>,
     /// Arguments that User-Mode Linux appends to its command line.
     #[arg(hide = true)]
     _added: Vec<String>,
@@ -55,8 +58,13 @@ pub fn live(init: &Init, serve: Serve) -> Result<(), Failure> {
     match (&init.reached.folder, &init.reached.stream) {
         (Some(folder), _) => container::live(folder, &init.capabilities, serve),
         (None, Some(stream)) => {
-            let (before, root) = (init.before.as_deref(), init.root.as_deref());
-            machine::live(stream, &machine::Start { modules: &init.modules, before, root }, serve)
+            let start = machine::Start {
+                modules: &init.modules,
+                root: init.root.as_deref(),
+                scratch: init.scratch.as_deref(),
+                before: init.before.as_deref(),
+            };
+            machine::live(stream, &start, serve)
         }
         (None, None) => Err(Failure::new("start", "neither --folder nor --stream is given")),
     }

@@ -2,6 +2,8 @@
 //! on the disk are not started.
 
 use std::fs;
+use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use delaylab_os::files::{folder_watch, mount};
@@ -10,6 +12,7 @@ use delaylab_proto::{Context, Failure};
 use super::surroundings::FILE_SYSTEMS;
 
 const HERE: &str = "/root-of-disk";
+const SCRATCH: &str = "/var/tmp";
 const KIND: &str = "ext4";
 /// A file system that is mounted below another one and moves with it.
 const INSIDE_ANOTHER: &str = "/dev/pts";
@@ -18,8 +21,7 @@ const INSIDE_ANOTHER: &str = "/dev/pts";
 /// appears.
 pub fn enter(disk: &Path) -> Result<(), Failure> {
     let what = || format!("make {} the root", disk.display());
-    let appeared = || disk.exists().then_some(());
-    folder_watch::wait_in(Path::new("/dev"), appeared).with_context(what)?;
+    await_disk(disk).with_context(what)?;
     fs::create_dir_all(HERE).with_context(what)?;
     let mounted =
         candidates(disk).iter().any(|device| mount::disk(device, KIND, Path::new(HERE)).is_ok());
@@ -38,6 +40,19 @@ pub fn enter(disk: &Path) -> Result<(), Failure> {
     std::env::set_current_dir(HERE).with_context(what)?;
     mount::become_root().with_context(what)?;
     std::env::set_current_dir("/tmp").with_context(what)
+}
+
+/// Mount a disk as the folder for temporary files that outlast a boot. Block until the disk appears.
+pub fn mount_scratch(disk: &Path) -> Result<(), Failure> {
+    let what = || format!("mount {} at {SCRATCH}", disk.display());
+    await_disk(disk).with_context(what)?;
+    fs::create_dir_all(SCRATCH).with_context(what)?;
+    mount::disk(disk, KIND, Path::new(SCRATCH)).with_context(what)?;
+    fs::set_permissions(SCRATCH, fs::Permissions::from_mode(0o1777)).with_context(what)
+}
+
+fn await_disk(disk: &Path) -> io::Result<()> {
+    folder_watch::wait_in(Path::new("/dev"), || disk.exists().then_some(()))
 }
 
 /// Return the disk itself, then its partitions in order.
