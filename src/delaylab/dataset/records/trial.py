@@ -119,7 +119,13 @@ class Measurement(Record):
         None, description="The payload behind the ICMP or UDP header; 0 for TCP and HTTP."
     )
     interval_ns: Count | None = Field(
-        None, description="The interval between packets, as used under load."
+        None,
+        description="The interval between packets, as used under load; 0 for a closed loop.",
+    )
+    timeout_ns: Count | None = Field(
+        None,
+        description="The time without a reply after which a closed loop sent the next packet; "
+        "null if the packets under load had an interval.",
     )
     rate_search: Search | None = Field(
         None, description="The search for the shortest interval; null if the probe has no `held`."
