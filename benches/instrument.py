@@ -75,7 +75,7 @@ def _measure(lab: Lab, path: ProbePath, probe: ProbeSpec, probe_id: int, switche
         tap(instruments, lab, path, probe, probe_id, None)
         switch = partial(switch_taps, instruments) if switched else _leave
         blocks = schedule(probe.at_rest, probe_id)
-        rest = alternate(sender, blocks, probe.interval, switch)
+        rest = alternate(sender, blocks, probe.pace_at_rest, switch)
         stop(instruments)
     stamps = pl.concat(sender.stamps).with_columns(
         ("sender." + pl.col("point").cast(pl.String)).alias("point"),

@@ -113,6 +113,7 @@ class Condition:
     responder_points: tuple[str, ...] = ()
     slip: Delay = field(default_factory=lambda: lognormal(3))
     interval_ns: int = 5_000_000
+    timeout_ns: int | None = None
     seed: int = 0
     clocks: dict[str, Clock] = field(default_factory=dict)
     readings: list[dict[str, Any]] = field(default_factory=list)
@@ -263,7 +264,8 @@ def trial(condition: Condition, index: int) -> dict[str, Any]:
         "responder": {"node": "echo", "host": "target", "kind": "native"},
         "protocol": "icmp",
         "size_bytes": 100,
-        "interval_ns": condition.interval_ns,
+        "interval_ns": condition.interval_ns if condition.timeout_ns is None else 0,
+        "timeout_ns": condition.timeout_ns,
         "path": {
             "request": [p for leg, p in stations if leg == "request"],
             "reply": [p for leg, p in stations if leg == "reply"],

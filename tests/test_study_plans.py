@@ -12,6 +12,7 @@ from delaylab.cli import app
 from delaylab.papers import studies
 from delaylab.spec.load import load_study
 from delaylab.study import estimate, order
+from delaylab.units import Duration
 
 REPRODUCED = "reproduced"
 OWN = """\
@@ -123,4 +124,5 @@ def test_a_trial_takes_at_least_as_long_as_its_packets(name: str) -> None:
     planned = order.plan_trials(load_study(studies.find(name)), "quick", {})
     for trial, seconds in zip(planned, estimate.trials_s(planned), strict=True):
         probe = trial.combination.probe
-        assert seconds >= probe.count * probe.interval.seconds
+        between = probe.pace.seconds if isinstance(probe.pace, Duration) else estimate.ROUND_TRIP_S
+        assert seconds >= probe.count * between

@@ -13,12 +13,14 @@ from delaylab.analysis.claims.imagined import Design
 from delaylab.analysis.doubts.machine_state import PhaseState
 from delaylab.analysis.group import groups
 from delaylab.analysis.treatments.check import checks
+from delaylab.dataset.records.doubts import DoubtKind
 from delaylab.dataset.records.trial import Load
 from delaylab.dataset.store import read_study
 from delaylab.papers.findings import findings
 from tests import synthetic
 from tests.synthetic import Condition, constant
 
+TIMEOUT_NS = 100_000_000
 SLOW = {("request", "sender.uplink"): constant(5000)}
 
 
@@ -48,6 +50,28 @@ def test_a_load_that_did_not_act_gives_no_verdict(
     assert finding.verdict == "not testable here"
     assert "its load did not act" in finding.why
     assert said in finding.why
+
+
+def test_a_probe_that_was_in_no_closed_loop_gives_no_verdict(tmp_path: Path) -> None:
+    """Its packets are 5 ms apart, as its record says that they were sent by replies of 5 ms."""
+    conditions = [
+        Condition(load="rest", seed=1),
+        Condition(load="network", delays=SLOW, seed=2, timeout_ns=TIMEOUT_NS),
+    ]
+    study = read_study(synthetic.write(tmp_path, conditions, ["network-adds-most"]))
+    (finding,) = findings(study, list(groups(study)))
+    assert finding.verdict == "not testable here"
+    assert "its probe was in no closed loop: netns, network: closed loop: " in finding.why
+    assert "after the last one's reply or timeout was" in finding.why
+
+
+def test_a_closed_loop_raises_no_doubt_of_its_slip(tmp_path: Path) -> None:
+    """An interval of 0 is none that a slip could be a large part of."""
+    conditions = [Condition(timeout_ns=TIMEOUT_NS), Condition(load="cpu", interval_ns=10)]
+    study = read_study(synthetic.write(tmp_path, conditions, []))
+    closed, opened = groups(study)
+    assert DoubtKind.SEND_SLIP not in {doubt.kind for doubt in closed.doubts}
+    assert DoubtKind.SEND_SLIP in {doubt.kind for doubt in opened.doubts}
 
 
 def test_the_other_trials_still_decide(tmp_path: Path) -> None:

@@ -29,9 +29,13 @@ def group(
     sent: int | None = None,
     trials: Sequence[TrialRecord] = (),
     summarised: bool = False,
+    blocks: int = 1,
 ) -> Group:
-    """A group of one trial, or of those given."""
-    design = Design(factors, kind, first_repeat=repeat, cpus=cpus)
+    """A group of one trial, of one in each of several blocks, or of those given.
+
+    Of the packets each block has equally many, in their order.
+    """
+    design = Design(factors, kind, trials=blocks, first_repeat=repeat, cpus=cpus)
     found = imagined.group(
         design, delays or {}, loads=loads, links=links, reports=reports, sent=sent, trials=trials
     )

@@ -1,6 +1,7 @@
 """Files: what is right is read as meant, what is wrong is refused with its file and line."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,8 @@ from delaylab.spec.combine import combinations
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.load import lab_from, load_study, study_from
 from delaylab.spec.source import parse
-from delaylab.spec.study import LoadSpec
+from delaylab.spec.study import ClosedLoop, LoadSpec, ProbeSpec
+from delaylab.units import Duration
 
 LAB = """\
 lab: testbed
@@ -260,7 +262,7 @@ def test_every_shipped_study_has_only_combinations_that_can_be(name: str, scale:
 def test_the_paper_scale_is_the_papers() -> None:
     for combination in combinations(load_study(find("whiteaker2011")), "paper"):
         assert combination.probe.count == 200
-        assert combination.probe.interval.ns == 250_000_000
+        assert combination.probe.pace == Duration(250_000_000)
         assert combination.probe.size == 100
 
 
@@ -277,6 +279,32 @@ def test_a_level_may_set_a_setting_of_the_kernel_whose_name_has_dots() -> None:
     wrong = STUDY.replace("factors:\n", f"factors:\n{level.replace('bytes', 'bites')}")
     with pytest.raises(BadInput, match=rf"did you mean '{limit}'\?"):
         list(combinations(study_from(parse(wrong, "s.yaml")), "quick"))
+
+
+@pytest.mark.parametrize(("given", "timeout_ns"), [({}, 10**9), ({"timeout": "10ms"}, 10**7)])
+def test_a_closed_loop_is_read_with_its_timeout(given: dict[str, str], timeout_ns: int) -> None:
+    ends = {"from": "probe", "to": "echo"}
+    probe = ProbeSpec.model_validate({**ends, "interval": "closed-loop", **given})
+    assert probe.pace == probe.pace_at_rest == ClosedLoop(Duration(timeout_ns))
+    slower = ProbeSpec.model_validate(
+        {**ends, "interval": "closed-loop", "at_rest_interval": "20ms", **given}
+    )
+    assert slower.pace_at_rest == Duration(20_000_000)
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ("interval: closed-loop, held: true", "has no `held`"),
+        ("interval: 1ms, timeout: 10ms", "only a probe of `interval: closed-loop` has `timeout`"),
+        ("interval: closed-loop, timeout: 0s", "a `timeout` of more than 0"),
+        ("interval: closed-lop", "'closed-lop'"),
+    ],
+)
+def test_a_closed_loop_that_contradicts_itself_is_refused(given: str, says: str) -> None:
+    with pytest.raises(BadInput, match=re.escape(says)) as refused:
+        study_from(parse(STUDY.replace("interval: 10ms", given), "study.yaml"))
+    assert "study.yaml" in str(refused.value)
 
 
 def test_a_lab_file_is_found_beside_its_study(tmp_path: Path) -> None:

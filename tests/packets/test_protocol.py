@@ -73,6 +73,7 @@ def whole(pcap: Path) -> dict[str, Request[Any]]:
             count=3,
             interval_ns=1_000_000,
             size=56,
+            timeout_ns=0,
             first_seq=0,
             linger_ns=200_000_000,
             late_ns=200_000_000,

@@ -85,6 +85,9 @@ class Exec(Request[replies.Exit]):
 class Probe(Request[replies.Probe]):
     """Send a probe's packets. Times are in ns, `size` in bytes behind the ICMP or UDP header.
 
+    With `interval_ns` 0 packets are sent as replies come, at most `batch` under way; `timeout_ns`
+    is how long they are waited for.
+
     With `tcp` a packet is the SYN of a connection from the source port `ident` + seq, with `http`
     the GET request of `path` on such a connection; an empty `host` stands for the address.
     """
@@ -100,6 +103,7 @@ class Probe(Request[replies.Probe]):
     count: int
     interval_ns: int
     size: int
+    timeout_ns: int = 0
     first_seq: int = 0
     linger_ns: int
     late_ns: int

@@ -19,6 +19,7 @@ from delaylab.analysis.over_time.slowest import TRIAL, SlowPacket, TrialTimes, s
 from delaylab.analysis.over_time.timeline import Timeline, timeline
 from delaylab.analysis.packets import accounting, rtt, segments
 from delaylab.analysis.packets.accounting import Account, PhaseAccount, by_phase
+from delaylab.analysis.packets.closed_loop import LoopSeen, loop_seen
 from delaylab.analysis.packets.instrument import UNTAPPED, AtRest, at_rest
 from delaylab.analysis.packets.layers import SLIP
 from delaylab.analysis.packets.named import named
@@ -74,7 +75,8 @@ class Group:
     µs, `clocks` the alignment of each trial with more than one clock. `links` are the links with
     conditions, each direction in each trial. `phases` has the fates of the packets of each phase,
     by leg; `account` covers all phases with taps. `sent` counts the packets scheduled under load.
-    `slowest` are the slowest of them, `timelines` the user RTTs of each trial over time.
+    `slowest` are the slowest of them, `timelines` the user RTTs of each trial over time, `loops`
+    what its packets show of a closed loop.
     """
 
     trials: list[TrialRecord]
@@ -95,6 +97,7 @@ class Group:
     sent: int = 0
     slowest: list[SlowPacket] = field(default_factory=list)
     timelines: list[Timeline] = field(default_factory=list)
+    loops: list[LoopSeen] = field(default_factory=list)
 
     @property
     def answered(self) -> int:
@@ -235,6 +238,11 @@ def analyse(study: Study, trials: list[TrialRecord]) -> Group:
         sent=len(measured),
         slowest=slowest(answered, trips["app"].to_numpy(), found, times),
         timelines=[timeline(trial, MEASURED) for trial in times],
+        loops=[
+            loop
+            for trial, table in by_trial
+            if (loop := loop_seen(trial, table.filter(pl.col("phase") == MEASURED)))
+        ],
     )
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Literal
+from dataclasses import dataclass
+from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, model_validator
 
@@ -15,6 +16,7 @@ from delaylab.units import Duration, Multiple, Share
 
 Protocol = Literal["icmp", "udp", "tcp", "http"]
 Direction = Literal["both-ways", "send", "receive"]
+CLOSED_LOOP: Final = "closed-loop"
 STRESSORS = ("cpu", "io", "disk", "memory")
 ON_THE_NETWORK = ("network", "frames")
 LOADS = (*STRESSORS, *ON_THE_NETWORK)
@@ -117,6 +119,17 @@ class LoadSpec(Spec):
         return getattr(self, self.what) if self.what in STRESSORS else 0
 
 
+@dataclass(frozen=True)
+class ClosedLoop:
+    """A probe that sends a packet when the last one has its reply, or has had none for a time."""
+
+    timeout: Duration
+
+
+Pace = Duration | ClosedLoop
+"""Time between packets, or that each waits for the reply to the last one."""
+
+
 def _node_or_address(text: str) -> str:
     address = outside(text)
     if address is None and not re.fullmatch(NAME, text):
@@ -151,8 +164,15 @@ class ProbeSpec(Spec):
     count: int = Field(
         200, gt=0, le=MOST_PACKETS, description="The number of packets sent under load."
     )
-    interval: Duration = Field(
-        Duration(5_000_000), description="The time between two intended send times."
+    interval: Duration | Literal["closed-loop"] = Field(
+        Duration(5_000_000),
+        description="The time between two intended send times. `closed-loop`: the next packet is "
+        "sent as soon as the last one has its reply, so that one is under way at a time.",
+    )
+    timeout: Duration | None = Field(
+        None,
+        description="For `interval: closed-loop`: the time after which the next packet is sent "
+        "although the last one has no reply; left out, it is `late`.",
     )
     held: bool = Field(
         False,
@@ -202,6 +222,17 @@ class ProbeSpec(Spec):
         return self
 
     @model_validator(mode="after")
+    def _loop(self) -> ProbeSpec:
+        if self.interval != CLOSED_LOOP:
+            if self.timeout is not None:
+                raise ValueError("only a probe of `interval: closed-loop` has `timeout`")
+        elif self.held:
+            raise ValueError("a probe of `interval: closed-loop` has no `held`")
+        elif (self.timeout or self.late).ns == 0:
+            raise ValueError("a probe of `interval: closed-loop` has a `timeout` of more than 0")
+        return self
+
+    @model_validator(mode="after")
     def _outside(self) -> ProbeSpec:
         address = outside(self.to)
         if address is None:
@@ -215,6 +246,18 @@ class ProbeSpec(Spec):
         if self.ip != address.version:
             raise ValueError(f"{self.to} is an IPv{address.version} address, `ip` is {self.ip}")
         return self
+
+    @property
+    def pace(self) -> Pace:
+        """Return what decides when the packets under load are sent."""
+        if isinstance(self.interval, Duration):
+            return self.interval
+        return ClosedLoop(self.timeout or self.late)
+
+    @property
+    def pace_at_rest(self) -> Pace:
+        """Return what decides when the packets at rest are sent."""
+        return self.at_rest_interval or self.pace
 
     @property
     def outside(self) -> bool:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 
 from delaylab.kinds import KINDS
+from delaylab.spec.study import Pace
 from delaylab.study.order import Planned
 from delaylab.trial.rest import schedule
+from delaylab.units import Duration
 
 LAB_S = 0.05
 """The time to start and to end a lab of namespaces, in seconds."""
@@ -18,6 +20,8 @@ PHASE_S = 0.05
 """The time that a phase of a trial, or a block of one, takes beside its packets, in seconds."""
 FINISH_S, PACKET_S = 3.0, 0.0002
 """The time of the analysis and the report, in seconds: in all, and for each packet."""
+ROUND_TRIP_S = 0.0005
+"""The time that a packet of a closed loop takes, in seconds."""
 CORES = os.cpu_count() or 1
 """The number of CPUs, by which guests that boot together share the work."""
 
@@ -42,11 +46,16 @@ def finish_s(planned: list[Planned]) -> float:
 def _packets_s(item: Planned) -> float:
     """Return the estimated seconds of a trial in a lab that is up."""
     probe, loads = item.combination.probe, item.combination.loads
-    rest_s = (probe.at_rest_interval or probe.interval).seconds * probe.at_rest * 3
+    rest_s = _between_s(probe.pace_at_rest) * probe.at_rest * 3
     phases = 2 + len(schedule(probe.at_rest, 1)) if probe.at_rest else 1
     searches = sum(each.frames == "held" for each in loads)
     load_s = LOAD_S * len(loads) + SEARCH_S * searches
-    return load_s + rest_s + probe.count * probe.interval.seconds + phases * PHASE_S
+    return load_s + rest_s + probe.count * _between_s(probe.pace) + phases * PHASE_S
+
+
+def _between_s(pace: Pace) -> float:
+    """Return the estimated seconds between two packets."""
+    return pace.seconds if isinstance(pace, Duration) else ROUND_TRIP_S
 
 
 def _boot_s(item: Planned) -> float:

@@ -13,6 +13,7 @@ from delaylab import loads
 from delaylab.agent.requests import Counters, Route
 from delaylab.agent.result import AgentError
 from delaylab.dataset.records.doubts import Doubt, DoubtKind, doubt
+from delaylab.dataset.records.rates import Search
 from delaylab.dataset.records.taps import Tap
 from delaylab.dataset.records.trial import OUTSIDE, Endpoint, Hop, Measurement, PointPath
 from delaylab.errors import DelaylabError
@@ -23,6 +24,7 @@ from delaylab.plan.agent_names import host_agent, node_agent
 from delaylab.plan.outside import outside_path
 from delaylab.plan.points import ProbePath, probe_path
 from delaylab.spec.combine import Combination
+from delaylab.spec.study import ClosedLoop, ProbeSpec
 from delaylab.trial import clock_readings, rate_search, repeats
 from delaylab.trial.instruments import Instruments, Recorded, listening, stop, switch_taps, tap
 from delaylab.trial.rest import alternate, schedule
@@ -70,21 +72,20 @@ def measure(
     clock_before = _wall_minus_monotonic()
     icmp_before = _icmp(lab, responder)
     arrives_by = path.hops[-1].link if path.hops else None
-    rest_interval = probe.at_rest_interval or probe.interval
     with listening(lab, probe, probe_id) as instruments:
         sender = Sender(lab, path, probe, probe_id, instruments)
         link_changes.start_timeline(lab)
         tap(instruments, lab, path, probe, probe_id, pcap)
         blocks = schedule(probe.at_rest, probe_id)
-        rest = alternate(sender, blocks, rest_interval, partial(switch_taps, instruments))
-        found = rate_search.search(probe.interval, sender.burst) if probe.held else None
-        interval = Duration(found.interval_ns) if found else probe.interval
+        rest = alternate(sender, blocks, probe.pace_at_rest, partial(switch_taps, instruments))
+        found = _search(probe, sender)
+        pace = Duration(found.interval_ns) if found else probe.pace
         with loads.running(lab, combination.loads, arrives_by) as load:
             link_changes.start_timeline(lab)
             first = link_engines.reports(lab, reset=True)
-            sender.run("load", probe.count, interval, load.sessions)
+            sender.run("load", probe.count, pace, load.sessions)
             links = link_engines.since(lab, first)
-        sender.run("after", probe.at_rest, rest_interval)
+        sender.run("after", probe.at_rest, probe.pace_at_rest)
         recorded = stop(instruments)
     read += clock_readings.read(lab, ends, here)
     icmp_after = _icmp(lab, responder)
@@ -100,7 +101,8 @@ def measure(
         ),
         protocol=probe.protocol,
         size_bytes=0 if probe.connects else probe.size,
-        interval_ns=interval.ns,
+        interval_ns=0 if isinstance(pace, ClosedLoop) else pace.ns,
+        timeout_ns=pace.timeout.ns if isinstance(pace, ClosedLoop) else None,
         rate_search=found,
         path=PointPath(request=list(path.request), reply=list(path.reply)),
         absent=path.absent,
@@ -126,6 +128,13 @@ def measure(
         packets,
         recorded.machine.table("hosts"),
     )
+
+
+def _search(probe: ProbeSpec, sender: Sender) -> Search | None:
+    """Return the search for the shortest interval that the lab holds, if the probe asks for it."""
+    if not probe.held or not isinstance(probe.pace, Duration):
+        return None
+    return rate_search.search(probe.pace, sender.burst)
 
 
 def _stamps(lab: Lab, sender: Sender, instruments: Instruments, recorded: Recorded) -> pl.DataFrame:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from random import Random
 
 from delaylab.dataset.records.rest import RestBlock
+from delaylab.spec.study import Pace
 from delaylab.trial.sender import Sender
 from delaylab.units import Duration
 
@@ -44,7 +45,7 @@ def schedule(count: int, seed: int) -> list[RestBlock]:
 
 
 def alternate(
-    sender: Sender, blocks: list[RestBlock], interval: Duration, switch: Callable[[bool], None]
+    sender: Sender, blocks: list[RestBlock], pace: Pace, switch: Callable[[bool], None]
 ) -> list[RestBlock]:
     """Send the blocks and return them with their sequence numbers; `switch` turns the taps on, off.
 
@@ -54,13 +55,14 @@ def alternate(
     sent: list[RestBlock] = []
     on = True
     if blocks:
-        sender.burst(WARMING, min(interval, WARMING_INTERVAL, key=lambda each: each.ns))
+        warming = min(pace, WARMING_INTERVAL) if isinstance(pace, Duration) else WARMING_INTERVAL
+        sender.burst(WARMING, warming)
     for block in blocks:
         if block.tapped != on:
             switch(block.tapped)
             on = block.tapped
         sent.append(block.model_copy(update={"first_seq": sender.next_seq}))
-        sender.run(TAPPED if block.tapped else UNTAPPED, block.packets, interval)
+        sender.run(TAPPED if block.tapped else UNTAPPED, block.packets, pace)
     if not on:
         switch(True)
     return sent

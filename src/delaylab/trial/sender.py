@@ -13,7 +13,7 @@ from delaylab.agent.session import Session, wait_watching
 from delaylab.dataset.records.doubts import Doubt
 from delaylab.lab.running import Lab
 from delaylab.plan.points import ProbePath
-from delaylab.spec.study import ProbeSpec
+from delaylab.spec.study import ClosedLoop, Pace, ProbeSpec
 from delaylab.trial.instruments import READY_S, Instruments, identifier, port
 from delaylab.units import Duration
 
@@ -41,13 +41,11 @@ class Sender:
         """Return the sequence number of the next packet."""
         return self._next
 
-    def run(
-        self, phase: str, count: int, interval: Duration, watched: Sequence[Session] = ()
-    ) -> None:
+    def run(self, phase: str, count: int, pace: Pace, watched: Sequence[Session] = ()) -> None:
         """Send `count` packets; raise at once if an instrument or a session of `watched` fails."""
         if count == 0:
             return
-        result = self._send(self._id, self._next, count, interval, watched)
+        result = self._send(self._id, self._next, count, pace, watched)
         self._next += count
         done = result.done
         self.clock = done.clock
@@ -70,10 +68,11 @@ class Sender:
         probe: int,
         first: int,
         count: int,
-        interval: Duration,
+        pace: Pace,
         watched: Sequence[Session],
         below: int = 0,
     ) -> Result[replies.Probe]:
+        closed = isinstance(pace, ClosedLoop)
         request = Probe(
             probe=probe,
             protocol=self._probe.protocol,
@@ -82,7 +81,9 @@ class Sender:
             port=port(self._probe),
             ident=identifier(self._probe, self._id) - below,
             count=count,
-            interval_ns=interval.ns,
+            interval_ns=0 if isinstance(pace, ClosedLoop) else pace.ns,
+            timeout_ns=pace.timeout.ns if isinstance(pace, ClosedLoop) else 0,
+            batch=1 if closed else 0,
             size=self._probe.size,
             first_seq=first,
             linger_ns=self._probe.late.ns,
@@ -90,6 +91,8 @@ class Sender:
             stamps=self._path.by_sender,
             path=self._probe.path,
             realtime=self._probe.realtime,
+            # Programs would hand a reply over before the sender's own stack had it.
+            tcx=not closed,
         )
         self._session.start(request)
         self._session.event(READY_S)

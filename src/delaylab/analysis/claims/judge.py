@@ -28,9 +28,9 @@ LISTED = 6
 def judge(claim: Claim, groups: list[Group]) -> Finding:
     """Return the verdict on a claim.
 
-    Trials whose loads did not do what they stand for are left out. The claim is then decided by its
-    criteria, all of which must hold. It is open if the data leave a criterion open, or if a doubt
-    undermines it (`doubted`).
+    Trials whose loads or closed loop did not do what they stand for are left out. The claim is then
+    decided by its criteria, all of which must hold. It is open if the data leave a criterion open,
+    or if a doubt undermines it (`doubted`).
     """
     applied, untreated = treated(groups)
     used: list[Group] = []
@@ -160,4 +160,4 @@ def _left_out(untreated: Sequence[Untreated]) -> str:
         return ""
     first = untreated[0]
     more = f", and {len(untreated) - 1} more" if len(untreated) > 1 else ""
-    return f". Left out, because its load did not act: {first.text}{more}"
+    return f". Left out, because {first.check.failure}: {first.text}{more}"

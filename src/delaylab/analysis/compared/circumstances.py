@@ -24,7 +24,9 @@ OF_TRIALS: dict[str, Callable[[TrialRecord], str]] = {
     "kind of the responder": lambda trial: trial.responder.kind if trial.responder else "unknown",
     "protocol": lambda trial: trial.protocol or "unknown",
     "payload": lambda trial: f"{trial.size_bytes} B",
-    "interval": lambda trial: f"{(trial.interval_ns or 0) / 1e6:g} ms",
+    "interval": lambda trial: (
+        f"{(trial.interval_ns or 0) / 1e6:g} ms" if trial.timeout_ns is None else "closed loop"
+    ),
     "way": lambda trial: " → ".join([*(hop.link for hop in trial.hops)]) or "one link",
 }
 

@@ -1,7 +1,8 @@
-"""Check of a group's loads: did each do what it stands for?
+"""Check of a group's loads and of its probe's closed loop: did each do what it stands for?
 
 A load that did not act (a program that did not run, a disk that is memory, an uplink that was never
-full) makes trials look as at rest. So claims are judged on trials only whose loads acted.
+full) makes trials look as at rest. A probe that was in no closed loop had another rate than the
+study says. So claims are judged on trials only in which both did.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from delaylab.analysis.group import MEASURED, Group
+from delaylab.analysis.packets.closed_loop import LoopSeen
 from delaylab.dataset.records.trial import Load, TrialRecord
 
 CPU_USED = 25.0
@@ -27,6 +29,13 @@ WRITTEN = 100_000.0
 """The smallest number of bytes per second that a disk load must write to storage."""
 FILLED = 0.9
 """The smallest share of an uplink's rate that a load of the network must use."""
+IN_TURN = 0.99
+"""The smallest share of a closed loop's packets that were sent after the last one's reply, or after
+its timeout."""
+PROMPT = 0.75
+"""The smallest share of a closed loop's packets that were sent at once then. Under CPU load the
+sender itself waits now and then."""
+CLOSED_LOOP = "closed loop"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +43,8 @@ class Check:
     """Comparison of what one load did with what it must have done; `value` is None if unknown.
 
     `least` is the smallest value at which the load acted. It is 0 where there is nothing to compare
-    with.
+    with. `load` may also be the probe's closed loop. `failure` says what it means if that or the
+    load did not act.
     """
 
     trial: str
@@ -43,6 +53,7 @@ class Check:
     value: float | None
     least: float
     unit: str = ""
+    failure: str = "its load did not act"
 
     @property
     def acted(self) -> bool:
@@ -77,8 +88,9 @@ class Untreated:
 
 
 def checks(group: Group) -> list[Check]:
-    """Return the checks of a group's loads, trial by trial."""
-    return [check for trial in group.trials for check in _of_trial(trial, _pressure(group))]
+    """Return the checks of a group's loads and of its closed loop, trial by trial."""
+    of_loads = (check for trial in group.trials for check in _of_trial(trial, _pressure(group)))
+    return [*of_loads, *(check for loop in group.loops for check in _of_loop(loop))]
 
 
 def treated(groups: Sequence[Group]) -> tuple[list[Group], list[Untreated]]:
@@ -107,6 +119,16 @@ def _of_trial(trial: TrialRecord, pressure: float | None) -> Iterator[Check]:
             yield of(trial.id, name, loads)
         if name == "cpu":
             yield from _competition(trial.id, name, loads, pressure)
+
+
+def _of_loop(loop: LoopSeen) -> Iterator[Check]:
+    for quantity, share, least in (
+        ("packets sent only after the last one's reply or timeout", loop.in_turn, IN_TURN),
+        ("packets sent at once then", loop.prompt, PROMPT),
+        ("packets sent after a reply and not after a timeout", loop.on_reply, 0.0),
+    ):
+        failure = "its probe was in no closed loop"
+        yield Check(loop.trial, CLOSED_LOOP, quantity, 100 * share, 100 * least, "%", failure)
 
 
 def _by_name(loads: Sequence[Load]) -> dict[str, list[Load]]:

@@ -119,7 +119,13 @@ class Measurement(Record):
         None, description="The payload behind the ICMP or UDP header; 0 for TCP and HTTP."
     )
     interval_ns: Count | None = Field(
-        None, description="The interval between packets, as used under load."
+        None,
+        description="The interval between packets, as used under load; 0 for a closed loop.",
+    )
+    timeout_ns: Count | None = Field(
+        None,
+        description="The time without a reply after which a closed loop sent the next packet; "
+        "null if the packets under load had an interval.",
     )
     rate_search: Search | None = Field(
         None, description="The search for the shortest interval; null if the probe has no `held`."
@@ -173,8 +179,8 @@ class TrialHead(Record):
     factors: dict[Word, Text] = Field(description="The level of each factor.")
     repeat: Count = Field(description="The number of the repeat, from 1 on.")
     status: Literal["ok", "failed", "skipped"] = Field(
-        description="`failed` after two failures, `skipped` if the lab did not fit into memory. "
-        "Neither has data."
+        description="`failed` after two failures, `skipped` if the lab did not fit into memory or "
+        "names CPUs that the machine lacks. Neither has data."
     )
     reason: Text | None = Field(None, description="The reason for `failed` or `skipped`.")
     started: Text | None = Field(None, description="The time when the trial began, in ISO 8601.")

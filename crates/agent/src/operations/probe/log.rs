@@ -65,6 +65,12 @@ pub struct Log {
     pub refused: u32,
     /// Packets without a reply that an error made hopeless.
     failed: u32,
+    /// The packets before this place are given up: a closed loop awaits them no longer.
+    given_up_before: u32,
+    /// Packets that were given up and may still be answered.
+    given_up: u32,
+    /// The time at which the last reply reached user space.
+    pub last_reply: i64,
     /// The largest RTT in user space so far, in ns.
     pub largest_rtt: i64,
     /// The places settled since the last live event; only for `live` probes.
@@ -87,6 +93,9 @@ impl Log {
             sent: 0,
             refused: 0,
             failed: 0,
+            given_up_before: 0,
+            given_up: 0,
+            last_reply: 0,
             largest_rtt: 0,
             settled: request.live.then(|| Vec::with_capacity(count.min(1 << 16))),
         }
@@ -147,8 +156,11 @@ impl Log {
         }
         if entry.error != 0 {
             self.failed -= 1;
+        } else if place < self.given_up_before {
+            self.given_up -= 1;
         }
         entry.replied = now;
+        self.last_reply = now;
         self.largest_rtt = self.largest_rtt.max(now - entry.sent);
         entry.received = received.unwrap_or(entry.received);
         entry.ttl = ttl.unwrap_or(entry.ttl);
@@ -187,6 +199,9 @@ impl Log {
             entry.error = error;
             if entry.replied == 0 {
                 self.failed += 1;
+                if place < self.given_up_before {
+                    self.given_up -= 1;
+                }
             }
             self.settle(place);
         }
@@ -240,6 +255,17 @@ impl Log {
     /// Return the number of packets that may still be answered.
     pub fn outstanding(&self) -> u32 {
         self.sent - self.replied - self.failed
+    }
+
+    /// Give up all packets under way; they are those before a place.
+    pub fn give_up(&mut self, before: u32) {
+        self.given_up = self.outstanding();
+        self.given_up_before = before;
+    }
+
+    /// Return the number of packets that may still be answered and are not given up.
+    pub fn awaited(&self) -> u32 {
+        self.outstanding() - self.given_up
     }
 
     pub fn outcome(&self, place: u32) -> &'static str {

@@ -12,6 +12,7 @@ mod packet;
 mod programs;
 mod request;
 mod route;
+mod schedule;
 mod sightings;
 mod socket;
 mod warning;

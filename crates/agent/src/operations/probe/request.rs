@@ -45,7 +45,11 @@ pub struct Request {
     #[serde(default)]
     pub ident: u16,
     pub count: u32,
+    /// The time between two packets; 0 for a closed loop.
     pub interval_ns: i64,
+    /// The time without a reply after which a closed loop gives its packets up; 0 for `TIMEOUT_NS`.
+    #[serde(default)]
+    pub timeout_ns: i64,
     pub size: usize,
     #[serde(default)]
     pub first_seq: u32,
@@ -102,6 +106,7 @@ fn yes() -> bool {
 
 /// The packets per system call, and the window of a probe without an interval.
 const BATCH: u16 = 64;
+const TIMEOUT_NS: i64 = 20_000_000;
 /// The most bytes of an HTTP request's path and host: with the rest they fit one segment.
 const MAX_PATH: usize = 800;
 const MAX_HOST: usize = 260;
@@ -119,6 +124,12 @@ impl Request {
         }
         if request.interval_ns < 0 || request.linger_ns < 0 || request.late_ns < 0 {
             return refuse("interval_ns, linger_ns and late_ns must not be negative".into());
+        }
+        if request.timeout_ns < 0 || (request.timeout_ns > 0 && request.interval_ns > 0) {
+            return refuse("timeout_ns must not be negative, and needs interval_ns 0".into());
+        }
+        if request.timeout_ns == 0 {
+            request.timeout_ns = TIMEOUT_NS;
         }
         if request.first_seq.checked_add(request.count).is_none() {
             return refuse("first_seq + count must fit 32 bits".into());

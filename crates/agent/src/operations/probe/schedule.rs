@@ -1,0 +1,251 @@
+//! The times at which packets are due: at an interval, or as replies come.
+
+use super::log::Log;
+use super::request::Request;
+
+/// The time to wait for replies once every packet has one: 2 ms, for duplicates.
+const GRACE_NS: i64 = 2_000_000;
+/// The time until packets that the kernel held back are offered again, if no reply comes before: 20 ms.
+const HELD_BACK_NS: i64 = 20_000_000;
+
+/// The schedule of a probe and its progress. With an interval it is an open loop. Without one it is a closed loop:
+/// at most `batch` packets are awaited at a time.
+#[derive(Debug)]
+pub struct Schedule {
+    start: i64,
+    interval: i64,
+    /// The time after the last sending at which a closed loop gives its packets up.
+    timeout: i64,
+    count: u32,
+    batch: u32,
+    /// The place of the next packet to send.
+    pub next: u32,
+    last_sent: i64,
+    last_event: i64,
+    gave_up: i64,
+    /// True if the kernel did not take the packets last offered.
+    held_back: bool,
+}
+
+impl Schedule {
+    pub fn new(request: &Request, start: i64) -> Self {
+        Self {
+            start,
+            interval: request.interval_ns,
+            timeout: request.timeout_ns,
+            count: request.count,
+            batch: u32::from(request.batch),
+            next: 0,
+            last_sent: start,
+            last_event: start,
+            gave_up: start,
+            held_back: false,
+        }
+    }
+
+    pub fn is_closed_loop(&self) -> bool {
+        self.interval == 0
+    }
+
+    /// Return the place after the last packet to send now.
+    pub fn due(&self, now: i64, log: &Log) -> u32 {
+        if now < self.start {
+            return self.next;
+        }
+        let due = if self.is_closed_loop() {
+            self.next.saturating_add(self.batch.saturating_sub(log.awaited()))
+        } else {
+            u32::try_from((now - self.start) / self.interval + 1).unwrap_or(u32::MAX)
+        };
+        due.min(self.count).min(self.next.saturating_add(self.batch))
+    }
+
+    /// Return true if a closed loop may send now.
+    pub fn has_room(&self, now: i64, log: &Log) -> bool {
+        self.is_closed_loop() && !self.held_back && self.due(now, log) > self.next
+    }
+
+    /// Return the time at which a closed loop had room for the packets that it sends now: that of the last reply,
+    /// or that at which packets were given up. It is `now` if an error made the room.
+    pub fn had_room(&self, now: i64, log: &Log) -> i64 {
+        let room = log.last_reply.max(self.gave_up);
+        if self.next > 0 && room <= self.last_sent { now } else { room }
+    }
+
+    /// Record that packets up to a place were offered at `now`, of which the kernel took those before `taken`.
+    pub fn note_sent(&mut self, log: &Log, now: i64, due: u32, taken: u32) {
+        self.held_back = taken < due;
+        let last = log.entries[self.next as usize..taken as usize].last();
+        self.last_sent = last.map_or(now, |entry| entry.sent.max(now));
+        self.next = taken;
+        self.last_event = now;
+    }
+
+    pub fn note_received(&mut self, now: i64) {
+        self.last_event = now;
+    }
+
+    /// Give the packets of a closed loop up that nobody has answered in time.
+    pub fn give_up_late(&mut self, log: &mut Log, now: i64) {
+        if self.times_out_at(log).is_some_and(|time| now >= time) {
+            self.gave_up = self.last_sent + self.timeout;
+            log.give_up(self.next);
+        }
+    }
+
+    fn times_out_at(&self, log: &Log) -> Option<i64> {
+        let waits = self.is_closed_loop() && self.next < self.count && log.awaited() > 0;
+        waits.then(|| self.last_sent + self.timeout)
+    }
+
+    /// Return the time at which the next packet is due unless a reply comes before; `None` if there is no such time.
+    pub fn next_due(&self, log: &Log) -> Option<i64> {
+        if self.is_closed_loop() {
+            return self.times_out_at(log);
+        }
+        (self.next < self.count).then(|| log.entries[self.next as usize].intended)
+    }
+
+    /// Return the latest time of the next wake-up; `end` is the time at which the probe is over, if that is known.
+    pub fn wake_at(&self, log: &Log, end: Option<i64>, now: i64) -> i64 {
+        if let Some(end) = end {
+            return end;
+        }
+        if self.held_back {
+            return now
+                + HELD_BACK_NS.min(self.next_due(log).map_or(HELD_BACK_NS, |due| due - now));
+        }
+        if self.has_room(now, log) {
+            return now;
+        }
+        self.next_due(log).unwrap_or(self.start.max(now))
+    }
+
+    /// Return the time at which the probe is over, once everything is sent.
+    pub fn end(&self, request: &Request, log: &Log, now: i64) -> Option<i64> {
+        if self.next < self.count {
+            return None;
+        }
+        // If the kernel took no packet there is nothing to wait for.
+        if log.sent == 0 {
+            return Some(now);
+        }
+        let linger = if log.outstanding() == 0 {
+            GRACE_NS.min(request.linger_ns)
+        } else if request.linger_rtt && log.replied > 0 {
+            return Some(self.last_sent + (2 * log.largest_rtt).max(self.interval));
+        } else {
+            request.linger_ns
+        };
+        Some(self.last_event + linger)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    const TIMEOUT: i64 = 10_000_000;
+    const NONE: [i64; 0] = [];
+
+    /// A closed loop in virtual time, whose packets have the fates that a test gives them.
+    struct Loop {
+        schedule: Schedule,
+        log: Log,
+    }
+
+    impl Loop {
+        fn new(batch: u16) -> Self {
+            let request = Request::read(json!({
+                "op": "probe", "probe": 1, "protocol": "udp", "to": "10.0.0.1", "port": 9, "count": 100,
+                "interval_ns": 0, "timeout_ns": TIMEOUT, "size": 56, "linger_ns": 0, "late_ns": 1_000_000_000,
+                "stamps": ["app"], "batch": batch,
+            }))
+            .unwrap();
+            Self { schedule: Schedule::new(&request, 1000), log: Log::new(&request) }
+        }
+
+        /// Send what is due at `now` and return how many packets that were, each with its intended time.
+        fn send(&mut self, now: i64) -> Vec<i64> {
+            self.schedule.give_up_late(&mut self.log, now);
+            let (first, due) = (self.schedule.next, self.schedule.due(now, &self.log));
+            let intended = self.schedule.had_room(now, &self.log);
+            (first..due).for_each(|place| self.log.note_sent(place, now));
+            if due > first {
+                self.schedule.note_sent(&self.log, now, due, due);
+            }
+            (first..due).map(|_| intended).collect()
+        }
+
+        fn reply(&mut self, place: u32, now: i64) {
+            self.log.note_reply(place, None, None, now);
+        }
+    }
+
+    #[test]
+    fn one_packet_is_under_way_at_a_time() {
+        let mut probe = Loop::new(1);
+        assert_eq!(probe.send(999), NONE, "not before the start");
+        assert_eq!(probe.send(1500), [1000]);
+        assert_eq!(probe.send(1600), NONE);
+        probe.reply(0, 1700);
+        assert_eq!(probe.schedule.wake_at(&probe.log, None, 1750), 1750, "it is due at once");
+        assert_eq!(probe.send(1800), [1700], "due since the reply");
+        assert_eq!(probe.send(1900), NONE);
+    }
+
+    #[test]
+    fn a_lost_packet_is_waited_for_until_the_timeout() {
+        let mut probe = Loop::new(1);
+        probe.send(1000);
+        let end = 1000 + TIMEOUT;
+        assert_eq!(probe.schedule.wake_at(&probe.log, None, 2000), end);
+        assert_eq!(probe.send(end - 1), NONE);
+        assert_eq!(probe.send(end + 5), [end]);
+    }
+
+    #[test]
+    fn a_reply_after_the_timeout_makes_no_room_for_another_packet() {
+        let mut probe = Loop::new(1);
+        probe.send(1000);
+        let later = 2000 + TIMEOUT;
+        assert_eq!(probe.send(later).len(), 1);
+        probe.reply(0, later + 10);
+        assert_eq!(probe.send(later + 20), NONE, "packet 1 is still under way");
+        probe.reply(1, later + 30);
+        assert_eq!(probe.send(later + 40), [later + 30]);
+    }
+
+    #[test]
+    fn an_error_makes_room_at_once() {
+        let mut probe = Loop::new(1);
+        probe.send(1000);
+        probe.log.note_error(0, "unreachable");
+        assert_eq!(probe.send(1100), [1100]);
+        let later = 2000 + TIMEOUT;
+        assert_eq!(probe.send(later).len(), 1);
+        probe.log.note_error(1, "given up, and unreachable");
+        assert_eq!(probe.send(later + 10), NONE, "packet 2 is still under way");
+    }
+
+    #[test]
+    fn a_window_stays_full_while_some_of_it_are_given_up() {
+        let mut probe = Loop::new(4);
+        assert_eq!(probe.send(1000).len(), 4);
+        probe.reply(2, 1100);
+        assert_eq!(probe.send(1200).len(), 1);
+        let later = 2000 + TIMEOUT;
+        assert_eq!(probe.send(later).len(), 4, "all that was under way is given up");
+        (0..2).for_each(|place| probe.reply(place, later + 10));
+        assert_eq!(probe.send(later + 20).len(), 0);
+    }
+
+    #[test]
+    fn packets_held_back_are_offered_again_without_spinning() {
+        let mut probe = Loop::new(1);
+        probe.schedule.note_sent(&probe.log, 2000, 1, 0);
+        assert_eq!(probe.schedule.wake_at(&probe.log, None, 2000), 2000 + HELD_BACK_NS);
+        assert_eq!(probe.send(3000).len(), 1);
+    }
+}
