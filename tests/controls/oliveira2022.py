@@ -2,74 +2,35 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import product
 
-import numpy as np
-
+from delaylab.analysis.claims.imagined import Design, Random
 from delaylab.analysis.group import Group
-from delaylab.analysis.statistics.runs import Floats
 from delaylab.papers.oliveira2022.claims import CLAIMS
-from delaylab.papers.oliveira2022.published import WAY_US
+from delaylab.papers.oliveira2022.world import Truth, drawn
 from tests.controls.control import World, controls
-from tests.controls.world import Random, acting, group, lognormal
 
 PACKETS, BLOCKS = 450, 3
-APART = 0.01
-"""Standard deviation of a block's delays, as a share: trials of one scenario differ a little."""
 COUNTS = {"lxc": (0, 8, 128), "docker": (0, 8, 128)}
 """Numbers of background guests of containers; for cards none and the most."""
-LOADS = {"cpu": "cpu", "io": "disk", "network": "network"}
+LOADS = {"none": "rest", "cpu": "cpu", "io": "disk", "network": "network"}
 CARDS = ("kvm-virtio", "kvm-vmxnet3", "kvm-e1000", "kvm-rtl8139")
-CONTAINER_US = 150.0
 AT_EVERY_RATE = (("none", "sender"), ("network", "responder"))
 Levels = dict[str, str]
-
-
-def _overheads() -> dict[str, float]:
-    """Overhead as a share of the RTT: virtio's and rtl8139's are the paper's medians."""
-    return {"kvm-virtio": 0.2526, "kvm-vmxnet3": 0.29, "kvm-e1000": 0.32, "kvm-rtl8139": 0.3549}
-
-
-@dataclass(frozen=True)
-class Truth:
-    """Truth of a world; as it stands, what the paper says.
-
-    `overhead`: share of the RTT by card. `affinity`: factor of the overhead. `slow` and
-    `slow_overhead`: factors of RTT and overhead at 1 pps without guests. `slow_spread`: spread
-    of the RTT at 1 pps over that at other rates. `responder`, `full_overhead`: factors of RTT
-    and overhead by network load at the responder. `lxc`, `docker`: factor of the RTT from 8 to
-    128 guests under CPU load. `lxc_spread`, `lxc_longer`: LXC's spread and RTT over Docker's at
-    1 Mpps. `docker_slow`: factor of Docker's RTT and overhead at 1 pps. `docker_times`:
-    Docker's RTT over LXC's at all rates. `container_us`: overhead. `io`: change by I/O load.
-    `outliers`: share of them that are under network load at the responder.
-    """
-
-    overhead: dict[str, float] = field(default_factory=_overheads)
-    affinity: float = 0.995
-    slow: float = 1.8
-    slow_overhead: float = 3.0
-    slow_spread: float = 2.0
-    responder: float = 20.0
-    full_overhead: float = 1.75
-    lxc: float = 5.2
-    docker: float = 1.05
-    lxc_spread: float = 3.0
-    lxc_longer: float = 1.5
-    docker_slow: float = 1.15
-    docker_times: float = 1.0
-    container_us: float = 10.0
-    io: float = 0.02
-    outliers: float = 1.0
 
 
 def world(truth: Truth) -> World:
     """The trials of the study, with delays that follow from a truth."""
 
     def draw(random: Random) -> list[Group]:
-        return [_group(truth, levels, random) for levels in _levels()]
+        return [drawn(truth, _design(levels), random) for levels in _levels()]
 
     return draw
+
+
+def _design(levels: Levels) -> Design:
+    return Design(levels, "qemu", LOADS[levels["load"]], PACKETS // BLOCKS, BLOCKS)
 
 
 def _levels() -> list[Levels]:
@@ -81,7 +42,7 @@ def _levels() -> list[Levels]:
     )
     for (environment, count), load, place, affinity, rate in product(
         environments,
-        ("none", *LOADS),
+        LOADS,
         ("sender", "responder"),
         ("off", "on"),
         ("1pps", "1kpps", "1Mpps"),
@@ -105,77 +66,12 @@ def _levels() -> list[Levels]:
     return found
 
 
-def _group(truth: Truth, levels: Levels, random: Random) -> Group:
-    container = levels["environment"] in ("lxc", "docker")
-    way = _container_way(truth, levels) if container else _guest_way(truth, levels)
-    nic_us, spread = way
-    at_responder = (levels["load"], levels["place"]) == ("network", "responder")
-    if at_responder:
-        nic_us, spread = nic_us * truth.responder, 1.5 if truth.responder > 1 else 1.05
-    if levels["load"] == "io":
-        nic_us *= 1 + truth.io
-    above_us = _container_us(truth, levels, nic_us) if container else _guest_us(truth, levels)
-    if levels["environment"] == "lxc" and levels["rate"] == "1Mpps":
-        spread = 1 + (spread - 1) * truth.lxc_spread
-    nic = lognormal(random, PACKETS, nic_us, spread * nic_us) * _apart(random)
-    app = nic + lognormal(random, PACKETS, above_us, 1.2 * above_us) * _apart(random)
-    if not at_responder and truth.outliers < 1:
-        slow = random.random(PACKETS) < 0.5 * (1 - truth.outliers)
-        app[slow] += 20_000
-    load = LOADS.get(levels["load"], "none")
-    delays = {"app": app, "uplink": nic}
-    return group(dict(levels), kind="qemu", delays=delays, loads=acting(load), blocks=BLOCKS)
-
-
-def _apart(random: Random) -> Floats:
-    """A factor of each packet's delay: that of its block."""
-    return np.repeat(np.exp(APART * random.normal(size=BLOCKS)), PACKETS // BLOCKS)
-
-
-def _guest_way(truth: Truth, levels: Levels) -> tuple[float, float]:
-    """The RTT of a virtual machine without its overhead, in µs, and its spread."""
-    if levels["rate"] == "1pps":
-        return WAY_US * truth.slow, 1 + 0.1 * truth.slow_spread / truth.slow
-    return WAY_US, 1.1
-
-
-def _container_way(truth: Truth, levels: Levels) -> tuple[float, float]:
-    """The RTT of a container without its overhead, in µs, and its spread."""
-    if levels["environment"] == "docker":
-        slow = truth.docker_slow if levels["rate"] == "1pps" else 1.0
-        return CONTAINER_US * slow * truth.docker_times, 1.1
-    return CONTAINER_US * (truth.lxc_longer if levels["rate"] == "1Mpps" else 1.0), 1.1
-
-
-def _guest_us(truth: Truth, levels: Levels) -> float:
-    """The overhead of a virtual machine in µs."""
-    share = truth.overhead[levels["environment"]]
-    above_us = WAY_US * share / (1 - share)
-    if levels["affinity"] == "on":
-        above_us *= truth.affinity
-    if (levels["load"], levels["place"]) == ("network", "responder"):
-        return above_us * truth.full_overhead
-    return above_us * (truth.slow_overhead if levels["rate"] == "1pps" else 1.0)
-
-
-def _container_us(truth: Truth, levels: Levels, nic_us: float) -> float:
-    """The overhead of a container in µs; under CPU load at the sender its RTT may climb."""
-    kind = levels["environment"]
-    slow = truth.docker_slow if (kind, levels["rate"]) == ("docker", "1pps") else 1.0
-    above_us = truth.container_us * slow
-    loaded = (levels["load"], levels["place"], levels["rate"]) == ("cpu", "sender", "1Mpps")
-    if not loaded or levels["vms"] != "128":
-        return above_us
-    times = truth.lxc if kind == "lxc" else truth.docker
-    return max(0.1, (nic_us + above_us) * times - nic_us)
-
-
 PAPER = Truth()
 SAME = dict.fromkeys(CARDS, 0.3)
 TURNED = dict(zip(CARDS, (0.3549, 0.32, 0.29, 0.2526), strict=True))
 HALVED = dict(zip(CARDS, (0.30, 0.32, 0.33, 0.3549), strict=True))
 LITTLE, MUCH = dict.fromkeys(CARDS, 0.05), dict.fromkeys(CARDS, 0.6)
-HALF = {card: share / 2 for card, share in _overheads().items()}
+HALF = {card: share / 2 for card, share in PAPER.overhead.items()}
 _control = controls(CLAIMS, world, PAPER)
 CONTROLS = (
     _control(
