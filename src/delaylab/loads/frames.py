@@ -16,6 +16,9 @@ from delaylab.spec.study import LoadSpec
 WARMING_PER_S, WARMING_S = 1000, 0.2
 """Rate (frames/s) and seconds of a first burst, which resolves neighbours and fills buffers."""
 
+FIRST_S = 0.5
+"""The longest time in seconds that a load waits for its first frames, beyond its links' delays."""
+
 
 def find_rate(lab: Lab, load: LoadSpec) -> HeldRate:
     """Find the highest rate of a load of frames that is held, by bursts."""
@@ -52,12 +55,17 @@ def frames(lab: Lab, load: LoadSpec, state: Running) -> Iterator[None]:
     rate = _rate(load, found)
     generator.begin(rate)
     state.sessions.append(generator.session)
+    steady = sink.arriving(before, FIRST_S + max(flow.delay_s for flow in flows))
     yield
     state.sessions.remove(generator.session)
+    per_s = sink.reading().per_s(steady)
     sent = generator.end()
     generator.session.close()
     after = sink.settled(before, sent.frames)
-    arrived = counted(flows, sent.frames, before, after, state.probed)
+    arrived = [
+        flow.model_copy(update={"received_per_s": per_s[flow.link]})
+        for flow in counted(flows, sent.frames, before, after, state.probed)
+    ]
     sink.close()
     received = sum(flow.received for flow in arrived)
     achieved = {

@@ -122,6 +122,20 @@ class Arrived:
         return sum(self.frames.values()) - self.probes
 
 
+@dataclass(frozen=True)
+class Reading:
+    """Counts of arrivals, and the time in seconds at which they were read."""
+
+    arrived: Arrived
+    at_s: float
+
+    def per_s(self, since: Reading) -> dict[str, float]:
+        """Return the packets/s that arrived by each link since an earlier reading."""
+        seconds = max(self.at_s - since.at_s, 1e-9)
+        frames = self.arrived.frames
+        return {link: (n - since.arrived.frames[link]) / seconds for link, n in frames.items()}
+
+
 class Sink:
     """A receiver of frames at a node, which answers none and counts arrivals by its links."""
 
@@ -153,6 +167,22 @@ class Sink:
                 break
             last = now
         return last
+
+    def arriving(self, before: Arrived, within_s: float) -> Reading:
+        """Return a reading once frames of all flows have arrived, or after `within_s`."""
+        deadline = time.monotonic() + within_s
+        while True:
+            now = self.reading()
+            came = (now.arrived.frames[link] > before.frames[link] for link in self._names)
+            if all(came) or now.at_s > deadline:
+                return now
+            time.sleep(POLL_S)  # there is no event for "one came"
+
+    def reading(self) -> Reading:
+        """Return the counters, and the time at which they were read."""
+        began = time.monotonic()
+        arrived = self.read()
+        return Reading(arrived, (began + time.monotonic()) / 2)
 
     def close(self) -> None:
         """Stop receiving."""

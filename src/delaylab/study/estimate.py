@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from delaylab.kinds import KINDS
+from delaylab.study.block_rates import Key, key
 from delaylab.study.order import Planned
 from delaylab.trial.rest import schedule
 
@@ -28,8 +29,9 @@ def trials_s(planned: list[Planned]) -> list[float]:
     A trial whose lab is also that of the trial before it does not wait for the lab to start.
     """
     before: list[Planned | None] = [None, *planned[:-1]]
+    known: set[Key] = set()
     return [
-        _packets_s(item) + (0 if _shares(item, last) else _boot_s(item))
+        _packets_s(item) + _searches_s(item, known) + (0 if _shares(item, last) else _boot_s(item))
         for item, last in zip(planned, before, strict=True)
     ]
 
@@ -44,9 +46,15 @@ def _packets_s(item: Planned) -> float:
     probe, loads = item.combination.probe, item.combination.loads
     rest_s = (probe.at_rest_interval or probe.interval).seconds * probe.at_rest * 3
     phases = 2 + len(schedule(probe.at_rest, 1)) if probe.at_rest else 1
-    searches = sum(each.frames == "held" for each in loads)
-    load_s = LOAD_S * len(loads) + SEARCH_S * searches
-    return load_s + rest_s + probe.count * probe.interval.seconds + phases * PHASE_S
+    return LOAD_S * len(loads) + rest_s + probe.count * probe.interval.seconds + phases * PHASE_S
+
+
+def _searches_s(item: Planned, known: set[Key]) -> float:
+    """Return the estimated seconds of a trial's searches; `known` are those made before it."""
+    held = [load for load in item.combination.loads if load.frames == "held"]
+    new = [load for load in held if not load.once_across or key(item, load) not in known]
+    known.update(key(item, load) for load in new)
+    return SEARCH_S * len(new)
 
 
 def _boot_s(item: Planned) -> float:
