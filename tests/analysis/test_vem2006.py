@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from delaylab.analysis.claims.judge import judge
-from delaylab.papers.vem2006 import link_tables
-from delaylab.papers.vem2006.link_claims import CLAIMS
+from delaylab.papers.vem2006.links import tables as link_tables
+from delaylab.papers.vem2006.links.claims import CLAIMS
 from tests.controls.vem2006.links import PAPER, Truth, world
 
 

@@ -10,9 +10,9 @@ import pytest
 from delaylab.analysis.claims.finding import Finding
 from delaylab.analysis.claims.judge import judge
 from delaylab.analysis.group import Group
-from delaylab.papers.vem2006 import isolation_figures as shown
-from delaylab.papers.vem2006.isolation import RATE_BPS, SHAPED_MS
-from delaylab.papers.vem2006.isolation_claims import CLAIMS
+from delaylab.papers.vem2006.isolation import figures as shown
+from delaylab.papers.vem2006.isolation.claims import CLAIMS
+from delaylab.papers.vem2006.isolation.measures import RATE_BPS, SHAPED_MS
 from tests.controls.vem2006.isolation import PAPER, Truth, world
 
 

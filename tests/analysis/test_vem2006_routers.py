@@ -8,9 +8,9 @@ import pytest
 from delaylab.analysis.claims.judge import judge
 from delaylab.analysis.statistics.effects import estimate_of_few
 from delaylab.dataset.records.rates import Flow
-from delaylab.papers.vem2006 import router_charts
-from delaylab.papers.vem2006 import router_tables as shown
-from delaylab.papers.vem2006.forwarding import jain, lost_shares
+from delaylab.papers.vem2006.routers import charts as router_charts
+from delaylab.papers.vem2006.routers import tables as shown
+from delaylab.papers.vem2006.routers.searches import jain, lost_shares
 from tests.controls.vem2006.routers import CLAIMS, PAPER, world
 
 DRAWN = world(PAPER, summarised=True)(np.random.default_rng(1))

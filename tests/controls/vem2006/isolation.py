@@ -13,8 +13,8 @@ from delaylab.dataset.records.links import EngineReport
 from delaylab.dataset.records.rates import Flow, HeldRate
 from delaylab.dataset.records.trial import Load
 from delaylab.papers.studies import find
-from delaylab.papers.vem2006.isolation import FRAMING, HOG, RATE_BPS, SHAPED_MS
-from delaylab.papers.vem2006.isolation_claims import CLAIMS
+from delaylab.papers.vem2006.isolation.claims import CLAIMS
+from delaylab.papers.vem2006.isolation.measures import FRAMING, HOG, RATE_BPS, SHAPED_MS
 from delaylab.spec.combine import combinations
 from delaylab.spec.load import load_study
 from delaylab.spec.study import CHECK_SEQUENCE

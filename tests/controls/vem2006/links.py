@@ -14,7 +14,7 @@ from delaylab.analysis.links.fidelity import TrialLink
 from delaylab.analysis.links.verdict import judge as verdicts
 from delaylab.dataset.records.links import EngineReport
 from delaylab.papers.studies import find
-from delaylab.papers.vem2006.link_claims import CLAIMS
+from delaylab.papers.vem2006.links.claims import CLAIMS
 from delaylab.papers.vem2006.published import (
     AT_REST,
     DELAY_MS,

@@ -11,8 +11,9 @@ from delaylab.analysis.group import Group
 from delaylab.dataset.records.rates import Burst, Flow, HeldRate
 from delaylab.dataset.records.trial import Load
 from delaylab.papers.studies import find
-from delaylab.papers.vem2006 import latency_claims, router_claims
 from delaylab.papers.vem2006.published import FORWARDED
+from delaylab.papers.vem2006.routers import claims as router_claims
+from delaylab.papers.vem2006.routers import latency as latency_claims
 from delaylab.spec.combine import combinations
 from delaylab.spec.load import load_study
 from tests.controls.control import World, controls

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from delaylab.analysis.claims.claim import ENOUGH, Claim, Criterion, Source
 from delaylab.analysis.claims.rule import above, at_least, at_most, no_more_than
-from delaylab.papers.vem2006.link_measures import (
+from delaylab.papers.vem2006.links.measures import (
     AS_TRUE,
     EARLY_SHARE,
     LITTLE_RATE,

@@ -14,7 +14,7 @@ from delaylab.analysis.claims.words import amount
 from delaylab.analysis.group import Group
 from delaylab.analysis.statistics.effects import Effect, estimate_of_few
 from delaylab.analysis.statistics.quantiles import Floats
-from delaylab.papers.vem2006.forwarding import (
+from delaylab.papers.vem2006.routers.searches import (
     CARRIED,
     DELAYED,
     HOST,

@@ -15,7 +15,7 @@ from delaylab.analysis.claims.groups import pick
 from delaylab.analysis.group import Group
 from delaylab.analysis.statistics.effects import Effect, mean_of_few
 from delaylab.dataset.records.trial import Load, TrialRecord
-from delaylab.papers.vem2006.forwarding import SEARCHES, frames_loads
+from delaylab.papers.vem2006.routers.searches import SEARCHES, frames_loads
 
 SHAPED_MS = {"out-1ms": 1, "out-5ms": 5, "out-10ms": 10, "out-50ms": 50, "out-100ms": 100}
 """Links that are shaped in half of the trials, and their delays in ms, one way."""

@@ -19,7 +19,7 @@ from delaylab.analysis.claims.words import in_words
 from delaylab.analysis.group import Group
 from delaylab.analysis.statistics.effects import Effect, estimate
 from delaylab.analysis.statistics.quantiles import Floats
-from delaylab.papers.vem2006.forwarding import (
+from delaylab.papers.vem2006.routers.searches import (
     DELAYED,
     HOST,
     PLAIN,

@@ -11,7 +11,7 @@ from delaylab.charts.boxes import COLOURS, filled, grid
 from delaylab.charts.lazy import alt
 from delaylab.charts.tables import Table
 from delaylab.charts.vega import Chart, Rows, inline, render
-from delaylab.papers.vem2006.isolation import (
+from delaylab.papers.vem2006.isolation.measures import (
     BUSY,
     HALF,
     HOG,

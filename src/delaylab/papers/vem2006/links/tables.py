@@ -5,7 +5,7 @@ from __future__ import annotations
 from delaylab.analysis.group import Group
 from delaylab.charts import words
 from delaylab.charts.tables import Table
-from delaylab.papers.vem2006.link_measures import Delay, delays, rates
+from delaylab.papers.vem2006.links.measures import Delay, delays, rates
 from delaylab.papers.vem2006.published import (
     AT_REST,
     DELAY_MS,

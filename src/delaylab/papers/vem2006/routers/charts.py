@@ -12,7 +12,8 @@ from delaylab.charts.boxes import COLOURS, coloured
 from delaylab.charts.lazy import alt
 from delaylab.charts.vega import Chart, Rows, delay_scale, delay_ticks, inline, render
 from delaylab.dataset.records.rates import HeldRate
-from delaylab.papers.vem2006.forwarding import (
+from delaylab.papers.vem2006.routers.latency import FIRST, RTT, over
+from delaylab.papers.vem2006.routers.searches import (
     HOST,
     Setting,
     bursts,
@@ -21,7 +22,6 @@ from delaylab.papers.vem2006.forwarding import (
     setting,
     throughput,
 )
-from delaylab.papers.vem2006.latency_claims import FIRST, RTT, over
 
 Panel = tuple[str, int, str]
 """Kind of router, frame size, and sort of links."""

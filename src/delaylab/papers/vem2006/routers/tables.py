@@ -11,7 +11,9 @@ from delaylab.analysis.group import Group
 from delaylab.charts import words
 from delaylab.charts.tables import Table
 from delaylab.dataset.records.rates import HeldRate
-from delaylab.papers.vem2006.forwarding import (
+from delaylab.papers.vem2006.published import FORWARDED
+from delaylab.papers.vem2006.routers.latency import RTT, over
+from delaylab.papers.vem2006.routers.searches import (
     CARRIED,
     DELAYED,
     HOST,
@@ -28,8 +30,6 @@ from delaylab.papers.vem2006.forwarding import (
     setting,
     throughput,
 )
-from delaylab.papers.vem2006.latency_claims import RTT, over
-from delaylab.papers.vem2006.published import FORWARDED
 
 Cells = list[str | tuple[str, str]]
 SETTING = ["links", "kind", "routers", "bytes"]

@@ -12,8 +12,7 @@ from delaylab.analysis.claims.rule import at_least, at_most
 from delaylab.analysis.claims.words import in_words
 from delaylab.analysis.group import Group
 from delaylab.analysis.statistics.effects import Effect, estimate_of_few
-from delaylab.papers.vem2006.forwarding import SEARCHES
-from delaylab.papers.vem2006.isolation import (
+from delaylab.papers.vem2006.isolation.measures import (
     HALF,
     NOTHING,
     KindAndSize,
@@ -23,6 +22,7 @@ from delaylab.papers.vem2006.isolation import (
     shaped,
     unshaped_rates,
 )
+from delaylab.papers.vem2006.routers.searches import SEARCHES
 
 LITTLE = 0.02
 LATE_US = 100.0
