@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from delaylab.analysis.group import Group
 from delaylab.charts import words
 from delaylab.charts.tables import Table
-from delaylab.papers.vem2006.links.measures import Delay, delays, rates
+from delaylab.papers.vem2006.links.delays import Delay, delays
+from delaylab.papers.vem2006.links.rates import Limit, Received, peaks, rates
 from delaylab.papers.vem2006.published import (
     AT_REST,
     DELAY_MS,
@@ -15,14 +18,8 @@ from delaylab.papers.vem2006.published import (
     Delays,
 )
 
-Rows = list[list[str | tuple[str, str]]]
-CONFIGURED_MBIT = {
-    "1Mbit": 1.0,
-    "10Mbit": 10.0,
-    "100Mbit": 100.0,
-    "1Gbit": 1000.0,
-    "2.5Gbit": 2500.0,
-}
+Cells = list[str | tuple[str, str]]
+Rows = list[Cells]
 
 
 def tables(groups: list[Group]) -> list[Table]:
@@ -41,18 +38,18 @@ def _delays(title: str, found: list[Delay], paper: Delays) -> Table:
     for delay in found:
         least, mean, deviation = paper[delay.size][delay.configured]
         configured_us = DELAY_MS[delay.configured] * 1000
-        error = delay.error
         cells: list[str | tuple[str, str]] = [
-            (words.delay(configured_us + error.least), f"{least:g}"),
-            (words.delay(configured_us + error.mean), f"{mean:g}"),
-            (words.delay(error.deviation), f"{deviation:g}"),
-            *(words.delay(configured_us + value) for value in (error.median, error.p99)),
+            (words.delay(configured_us + delay.least), f"{least:g}"),
+            (words.delay(configured_us + delay.mean.value), f"{mean:g}"),
+            (words.delay(delay.deviation), f"{deviation:g}"),
+            *(words.delay(configured_us + value) for value in (delay.median, delay.p99)),
         ]
         rows.append([delay.size, delay.configured, str(delay.n), *cells])
     return Table(
         title,
-        "One way, between the ports of the link's engine. In colour: the paper's, in ms, which "
-        "also has the way through its routers.",
+        "One way, between the ports of the link's engine, over one of ten routers. Least of all "
+        "trials, mean of the trials' means, medians of their SD, median and p99. In colour: the "
+        "paper's, in ms, which also has the way through its routers.",
         ["bytes", "configured", "n", "least", "mean", "SD", "median", "p99"],
         rows,
         texts=2,
@@ -61,15 +58,19 @@ def _delays(title: str, found: list[Delay], paper: Delays) -> Table:
 
 def _rates(groups: list[Group]) -> Table:
     rows: Rows = [
-        [size, rate, _beside(ratio, rate, RATES.get(size, {}).get(rate)), f"{ratio - 1:+.2%}"]
-        for (size, delay, rate), ratio in sorted(rates(groups).items(), key=_order)
-        if delay == "0"
+        [size, "none", _mbit(received), "–", _spread(received)]
+        for size, received in sorted(peaks(groups).items(), key=lambda item: int(item[0]))
+    ]
+    rows += [
+        [limit.size, limit.rate, *_cells(limit, received, RATES[limit.size].get(limit.rate))]
+        for limit, received in sorted(rates(groups).items(), key=_order)
+        if limit.delay == "0"
     ]
     return Table(
         "Figure 18: rates",
-        "Mbit/s, framing counted; frames of this size were offered at more than the rate. In "
+        "Mbit/s received by one of four streams at peak, framing counted, mean of the blocks. In "
         "colour: the paper's.",
-        ["bytes", "configured", "achieved", "off by"],
+        ["bytes", "configured", "received", "off by", "lowest … highest"],
         rows,
         texts=2,
     )
@@ -77,24 +78,36 @@ def _rates(groups: list[Group]) -> Table:
 
 def _rates_under_delay(groups: list[Group]) -> Table:
     rows: Rows = [
-        [delay, rate, _beside(ratio, rate, RATES_UNDER_DELAY[delay].get(rate)), f"{ratio - 1:+.2%}"]
-        for (_, delay, rate), ratio in sorted(rates(groups).items(), key=_order)
-        if delay in RATES_UNDER_DELAY
+        [limit.delay, limit.rate, *_cells(limit, received, theirs)]
+        for limit, received in sorted(rates(groups).items(), key=_order)
+        if limit.delay in RATES_UNDER_DELAY
+        for theirs in [RATES_UNDER_DELAY[limit.delay].get(limit.rate)]
     ]
     return Table(
         "Figure 19: rates under delay",
-        "Mbit/s of frames of 1450 bytes, framing counted. In colour: the paper's.",
-        ["delay", "configured", "achieved", "off by"],
+        "Mbit/s of frames of 1450 bytes, received by one of four streams at peak, framing counted. "
+        "In colour: the paper's.",
+        ["delay", "configured", "received", "off by", "lowest … highest"],
         rows,
         texts=2,
     )
 
 
-def _order(item: tuple[tuple[str, str, str], float]) -> tuple[int, float, float]:
-    (size, delay, rate), _ = item
-    return int(size), DELAY_MS[delay], CONFIGURED_MBIT[rate]
+def _order(item: tuple[Limit, Received]) -> tuple[int, float, float]:
+    limit, _ = item
+    return int(limit.size), DELAY_MS[limit.delay], limit.bps
 
 
-def _beside(ratio: float, configured: str, paper: float | None) -> str | tuple[str, str]:
-    here = f"{ratio * CONFIGURED_MBIT[configured]:.4g}"
-    return here if paper is None else (here, f"{paper:g}")
+def _cells(limit: Limit, received: Received, paper: float | None) -> Cells:
+    here = _mbit(received)
+    off = np.mean(list(received.by_block.values())) / limit.bps - 1
+    return [here if paper is None else (here, f"{paper:g}"), f"{off:+.2%}", _spread(received)]
+
+
+def _mbit(received: Received) -> str:
+    return f"{np.mean(list(received.by_block.values())) / 1e6:.4g}"
+
+
+def _spread(received: Received) -> str:
+    low, high = min(received.by_block.values()), max(received.by_block.values())
+    return f"{low / 1e6:.4g} … {high / 1e6:.4g}"
