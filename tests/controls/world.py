@@ -46,13 +46,13 @@ def group(
     trials: Sequence[TrialRecord] = (),
     summarised: bool = False,
 ) -> Group:
-    """A group of one trial, or of those given.
+    """A group of one trial, or of those given, each of which has an equal part of the delays.
 
     `delays` are in µs, by the name of a vantage point or of a one-way delay. Summaries of the
     RTTs take long to make, and few need them: only with `summarised`.
     """
     trial = record(factors, kind, loads, reports, repeat)
-    samples = table(delays or {})
+    samples = table(delays or {}, max(1, len(trials)))
     return Group(
         trials=list(trials) or [trial],
         rtt={name: summarise([delays[name] * 1000]) for name in VANTAGE if name in delays}
@@ -116,8 +116,11 @@ def acting(load: str, achieved: Mapping[str, float] | None = None) -> list[Load]
     return [Load(load=load, on="noisy", achieved=done)]
 
 
-def table(delays: Mapping[str, Floats]) -> pl.DataFrame:
-    """The samples of a group in ns: the delays given, and the differences that follow from them."""
+def table(delays: Mapping[str, Floats], trials: int = 1) -> pl.DataFrame:
+    """The samples of a group in ns: the delays given, and the differences that follow from them.
+
+    They are those of so many trials, one after another.
+    """
     n = max((len(values) for values in delays.values()), default=0)
     names = (*VANTAGE, *ONE_WAY)
     columns = {
@@ -126,7 +129,7 @@ def table(delays: Mapping[str, Floats]) -> pl.DataFrame:
         else pl.repeat(None, n, dtype=pl.Int64, eager=True).alias(name)
         for name in names
     }
-    columns[TRIAL] = pl.repeat(0, n, dtype=pl.Int32, eager=True).alias(TRIAL)
+    columns[TRIAL] = pl.Series(TRIAL, np.arange(n) * trials // max(n, 1), dtype=pl.Int32)
     return pl.DataFrame(columns).with_columns(
         (pl.col(outer) - pl.col(inner)).alias(name) for name, (outer, inner) in DELTAS.items()
     )
