@@ -20,18 +20,23 @@ AS_A_PROBE = 1 << 30
 
 @dataclass(frozen=True)
 class Sent:
-    """The generator's result: frames sent, frames its kernel refused, seconds, p99 slip (µs)."""
+    """The generator's result: frames sent, frames its kernel refused, seconds, p99 slip (µs).
+
+    `ended_ns` is when sending ended, by the clock of the generator's agent.
+    """
 
     frames: int
     refused: int
     seconds: float
     slip_p99_us: float
+    ended_ns: int = 0
 
     @classmethod
     def of(cls, done: Generated) -> Sent:
         """Return the agent's answer as a result."""
         seconds = max((done.ended_ns - done.began_ns) / 1e9, 1e-9)
-        return cls(done.sent, done.refused, seconds, (done.slip.p99_ns or 0) / 1000)
+        slip_us = (done.slip.p99_ns or 0) / 1000
+        return cls(done.sent, done.refused, seconds, slip_us, done.ended_ns)
 
 
 class Generator:

@@ -111,29 +111,24 @@ def judged(flows: Iterable[Stream]) -> list[str]:
 
 @dataclass(frozen=True)
 class Arrived:
-    """Counts of arrivals: frames by link, and packets answered as a probe's."""
+    """Counts of arrivals: frames by link, and packets answered as a probe's.
+
+    `time_ns` is when they were read, by the clock of the receiver's agent.
+    """
 
     frames: dict[str, int]
     probes: int
+    time_ns: int = 0
 
     @property
     def total(self) -> int:
         """Return the frames of all links without a probe's."""
         return sum(self.frames.values()) - self.probes
 
-
-@dataclass(frozen=True)
-class Reading:
-    """Counts of arrivals, and the time in seconds at which they were read."""
-
-    arrived: Arrived
-    at_s: float
-
-    def per_s(self, since: Reading) -> dict[str, float]:
+    def per_s(self, since: Arrived) -> dict[str, float]:
         """Return the packets/s that arrived by each link since an earlier reading."""
-        seconds = max(self.at_s - since.at_s, 1e-9)
-        frames = self.arrived.frames
-        return {link: (n - since.arrived.frames[link]) / seconds for link, n in frames.items()}
+        seconds = max(self.time_ns - since.time_ns, 1) / 1e9
+        return {link: (n - since.frames[link]) / seconds for link, n in self.frames.items()}
 
 
 class Sink:
@@ -152,7 +147,8 @@ class Sink:
         """Return the counters now."""
         done = self._session.call(Counters()).done
         frames = {link: done.interfaces[name].rx_packets for link, name in self._names.items()}
-        return Arrived(frames, done.snmp["Icmp"]["InEchos"] + done.snmp["Udp"]["InDatagrams"])
+        probes = done.snmp["Icmp"]["InEchos"] + done.snmp["Udp"]["InDatagrams"]
+        return Arrived(frames, probes, done.time_ns)
 
     def settled(self, before: Arrived, sent: int) -> Arrived:
         """Return the counters once all sent frames have arrived, or no more do."""
@@ -168,21 +164,15 @@ class Sink:
             last = now
         return last
 
-    def arriving(self, before: Arrived, within_s: float) -> Reading:
-        """Return a reading once frames of all flows have arrived, or after `within_s`."""
+    def arriving(self, before: Arrived, within_s: float) -> Arrived:
+        """Return the counters once frames of all flows have arrived, or after `within_s`."""
         deadline = time.monotonic() + within_s
         while True:
-            now = self.reading()
-            came = (now.arrived.frames[link] > before.frames[link] for link in self._names)
-            if all(came) or now.at_s > deadline:
+            now = self.read()
+            came = (now.frames[link] > before.frames[link] for link in self._names)
+            if all(came) or time.monotonic() > deadline:
                 return now
             time.sleep(POLL_S)  # there is no event for "one came"
-
-    def reading(self) -> Reading:
-        """Return the counters, and the time at which they were read."""
-        began = time.monotonic()
-        arrived = self.read()
-        return Reading(arrived, (began + time.monotonic()) / 2)
 
     def close(self) -> None:
         """Stop receiving."""
@@ -190,15 +180,18 @@ class Sink:
         self._session.close()
 
 
-def behind_s(flows: Sequence[Stream], per_s: float, ended: Arrived, after: Arrived) -> float:
-    """Return the seconds for which frames still arrived after sending ended.
+def behind_s(
+    flows: Sequence[Stream], per_s: float, ended: Arrived, after: Arrived, lag_s: float
+) -> float:
+    """Return the seconds for which frames still arrived after sending ended, at most.
 
     The flow furthest behind counts, at the rate `per_s` of each flow, less its links' configured
-    delay.
+    delay. `ended` was read `lag_s` after the end: frames that had arrived by then may have come as
+    late as that.
     """
     per_s = max(per_s, 1e-9)  # nothing at all may have been sent
     later = ((after.frames[f.link] - ended.frames[f.link]) / per_s - f.delay_s for f in flows)
-    return max(0.0, *later)
+    return max(0.0, *(lag_s + each for each in later))
 
 
 def counted(

@@ -13,7 +13,7 @@ LAB_S = 0.05
 """The time to start and to end a lab of namespaces, in seconds."""
 LOAD_S = 0.4
 """The time until a load works, and until it has ended, in seconds."""
-SEARCH_S = 6.0
+SEARCH_S = 12.0
 """The time of one search for the rate of a load, in seconds."""
 PHASE_S = 0.05
 """The time that a phase of a trial, or a block of one, takes beside its packets, in seconds."""
