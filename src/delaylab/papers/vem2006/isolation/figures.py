@@ -140,19 +140,20 @@ def _change(effect: Effect) -> list[str]:
 def _shaped(groups: list[Group]) -> Table:
     found = shaped(groups)
     rows: list[Cells] = []
-    for size in dict.fromkeys(each.size for each in found):
+    for kind, size in dict.fromkeys((each.kind, each.size) for each in found):
         for link, delay_ms in SHAPED_MS.items():
-            alike = [each for each in found if (each.link, each.size) == (link, size)]
+            alike = [e for e in found if (e.link, e.kind, e.size) == (link, kind, size)]
             lates = [each.late_us for each in alike if each.late_us is not None]
             off = max((each.ratio - 1 for each in alike), key=abs)
             late = words.delay(max(lates)) if lates else "–"
-            rows.append([size, f"{delay_ms} ms", str(len(alike)), f"{off:+.2%}", late])
+            cells = [f"{delay_ms} ms", str(len(alike)), f"{off:+.2%}", late]
+            rows.append([kind, size, *cells])
     return Table(
         "Isolation: what shaped flows get",
         f"Off what is due: {RATE_BPS / 1e6:.0f} Mbit/s with framing of a flow that sends more, "
         "else all that it sent; the trial furthest off. Late: by how much half of the frames left "
         "after they were due, in the trial where that was most.",
-        ["bytes", "delay", "trials", "rate off by", "late"],
+        ["kind", "bytes", "delay", "trials", "rate off by", "late"],
         rows,
-        texts=2,
+        texts=3,
     )
