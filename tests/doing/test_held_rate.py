@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from delaylab.dataset.records.rates import Burst, Flow
 from delaylab.errors import DelaylabError
 from delaylab.loads import held_rate
+from delaylab.loads.bursts import Done, behind_s
+from delaylab.loads.generator import Sent
 from delaylab.loads.held_rate import (
     BEHIND_S,
     CLOSE_ENOUGH,
@@ -22,7 +24,7 @@ from delaylab.loads.held_rate import (
     judge,
     search,
 )
-from delaylab.loads.streams import Arrived, Stream, behind_s, judged
+from delaylab.loads.streams import Arrived, Stream, judged
 
 TOLERANCE = 0.0005
 LINKS = ["out-1", "out-2"]
@@ -153,15 +155,29 @@ def test_a_rate_that_only_short_bursts_hold_is_lowered_until_long_ones_do() -> N
 
 
 @pytest.mark.parametrize(
-    ("remaining", "lag_s", "late_s"), [(200, 0.0, 0.02), (200, 0.06, 0.08), (0, 0.06, 0.06)]
+    ("missing", "remaining", "lag_s", "late_s"),
+    [
+        (0, 0, 0.001, 0),  # read at once, and nothing is missing
+        (200, 200, 0.001, 0.021),
+        (200, 150, 0.06, 0.075),  # some still came after a late reading
+        (600, 0, 0.06, 0.06),  # a queue that drained before a late reading
+        (20, 0, 0.06, 0.002),  # hardly anything was missing shortly before the end
+    ],
 )
-def test_frames_that_came_before_a_late_reading_may_have_come_late(
-    remaining: int, lag_s: float, late_s: float
+def test_a_queue_is_seen_however_late_the_receiver_is_read(
+    missing: int, remaining: int, lag_s: float, late_s: float
 ) -> None:
-    """A queue that has drained by the time the counters are read was once not seen at all."""
+    """Frames at 10 000/s for a second, read 10 ms before its end and `lag_s` after it."""
     flow = Stream("out-1", "eth0", "02:00:00:00:00:01", "10.0.0.1", "10.0.1.1", False)
-    ended, after = Arrived({"out-1": 9800}, 0), Arrived({"out-1": 9800 + remaining}, 0)
-    assert behind_s([flow], 10_000, ended, after, lag_s) == pytest.approx(late_s)
+    second, read = 10**9, 10**9 - 10**7
+    sent = Sent(10_000, 0, 1.0, 0.0, 0, second)
+    before, during, after = (
+        Arrived({"out-1": frames}, 0, at)
+        for frames, at in ((0, 0), (9900 - missing, read), (10_000, 2 * second))
+    )
+    ended = Arrived({"out-1": 10_000 - remaining}, 0, second + round(lag_s * second))
+    done = Done(sent, before, during, ended, after, clocked=True)
+    assert behind_s([flow], 10_000, done) == pytest.approx(late_s)
 
 
 def test_flows_over_links_that_limit_them_are_not_judged_unless_all_are() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from delaylab.agent.requests import Counters, Discard, GeneratorFlow
@@ -178,20 +178,6 @@ class Sink:
         """Stop receiving."""
         self._port.close()
         self._session.close()
-
-
-def behind_s(
-    flows: Sequence[Stream], per_s: float, ended: Arrived, after: Arrived, lag_s: float
-) -> float:
-    """Return the seconds for which frames still arrived after sending ended, at most.
-
-    The flow furthest behind counts, at the rate `per_s` of each flow, less its links' configured
-    delay. `ended` was read `lag_s` after the end: frames that had arrived by then may have come as
-    late as that.
-    """
-    per_s = max(per_s, 1e-9)  # nothing at all may have been sent
-    later = ((after.frames[f.link] - ended.frames[f.link]) / per_s - f.delay_s for f in flows)
-    return max(0.0, *(lag_s + each for each in later))
 
 
 def counted(
