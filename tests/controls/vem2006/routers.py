@@ -113,10 +113,10 @@ def _group(truth: Truth, levels: Levels, random: Random, *, summarised: bool = F
 
 def _load(truth: Truth, levels: Levels, random: Random) -> Load:
     rate = truth.throughput(levels) * random.normal(1, 0.005)
-    achieved = {"sent_per_s": rate, "received_per_s": rate}
+    sent, received = rate, rate
     if levels["load"] == "150pct":
-        received = truth.overload * rate * random.normal(1, 0.02)
-        achieved = {"sent_per_s": 1.5 * rate, "received_per_s": received}
+        sent, received = 1.5 * rate, truth.overload * rate * random.normal(1, 0.02)
+    flow = Flow(link="out-1", sent=round(sent), received=round(received), received_per_s=received)
     routers = max(1, int(levels["routers"]))
     tries = (
         _burst(truth, rate * 1.5, rate, routers, held=False),
@@ -124,7 +124,8 @@ def _load(truth: Truth, levels: Levels, random: Random) -> Load:
     )
     links = tuple(flow.link for flow in tries[0].flows)
     held = HeldRate(frames_per_s=rate, tolerance=TOLERANCE, bound="loss", judged=links, tries=tries)
-    return Load(load="frames", on="source", to="sink", achieved=achieved, rate=held)
+    achieved = {"sent_per_s": sent}
+    return Load(load="frames", on="source", to="sink", achieved=achieved, flows=[flow], rate=held)
 
 
 def _burst(truth: Truth, offered: float, forwarded: float, routers: int, *, held: bool) -> Burst:
