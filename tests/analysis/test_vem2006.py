@@ -90,4 +90,5 @@ def test_the_papers_figures_are_filled() -> None:
     assert paper == "9.83"
     assert float(received) == pytest.approx(9.83, rel=0.01)
     peak = next(row for row in tables["Figure 18"].rows if row[:2] == ["1450", "none"])
-    assert float(str(peak[2])) == pytest.approx(255)
+    received, paper = tuple(peak[2])
+    assert (float(received), paper) == (pytest.approx(255), "255")

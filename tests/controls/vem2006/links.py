@@ -21,6 +21,7 @@ from delaylab.papers.vem2006.links.rates import FRAMING
 from delaylab.papers.vem2006.published import (
     AT_REST,
     DELAY_MS,
+    PEAKS,
     RATES,
     RATES_UNDER_DELAY,
     UNDER_LOAD,
@@ -31,8 +32,6 @@ from tests.controls.control import World, controls
 from tests.controls.world import Random, group, record
 
 FRAMES, PACKETS, BLOCKS = 400_000, 3000, 3
-PEAK_BPS = {"64": 12.9e6, "1450": 255e6}
-"""What a stream receives without a limit: figure 18."""
 OTHERS = ("out-1", "out-2", "out-3")
 NOISE = 0.002
 """Relative deviation of a rate from block to block."""
@@ -100,7 +99,7 @@ def _loads(truth: Truth, levels: Levels, random: Random) -> list[Load]:
     lossy = levels["loss"] != "none"
     passes = 1 - truth.at_peak
     beside = passes * (1 - (truth.beside if lossy else 0.0))
-    bps = PEAK_BPS[levels["size"]]
+    peak_bps = bps = 1e6 * PEAKS[levels["size"]]
     if levels["rate"] != "none":
         limited = BPS[levels["rate"]] * _ratio(truth, levels) * random.normal(1, NOISE)
         bps = min(bps, limited)
@@ -114,7 +113,7 @@ def _loads(truth: Truth, levels: Levels, random: Random) -> list[Load]:
         )
         for link in (*OTHERS, MEASURED)
     ]
-    offered = 4 * PEAK_BPS[levels["size"]] / 8 / (int(levels["size"]) + FRAMING)
+    offered = 4 * peak_bps / 8 / (int(levels["size"]) + FRAMING)
     return [
         Load(load="frames", on="source", to="sink", achieved={"sent_per_s": offered}, flows=flows)
     ]

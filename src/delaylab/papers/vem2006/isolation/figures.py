@@ -71,7 +71,7 @@ def charts(groups: list[Group]) -> list[Chart]:
         render(
             "isolation",
             "What flows receive while others are shaped or a node burns CPU",
-            "Median over the blocks, near the highest rate held. Shaped flows may have 100 Mbit/s.",
+            "Median over the blocks, at the highest rate held. Shaped flows may have 100 Mbit/s.",
             grid(bars, rows, "column", "row"),
         )
     ]
@@ -104,8 +104,8 @@ def _received(groups: list[Group]) -> Table:
             rows.append([kind, size, flow, *(cell.replace(",", " ") for cell in cells)])
     return Table(
         "Isolation: what flows receive",
-        "Frames per second, median over the blocks, near the highest rate that flows without "
-        "limits hold. Nothing: no flow is shaped and nobody burns CPU.",
+        "Frames per second, median over the blocks, at the highest rate that all flows hold while "
+        "none has a limit. Nothing: no flow is shaped and nobody burns CPU.",
         ["kind", "bytes", "flow", *CONDITIONS],
         rows,
         texts=3,

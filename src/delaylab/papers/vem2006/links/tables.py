@@ -12,6 +12,7 @@ from delaylab.papers.vem2006.links.rates import Limit, Received, peaks, rates
 from delaylab.papers.vem2006.published import (
     AT_REST,
     DELAY_MS,
+    PEAKS,
     RATES,
     RATES_UNDER_DELAY,
     UNDER_LOAD,
@@ -58,7 +59,7 @@ def _delays(title: str, found: list[Delay], paper: Delays) -> Table:
 
 def _rates(groups: list[Group]) -> Table:
     rows: Rows = [
-        [size, "none", _mbit(received), "–", _spread(received)]
+        [size, "none", (_mbit(received), f"{PEAKS[size]:g}"), "–", _spread(received)]
         for size, received in sorted(peaks(groups).items(), key=lambda item: int(item[0]))
     ]
     rows += [
