@@ -10,9 +10,9 @@ import pytest
 from delaylab.analysis.claims.finding import Finding
 from delaylab.analysis.claims.judge import judge
 from delaylab.analysis.group import Group
-from delaylab.papers.vem2006 import isolation_figures as shown
-from delaylab.papers.vem2006.isolation import RATE_BPS, SHAPED_MS
-from delaylab.papers.vem2006.isolation_claims import CLAIMS
+from delaylab.papers.vem2006.isolation import figures as shown
+from delaylab.papers.vem2006.isolation.claims import CLAIMS
+from delaylab.papers.vem2006.isolation.measures import RATE_BPS, SHAPED_MS
 from tests.controls.vem2006.isolation import PAPER, Truth, world
 
 
@@ -50,15 +50,30 @@ def test_every_flow_is_in_the_tables() -> None:
         )
     }
     received = tables["Isolation: what flows receive"]
-    assert len(received.rows) == 2 * (2 + len(SHAPED_MS))
-    large = next(row for row in received.rows if row[1:3] == ["1450", "shaped, 5 ms"])
+    settings = 3  # namespaces with both sizes, virtual machines with one
+    assert len(received.rows) == settings * (2 + len(SHAPED_MS))
+    large = next(row for row in received.rows if row[:3] == ["netns", "1450", "shaped, 5 ms"])
     assert large[3] == "15 000"
     # 100 Mbit/s of frames of 1450 bytes, framing counted.
     assert large[4] == f"{RATE_BPS / 8 / 1470:,.0f}".replace(",", " ")
     (shaped,) = (
         row
         for row in tables["Isolation: what shaped flows get"].rows
-        if row[:2] == ["1450", "5 ms"]
+        if row[:3] == ["netns", "1450", "5 ms"]
     )
-    assert shaped[3] in ("+0.00%", "-0.00%")
+    assert shaped[4] in ("+0.00%", "-0.00%")
     assert [chart.name for chart in shown.charts(drawn(PAPER))] == ["isolation"]
+
+
+def test_lateness_that_differs_from_block_to_block_leaves_the_claim_open() -> None:
+    """Each block alone is within the limit; three of them do not tell of the next."""
+    groups = drawn(PAPER)
+    one = next(g for g in groups if g.factors["shaping"] == "half")
+    for place, late_ns in enumerate((1_000, 5_000, 90_000)):
+        for index, link in enumerate(one.links):
+            if link.trial == one.trials[place].id:
+                late = link.verdict.direction.late.model_copy(update={"p50_ns": late_ns})
+                direction = link.verdict.direction.model_copy(update={"late": late})
+                verdict = replace(link.verdict, direction=direction)
+                one.links[index] = replace(link, verdict=verdict)
+    assert judge(CLAIMS["isolated-shaped-as-asked"], [one]).verdict == "open"

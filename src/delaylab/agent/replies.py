@@ -121,8 +121,12 @@ class InterfaceCounters(Reply):
 
 
 class Counters(Reply):
-    """The counters of a network namespace: by interface, and by protocol as in /proc/net/snmp."""
+    """The counters of a network namespace: by interface, and by protocol as in /proc/net/snmp.
 
+    `time_ns` is when they were read, by the clock of all stamps.
+    """
+
+    time_ns: int
     interfaces: dict[str, InterfaceCounters]
     snmp: dict[str, dict[str, int]]
 

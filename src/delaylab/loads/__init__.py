@@ -8,7 +8,7 @@ connections that send in opposite directions through the measured interface.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 
@@ -16,11 +16,19 @@ from delaylab.errors import NotHere
 from delaylab.lab.running import Lab
 from delaylab.loads.frames import find_rate, frames
 from delaylab.loads.network import network
-from delaylab.loads.state import Achieved, Running
+from delaylab.loads.state import Achieved, FoundRate, Running
 from delaylab.loads.stressors import stressor
 from delaylab.spec.study import LoadSpec
 
-__all__ = ["Achieved", "Running", "missing_tools", "require_tools", "running"]
+__all__ = [
+    "Achieved",
+    "FoundRate",
+    "Running",
+    "find_rate",
+    "missing_tools",
+    "require_tools",
+    "running",
+]
 
 KINDS = {"network": network, "frames": frames}
 """The functions that run loads other than stress-ng's."""
@@ -41,14 +49,22 @@ def require_tools(loads: list[LoadSpec]) -> None:
 
 
 @contextmanager
-def running(lab: Lab, loads: tuple[LoadSpec, ...], probed: str | None = None) -> Iterator[Running]:
+def running(
+    lab: Lab,
+    loads: tuple[LoadSpec, ...],
+    probed: str | None = None,
+    known: Sequence[FoundRate] = (),
+) -> Iterator[Running]:
     """Run loads for the length of a block: all are active when it begins, all stopped when it ends.
 
-    Rates of `frames: held` are searched before, one by one, while no load is active. `probed` is
-    the link by which a probe's packets arrive; these are not counted as a load's.
+    Rates of `frames: held` that are not `known` are searched before, one by one, while no load is
+    active. `probed` is the link by which a probe's packets arrive; these are not counted as a
+    load's.
     """
-    rates = [(load, find_rate(lab, load)) for load in loads if load.frames == "held"]
-    state = Running(rates, probed)
+    searched = [load for load in loads if load.frames == "held"]
+    found = [load for load, _ in known]
+    rates = [(load, find_rate(lab, load)) for load in searched if load not in found]
+    state = Running([*known, *rates], probed)
     with ExitStack() as stack:
         # Frames start last and end first, so that the other loads are active while frames are
         # counted.

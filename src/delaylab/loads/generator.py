@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import select
 from dataclasses import dataclass
 
 from delaylab.agent.replies import Generated
@@ -20,18 +19,24 @@ AS_A_PROBE = 1 << 30
 
 @dataclass(frozen=True)
 class Sent:
-    """The generator's result: frames sent, frames its kernel refused, seconds, p99 slip (µs)."""
+    """The generator's result: frames sent, frames its kernel refused, seconds, p99 slip (µs).
+
+    `began_ns` and `ended_ns` are when sending began and ended, by the clock of its agent.
+    """
 
     frames: int
     refused: int
     seconds: float
     slip_p99_us: float
+    began_ns: int
+    ended_ns: int
 
     @classmethod
     def of(cls, done: Generated) -> Sent:
         """Return the agent's answer as a result."""
         seconds = max((done.ended_ns - done.began_ns) / 1e9, 1e-9)
-        return cls(done.sent, done.refused, seconds, (done.slip.p99_ns or 0) / 1000)
+        slip_us = (done.slip.p99_ns or 0) / 1000
+        return cls(done.sent, done.refused, seconds, slip_us, done.began_ns, done.ended_ns)
 
 
 class Generator:
@@ -59,9 +64,3 @@ class Generator:
         """Stop sending and return the result."""
         self.session.stop()
         return Sent.of(self.session.finish(STOP_DEADLINE_S).done)
-
-    def burst(self, per_s: float | None, seconds: float) -> Sent:
-        """Send for `seconds`, or until the session reports a failure; return the result."""
-        self.begin(per_s)
-        select.select([self.session], [], [], seconds)
-        return self.end()

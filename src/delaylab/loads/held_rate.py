@@ -1,50 +1,83 @@
 """Search for the highest one-way rate of frames that arrives.
 
 This is the throughput of RFC 2544, section 26.1, with a stated loss tolerance: the highest rate at
-which no larger share of the frames is lost. The RFC's trials take a minute, in which no queue can
-hide an overload; a burst is so short that queues may absorb it. So a burst is held only if arrival
-also keeps up with sending.
+which no larger share of the frames is lost. The search is MLRsearch (RFC 9971), by its authors'
+library: short bursts bracket the rate, and longer ones decide. A rate is held if most of the time
+of its longer bursts was held, so one burst that lost by chance does not end the search lower.
 
-The first try is as fast as the generator can send; the second is at the rate that arrived then, as
-in MLRsearch (the IETF's draft-ietf-bmwg-mlrsearch). From a held rate steps go up, each twice as
-wide; between a held rate and one that is not, the interval is halved on a logarithmic scale. The
-rate found must also hold a longer burst; otherwise it is lowered until it does.
+RFC 2544's trials take a minute, in which no queue can hide an overload; a burst is so short that
+queues may absorb it. So frames that arrive long after the burst count as lost, and so do frames
+that the generator should have sent and did not.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from MLRsearch import Config, MeasurementResult, MultipleLossRatioSearch, SearchGoal
 
 from delaylab.dataset.records.rates import Bound, Burst, Flow, HeldRate
 from delaylab.errors import DelaylabError
 
-SHORT_S, LONG_S = 0.5, 2.0
-"""The seconds of a burst during the search, and of one that confirms the rate."""
+SHORT_S, LONG_S, IN_ALL_S = 0.5, 1.0, 3.0
+"""The seconds of a burst that brackets the rate, of one that decides, and of those that decide on
+one rate together (the goal's initial and final trial duration, and its duration sum)."""
+BAD_SHARE = 0.5
+"""The share of that time in which bursts may fail at a rate that is held (the goal's exceed
+ratio)."""
 BEHIND_S = 0.02
 """The longest time in seconds for which frames may still arrive after a held burst.
 
 The link engine and virtual CPUs may pause for ten milliseconds, at a burst's end as well as in it.
 """
 IN_PACE = 0.99
-"""The search ends when the lowest rate not held is at most this multiple of the highest held."""
+"""A burst counts only if the generator sent at least this share of the rate."""
 CLOSE_ENOUGH = 1.02
 """The search ends when the lowest rate not held is at most this multiple of the highest held."""
-NEARLY = 10
-"""A try that loses less than this many times the tolerance is repeated once."""
-FIRST_STEP = 1.03
-DOWN, A_LITTLE_DOWN = 0.8, 0.95
-"""The largest ratio of the next try's rate to the lowest that failed, while none is held.
-
-The first is for a last try that lost frames, the second for one that lost none.
-"""
+BEYOND = 1.1
+"""The highest rate tried, as a multiple of what the generator sends without a limit."""
 LOWEST_PER_S = 50.0
 STRANGERS = 10
 """The most frames of other senders that a burst's count may include, such as neighbour requests."""
-TRIES = 30
+LONGEST_S = 300.0
+"""The time in seconds after which a search is given up."""
+FRAMES = 10**9
+"""The number of frames to which a burst's shares are scaled for the library, which counts frames:
+the tolerance is then never rounded."""
 
 Offer = Callable[[float | None, float], Burst]
 """A function that sends at a rate in frames/s (None: unlimited) for seconds and counts arrivals."""
+
+
+@dataclass
+class Trials:
+    """The bursts of a search, as the library asks for them (its measurer)."""
+
+    offer: Offer
+    tolerance: float
+    tries: list[Burst] = field(default_factory=list)
+
+    def measure(self, intended_duration: float, intended_load: float) -> MeasurementResult:
+        """Send a burst, and return its loss; the names of the arguments are the library's."""
+        burst = self.offer(intended_load, intended_duration)
+        self.tries.append(burst)
+        return MeasurementResult(
+            intended_duration=intended_duration,
+            intended_load=intended_load,
+            offered_count=FRAMES,
+            loss_count=round(FRAMES * missing(burst, intended_load, self.tolerance)),
+        )
+
+
+def missing(burst: Burst, per_s: float, tolerance: float) -> float:
+    """Return the share of the intended frames that did not arrive in time.
+
+    It is above the tolerance if, and only if, the burst was not held.
+    """
+    if burst.held:
+        return burst.lost
+    return min(1.0, max(burst.lost, 1 - burst.arrived_per_s / per_s, tolerance + 2 / FRAMES))
 
 
 def search(tolerance: float, judged: Sequence[str], offer: Offer) -> HeldRate:
@@ -52,76 +85,70 @@ def search(tolerance: float, judged: Sequence[str], offer: Offer) -> HeldRate:
 
     Raises DelaylabError if none is: even a slow burst loses more than is tolerated.
     """
-    tries: list[Burst] = []
-    low, bound = _bracket(tolerance, offer, tries)
-    step = FIRST_STEP
-    while low >= LOWEST_PER_S:
-        tries += _burst(low, LONG_S, tolerance, offer)
-        last = tries[-1]
-        if last.held:
-            return HeldRate(
-                frames_per_s=low,
-                tolerance=tolerance,
-                bound=bound,
-                judged=tuple(judged),
-                tries=tuple(tries),
-            )
-        low, step = min(low / step, last.arrived_per_s), step * step
-        bound = _why(last, tolerance)
-    worst = tries[-1]
-    raise DelaylabError(
-        f"no rate of frames is held: at {worst.sent_per_s:.0f}/s {worst.lost:.2%} were lost, "
-        f"and {tolerance:.2%} is tolerated",
-        fix="raise `lost:`, or look why frames are lost at rest",
+    unlimited = offer(None, SHORT_S)
+    trials = Trials(offer, tolerance, [unlimited])
+    config, goal = Config(), _goal(tolerance)
+    config.goals = [goal]
+    config.min_load = LOWEST_PER_S  # first: the highest load must be above the lowest
+    config.max_load = BEYOND * max(unlimited.sent_per_s, LOWEST_PER_S)
+    config.warmup_duration = None
+    config.search_duration_max = LONGEST_S
+    try:
+        found = MultipleLossRatioSearch(config).search(trials, debug=lambda _: None)[goal]
+    except RuntimeError as error:
+        raise DelaylabError(
+            f"the search for a rate of frames ended without a result: {error}",
+            fix="look whether the machine is busy with something else",
+        ) from error
+    if found.relevant_lower_bound is None:
+        worst = trials.tries[-1]
+        raise DelaylabError(
+            f"no rate of frames is held: at {worst.sent_per_s:.0f}/s {worst.lost:.2%} were lost, "
+            f"and {tolerance:.2%} is tolerated",
+            fix="raise `lost:`, or look why frames are lost at rest",
+        )
+    rate = float(found.relevant_lower_bound)
+    return HeldRate(
+        frames_per_s=rate,
+        tolerance=tolerance,
+        bound=_bound(trials.tries, rate, tolerance),
+        judged=tuple(judged),
+        tries=tuple(trials.tries),
     )
 
 
-def _bracket(tolerance: float, offer: Offer, tries: list[Burst]) -> tuple[float, Bound]:
-    """Return the highest rate at which a short burst was held (0: none), and the limit above it."""
-    low, high = 0.0, math.inf
-    bound: Bound = "generator"
-    rate: float | None = None
-    step = FIRST_STEP
-    while len(tries) < TRIES and not (low and high / low <= CLOSE_ENOUGH):
-        tries += _burst(rate, SHORT_S, tolerance, offer)
-        last = tries[-1]
-        # An unlimited try has no rate of its own, so the sent rate counts.
-        tried = last.sent_per_s if rate is None else rate
-        if last.held and rate is not None:
-            low, step = max(low, tried), step * step
-        else:
-            high, bound, step = min(high, tried), _why(last, tolerance), FIRST_STEP
-        rate = _next(low, high, step, last)
-        if rate < LOWEST_PER_S:
-            break
-    return low, bound
+def _goal(tolerance: float) -> SearchGoal:
+    return SearchGoal(
+        loss_ratio=tolerance,
+        exceed_ratio=BAD_SHARE,
+        relative_width=1 - 1 / CLOSE_ENOUGH,
+        initial_trial_duration=SHORT_S,
+        final_trial_duration=LONG_S,
+        duration_sum=IN_ALL_S,
+        fail_fast=False,
+    )
+
+
+def _bound(tries: Sequence[Burst], rate: float, tolerance: float) -> Bound:
+    """Return why the lowest higher rate that failed was not held; of its bursts the longest tell.
+
+    An unlimited try has no rate of its own, so the sent rate counts.
+    """
+    failed = [
+        (per_s, -each.seconds, each)
+        for each in tries
+        for per_s in [each.sent_per_s if each.asked_per_s is None else each.asked_per_s]
+        if per_s > rate and not each.held
+    ]
+    if not failed:
+        return "generator"
+    return _why(min(failed, key=lambda each: each[:2])[2], tolerance)
 
 
 def _why(tried: Burst, tolerance: float) -> Bound:
     if tried.lost > tolerance:
         return "loss"
-    # An unlimited try may well be held: the generator has no higher rate.
-    return "generator" if tried.held or not tried.paced else "backlog"
-
-
-def _burst(rate: float | None, seconds: float, tolerance: float, offer: Offer) -> list[Burst]:
-    """Send a burst, and a second one if the first failed by little; return the tries.
-
-    The machine may have been busy with something else for a moment.
-    """
-    tries = [offer(rate, seconds)]
-    first = tries[0]
-    if rate is not None and not first.held and first.lost < NEARLY * tolerance:
-        tries.append(offer(rate, seconds))
-    return tries
-
-
-def _next(low: float, high: float, step: float, last: Burst) -> float:
-    if not low:
-        arrived = last.arrived_per_s
-        down = DOWN if last.lost else A_LITTLE_DOWN
-        return arrived if last.asked_per_s is None else min(arrived, down * high)
-    return min(low * step, math.sqrt(low * high))
+    return "backlog" if tried.paced else "generator"
 
 
 def judge(
@@ -139,8 +166,10 @@ def judge(
     lost = max(0.0, missing)
     # A few frames of other senders may be counted. Many more are left over from an earlier burst.
     whole = -missing * sent <= max(STRANGERS, tolerance * sent)
-    sent_per_s = sum(flow.sent for flow in flows) / max(seconds, 1e-9)
-    paced = asked_per_s is None or sent_per_s >= IN_PACE * asked_per_s
+    all_sent = sum(flow.sent for flow in flows)
+    sent_per_s = all_sent / max(seconds, 1e-9)
+    # Of a slow and short burst one frame of each flow is more than a hundredth.
+    paced = asked_per_s is None or all_sent + len(flows) >= IN_PACE * asked_per_s * seconds
     return Burst(
         asked_per_s=asked_per_s,
         seconds=seconds,

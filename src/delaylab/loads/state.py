@@ -39,17 +39,21 @@ class Achieved:
         )
 
 
+FoundRate = tuple[LoadSpec, HeldRate]
+"""A load of `frames: held`, and the rate that was found for it."""
+
+
 class Running:
     """Loads that run; `sessions` must be watched meanwhile.
 
     `rates` are those found by search. `probed` is the link by which a probe's packets arrive.
     """
 
-    def __init__(self, rates: Sequence[tuple[LoadSpec, HeldRate]], probed: str | None) -> None:
+    def __init__(self, rates: Sequence[FoundRate], probed: str | None) -> None:
         self.rates, self.probed = rates, probed
         self.sessions: list[Session] = []
         self.achieved: list[Achieved] = []
 
     def rate_of(self, load: LoadSpec) -> HeldRate | None:
         """Return the rate that a search found for a load, or None."""
-        return next((rate for each, rate in self.rates if each is load), None)
+        return next((rate for each, rate in self.rates if each == load), None)

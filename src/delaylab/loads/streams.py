@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from delaylab.agent.requests import Counters, Discard, GeneratorFlow
@@ -111,15 +111,24 @@ def judged(flows: Iterable[Stream]) -> list[str]:
 
 @dataclass(frozen=True)
 class Arrived:
-    """Counts of arrivals: frames by link, and packets answered as a probe's."""
+    """Counts of arrivals: frames by link, and packets answered as a probe's.
+
+    `time_ns` is when they were read, by the clock of the receiver's agent.
+    """
 
     frames: dict[str, int]
     probes: int
+    time_ns: int = 0
 
     @property
     def total(self) -> int:
         """Return the frames of all links without a probe's."""
         return sum(self.frames.values()) - self.probes
+
+    def per_s(self, since: Arrived) -> dict[str, float]:
+        """Return the packets/s that arrived by each link since an earlier reading."""
+        seconds = max(self.time_ns - since.time_ns, 1) / 1e9
+        return {link: (n - since.frames[link]) / seconds for link, n in self.frames.items()}
 
 
 class Sink:
@@ -138,7 +147,8 @@ class Sink:
         """Return the counters now."""
         done = self._session.call(Counters()).done
         frames = {link: done.interfaces[name].rx_packets for link, name in self._names.items()}
-        return Arrived(frames, done.snmp["Icmp"]["InEchos"] + done.snmp["Udp"]["InDatagrams"])
+        probes = done.snmp["Icmp"]["InEchos"] + done.snmp["Udp"]["InDatagrams"]
+        return Arrived(frames, probes, done.time_ns)
 
     def settled(self, before: Arrived, sent: int) -> Arrived:
         """Return the counters once all sent frames have arrived, or no more do."""
@@ -154,21 +164,20 @@ class Sink:
             last = now
         return last
 
+    def arriving(self, before: Arrived, within_s: float) -> Arrived:
+        """Return the counters once frames of all flows have arrived, or after `within_s`."""
+        deadline = time.monotonic() + within_s
+        while True:
+            now = self.read()
+            came = (now.frames[link] > before.frames[link] for link in self._names)
+            if all(came) or time.monotonic() > deadline:
+                return now
+            time.sleep(POLL_S)  # there is no event for "one came"
+
     def close(self) -> None:
         """Stop receiving."""
         self._port.close()
         self._session.close()
-
-
-def behind_s(flows: Sequence[Stream], per_s: float, ended: Arrived, after: Arrived) -> float:
-    """Return the seconds for which frames still arrived after sending ended.
-
-    The flow furthest behind counts, at the rate `per_s` of each flow, less its links' configured
-    delay.
-    """
-    per_s = max(per_s, 1e-9)  # nothing at all may have been sent
-    later = ((after.frames[f.link] - ended.frames[f.link]) / per_s - f.delay_s for f in flows)
-    return max(0.0, *later)
 
 
 def counted(

@@ -180,6 +180,13 @@ def _checked(
             raise document.refuse(f"{load.to!r} stands for many nodes (`count:`)", ("factors",))
         for link in load.over or ():
             _one_of(link, list(links), document, "factors")
+        for factor in load.once_across or ():
+            if factor not in levels:
+                raise document.refuse(
+                    f"`once_across` names no factor: {factor!r}",
+                    ("factors",),
+                    f"factors: {', '.join(levels)}",
+                )
     return Combination(levels, expand(lab), expand_loads(loads, known, links), probe)
 
 

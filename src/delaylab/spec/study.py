@@ -72,6 +72,12 @@ class LoadSpec(Spec):
     at: Multiple = Field(
         Multiple(Share.WHOLE), description="For `frames: held`: the share of the held rate to send."
     )
+    once_across: Annotated[list[Name], _LISTED] | None = Field(
+        None,
+        description="For `frames: held`: factors across whose levels the rate is searched once in "
+        "each block of trials, in the lab of their first levels that run. Left out, each trial "
+        "searches.",
+    )
     size: int = Field(
         64,
         ge=SMALLEST_FRAME,
@@ -102,8 +108,8 @@ class LoadSpec(Spec):
             raise ValueError("a load of network or frames needs `to`, and no other has it")
         if self.frames is None and (self.over is not None or self.realtime):
             raise ValueError("only a load of frames has `over` and `realtime`")
-        if self.frames != "held" and self.model_fields_set & {"lost", "at"}:
-            raise ValueError("only a load of `frames: held` has `lost` and `at`")
+        if self.frames != "held" and self.model_fields_set & {"lost", "at", "once_across"}:
+            raise ValueError("only a load of `frames: held` has `lost`, `at` and `once_across`")
         if self.at.value == 0:
             raise ValueError("`at` is more than 0%")
         return self

@@ -6,6 +6,7 @@ import os
 
 from delaylab.kinds import KINDS
 from delaylab.spec.study import Pace
+from delaylab.study.block_rates import Key, key
 from delaylab.study.order import Planned
 from delaylab.trial.rest import schedule
 from delaylab.units import Duration
@@ -14,7 +15,7 @@ LAB_S = 0.05
 """The time to start and to end a lab of namespaces, in seconds."""
 LOAD_S = 0.4
 """The time until a load works, and until it has ended, in seconds."""
-SEARCH_S = 6.0
+SEARCH_S = 12.0
 """The time of one search for the rate of a load, in seconds."""
 PHASE_S = 0.05
 """The time that a phase of a trial, or a block of one, takes beside its packets, in seconds."""
@@ -32,8 +33,9 @@ def trials_s(planned: list[Planned]) -> list[float]:
     A trial whose lab is also that of the trial before it does not wait for the lab to start.
     """
     before: list[Planned | None] = [None, *planned[:-1]]
+    known: set[Key] = set()
     return [
-        _packets_s(item) + (0 if _shares(item, last) else _boot_s(item))
+        _packets_s(item) + _searches_s(item, known) + (0 if _shares(item, last) else _boot_s(item))
         for item, last in zip(planned, before, strict=True)
     ]
 
@@ -48,14 +50,21 @@ def _packets_s(item: Planned) -> float:
     probe, loads = item.combination.probe, item.combination.loads
     rest_s = _between_s(probe.pace_at_rest) * probe.at_rest * 3
     phases = 2 + len(schedule(probe.at_rest, 1)) if probe.at_rest else 1
-    searches = sum(each.frames == "held" for each in loads)
-    load_s = LOAD_S * len(loads) + SEARCH_S * searches
-    return load_s + rest_s + probe.count * _between_s(probe.pace) + phases * PHASE_S
+    between_s = probe.count * _between_s(probe.pace)
+    return LOAD_S * len(loads) + rest_s + between_s + phases * PHASE_S
 
 
 def _between_s(pace: Pace) -> float:
     """Return the estimated seconds between two packets."""
     return pace.seconds if isinstance(pace, Duration) else ROUND_TRIP_S
+
+
+def _searches_s(item: Planned, known: set[Key]) -> float:
+    """Return the estimated seconds of a trial's searches; `known` are those made before it."""
+    held = [load for load in item.combination.loads if load.frames == "held"]
+    new = [load for load in held if not load.once_across or key(item, load) not in known]
+    known.update(key(item, load) for load in new)
+    return SEARCH_S * len(new)
 
 
 def _boot_s(item: Planned) -> float:

@@ -23,12 +23,13 @@ LONGEST_ID = 240
 
 @dataclass(frozen=True)
 class Planned:
-    """One trial to run."""
+    """One trial to run; `place` is that of its combination in the order of the file."""
 
     id: str
     index: int
     repeat: int
     combination: Combination
+    place: int = 0
 
 
 def plan_trials(study: StudyFile, scale: str, only: dict[str, set[str]]) -> list[Planned]:
@@ -44,6 +45,7 @@ def plan_trials(study: StudyFile, scale: str, only: dict[str, set[str]]) -> list
         if all(combination.levels[factor] in levels for factor, levels in only.items())
     ]
     order = random.Random(study.spec.seed)
+    places = {id(combination): place for place, combination in enumerate(chosen)}
     planned: list[Planned] = []
     for repeat in range(1, repeats(study.spec, study.document, scale) + 1):
         for combination in _shuffled(chosen, order):
@@ -52,7 +54,8 @@ def plan_trials(study: StudyFile, scale: str, only: dict[str, set[str]]) -> list
             if len(name) > LONGEST_ID:
                 what = f"a trial's id has {len(name)} characters, longer than {LONGEST_ID}"
                 raise BadInput(what, study.document.name, "shorten factors' or levels' names")
-            planned.append(Planned(name, len(planned), repeat, combination))
+            place = places[id(combination)]
+            planned.append(Planned(name, len(planned), repeat, combination, place))
     return planned
 
 

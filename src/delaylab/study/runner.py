@@ -18,6 +18,7 @@ from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
 from delaylab.progress import Progress, silent
 from delaylab.spec.lab import LabSpec
+from delaylab.study.block_rates import BlockRates
 from delaylab.study.order import Planned, now
 from delaylab.trial import measure
 
@@ -55,12 +56,14 @@ def run(
     if pcap:
         own_folder(out / "pcap")
     outcomes = []
+    rates = BlockRates(planned)
+    rates.recall(out, done)
     with bench(progress) as shared:
         for item in planned:
             if item.id in done:
                 continue
             on_start(item)
-            outcome = _run_one(shared, out, item, out / "pcap" / item.id if pcap else None)
+            outcome = _run_one(shared, rates, out, item, out / "pcap" / item.id if pcap else None)
             on_end(outcome)
             outcomes.append(outcome)
     store.write_trials_table(out)
@@ -106,13 +109,16 @@ def bench(progress: Progress) -> Iterator[Bench]:
         shared.clear()
 
 
-def _run_one(shared: Bench, out: Path, item: Planned, pcap: Path | None) -> Outcome:
+def _run_one(
+    shared: Bench, rates: BlockRates, out: Path, item: Planned, pcap: Path | None
+) -> Outcome:
     started = now()
     status, reason = "failed", ""
     for _ in range(TRIES):
         try:
+            found = rates.of(item, shared.lab)
             lab = shared.lab(item.combination.lab)
-            recording = measure.measure(lab, item.combination, item.index + 1, pcap)
+            recording = measure.measure(lab, item.combination, item.index + 1, pcap, found)
         except DoesNotFit as error:
             status, reason = "skipped", str(error)
             break

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -56,9 +57,13 @@ def run(combination: Combination, probe_id: int, pcap: Path | None = None) -> Re
 
 
 def measure(
-    lab: Lab, combination: Combination, probe_id: int, pcap: Path | None = None
+    lab: Lab,
+    combination: Combination,
+    probe_id: int,
+    pcap: Path | None = None,
+    rates: Sequence[loads.FoundRate] = (),
 ) -> Recording:
-    """Measure in a running lab.
+    """Measure in a running lab; `rates` are those of loads that need no search.
 
     The phases are `untapped` and `before` (at rest, with the taps off and on by turns, so that
     their cost can be determined), `load`, and `after` (at rest again).
@@ -80,7 +85,7 @@ def measure(
         rest = alternate(sender, blocks, probe.pace_at_rest, partial(switch_taps, instruments))
         found = _search(probe, sender)
         pace = Duration(found.interval_ns) if found else probe.pace
-        with loads.running(lab, combination.loads, arrives_by) as load:
+        with loads.running(lab, combination.loads, arrives_by, rates) as load:
             link_changes.start_timeline(lab)
             first = link_engines.reports(lab, reset=True)
             sender.run("load", probe.count, pace, load.sessions)

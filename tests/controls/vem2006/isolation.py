@@ -13,8 +13,8 @@ from delaylab.dataset.records.links import EngineReport
 from delaylab.dataset.records.rates import Flow, HeldRate
 from delaylab.dataset.records.trial import Load
 from delaylab.papers.studies import find
-from delaylab.papers.vem2006.isolation import FRAMING, HOG, RATE_BPS, SHAPED_MS
-from delaylab.papers.vem2006.isolation_claims import CLAIMS
+from delaylab.papers.vem2006.isolation.claims import CLAIMS
+from delaylab.papers.vem2006.isolation.measures import FRAMING, HOG, RATE_BPS, SHAPED_MS
 from delaylab.spec.combine import combinations
 from delaylab.spec.load import load_study
 from delaylab.spec.study import CHECK_SEQUENCE
@@ -66,7 +66,7 @@ def _group(truth: Truth, levels: Levels, random: Random) -> Group:
         for block in range(1, BLOCKS + 1)
     ]
     links = []
-    if levels["shaping"] == "half":
+    if levels["shaping"] != "none":
         engine = EngineReport.model_validate(
             {
                 "host": "here",
@@ -99,7 +99,7 @@ def _direction(link: str, truth: Truth, levels: Levels) -> dict[str, Any]:
 
 
 def _load(truth: Truth, levels: Levels, random: Random) -> Load:
-    shaped = levels["shaping"] == "half"
+    shaped = levels["shaping"] != "none"
     rate = truth.per_s * random.normal(1, truth.noise) * (1 - truth.shaping_takes * shaped)
     each = round(rate * SECONDS / len(LINKS))
     arrives = round(each * (1 - truth.hog_takes * (levels["load"] == "hog")))
@@ -107,7 +107,12 @@ def _load(truth: Truth, levels: Levels, random: Random) -> Load:
     most = round(truth.shaper * RATE_BPS * seconds / 8 / (int(levels["size"]) + FRAMING))
     most = min(most, round(each * (1 - truth.shaped_loses)))
     flows = [
-        Flow(link=link, sent=each, received=min(each, most) if shaped else each)
+        Flow(
+            link=link,
+            sent=each,
+            received=min(each, most) if shaped else each,
+            received_per_s=most / seconds if shaped else each / SECONDS,
+        )
         if link in SHAPED_MS
         else Flow(link=link, sent=each, received=arrives)
         for link in LINKS

@@ -11,18 +11,19 @@ from delaylab.analysis.group import Group
 from delaylab.dataset.records.rates import Burst, Flow, HeldRate
 from delaylab.dataset.records.trial import Load
 from delaylab.papers.studies import find
-from delaylab.papers.vem2006 import latency_claims, router_claims
 from delaylab.papers.vem2006.published import FORWARDED
+from delaylab.papers.vem2006.routers import claims as router_claims
+from delaylab.papers.vem2006.routers import latency as latency_claims
 from delaylab.spec.combine import combinations
 from delaylab.spec.load import load_study
 from tests.controls.control import World, controls
-from tests.controls.world import Random, group
+from tests.controls.world import Random, group, record
 
 CLAIMS = {**router_claims.CLAIMS, **latency_claims.CLAIMS}
 HOST_PER_S = {"64": FORWARDED[64], "1450": FORWARDED[1450]}
 BURST_S = 0.5
 TOLERANCE = 0.0005
-PACKETS = 200
+PACKETS, BLOCKS = 200, 3
 Levels = dict[str, str]
 
 
@@ -32,7 +33,10 @@ class Truth:
 
     `first`: what the first takes of small and of large frames, `further`: each one more. `greedy`:
     how much more than its share the first router gets when overloaded. `spared`: share of the
-    routers that then lose nothing. `last_us`: what the last of many adds over the first.
+    routers that then lose nothing. `last_us`: what the last of many adds over the first. `limited`:
+    share of the throughput that limits leave. `ten`: share of plain Linux that ten routers with
+    emulation forward of large frames. `overload`: share of its throughput that a router forwards
+    when more is offered. `apart_us`: deviation of a latency from block to block.
     """
 
     first: dict[str, float] = field(default_factory=lambda: {"64": 0.68, "1450": 0.15})
@@ -41,11 +45,15 @@ class Truth:
     spared: float = 0.0
     carried: float = 0.95
     delayed: float = 0.95
+    limited: float = 1.0
+    ten: float = 0.6
+    overload: float = 0.6
     first_us: float = 200.0
     further_us: float = 5.0
     rest_us: float = 1.0
     last_us: float = 1.0
     asked_us: float = 1000.0
+    apart_us: float = 0.2
 
     def host(self, levels: Levels) -> float:
         """Frames/s that plain Linux forwards."""
@@ -55,8 +63,15 @@ class Truth:
         routers = int(levels["routers"])
         if routers == 0:
             return self.host(levels)
+        if (levels["routers"], levels["size"], levels["engine"]) == ("10", "1450", "500us"):
+            return self.host(levels) * self.ten
         first = self.first.get(levels["size"], 0.3)
-        engine = {"plain": 1.0, "carried": self.carried, "500us": self.carried * self.delayed}
+        engine = {
+            "plain": 1.0,
+            "carried": self.carried,
+            "500us": self.carried * self.delayed,
+            "limited": self.carried * self.limited,
+        }
         alone = self.host(levels) * (1 - first) * engine[levels["engine"]]
         return float(alone * (1 - self.further) ** (routers - 1))
 
@@ -84,14 +99,24 @@ def _design() -> tuple[Levels, ...]:
 
 
 def _group(truth: Truth, levels: Levels, random: Random, *, summarised: bool = False) -> Group:
-    loads = [] if levels["load"] == "rest" else [_load(truth, levels, random)]
     asked_us = truth.asked_us if levels["engine"] == "500us" else 0.0
-    rtt_us = asked_us + truth.rtt_us(levels) * random.normal(1, 0.02, PACKETS)
-    return group(levels, delays={"stack": rtt_us}, loads=loads, summarised=summarised)
+    rtts_us = []
+    trials = []
+    for block in range(1, BLOCKS + 1):
+        typical_us = truth.rtt_us(levels) + random.normal(0, truth.apart_us)
+        rtts_us.append(asked_us + typical_us * random.normal(1, 0.02, PACKETS))
+        loads = [] if levels["load"] == "rest" else [_load(truth, levels, random)]
+        trials.append(record(levels, levels["kind"], loads, repeat=block))
+    delays = {"stack": np.concatenate(rtts_us)}
+    return group(levels, delays=delays, trials=trials, summarised=summarised)
 
 
 def _load(truth: Truth, levels: Levels, random: Random) -> Load:
     rate = truth.throughput(levels) * random.normal(1, 0.005)
+    sent, received = rate, rate
+    if levels["load"] == "150pct":
+        sent, received = 1.5 * rate, truth.overload * rate * random.normal(1, 0.02)
+    flow = Flow(link="out-1", sent=round(sent), received=round(received), received_per_s=received)
     routers = max(1, int(levels["routers"]))
     tries = (
         _burst(truth, rate * 1.5, rate, routers, held=False),
@@ -99,7 +124,8 @@ def _load(truth: Truth, levels: Levels, random: Random) -> Load:
     )
     links = tuple(flow.link for flow in tries[0].flows)
     held = HeldRate(frames_per_s=rate, tolerance=TOLERANCE, bound="loss", judged=links, tries=tries)
-    return Load(load="frames", on="source", to="sink", rate=held)
+    achieved = {"sent_per_s": sent}
+    return Load(load="frames", on="source", to="sink", achieved=achieved, flows=[flow], rate=held)
 
 
 def _burst(truth: Truth, offered: float, forwarded: float, routers: int, *, held: bool) -> Burst:
@@ -173,6 +199,27 @@ CONTROLS = (
         replace(PAPER, delayed=0.7),
         replace(PAPER, delayed=0.5),
         replace(PAPER, delayed=0.95),
+        "reproduced",
+    ),
+    _control(
+        "limits-cost-nothing",
+        replace(PAPER, limited=0.9),
+        replace(PAPER, limited=0.5),
+        replace(PAPER, limited=0.97),
+        "reproduced",
+    ),
+    _control(
+        "ten-routers-60-percent",
+        replace(PAPER, ten=1.0),
+        replace(PAPER, ten=0.1),
+        replace(PAPER, ten=0.8),
+        "contradicted",
+    ),
+    _control(
+        "overload-lowers-throughput",
+        replace(PAPER, overload=1.0),
+        replace(PAPER, overload=1.3),
+        replace(PAPER, overload=0.8),
         "reproduced",
     ),
     _control(

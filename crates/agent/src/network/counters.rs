@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use delaylab_os::time::clock::realtime_ns;
 use delaylab_proto::{Context, Failure};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -24,7 +25,9 @@ pub fn serve(request: Value, _: &mut Session) -> Result<Value, Failure> {
     let directory = Path::new("/proc/self/net");
     let mut snmp = protocols(directory)?;
     snmp.retain(|protocol, _| ["Ip", "Icmp", "Udp"].contains(&protocol.as_str()));
-    Ok(json!({"interfaces": interfaces(directory)?, "snmp": snmp}))
+    let interfaces = interfaces(directory)?;
+    // A busy machine may deliver the answer much later: only the reader knows when it read.
+    Ok(json!({"time_ns": realtime_ns(), "interfaces": interfaces, "snmp": snmp}))
 }
 
 /// Read the counters of each interface from `net/dev` (proc_pid_net(5)).

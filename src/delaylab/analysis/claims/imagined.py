@@ -79,7 +79,7 @@ def group(
     after the other. The RTTs have no summaries (`summarised`).
     """
     acted = acting(design.load) if loads is None else loads
-    samples = table(delays, design.trials)
+    samples = table(delays, len(trials) or design.trials)
     first = design.first_repeat
     several = [record(design, acted, reports, first + each) for each in range(design.trials)]
     return Group(

@@ -50,6 +50,12 @@ class Flow(Record):
     link: Text = Field(description="The link by which the frames arrive.")
     sent: Count = Field(description="The number of frames sent.")
     received: Count = Field(description="The number of frames that arrived.")
+    received_per_s: Rate | None = Field(
+        None,
+        description="The rate at which packets arrived by the link while frames were sent, from "
+        "when all flows had some arrival until sending ended, by the receiver's counters; those "
+        "of a probe count, too. Null for a burst of a search.",
+    )
 
 
 class Burst(Record):

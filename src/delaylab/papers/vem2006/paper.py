@@ -7,33 +7,26 @@ from delaylab.analysis.group import Group
 from delaylab.charts.tables import Table
 from delaylab.charts.vega import Chart
 from delaylab.papers.paper import Paper
-from delaylab.papers.vem2006 import (
-    isolation_claims,
-    isolation_figures,
-    latency_claims,
-    link_claims,
-    link_tables,
-    router_charts,
-    router_claims,
-    router_tables,
-)
+from delaylab.papers.vem2006.isolation import claims as of_isolation
+from delaylab.papers.vem2006.isolation import figures as isolation
+from delaylab.papers.vem2006.links import claims as of_links
+from delaylab.papers.vem2006.links import tables as links
+from delaylab.papers.vem2006.routers import charts as router_charts
+from delaylab.papers.vem2006.routers import claims as of_routers
+from delaylab.papers.vem2006.routers import latency as of_latency
+from delaylab.papers.vem2006.routers import tables as routers
 
-CLAIMS = {
-    **link_claims.CLAIMS,
-    **router_claims.CLAIMS,
-    **latency_claims.CLAIMS,
-    **isolation_claims.CLAIMS,
-}
+CLAIMS = {**of_links.CLAIMS, **of_routers.CLAIMS, **of_latency.CLAIMS, **of_isolation.CLAIMS}
 
 
 def charts(groups: list[Group]) -> list[Chart]:
     """Return the charts of all parts."""
-    return [*router_charts.charts(groups), *isolation_figures.charts(groups)]
+    return [*router_charts.charts(groups), *isolation.charts(groups)]
 
 
 def tables(groups: list[Group]) -> list[Table]:
     """Return the tables of all parts."""
-    parts = (link_tables.tables, router_tables.tables, isolation_figures.tables)
+    parts = (links.tables, routers.tables, isolation.tables)
     return [table for part in parts for table in part(groups)]
 
 

@@ -12,7 +12,8 @@ from delaylab.charts.boxes import COLOURS, coloured
 from delaylab.charts.lazy import alt
 from delaylab.charts.vega import Chart, Rows, delay_scale, delay_ticks, inline, render
 from delaylab.dataset.records.rates import HeldRate
-from delaylab.papers.vem2006.forwarding import (
+from delaylab.papers.vem2006.routers.latency import FIRST, RTT, over
+from delaylab.papers.vem2006.routers.searches import (
     HOST,
     Setting,
     bursts,
@@ -20,8 +21,8 @@ from delaylab.papers.vem2006.forwarding import (
     searches,
     setting,
     throughput,
+    typical,
 )
-from delaylab.papers.vem2006.latency_claims import FIRST, RTT, over
 
 Panel = tuple[str, int, str]
 """Kind of router, frame size, and sort of links."""
@@ -39,7 +40,8 @@ def charts(groups: list[Group]) -> list[Chart]:
 def _panels(every: Iterable[Setting]) -> dict[Setting, list[Panel]]:
     """Return the panels in which each setting is drawn.
 
-    A panel needs several settings. The host's own stack is drawn beside the routers of every kind.
+    A panel needs several settings. One stack without routers is drawn beside the routers of
+    every kind.
     """
     settings = list(every)
     own = [s for s in settings if s.kind != HOST]
@@ -90,8 +92,8 @@ def _by_routers(found: dict[Setting, list[HeldRate]]) -> Chart | None:
     return render(
         "throughput-by-routers",
         "Throughput, and how it is split among the routers",
-        "Highest rate that is held (median of the searches), stacked by what arrived over each "
-        "router (figures 8, 11 and 12 of the paper). 0: the host's own stack forwards.",
+        "Highest rate that is held (best three of five searches), stacked by what arrived over "
+        "each router (figures 8, 11 and 12 of the paper). 0: one stack routes, without routers.",
         _wrapped(bars, rows),
     )
 
@@ -101,7 +103,7 @@ def _split(one: Setting, rates: list[HeldRate]) -> Rows:
     tries = bursts(rates, overloaded=False)
     shares = np.array([[flow.received / burst.received for flow in burst.flows] for burst in tries])
     split = shares.mean(axis=0) if len(shares) else np.ones(1)
-    total = float(np.median(throughput(rates)))
+    total = float(typical(throughput(rates)))
     return [
         {"routers": one.routers, "router": number, "per_s": total * float(share)}
         for number, share in enumerate(split, start=1)
@@ -112,7 +114,7 @@ def _by_size(found: dict[Setting, list[HeldRate]]) -> Chart | None:
     rows: Rows = [
         {
             "bytes": one.size,
-            "per_s": float(np.median(throughput(rates))),
+            "per_s": float(typical(throughput(rates))),
             "links": f"{one.kind}, links {one.engine}",
         }
         for one, rates in found.items()
@@ -135,7 +137,7 @@ def _by_size(found: dict[Setting, list[HeldRate]]) -> Chart | None:
     return render(
         "throughput-by-size",
         "Throughput of one router, by frame size",
-        "Highest rate that is held, median of the searches (figure 13 of the paper).",
+        "Highest rate that is held, best three of five searches (figure 13 of the paper).",
         chart.properties(width=640, height=220),
     )
 

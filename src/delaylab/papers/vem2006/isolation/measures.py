@@ -15,7 +15,7 @@ from delaylab.analysis.claims.groups import pick
 from delaylab.analysis.group import Group
 from delaylab.analysis.statistics.effects import Effect, mean_of_few
 from delaylab.dataset.records.trial import Load, TrialRecord
-from delaylab.papers.vem2006.forwarding import SEARCHES, frames_loads
+from delaylab.papers.vem2006.routers.searches import SEARCHES, frames_loads
 
 SHAPED_MS = {"out-1ms": 1, "out-5ms": 5, "out-10ms": 10, "out-50ms": 50, "out-100ms": 100}
 """Links that are shaped in half of the trials, and their delays in ms, one way."""
@@ -23,7 +23,9 @@ RATE_BPS = 100e6
 HOG = "out-hog"
 KindAndSize = tuple[str, str]
 """Kind of router and frame size, as named by the levels of `kind` and `size`."""
-NOTHING, HALF = "none", "half"
+NOTHING, HALF, IN_LINK = "none", "half", "half-in-link"
+"""Levels of factor `shaping`: no flow is shaped; half of them by blocking their sender; half of
+them in the link, because a virtual machine cannot be blocked so."""
 QUIET, BUSY = "forwarding", "hog"
 FRAMING = 20
 """Bytes on the wire beside each frame: preamble, delimiter and gap; shapers count them."""
@@ -50,10 +52,16 @@ def blocks(
     kind, size = where
     return {
         trial.repeat: found
-        for group in pick(groups, kind=kind, size=size, shaping=shaping, load=load)
+        for group in pick(of_shaping(groups, shaping), kind=kind, size=size, load=load)
         for trial in group.trials
         if (found := _block(trial)) is not None
     }
+
+
+def of_shaping(groups: list[Group], shaping: str) -> list[Group]:
+    """Return the groups in which half of the flows are shaped, however that is done, or none is."""
+    levels = (HALF, IN_LINK) if shaping == HALF else (shaping,)
+    return [group for group in groups if group.factors.get("shaping") in levels]
 
 
 def _block(trial: TrialRecord) -> BlockTrial | None:
@@ -123,6 +131,7 @@ class Shaped:
     """Shaped flow of one trial: what it received over what it was due, and its median lateness."""
 
     link: str
+    kind: str
     size: str
     ratio: float
     late_us: float | None
@@ -131,11 +140,11 @@ class Shaped:
 def shaped(groups: list[Group]) -> list[Shaped]:
     """Return every shaped flow of every trial in which half of the flows are shaped.
 
-    A flow that sends more than its rate is due that rate, judged by the frames that left the
-    engine. A flow that sends less is due all that it sent. Frames that wait in a queue when the
+    A flow that sends more than its rate is due that rate, as the receiver counts it while frames
+    are sent. A flow that sends less is due all that it sent. Frames that wait in a queue when the
     load ends therefore do not count as lost.
     """
-    return [each for group in pick(groups, shaping=HALF) for each in _shaped(group)]
+    return [each for group in of_shaping(groups, HALF) for each in _shaped(group)]
 
 
 def _shaped(group: Group) -> Iterator[Shaped]:
@@ -151,9 +160,11 @@ def _shaped(group: Group) -> Iterator[Shaped]:
                 verdict = links.get((trial.id, flow.link))
                 if flow.link not in SHAPED_MS or verdict is None:
                     continue
-                offered = flow.sent * 8 * (int(size) + FRAMING) / _seconds(load)
+                bits = 8 * (int(size) + FRAMING)
                 ratio = flow.received / flow.sent if flow.sent else 0.0
-                if offered > RATE_BPS and verdict.rate is not None:
-                    ratio = verdict.rate.achieved / RATE_BPS
+                offered = flow.sent * bits / _seconds(load)
+                if offered > RATE_BPS and flow.received_per_s is not None:
+                    ratio = flow.received_per_s * bits / RATE_BPS
                 late_ns = verdict.direction.late.p50_ns
-                yield Shaped(flow.link, size, ratio, None if late_ns is None else late_ns / 1000)
+                late_us = None if late_ns is None else late_ns / 1000
+                yield Shaped(flow.link, group.factors["kind"], size, ratio, late_us)

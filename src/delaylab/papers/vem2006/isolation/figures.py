@@ -11,7 +11,7 @@ from delaylab.charts.boxes import COLOURS, filled, grid
 from delaylab.charts.lazy import alt
 from delaylab.charts.tables import Table
 from delaylab.charts.vega import Chart, Rows, inline, render
-from delaylab.papers.vem2006.isolation import (
+from delaylab.papers.vem2006.isolation.measures import (
     BUSY,
     HALF,
     HOG,
@@ -71,7 +71,7 @@ def charts(groups: list[Group]) -> list[Chart]:
         render(
             "isolation",
             "What flows receive while others are shaped or a node burns CPU",
-            "Median over the blocks, near the highest rate held. Shaped flows may have 100 Mbit/s.",
+            "Median over the blocks, at the highest rate held. Shaped flows may have 100 Mbit/s.",
             grid(bars, rows, "column", "row"),
         )
     ]
@@ -104,8 +104,8 @@ def _received(groups: list[Group]) -> Table:
             rows.append([kind, size, flow, *(cell.replace(",", " ") for cell in cells)])
     return Table(
         "Isolation: what flows receive",
-        "Frames per second, median over the blocks, near the highest rate that flows without "
-        "limits hold. Nothing: no flow is shaped and nobody burns CPU.",
+        "Frames per second, median over the blocks, at the highest rate that all flows hold while "
+        "none has a limit. Nothing: no flow is shaped and nobody burns CPU.",
         ["kind", "bytes", "flow", *CONDITIONS],
         rows,
         texts=3,
@@ -140,19 +140,20 @@ def _change(effect: Effect) -> list[str]:
 def _shaped(groups: list[Group]) -> Table:
     found = shaped(groups)
     rows: list[Cells] = []
-    for size in dict.fromkeys(each.size for each in found):
+    for kind, size in dict.fromkeys((each.kind, each.size) for each in found):
         for link, delay_ms in SHAPED_MS.items():
-            alike = [each for each in found if (each.link, each.size) == (link, size)]
+            alike = [e for e in found if (e.link, e.kind, e.size) == (link, kind, size)]
             lates = [each.late_us for each in alike if each.late_us is not None]
             off = max((each.ratio - 1 for each in alike), key=abs)
             late = words.delay(max(lates)) if lates else "–"
-            rows.append([size, f"{delay_ms} ms", str(len(alike)), f"{off:+.2%}", late])
+            cells = [f"{delay_ms} ms", str(len(alike)), f"{off:+.2%}", late]
+            rows.append([kind, size, *cells])
     return Table(
         "Isolation: what shaped flows get",
         f"Off what is due: {RATE_BPS / 1e6:.0f} Mbit/s with framing of a flow that sends more, "
         "else all that it sent; the trial furthest off. Late: by how much half of the frames left "
         "after they were due, in the trial where that was most.",
-        ["bytes", "delay", "trials", "rate off by", "late"],
+        ["kind", "bytes", "delay", "trials", "rate off by", "late"],
         rows,
-        texts=2,
+        texts=3,
     )

@@ -1,29 +1,34 @@
-"""vem2006's claims on links, section IV C. Delays are one way, from port to port."""
+"""vem2006's claims on links, section IV C.
+
+Delays are one way, from port to port; rates and losses are the receiver's counts.
+"""
 
 from __future__ import annotations
 
 from delaylab.analysis.claims.claim import ENOUGH, Claim, Criterion, Source
 from delaylab.analysis.claims.rule import above, at_least, at_most, no_more_than
-from delaylab.papers.vem2006.link_measures import (
+from delaylab.papers.vem2006.links.delays import (
     AS_TRUE,
     EARLY_SHARE,
+    STAMPS_US,
+    earliest_at_rest,
+    earliest_under_load,
+    errors,
+)
+from delaylab.papers.vem2006.links.rates import (
     LITTLE_RATE,
     NEAR_RATE,
     NO_EFFECT,
     RIGHT_LOSS,
-    STAMPS_US,
     changed_by_delay,
-    earliest_at_rest,
-    earliest_under_load,
-    errors,
     losses,
     missing_of_others,
     rates_achieved,
     slow_and_small,
 )
 
-LINKS = f"links with delays, each with at least {ENOUGH} packets"
-SHAPED = f"links with rates, each with at least {ENOUGH} packets"
+LINKS = f"ten streams over routers, delayed, each with at least {ENOUGH} packets"
+SHAPED = "a stream with a limited rate, one of four over routers"
 CLAIMS = {
     claim.id: claim
     for claim in (
@@ -97,7 +102,7 @@ CLAIMS = {
             ),
             (
                 Criterion(
-                    "achieved ÷ configured rate − 1",
+                    "rate received ÷ configured rate − 1",
                     "share",
                     no_more_than(NEAR_RATE),
                     rates_achieved,
@@ -135,7 +140,7 @@ CLAIMS = {
             ),
             (
                 Criterion(
-                    "change of the achieved rate by a delay",
+                    "change of the rate received by a delay",
                     "share",
                     at_least(-LITTLE_RATE),
                     changed_by_delay,
@@ -153,18 +158,18 @@ CLAIMS = {
             ),
             (
                 Criterion(
-                    "achieved ÷ configured share of frames lost − 1",
+                    "share lost of what other streams keep ÷ configured share − 1",
                     "share",
                     no_more_than(RIGHT_LOSS),
                     losses,
-                    f"links with losses, each with at least {ENOUGH} packets",
+                    "a stream with losses, one of four over routers",
                 ),
                 Criterion(
-                    "share of the other stream's frames that is missing, for any reason",
+                    "share of the other streams' frames missing: with losses beside − without",
                     "share",
                     at_most(NO_EFFECT),
                     missing_of_others,
-                    "another stream beside one with losses",
+                    "streams beside one with losses, and without",
                 ),
             ),
         ),

@@ -11,18 +11,19 @@ from delaylab.analysis.claims.groups import pick
 from delaylab.analysis.claims.rule import at_least, at_most
 from delaylab.analysis.claims.words import in_words
 from delaylab.analysis.group import Group
-from delaylab.analysis.statistics.effects import Effect, estimate_of_few
-from delaylab.papers.vem2006.forwarding import SEARCHES
-from delaylab.papers.vem2006.isolation import (
+from delaylab.analysis.statistics.effects import Effect, estimate_of_few, mean_of_few
+from delaylab.papers.vem2006.isolation.measures import (
     HALF,
     NOTHING,
     KindAndSize,
     Shaped,
     hog_takes,
+    of_shaping,
     settings,
     shaped,
     unshaped_rates,
 )
+from delaylab.papers.vem2006.routers.searches import SEARCHES
 
 LITTLE = 0.02
 LATE_US = 100.0
@@ -38,27 +39,28 @@ def rate_errors(groups: list[Group]) -> Iterator[Measured]:
     for link, found in _by_flow(groups).items():
         off = np.array([abs(each.ratio - 1) for each in found])
         effect = estimate_of_few([off], lambda s: np.asarray(s[0].mean(axis=-1)))
-        used = pick(groups, shaping=HALF)
+        used = of_shaping(groups, HALF)
         yield Measured(link, effect, used, f"{found[0].ratio - 1:+.2%} in the first trial")
 
 
 def latenesses(groups: list[Group]) -> Iterator[Measured]:
-    """Yield the median lateness of each shaped flow's frames, the largest of its trials."""
+    """Yield the median lateness of each shaped flow's frames, the mean of its trials."""
     for link, found in _by_flow(groups).items():
         late = [each.late_us for each in found if each.late_us is not None]
-        if late:
-            effect = Effect(max(late), (min(late), max(late)))
-            yield Measured(link, effect, pick(groups, shaping=HALF), in_words(max(late)))
+        if len(late) >= SEARCHES:
+            effect = mean_of_few(np.array(late))
+            words = f"{in_words(effect.value)}, at most {in_words(max(late))}"
+            yield Measured(link, effect, of_shaping(groups, HALF), words)
 
 
 def _by_flow(groups: list[Group]) -> dict[str, list[Shaped]]:
-    """Return the shaped flows by link and size, if there are enough of them."""
+    """Return the shaped flows by link, kind and size, if there are enough of them."""
     found = shaped(groups)
     if len(found) < SEARCHES:
         return {}
     flows: dict[str, list[Shaped]] = {}
     for each in found:
-        flows.setdefault(f"{each.link}, {each.size} bytes", []).append(each)
+        flows.setdefault(f"{each.link}, {each.kind}, {each.size} bytes", []).append(each)
     return flows
 
 

@@ -1,0 +1,90 @@
+"""Bursts of frames: what was sent, what arrived, and how long after the last was sent."""
+
+from __future__ import annotations
+
+import select
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from delaylab.lab.running import Lab
+from delaylab.loads.generator import Generator, Sent
+from delaylab.loads.streams import Arrived, Sink, Stream, streams
+from delaylab.plan.agent_names import node_agent
+from delaylab.spec.study import LoadSpec
+
+
+@dataclass(frozen=True)
+class Done:
+    """A burst: what was sent, and the sink's counts before, in it, at its end, and after.
+
+    `clocked` is True if one clock tells the times of the generator and of the sink.
+    """
+
+    sent: Sent
+    before: Arrived
+    during: Arrived
+    ended: Arrived
+    after: Arrived
+    clocked: bool
+
+    @property
+    def lag_s(self) -> float:
+        """Return how long after the end the sink was read, 0 if two clocks tell."""
+        late_ns = self.ended.time_ns - self.sent.ended_ns
+        return max(0.0, late_ns / 1e9) if self.clocked else 0.0
+
+
+def behind_s(flows: Sequence[Stream], per_s: float, done: Done) -> float:
+    """Return the seconds for which frames still arrived after sending ended, at most.
+
+    The flow furthest behind counts, at the rate `per_s` of each flow, less its links' configured
+    delay.
+    """
+    per_s = max(per_s, 1e-9)  # nothing at all may have been sent
+    return max(0.0, *(_behind_s(flow.link, per_s, done) - flow.delay_s for flow in flows))
+
+
+def _behind_s(link: str, per_s: float, done: Done) -> float:
+    """Return the time by which a flow was behind.
+
+    Where frames still came after the sink was read, they tell. Otherwise all had come by then,
+    which may be late on a busy machine; so the frames that were missing shortly before the end of
+    sending tell, if they are fewer.
+    """
+    remaining = done.after.frames[link] - done.ended.frames[link]
+    if remaining > 0 or not done.clocked:
+        return done.lag_s + remaining / per_s
+    sent = per_s * (done.during.time_ns - done.sent.began_ns) / 1e9
+    missing = sent - (done.during.frames[link] - done.before.frames[link])
+    return min(done.lag_s, max(0.0, missing / per_s))
+
+
+class Sending:
+    """A generator and a sink of a load of frames, and the flows between them."""
+
+    def __init__(self, lab: Lab, load: LoadSpec) -> None:
+        self.flows: list[Stream] = streams(lab, load)
+        self.sink = Sink(lab, str(load.to), self.flows)
+        self.generator = Generator(lab, load, self.flows)
+        self._clocked = lab.clock(node_agent(load.on)) == lab.clock(node_agent(str(load.to)))
+
+    def burst(self, per_s: float | None, seconds: float) -> Done:
+        """Send for `seconds` at a rate in frames/s, None: unlimited; count all that arrive."""
+        before = self.sink.read()
+        self.generator.begin(per_s)
+        select.select([self.generator.session], [], [], seconds)
+        during = self.sink.read()
+        sent = self.generator.end()
+        ended = self.sink.read()
+        after = self.sink.settled(before, sent.frames)
+        return Done(sent, before, during, ended, after, self._clocked)
+
+    def behind_s(self, done: Done, judged: Sequence[str]) -> float:
+        """Return the seconds for which frames of judged flows still arrived (`behind_s`)."""
+        deciding = [flow for flow in self.flows if flow.link in judged]
+        return behind_s(deciding, done.sent.frames / len(self.flows) / done.sent.seconds, done)
+
+    def close(self) -> None:
+        """Stop receiving, and end the generator's session."""
+        self.sink.close()
+        self.generator.session.close()

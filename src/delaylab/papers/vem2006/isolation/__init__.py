@@ -1,0 +1,1 @@
+"""Isolation of the routers from each other: end of section IV C."""

@@ -1,0 +1,1 @@
+"""Links with delays, rates and losses: figures 16 to 19."""

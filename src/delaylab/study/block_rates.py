@@ -1,0 +1,68 @@
+"""Rates of frames that the trials of a block share, each searched once (`once_across`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from delaylab import loads
+from delaylab.dataset import store
+from delaylab.dataset.records.rates import HeldRate
+from delaylab.lab.running import Lab
+from delaylab.spec.lab import LabSpec
+from delaylab.spec.study import LoadSpec
+from delaylab.study.order import Planned
+
+Key = tuple[int, tuple[tuple[str, str], ...], str]
+"""The trials that share a rate: their block, the levels that they have in common, and the load."""
+
+
+def key(item: Planned, load: LoadSpec) -> Key:
+    """Return the key of the trials that share a load's rate with a trial."""
+    shared = load.once_across or ()
+    levels = item.combination.levels.items()
+    common = tuple((factor, level) for factor, level in levels if factor not in shared)
+    return item.repeat, common, load.model_dump_json(exclude={"at"})
+
+
+class BlockRates:
+    """The rates that were found so far, and the labs in which the others are to be searched."""
+
+    def __init__(self, planned: list[Planned]) -> None:
+        self._planned = planned
+        self._found: dict[Key, HeldRate] = {}
+        self._labs: dict[Key, LabSpec] = {}
+        for item in sorted(planned, key=lambda each: each.place):
+            for load in _shared(item):
+                self._labs.setdefault(key(item, load), item.combination.lab)
+
+    def recall(self, out: Path, done: set[str]) -> None:
+        """Take the rates that trials on disk have used, so that a resumed block goes on with them.
+
+        Several loads of a trial are told apart by their nodes.
+        """
+        if not self._labs or not done:
+            return
+        records = {trial.id: trial for trial in store.read_study(out).trials}
+        for item in self._planned:
+            recorded = records[item.id].loads if item.id in done else []
+            for load in _shared(item):
+                rates = (each.rate for each in recorded if (each.on, each.to) == (load.on, load.to))
+                rate = next((each for each in rates if each is not None), None)
+                if rate is not None:
+                    self._found.setdefault(key(item, load), rate)
+
+    def of(self, item: Planned, start: Callable[[LabSpec], Lab]) -> list[loads.FoundRate]:
+        """Return the shared rates of a trial's loads; `start` starts the lab of a search."""
+        found = []
+        for load in _shared(item):
+            place = key(item, load)
+            if place not in self._found:
+                self._found[place] = loads.find_rate(start(self._labs[place]), load)
+            found.append((load, self._found[place]))
+        return found
+
+
+def _shared(item: Planned) -> Iterator[LoadSpec]:
+    """Yield the loads of a trial whose rate is searched once for several trials."""
+    yield from (load for load in item.combination.loads if load.once_across)
