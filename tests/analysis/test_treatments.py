@@ -101,3 +101,19 @@ def test_a_cpu_load_must_fill_its_cpus_or_make_tasks_wait(
     group = imagined.group(Design({"load": "cpu"}), {"app": np.ones(40)}, loads=[load])
     found = replace(group, machine=replace(group.machine, phases=[phase]))
     assert all(check.acted for check in checks(found)) is acted
+
+
+@pytest.mark.parametrize(
+    ("used", "waited", "acted"),
+    [(13.0, 0.99, True), (13.0, 0.2, False), (1.0, 0.99, False)],
+    ids=["crowded CPUs", "CPUs with room", "it did nothing beside others"],
+)
+def test_where_other_work_crowds_the_cpus_a_load_gets_less_of_them(
+    used: float, waited: float, acted: bool
+) -> None:
+    achieved = {"cpu_percent_per_worker": used, "cpus": 2.0}
+    load = Load.model_validate({"load": "cpu", "on": "noisy", "asked": 1, "achieved": achieved})
+    phase = PhaseState("load", 100, 1.0, 0.0, waited, 1.5, {}, 40, 0)
+    group = imagined.group(Design({"load": "cpu"}), {"app": np.ones(40)}, loads=[load])
+    found = replace(group, machine=replace(group.machine, phases=[phase]))
+    assert all(check.acted for check in checks(found)) is acted

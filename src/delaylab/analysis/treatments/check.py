@@ -16,8 +16,10 @@ from delaylab.analysis.packets.closed_loop import LoopSeen
 from delaylab.dataset.records.trial import Load, TrialRecord
 
 CPU_USED = 25.0
-"""The smallest share of a CPU that all workers of CPU loads must use together, in percent. On a
-busy machine they get less than they could use, so that tasks wait, which is checked beside it."""
+"""The smallest share of a CPU that all workers of CPU loads must use together, in percent."""
+CROWDED, CPU_USED_CROWDED = 0.5, 5.0
+"""The share of the time in which tasks waited from which on CPUs are crowded, and what workers must
+then use, in percent of a CPU: other work leaves them less than they could use."""
 WAITED = 0.005
 """The smallest share of the time in which some task must have waited for a CPU under CPU load."""
 FULL = 0.9
@@ -114,11 +116,10 @@ def _pressure(group: Group) -> float | None:
 
 def _of_trial(trial: TrialRecord, pressure: float | None) -> Iterator[Check]:
     for name, loads in _by_name(trial.loads).items():
-        of = _CHECKS.get(name)
-        if of is not None:
-            yield of(trial.id, name, loads)
         if name == "cpu":
-            yield from _competition(trial.id, name, loads, pressure)
+            yield from _cpu(trial.id, name, loads, pressure)
+        elif name in _CHECKS:
+            yield _CHECKS[name](trial.id, name, loads)
 
 
 def _of_loop(loop: LoopSeen) -> Iterator[Check]:
@@ -145,8 +146,12 @@ def _least(loads: Sequence[Load], name: str) -> float | None:
     return min(known) if len(known) == len(found) else None
 
 
-def _cpu(trial: str, name: str, loads: Sequence[Load]) -> Check:
-    return Check(trial, name, "CPU used by the workers together", _used(loads), CPU_USED, "%")
+def _cpu(trial: str, name: str, loads: Sequence[Load], pressure: float | None) -> Iterator[Check]:
+    """Yield the checks that a CPU load used CPU, and that others then had no idle CPU."""
+    crowded = pressure is not None and pressure >= CROWDED
+    least = CPU_USED_CROWDED if crowded else CPU_USED
+    yield Check(trial, name, "CPU used by the workers together", _used(loads), least, "%")
+    yield from _competition(trial, name, loads, pressure)
 
 
 def _used(loads: Sequence[Load]) -> float | None:
@@ -201,7 +206,6 @@ def _with_prefix(value: float) -> str:
 
 
 _CHECKS: dict[str, Callable[[str, str, Sequence[Load]], Check]] = {
-    "cpu": _cpu,
     "io": _operations,
     "memory": _operations,
     "disk": _disk,
