@@ -10,7 +10,8 @@ import pytest
 from delaylab.analysis.claims.judge import judge
 from delaylab.papers.vem2006.links import tables as link_tables
 from delaylab.papers.vem2006.links.claims import CLAIMS
-from tests.controls.vem2006.links import PAPER, Truth, world
+from delaylab.papers.vem2006.links.world import Truth
+from tests.controls.vem2006.links import PAPER, world
 
 
 def verdict(claim: str, truth: Truth) -> str:

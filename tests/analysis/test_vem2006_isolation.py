@@ -13,7 +13,8 @@ from delaylab.analysis.group import Group
 from delaylab.papers.vem2006.isolation import figures as shown
 from delaylab.papers.vem2006.isolation.claims import CLAIMS
 from delaylab.papers.vem2006.isolation.measures import RATE_BPS, SHAPED_MS
-from tests.controls.vem2006.isolation import PAPER, Truth, world
+from delaylab.papers.vem2006.isolation.world import Truth
+from tests.controls.vem2006.isolation import PAPER, world
 
 
 def finding(claim: str, truth: Truth, seed: int = 1) -> Finding:

@@ -13,9 +13,9 @@ from delaylab.dataset.records.rates import Flow
 from delaylab.papers.vem2006.routers import charts as router_charts
 from delaylab.papers.vem2006.routers import tables as shown
 from delaylab.papers.vem2006.routers.searches import jain, lost_shares, searches, typical
-from tests.controls.vem2006.routers import CLAIMS, PAPER, world
+from tests.controls.vem2006.routers import CLAIMS, PAPER, summarised_world, world
 
-DRAWN = world(PAPER, summarised=True)(np.random.default_rng(1))
+DRAWN = summarised_world(PAPER)(np.random.default_rng(1))
 
 
 @pytest.mark.parametrize("claim", list(CLAIMS))

@@ -2,127 +2,37 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
-from typing import Any
 
+from delaylab.analysis.claims.imagined import Design, Random
 from delaylab.analysis.group import Group
-from delaylab.analysis.links.fidelity import TrialLink
-from delaylab.analysis.links.verdict import judge as verdicts
-from delaylab.dataset.records.links import EngineReport
-from delaylab.dataset.records.rates import Flow, HeldRate
-from delaylab.dataset.records.trial import Load
 from delaylab.papers.studies import find
 from delaylab.papers.vem2006.isolation.claims import CLAIMS
-from delaylab.papers.vem2006.isolation.measures import FRAMING, HOG, RATE_BPS, SHAPED_MS
+from delaylab.papers.vem2006.isolation.world import Truth, drawn
 from delaylab.spec.combine import combinations
 from delaylab.spec.load import load_study
-from delaylab.spec.study import CHECK_SEQUENCE
 from tests.controls.control import World, controls
-from tests.controls.world import Random, group, record
 
-UNSHAPED = [f"out-{number}" for number in range(1, 5)]
-LINKS = [*UNSHAPED, HOG, *SHAPED_MS]
-SECONDS, BLOCKS = 5.0, 3
-SECOND = 10**9
-Levels = dict[str, str]
-
-
-@dataclass(frozen=True)
-class Truth:
-    """Truth of a world: frames/s in all, and the shares that shaping and the hog take.
-
-    `shaper`: the rate over the one asked; `queued`: seconds of it that arrive after the load.
-    """
-
-    per_s: float = 150_000.0
-    shaping_takes: float = 0.0
-    hog_takes: float = 0.0
-    shaper: float = 1.0
-    shaped_loses: float = 0.0
-    queued: float = 0.2
-    late_us: float = 8.0
-    noise: float = 0.003
+PACKETS, BLOCKS = 0, 3
 
 
 def world(truth: Truth) -> World:
     """The trials of the study, as its quick design has them."""
 
     def draw(random: Random) -> list[Group]:
-        return [_group(truth, levels, random) for levels in _design()]
+        return [drawn(truth, design, random) for design in _designs()]
 
     return draw
 
 
 @cache
-def _design() -> tuple[Levels, ...]:
+def _designs() -> tuple[Design, ...]:
     study = load_study(find("vem2006-isolation"))
-    return tuple(dict(each.levels) for each in combinations(study, "quick"))
-
-
-def _group(truth: Truth, levels: Levels, random: Random) -> Group:
-    trials = [
-        record(levels, levels["kind"], [_load(truth, levels, random)], repeat=block)
-        for block in range(1, BLOCKS + 1)
-    ]
-    links = []
-    if levels["shaping"] != "none":
-        engine = EngineReport.model_validate(
-            {
-                "host": "here",
-                "state": "running",
-                "directions": [_direction(link, truth, levels) for link in SHAPED_MS],
-            }
-        )
-        links = [TrialLink(trial.id, each, None) for trial in trials for each in verdicts([engine])]
-    return group(levels, links=links, trials=trials)
-
-
-def _direction(link: str, truth: Truth, levels: Levels) -> dict[str, Any]:
-    late_ns = truth.late_us * 1000
-    size = int(levels["size"])
-    per_s = min(truth.per_s / len(LINKS), truth.shaper * RATE_BPS / 8 / (size + FRAMING))
-    frames = round(per_s * SECONDS)
-    passed = {"frames": frames, "bytes": frames * (size - CHECK_SEQUENCE)}
-    return {
-        "link": link,
-        "node": "r",
-        "port": "vif-r",
-        "nodes": ["r"],
-        "asked": {"rate": {"bps": RATE_BPS}},
-        "late": {"count": 1000, "p50_ns": late_ns, "p99_ns": 3 * late_ns},
-        "in": passed,
-        "out": passed,
-        "first_out_ns": SECOND,
-        "last_out_ns": SECOND + round(SECONDS * SECOND),
-    }
-
-
-def _load(truth: Truth, levels: Levels, random: Random) -> Load:
-    shaped = levels["shaping"] != "none"
-    rate = truth.per_s * random.normal(1, truth.noise) * (1 - truth.shaping_takes * shaped)
-    each = round(rate * SECONDS / len(LINKS))
-    arrives = round(each * (1 - truth.hog_takes * (levels["load"] == "hog")))
-    seconds = SECONDS + truth.queued
-    most = round(truth.shaper * RATE_BPS * seconds / 8 / (int(levels["size"]) + FRAMING))
-    most = min(most, round(each * (1 - truth.shaped_loses)))
-    flows = [
-        Flow(
-            link=link,
-            sent=each,
-            received=min(each, most) if shaped else each,
-            received_per_s=most / seconds if shaped else each / SECONDS,
-        )
-        if link in SHAPED_MS
-        else Flow(link=link, sent=each, received=arrives)
-        for link in LINKS
-    ]
-    found = HeldRate(
-        frames_per_s=rate, tolerance=0.0005, bound="loss", judged=tuple(UNSHAPED), tries=()
+    return tuple(
+        Design(dict(each.levels), each.levels["kind"], packets=PACKETS, trials=BLOCKS)
+        for each in combinations(study, "quick")
     )
-    sent = each * len(LINKS)
-    achieved = {"sent": sent, "sent_per_s": sent / SECONDS, "asked_per_s": rate}
-    return Load(load="frames", on="source", to="sink", achieved=achieved, flows=flows, rate=found)
 
 
 PAPER = Truth()

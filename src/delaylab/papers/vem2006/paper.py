@@ -3,18 +3,22 @@
 Each part returns no tables and charts for a study that it is not about.
 """
 
+from delaylab.analysis.claims.imagined import Design, Random
 from delaylab.analysis.group import Group
 from delaylab.charts.tables import Table
 from delaylab.charts.vega import Chart
 from delaylab.papers.paper import Paper
 from delaylab.papers.vem2006.isolation import claims as of_isolation
 from delaylab.papers.vem2006.isolation import figures as isolation
+from delaylab.papers.vem2006.isolation import world as isolation_world
 from delaylab.papers.vem2006.links import claims as of_links
 from delaylab.papers.vem2006.links import tables as links
+from delaylab.papers.vem2006.links import world as link_world
 from delaylab.papers.vem2006.routers import charts as router_charts
 from delaylab.papers.vem2006.routers import claims as of_routers
 from delaylab.papers.vem2006.routers import latency as of_latency
 from delaylab.papers.vem2006.routers import tables as routers
+from delaylab.papers.vem2006.routers import world as router_world
 
 CLAIMS = {**of_links.CLAIMS, **of_routers.CLAIMS, **of_latency.CLAIMS, **of_isolation.CLAIMS}
 
@@ -30,12 +34,22 @@ def tables(groups: list[Group]) -> list[Table]:
     return [table for part in parts for table in part(groups)]
 
 
+def as_published(design: Design, random: Random) -> Group:
+    """Return trials of a design of one of the studies, drawn from the paper's own numbers."""
+    if "shaping" in design.levels:
+        return isolation_world.as_published(design, random)
+    if "routers" in design.levels:
+        return router_world.as_published(design, random)
+    return link_world.as_published(design, random)
+
+
 PAPER = Paper(
     "vem2006",
     tuple(CLAIMS.values()),
     charts,
     tables,
     on_hardware=True,
+    world=as_published,
     authors="G. Apostolopoulos and C. Chasapis",
     title="V-eM: a cluster of virtual machines for network emulation",
     year=2006,
