@@ -85,6 +85,16 @@ def test_a_claim_of_ones_own_has_the_width_of_its_interval_and_no_verdict(tmp_pa
     assert 2 < widths[0] / widths[1] < 8, "16 times as many packets: a quarter of the width"
 
 
+def test_a_study_of_billions_of_packets_is_foreseen_by_as_many_as_claims_use(
+    tmp_path: Path,
+) -> None:
+    study = tmp_path / "own.yaml"
+    study.write_text(OWN.format(packets=4_000_000_000))
+    (claim,) = json.loads(said(str(study), "--dry-run", "--json"))["claims"]
+    low, high = claim["interval"]
+    assert 0 < high - low < 10
+
+
 def test_trials_that_cannot_run_here_are_named_and_claims_do_without_them(tmp_path: Path) -> None:
     study = tmp_path / "own.yaml"
     study.write_text(OWN.format(packets=100).replace("far: {}", "far: {nodes.a.cpus: [4000]}"))

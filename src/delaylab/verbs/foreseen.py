@@ -19,7 +19,7 @@ from delaylab.analysis.claims.finding import Finding, Verdict
 from delaylab.analysis.claims.imagined import Design, usual
 from delaylab.analysis.claims.judge import judge
 from delaylab.analysis.claims.own import claim_of
-from delaylab.analysis.group import Group
+from delaylab.analysis.group import KEPT, Group
 from delaylab.analysis.statistics.quantiles import Interval
 from delaylab.papers import calls
 from delaylab.papers.loading import claims as known_claims
@@ -147,7 +147,8 @@ def _designs(planned: list[Planned], unfit: dict[str, str]) -> Iterator[Design]:
             levels=combination.levels,
             kind=combination.lab.nodes[probe.sender].kind,
             load="+".join(sorted({load.what for load in loads})) or "rest",
-            packets=probe.count,
+            # Claims use no more of a group's packets either.
+            packets=min(probe.count, max(1, KEPT // len(trials))),
             trials=len(trials),
             cpus=os.cpu_count(),
         )
