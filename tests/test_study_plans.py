@@ -85,9 +85,7 @@ def test_a_claim_of_ones_own_has_the_width_of_its_interval_and_no_verdict(tmp_pa
     assert 2 < widths[0] / widths[1] < 8, "16 times as many packets: a quarter of the width"
 
 
-def test_a_study_of_billions_of_packets_is_foreseen_by_as_many_as_claims_use(
-    tmp_path: Path,
-) -> None:
+def test_of_many_packets_as_many_are_imagined_as_claims_use(tmp_path: Path) -> None:
     study = tmp_path / "own.yaml"
     study.write_text(OWN.format(packets=100_000_000))
     (claim,) = json.loads(said(str(study), "--dry-run", "--json"))["claims"]
