@@ -50,6 +50,7 @@ class Truth:
     overload: float = 0.6
     first_us: float = 200.0
     further_us: float = 5.0
+    large_further_us: float = 1.0
     rest_us: float = 1.0
     last_us: float = 1.0
     asked_us: float = 1000.0
@@ -80,7 +81,8 @@ class Truth:
         later = self.last_us if levels["over"] == "10th" else 0
         if levels["load"] == "rest":
             return 50 + self.rest_us * routers + later
-        return 50 if routers == 0 else 50 + self.first_us + self.further_us * (routers - 1) + later
+        further_us = self.large_further_us if levels["size"] == "1450" else self.further_us
+        return 50 if routers == 0 else 50 + self.first_us + further_us * (routers - 1) + later
 
 
 def world(truth: Truth, *, summarised: bool = False) -> World:
@@ -228,6 +230,13 @@ CONTROLS = (
         replace(PAPER, rest_us=20.0),
         replace(PAPER, rest_us=1.4),
         "open",
+    ),
+    _control(
+        "large-latency-flat-under-load",
+        replace(PAPER, large_further_us=15.0),
+        replace(PAPER, large_further_us=40.0),
+        replace(PAPER, large_further_us=4.0),
+        "reproduced",
     ),
     _control(
         "latency-same-over-each",
