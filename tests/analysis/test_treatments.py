@@ -26,7 +26,7 @@ SLOW = {("request", "sender.uplink"): constant(5000)}
         ("disk", {"operations_per_s": 9000.0}, "writing to storage is not known"),
         ("io", {"operations_per_s": 0.0}, "operations per second"),
         ("memory", {"other": 1.0}, "operations per second is not known"),
-        ("frames", {"sent_per_s": 8e4, "asked_per_s": 1e5}, "its rate that was sent was 80 %"),
+        ("frames", {"sent_per_s": 5e4, "asked_per_s": 1e5}, "its rate that was sent was 50 %"),
         ("frames", {"other": 1.0}, "rate without a limit is not known"),
     ],
 )

@@ -25,8 +25,9 @@ WRITTEN = 100_000.0
 FILLED = 0.9
 """The smallest share of an uplink's rate that a load of the network must use."""
 
-PACED = 0.9
-"""The smallest share of its rate at which a load of frames must send, if it has a rate."""
+PACED = 0.75
+"""The smallest share of its rate at which a load of frames must send, if it has a rate. Taps and
+the probe take CPU time from a generator that is itself the bound of the rate held."""
 
 
 @dataclass(frozen=True, slots=True)
