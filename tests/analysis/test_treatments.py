@@ -35,6 +35,8 @@ SLOW = {("request", "sender.uplink"): constant(5000)}
         ("disk", {"operations_per_s": 9000.0}, "writing to storage is not known"),
         ("io", {"operations_per_s": 0.0}, "operations per second"),
         ("memory", {"other": 1.0}, "operations per second is not known"),
+        ("frames", {"sent_per_s": 5e4, "asked_per_s": 1e5}, "its rate that was sent was 50 %"),
+        ("frames", {"other": 1.0}, "rate without a limit is not known"),
     ],
 )
 def test_a_load_that_did_not_act_gives_no_verdict(

@@ -120,6 +120,13 @@ CONTROLS = (
         "open",
     ),
     _control(
+        "large-latency-flat-under-load",
+        replace(PAPER, large_further_us=15.0),
+        replace(PAPER, large_further_us=40.0),
+        replace(PAPER, large_further_us=4.0),
+        "reproduced",
+    ),
+    _control(
         "latency-same-over-each",
         replace(PAPER, last_us=25.0),
         replace(PAPER, last_us=-30.0),

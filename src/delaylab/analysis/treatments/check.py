@@ -39,6 +39,10 @@ PROMPT = 0.75
 sender itself waits now and then."""
 CLOSED_LOOP = "closed loop"
 
+PACED = 0.75
+"""The smallest share of its rate at which a load of frames must send, if it has a rate. Taps and
+the probe take CPU time from a generator that is itself the bound of the rate held."""
+
 
 @dataclass(frozen=True, slots=True)
 class Check:
@@ -198,6 +202,18 @@ def _network(trial: str, name: str, loads: Sequence[Load]) -> Check:
     return Check(trial, name, "share of the uplink's rate that was used", filled, 100 * FILLED, "%")
 
 
+def _frames(trial: str, name: str, loads: Sequence[Load]) -> Check:
+    """Return the check of the generator's pace; a load without a rate is as fast as it can be."""
+    paces = [
+        100 * load.achieved["sent_per_s"] / load.achieved["asked_per_s"]
+        for load in loads
+        if load.achieved.get("asked_per_s") and "sent_per_s" in load.achieved
+    ]
+    if not paces:
+        return Check(trial, name, "rate without a limit", _least(loads, "sent_per_s"), 0.0, "/s")
+    return Check(trial, name, "share of its rate that was sent", min(paces), 100 * PACED, "%")
+
+
 def _with_prefix(value: float) -> str:
     for factor, prefix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if value >= factor:
@@ -210,4 +226,5 @@ _CHECKS: dict[str, Callable[[str, str, Sequence[Load]], Check]] = {
     "memory": _operations,
     "disk": _disk,
     "network": _network,
+    "frames": _frames,
 }

@@ -37,7 +37,7 @@ AT_REST: Delays = {
     },
 }
 PEAKS = {"64": 12.9, "1450": 255.0}
-"""What one of four streams receives without a limit, by frame size: figure 18."""
+"""Rates of one of four streams without a limit, by frame size: figure 18."""
 # By frame size, then by configured rate.
 RATES: dict[str, dict[str, float]] = {
     "64": {"1Mbit": 1.5, "10Mbit": 10.6, "100Mbit": 12.9},

@@ -37,6 +37,7 @@ HARDLY = 0.25
 SAME = 0.1
 """Limit for "the same amount of latency": a tenth."""
 REST, HIGHEST = "rest", "100pct"
+LARGE = "1450"
 FIRST = "1st"
 """Level of factor `over` at which the probe's packets take the first router."""
 RTT = "stack"
@@ -70,11 +71,21 @@ def delays(groups: list[Group], load: str, engine: str = PLAIN) -> dict[Setting,
 
 def grown_at_rest(groups: list[Group]) -> Iterator[Measured]:
     """Yield the change of the median RTT at rest from the only router to one of many."""
-    rtts = delays(groups, REST)
+    return _grown(groups, REST)
+
+
+def grown_of_large(groups: list[Group]) -> Iterator[Measured]:
+    """Yield the same of large packets at the rate held, which differs with the routers."""
+    large = [group for group in groups if group.factors.get("size") == LARGE]
+    return _grown(large, HIGHEST)
+
+
+def _grown(groups: list[Group], load: str) -> Iterator[Measured]:
+    rtts = delays(groups, load)
     for one, most in first_and_most(rtts):
         effect = estimate([rtts[one], rtts[most]], _change)
         name = f"{most.kind}, {one.size} bytes, {most.routers} routers"
-        used = _under(groups, REST, one, most)
+        used = _under(groups, load, one, most)
         yield Measured(name, effect, used, f"{effect.value:+.1%}")
 
 
@@ -154,6 +165,25 @@ CLAIMS = {
                     at_most(HARDLY),
                     grown_at_rest,
                     f"RTTs of {ENOUGH} packets at rest, one router and several",
+                ),
+            ),
+        ),
+        Claim(
+            "large-latency-flat-under-load",
+            "Under load the latency of large packets is more or less unchanged by more routers.",
+            Source(
+                B,
+                "For large packets latency remains more or less unchanged as we add more routers.",
+                "figure 10",
+            ),
+            (
+                Criterion(
+                    "change of the median kernel RTT of 1450 bytes at the rate held, from the only "
+                    "router to one of many",
+                    "share",
+                    no_more_than(HARDLY),
+                    grown_of_large,
+                    f"RTTs of {ENOUGH} packets at the rate held, one router and several",
                 ),
             ),
         ),

@@ -42,6 +42,7 @@ class Truth:
     overload: float = 0.6
     first_us: float = 200.0
     further_us: float = 5.0
+    large_further_us: float = 1.0
     rest_us: float = 1.0
     last_us: float = 1.0
     asked_us: float = 1000.0
@@ -74,7 +75,8 @@ class Truth:
         later = self.last_us if levels["over"] == "10th" else 0
         if levels["load"] == "rest":
             return 50 + self.rest_us * routers + later
-        return 50 if routers == 0 else 50 + self.first_us + self.further_us * (routers - 1) + later
+        further_us = self.large_further_us if levels["size"] == "1450" else self.further_us
+        return 50 if routers == 0 else 50 + self.first_us + further_us * (routers - 1) + later
 
 
 def drawn(truth: Truth, design: Design, random: Random) -> Group:
