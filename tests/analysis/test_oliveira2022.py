@@ -1,11 +1,35 @@
-"""The claims of oliveira2022 where trials are missing or emulated."""
+"""The claims of oliveira2022: missing trials, blocks that differ, levels that go together."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
+import numpy as np
+import pytest
+
+from delaylab.analysis.claims.judge import judge
+from delaylab.analysis.group import Group
+from delaylab.analysis.statistics.factors import associations
+from delaylab.analysis.statistics.runs import Floats
+from delaylab.papers.oliveira2022.balance import HELD, KVM, RATES, RTL8139, VIRTIO, alike
+from delaylab.papers.oliveira2022.claims import CLAIMS
+from delaylab.papers.oliveira2022.measures import (
+    median_shift,
+    overhead_of_cards,
+    slow_against_fast,
+)
+from delaylab.papers.oliveira2022.published import WAY_US
+from delaylab.papers.oliveira2022.rank_claims import PROBED_SLOWLY
+from delaylab.papers.oliveira2022.rank_measures import outliers_at_responder, tau_of
 from tests.analysis.papers import ABOVE, BEYOND, Delays, Levels, dataset
+from tests.controls.world import group
 from tests.synthetic import lognormal
+
+PACKETS = 300
+"""The number of packets of a block."""
 
 CARDS = {"kvm-virtio": 90.0, "kvm-vmxnet3": 130.0, "kvm-e1000": 160.0, "kvm-rtl8139": 220.0}
 
@@ -33,3 +57,114 @@ def test_a_card_that_could_not_be_run_leaves_the_others_to_compare(tmp_path: Pat
     for claim in ("rtl8139-highest", "lxc-climbs-docker-does-not"):
         assert found[claim].verdict == "not testable here"
         assert "no driver" in found[claim].why
+
+
+def scenarios(
+    delays: Callable[[Levels, int], float], random: np.random.Generator, **levels: Sequence[str]
+) -> list[Group]:
+    """A group of three blocks for each combination of levels; `delays` gives a block's median."""
+    names = ("environment", "vms", "load", "place", "affinity", "rate")
+    default = {"vms": ["0"], "load": ["none"], "place": ["sender"], "affinity": ["off"]}
+    chosen = [{"environment": [VIRTIO], "rate": ["1kpps"], **default, **levels}[n] for n in names]
+    found = []
+    for combination in product(*chosen):
+        factors = dict(zip(names, combination, strict=True))
+        app = np.concatenate([delays(factors, block) * _around(random) for block in range(3)])
+        found.append(group(factors, kind="qemu", delays={"app": app, "uplink": app / 2}, blocks=3))
+    return found
+
+
+def _around(random: np.random.Generator) -> Floats:
+    return np.asarray(np.exp(0.05 * random.normal(size=PACKETS)))
+
+
+def test_trials_that_differ_by_themselves_do_not_decide() -> None:
+    """1 pps is 20 µs slower in each block, and blocks are 30 µs apart: that is no difference."""
+
+    def apart(levels: Levels, block: int) -> float:
+        return 100 + 30 * block + 20 * (levels["rate"] == "1pps")
+
+    def together(levels: Levels, block: int) -> float:
+        return 130 + 20 * (levels["rate"] == "1pps")
+
+    for delays, decided in ((apart, False), (together, True)):
+        groups = scenarios(delays, np.random.default_rng(1), rate=["1pps", "1kpps"])
+        (found,) = slow_against_fast(median_shift)(groups)
+        assert found.effect.value == pytest.approx(20, abs=8)
+        assert (found.effect.interval[0] > 0) is decided
+
+
+def test_tau_of_a_level_is_not_that_of_a_card_which_alone_has_it() -> None:
+    """Only virtio, which is fast, is probed at 1 pps, which changes nothing."""
+
+    def by_card(levels: Levels, block: int) -> float:
+        return 100.0 if levels["environment"] == VIRTIO else 200.0
+
+    random = np.random.default_rng(2)
+    cards = scenarios(by_card, random, environment=KVM)
+    slow = scenarios(by_card, random, rate=["1pps", "1Mpps"])
+    confounded = associations([(g.factors, v) for g in (*cards, *slow) for v in g.series("app")])
+    (alone,) = [each for each in confounded if each.level == "1pps"]
+    assert alone.tau < -0.3
+    (found,) = tau_of(KVM, PROBED_SLOWLY, "app")([*cards, *slow])
+    assert found.effect.value == pytest.approx(0, abs=0.1)
+    assert found.effect.interval[0] < 0 < found.effect.interval[1]
+    balanced = alike([*cards, *slow], "rate", RATES)
+    assert {g.factors["environment"] for level in balanced.values() for g in level} == {VIRTIO}
+
+
+def test_the_share_over_the_papers_way_does_not_depend_on_ours() -> None:
+    def delay(levels: Levels, block: int) -> float:
+        return 2 * WAY_US if levels["environment"] == VIRTIO else 4 * WAY_US
+
+    groups = scenarios(delay, np.random.default_rng(3), environment=[VIRTIO, RTL8139])
+    found = {each.scenario: each for each in overhead_of_cards([VIRTIO, RTL8139])(groups)}
+    # Half of each RTT is overhead: as much as the paper's way, and twice as much.
+    assert found[VIRTIO].effect.value == pytest.approx(1 / 2, abs=0.01)
+    assert found[RTL8139].effect.value == pytest.approx(2 / 3, abs=0.01)
+    here = found[f"{RTL8139}, over the way here"]
+    assert here.effect.value == pytest.approx(1 / 2, abs=0.01)
+    assert here.aside
+
+
+def test_the_level_of_our_own_is_shown_aside() -> None:
+    def delay(levels: Levels, block: int) -> float:
+        return {"1pps": 200.0, "1Mpps": 100.0, HELD: 300.0}[levels["rate"]]
+
+    groups = scenarios(delay, np.random.default_rng(4), rate=["1pps", "1Mpps", HELD])
+    found = list(slow_against_fast(median_shift)(groups))
+    assert [(each.aside, each.effect.value > 0) for each in found] == [(False, True), (True, False)]
+    claim = CLAIMS["slow-probing-higher-and-wider"]
+    (higher, *_) = judge(claim, groups).criteria
+    assert higher.stand is True
+
+
+def test_affinity_needs_four_cpus() -> None:
+    def same(levels: Levels, block: int) -> float:
+        return 100.0
+
+    groups = scenarios(same, np.random.default_rng(5), affinity=["off", "on"])
+    few = [replace(each, machine=replace(each.machine, cpus=2)) for each in groups]
+    for claim in ("affinity-changes-nothing", "tau-affinity"):
+        assert judge(CLAIMS[claim], groups).verdict in ("reproduced", "open")
+        finding = judge(CLAIMS[claim], few)
+        assert finding.verdict == "not testable here"
+        assert "needs 4 CPUs" in finding.why
+
+
+def test_outliers_are_counted_where_every_load_was() -> None:
+    """Most of the outliers are at 1 Mpps under network load, where no other load was measured."""
+
+    def delay(levels: Levels, block: int) -> float:
+        fast = levels["rate"] == "1Mpps"
+        at_responder = (levels["load"], levels["place"]) == ("network", "responder")
+        return 1000.0 if fast else 500.0 if at_responder else 100.0
+
+    random = np.random.default_rng(6)
+    loaded = {"vms": ["4"], "place": ["sender", "responder"]}
+    every = scenarios(delay, random, load=["cpu", "io", "network"], **loaded)
+    partly = scenarios(delay, random, load=["network"], rate=["1Mpps"], **loaded)
+    (found,) = outliers_at_responder(KVM, "kvm")([*every, *partly])
+    assert found.effect.value == 1.0
+    assert {g.factors["rate"] for g in found.groups} == {"1kpps"}
+    assert found.published == pytest.approx(0.9541)

@@ -45,16 +45,18 @@ def group(
     sent: int | None = None,
     trials: Sequence[TrialRecord] = (),
     summarised: bool = False,
+    blocks: int = 1,
 ) -> Group:
-    """A group of one trial, or of those given.
+    """A group of one trial, of one in each of several blocks, or of those given.
 
+    Of the packets each block has equally many, in their order.
     `delays` are in µs, by the name of a vantage point or of a one-way delay. Summaries of the
     RTTs take long to make, and few need them: only with `summarised`.
     """
-    trial = record(factors, kind, loads, reports, repeat)
-    samples = table(delays or {})
+    made = [record(factors, kind, loads, reports, repeat + block) for block in range(blocks)]
+    samples = table(delays or {}, blocks)
     return Group(
-        trials=list(trials) or [trial],
+        trials=list(trials) or made,
         rtt={name: summarise([delays[name] * 1000]) for name in VANTAGE if name in delays}
         if summarised and delays
         else {},
@@ -116,7 +118,7 @@ def acting(load: str, achieved: Mapping[str, float] | None = None) -> list[Load]
     return [Load(load=load, on="noisy", achieved=done)]
 
 
-def table(delays: Mapping[str, Floats]) -> pl.DataFrame:
+def table(delays: Mapping[str, Floats], blocks: int = 1) -> pl.DataFrame:
     """The samples of a group in ns: the delays given, and the differences that follow from them."""
     n = max((len(values) for values in delays.values()), default=0)
     names = (*VANTAGE, *ONE_WAY)
@@ -126,7 +128,7 @@ def table(delays: Mapping[str, Floats]) -> pl.DataFrame:
         else pl.repeat(None, n, dtype=pl.Int64, eager=True).alias(name)
         for name in names
     }
-    columns[TRIAL] = pl.repeat(0, n, dtype=pl.Int32, eager=True).alias(TRIAL)
+    columns[TRIAL] = pl.Series(TRIAL, np.arange(n) * blocks // max(n, 1), dtype=pl.Int32)
     return pl.DataFrame(columns).with_columns(
         (pl.col(outer) - pl.col(inner)).alias(name) for name, (outer, inner) in DELTAS.items()
     )

@@ -53,6 +53,21 @@ claims: [network-adds-most]
 """
 
 
+@pytest.mark.parametrize("part", ["hosts.sut", "nodes.probe"])
+def test_a_trial_whose_lab_names_an_absent_cpu_is_skipped(
+    delaylab: Run, tmp_path: Path, part: str
+) -> None:
+    """The others run, and nothing is tried twice."""
+    pinned = f"  pinned: {{no: {{}}, yes: {{{part}.cpus: [8191]}}}}\n"
+    text = STUDY.replace("  environment:\n", f"{pinned}  environment:\n")
+    (tmp_path / "study.yaml").write_text(text)
+    only = ["--only", "environment=netns", "--only", "load=rest"]
+    delaylab("run", str(tmp_path / "study.yaml"), *only, "--out", str(tmp_path / "data"))
+    found = {t.factors["pinned"]: t for t in store.read_study(tmp_path / "data").trials}
+    assert (found["no"].status, found["yes"].status) == ("ok", "skipped")
+    assert "no CPU 8191: this machine has CPU" in str(found["yes"].reason)
+
+
 @pytest.fixture(scope="module")
 def result(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The dataset of the study above, run once for all tests of this module."""

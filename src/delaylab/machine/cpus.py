@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
 
-from delaylab.errors import NotHere
+from delaylab.errors import DoesNotFit
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.source import Location
 
@@ -14,7 +14,7 @@ ONLINE = Path("/sys/devices/system/cpu/online")
 
 
 def check_cpus(lab: LabSpec, where: Callable[[Location], str] | None = None) -> None:
-    """Raise NotHere for the first CPU that this machine lacks.
+    """Raise DoesNotFit for the first CPU that this machine lacks.
 
     `where` turns a part of the lab file into its place, such as `lab.yaml:7`.
     """
@@ -23,7 +23,7 @@ def check_cpus(lab: LabSpec, where: Callable[[Location], str] | None = None) -> 
         missing = next((cpu for cpu in cpus if cpu not in here), None)
         if missing is not None:
             place = where(location) if where else " ".join(map(str, location))
-            raise NotHere(f"no CPU {missing}: this machine has CPUs {_text(here)}", place)
+            raise DoesNotFit(f"no CPU {missing}: this machine has CPUs {_text(here)}", place)
 
 
 def _online() -> list[int]:

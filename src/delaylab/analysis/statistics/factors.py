@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from delaylab.analysis.statistics.compare import holm, ties
+from delaylab.analysis.statistics.effects import cliffs_delta
 from delaylab.analysis.statistics.memory import autocorrelation_times, ranks
 from delaylab.analysis.statistics.quantiles import FEWEST
 from delaylab.analysis.statistics.runs import Floats, spread
@@ -64,14 +65,33 @@ def associations(series: Sequence[Series]) -> list[Association]:
     without, on effective samples. Series with the same levels are repeats: their difference is
     chance, and the test allows for it.
     """
-    chosen = [(levels, values[spread(len(values), COUNTED)]) for levels, values in series]
-    chosen = [(levels, values) for levels, values in chosen if len(values)]
-    if not chosen:
-        return []
-    ranked = _ranked(chosen)
-    found = [_association(ranked, *level) for level in _levels(ranked.levels)]
+    return associations_in({factor: series for levels, _ in series for factor in levels})
+
+
+def associations_in(series: Mapping[str, Sequence[Series]]) -> list[Association]:
+    """Return the associations of factors, each in series of its own.
+
+    Series in which a factor's levels meet the same levels of all others tell its association from
+    theirs.
+    """
+    found = []
+    for factor, given in series.items():
+        chosen = [(levels, values[spread(len(values), COUNTED)]) for levels, values in given]
+        chosen = [(levels, values) for levels, values in chosen if len(values)]
+        ranked = _ranked(chosen) if chosen else None
+        if ranked is not None:
+            of = [level for level in _levels(ranked.levels) if level[0] == factor]
+            found += [_association(ranked, *level) for level in of]
     corrected = holm([each.p for each in found])
     return [replace(each, p=p) for each, p in zip(found, corrected, strict=True)]
+
+
+def tau(with_it: Floats, without: Floats) -> float:
+    """Return Kendall's tau-b of a level with the delays of packets with it and without it."""
+    n = len(with_it), len(without)
+    counts = np.unique(np.concatenate([with_it, without]), return_counts=True)[1].astype(np.float64)
+    pairs = (sum(n) * (sum(n) - 1) - float((counts * (counts - 1)).sum())) / 2
+    return cliffs_delta(with_it, without) * math.sqrt(n[0] * n[1] / pairs) if pairs else 0.0
 
 
 def _ranked(chosen: Sequence[Series]) -> _Ranked:

@@ -179,8 +179,8 @@ class TrialHead(Record):
     factors: dict[Word, Text] = Field(description="The level of each factor.")
     repeat: Count = Field(description="The number of the repeat, from 1 on.")
     status: Literal["ok", "failed", "skipped"] = Field(
-        description="`failed` after two failures, `skipped` if the lab did not fit into memory. "
-        "Neither has data."
+        description="`failed` after two failures, `skipped` if the lab did not fit into memory or "
+        "names CPUs that the machine lacks. Neither has data."
     )
     reason: Text | None = Field(None, description="The reason for `failed` or `skipped`.")
     started: Text | None = Field(None, description="The time when the trial began, in ISO 8601.")

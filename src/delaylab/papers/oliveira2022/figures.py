@@ -4,17 +4,35 @@ from __future__ import annotations
 
 import numpy as np
 
-from delaylab.analysis.claims.groups import SHARE, label, pick, pooled, samples, series, vms
+from delaylab.analysis.claims.groups import SHARE, label, vms
 from delaylab.analysis.group import Group
 from delaylab.analysis.packets.outliers import MAD, shares
-from delaylab.analysis.statistics.factors import Association, associations
+from delaylab.analysis.statistics.factors import Association, Series, associations_in
+from delaylab.analysis.statistics.runs import Floats, spread, whole
 from delaylab.charts import held_rates, words
 from delaylab.charts.boxes import filled, grid, lines
 from delaylab.charts.lazy import alt
 from delaylab.charts.tables import Table
 from delaylab.charts.vega import Chart, Row, Rows, inline, render
-from delaylab.papers.oliveira2022.measures import CONTAINERS, KVM
-from delaylab.papers.oliveira2022.published import AFFINITY, OUTLIERS
+from delaylab.papers.oliveira2022.balance import (
+    CONTAINERS,
+    KVM,
+    LOADS,
+    OVER_WAY,
+    OVERHEAD,
+    PLACES,
+    RATES,
+    RTT,
+    alike,
+    blocks,
+    in_blocks,
+    of,
+    run,
+    together,
+    under_every_load,
+    with_guests_and_without,
+)
+from delaylab.papers.oliveira2022.published import AFFINITY, OUTLIERS, WAY_US
 
 TECHNOLOGIES = {"kvm": KVM, **{name: (name,) for name in CONTAINERS}}
 NAMES = {"kvm": "KVM", "lxc": "LXC", "docker": "Docker"}
@@ -37,26 +55,35 @@ def charts(groups: list[Group]) -> list[Chart]:
 
 
 def _of(groups: list[Group], technology: str) -> list[Group]:
-    return [g for g in groups if g.factors.get("environment") in TECHNOLOGIES[technology]]
+    return of(groups, TECHNOLOGIES[technology])
+
+
+def _values(group: Group, name: str) -> Floats | None:
+    """Return a quantity of all packets of a group."""
+    found = run(group, name)
+    return None if found is None else whole(found)
 
 
 def _overhead(groups: list[Group]) -> Table:
     rows: list[list[str | tuple[str, str]]] = []
     factors = list(groups[0].factors) if groups else []
     for group in groups:
-        user, over, share = (series(group, name) for name in ("app", "overhead", SHARE))
+        user, over = _values(group, RTT), _values(group, OVERHEAD)
         if user is None:
             continue
         low, middle, high = np.quantile(user, (0.25, 0.5, 0.75)).tolist()
         cells = [words.delay(middle), f"{words.delay(low)} … {words.delay(high)}"]
         cells.append("–" if over is None else words.delay(float(np.median(over))))
-        cells.append(words.share(None if share is None else float(np.median(share))))
+        for name in (SHARE, OVER_WAY):
+            share = _values(group, name)
+            cells.append(words.share(None if share is None else float(np.median(share))))
         rows.append([*(group.factors.get(name, "") for name in factors), str(len(user)), *cells])
     return Table(
         "RTT and virtualisation overhead",
         "Medians. Overhead is the RTT in user space less that at the sender's host interface, "
-        "round trip, and its share of the RTT packet by packet.",
-        [*factors, "n", "RTT", "quartiles", "overhead", "share"],
+        "round trip, and its share of the RTT packet by packet: of the RTT measured, and of the "
+        f"RTT that it would make with the paper's way behind it ({words.delay(WAY_US)}).",
+        [*factors, "n", "RTT", "quartiles", "overhead", "share", "over the paper's way"],
         rows,
         texts=len(factors),
     )
@@ -64,18 +91,20 @@ def _overhead(groups: list[Group]) -> Table:
 
 def _affinity(groups: list[Group]) -> Table:
     rows: list[list[str | tuple[str, str]]] = []
+    same = alike(_of(groups, "kvm"), "affinity", list(AFFINITY))
     for level, paper in AFFINITY.items():
-        values = pooled(pick(_of(groups, "kvm"), affinity=level), SHARE)
-        if values is None:
+        found = together(same.get(level, []), SHARE)
+        if found is None:
             continue
+        values = whole(found)
         quartiles = np.quantile(values, (0, 0.25, 0.5, 0.75, 1)).tolist()
         here = [float(values.mean()), float(values.std(ddof=1)), *quartiles]
         pairs = [(f"{100 * v:.2f} %", f"{p:.2f} %") for v, p in zip(here, paper, strict=True)]
         rows.append([level, str(len(values)), *pairs])
     return Table(
         "Table 3: overhead with CPU affinity and without",
-        "Per cent of the RTT, all scenarios with virtual machines, of each equally many packets. "
-        "In colour: the paper's.",
+        "Per cent of the RTT, in the scenarios with virtual machines that have both levels; of "
+        "each equally many packets. In colour: the paper's.",
         ["affinity", "n", "mean", "SD", "min", "25 %", "median", "75 %", "max"],
         rows,
     )
@@ -84,8 +113,8 @@ def _affinity(groups: list[Group]) -> Table:
 def _outliers(groups: list[Group], technology: str) -> Table:
     loaded = [
         ({"load": _load(group), "place": group.factors.get("place", "")}, values)
-        for group in groups
-        if (values := samples(group, "app")) is not None
+        for group in under_every_load(groups)
+        for values in in_blocks([group], RTT).values()
     ]
     scale, found = shares(loaded, SCENARIOS)
     paper = OUTLIERS.get(technology, {})
@@ -100,7 +129,8 @@ def _outliers(groups: list[Group], technology: str) -> Table:
     return Table(
         f"Where the outliers are: {NAMES[technology]}",
         f"Further than 3.5 robust standard deviations ({words.delay(scale.sigma)}) from the median "
-        f"({words.delay(scale.median)}) of all trials; none is dropped.{by} In colour: the paper's "
+        f"({words.delay(scale.median)}) of the trials with every load at both places, of each "
+        f"equally many packets; none is dropped.{by} In colour: the paper's "
         "share.",
         ["load", "place", "n", "outliers", "of all outliers"],
         rows,
@@ -115,7 +145,7 @@ def _load(group: Group) -> str:
 def _by_vms(groups: list[Group], name: str) -> Chart | None:
     rows: Rows = []
     for group in groups:
-        values = series(group, name)
+        values = _values(group, name)
         if values is None or float(np.median(values)) <= 0:
             continue
         middle = {"us": float(np.median(values)), "vms": vms(group)}
@@ -158,11 +188,10 @@ def _places(groups: list[Group], group: Group) -> list[tuple[str, str]]:
 def _tau(groups: list[Group], technology: str) -> Chart | None:
     rows: Rows = []
     n = 0
-    for name, said in (("app", "RTT"), ("overhead", "overhead")):
-        given = [(g.factors, v) for g in groups if (v := series(g, name)) is not None]
-        for found in associations(given):
+    for name, said in ((RTT, "RTT"), (OVERHEAD, "overhead")):
+        for found in associations_in(_balanced(groups, name)):
             rows.append({"level": _level(found), "tau": found.tau, "of": said, "p": found.p})
-            n = found.n
+            n = max(n, found.n)
     if not rows:
         return None
     sure = sum(row["p"] < 0.05 for row in rows)
@@ -184,11 +213,37 @@ def _tau(groups: list[Group], technology: str) -> Chart | None:
     return render(
         f"kendall-tau-{technology}",
         f"Which levels go with longer delays: {NAMES[technology]}",
-        f"Kendall's tau-b of each level (1 or 0) with RTT and overhead (figures 15 to 17 of the "
-        f"paper); n = {n} packets. Pale: p above 0.05 after Holm's correction; {sure} of "
-        f"{len(rows)} are below.",
+        "Kendall's tau-b of each level (1 or 0) with RTT and overhead (figures 15 to 17 of the "
+        f"paper), in scenarios alike but for its factor; up to {n} packets. Pale: p above 0.05 "
+        f"after Holm's correction; {sure} of {len(rows)} are below.",
         chart.properties(width=520, height=alt.Step(11)),
     )
+
+
+def _balanced(groups: list[Group], name: str) -> dict[str, list[Series]]:
+    """Return, for each factor, the series of trials in which no other factor's level goes with it.
+
+    Of each trial equally many packets count.
+    """
+    by_factor = {
+        "environment": alike(groups, "environment", KVM),
+        "vms": with_guests_and_without(groups),
+        "load": alike(groups, "load", LOADS),
+        "place": alike(groups, "place", PLACES),
+        "affinity": alike(groups, "affinity", list(AFFINITY)),
+        "rate": alike(groups, "rate", RATES),
+    }
+    return {
+        factor: _even([group for level in same.values() for group in level], name)
+        for factor, same in by_factor.items()
+    }
+
+
+def _even(groups: list[Group], name: str) -> list[Series]:
+    """Return a quantity of each trial with its levels, of all equally many packets."""
+    trials = [(g.factors, values) for g in groups for values in blocks(g, name).values()]
+    least = min((len(values) for _, values in trials), default=0)
+    return [(levels, values[spread(len(values), least)]) for levels, values in trials]
 
 
 def _level(found: Association) -> str:

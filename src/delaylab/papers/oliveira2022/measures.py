@@ -1,7 +1,7 @@
 """Quantities of oliveira2022's claims: what each measures, scenario by scenario.
 
-Virtualisation overhead is the RTT in user space less that at the sender's host interface, in µs or
-as a share of the RTT.
+Virtualisation overhead is the RTT in user space less that at the sender's host interface. Its share
+of the RTT is given over the way that was measured and over the paper's (`balance`).
 """
 
 from __future__ import annotations
@@ -11,136 +11,203 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from delaylab.analysis.claims.claim import Measured, NotTestable
-from delaylab.analysis.claims.groups import (
-    SHARE,
-    by_vms,
-    label,
-    matched,
-    pick,
-    pooled,
-    samples,
-    series,
-    vms,
-)
+from delaylab.analysis.claims.groups import SHARE, by_vms, label, matched, pick, vms
 from delaylab.analysis.claims.words import amount, in_words
 from delaylab.analysis.group import Group
-from delaylab.analysis.packets.outliers import robust_scale
-from delaylab.analysis.statistics.effects import Effect, estimate, shift
+from delaylab.analysis.statistics.effects import estimate, shift
 from delaylab.analysis.statistics.quantiles import Floats, last_axis_quantiles
-from delaylab.analysis.statistics.shares import wilson
-from delaylab.papers.oliveira2022.published import AFFINITY, OUTLIERS, OVERHEAD_SHARE
+from delaylab.analysis.statistics.runs import Run, whole
+from delaylab.papers.oliveira2022.balance import (
+    CONTAINERS,
+    DOCKER,
+    FASTEST,
+    HELD,
+    KVM,
+    LOADS,
+    LXC,
+    NETWORK,
+    OVER_WAY,
+    OVERHEAD,
+    PLACES,
+    RTT,
+    SLOW,
+    VIRTIO,
+    alike,
+    loading,
+    of,
+    run,
+    together,
+    under_every_load,
+)
+from delaylab.papers.oliveira2022.published import AFFINITY, OVERHEAD_SHARE, OVERHEAD_US
 
-VIRTIO, RTL8139 = "kvm-virtio", "kvm-rtl8139"
-KVM = (VIRTIO, "kvm-vmxnet3", "kvm-e1000", RTL8139)
-LXC, DOCKER = "lxc", "docker"
-CONTAINERS = (LXC, DOCKER)
-FASTEST = "1Mpps"
 PUBLISHED_OVERHEAD_US = 10.0
 CPUS_TO_PIN = 4
 """CPUs that affinity takes: one for each main guest, and as many for the background as without."""
+SHARES = (SHARE, OVER_WAY)
 Measure = Callable[[list[Group]], Iterator[Measured]]
 Statistic = Callable[[list[Floats]], Floats]
 
 
 def other_cards(card: str, name: str, sign: int) -> Measure:
-    """Return what yields a card's distance from each other card, scenarios matched.
+    """Return what yields a card's distance from each other card, in scenarios that all have.
 
-    The quantity is the median of `name`, `app` or `SHARE`. With sign 1 it is the other card's less
-    this card's, with -1 this card's less the other's.
+    The quantity is the median of `name`. With sign 1 it is the other card's less this card's, with
+    -1 this card's less the other's. Of `OVER_WAY`, the share over the way here is shown aside.
     """
 
     def measure(groups: list[Group]) -> Iterator[Measured]:
-        present = [kind for kind in KVM if pick(groups, environment=kind)]
-        if card not in present:
-            return
-        alike = matched(groups, "environment", present)
-        ours = pooled(alike[card], name)
-        for other in present:
-            theirs = pooled(alike[other], name)
-            if other == card or ours is None or theirs is None:
-                continue
-            pair = (theirs, ours) if sign > 0 else (ours, theirs)
-            shares = OVERHEAD_SHARE.get(other), OVERHEAD_SHARE.get(card)
-            known = name == SHARE and None not in shares
-            yield Measured(
-                other,
-                shift(*pair),
-                (*alike[card], *alike[other]),
-                f"{_median(ours, name)} with {card}, {_median(theirs, name)} with {other}, "
-                f"{len(alike[card])} scenarios alike",
-                sign * ((shares[0] or 0) - (shares[1] or 0)) if known else None,
-            )
+        same = alike(of(groups, KVM), "environment", KVM)
+        for each in (name, SHARE) if name == OVER_WAY else (name,):
+            ours = together(same.get(card, []), each)
+            for other in same:
+                theirs = together(same[other], each)
+                if other == card or ours is None or theirs is None:
+                    continue
+                yield Measured(
+                    f"{other}, over the way here" if each == SHARE else other,
+                    shift(*((theirs, ours) if sign > 0 else (ours, theirs))),
+                    (*same[card], *same[other]),
+                    f"{_median(ours, each)} with {card}, {_median(theirs, each)} with {other}, "
+                    f"{len(same[card])} scenarios alike",
+                    _published_difference(card, other, sign) if each in SHARES else None,
+                    aside=each != name,
+                )
 
     return measure
 
 
-def moved_by_affinity(name: str, of: Statistic) -> Measure:
+def _published_difference(card: str, other: str, sign: int) -> float | None:
+    ours, theirs = OVERHEAD_SHARE.get(card), OVERHEAD_SHARE.get(other)
+    return None if ours is None or theirs is None else sign * (theirs - ours)
+
+
+def overhead_of_cards(cards: Sequence[str]) -> Measure:
+    """Return what yields the median share of overhead of some cards, in scenarios that all have.
+
+    The share over the paper's way decides; that over the way here is shown aside.
+    """
+
+    def measure(groups: list[Group]) -> Iterator[Measured]:
+        same = alike(of(groups, KVM), "environment", KVM)
+        for card in cards:
+            for name in (OVER_WAY, SHARE):
+                values = together(same.get(card, []), name)
+                if values is not None:
+                    yield Measured(
+                        card if name == OVER_WAY else f"{card}, over the way here",
+                        estimate([values], _middle),
+                        same[card],
+                        f"{_median(values, name)} of the RTT, "
+                        f"{_median(together(same[card], OVERHEAD) or values, OVERHEAD)}",
+                        OVERHEAD_SHARE.get(card),
+                        aside=name == SHARE,
+                    )
+
+    return measure
+
+
+def overhead_by_guests(rates: Sequence[str], sign: int) -> Measure:
+    """Return what yields by how much virtio's overhead rises with the guests (sign 1), or falls.
+
+    It compares most guests under network load at the responder with none.
+    """
+
+    def measure(groups: list[Group]) -> Iterator[Measured]:
+        for rate in rates:
+            chosen = pick(of(groups, (VIRTIO,)), rate=rate, affinity="off")
+            none = [group for group in chosen if vms(group) == 0]
+            loaded = by_vms([group for group in chosen if loading(group) == NETWORK])
+            if not none or not loaded:
+                continue
+            most = loaded[max(loaded)]
+            ours, theirs = run(most, OVERHEAD), run(none[0], OVERHEAD)
+            if ours is not None and theirs is not None:
+                before, after = OVERHEAD_US[rate]
+                yield Measured(
+                    rate,
+                    shift(*((ours, theirs) if sign > 0 else (theirs, ours))),
+                    (most, none[0]),
+                    f"{_median(theirs)} without guests, {_median(ours)} with {vms(most)}",
+                    sign * (after - before),
+                )
+
+    return measure
+
+
+def moved_by_affinity(name: str, of_both: Statistic) -> Measure:
     """Return what yields by how much affinity moves a quantity, the mean over matched scenarios."""
 
     def measure(groups: list[Group]) -> Iterator[Measured]:
-        _need_cpus(groups)
-        both = matched(_kvm(groups), "affinity", ("on", "off"))
+        need_cpus(groups)
+        both = matched(of(groups, KVM), "affinity", ("on", "off"))
         pairs = [
             (on, off)
             for on, off in zip(both["on"], both["off"], strict=True)
-            if series(on, name) is not None and series(off, name) is not None
+            if run(on, name) is not None and run(off, name) is not None
         ]
         if not pairs:
             return
         median = 4
         published = (AFFINITY["on"][median] - AFFINITY["off"][median]) / 100
         used = [group for pair in pairs for group in pair]
-        known = [values for group in used if (values := series(group, name)) is not None]
-        effect = estimate(known, _mean_of_pairs(of))
+        known = [values for group in used if (values := run(group, name)) is not None]
+        effect = estimate(known, _mean_of_pairs(of_both))
         yield Measured(
             f"mean of {len(pairs)} scenarios alike",
             effect,
             used,
             amount(effect.value, "share"),
-            published if name == SHARE else None,
+            published if name in SHARES else None,
         )
 
     return measure
 
 
-def slow_against_fast(of: Statistic) -> Measure:
+def slow_against_fast(of_both: Statistic) -> Measure:
     """Return what yields QEMU's RTTs at 1 pps against those at each higher rate, by scenario."""
 
     def measure(groups: list[Group]) -> Iterator[Measured]:
-        for rate in ("1kpps", FASTEST):
-            both = matched(_kvm(groups), "rate", ("1pps", rate))
-            for slow, fast in zip(both["1pps"], both[rate], strict=True):
-                ours, theirs = samples(slow, "app"), samples(fast, "app")
+        for rate in ("1kpps", FASTEST, HELD):
+            both = matched(of(groups, KVM), "rate", (SLOW, rate))
+            for slow, fast in zip(both[SLOW], both[rate], strict=True):
+                ours, theirs = run(slow, RTT), run(fast, RTT)
                 if ours is not None and theirs is not None:
                     yield Measured(
                         label(fast, "environment", "vms", "load", "place", "affinity", "rate"),
-                        estimate([ours, theirs], of),
+                        estimate([ours, theirs], of_both),
                         (slow, fast),
                         f"{_median(ours)} at 1pps, {_median(theirs)} at {rate}",
+                        aside=rate == HELD,
                     )
 
     return measure
 
 
-def responder_against_others(of: Statistic) -> Measure:
-    """Return what yields QEMU's RTTs under network load at the responder against other loads."""
+def responder_against_others(
+    of_both: Statistic, name: str = RTT, loads: Sequence[str] = LOADS, *, less: bool = False
+) -> Measure:
+    """Return what yields a quantity under network load at the responder against other loads.
+
+    It is that of QEMU's guests. With `less` it is that under the other load against it.
+    """
 
     def measure(groups: list[Group]) -> Iterator[Measured]:
-        loaded = [g for g in _kvm(groups) if vms(g) > 0]
-        ours = _alike(loaded, "network", "responder")
-        values = pooled(ours, "app")
-        for load in ("cpu", "io", "network"):
-            for place in ("sender", "responder"):
-                theirs = _alike(loaded, load, place)
-                other = pooled(theirs, "app")
-                if (load, place) == ("network", "responder") or values is None or other is None:
-                    continue
-                yield Measured(
-                    f"{load} at the {place}",
-                    estimate([values, other], of),
-                    (*ours, *theirs),
-                    f"{_median(other)} there, {_median(values)} under network at the responder",
-                )
+        loaded = under_every_load(of(groups, KVM))
+        ours_in = [group for group in loaded if loading(group) == NETWORK]
+        ours = together(ours_in, name)
+        for load, place in ((load, place) for load in loads for place in PLACES):
+            theirs_in = [group for group in loaded if loading(group) == (load, place)]
+            theirs = together(theirs_in, name)
+            if (load, place) == NETWORK or ours is None or theirs is None:
+                continue
+            yield Measured(
+                f"{load} at the {place}",
+                estimate([theirs, ours] if less else [ours, theirs], of_both),
+                (*ours_in, *theirs_in),
+                f"{_median(theirs, name)} there, {_median(ours, name)} under network at the "
+                "responder",
+            )
 
     return measure
 
@@ -153,11 +220,11 @@ def climb(environment: str) -> Measure:
 
     def measure(groups: list[Group]) -> Iterator[Measured]:
         chosen = pick(groups, environment=environment, load="cpu", place="sender", rate=FASTEST)
-        counted = by_vms([g for g in chosen if samples(g, "app") is not None])
+        counted = by_vms([group for group in chosen if run(group, RTT) is not None])
         if len(counted) < 2:
             return
         few, most = min(counted), max(counted)
-        ends = [samples(counted[most], "app"), samples(counted[few], "app")]
+        ends = [run(counted[most], RTT), run(counted[few], RTT)]
         known = [values for values in ends if values is not None]
         yield Measured(
             f"{environment}, {few} to {most} guests",
@@ -169,76 +236,70 @@ def climb(environment: str) -> Measure:
     return measure
 
 
-def wider_than_docker(groups: list[Group]) -> Iterator[Measured]:
-    """Yield the spread of LXC's RTTs at 1 Mpps over that of Docker's, scenarios matched."""
-    both = matched(pick(groups, rate=FASTEST), "environment", CONTAINERS)
-    for lxc, docker in zip(both[LXC], both[DOCKER], strict=True):
-        ours, theirs = samples(lxc, "app"), samples(docker, "app")
+def lxc_against_docker(
+    of_both: Statistic, rates: Sequence[str], unit: str, *, turned: bool = False
+) -> Measure:
+    """Return what yields LXC's RTTs against Docker's in scenarios that both have.
+
+    `turned` is Docker's against LXC's.
+    """
+
+    def measure(groups: list[Group]) -> Iterator[Measured]:
+        both = matched(of(groups, CONTAINERS), "environment", CONTAINERS)
+        for lxc, docker in zip(both[LXC], both[DOCKER], strict=True):
+            rate = lxc.factors.get("rate")
+            ours, theirs = run(lxc, RTT), run(docker, RTT)
+            if ours is None or theirs is None or rate not in (*rates, HELD):
+                continue
+            effect = estimate([theirs, ours] if turned else [ours, theirs], of_both)
+            yield Measured(
+                label(lxc, "vms", "load", "place", "rate"),
+                effect,
+                (lxc, docker),
+                f"{_median(ours)} with lxc, {_median(theirs)} with docker; "
+                f"{amount(effect.value, unit)}",
+                aside=rate == HELD,
+            )
+
+    return measure
+
+
+def lxc_at_high_rate(groups: list[Group]) -> Iterator[Measured]:
+    """Yield the spread of LXC's RTTs at 1 Mpps over that at 1 kpps, in scenarios that both have."""
+    both = matched(of(groups, (LXC,)), "rate", ("1kpps", FASTEST))
+    for slower, fast in zip(both["1kpps"], both[FASTEST], strict=True):
+        ours, theirs = run(fast, RTT), run(slower, RTT)
         if ours is not None and theirs is not None:
             effect = estimate([ours, theirs], quartile_ratio)
-            name = label(lxc, "vms", "load", "place")
-            yield Measured(name, effect, (lxc, docker), f"{effect.value:.2f} times as far apart")
+            words = f"{effect.value:.2f} times as far apart"
+            yield Measured(label(fast, "vms", "load", "place"), effect, (fast, slower), words)
 
 
 def container_overhead(groups: list[Group]) -> Iterator[Measured]:
     """Yield the median overhead of containers, but for LXC's climb."""
-    for group in groups:
-        values = series(group, "overhead")
-        if values is None or group.factors.get("environment") not in CONTAINERS:
-            continue
-        if not _is_the_climb(group):
-            effect = estimate([values], lambda s: np.asarray(np.median(s[0], axis=-1)))
-            yield Measured(group.label, effect, (group,), _median(values), PUBLISHED_OVERHEAD_US)
+    for group in of(groups, CONTAINERS):
+        values = run(group, OVERHEAD)
+        if values is not None and not _is_the_climb(group):
+            yield Measured(
+                group.label,
+                estimate([values], _middle),
+                (group,),
+                _median(values),
+                PUBLISHED_OVERHEAD_US,
+                aside=group.factors.get("rate") == HELD,
+            )
 
 
 def moved_by_io(groups: list[Group]) -> Iterator[Measured]:
     """Yield by how much I/O load moves the median RTT with QEMU, by scenario."""
     alone = ("environment", "affinity", "rate")
-    none = {label(g, *alone): g for g in pick(_kvm(groups), vms="0")}
-    for group in (g for g in pick(_kvm(groups), load="io") if vms(g) > 0):
+    none = {label(g, *alone): g for g in pick(of(groups, KVM), vms="0")}
+    for group in (g for g in pick(of(groups, KVM), load="io") if vms(g) > 0):
         rest = none.get(label(group, *alone))
-        ours, theirs = samples(group, "app"), samples(rest, "app") if rest else None
+        ours, theirs = run(group, RTT), run(rest, RTT) if rest else None
         if rest is not None and ours is not None and theirs is not None:
-            effect = estimate([ours, theirs], lambda s: median_ratio(s) - 1)
+            effect = estimate([ours, theirs], median_change)
             yield Measured(group.label, effect, (group, rest), amount(effect.value, "share"))
-
-
-def outliers_at_responder(environments: Sequence[str], published: str) -> Measure:
-    """Return what yields the share of outliers that were under network load at the responder.
-
-    An outlier is a user RTT whose modified z-score over all scenarios together is above 3.5.
-    """
-
-    def measure(groups: list[Group]) -> Iterator[Measured]:
-        known = [
-            (group, values)
-            for group in groups
-            if group.factors.get("environment") in environments
-            and (values := samples(group, "app")) is not None
-        ]
-        there = {(g.factors.get("load"), g.factors.get("place")) for g, _ in known}
-        if ("network", "responder") not in there or len(there) < 2:
-            return
-        scale = robust_scale(np.concatenate([values for _, values in known]))
-        flags = [
-            np.full(
-                int(scale.flags(values).sum()),
-                float(bool(pick([group], load="network", place="responder"))),
-            )
-            for group, values in known
-        ]
-        found = np.concatenate(flags)
-        if len(found) == 0:
-            raise NotTestable("needs outliers, and there was none")
-        yield Measured(
-            f"{len(known)} scenarios",
-            Effect(float(found.mean()), wilson(float(found.mean()), len(found))),
-            [group for group, _ in known],
-            f"{int(found.sum())} of {len(found)} outliers",
-            OUTLIERS[published]["network", "responder"] / 100,
-        )
-
-    return measure
 
 
 def median_shift(both: list[Floats]) -> Floats:
@@ -279,7 +340,7 @@ def _quartiles(values: Floats) -> Floats:
     return np.asarray(high - low)
 
 
-def _need_cpus(groups: Sequence[Group]) -> None:
+def need_cpus(groups: Sequence[Group]) -> None:
     """Raise NotTestable if affinity would take CPU away from what it is compared with."""
     known = [group.machine.cpus for group in groups if group.machine.cpus is not None]
     if known and min(known) < CPUS_TO_PIN:
@@ -289,35 +350,16 @@ def _need_cpus(groups: Sequence[Group]) -> None:
         )
 
 
-def _kvm(groups: list[Group]) -> list[Group]:
-    return [g for g in groups if g.factors.get("environment") in KVM]
-
-
-def _alike(groups: list[Group], load: str, place: str) -> list[Group]:
-    """Return the groups under one load at one place, for which all loads have matching groups.
-
-    Groups match if they have the same level of `environment`, `vms` and `rate`.
-    """
-    return [
-        g
-        for g in pick(groups, load=load, place=place)
-        if all(
-            any(
-                other.factors["load"] == each
-                and all(other.factors[f] == g.factors[f] for f in ("environment", "vms", "rate"))
-                for other in groups
-            )
-            for each in ("cpu", "network")
-        )
-    ]
-
-
 def _is_the_climb(group: Group) -> bool:
     return group.factors.get("environment") == LXC and (
         label(group, "load", "place", "rate") == f"cpu, sender, {FASTEST}"
     )
 
 
-def _median(values: Floats, name: str = "app") -> str:
-    middle = float(np.median(values))
-    return amount(middle, "share") if name == SHARE else in_words(middle)
+def _median(values: Run, name: str = RTT) -> str:
+    middle = float(np.median(whole(values)))
+    return amount(middle, "share") if name in SHARES else in_words(middle)
+
+
+def _middle(series: list[Floats]) -> Floats:
+    return np.asarray(np.median(series[0], axis=-1))

@@ -1,4 +1,4 @@
-"""Tables 3 to 6 of oliveira2022: overhead with and without affinity, and where outliers are."""
+"""Numbers of oliveira2022: its tables 3 to 6, and overheads that its text gives."""
 
 from __future__ import annotations
 
@@ -20,3 +20,10 @@ OUTLIERS: dict[str, dict[tuple[str, str], float]] = {
 }
 # Median overhead as a share of the RTT over all experiments (section 4.1.1, figure 5).
 OVERHEAD_SHARE = {"kvm-virtio": 0.2526, "kvm-rtl8139": 0.3549}
+# Overhead in µs under network load at the responder, with 0 background guests and with 128, at
+# 1 pps and at the higher rates (section 4.1.3, figure 9).
+OVERHEAD_US = {"1pps": (360.0, 210.0), "1kpps": (120.0, 210.0), "1Mpps": (120.0, 210.0)}
+# Median RTT in µs with virtio, at most (section 4.1.1, figure 3).
+RTT_US = 350.0
+# The RTT without overhead: the way from the sender's host interface to the responder and back.
+WAY_US = RTT_US * (1 - OVERHEAD_SHARE["kvm-virtio"])
