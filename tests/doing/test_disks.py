@@ -1,4 +1,4 @@
-"""A disk image of the user's own as a virtual machine's root."""
+"""Disks of virtual machines: an image of the user's own as root, and an empty disk for loads."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 
 from delaylab import images
+from delaylab.analysis.group import groups
+from delaylab.analysis.treatments.check import checks
+from delaylab.dataset.store import read_study
 from delaylab.kinds import KINDS
 from delaylab.machine.rights import own_rights
 from tests.doing.conftest import Run
@@ -84,3 +87,56 @@ def test_a_disk_that_is_not_there(delaylab: Run, tmp_path: Path, run_directory: 
     node = f"kind: qemu, accel: tcg, image: {tmp_path}/none.img"
     said = refused(delaylab, tmp_path, run_directory, node, BAD_INPUT)
     assert f"there is no file {tmp_path}/none.img" in said
+
+
+LOADED = """
+study: disks
+lab:
+  lab: disks
+  nodes:
+    probe: {}
+    noisy: {kind: qemu, accel: tcg, disk: 32MiB}
+    diskless: {kind: qemu, accel: tcg}
+  links: [{join: [probe, noisy, diskless], name: lan}]
+factors:
+  load: {its-own: [{disk: 1, on: noisy}], memory: [{disk: 1, on: diskless}]}
+probe: {from: probe, to: noisy, count: 40, interval: 20ms, at_rest: 0}
+repeat: 2
+"""
+
+
+def written_by_qemu() -> set[Path]:
+    """The files of QEMU's that have a name below /var/tmp."""
+    return set(Path("/var/tmp").glob("vl.*"))
+
+
+def test_a_disk_load_in_a_machine_with_a_disk_writes_to_it(delaylab: Run, tmp_path: Path) -> None:
+    """The second trial finds the file system of the first; nothing is left on this machine."""
+    before = written_by_qemu()
+    (tmp_path / "study.yaml").write_text(LOADED)
+    delaylab("run", str(tmp_path / "study.yaml"), "--out", str(tmp_path / "data"))
+    for group in groups(read_study(tmp_path / "data")):
+        assert len(group.trials) == 2
+        acted = [check.acted for check in checks(group)]
+        assert acted == [group.factors["load"] == "its-own"] * 2
+    assert written_by_qemu() <= before
+
+
+def test_the_disk_of_a_machine_is_empty_and_of_its_size(delaylab: Run, tmp_path: Path) -> None:
+    nodes = "nodes:\n  one: {kind: qemu, accel: tcg, disk: 20MiB}\n  two: {kind: netns}\n"
+    (tmp_path / "lab.yaml").write_text(f"lab: empty\n{nodes}links:\n  - join: [one, two]\n")
+    delaylab("up", "lab.yaml")
+    try:
+        size = delaylab("exec", "one", "--", "cat", "/sys/block/vda/size").stdout
+        assert int(size) * 512 == 20 * MIB
+        delaylab("exec", "one", "--", "cmp", "-n", str(MIB), "/dev/vda", "/dev/zero")
+        # What is written goes to a file without a name, which ends with QEMU, however that does.
+        opened = [
+            str(fd.readlink())
+            for process in Path("/proc").glob("[0-9]*")
+            if b"empty.one" in (process / "cmdline").read_bytes().split(b",")[0]
+            for fd in (process / "fd").iterdir()
+        ]
+        assert [name for name in opened if name.startswith("/var/tmp/") and "(deleted)" in name]
+    finally:
+        delaylab("down", "empty")

@@ -76,6 +76,10 @@ class Machine(Kind):
         """Return the command that boots a node."""
         raise NotImplementedError
 
+    def environment(self, node: Node) -> Mapping[str, str]:
+        """Return the environment variables of the command."""
+        return self.env
+
     def can_run(self, rights: Rights, on_machine: bool) -> str | None:
         """Return a reason unless the program is installed and TAPs can be made.
 
@@ -88,7 +92,7 @@ class Machine(Kind):
         guest = Guest(
             "stream",
             tuple(self.command(node)),
-            env=dict(self.env),
+            env=dict(self.environment(node)),
             deadline_ms=self.deadline_ms,
             setup=setup(node),
             pin=tuple(node.spec.pin or ()),

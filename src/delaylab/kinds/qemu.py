@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from delaylab.kinds import guest
 from delaylab.plan.kind import Node
 from delaylab.spec.lab import NodeSpec
+from delaylab.units import Size
 
 PROGRAM = "qemu-system-x86_64"
 PORT = "delaylab"
@@ -28,6 +29,9 @@ NO_SEND_STAMP = frozenset({"vmxnet3", "rtl8139"})
 """Cards whose drivers take no software stamp on sending (no skb_tx_timestamp())."""
 DISK, DISK_DRIVERS = "/dev/vda", ["virtio_blk", "crc32c_generic", "ext4"]
 """The disk and its drivers; ext4 requests its checksum by a name that only modprobe resolves."""
+ON_DISK = {"TMPDIR": "/var/tmp"}
+"""The folder where QEMU keeps what a guest writes to its disks; the run directory may be memory.
+QEMU removes the file's name as soon as it has opened it."""
 IN_CLOUD_KERNEL = frozenset({"virtio", "vmxnet3"})
 
 
@@ -62,7 +66,7 @@ class Qemu(guest.Machine):
         words += [
             "-append",
             f"console=ttyS0 {EARLY} quiet panic=-1 {guest.ROOT} {CLOCK} -- "
-            + _init(nic, microvm, disk=spec.image is not None),
+            + _init(nic, microvm, root=spec.image is not None, disk=spec.disk is not None),
         ]
         words += ["-qmp", "unix:{folder}/qmp.sock,server=on,wait=off"]
         bus = "device" if microvm else "pci"
@@ -70,12 +74,17 @@ class Qemu(guest.Machine):
         words += ["-chardev", "socket,id=agent,fd={stream}"]
         words += ["-device", f"virtserialport,chardev=agent,name={PORT}"]
         words += _disk(spec.image, bus) if spec.image else []
+        words += _empty_disk(spec.disk, bus) if spec.disk else []
         for number, card in enumerate(node.cards):
             tap = f"tap,id=n{number},ifname={card.host.name},script=no,downscript=no"
             # vhost is the kernel's own half of a virtio card; it needs KVM.
             tap += "{vhost}" if nic == "virtio" and not microvm else ""
             words += ["-netdev", tap, "-device", _card(nic, microvm, number, card.card.mac)]
         return words
+
+    def environment(self, node: Node) -> Mapping[str, str]:
+        """Return the environment variables of QEMU."""
+        return ON_DISK if node.spec.disk else self.env
 
     def no_send_stamp(self, spec: NodeSpec) -> str | None:
         """Return a reason for cards whose drivers take no stamp on sending."""
@@ -99,7 +108,14 @@ def _disk(image: str, bus: str) -> list[str]:
     return ["-drive", drive, "-device", f"virtio-blk-{bus},drive=root"]
 
 
-def _init(nic: str, microvm: bool, *, disk: bool) -> str:
+def _empty_disk(size: Size, bus: str) -> list[str]:
+    """Return the options of a disk of zeros; writes go to a file."""
+    zeros = f"file.driver=null-co,file.size={size.bytes},file.read-zeroes=on,format=raw"
+    drive = f"{zeros},if=none,id=empty,snapshot=on"
+    return ["-drive", drive, "-device", f"virtio-blk-{bus},drive=empty"]
+
+
+def _init(nic: str, microvm: bool, *, root: bool, disk: bool) -> str:
     modules = ["virtio_mmio" if microvm else "virtio_pci", "virtio_console", DRIVERS.get(nic, nic)]
-    words = guest.init(f"virtio:{PORT}", modules + (DISK_DRIVERS if disk else []))
-    return f"{words} --root {DISK}" if disk else words
+    words = guest.init(f"virtio:{PORT}", modules + (DISK_DRIVERS if root or disk else []))
+    return f"{words} --root {DISK}" if root else words

@@ -52,6 +52,17 @@ def start(session: Session, argv: list[str], ready: tuple[re.Pattern[bytes], ...
     return output
 
 
+def run(session: Session, argv: list[str]) -> None:
+    """Run a program to its end; raise DelaylabError with its last line if it fails."""
+    output = Output()
+    session.on_output = output.add
+    done = session.call(Exec(argv=argv)).done
+    if done.exit != 0:
+        said = output.text.decode(errors="replace").strip().splitlines()
+        why = said[-1] if said else f"exit code {done.exit}"
+        raise DelaylabError(f"{argv[0]} failed: {why}", session.label)
+
+
 def end(session: Session) -> Exit:
     """Interrupt a program, wait until it has ended, and return how it did."""
     session.signal(signal.SIGINT)

@@ -9,9 +9,9 @@ from contextlib import contextmanager
 import yaml
 
 from delaylab.lab.running import Lab
-from delaylab.loads.programs import end, start
+from delaylab.loads.programs import end, run, start
 from delaylab.loads.state import Achieved, Running
-from delaylab.spec.lab import CONTAINERS, MACHINES
+from delaylab.spec.lab import CONTAINERS, MACHINES, NodeSpec
 from delaylab.spec.study import LoadSpec
 
 _STRESSORS = {
@@ -23,6 +23,12 @@ _STRESSORS = {
 _IN_A_MACHINE = {"--vm-bytes": "40%", "--hdd-bytes": "16m", "--temp-path": "/tmp"}
 """Options for a virtual machine, which has little memory, and its disk as a part of it."""
 _IN_A_CONTAINER = {"--temp-path": "/tmp"}
+_ON_ITS_DISK = {**_IN_A_MACHINE, "--temp-path": "/var/tmp"}
+_MOUNT = """
+grep -q " /var/tmp " /proc/mounts && exit
+mkdir -p /var/tmp && mke2fs -F "$1" && mount -t ext4 "$1" /var/tmp
+"""
+"""Script that makes a file system on a machine's empty disk, unless one is mounted already."""
 _NO_CACHE = ("--cache-level", "1")
 """stress-ng makes a buffer as large as the last cache before anything else, and ends if a small
 machine has no room for it (260 MiB on some processors). None of the stressors here uses it."""
@@ -34,6 +40,11 @@ _DISPATCHED = re.compile(rb"dispatching hogs")
 def stressor(lab: Lab, load: LoadSpec, state: Running) -> Iterator[None]:
     """Run the workers of one stressor for the length of a block."""
     session = lab.node_session(load.on)
+    spec = lab.spec.nodes[load.on]
+    if load.what == "disk" and spec.disk is not None:
+        # The root of a machine is its first disk, if it has an image.
+        device = "/dev/vda" if spec.image is None else "/dev/vdb"
+        run(session, ["sh", "-c", _MOUNT, "sh", device])
     argv = ["stress-ng", *_options(lab, load), *_NO_CACHE, "--metrics", "--yaml", "/dev/stdout"]
     output = start(session, argv, (_DISPATCHED,))
     state.sessions.append(session)
@@ -47,11 +58,19 @@ def stressor(lab: Lab, load: LoadSpec, state: Running) -> Iterator[None]:
 def _options(lab: Lab, load: LoadSpec) -> list[str]:
     """Return a stressor's options, within its node's means."""
     options = [part.format(n=load.workers) for part in _STRESSORS[load.what]]
-    kind = lab.spec.nodes[load.on].kind
-    own = _IN_A_MACHINE if kind in MACHINES else _IN_A_CONTAINER if kind in CONTAINERS else {}
+    own = _within(lab.spec.nodes[load.on])
     for position, option in enumerate(options[:-1]):
         options[position + 1] = own.get(option, options[position + 1])
     return options
+
+
+def _within(spec: NodeSpec) -> dict[str, str]:
+    """Return the values of options that a node's kind has instead of the usual ones."""
+    if spec.disk is not None:
+        return _ON_ITS_DISK
+    if spec.kind in MACHINES:
+        return _IN_A_MACHINE
+    return _IN_A_CONTAINER if spec.kind in CONTAINERS else {}
 
 
 def _achieved(output: bytes, written: int | None) -> dict[str, float]:

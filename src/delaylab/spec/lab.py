@@ -10,7 +10,7 @@ from delaylab.spec.base import Cpus, Name, Shorthand, Spec
 from delaylab.spec.capabilities import Capability
 from delaylab.spec.conditions import ConditionsSpec
 from delaylab.spec.sysctls import Sysctl, SysctlValue
-from delaylab.units import Duration, Rate, Size
+from delaylab.units import MEBIBYTE, Duration, Rate, Size
 
 NodeKind = Literal["native", "shared", "netns", "lxc", "docker", "qemu", "uml", "xen"]
 IpVersion = Literal[4, 6]
@@ -100,9 +100,12 @@ FIELDS_OF_KINDS = {
     "accel": frozenset({"qemu"}),
     "nic": frozenset({"qemu"}),
     "machine": frozenset({"qemu"}),
+    "disk": frozenset({"qemu"}),
     "guest": frozenset({"xen"}),
 }
 """A map from fields of a node to the kinds that they apply to."""
+LEAST_DISK = 16 * MEBIBYTE
+"""The size of the smallest disk, in bytes: that of a file that one worker of a load writes."""
 
 
 class NodeSpec(Spec):
@@ -154,6 +157,11 @@ class NodeSpec(Spec):
     machine: MachineType | None = Field(
         None, description="The machine type: `pc`, or `microvm` without a PCI bus."
     )
+    disk: Size | None = Field(
+        None,
+        description="The size of an empty disk that the virtual machine has in addition, in a file "
+        "below /var/tmp of this machine. A `disk` load makes a file system on it.",
+    )
     guest: Literal["pv", "pvh"] | None = Field(
         None,
         description="The type of Xen domain: `pv` is paravirtualised, `pvh` uses the hardware.",
@@ -177,6 +185,8 @@ class NodeSpec(Spec):
                 )
         if self.pin is not None and len(self.pin) != (self.vcpus or 1):
             raise ValueError(f"`pin` names {len(self.pin)} CPUs for {self.vcpus or 1} vcpus")
+        if self.disk is not None and self.disk.bytes < LEAST_DISK:
+            raise ValueError(f"a disk has at least {Size(LEAST_DISK)}")
         if self.machine == "microvm" and self.nic not in (None, "virtio"):
             raise ValueError(f"a microvm has no PCI bus for nic {self.nic!r}; it takes virtio")
         return self
