@@ -56,6 +56,8 @@ def test_a_lab_is_read_as_written() -> None:
             "'lxc', 'docker', 'qemu', 'uml' or 'xen'",
         ),
         ("kind: netns, host: sut}", "kind: netns}", 5, "node 'noisy' has no host"),
+        ("kind: netns, host: sut}", "kind: qemu, disk: 1MiB, host: sut}", 5, "at least 16MiB"),
+        ("kind: netns, host: sut}", "disk: 64MiB, host: sut}", 5, "means nothing to kind 'netns'"),
         ("between: [probe, echo]", "between: [probe]", 10, "between"),
         ("    name: lan", "    name: link1", 10, "two links are named 'link1'"),
         ("lab: testbed", "lab: Test Bed", 1, "lab: string should match"),
