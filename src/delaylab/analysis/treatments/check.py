@@ -121,9 +121,9 @@ def _of_trial(trial: TrialRecord, pressure: float | None) -> Iterator[Check]:
 
 def _of_loop(loop: LoopSeen) -> Iterator[Check]:
     for quantity, share, least in (
-        ("packets sent only after the last one's reply or timeout", loop.in_turn, IN_TURN),
-        ("packets sent at once then", loop.prompt, PROMPT),
-        ("packets sent after a reply and not after a timeout", loop.on_reply, 0.0),
+        ("share of packets sent only after the last one's reply or timeout", loop.in_turn, IN_TURN),
+        ("share of packets sent at once then", loop.prompt, PROMPT),
+        ("share of packets sent after a reply and not after a timeout", loop.on_reply, 0.0),
     ):
         failure = "its probe was in no closed loop"
         yield Check(loop.trial, CLOSED_LOOP, quantity, 100 * share, 100 * least, "%", failure)
