@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from delaylab.analysis.claims.finding import JudgedCriterion, Scenario
-from delaylab.report.forest import LABEL, MOST_ROWS, WIDTH, forest
+from delaylab.report.forest import MOST_ROWS, WIDTH, forest
 
 NUMBERS = st.floats(-1e6, 1e6).map(lambda value: round(value, 3))
 
@@ -57,7 +57,7 @@ def test_dots_and_diamonds_lie_in_the_order_of_their_values(
     known = [ours for ours, _ in values] + [paper for _, paper in values]
     by_value = [x for _, x in sorted(zip(known, [*dots(svg), *diamonds(svg)], strict=True))]
     assert by_value == sorted(by_value)
-    assert all(LABEL <= x <= WIDTH for x in by_value)
+    assert all(0 < x < WIDTH for x in by_value)
 
 
 def test_equal_values_here_and_in_the_paper_have_one_place() -> None:
@@ -88,5 +88,6 @@ def test_a_scenario_without_an_interval_is_drawn_to_the_ends() -> None:
     row = Scenario("a", 5.0, (-math.inf, math.inf), None, None, "", False)
     svg = forest(criterion([row]))
     left, right = numbers(r'<line x1="([\d.]+)" x2="([\d.]+)" y1', svg)
-    assert left == LABEL
+    (axis,) = numbers(r'class="axis" x1="([\d.]+)"', svg)
+    assert left == axis
     assert right > dots(svg)[0]

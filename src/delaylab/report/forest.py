@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from delaylab.analysis.claims.finding import JudgedCriterion, Scenario
 from delaylab.analysis.claims.words import amount
 from delaylab.analysis.statistics.quantiles import Interval
 from delaylab.report.svg import xml
 
-WIDTH, LABEL, RIGHT = 560, 190, 14
+WIDTH, RIGHT = 560, 14
+LABEL, LETTER = 190, 6.6
+"""The most room for names, and the width of a letter."""
 ROW, TOP, BELOW = 22, 8, 24
 LETTERS = 30
 """The most characters of a scenario's name that are drawn; the whole name shows on pointing."""
@@ -30,13 +32,14 @@ class Axis:
     low: float
     high: float
     logarithmic: bool
+    left: float = LABEL
 
     def x(self, value: float) -> float:
         """Return the place of a value; one beyond an end is drawn at that end."""
         value = min(max(value, self.low), self.high)
         at = self._scaled(value) - self._scaled(self.low)
         share = at / (self._scaled(self.high) - self._scaled(self.low))
-        return LABEL + share * (WIDTH - LABEL - RIGHT)
+        return self.left + share * (WIDTH - self.left - RIGHT)
 
     def ticks(self) -> list[float]:
         """Return values for which the axis has a tick: round ones, from left to right."""
@@ -64,7 +67,9 @@ def forest(judged: JudgedCriterion) -> str:
     if not rows:
         return ""
     shown = sorted(rows, key=lambda each: each.aside)[:MOST_ROWS]
-    axis = _axis(shown, judged.bounds, judged.unit)
+    longest = max(len(each.name) for each in shown)
+    left = min(LABEL, 20 + LETTER * longest)
+    axis = replace(_axis(shown, judged.bounds, judged.unit), left=left)
     height = TOP + ROW * len(shown) + BELOW
     parts = [
         f'<svg class="forest" viewBox="0 0 {WIDTH} {height}" role="img" '
@@ -114,7 +119,7 @@ def _rule(axis: Axis, bounds: Interval, height: float) -> Iterator[str]:
 
 def _ticks(axis: Axis, unit: str, height: float) -> Iterator[str]:
     y = height - BELOW
-    yield f'<line class="axis" x1="{LABEL}" x2="{WIDTH - RIGHT}" y1="{y}" y2="{y}"/>'
+    yield f'<line class="axis" x1="{axis.left}" x2="{WIDTH - RIGHT}" y1="{y}" y2="{y}"/>'
     for value in axis.ticks():
         x = axis.x(value)
         yield f'<line class="axis" x1="{x:.1f}" x2="{x:.1f}" y1="{y}" y2="{y + 4}"/>'
@@ -134,7 +139,7 @@ def _row(axis: Axis, scenario: Scenario, unit: str, y: float) -> Iterator[str]:
     x = axis.x(scenario.effect)
     stand = "aside" if scenario.aside else STANDS[scenario.stand]
     yield f'<g class="{stand}"><title>{xml(_title(scenario, unit))}</title>'
-    yield f'<text x="{LABEL - 10}" y="{y + 4:.1f}" text-anchor="end">{xml(name)}</text>'
+    yield f'<text x="{axis.left - 10:.1f}" y="{y + 4:.1f}" text-anchor="end">{xml(name)}</text>'
     yield f'<line x1="{low:.1f}" x2="{high:.1f}" y1="{y:.1f}" y2="{y:.1f}"/>'
     yield f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4"/></g>'
     if scenario.published is not None:
