@@ -11,7 +11,7 @@ from delaylab.papers.oliveira2022.claims import CLAIMS
 from delaylab.papers.oliveira2022.world import Truth, drawn
 from tests.controls.control import World, controls
 
-PACKETS, BLOCKS = 450, 3
+PACKETS, BLOCKS = 999, 3
 COUNTS = {"lxc": (0, 8, 128), "docker": (0, 8, 128)}
 """Numbers of background guests of containers; for cards none and the most."""
 LOADS = {"none": "rest", "cpu": "cpu", "io": "disk", "network": "network"}

@@ -78,7 +78,7 @@ CONTROLS = (
         replace(PAPER, by_delay=0.1),
         replace(PAPER, by_delay=0.5),
         replace(PAPER, by_delay=0.005),
-        "reproduced",
+        "open",
     ),
     _control(
         "loss-as-asked",

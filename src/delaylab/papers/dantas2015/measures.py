@@ -21,6 +21,7 @@ from delaylab.analysis.claims.words import in_words
 from delaylab.analysis.group import Group
 from delaylab.analysis.over_time.slowest import TRIAL
 from delaylab.analysis.statistics.effects import Effect, estimate, shift
+from delaylab.analysis.statistics.influence import Statistic
 from delaylab.analysis.statistics.runs import LEVEL, Floats, Run, whole
 from delaylab.analysis.statistics.shares import wilson
 from delaylab.analysis.statistics.student import half_width
@@ -126,11 +127,20 @@ def sender_over_receiver(groups: list[Group]) -> Iterator[Measured]:
             )
 
 
-def network_ratio(groups: list[Group]) -> Iterator[Measured]:
+def typical_network_ratio(groups: list[Group]) -> Iterator[Measured]:
+    """Yield the median RTT under network load over that without, for every configuration."""
+    yield from _network_ratio(groups, _ratio)
+
+
+def mean_network_ratio(groups: list[Group]) -> Iterator[Measured]:
     """Yield the mean RTT under network load over that without, for every configuration."""
+    yield from _network_ratio(groups, _mean_ratio)
+
+
+def _network_ratio(groups: list[Group], of: Statistic) -> Iterator[Measured]:
     for group, rest in _beside_none(groups, "network"):
         if _has(group) and _has(rest):
-            effect = estimate([_rtt(group), _rtt(rest)], _mean_ratio)
+            effect = estimate([_rtt(group), _rtt(rest)], of)
             yield Measured(_named(group), effect, (group, rest), f"{effect.value:.1f} times")
 
 
