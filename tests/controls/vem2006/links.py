@@ -77,8 +77,8 @@ CONTROLS = (
         "delay-costs-no-rate",
         replace(PAPER, by_delay=0.1),
         replace(PAPER, by_delay=0.5),
-        replace(PAPER, by_delay=0.005),
-        "open",
+        replace(PAPER, by_delay=0.05),
+        "contradicted",
     ),
     _control(
         "loss-as-asked",
