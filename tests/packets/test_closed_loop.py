@@ -15,7 +15,7 @@ from tests.packets.test_tcp import FIRST, PORT
 
 TIMEOUT_NS = 30_000_000
 SLACK_NS = 500_000_000
-"""How late a busy machine may wake the sender up."""
+"""The longest time by which a busy machine may wake the sender up late."""
 
 
 def closed(**fields: Any) -> dict[str, Any]:
