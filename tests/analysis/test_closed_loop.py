@@ -1,4 +1,4 @@
-"""What the stamps of a trial's packets show of its closed loop."""
+"""Evidence of a trial's closed loop, from the stamps of its packets."""
 
 from __future__ import annotations
 
