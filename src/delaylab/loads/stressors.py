@@ -24,7 +24,8 @@ _STRESSORS = {
 _IN_A_MACHINE = {"--vm-bytes": "40%", "--hdd-bytes": "16m", "--temp-path": "/tmp"}
 """Options for a virtual machine, which has little memory, and its disk as a part of it."""
 _WITH_A_DISK = {"--vm-bytes": "40%", "--hdd-bytes": "256m"}
-"""Options for a virtual machine with a scratch disk, which files larger than its memory reach."""
+"""Options for a virtual machine with a scratch disk. Its files are larger than its memory, so that
+they are written to the disk."""
 _IN_A_CONTAINER = {"--temp-path": "/tmp"}
 _NO_CACHE = ("--cache-level", "1")
 """stress-ng makes a buffer as large as the last cache before anything else, and ends if a small
