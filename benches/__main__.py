@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import re
 import sys
@@ -69,6 +70,8 @@ def main() -> None:
     unknown = [name for name, _ in wanted if name not in ALL]
     if unknown:
         sys.exit(f"no benchmark {unknown[0]!r}; there are: {', '.join(ALL)}")
+    # An installed program keeps its bytecode. With this variable every start would compile it.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     for name, directory in wanted:
         try:
             section = ALL[name](Path(directory)) if directory else ALL[name]()

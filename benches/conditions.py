@@ -11,8 +11,8 @@ from benches.engine_lab import ENGINE_CPU, NODES_CPU
 from benches.frames import FULL, PORT, SHORT, discarding, engine_report, flow, generate, settled
 from benches.pair import FAR, NEAR
 from benches.section import Section
-from delaylab.agent.replies import Generated
-from delaylab.agent.requests import Counters, Generate
+from delaylab.agent.measuring_replies import Generated
+from delaylab.agent.measuring_requests import Counters, Generate
 from delaylab.analysis.statistics.shares import ShareCheck, expected_loss
 from delaylab.dataset.records.links import Direction
 from delaylab.lab import link_engines

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
 from benches.pair import FAR, NEAR
-from delaylab.agent.replies import Generated
-from delaylab.agent.requests import Discard, Generate, GeneratorFlow
+from delaylab.agent.measuring_replies import Generated
+from delaylab.agent.measuring_requests import Discard, Generate, GeneratorFlow
 from delaylab.dataset.records.links import EngineReport
 from delaylab.lab import link_engines
 from delaylab.lab.running import Lab

@@ -16,7 +16,7 @@ from benches.frames import flow
 from benches.inside import Bed, Machine, lab_in, machine
 from benches.section import Section
 from delaylab.agent.link_requests import Links
-from delaylab.agent.requests import Generate, Tap, TapFilter, TapInterface
+from delaylab.agent.measuring_requests import Generate, Tap, TapFilter, TapInterface
 from delaylab.agent.session import Session
 from delaylab.dataset.records.links import Direction, EngineReport
 from delaylab.hosts import kernel_parts

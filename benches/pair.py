@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import IO, Any
 
-from delaylab.agent import replies
-from delaylab.agent.requests import Probe
+from delaylab.agent import measuring_replies
+from delaylab.agent.measuring_requests import Probe
 from delaylab.agent.result import Result
 from delaylab.errors import DelaylabError, NotHere
 from delaylab.lab.running import Lab
@@ -40,7 +40,9 @@ def pair(cpus: list[int] | None = None) -> Iterator[tuple[Lab, str]]:
         yield lab, lab.plan.interfaces[FAR][0].addresses[0].split("/")[0]
 
 
-def probe(lab: Lab, to: str, *, sender: str = NEAR, **fields: Any) -> Result[replies.Probe]:
+def probe(
+    lab: Lab, to: str, *, sender: str = NEAR, **fields: Any
+) -> Result[measuring_replies.Probe]:
     """Run the agent's probe in a node to its end."""
     session = lab.node_session(sender)
     defaults: dict[str, Any] = {

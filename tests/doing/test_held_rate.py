@@ -188,7 +188,7 @@ def test_a_queue_is_seen_however_late_the_receiver_is_read(
         for frames, at in ((0, 0), (9900 - missing, read), (10_000, 2 * second))
     )
     ended = Arrived({"out-1": 10_000 - remaining}, 0, second + round(lag_s * second))
-    done = Done(sent, before, during, ended, after, clocked=True)
+    done = Done(sent, before, during, ended, after, reordered=None, clocked=True)
     assert behind_s([flow], 10_000, done) == pytest.approx(late_s)
 
 
@@ -205,6 +205,12 @@ def test_flows_that_are_not_judged_may_lose() -> None:
     flows = [Flow(link="out-1", sent=100, received=10), Flow(link="out-2", sent=100, received=100)]
     assert judge(200, 1.0, flows, ["out-2"], TOLERANCE, behind_s=0).held
     assert not judge(200, 1.0, flows, LINKS, TOLERANCE, behind_s=0).held
+
+
+def test_frames_out_of_order_count_as_lost() -> None:
+    flows = [Flow(link="out-1", sent=1000, received=990, reordered=5)]
+    assert judge(1000, 1.0, flows, ["out-1"], 0.015, behind_s=0).lost == pytest.approx(0.015)
+    assert not judge(1000, 1.0, flows, ["out-1"], 0.014, behind_s=0).held
 
 
 def test_a_rate_that_the_generator_does_not_keep_does_not_count() -> None:

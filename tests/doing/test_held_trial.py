@@ -70,6 +70,22 @@ def test_more_than_is_held_is_lost_by_both_routers_alike() -> None:
     assert shares[0] == pytest.approx(1 / 1.5, abs=0.08)
 
 
+def test_frames_that_a_link_reorders_are_counted() -> None:
+    # 1000 frames/s on each way. One in a hundred overtakes those of the last 5 ms, five at most.
+    reordering = {"delay": "5ms", "reorder": "1%"}
+    shares = [
+        flow.reordered / flow.received
+        for flow in forwarding(reordering, frames=2000.0).flows
+        if flow.reordered is not None
+    ]
+    assert len(shares) == 2
+    assert all(0.02 < share < 0.08 for share in shares)
+
+
+def test_frames_that_nothing_reorders_are_all_in_order() -> None:
+    assert [flow.reordered for flow in forwarding({}, frames=2000.0).flows] == [0, 0]
+
+
 def test_without_a_bottleneck_the_bound_is_said() -> None:
     load = forwarding({}, size=1450, at="20%")
     assert load.rate is not None

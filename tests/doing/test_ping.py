@@ -19,7 +19,8 @@ import polars as pl
 import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
-from delaylab.agent.requests import Exec, Probe
+from delaylab.agent.measuring_requests import Probe
+from delaylab.agent.requests import Exec
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
 from delaylab.spec.lab import LabSpec

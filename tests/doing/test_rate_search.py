@@ -7,14 +7,14 @@ from collections.abc import Callable
 import polars as pl
 import pytest
 
-from delaylab.agent import requests
-from delaylab.agent.replies import Probe
+from delaylab.agent import measuring_requests
+from delaylab.agent.measuring_replies import Probe
 from delaylab.agent.result import Result
 from delaylab.trial.rate_search import CLOSE_ENOUGH, TRIES, search
 from delaylab.units import Duration
 
 RTT_NS = 50_000
-NO_REQUEST = requests.Probe(
+NO_REQUEST = measuring_requests.Probe(
     probe=1, protocol="icmp", to="", count=1, interval_ns=1, size=56, linger_ns=0, late_ns=0
 )
 Send = Callable[[int, Duration], Result[Probe]]

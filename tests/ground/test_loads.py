@@ -39,6 +39,14 @@ def test_a_level_changes_the_loads_that_another_names() -> None:
     assert trials["rest", "large"].loads == ()
 
 
+def test_a_level_has_loads_and_changes_something_else() -> None:
+    trials = found(STUDY.replace("small: {}", "small: {loads: [{cpu: 1, on: a}], probe.count: 7}"))
+    assert [load.cpu for load in trials["rest", "small"].loads] == [1]
+    assert [load.what for load in trials["held", "small"].loads] == ["frames", "cpu", "cpu"]
+    assert trials["rest", "small"].probe.count == 7
+    assert trials["rest", "large"].probe.count == 200
+
+
 def test_a_rate_that_is_searched_for_is_held_to_the_papers_tolerance_and_sent_whole() -> None:
     load = found(STUDY)["held", "small"].loads[0]
     assert (str(load.lost), str(load.at)) == ("0.05%", "100%")
@@ -54,6 +62,10 @@ def test_a_rate_that_is_searched_for_is_held_to_the_papers_tolerance_and_sent_wh
             "loads.frames.sise: 99",
             "'loads.frames.sise' leads to nothing",
         ),
+        ("small: {}", "small: {loads: {cpu: 1, on: a}}", "yaml:8: `loads` is a list of loads"),
+        ("small: {}", "small: {loads: [{cpu: 0, on: a}]}", "frames.yaml:8: cpu: Input should be"),
+        ("small: {}", "small: {loads: [{cpu: 1}]}", "frames.yaml:8: on: Field required"),
+        ("small: {}", "small: {loads: [{cpu: 1, on: c}]}", "no node 'c'"),
         ("frames: held", "frames: 100, at: 50%", "only a load of `frames: held`"),
         ("frames: held", "frames: max, lost: 1%", "only a load of `frames: held`"),
         ("frames: held", "frames: held, at: 0%", "`at` is more than 0%"),

@@ -15,7 +15,14 @@ from typing import Any, get_args, get_origin
 import pytest
 from pydantic import BaseModel
 
-from delaylab.agent import link_replies, link_requests, replies, requests
+from delaylab.agent import (
+    link_replies,
+    link_requests,
+    measuring_replies,
+    measuring_requests,
+    replies,
+    requests,
+)
 from delaylab.agent.requests import Request
 from delaylab.dataset.records.doubts import Doubt, DoubtKind
 from delaylab.dataset.records.links import EngineReport
@@ -47,8 +54,8 @@ ADDED = {"host", "agent", "engine"}
 HERE: dict[type[BaseModel], set[str]] = {EngineReport: ADDED, link_replies.Links: ADDED}
 """Fields that this side adds to an answer."""
 ONLY_HERE = {"nodes", "asked_first"}
-FLOW = requests.GeneratorFlow("left", mac(2), "10.9.0.1", "10.9.0.2")
-FILTER = requests.TapFilter("icmp", 4, probe=7, ident=0, port=0)
+FLOW = measuring_requests.GeneratorFlow("left", mac(2), "10.9.0.1", "10.9.0.2")
+FILTER = measuring_requests.TapFilter("icmp", 4, probe=7, ident=0, port=0)
 
 
 def whole(pcap: Path) -> dict[str, Request[Any]]:
@@ -63,7 +70,7 @@ def whole(pcap: Path) -> dict[str, Request[Any]]:
             stdin=True,
             window=1 << 20,
         ),
-        "probe": requests.Probe(
+        "probe": measuring_requests.Probe(
             probe=7,
             protocol="icmp",
             to="10.9.0.2",
@@ -90,23 +97,23 @@ def whole(pcap: Path) -> dict[str, Request[Any]]:
             path="/",
             host="",
         ),
-        "reflect": requests.Reflect(port=0, ip=4, stamps=True, probe=7, protocol="udp"),
-        "tap": requests.Tap(
-            interfaces=[requests.TapInterface("left", "wire")],
+        "reflect": measuring_requests.Reflect(port=0, ip=4, stamps=True, probe=7, protocol="udp"),
+        "tap": measuring_requests.Tap(
+            interfaces=[measuring_requests.TapInterface("left", "wire")],
             filter=FILTER,
             pcap=str(pcap),
             tcx=False,
         ),
-        "watch": requests.Watch(
-            interval_ns=10_000_000, places=[requests.Place("here", os.getpid(), {})]
+        "watch": measuring_requests.Watch(
+            interval_ns=10_000_000, places=[measuring_requests.Place("here", os.getpid(), {})]
         ),
-        "clock": requests.Clock(),
-        "route": requests.Route(to="10.9.0.2"),
-        "generate": requests.Generate(
+        "clock": measuring_requests.Clock(),
+        "route": measuring_requests.Route(to="10.9.0.2"),
+        "generate": measuring_requests.Generate(
             flows=[FLOW], probe=1, count=5, interval_ns=0, size=60, port=9, batch=2, realtime=False
         ),
-        "discard": requests.Discard(port=0),
-        "counters": requests.Counters(),
+        "discard": measuring_requests.Discard(port=0, interfaces=["left"]),
+        "counters": measuring_requests.Counters(),
     }
 
 
@@ -121,6 +128,8 @@ def unknown(raw: Any, kind: Any) -> list[str]:
             return [line for each in raw for part in inner for line in unknown(each, part)]
         if get_origin(kind) is dict:
             return [line for each in raw.values() for line in unknown(each, inner[-1])]
+        if len(inner) == 1 and get_origin(inner[0]) is dict and raw is not None:
+            return unknown(raw, inner[0])
         models = [part for part in inner if _is_model(part)]
         return unknown(raw, models[0]) if isinstance(raw, dict) and models else []
     if raw is None or issubclass(kind, Part):
@@ -168,7 +177,7 @@ def test_requests_and_answers_are_the_agent_s(joined: Pair, tmp_path: Path, oper
 def test_a_field_that_the_agent_does_not_know_is_refused(joined: Pair) -> None:
     """The control of the test above."""
     with joined.agent(joined.left) as agent:
-        answer = agent.run({**requests.Discard(port=0).message(), "gravity": 1})
+        answer = agent.run({**measuring_requests.Discard(port=0).message(), "gravity": 1})
     assert answer.error is not None
     assert "gravity" in answer.error["why"]
 
@@ -179,7 +188,7 @@ def test_a_name_that_differs_is_seen() -> None:
     tap = {"point": "x", "packets": 1, "dropped": 0, "unparsed": 0, "by": "tcx"}
     tap |= {"queue": "noqueue", "queue_after": "noqueue", "queue_changed": False}
     tapped = {"interfaces": [tap]}
-    assert unknown(tapped, replies.Taps) == ["Tap.repeated"]
+    assert unknown(tapped, measuring_replies.Taps) == ["Tap.repeated"]
 
 
 def test_no_operation_of_the_agent_is_left_out() -> None:

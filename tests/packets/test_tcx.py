@@ -20,8 +20,9 @@ KEY = ["seq", "leg"]
     [
         ("tcx.o", ("match.h", "tcx.c")),
         ("drop.o", ("drop.c",)),
-        ("share.o", ("share.c",)),
+        ("share.o", ("counters.h", "share.c")),
         ("loss.o", ("loss.c",)),
+        ("order.o", ("counters.h", "order.c")),
     ],
 )
 def test_the_object_is_of_these_sources(built: str, made_of: tuple[str, ...]) -> None:

@@ -18,5 +18,6 @@ compile() {
 
 compile tcx match.h
 compile drop
-compile share
+compile share counters.h
 compile loss
+compile order counters.h

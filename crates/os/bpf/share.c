@@ -5,22 +5,15 @@
 
 #include <bpf/bpf_helpers.h>
 
+#include "counters.h"
+
 /* Set by the loader: `Settings` in src/ring/shares.rs has the same layout. */
 const volatile struct {
 	__u32 frames; /* the number of slots to be divided */
 	__u32 parts;  /* an interface may use 1/parts of the free slots */
 } SETTINGS = {};
 
-/* Arrays whose index is an interface's; element 0, which is no interface, is the total of all interfaces. */
-#define COUNTERS(name)                          \
-	struct {                                    \
-		__uint(type, BPF_MAP_TYPE_ARRAY);       \
-		__uint(map_flags, BPF_F_MMAPABLE);      \
-		__uint(max_entries, 1);                 \
-		__type(key, __u32);                     \
-		__type(value, __u64);                   \
-	} name SEC(".maps")
-
+/* By interface; element 0, which is no interface, is the total of all interfaces. */
 COUNTERS(PORTS);   /* 1 for an interface whose frames are wanted, else 0 */
 COUNTERS(ENTERED); /* frames let in */
 COUNTERS(TAKEN);   /* frames that the reader has taken out again; the reader counts them */

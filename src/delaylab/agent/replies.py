@@ -1,4 +1,4 @@
-"""Answers of the agent (docs/protocol.md), as types.
+"""The base of all answers of the agent (docs/protocol.md), and those that every session needs.
 
 An agent in a guest is the guest's and may send anything, so every answer is checked. Fields of
 later versions are ignored. `tests/packets/test_protocol.py` compares these types with what the
@@ -10,10 +10,6 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
-
-from delaylab.dataset.records.doubts import Doubt
-from delaylab.dataset.records.late import Late
-from delaylab.dataset.records.taps import Tap
 
 Text = Annotated[str, StringConstraints(max_length=20_000)]
 Count = Annotated[int, Field(ge=0)]
@@ -46,89 +42,6 @@ class Exit(Reply):
     exit: int | None = None
     killed: int | None = None
     written_bytes: Count | None = None
-
-
-class Probe(Reply):
-    """The end of a probe's run. `by` names what took the `stack` stamps.
-
-    `neighbour_ns` is how long it took to resolve the next hop before the first packet.
-    """
-
-    sent: Count
-    replied: Count
-    warnings: list[Doubt]
-    realtime: bool
-    clock: Text
-    by: Literal["socket", "tcx", "ring"]
-    neighbour_ns: Count | None = None
-
-
-class Reflect(Reply):
-    """The number of packets that a reflector sent back, or of connections that it answered."""
-
-    reflected: Count
-
-
-class Taps(Reply):
-    """The counts of a tap session, one entry per point."""
-
-    interfaces: list[Tap]
-
-
-class Watch(Reply):
-    """The samples that the machine's record has, and those that it missed."""
-
-    samples: Count
-    missed: Count
-
-
-class Clock(Reply):
-    """The time of the agent's kernel, in ns since the Unix epoch."""
-
-    time_ns: int
-
-
-class Route(Reply):
-    """The name of the interface by which packets to an address leave."""
-
-    interface: Text
-
-
-class Generated(Reply):
-    """The end of a generator's run: frames sent and refused, their slip, and its times in ns.
-
-    `not_realtime` is the reason why real-time scheduling was not granted.
-    """
-
-    sent: Count
-    refused: Count
-    slip: Late
-    began_ns: int
-    ended_ns: int
-    realtime: bool
-    not_realtime: Text | None
-
-
-class InterfaceCounters(Reply):
-    """An interface's counters since it was made, as the kernel has them (rtnetlink(7))."""
-
-    rx_bytes: Count
-    tx_bytes: Count
-    rx_packets: Count
-    tx_packets: Count
-    rx_dropped: Count
-    tx_dropped: Count
-
-
-class Counters(Reply):
-    """The counters of a network namespace: by interface, and by protocol as in /proc/net/snmp.
-
-    `time_ns` is when they were read, by the clock of all stamps.
-    """
-
-    time_ns: int
-    interfaces: dict[str, InterfaceCounters]
-    snmp: dict[str, dict[str, int]]
 
 
 class BuiltAgent(Reply):

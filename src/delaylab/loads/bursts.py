@@ -17,6 +17,7 @@ from delaylab.spec.study import LoadSpec
 class Done:
     """A burst: what was sent, and the sink's counts before, in it, at its end, and after.
 
+    `reordered` are the frames that came out of order, by link, None if they were not counted.
     `clocked` is True if one clock tells the times of the generator and of the sink.
     """
 
@@ -25,6 +26,7 @@ class Done:
     during: Arrived
     ended: Arrived
     after: Arrived
+    reordered: dict[str, int] | None
     clocked: bool
 
     @property
@@ -77,7 +79,8 @@ class Sending:
         sent = self.generator.end()
         ended = self.sink.read()
         after = self.sink.settled(before, sent.frames)
-        return Done(sent, before, during, ended, after, self._clocked)
+        reordered = self.sink.reordered()
+        return Done(sent, before, during, ended, after, reordered, self._clocked)
 
     def behind_s(self, done: Done, judged: Sequence[str]) -> float:
         """Return the seconds for which frames of judged flows still arrived (`behind_s`)."""

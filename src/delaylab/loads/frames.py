@@ -36,7 +36,7 @@ def find_rate(lab: Lab, load: LoadSpec) -> HeldRate:
             late = sending.behind_s(done, counting)
             if late <= held_rate.BEHIND_S or done.lag_s <= IN_TIME_S:
                 break
-        found = counted(flows, done.sent.frames, done.before, done.after, None)
+        found = counted(flows, done.sent.frames, done.before, done.after, None, done.reordered)
         return held_rate.judge(per_s, done.sent.seconds, found, counting, tolerance, late)
 
     try:
@@ -61,10 +61,8 @@ def frames(lab: Lab, load: LoadSpec, state: Running) -> Iterator[None]:
     per_s = sink.read().per_s(steady)
     sent = generator.end()
     after = sink.settled(before, sent.frames)
-    arrived = [
-        flow.model_copy(update={"received_per_s": per_s[flow.link]})
-        for flow in counted(flows, sent.frames, before, after, state.probed)
-    ]
+    counts = counted(flows, sent.frames, before, after, state.probed, sink.reordered())
+    arrived = [flow.model_copy(update={"received_per_s": per_s[flow.link]}) for flow in counts]
     sending.close()
     received = sum(flow.received for flow in arrived)
     achieved = {
@@ -75,6 +73,9 @@ def frames(lab: Lab, load: LoadSpec, state: Running) -> Iterator[None]:
         "received_per_s": received / sent.seconds,
         "slip_p99_us": sent.slip_p99_us,
     }
+    late = [flow.reordered for flow in arrived if flow.reordered is not None]
+    if len(late) == len(arrived):
+        achieved["reordered"] = sum(late)
     if rate is not None:
         achieved["asked_per_s"] = rate
     state.achieved.append(Achieved(load, achieved, arrived, found))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from delaylab.agent.replies import Generated
-from delaylab.agent.requests import Generate
+from delaylab.agent.measuring_replies import Generated
+from delaylab.agent.measuring_requests import Generate
 from delaylab.agent.session import Session
 from delaylab.lab.running import Lab
 from delaylab.loads.programs import START_DEADLINE_S, STOP_DEADLINE_S

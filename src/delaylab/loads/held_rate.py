@@ -159,11 +159,15 @@ def judge(
     tolerance: float,
     behind_s: float,
 ) -> Burst:
-    """Return a burst's verdict; the flows whose links are in `judged` decide."""
+    """Return a burst's verdict; the flows whose links are in `judged` decide.
+
+    Frames out of order count as lost, as in vem2006, section IV.
+    """
     counted = [flow for flow in flows if flow.link in judged]
     sent = sum(flow.sent for flow in counted)
     missing = 1 - sum(flow.received for flow in counted) / sent if sent else 1.0
-    lost = max(0.0, missing)
+    disordered = sum(flow.reordered or 0 for flow in counted) / max(sent, 1)
+    lost = min(1.0, max(0.0, missing) + disordered)
     # A few frames of other senders may be counted. Many more are left over from an earlier burst.
     whole = -missing * sent <= max(STRANGERS, tolerance * sent)
     all_sent = sum(flow.sent for flow in flows)

@@ -6,7 +6,7 @@ import ipaddress
 import time
 from dataclasses import dataclass
 
-from delaylab.agent.requests import Counters
+from delaylab.agent.measuring_requests import Counters
 from delaylab.lab.running import Lab
 from delaylab.loads.programs import STOP_DEADLINE_S
 

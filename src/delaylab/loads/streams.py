@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from delaylab.agent.requests import Counters, Discard, GeneratorFlow
+from delaylab.agent.measuring_replies import Discarded
+from delaylab.agent.measuring_requests import Counters, Discard, GeneratorFlow
+from delaylab.agent.result import Result
+from delaylab.agent.session import Session
 from delaylab.dataset.records.rates import Flow
 from delaylab.lab.running import Lab
 from delaylab.loads.meter import address_of
@@ -135,13 +138,35 @@ class Sink:
     """A receiver of frames at a node, which answers none and counts arrivals by its links."""
 
     def __init__(self, lab: Lab, node: str, flows: Iterable[Stream]) -> None:
+        self._lab, self._node = lab, node
         self._session = lab.node_session(node)
-        self._port = lab.node_session(node)
-        self._port.start(Discard(port=DISCARD))
-        self._port.event(START_DEADLINE_S)
         links = [flow.link for flow in flows]
         interfaces = lab.plan.interfaces[node]
         self._names = {i.link: i.name for i in interfaces if i.link in links}
+        self._port = self._listen()
+
+    def _listen(self) -> tuple[Session, Result[Discarded]]:
+        """Take the packets of the port, and count from now on which come out of order."""
+        session = self._lab.node_session(self._node)
+        names = tuple(self._names.values())
+        result = session.start(Discard(port=DISCARD, interfaces=names))
+        session.event(START_DEADLINE_S)
+        return session, result
+
+    def reordered(self) -> dict[str, int] | None:
+        """Return how many frames came out of order by each link since the last call.
+
+        None if the node cannot count them. No frames may be under way.
+        """
+        session, result = self._port
+        self._port = self._listen()  # first: the port is never without a receiver
+        session.stop()
+        session.finish(STOP_DEADLINE_S)
+        session.close()
+        found = result.done.interfaces
+        if found is None:
+            return None
+        return {link: found[name].reordered for link, name in self._names.items()}
 
     def read(self) -> Arrived:
         """Return the counters now."""
@@ -176,21 +201,28 @@ class Sink:
 
     def close(self) -> None:
         """Stop receiving."""
-        self._port.close()
+        self._port[0].close()
         self._session.close()
 
 
 def counted(
-    flows: list[Stream], sent: int, before: Arrived, after: Arrived, probed: str | None
+    flows: list[Stream],
+    sent: int,
+    before: Arrived,
+    after: Arrived,
+    probed: str | None,
+    reordered: Mapping[str, int] | None,
 ) -> list[Flow]:
     """Return the frames that each flow sent, in turn with the others, and those that arrived.
 
-    `probed` is the link by which a probe's packets arrive, which are not of the flow.
+    `probed` is the link by which a probe's packets arrive, which are not of the flow. `reordered`
+    are the frames that came out of order by each link, None if they were not counted.
     """
     found = []
     for index, flow in enumerate(flows):
         others = after.probes - before.probes if flow.link == probed else 0
         arrived = after.frames[flow.link] - before.frames[flow.link] - others
         share = sent // len(flows) + (index < sent % len(flows))
-        found.append(Flow(link=flow.link, sent=share, received=max(arrived, 0)))
+        late = None if reordered is None else reordered[flow.link]
+        found.append(Flow(link=flow.link, sent=share, received=max(arrived, 0), reordered=late))
     return found

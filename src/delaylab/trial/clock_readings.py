@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 
-from delaylab.agent.requests import Clock
+from delaylab.agent.measuring_requests import Clock
 from delaylab.dataset.records.trial import ClockReading
 from delaylab.lab.running import Lab
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from delaylab import hosts
-from delaylab.agent import replies
-from delaylab.agent.replies import Taps
-from delaylab.agent.requests import Place, Reflect, Tap, TapFilter, TapInterface, Watch
+from delaylab.agent import measuring_replies
+from delaylab.agent.measuring_replies import Taps
+from delaylab.agent.measuring_requests import Place, Reflect, Tap, TapFilter, TapInterface, Watch
 from delaylab.agent.result import Result
 from delaylab.agent.session import Session
 from delaylab.io.files import own_folder
@@ -120,8 +120,8 @@ class Recorded:
     """The results of the taps, of the reflector (if any) and of the machine's record."""
 
     taps: list[Result[Taps]]
-    reflected: Result[replies.Reflect] | None
-    machine: Result[replies.Watch]
+    reflected: Result[measuring_replies.Reflect] | None
+    machine: Result[measuring_replies.Watch]
 
 
 def stop(instruments: Instruments) -> Recorded:

@@ -11,7 +11,7 @@ from pathlib import Path
 import polars as pl
 
 from delaylab import loads
-from delaylab.agent.requests import Counters, Route
+from delaylab.agent.measuring_requests import Counters, Route
 from delaylab.agent.result import AgentError
 from delaylab.dataset.records.doubts import Doubt, DoubtKind, doubt
 from delaylab.dataset.records.rates import Search

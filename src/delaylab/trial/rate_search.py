@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import polars as pl
 
-from delaylab.agent.replies import Probe
+from delaylab.agent.measuring_replies import Probe
 from delaylab.agent.result import Result
 from delaylab.dataset.records.rates import Search, Try
 from delaylab.units import Duration

@@ -6,7 +6,7 @@ from typing import Literal
 
 import polars as pl
 
-from delaylab.agent.replies import Taps
+from delaylab.agent.measuring_replies import Taps
 from delaylab.agent.result import Result
 from delaylab.dataset.records.repeats import Repeats
 

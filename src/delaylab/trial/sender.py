@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from delaylab.agent import replies
-from delaylab.agent.requests import Probe
+from delaylab.agent import measuring_replies
+from delaylab.agent.measuring_requests import Probe
 from delaylab.agent.result import Result
 from delaylab.agent.session import Session, wait_watching
 from delaylab.dataset.records.doubts import Doubt
@@ -54,7 +54,7 @@ class Sender:
         self.stamps.append(result.table("stamps"))
         self.packets.append(_of_phase(phase, result.table("packets")))
 
-    def burst(self, count: int, interval: Duration) -> Result[replies.Probe]:
+    def burst(self, count: int, interval: Duration) -> Result[measuring_replies.Probe]:
         """Send packets that are not part of the trial and that the taps ignore.
 
         They have a probe id of their own. A handshake carries no id: its source port is below those
@@ -71,7 +71,7 @@ class Sender:
         pace: Pace,
         watched: Sequence[Session],
         below: int = 0,
-    ) -> Result[replies.Probe]:
+    ) -> Result[measuring_replies.Probe]:
         closed = isinstance(pace, ClosedLoop)
         request = Probe(
             probe=probe,

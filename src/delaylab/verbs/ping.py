@@ -15,8 +15,8 @@ from typing import Literal
 from rich.console import Console
 
 from delaylab import hosts
+from delaylab.agent.measuring_requests import Probe
 from delaylab.agent.replies import Event
-from delaylab.agent.requests import Probe
 from delaylab.agent.session import Session
 from delaylab.errors import BadInput, DoesNotFit
 from delaylab.io.printable import printable

@@ -3,14 +3,13 @@
 
 use std::fmt;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::BorrowedFd;
 
-use aya::programs::SocketFilter;
-use aya::{Ebpf, EbpfLoader, Pod};
+use aya::{EbpfLoader, Pod};
 
 use crate::bpf::load_error::refused;
 use crate::bpf::shared_array::SharedArray;
-use crate::socket::option::set_option;
+use crate::socket::program;
 
 /// The compiled `bpf/share.c`, aligned as the loader needs it.
 static OBJECT: &[u8] = aya::include_bytes_aligned!("../../bpf/share.o");
@@ -58,7 +57,7 @@ impl RingShares {
         interfaces.iter().for_each(|&interface| ports.set(interface, 1));
         let (taken, refused) =
             (SharedArray::of(&object, "TAKEN")?, SharedArray::of(&object, "REFUSED")?);
-        load_onto(socket, &mut object)?;
+        program::attach(socket, &mut object, "share")?;
         Ok(Self { taken, refused })
     }
 
@@ -82,12 +81,4 @@ impl fmt::Debug for RingShares {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(to, "RingShares")
     }
-}
-
-fn load_onto(socket: BorrowedFd<'_>, object: &mut Ebpf) -> io::Result<()> {
-    let program = object.program_mut("share").expect("the object has this program");
-    let program: &mut SocketFilter = program.try_into().map_err(refused)?;
-    program.load().map_err(refused)?;
-    let program = program.fd().map_err(refused)?.as_fd().as_raw_fd();
-    set_option(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_ATTACH_BPF, &program)
 }

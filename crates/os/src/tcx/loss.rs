@@ -74,13 +74,6 @@ impl TcxLoss {
     pub fn counters(&self) -> LossCounters {
         LossCounters { seen: self.shared.get(SEEN), lost: self.shared.get(LOST) }
     }
-
-    // Old name: until the agent is moved.
-    #[doc(hidden)]
-    pub fn counted(&self) -> (u64, u64) {
-        let LossCounters { seen, lost } = self.counters();
-        (seen, lost)
-    }
 }
 
 /// Write the probabilities in the units of `struct loss`: 2^-32.

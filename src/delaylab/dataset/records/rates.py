@@ -50,6 +50,11 @@ class Flow(Record):
     link: Text = Field(description="The link by which the frames arrive.")
     sent: Count = Field(description="The number of frames sent.")
     received: Count = Field(description="The number of frames that arrived.")
+    reordered: Count | None = Field(
+        None,
+        description="Of these, the number that came after a later frame of the flow (RFC 4737), "
+        "counted by a BPF program; null where the receiver may load none.",
+    )
     received_per_s: Rate | None = Field(
         None,
         description="The rate at which packets arrived by the link while frames were sent, from "
@@ -62,10 +67,11 @@ class Burst(Record):
     """Burst of frames, one way, at a configured rate (null: as fast as possible), and its result.
 
     `seconds` is how long the generator was at work. Of the judged flows, `lost` is the share of
-    frames that did not arrive. `behind_s` is for how long frames went on to arrive after the last
-    was sent, at the rate sent, beyond the delay configured for links; it is 0 in records that
-    predate it. `paced` is true if the generator kept the rate. `held` is true if, in addition, no
-    more than the tolerated share was lost and arrival kept up with sending.
+    frames that did not arrive, or arrived out of order: both count as lost, as in vem2006.
+    `behind_s` is for how long frames went on to arrive after the last was sent, at the rate sent,
+    beyond the delay configured for links; it is 0 in records that predate it. `paced` is true if
+    the generator kept the rate. `held` is true if, in addition, no more than the tolerated share
+    was lost and arrival kept up with sending.
     """
 
     asked_per_s: Rate | None = Field(
@@ -74,7 +80,7 @@ class Burst(Record):
     seconds: Rate = Field(description="The time for which the generator sent.")
     sent_per_s: Rate = Field(description="The rate at which frames were sent.")
     lost: Number = Field(
-        description="The share of frames that did not arrive, of the judged flows.",
+        description="The share of frames that did not arrive in order, of the judged flows.",
         json_schema_extra={"unit": "0 to 1"},
     )
     behind_s: Number = Field(

@@ -125,7 +125,7 @@ fn name(links: &KernelLinks, port: u32) -> &str {
 }
 
 fn lost(direction: &KernelDirection) -> u64 {
-    direction.loss.as_ref().map_or(0, |program| program.counted().1)
+    direction.loss.as_ref().map_or(0, |program| program.counters().lost)
 }
 
 fn read_queues(links: &KernelLinks) -> Result<Vec<QdiscCounters>, Failure> {

@@ -1,0 +1,109 @@
+"""Answers of the agent to requests that measure or load a network (docs/protocol.md), as types."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from delaylab.agent.replies import Count, Reply, Text
+from delaylab.dataset.records.doubts import Doubt
+from delaylab.dataset.records.late import Late
+from delaylab.dataset.records.taps import Tap
+
+
+class Probe(Reply):
+    """The end of a probe's run. `by` names what took the `stack` stamps.
+
+    `neighbour_ns` is how long it took to resolve the next hop before the first packet.
+    """
+
+    sent: Count
+    replied: Count
+    warnings: list[Doubt]
+    realtime: bool
+    clock: Text
+    by: Literal["socket", "tcx", "ring"]
+    neighbour_ns: Count | None = None
+
+
+class Reflect(Reply):
+    """The number of packets that a reflector sent back, or of connections that it answered."""
+
+    reflected: Count
+
+
+class Taps(Reply):
+    """The counts of a tap session, one entry per point."""
+
+    interfaces: list[Tap]
+
+
+class Watch(Reply):
+    """The samples that the machine's record has, and those that it missed."""
+
+    samples: Count
+    missed: Count
+
+
+class Clock(Reply):
+    """The time of the agent's kernel, in ns since the Unix epoch."""
+
+    time_ns: int
+
+
+class Route(Reply):
+    """The name of the interface by which packets to an address leave."""
+
+    interface: Text
+
+
+class Generated(Reply):
+    """The end of a generator's run: frames sent and refused, their slip, and its times in ns.
+
+    `not_realtime` is the reason why real-time scheduling was not granted.
+    """
+
+    sent: Count
+    refused: Count
+    slip: Late
+    began_ns: int
+    ended_ns: int
+    realtime: bool
+    not_realtime: Text | None
+
+
+class Order(Reply):
+    """The frames that arrived by an interface, and those of them that came out of order."""
+
+    received: Count
+    reordered: Count
+
+
+class Discarded(Reply):
+    """The frames of a generator that were dropped, by interface.
+
+    None if none were counted: none was asked for, or the kernel lets no BPF programs in.
+    """
+
+    interfaces: dict[str, Order] | None = None
+
+
+class InterfaceCounters(Reply):
+    """An interface's counters since it was made, as the kernel has them (rtnetlink(7))."""
+
+    rx_bytes: Count
+    tx_bytes: Count
+    rx_packets: Count
+    tx_packets: Count
+    rx_dropped: Count
+    tx_dropped: Count
+
+
+class Counters(Reply):
+    """The counters of a network namespace: by interface, and by protocol as in /proc/net/snmp.
+
+    `time_ns` is when they were read, by the clock of all stamps.
+    """
+
+    time_ns: int
+    interfaces: dict[str, InterfaceCounters]
+    snmp: dict[str, dict[str, int]]

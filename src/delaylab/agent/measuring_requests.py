@@ -1,0 +1,198 @@
+"""Requests to the agent that measure or load a network (docs/protocol.md), as types."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from delaylab.agent import measuring_replies
+from delaylab.agent.requests import Request
+from delaylab.io.values import JsonObject
+
+
+@dataclass(frozen=True, kw_only=True)
+class Probe(Request[measuring_replies.Probe]):
+    """Send a probe's packets. Times are in ns, `size` in bytes behind the ICMP or UDP header.
+
+    With `interval_ns` 0 packets are sent as replies come, at most `batch` under way; `timeout_ns`
+    is how long they are waited for.
+
+    With `tcp` a packet is the SYN of a connection from the source port `ident` + seq, with `http`
+    the GET request of `path` on such a connection; an empty `host` stands for the address.
+    """
+
+    op = "probe"
+    reply = measuring_replies.Probe
+    probe: int
+    protocol: Literal["icmp", "udp", "tcp", "http"]
+    to: str
+    source: str | None = None
+    port: int = 0
+    ident: int = 0
+    count: int
+    interval_ns: int
+    size: int
+    timeout_ns: int = 0
+    first_seq: int = 0
+    linger_ns: int
+    late_ns: int
+    stamps: Sequence[str] = ("app", "qdisc", "stack")
+    realtime: bool = False
+    batch: int = 0
+    mode: Literal["socket", "packet"] = "socket"
+    ttl: int | None = None
+    live: bool = False
+    linger_rtt: bool = False
+    resolve: bool = False
+    hops: int = 0
+    tcx: bool = True
+    path: str = "/"
+    host: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reflect(Request[measuring_replies.Reflect]):
+    """Send a probe's UDP packets back from a port; with `stamps`, stamp them.
+
+    With `tcp` it accepts connections and closes them, with `http` it answers 204 on each. It does
+    not stamp these.
+    """
+
+    op = "reflect"
+    reply = measuring_replies.Reflect
+    port: int
+    ip: int
+    stamps: bool
+    probe: int
+    protocol: Literal["udp", "tcp", "http"] = "udp"
+
+
+@dataclass(frozen=True)
+class TapInterface:
+    """An interface to capture at, and the name of its point."""
+
+    name: str
+    point: str
+
+    def message(self) -> JsonObject:
+        """Return the interface as JSON values."""
+        return {"name": self.name, "point": self.point}
+
+
+@dataclass(frozen=True)
+class TapFilter:
+    """The packets to capture; 0 in `probe`, `ident` or `port` matches any.
+
+    For `tcp` and `http`, `ident` is the source port of the packet with sequence number 0.
+    """
+
+    protocol: str
+    ip: int
+    probe: int = 0
+    ident: int = 0
+    port: int = 0
+
+    def message(self) -> JsonObject:
+        """Return the filter as JSON values."""
+        whose = {"probe": self.probe, "ident": self.ident, "port": self.port}
+        return {"protocol": self.protocol, "ip": self.ip, **whose}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tap(Request[measuring_replies.Taps]):
+    """Stamp a probe's packets at interfaces; `pcap` is the path of a file to keep them in."""
+
+    op = "tap"
+    reply = measuring_replies.Taps
+    interfaces: Sequence[TapInterface]
+    filter: TapFilter
+    pcap: str | None = None
+    tcx: bool = True
+
+
+@dataclass(frozen=True)
+class Place:
+    """A process whose network and control groups are watched."""
+
+    name: str
+    pid: int
+    cgroups: dict[str, str]
+
+    def message(self) -> JsonObject:
+        """Return the place as JSON values."""
+        return {"name": self.name, "pid": self.pid, "cgroups": self.cgroups}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Watch(Request[measuring_replies.Watch]):
+    """Record the state of the machine and of some places at an interval."""
+
+    op = "watch"
+    reply = measuring_replies.Watch
+    interval_ns: int
+    places: Sequence[Place]
+
+
+class Clock(Request[measuring_replies.Clock]):
+    """Read the clock of the agent's kernel."""
+
+    op = "clock"
+    reply = measuring_replies.Clock
+
+
+@dataclass(frozen=True, kw_only=True)
+class Route(Request[measuring_replies.Route]):
+    """Ask for the interface to an address; the answer is an error if there is no route."""
+
+    op = "route"
+    reply = measuring_replies.Route
+    to: str
+
+
+@dataclass(frozen=True)
+class GeneratorFlow:
+    """The interface and the addresses of a flow of frames."""
+
+    interface: str
+    to_mac: str
+    source: str
+    to: str
+
+    def message(self) -> JsonObject:
+        """Return the flow as JSON values."""
+        ends = {"from": self.source, "to": self.to}
+        return {"interface": self.interface, "to_mac": self.to_mac, **ends}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Generate(Request[measuring_replies.Generated]):
+    """Send frames of some flows in turn; `interval_ns` 0 sends as fast as possible."""
+
+    op = "generate"
+    reply = measuring_replies.Generated
+    flows: Sequence[GeneratorFlow]
+    probe: int
+    count: int
+    interval_ns: int
+    size: int
+    port: int
+    batch: int = 64
+    realtime: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Discard(Request[measuring_replies.Discarded]):
+    """Receive and drop the packets of a UDP port; count a generator's frames at interfaces."""
+
+    op = "discard"
+    reply = measuring_replies.Discarded
+    port: int
+    interfaces: Sequence[str] = ()
+
+
+class Counters(Request[measuring_replies.Counters]):
+    """Read the counters of interfaces and protocols."""
+
+    op = "counters"
+    reply = measuring_replies.Counters
