@@ -9,6 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 from delaylab.cli import app
+from delaylab.machine import kvm
+from delaylab.machine.kvm import Probed
 from delaylab.papers import studies
 from delaylab.spec.load import load_study
 from delaylab.study import estimate, order
@@ -66,6 +68,7 @@ def test_a_machine_with_too_few_cpus_is_known_before_anything_runs(
     monkeypatch: pytest.MonkeyPatch, cpus: int, verdict: str
 ) -> None:
     monkeypatch.setattr("os.cpu_count", lambda: cpus)
+    monkeypatch.setattr(kvm, "known", lambda: Probed(None, 0.0))
     found = json.loads(said("dantas2015", "--dry-run", "--json"))
     (claim,) = (each for each in found["claims"] if each["claim"] == "reservation-without-load")
     assert claim["verdict"] == verdict
@@ -134,3 +137,15 @@ def test_a_trial_takes_at_least_as_long_as_its_packets(name: str) -> None:
         probe = trial.combination.probe
         between = probe.pace.seconds if isinstance(probe.pace, Duration) else estimate.ROUND_TRIP_S
         assert seconds >= probe.count * between
+
+
+@pytest.mark.parametrize(("works", "verdict"), [(True, "reproduced"), (False, "open")])
+def test_what_emulated_machines_could_say_is_expected_to_stay_open(
+    monkeypatch: pytest.MonkeyPatch, *, works: bool, verdict: str
+) -> None:
+    # Both sides of dantas2015 are virtual machines, which run on KVM where it works.
+    monkeypatch.setattr(kvm, "known", lambda: Probed(None if works else "no guest boots", 0.0))
+    found = json.loads(said("dantas2015", "--dry-run", "--json"))
+    told = {claim["claim"]: claim for claim in found["claims"]}["host-nic-unmoved"]
+    assert told["verdict"] == verdict
+    assert ("emulated" in told["why"]) is not works

@@ -80,4 +80,11 @@ CONTROLS = (
         replace(PAPER, steady=0.7),
         "contradicted",
     ),
+    _control(
+        "monitoring-helps",
+        replace(PAPER, monitor=0.5),
+        replace(PAPER, monitor=0.0),
+        replace(PAPER, monitor=0.75),
+        "reproduced",
+    ),
 )

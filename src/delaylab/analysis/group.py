@@ -17,6 +17,7 @@ from delaylab.analysis.doubts.packets import doubts
 from delaylab.analysis.links.fidelity import TrialLink, link_doubts, trial_links
 from delaylab.analysis.over_time.slowest import TRIAL, SlowPacket, TrialTimes, slowest
 from delaylab.analysis.over_time.timeline import Timeline, timeline
+from delaylab.analysis.over_time.usage import IN_USE, in_use
 from delaylab.analysis.packets import accounting, rtt, segments
 from delaylab.analysis.packets.accounting import Account, PhaseAccount, by_phase
 from delaylab.analysis.packets.closed_loop import LoopSeen, loop_seen
@@ -69,7 +70,8 @@ class Group:
 
     `rtt` has the RTT at each vantage point, `deltas` the round-trip differences in whiteaker2011's
     terms, `one_way` the sending and the receiving delay. `samples` holds all of these for at most
-    `KEPT` packets, each with the number of its trial (`TRIAL`). `outliers` counts flagged user
+    `KEPT` packets, each with the number of its trial (`TRIAL`), and with whether the machine was in
+    use when it was sent (`IN_USE`). `outliers` counts flagged user
     RTTs, none of which is dropped. `at_rest` are the user RTTs with taps on and off; packets sent
     with the taps off count nowhere else. `bounds` gives the largest error of the one-way delays in
     µs, `clocks` the alignment of each trial with more than one clock. `links` are the links with
@@ -229,7 +231,7 @@ def analyse(study: Study, trials: list[TrialRecord]) -> Group:
             *clock_doubts(known, _refused(parts)),
             *link_doubts(links),
         ],
-        samples=_thinned(trips),
+        samples=_thinned(trips.with_columns(_usage(answered, times))),
         machine=state,
         at_rest=at_rest(by_trial),
         bounds=bounds,
@@ -256,6 +258,14 @@ def _order(study: Study, levels: tuple[str, ...]) -> list[int]:
         known.index(level) if level in known else len(known)
         for known, level in zip(factors, levels, strict=False)
     ]
+
+
+def _usage(packets: pl.DataFrame, trials: list[TrialTimes]) -> pl.Series:
+    """Return `IN_USE` of pooled packets, in their order."""
+    keys = [TRIAL, "probe", "seq"]
+    known = in_use(trials)
+    typed = known.cast({key: packets.schema[key] for key in keys})
+    return packets.select(keys).join(typed, on=keys, how="left", maintain_order="left")[IN_USE]
 
 
 def _thinned(table: pl.DataFrame) -> pl.DataFrame:

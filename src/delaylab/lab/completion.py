@@ -44,6 +44,22 @@ def complete(plan: Plan, progress: Progress = silent) -> tuple[Plan, list[Doubt]
     return replace(plan, agents=tuple(map(filled, plan.agents))), each_once(notes)
 
 
+def is_emulated(plan: Plan) -> bool:
+    """Return True if the plan has machines that are emulated, as far as is known without a boot."""
+    wanted = {
+        found[1]
+        for agent in plan.agents
+        if agent.guest is not None
+        for word in agent.guest.command
+        for found in ACCEL.finditer(word)
+    }
+    always = any(agent.guest and EMULATED in agent.guest.command for agent in plan.agents)
+    if always or "tcg" in wanted:
+        return True
+    known = kvm.known() if "auto" in wanted else None
+    return known is not None and known.reason is not None
+
+
 def _accelerator(wanted: str, notes: list[Doubt], progress: Progress) -> str:
     if wanted != "tcg":
         reason = kvm.probe(progress).reason

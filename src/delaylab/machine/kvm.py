@@ -39,18 +39,29 @@ def probe(progress: Progress = silent) -> Probed:
 
     It is kept per user, in the folder of images.
     """
-    if not os.access(DEVICE, os.R_OK | os.W_OK):
-        return Probed(f"{DEVICE} {'cannot be used' if DEVICE.exists() else 'is not there'}", 0)
-    note = images.folder() / f"kvm-{_boot_id()}-{os.geteuid()}.json"
-    try:
-        return Probed(**json.loads(note.read_text()))
-    except (OSError, ValueError, TypeError):
-        found = _boot(progress)
+    before = known()
+    if before is not None:
+        return before
+    found, note = _boot(progress), _note()
     note.parent.mkdir(parents=True, exist_ok=True)
     draft = note.with_suffix(f".{os.getpid()}")
     draft.write_text(json.dumps(asdict(found)))
     draft.replace(note)
     return found
+
+
+def known() -> Probed | None:
+    """Return what is known without booting a guest, None if that takes a `probe`."""
+    if not os.access(DEVICE, os.R_OK | os.W_OK):
+        return Probed(f"{DEVICE} {'cannot be used' if DEVICE.exists() else 'is not there'}", 0)
+    try:
+        return Probed(**json.loads(_note().read_text()))
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+def _note() -> Path:
+    return images.folder() / f"kvm-{_boot_id()}-{os.geteuid()}.json"
 
 
 def _boot(progress: Progress) -> Probed:

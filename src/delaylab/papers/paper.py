@@ -41,7 +41,7 @@ class Paper:
     it. `charts`, `tables` and `layer_table` are functions of a study's analysed groups.
     `layer_table` returns the delays by layer, with the paper's numbers beside them; `layer_note`
     says which numbers these are and of which machine. `on_hardware` is True if the paper's virtual
-    machines ran on hardware support: claims judged on emulated ones then say so. `world` draws
+    machines ran on hardware: emulated ones then decide no claim. `world` draws
     imagined trials of a design from the published numbers; with it `run --dry-run` says what a
     study can be expected to decide. `authors`, `title`
     and `year` are the publication's, for reports.

@@ -1,4 +1,8 @@
-"""Changes that a level makes to loads which other levels define: `loads.frames.size: 1450`."""
+"""Loads of levels that also change something else.
+
+A level has loads of its own (`loads: [...]`), or changes those of others:
+`loads.frames.size: 1450`.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +26,16 @@ class LoadChange:
     field: str
     value: Any
     at: Location
+
+
+def loads_of(value: Any, document: Document, at: Location) -> list[LoadSpec]:
+    """Return a level's own loads, as `loads:` lists them; raise BadInput if one is invalid."""
+    if not isinstance(value, list):
+        raise document.refuse("`loads` is a list of loads", at, "loads: [{cpu: 2, on: NODE}]")
+    return [
+        _valid(each, document, (*at, index), f"{LOADS_ROOT} {index + 1}")
+        for index, each in enumerate(value)
+    ]
 
 
 def load_change(path: str, value: Any, document: Document, at: Location) -> LoadChange:
@@ -48,8 +62,14 @@ def _changed(load: LoadSpec, change: LoadChange, document: Document) -> LoadSpec
     if load.what != change.kind:
         return load
     said = {**load.model_dump(exclude_unset=True), change.field: change.value}
+    return _valid(said, document, change.at, change.field)
+
+
+def _valid(said: object, document: Document, at: Location, name: str) -> LoadSpec:
     try:
         return LoadSpec.model_validate(said)
     except ValidationError as error:
-        why = str(error.errors()[0]["msg"]).removeprefix("Value error, ")
-        raise document.refuse(f"{change.field}: {why}", change.at) from None
+        first = error.errors()[0]
+        where = first["loc"][0] if first["loc"] else name
+        why = str(first["msg"]).removeprefix("Value error, ")
+        raise document.refuse(f"{where}: {why}", at) from None

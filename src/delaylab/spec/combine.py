@@ -8,7 +8,13 @@ from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any
 
-from delaylab.spec.changed_loads import LOADS_ROOT, LoadChange, changed, load_change
+from delaylab.spec.changed_loads import (
+    LOADS_ROOT,
+    LoadChange,
+    changed,
+    load_change,
+    loads_of,
+)
 from delaylab.spec.check import check_lab
 from delaylab.spec.counts import check_trials
 from delaylab.spec.expand import expand, expand_loads
@@ -82,7 +88,9 @@ def combinations(study: StudyFile, scale: str) -> Iterator[Combination]:
                 continue
             for path, value in content.items():
                 at = ("factors", factor, level, path)
-                if path.startswith(f"{LOADS_ROOT}."):
+                if path == LOADS_ROOT:
+                    loads += loads_of(value, study.document, at)
+                elif path.startswith(f"{LOADS_ROOT}."):
                     of_loads.append(load_change(path, value, study.document, at))
                 else:
                     place = _change({**lab, "probe": probe}, path, value, study.document, at)

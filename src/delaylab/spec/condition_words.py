@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import yaml
-
 from delaylab.spec.link_conditions import (
     Conditions,
     DelayTrace,
@@ -67,6 +65,8 @@ def _word(key: str, value: object) -> str:
     main = MAIN.get(key) or next(iter(said))
     if list(said) == [main] and not isinstance(said[main], dict):
         return str(said[main])
+    import yaml  # noqa: PLC0415  most conditions need none, and `link show` starts sooner
+
     return yaml.safe_dump(said, default_flow_style=True, width=1000, sort_keys=False).strip()
 
 

@@ -66,8 +66,8 @@ class LoadSpec(Spec):
     )
     lost: Share = Field(
         Share(500_000),
-        description="For `frames: held`: the largest share of lost frames at which a rate counts "
-        "as held.",
+        description="For `frames: held`: the largest share of frames that do not arrive, or "
+        "arrive out of order, at which a rate counts as held.",
     )
     at: Multiple = Field(
         Multiple(Share.WHOLE), description="For `frames: held`: the share of the held rate to send."
@@ -292,7 +292,8 @@ class StudySpec(Spec):
     factors: dict[Name, dict[LevelName, Level]] = Field(
         default_factory=dict,
         description="The factors by name. A factor has levels by name. A level is a list of loads, "
-        "or a change of the study such as `nodes.probe.kind: netns`.",
+        "or changes of the study such as `nodes.probe.kind: netns`, among which `loads:` may be "
+        "its loads.",
     )
     probe: ProbeSpec = Field(description="The packets that every trial sends.")
     scales: dict[Name, Change] = Field(

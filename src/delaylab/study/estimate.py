@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from delaylab.kinds import KINDS
+from delaylab.spec.lab import MACHINES
 from delaylab.spec.study import Pace
 from delaylab.study.block_rates import Key, key
 from delaylab.study.order import Planned
@@ -15,8 +16,9 @@ LAB_S = 0.05
 """The time to start and to end a lab of namespaces, in seconds."""
 LOAD_S = 0.4
 """The time until a load works, and until it has ended, in seconds."""
-SEARCH_S = 12.0
-"""The time of one search for the rate of a load, in seconds."""
+SEARCH_S, SEARCH_OF_MACHINES_S = 28.0, 125.0
+"""The time of one search for the rate of a load, in seconds, and of one in a lab with virtual
+machines, which are slow to settle after each burst."""
 PHASE_S = 0.05
 """The time that a phase of a trial, or a block of one, takes beside its packets, in seconds."""
 FINISH_S, PACKET_S = 3.0, 0.0002
@@ -64,7 +66,8 @@ def _searches_s(item: Planned, known: set[Key]) -> float:
     held = [load for load in item.combination.loads if load.frames == "held"]
     new = [load for load in held if not load.once_across or key(item, load) not in known]
     known.update(key(item, load) for load in new)
-    return SEARCH_S * len(new)
+    machines = any(node.kind in MACHINES for node in item.combination.lab.nodes.values())
+    return (SEARCH_OF_MACHINES_S if machines else SEARCH_S) * len(new)
 
 
 def _boot_s(item: Planned) -> float:

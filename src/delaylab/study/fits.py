@@ -1,11 +1,13 @@
-"""A check, before a study runs, which of its labs this machine can start."""
+"""A check, before a study runs, of what this machine can do with its labs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
 
 from delaylab.errors import DelaylabError
 from delaylab.kinds import KINDS
+from delaylab.lab.completion import is_emulated
 from delaylab.machine.cpus import check_cpus
 from delaylab.machine.memory import check_memory
 from delaylab.machine.rights import own_rights
@@ -13,22 +15,41 @@ from delaylab.plan.build import build
 from delaylab.spec.lab import LabSpec
 from delaylab.study.order import Planned
 
+T = TypeVar("T")
+
 
 def unfit(planned: Iterable[Planned]) -> dict[str, str]:
     """Return the trials whose labs cannot be started here, by id, each with the reason.
 
     Nothing is started: an image that cannot be built, or a program that fails, shows only later.
     """
-    known: dict[str, str] = {}
-    found: dict[str, str] = {}
+    return {trial: why for trial, why in _by_trial(planned, _why_not) if why}
+
+
+def emulated(planned: Iterable[Planned]) -> frozenset[str]:
+    """Return the ids of the trials whose virtual machines are emulated here.
+
+    Labs that cannot be planned have none. No guest is booted to find out whether KVM works.
+    """
+    return frozenset(trial for trial, here in _by_trial(planned, _is_emulated) if here)
+
+
+def _by_trial(planned: Iterable[Planned], of: Callable[[LabSpec], T]) -> Iterator[tuple[str, T]]:
+    """Yield the id of each trial with what holds of its lab; trials share labs."""
+    known: dict[str, T] = {}
     for trial in planned:
         lab = trial.combination.lab
         key = lab.model_dump_json()
         if key not in known:
-            known[key] = _why_not(lab)
-        if known[key]:
-            found[trial.id] = known[key]
-    return found
+            known[key] = of(lab)
+        yield trial.id, known[key]
+
+
+def _is_emulated(lab: LabSpec) -> bool:
+    try:
+        return is_emulated(build(lab, KINDS, own_rights()))
+    except DelaylabError:
+        return False
 
 
 def _why_not(lab: LabSpec) -> str:

@@ -26,6 +26,7 @@ from delaylab.papers.loading import claims as known_claims
 from delaylab.papers.paper import Paper
 from delaylab.progress import Progress
 from delaylab.spec.combine import StudyFile
+from delaylab.study.fits import emulated
 from delaylab.study.order import Planned
 
 DRAWS = 3
@@ -70,7 +71,7 @@ def foreseen(
     """
     if not study.spec.claims:
         return []
-    draws = _Draws(list(_designs(planned, unfit)))
+    draws = _Draws(list(_designs(planned, unfit, emulated(planned))))
     known = known_claims(paper)
     found: list[Foreseen] = []
     for done, spec in enumerate(study.spec.claims):
@@ -133,8 +134,13 @@ def _told(found: Finding, verdict: Verdict | None) -> Foreseen:
     )
 
 
-def _designs(planned: list[Planned], unfit: dict[str, str]) -> Iterator[Design]:
-    """Yield the design of each combination of levels, without trials that cannot run."""
+def _designs(
+    planned: list[Planned], unfit: dict[str, str], emulated: frozenset[str]
+) -> Iterator[Design]:
+    """Yield the design of each combination of levels, without trials that cannot run.
+
+    `emulated` are the trials whose virtual machines are emulated.
+    """
     together: dict[tuple[str, ...], list[Planned]] = {}
     for trial in planned:
         if trial.id not in unfit:
@@ -151,4 +157,5 @@ def _designs(planned: list[Planned], unfit: dict[str, str]) -> Iterator[Design]:
             packets=min(probe.count, max(1, KEPT // len(trials))),
             trials=len(trials),
             cpus=os.cpu_count(),
+            emulated=any(trial.id in emulated for trial in trials),
         )

@@ -42,12 +42,17 @@ class ClaimDoubt:
         return f"{self.kind} in {self.trials} of {self.of} trials"
 
 
-def doubts_of(used: Sequence[Group]) -> tuple[ClaimDoubt, ...]:
-    """Return the doubts about the trials of these groups, those that undermine a verdict first."""
+def doubts_of(used: Sequence[Group], *, on_hardware: bool = False) -> tuple[ClaimDoubt, ...]:
+    """Return the doubts about the trials of these groups, those that undermine a verdict first.
+
+    With `on_hardware` the claim is about virtual machines with hardware support, so a doubt that
+    they were emulated undermines it, too.
+    """
+    undermining = UNDERMINING | {DoubtKind.EMULATED} if on_hardware else UNDERMINING
     of = sum(len(group.trials) for group in used)
     counts = Counter(kind for group in used for t in group.trials for kind in _kinds(group, t))
     found = [
-        ClaimDoubt(kind, trials, of, kind in UNDERMINING and trials > MOST * of)
+        ClaimDoubt(kind, trials, of, kind in undermining and trials > MOST * of)
         for kind, trials in counts.items()
     ]
     return tuple(sorted(found, key=lambda each: (not each.undermines, -each.trials, each.kind)))

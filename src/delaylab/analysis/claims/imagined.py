@@ -16,10 +16,12 @@ from delaylab.analysis.doubts.machine_state import MachineState
 from delaylab.analysis.group import MEASURED, Group
 from delaylab.analysis.links.fidelity import TrialLink
 from delaylab.analysis.over_time.slowest import TRIAL
+from delaylab.analysis.over_time.usage import IN_USE
 from delaylab.analysis.packets.accounting import Account, ByLeg, PhaseAccount
 from delaylab.analysis.packets.instrument import AtRest
 from delaylab.analysis.packets.rtt import DELTAS, ONE_WAY, VANTAGE
 from delaylab.analysis.statistics.quantiles import Floats, summarise
+from delaylab.dataset.records.doubts import DoubtKind, doubt
 from delaylab.dataset.records.links import EngineReport
 from delaylab.dataset.records.rates import Search
 from delaylab.dataset.records.trial import Endpoint, Load, PointPath, TrialRecord
@@ -35,6 +37,7 @@ ACTED: Mapping[str, Mapping[str, float]] = {
     "network": {"sent_bps": 9.9e7, "received_bps": 9.9e7, "uplink_bps": 1e8},
 }
 """The work of each load where it acted."""
+EMULATED = doubt(DoubtKind.EMULATED, "virtual machines are emulated", "")
 USUAL_US = 100.0
 """The median user RTT, in µs, of imagined trials for which no numbers are known."""
 
@@ -45,7 +48,7 @@ class Design:
 
     `kind` is the sender's kind, `load` the name of its load, or `rest`. `packets` are those of one
     trial under load, `trials` the number of trials, which are repeats from `first_repeat` on.
-    `cpus` are the CPUs of the machine.
+    `cpus` are the CPUs of the machine. With `emulated`, virtual machines are emulated in software.
     """
 
     levels: Levels
@@ -55,6 +58,7 @@ class Design:
     trials: int = 1
     first_repeat: int = 1
     cpus: int | None = CPUS
+    emulated: bool = False
 
 
 def lognormal(random: Random, n: int, median: float, p99: float | None = None) -> Floats:
@@ -79,7 +83,9 @@ def group(
     after the other. The RTTs have no summaries (`summarised`).
     """
     acted = acting(design.load) if loads is None else loads
-    samples = table(delays, len(trials) or design.trials)
+    samples = table(delays, len(trials) or design.trials).with_columns(
+        pl.lit(bool(acted)).alias(IN_USE)
+    )
     first = design.first_repeat
     several = [record(design, acted, reports, first + each) for each in range(design.trials)]
     return Group(
@@ -155,6 +161,7 @@ def record(
         loads=list(loads),
         links=list(reports),
         rate_search=search,
+        warnings=[EMULATED] if design.emulated else [],
     )
 
 

@@ -6,7 +6,8 @@ import math
 from collections.abc import Sequence
 
 from delaylab.analysis.claims.claim import Claim, Criterion, Measured, NotTestable
-from delaylab.analysis.claims.doubted import doubts_of
+from delaylab.analysis.claims.doubted import ClaimDoubt, doubts_of
+from delaylab.analysis.claims.emulation import emulated_aside
 from delaylab.analysis.claims.finding import (
     VERDICTS,
     Finding,
@@ -25,32 +26,37 @@ LISTED = 6
 """The largest number of scenarios that a reason lists; of more it names the deciding one."""
 
 
-def judge(claim: Claim, groups: list[Group]) -> Finding:
+def judge(claim: Claim, groups: list[Group], *, on_hardware: bool = False) -> Finding:
     """Return the verdict on a claim.
 
     Trials whose loads or closed loop did not do what they stand for are left out. The claim is then
     decided by its criteria, all of which must hold. It is open if the data leave a criterion open,
     or if a doubt undermines it (`doubted`).
+
+    With `on_hardware` the claim is about virtual machines with hardware support. Emulated ones then
+    decide nothing: their scenarios are set aside where there are others, and if there are none the
+    claim is open.
     """
     applied, untreated = treated(groups)
     used: list[Group] = []
     judged: list[JudgedCriterion] = []
     try:
         for criterion in claim.criteria:
-            judged.append(_judged(criterion, applied, used))
+            judged.append(_judged(criterion, applied, used, on_hardware=on_hardware))
     except NotTestable as reason:
         why = f"{reason}{_left_out(untreated)}"
-        return _finding(claim, "not testable here", why, (), used)
+        return _finding(claim, "not testable here", why, (), ())
     stand = _all(judged)
     why = ". ".join(_why(each) for each in judged)
-    undermining = [doubt.text for doubt in doubts_of(used) if doubt.undermines]
+    doubts = doubts_of(used, on_hardware=on_hardware)
+    undermining = [doubt.text for doubt in doubts if doubt.undermines]
     verdict = VERDICTS[stand]
     if stand is not None and undermining:
         why = f"{why}; would be {verdict}, but left open: {', '.join(undermining)}"
         verdict = "open"
     if stand is not True and claim.caveat:
         why = f"{why}. {claim.caveat}"
-    return _finding(claim, verdict, f"{why}{_left_out(untreated)}", tuple(judged), used)
+    return _finding(claim, verdict, f"{why}{_left_out(untreated)}", tuple(judged), doubts)
 
 
 def _finding(
@@ -58,19 +64,22 @@ def _finding(
     verdict: Verdict,
     why: str,
     judged: tuple[JudgedCriterion, ...],
-    used: list[Group],
+    doubts: tuple[ClaimDoubt, ...],
 ) -> Finding:
-    doubts = doubts_of(used) if judged else ()
     source = claim.source
     return Finding(claim.id, claim.text, source.text, verdict, why, source.sentence, judged, doubts)
 
 
-def _judged(criterion: Criterion, groups: list[Group], used: list[Group]) -> JudgedCriterion:
+def _judged(
+    criterion: Criterion, groups: list[Group], used: list[Group], *, on_hardware: bool
+) -> JudgedCriterion:
     """Return a judged criterion, and add the groups that it rests on to `used`.
 
     Raise NotTestable if no scenario can decide.
     """
     measured = list(criterion.measure(groups))
+    if on_hardware:
+        measured = emulated_aside(measured)
     counted = [each for each in measured if not each.aside]
     if not counted:
         raise NotTestable(f"needs {criterion.needs}")

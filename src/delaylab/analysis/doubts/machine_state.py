@@ -21,6 +21,7 @@ INTERVAL_NS = 100_000_000
 STEAL = 0.01
 PRESSURE = 0.1
 MACHINE = "machine"
+_CARRIED = r"^[^.]+\.(rx|tx)_bytes$"
 _SPENT = r"^cpu\d+\.(user|system|softirq|steal|idle|iowait)$"
 
 
@@ -98,8 +99,8 @@ def _cpus(record: pl.DataFrame) -> int | None:
 def intervals(hosts: pl.DataFrame) -> pl.DataFrame:
     """Return one row per sampled interval: its bounds in ns, the machine's shares, CPUs by place.
 
-    A quantity that the record lacks is null. `missed` counts the samples that are missing in the
-    interval.
+    `traffic_bps` is what the busiest interface carried, both ways together. A quantity that the
+    record lacks is null. `missed` counts the samples that are missing in the interval.
     """
     machine = hosts.filter(pl.col("place") == MACHINE)
     times = hosts.select(pl.col("time_ns").unique().sort())
@@ -108,6 +109,7 @@ def intervals(hosts: pl.DataFrame) -> pl.DataFrame:
         .join(_shares(machine), on="time_ns", how="left", maintain_order="left")
         .join(_pressure(machine), on="time_ns", how="left", maintain_order="left")
         .join(_places(hosts), on="time_ns", how="left", maintain_order="left")
+        .join(_traffic(hosts), on="time_ns", how="left", maintain_order="left")
     )
     busy_places = [name for name in wide.columns if name.startswith("at ")]
     lasted = pl.col("time_ns") - pl.col("since_ns")
@@ -119,6 +121,7 @@ def intervals(hosts: pl.DataFrame) -> pl.DataFrame:
         (pl.col("waited_us") * 1000 / lasted).clip(0, 1).alias("pressure"),
         (lasted / INTERVAL_NS).round().sub(1).clip(0).cast(pl.Int64).alias("missed"),
         foreign.alias("foreign"),
+        (8e9 * pl.col("carried") / lasted).alias("traffic_bps"),
     )
 
 
@@ -166,6 +169,22 @@ def _places(hosts: pl.DataFrame) -> pl.DataFrame:
     used = hosts.filter(pl.col("metric") == "cpus")
     wide = used.pivot("place", index="time_ns", values="value", aggregate_function="first")
     return wide.rename({name: f"at {name}" for name in wide.columns if name != "time_ns"})
+
+
+def _traffic(hosts: pl.DataFrame) -> pl.DataFrame:
+    """Return the bytes that the busiest interface but `lo` carried since the sample before."""
+    counters = hosts.filter(
+        pl.col("metric").str.contains(_CARRIED) & ~pl.col("metric").str.starts_with("lo.")
+    )
+    by_interface = "place", pl.col("metric").str.extract(r"^([^.]+)\.").alias("interface")
+    return (
+        counters.group_by("time_ns", *by_interface)
+        .agg(pl.col("value").sum())
+        .sort("time_ns")
+        .with_columns(pl.col("value").diff().over("place", "interface").alias("carried"))
+        .group_by("time_ns")
+        .agg(pl.col("carried").max())
+    )
 
 
 def _alternating_as_one(probes: pl.DataFrame) -> pl.DataFrame:

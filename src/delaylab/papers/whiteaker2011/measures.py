@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import inf
 
 import numpy as np
+import polars as pl
 
-from delaylab.analysis.claims.claim import Measured
+from delaylab.analysis.claims.claim import ENOUGH, Measured
 from delaylab.analysis.claims.groups import (
+    Flags,
     by_setup,
     refused_one_way,
     runs,
@@ -16,6 +19,8 @@ from delaylab.analysis.claims.groups import (
 )
 from delaylab.analysis.claims.words import in_words
 from delaylab.analysis.group import Group
+from delaylab.analysis.over_time.slowest import TRIAL
+from delaylab.analysis.over_time.usage import IN_USE
 from delaylab.analysis.packets.named import OWN_STACK
 from delaylab.analysis.statistics.effects import estimate, shift
 from delaylab.analysis.statistics.runs import Floats, Run, whole
@@ -40,6 +45,8 @@ IN_TWO_CLASSES = 0.8
 BEYOND_P99 = 0.01
 """The share of RTTs above 10 ms: the paper's 99th percentiles under CPU and I/O load are."""
 MINIMUM_OF = 10
+UNUSUAL = 0.99
+"""A sample is bad if its delay is above this quantile of the setup's delays at rest."""
 SMALL_QUEUES = (
     "A possible cause, which stamps alone do not tell: TCP small queues (kernels since 3.6) hold "
     "competing senders in the host's own stack back; the paper's kernel had none"
@@ -199,6 +206,46 @@ def removed_by_minimum(groups: list[Group]) -> Iterator[Measured]:
             f"one probe {_median(kernel)}, minimum of {MINIMUM_OF} {_median(minima)}",
             aside=group.kind not in OWN_STACK,
         )
+
+
+def bad_samples_seen(groups: list[Group]) -> Iterator[Measured]:
+    """Yield, for each setup and load, the share of bad samples that were sent in use.
+
+    In use is the machine, or its network. A load that makes no samples bad yields nothing.
+    """
+    limits = {
+        setup: float(np.quantile(whole(at_rest), UNUSUAL))
+        for setup, group in by_setup(groups, REST).items()
+        if (at_rest := runs(group, "total")) is not None
+    }
+    for setup, group in zip(setups(groups), groups, strict=True):
+        if group.load == REST or setup not in limits:
+            continue
+        seen = _in_use(group, above_us=limits[setup])
+        if sum(map(len, seen)) < ENOUGH:
+            continue
+        share = share_of(seen)
+        yield Measured(
+            f"{setup}, {group.load}",
+            share,
+            (group,),
+            f"{share.value:.0%} of the samples above {in_words(limits[setup])}",
+            aside=group.kind not in KINDS,
+        )
+
+
+def rest_called_use(groups: list[Group]) -> Iterator[Measured]:
+    """Yield, for each setup, the share of samples at rest that a monitor would leave out."""
+    for setup, group in by_setup(groups, REST).items():
+        called = _in_use(group)
+        if sum(map(len, called)) >= ENOUGH:
+            yield Measured(setup, share_of(called), (group,), aside=group.kind not in KINDS)
+
+
+def _in_use(group: Group, above_us: float = -inf) -> list[Flags]:
+    """Return, for each trial, which of its samples above a limit were sent in use."""
+    known = group.samples.drop_nulls(["total", IN_USE]).filter(pl.col("total") > 1000 * above_us)
+    return [trial[IN_USE].to_numpy() for _, trial in known.group_by(TRIAL, maintain_order=True)]
 
 
 def _published_network(kind: str) -> float | None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+import polars as pl
 
 from delaylab.analysis.claims.imagined import Design, Random, group, lognormal
 from delaylab.analysis.group import Group
+from delaylab.analysis.over_time.usage import IN_USE
 from delaylab.analysis.statistics.quantiles import Floats
 from delaylab.papers.whiteaker2011.published import TABLE
 
@@ -24,7 +26,8 @@ class Truth:
     this. `sending`: share of sending in the delay. `slow_receipts`: share of slow receipts.
     `between`: share of Xen's RTTs between its two classes. `slow_class`: share above 10 ms under
     CPU and I/O load. `openvz`: share of Xen's additional delay that OpenVZ has. `steady`: share of
-    the kernel's delay under network load that never varies.
+    the kernel's delay under network load that never varies. `monitor`: share of the packets of
+    which a monitor knows whether the machine was in use; it is wrong about the others.
     """
 
     network: float = 1.0
@@ -35,6 +38,7 @@ class Truth:
     slow_class: float = 0.1
     openvz: float = 1.05
     steady: float = 0.0
+    monitor: float = 1.0
 
 
 def drawn(truth: Truth, design: Design, random: Random) -> Group:
@@ -55,7 +59,13 @@ def drawn(truth: Truth, design: Design, random: Random) -> Group:
         "sending": total - receiving,
         "receiving": receiving,
     }
-    return group(design, delays)
+    return _monitored(truth, group(design, delays), random)
+
+
+def _monitored(truth: Truth, found: Group, random: Random) -> Group:
+    """Return the trials with what the monitor says of each packet."""
+    wrong = pl.Series(random.random(len(found.samples)) >= truth.monitor)
+    return replace(found, samples=found.samples.with_columns(pl.col(IN_USE) ^ wrong))
 
 
 def _layers(truth: Truth, kind: str, load: str, n: int, random: Random) -> tuple[Floats, Floats]:

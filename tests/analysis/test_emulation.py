@@ -1,0 +1,89 @@
+"""Emulated virtual machines decide no claim about machines that ran on hardware."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from delaylab.analysis.claims.claim import Claim, Criterion, Measured, Source
+from delaylab.analysis.claims.finding import Finding
+from delaylab.analysis.claims.groups import runs
+from delaylab.analysis.claims.imagined import Design, group, lognormal
+from delaylab.analysis.claims.judge import judge
+from delaylab.analysis.claims.rule import below
+from delaylab.analysis.group import Group
+from delaylab.analysis.statistics.effects import estimate
+from delaylab.papers import calls
+from delaylab.papers.loading import claims
+
+FAST_US, SLOW_US, LIMIT_US = 50.0, 500.0, 200.0
+
+
+def _median(groups: list[Group]) -> Iterator[Measured]:
+    for each in groups:
+        values = runs(each, "app")
+        if values is not None:
+            effect = estimate([values], lambda series: np.median(series[0], axis=-1))
+            yield Measured(each.kind, effect, (each,))
+
+
+CLAIM = Claim(
+    "fast",
+    "All are fast.",
+    Source("section 1"),
+    (Criterion("median user RTT", "µs", below(LIMIT_US), _median, "packets"),),
+)
+
+
+def trials(kind: str, median_us: float, *, emulated: bool) -> Group:
+    design = Design({"kind": kind}, kind, packets=200, trials=3, emulated=emulated)
+    return group(design, {"app": lognormal(np.random.default_rng(1), 600, median_us)})
+
+
+def said(*groups: Group, on_hardware: bool = True) -> Finding:
+    return judge(CLAIM, list(groups), on_hardware=on_hardware)
+
+
+def test_emulated_machines_are_shown_and_do_not_decide_where_others_can() -> None:
+    real, emulated = (
+        trials("native", FAST_US, emulated=False),
+        trials("qemu", SLOW_US, emulated=True),
+    )
+    found = said(real, emulated)
+    assert found.verdict == "reproduced"
+    assert [(each.name, each.aside) for each in found.criteria[0].scenarios] == [
+        ("native", False),
+        ("qemu", True),
+    ]
+    # The control: machines on hardware decide.
+    assert said(real, trials("qemu", SLOW_US, emulated=False)).verdict == "contradicted"
+
+
+@pytest.mark.parametrize("median_us", [FAST_US, SLOW_US])
+def test_a_claim_that_only_emulated_machines_could_decide_is_open(median_us: float) -> None:
+    found = said(trials("qemu", median_us, emulated=True))
+    assert found.verdict == "open"
+    assert "left open: emulated in 3 of 3 trials" in found.why
+
+
+def test_emulated_machines_decide_a_claim_about_machines_as_they_are() -> None:
+    emulated = trials("qemu", FAST_US, emulated=True)
+    assert said(emulated, on_hardware=False).verdict == "reproduced"
+
+
+def test_a_papers_claims_are_about_the_papers_machines() -> None:
+    paper, claim = claims()["minimum-helps"]
+    assert paper.on_hardware
+    assert paper.world is not None
+    random = np.random.default_rng(1)
+    real, emulated = (
+        [
+            paper.world(Design({"load": load}, "native", load, 200, 3, emulated=emulated), random)
+            for load in ("rest", "network")
+        ]
+        for emulated in (False, True)
+    )
+    assert calls.finding(paper, claim, real).verdict == "reproduced"
+    assert calls.finding(paper, claim, emulated).verdict == "open"
