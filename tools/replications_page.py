@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
+from textwrap import fill
 
 from pydantic import BaseModel, ConfigDict
 
@@ -33,7 +34,8 @@ What this machine said to every claim of the papers. Sentences, quantities and r
 the findings of whole studies by `.venv/bin/python -m tools.replications_page DATASET …`. A claim
 that is not testable here names what is missing.
 """
-NOT_RUN = "not run yet"
+NOT_RUN = "Not run yet"
+WIDTH = 100
 
 
 class KeptScenario(BaseModel):
@@ -58,7 +60,10 @@ class KeptCriterion(BaseModel):
 
 
 class KeptClaim(BaseModel):
-    """One finding, in words; `effect` is that of the scenario that decided."""
+    """One finding, in words; `effect` is that of the scenario that decided.
+
+    `open_because` says what an open claim is left open by, or how many trials would decide it.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -67,6 +72,7 @@ class KeptClaim(BaseModel):
     effect: str
     published: str
     why: str
+    open_because: str
     criteria: list[KeptCriterion]
 
 
@@ -94,7 +100,7 @@ def kept(dataset: Path) -> KeptStudy:
     return KeptStudy(
         study=record.study,
         command=f"delaylab run {record.study} --scale {record.scale}",
-        machine=f"{machine.cpu}, {machine.cores} CPUs, Linux {machine.kernel}",
+        machine=f"{machine.cpu}, {machine.cores} CPUs, {words.system(machine.kernel)}",
         created=record.created[:10],
         minutes=_minutes(study),
         trials=f"{done} of {len(record.planned)}",
@@ -116,8 +122,17 @@ def _claim(found: Finding) -> KeptClaim:
         effect=words.effect(found),
         published=words.published(found.published, found.unit),
         why=found.why,
+        open_because=_open_because(found),
         criteria=[_criterion(each) for each in found.criteria],
     )
+
+
+def _open_because(found: Finding) -> str:
+    if found.verdict != "open":
+        return ""
+    undermining = [doubt.text for doubt in found.doubts if doubt.undermines]
+    needed = dict.fromkeys(each.needed for each in found.criteria if each.needed)
+    return "; ".join([*undermining, *needed])
 
 
 def _criterion(judged: JudgedCriterion) -> KeptCriterion:
@@ -160,7 +175,7 @@ def _overview(studies: Sequence[KeptStudy]) -> Iterator[str]:
 def _study(study: KeptStudy) -> Iterator[str]:
     yield f"## {study.study}"
     yield ""
-    yield f"`{study.command}`, {study.created}, on {study.machine}."
+    yield _wrapped(f"`{study.command}`, {study.created}, on {study.machine}.")
     yield ""
     yield "| claim | verdict | here [95 %] | paper |"
     yield "|---|---|---|---|"
@@ -178,6 +193,9 @@ def _details(claim: KeptClaim) -> Iterator[str]:
     if not claim.criteria:
         yield f"| why |\n|---|\n| {_cell(claim.why)} |"
         yield ""
+    if claim.open_because:
+        yield _wrapped(f"Open because: {claim.open_because}.")
+        yield ""
     for criterion in claim.criteria:
         yield f"| {_cell(criterion.quantity)}: {criterion.rule} | here [95 %] | paper | says |"
         yield "|---|---|---|---|"
@@ -190,7 +208,12 @@ def _missing(studies: Sequence[KeptStudy]) -> str:
     """Return a line on the claims that no kept study judged, "" if there are none."""
     judged = {each.id for study in studies for each in study.claims}
     without = [name for name in claims() if name not in judged]
-    return f"\n{NOT_RUN}: {', '.join(without)}.\n" if without else ""
+    said = _wrapped(f"{NOT_RUN}: {', '.join(without)}.")
+    return f"\n{said}\n" if without else ""
+
+
+def _wrapped(text: str) -> str:
+    return fill(text, WIDTH, break_long_words=False, break_on_hyphens=False)
 
 
 def _cell(text: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import isfinite
+from math import ceil, isfinite, log10
 
 from delaylab.analysis.claims.finding import Finding
 from delaylab.analysis.claims.rule import Stand
@@ -102,7 +102,9 @@ def signed(us: float) -> str:
 def _share(value: float) -> str:
     """Write a share in percent, never rounded up to 100 % or down to 0 %."""
     percent = 100 * value
-    return f"{percent:.1f} %" if 99 < percent < 100 or 0 < abs(percent) < 1 else f"{percent:.0f} %"
+    to_an_end = min(abs(percent), abs(100 - percent))
+    digits = max(1, ceil(-log10(to_an_end))) if 0 < to_an_end < 1 else 0
+    return f"{percent:.{digits}f} %"
 
 
 def _figures(value: float) -> str:
