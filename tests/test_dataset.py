@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -56,6 +57,25 @@ def test_a_partial_trial_is_no_trial(place: Path) -> None:
     (place / "trials" / ".partial-x" / "trial.json").write_text("{}")
     assert store.finished(place) == {FIRST.id, SECOND.id}
     assert len(store.read_study(place).trials) == 2
+
+
+def test_an_interrupted_trial_is_written_whole(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = pl.DataFrame.write_parquet
+
+    def interrupted(table: pl.DataFrame, *given: object, **named: object) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        write(table, *given, **named)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(pl.DataFrame, "write_parquet", interrupted)
+    third = Condition(load="io", packets=20)
+    record = synthetic.trial(third, 2)
+    with pytest.raises(KeyboardInterrupt):
+        synthetic.write_trial(place, record, *synthetic.tables(third), synthetic.hosts())
+    assert store.finished(place) == {FIRST.id, SECOND.id, third.id}
+    assert not [*(place / "trials").glob(".*")]
+    assert store.read_study(place).stamps(third.id).equals(synthetic.tables(third)[0])
 
 
 def test_a_record_that_lacks_a_field_is_refused_by_name(place: Path) -> None:

@@ -54,16 +54,22 @@ class Sweep:
 
     def run(self, moments: int, longest_s: float | None = None) -> None:
         """Interrupt at `moments` moments, from the start to beyond the time that the verb takes."""
-        began = time.monotonic()
         if longest_s is None:
-            process = self.start()
-            _, said = process.communicate(timeout=120)
-            assert process.returncode == 0, said
-            self.undo()
-            longest_s = (time.monotonic() - began) * 1.1
+            self.whole_s()  # the first may build an image, or compile Python's files
+            longest_s = self.whole_s() * 1.1
         for number in range(moments):
             self.once(longest_s * number / moments, to_all=number % 2 == 0)
         assert self.interrupted > moments // 4, (self.interrupted, self.finished)
+
+    def whole_s(self) -> float:
+        """Let the verb come to its end; return how long that took, in seconds."""
+        began = time.monotonic()
+        process = self.start()
+        _, said = process.communicate(timeout=300)
+        took_s = time.monotonic() - began
+        assert process.returncode == 0, said
+        self.undo()
+        return took_s
 
     def once(self, after_s: float, *, to_all: bool) -> None:
         """Interrupt as a terminal does, which signals all of the group, or one process alone."""

@@ -33,6 +33,7 @@ from delaylab.dataset.records.tables import TABLES
 from delaylab.dataset.records.trial import TrialRecord, check_trial
 from delaylab.errors import BadInput, DelaylabError
 from delaylab.io.files import own_folder, write_new
+from delaylab.io.interrupts import deferred
 
 FORMAT = 1
 TRIAL_ID = TypeAdapter[str](TrialId)
@@ -101,7 +102,7 @@ def write_trial(
     probes: pl.DataFrame,
     hosts: pl.DataFrame,
 ) -> None:
-    """Add one trial: its directory appears whole or not at all.
+    """Add one trial: its directory appears whole or not at all. Ctrl-C waits until it is there.
 
     Raise `BadInput` if a table is invalid, `DelaylabError` if the trial is already there or cannot
     be written. Trials that were finished before stay as they are.
@@ -113,9 +114,14 @@ def write_trial(
     place = directory / "trials" / trial.id
     if place.exists():
         raise DelaylabError("the trial is already there, and is never changed", str(place))
-    partial = directory / "trials" / f".partial-{trial.id}"
+    with deferred():
+        _write_whole(place, trial, tables)
+
+
+def _write_whole(place: Path, trial: TrialRecord, tables: Mapping[str, pl.DataFrame]) -> None:
+    partial = place.with_name(f".partial-{trial.id}")
     try:
-        own_folder(directory / "trials")
+        own_folder(place.parent)
         shutil.rmtree(partial, ignore_errors=True)
         partial.mkdir(parents=True)
         for name, table in tables.items():
@@ -126,7 +132,7 @@ def write_trial(
         _sync(place.parent)
     except (OSError, pl.exceptions.PolarsError) as error:
         shutil.rmtree(partial, ignore_errors=True)
-        kept = f"the {len(finished(directory))} trials finished before"
+        kept = f"the {len(finished(place.parent.parent))} trials finished before"
         raise _not_written(place, error, kept) from error
 
 

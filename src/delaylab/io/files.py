@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from delaylab.errors import BadInput, DelaylabError
+from delaylab.io.interrupts import deferred
 from delaylab.units import MEBIBYTE
 
 
@@ -68,7 +69,15 @@ def check_file(place: Path, most: int) -> int:
 
 
 def write_new(place: Path, content: bytes) -> None:
-    """Replace a file atomically; a symbolic link in its place is replaced, not followed."""
+    """Replace a file atomically; a symbolic link in its place is replaced, not followed.
+
+    Ctrl-C waits until the file is written.
+    """
+    with deferred():
+        _replace(place, content)
+
+
+def _replace(place: Path, content: bytes) -> None:
     temporary = place.with_name(f".{place.name}.{os.urandom(4).hex()}")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     handle = os.open(temporary, flags, 0o666)
