@@ -138,7 +138,7 @@ def test_up(delaylab: Run, tmp_path: Path, run_directory: Path, moments: int) ->
 @moments
 def test_run(tmp_path: Path, run_directory: Path, moments: int) -> None:
     (tmp_path / "study.yaml").write_text(STUDY)
-    argv = ["run", "study.yaml", "--only", "load=rest"]
+    argv = ["run", "study.yaml", "--only", "environment=netns", "--only", "load=rest"]
     Sweep(tmp_path, str(run_directory), argv).run(moments)
     assert not list((tmp_path / "results").glob("*/trials/.*")), "half a trial was kept"
 
