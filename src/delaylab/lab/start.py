@@ -11,7 +11,7 @@ from delaylab import hosts
 from delaylab.dataset.records.doubts import Doubt, DoubtKind, doubt
 from delaylab.io.interrupts import deferred
 from delaylab.kinds import KINDS
-from delaylab.lab import completion, files, own_stack
+from delaylab.lab import files, own_stack
 from delaylab.lab.running import Lab
 from delaylab.machine import memory
 from delaylab.machine.cpus import check_cpus
@@ -19,6 +19,7 @@ from delaylab.machine.rights import own_rights
 from delaylab.plan.build import build
 from delaylab.plan.kind import Rights
 from delaylab.plan.layout import layout
+from delaylab.plan.model import Plan
 from delaylab.progress import Progress, silent
 from delaylab.spec.lab import LabSpec
 
@@ -78,14 +79,14 @@ def _build(
     check_cpus(spec)
     memory.check_memory(spec, rights)
     own_stack.check_addresses(plan, rights)
-    plan, notes = completion.complete(plan, progress)
+    plan, notes = _with_guests(plan, progress)
     described = layout(spec, plan)
     record = hosts.LabRecord(
         spec=spec.model_dump(mode="json", by_alias=True), layout=described, created=time.time()
     )
     folder, left = hosts.prepare(name)
     notes += not_applied(spec, rights)
-    guests = sum(agent.guest is not None for agent in plan.agents)
+    guests = _guests(plan)
     waits = f", waiting for {guests} containers and machines" if guests else ""
     progress(f"starting {len(spec.nodes)} nodes{waits}", 0)
     built, keeper = hosts.build(plan, folder, rights, record.model_dump(mode="json"))
@@ -96,3 +97,15 @@ def _build(
     place = hosts.TrustedDirectory.open(folder)
     lab = Lab(name, lambda: spec, lambda: plan, described, place, built, notes)
     return lab, keeper
+
+
+def _with_guests(plan: Plan, progress: Progress) -> tuple[Plan, list[Doubt]]:
+    if not _guests(plan):
+        return plan, []
+    from delaylab.lab import completion  # noqa: PLC0415  slow to import; most labs have no guests
+
+    return completion.complete(plan, progress)
+
+
+def _guests(plan: Plan) -> int:
+    return sum(agent.guest is not None for agent in plan.agents)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import asdict
 
 from rich.console import Console
-from rich.table import Table
 
 from delaylab import hosts
+from delaylab.io.columns import columns
+from delaylab.io.terminal import print_lines
 from delaylab.io.values import JsonObject
 from delaylab.lab.description import describe
 from delaylab.lab.running import Lab
@@ -25,17 +26,15 @@ def print_labs(labs: list[Lab], console: Console) -> None:
     if not labs:
         console.print("no lab is up")
         return
-    table = Table(box=None, pad_edge=False)
-    for title in ("LAB", "NODE", "KIND", "HOST", "PID", "INTERFACES"):
-        table.add_column(title, overflow="fold")
+    rows = [("LAB", "NODE", "KIND", "HOST", "PID", "INTERFACES")]
     known = [describe(one) for one in labs]
     for about in known:
         for number, node in enumerate(about.nodes):
             interfaces = ", ".join(f"{i.name} {' '.join(i.addresses)}" for i in node.interfaces)
             name = about.lab if number == 0 else ""
             pid = "dead" if node.state == "dead" else str(node.pid)
-            table.add_row(name, node.name, node.kind, node.host, pid, interfaces)
-    console.print(table)
+            rows.append((name, node.name, node.kind, node.host, pid, interfaces))
+    print_lines(columns(rows, console.width), console)
     for one, about in zip(labs, known, strict=True):
         for agent, why in about.dead.items():
             console.print(f"{one.name}: agent {agent} is dead: {why}", style="red")
