@@ -14,11 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-
-from MLRsearch import Config, MeasurementResult, MultipleLossRatioSearch, SearchGoal
+from typing import TYPE_CHECKING
 
 from delaylab.dataset.records.rates import Bound, Burst, Flow, HeldRate
 from delaylab.errors import DelaylabError
+
+if TYPE_CHECKING:
+    from MLRsearch import MeasurementResult, SearchGoal
 
 SHORT_S, LONG_S, IN_ALL_S = 0.5, 1.0, 3.0
 """The seconds of a burst that brackets the rate, of one that decides, and of those that decide on
@@ -60,6 +62,8 @@ class Trials:
 
     def measure(self, intended_duration: float, intended_load: float) -> MeasurementResult:
         """Send a burst, and return its loss; the names of the arguments are the library's."""
+        from MLRsearch import MeasurementResult  # noqa: PLC0415  as below
+
         burst = self.offer(intended_load, intended_duration)
         self.tries.append(burst)
         return MeasurementResult(
@@ -85,6 +89,8 @@ def search(tolerance: float, judged: Sequence[str], offer: Offer) -> HeldRate:
 
     Raises DelaylabError if none is: even a slow burst loses more than is tolerated.
     """
+    from MLRsearch import Config, MultipleLossRatioSearch  # noqa: PLC0415  slow to import
+
     unlimited = offer(None, SHORT_S)
     trials = Trials(offer, tolerance, [unlimited])
     config, goal = Config(), _goal(tolerance)
@@ -118,6 +124,8 @@ def search(tolerance: float, judged: Sequence[str], offer: Offer) -> HeldRate:
 
 
 def _goal(tolerance: float) -> SearchGoal:
+    from MLRsearch import SearchGoal  # noqa: PLC0415  as above
+
     return SearchGoal(
         loss_ratio=tolerance,
         exceed_ratio=BAD_SHARE,
