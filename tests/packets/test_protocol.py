@@ -69,7 +69,9 @@ def whole(pcap: Path) -> dict[str, Request[Any]]:
             tty=requests.Terminal(25, 80, "dumb"),
             stdin=True,
             window=1 << 20,
+            hold=False,
         ),
+        "compute": measuring_requests.Compute(units=3, every_ns=1, hold=False),
         "probe": measuring_requests.Probe(
             probe=7,
             protocol="icmp",
@@ -170,8 +172,7 @@ def test_requests_and_answers_are_the_agent_s(joined: Pair, tmp_path: Path, oper
     with joined.agent(joined.left) as agent:
         done = ask(agent, request)
     request.read(done)
-    answer = {"killed": None, **done} if operation == "exec" else done
-    assert unknown(answer, request.reply) == []
+    assert unknown(done, request.reply) == []
 
 
 def test_a_field_that_the_agent_does_not_know_is_refused(joined: Pair) -> None:

@@ -107,3 +107,17 @@ class Counters(Reply):
     time_ns: int
     interfaces: dict[str, InterfaceCounters]
     snmp: dict[str, dict[str, int]]
+
+
+class Compute(Reply):
+    """The end of arithmetic: the units that were done, and their times.
+
+    `began_ns` and `ended_ns` are by the node's clock, in ns since 1970; `user_ns` and `system_ns`
+    are the CPU time used (getrusage(2)).
+    """
+
+    units: Count
+    began_ns: int
+    ended_ns: int
+    user_ns: Count
+    system_ns: Count

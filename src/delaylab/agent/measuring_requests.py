@@ -1,4 +1,4 @@
-"""Requests to the agent that measure or load a network (docs/protocol.md), as types."""
+"""Requests to the agent that measure, work, or load a network (docs/protocol.md), as types."""
 
 from __future__ import annotations
 
@@ -196,3 +196,19 @@ class Counters(Request[measuring_replies.Counters]):
 
     op = "counters"
     reply = measuring_replies.Counters
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compute(Request[measuring_replies.Compute]):
+    """Do `units` of arithmetic, each some 0.2 ms of a CPU of today, and record the progress.
+
+    The table `progress` has a row at most each `every_ns`: `time_ns` by the node's clock, and the
+    `cpu_ns` used and the `units` done since the beginning. With `hold` the work begins once the
+    session says `go`.
+    """
+
+    op = "compute"
+    reply = measuring_replies.Compute
+    units: int
+    every_ns: int = 5_000_000
+    hold: bool = False

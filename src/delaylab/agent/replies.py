@@ -37,11 +37,18 @@ class Exit(Reply):
     """The end of a command: its exit code, or the signal that killed it.
 
     `written_bytes` is what it and its children wrote to storage, None if the kernel does not tell.
+    `began_ns` and `ended_ns` are by the node's clock, in ns since 1970; `user_ns` and `system_ns`
+    the CPU time of the command and of its children that it waited for (getrusage(2)). A command
+    that was never started has none of these.
     """
 
     exit: int | None = None
     killed: int | None = None
     written_bytes: Count | None = None
+    began_ns: int | None = None
+    ended_ns: int | None = None
+    user_ns: Count | None = None
+    system_ns: Count | None = None
 
 
 class BuiltAgent(Reply):

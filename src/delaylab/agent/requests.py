@@ -69,7 +69,10 @@ class Terminal:
 
 @dataclass(frozen=True, kw_only=True)
 class Exec(Request[replies.Exit]):
-    """Run a command. `window` is the most bytes of output under way; None sends all at once."""
+    """Run a command. `window` is the most bytes of output under way; None sends all at once.
+
+    With `hold` it is started once the session says `go`.
+    """
 
     op = "exec"
     reply = replies.Exit
@@ -79,6 +82,7 @@ class Exec(Request[replies.Exit]):
     tty: Terminal | None = None
     stdin: bool = False
     window: int | None = None
+    hold: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -65,6 +65,10 @@ class Session:
         """Tell the keeper of a lab to keep it after this session has ended."""
         self._send({"keep": True})
 
+    def go(self) -> None:
+        """Let a request begin that waits for it (`hold`)."""
+        self._send({"go": True})
+
     def signal(self, number: int) -> None:
         """Send a signal to the running command."""
         self._send({"signal": number})

@@ -25,7 +25,7 @@ _HIDE = 'cpu=/sys/fs/cgroup/cpu; [ ! -e $cpu/cpu.rt_runtime_us ] || umount $cpu;
 QEMU_SANDBOX = ("-sandbox", "on,obsolete=deny,elevateprivileges=deny,spawn=deny")
 """QEMU's own system call filter: code that escapes from a guest into QEMU starts no program."""
 WITHOUT_CPU_GROUPS = ("unshare", "--mount", "sh", "-c", _HIDE, "sh")
-"""A prefix for commands whose containers need no CPU weight."""
+"""A prefix for commands that make no CPU groups of their own: the node's own has its weight."""
 
 
 def setup(node: Node) -> JsonObject:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from delaylab.kinds import guest
-from delaylab.kinds.helpers.container import cpu_shares
 from delaylab.plan.agent_names import NEW, node_agent
 from delaylab.plan.kind import Kind, Node, Rights
 from delaylab.plan.model import Agent, Guest
@@ -45,8 +44,8 @@ KIND = Lxc()
 
 def command(node: Node) -> list[str]:
     """Return `lxc-start` with all settings; no configuration file of LXC's is read or written."""
-    words = [] if node.spec.cpu_weight else [*guest.WITHOUT_CPU_GROUPS]
-    words += [PROGRAM, "-F", "-n", f"{node.lab}.{node.name}", "-P", "{folder}", "-f", "/dev/null"]
+    words = [*guest.WITHOUT_CPU_GROUPS, PROGRAM]
+    words += ["-F", "-n", f"{node.lab}.{node.name}", "-P", "{folder}", "-f", "/dev/null"]
     words += ["-q", "-l", "ERROR", "-o", "/dev/stderr"]
     for key, value in _settings(node):
         words += ["-s", f"lxc.{key}={value}"]
@@ -99,10 +98,4 @@ def _limits(node: Node) -> list[tuple[str, str]]:
     if node.spec.memory:
         size = str(node.spec.memory.bytes)
         limits += [("cgroup.memory.limit_in_bytes", size), ("cgroup2.memory.max", size)]
-    if node.spec.cpu_weight:
-        shares = str(cpu_shares(node.spec.cpu_weight))
-        limits += [
-            ("cgroup.cpu.shares", shares),
-            ("cgroup2.cpu.weight", str(node.spec.cpu_weight)),
-        ]
     return limits

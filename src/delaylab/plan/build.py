@@ -32,6 +32,8 @@ PING_SOCKETS = {"net.ipv4.ping_group_range": "0 0"}
 PING_SOCKETS_OF_A_MACHINE = {"net.ipv4.ping_group_range": "0 2147483647"}
 BOOT_BESIDE_MS = 3_000
 """Milliseconds that each machine adds to the boot deadline of all: they share CPUs."""
+USUAL_WEIGHT = 100
+"""The `cpu_weight` of a node that has none, in a lab where another has one."""
 NO_IPV6 = {"-net.ipv6.conf.all.disable_ipv6": "1", "-net.ipv6.conf.default.disable_ipv6": "1"}
 """Settings that disable IPv6, and with it its background traffic (router solicitation, MLD)."""
 AT_ONCE = {f"-net.ipv6.conf.{which}.accept_dad": "0" for which in ("all", "default")}
@@ -66,6 +68,9 @@ def build(
         reason = kinds[spec.kind].can_run(rights, lab.host_of(node) == HERE)
         if reason:
             raise NotHere(f"node {node!r} cannot be {spec.kind}: {reason}")
+        if spec.cpu_weight and not rights.root:
+            why = "control groups are root's"
+            raise NotHere(f"node {node!r} cannot have a `cpu_weight`: {why}")
         missing = sorted(set(spec.capabilities or ()) - rights.capabilities)
         if missing:
             why = f"delaylab itself was started without {missing[0]}"
@@ -115,12 +120,18 @@ def _agents(
     for kind in dict.fromkeys(spec.kind for spec in lab.nodes.values()):
         members = tuple(node for node in nodes.values() if node.spec.kind == kind)
         services += kinds[kind].services(members)
+    weighed = any(spec.cpu_weight for spec in lab.nodes.values())
     agents = []
     for node in nodes.values():
         kind_of_node = kinds[node.spec.kind]
         agent = kind_of_node.agent(node)
         own = settings(agent.name) if kind_of_node.own_stack else {}
-        agents.append(replace(agent, sysctls=own) if own else agent)
+        agent = replace(agent, sysctls=own) if own else agent
+        if weighed:
+            # All of them: a node outside of the lab's groups would compete with the lab as a whole.
+            weight = node.spec.cpu_weight or USUAL_WEIGHT
+            agent = replace(agent, cgroup=True, cpu_weight=weight)
+        agents.append(agent)
     wire = [Agent(WIRE, sysctls=dict(NO_IPV6))] if network.crosses else []
     return [*hosts, *services, *agents, *wire, *_engines(lab, network)]
 

@@ -46,6 +46,7 @@ class Agent:
     hostname: str | None = None
     cpus: tuple[int, ...] | None = None
     cgroup: bool = False
+    cpu_weight: int | None = None
     sysctls: dict[str, str] = field(default_factory=dict)
     capabilities: tuple[str, ...] | None = None
     guest: Guest | None = None

@@ -103,7 +103,7 @@ PROCESSES = frozenset({"native", "shared", "netns"})
 FIELDS_OF_KINDS = {
     "capabilities": PROCESSES | CONTAINERS,
     "memory": CONTAINERS | MACHINES,
-    "cpu_weight": frozenset({"lxc", "docker"}),
+    "cpu_weight": PROCESSES | CONTAINERS | OWN_KERNEL,
     "image": CONTAINERS | {"qemu"},
     "kernel": OWN_KERNEL,
     "initrd": OWN_KERNEL,
@@ -138,8 +138,8 @@ class NodeSpec(Spec):
         None,
         ge=1,
         le=10_000,
-        description="The container's weight where containers compete for a CPU; the usual weight "
-        "is 100.",
+        description="The node's weight where nodes of the lab compete for a CPU. Nodes without one "
+        "have 100, the usual weight. Needs root.",
     )
     image: str | None = Field(
         None,

@@ -15,14 +15,20 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// The controllers to use. `memory` is not among them: a lab stays under the limit of its user.
 const WANTED: [&str; 3] = ["cpuset", "cpu", "cpuacct"];
 
+/// The usual and the smallest `cpu.shares` of version 1 (kernel/sched/sched.h, `MIN_SHARES`).
+const USUAL_SHARES: u64 = 1024;
+const FEWEST_SHARES: u64 = 2;
+
 /// The folder in each hierarchy that holds the groups of all labs.
 const SHARED: &str = "delaylab";
 
 /// The cgroup hierarchies in which groups can be created.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Hierarchies {
-    /// Version 1: for each controller the folder of this process's group.
-    V1(BTreeMap<String, PathBuf>),
+    /// Version 1: for each controller the folder of this process's group. With `cpu_costs_realtime` a new
+    /// group of `cpu` has no real-time CPU time, and a probe in it could not be scheduled on time. Only agents
+    /// with a weight are in one then.
+    V1 { roots: BTreeMap<String, PathBuf>, cpu_costs_realtime: bool },
     /// Version 2: the root folder, and its controllers that are wanted.
     V2(PathBuf, Vec<String>),
 }
@@ -33,18 +39,15 @@ impl Hierarchies {
         let read =
             |path: &str| fs::read_to_string(path).map_err(|error| format!("{path}: {error}"));
         let (mounts, own) = (read("/proc/self/mounts")?, read("/proc/self/cgroup")?);
-        let mut v1 = BTreeMap::new();
-        for controller in WANTED {
-            let Some(folder) = v1_folder(&mounts, &own, controller) else { continue };
-            // Where real-time CPU time is assigned by group, a new group has none, and a probe in it could
-            // not be scheduled on time. The weight of `cpu` matters less than that.
-            if controller == "cpu" && folder.join("cpu.rt_runtime_us").exists() {
-                continue;
-            }
-            v1.insert(controller.to_owned(), folder);
-        }
-        if !v1.is_empty() {
-            return Ok(Self::V1(v1));
+        let found = |controller: &str| v1_folder(&mounts, &own, controller);
+        let roots: BTreeMap<String, PathBuf> = WANTED
+            .iter()
+            .filter_map(|controller| Some(((*controller).to_owned(), found(controller)?)))
+            .collect();
+        if !roots.is_empty() {
+            let by_group = |folder: &PathBuf| folder.join("cpu.rt_runtime_us").exists();
+            let cpu_costs_realtime = roots.get("cpu").is_some_and(by_group);
+            return Ok(Self::V1 { roots, cpu_costs_realtime });
         }
         let root = mounted(&mounts, |kind, _| kind == "cgroup2").ok_or("no cgroups are mounted")?;
         let controllers = fs::read_to_string(root.join("cgroup.controllers")).unwrap_or_default();
@@ -56,23 +59,28 @@ impl Hierarchies {
         Ok(Self::V2(root, usable))
     }
 
-    /// Return the folder of an agent in each hierarchy, by controller (`unified` for version 2).
-    pub fn folders(&self, lab: &str, agent: &str) -> BTreeMap<String, PathBuf> {
+    /// Return the folder of an agent, which may have a weight, in each hierarchy, by controller (`unified`
+    /// for version 2).
+    pub fn folders(&self, lab: &str, agent: &str, weighed: bool) -> BTreeMap<String, PathBuf> {
         let lab = format!("{lab}.{}", std::process::id());
         let below = |root: &Path| root.join(SHARED).join(&lab).join(agent);
         match self {
-            Self::V1(roots) => {
-                roots.iter().map(|(name, root)| (name.clone(), below(root))).collect()
+            Self::V1 { roots, cpu_costs_realtime } => {
+                let without = *cpu_costs_realtime && !weighed;
+                let wanted = roots.iter().filter(|(name, _)| !without || *name != "cpu");
+                wanted.map(|(name, root)| (name.clone(), below(root))).collect()
             }
             Self::V2(root, _) => [("unified".to_owned(), below(root))].into(),
         }
     }
 
-    /// Create an agent's folders and assign its CPUs; return true if a cpuset binds it to them.
+    /// Create an agent's folders and assign its CPUs and its weight; return true if a cpuset binds it to the
+    /// CPUs.
     pub fn create(
         &self,
         folders: &BTreeMap<String, PathBuf>,
         cpus: Option<&[usize]>,
+        weight: Option<u64>,
     ) -> io::Result<bool> {
         let list =
             cpus.map(|cpus| cpus.iter().map(ToString::to_string).collect::<Vec<_>>().join(","));
@@ -82,16 +90,33 @@ impl Hierarchies {
             for (folder, list) in [(all, None), (lab, None), (folder.as_path(), list.as_deref())] {
                 create_folder(folder)?;
                 match self {
-                    Self::V1(_) if controller == "cpuset" => set_v1_cpus(folder, list)?,
-                    Self::V1(_) => {}
+                    Self::V1 { .. } if controller == "cpuset" => set_v1_cpus(folder, list)?,
+                    Self::V1 { .. } => {}
                     Self::V2(_, controllers) => set_v2_cpus(folder, list, controllers)?,
                 }
             }
         }
+        if let Some(weight) = weight {
+            self.set_weight(folders, weight)?;
+        }
         Ok(match self {
-            Self::V1(roots) => roots.contains_key("cpuset"),
+            Self::V1 { roots, .. } => roots.contains_key("cpuset"),
             Self::V2(_, controllers) => controllers.iter().any(|name| name == "cpuset"),
         })
+    }
+}
+
+impl Hierarchies {
+    /// Set a group's weight, of which 100 is usual (Documentation/admin-guide/cgroup-v2.rst, `cpu.weight`).
+    fn set_weight(&self, folders: &BTreeMap<String, PathBuf>, weight: u64) -> io::Result<()> {
+        let (controller, file, value) = match self {
+            Self::V1 { .. } => {
+                ("cpu", "cpu.shares", (weight * USUAL_SHARES / 100).max(FEWEST_SHARES))
+            }
+            Self::V2(..) => ("unified", "cpu.weight", weight),
+        };
+        let none = || io::Error::new(io::ErrorKind::NotFound, "no controller `cpu` for its weight");
+        fs::write(folders.get(controller).ok_or_else(none)?.join(file), value.to_string())
     }
 }
 

@@ -60,6 +60,9 @@ pub struct Agent {
     pub cpus: Option<Vec<usize>>,
     #[serde(default)]
     pub cgroup: bool,
+    /// The weight of its group among those of the lab where they compete for a CPU; 100 is usual.
+    #[serde(default)]
+    pub cpu_weight: Option<u64>,
     #[serde(default)]
     pub sysctls: BTreeMap<String, String>,
     /// The capabilities available to its programs; if left out, all that delaylab itself has.

@@ -7,7 +7,7 @@ use delaylab_proto::{Context, Failure, Reply};
 use serde_json::{Value, json};
 use tracing::{debug, info, warn};
 
-use super::{discard, exec, generate, probe, reflect, tap, watch};
+use super::{compute, discard, exec, generate, probe, reflect, tap, watch};
 use crate::network::{counters, route};
 use crate::session::Session;
 use crate::session::fields::fields;
@@ -19,6 +19,7 @@ type Operation = fn(Value, &mut Session) -> Result<Value, Failure>;
 const OPERATIONS: &[(&str, Operation)] = &[
     ("hello", hello),
     ("exec", exec::serve),
+    ("compute", compute::serve),
     ("probe", probe::serve),
     ("generate", generate::serve),
     ("discard", discard::serve),

@@ -9,10 +9,12 @@ use std::time::Duration;
 use delaylab_os::files::poll::{self, Interest};
 use delaylab_os::files::{descriptor, terminal};
 use delaylab_os::process::{self, Ended, PidFd};
+use delaylab_os::time::clock;
 use delaylab_proto::{Context, Failure, Frame, Kind, STDIN_WINDOW, Window};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::{hold, tables};
 use crate::session::fields::fields;
 use crate::session::{Order, Session};
 
@@ -36,6 +38,9 @@ struct Request {
     /// The bytes of output that the client accepts before it reports some as used; unlimited if left out.
     #[serde(default)]
     window: Option<u64>,
+    /// Start the command only once the client says `go`.
+    #[serde(default)]
+    hold: bool,
 }
 
 #[derive(Deserialize)]
@@ -51,6 +56,9 @@ struct Size {
 /// killed it.
 pub fn serve(request: Value, session: &mut Session) -> Result<Value, Failure> {
     let request: Request = fields(request)?;
+    if request.hold && !hold::until_go(session)? {
+        return Ok(json!({"exit": null}));
+    }
     let mut running = Running::start(&request)?;
     let result = running.relay(session);
     if result.is_err() {
@@ -62,6 +70,7 @@ pub fn serve(request: Value, session: &mut Session) -> Result<Value, Failure> {
 /// A running command and this process's ends of its streams.
 struct Running {
     pid: i32,
+    began_ns: i64,
     handle: PidFd,
     input: Option<OwnedFd>,
     outputs: Vec<(Kind, OwnedFd)>,
@@ -120,9 +129,19 @@ impl Running {
         let pid = i32::try_from(pid).map_err(io::Error::other)?;
         let mut ours = outputs.iter().map(|(_, fd)| fd).chain(&input);
         ours.try_for_each(|fd| descriptor::set_nonblocking(fd.as_fd()))?;
-        let handle = PidFd::open(pid)?;
+        let (began_ns, handle) = (clock::realtime_ns(), PidFd::open(pid)?);
         let (pending, window) = (Vec::new(), Window::new(u64::MAX));
-        Ok(Self { pid, handle, input, outputs, pending, closing: false, untold: 0, window })
+        Ok(Self {
+            pid,
+            began_ns,
+            handle,
+            input,
+            outputs,
+            pending,
+            closing: false,
+            untold: 0,
+            window,
+        })
     }
 
     /// Relay bytes both ways until the command has ended and all of its output is sent.
@@ -253,7 +272,7 @@ impl Running {
                 Order::Used(bytes) => self.window.used(bytes),
                 Order::Signal(number) => process::signal_group(self.pid, number).map_err(broken)?,
                 Order::Stop => process::signal_group(self.pid, SIGTERM).map_err(broken)?,
-                Order::Keep | Order::Pause(_) => {}
+                Order::Keep | Order::Pause(_) | Order::Go => {}
                 Order::Closed => return Err(Failure::new("exec", "the client went away")),
             }
         }
@@ -272,14 +291,23 @@ impl Running {
     }
 
     fn reap(&self) -> Result<Value, Failure> {
-        let written = written_bytes(self.pid);
-        match process::wait(self.pid) {
-            Some((_, Ended::Exit(code))) => Ok(json!({"exit": code, "written_bytes": written})),
-            Some((_, Ended::Killed(signal))) => {
-                Ok(json!({"killed": signal, "written_bytes": written}))
-            }
-            None => Err(Failure::new("wait for the command", "it is not a child of this process")),
-        }
+        let (written, ended_ns) = (written_bytes(self.pid), clock::realtime_ns());
+        let Some((_, ended, used)) = process::wait_usage(self.pid) else {
+            return Err(Failure::new("wait for the command", "it is not a child of this process"));
+        };
+        let (exit, killed) = match ended {
+            Ended::Exit(code) => (Some(code), None),
+            Ended::Killed(signal) => (None, Some(signal)),
+        };
+        Ok(json!({
+            "exit": exit,
+            "killed": killed,
+            "written_bytes": written,
+            "began_ns": self.began_ns,
+            "ended_ns": ended_ns,
+            "user_ns": tables::nanoseconds(used.user),
+            "system_ns": tables::nanoseconds(used.system),
+        }))
     }
 }
 

@@ -3,10 +3,12 @@
 //! Those about links, counters and a machine's setup are in `link`, `network` and `fabric`. All that send
 //! stamps or packets as tables do so by [`tables`].
 
+mod compute;
 mod discard;
 mod dispatch;
 mod exec;
 mod generate;
+mod hold;
 mod probe;
 mod protocol;
 mod reflect;

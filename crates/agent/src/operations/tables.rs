@@ -1,4 +1,6 @@
-//! The tables of a probe's result, sent in parts.
+//! The tables of a result, sent in parts.
+
+use std::time::Duration;
 
 use delaylab_proto::{Failure, Frame, Kind, Table};
 use delaylab_wire::Leg;
@@ -93,8 +95,13 @@ pub fn send_packets<'a>(
     })
 }
 
+/// Return a time in whole nanoseconds.
+pub fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
 /// Send rows in frames of at most [`ROWS`]; a table without rows is one empty frame.
-fn in_parts<Row>(
+pub fn in_parts<Row>(
     session: &mut Session,
     mut rows: impl Iterator<Item = Row>,
     table: impl Fn(&[Row]) -> Table,

@@ -30,6 +30,8 @@ pub enum Order {
     Keep,
     /// Stop (true) or resume (false) to record; the request goes on.
     Pause(bool),
+    /// Begin what was held.
+    Go,
     /// Stop and kill what was started, because the client has gone.
     Closed,
 }
@@ -225,6 +227,9 @@ fn order(frame: &Frame) -> Result<Option<Order>, Failure> {
     }
     if message.get("keep") == Some(&Value::Bool(true)) {
         return Ok(Some(Order::Keep));
+    }
+    if message.get("go") == Some(&Value::Bool(true)) {
+        return Ok(Some(Order::Go));
     }
     if let Some(paused) = message.get("pause").and_then(Value::as_bool) {
         return Ok(Some(Order::Pause(paused)));

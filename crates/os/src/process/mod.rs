@@ -12,7 +12,9 @@ pub mod open_files;
 pub mod scheduling;
 pub mod title;
 
-pub use children::{Ended, reap_by_kernel, reap_by_wait, signal_group, wait, wait_any};
+pub use children::{
+    Ended, Usage, own_usage, reap_by_kernel, reap_by_wait, signal_group, wait, wait_any, wait_usage,
+};
 pub use clone::{
     Namespaces, Side, clone, die_with_parent, fork, leave_terminal, parent, set_environment,
 };

@@ -78,7 +78,8 @@ fn wait_until(due: Instant, session: &mut Session) -> Result<bool, Failure> {
                     | Order::Stdin(_)
                     | Order::Used(_)
                     | Order::Keep
-                    | Order::Pause(_) => {}
+                    | Order::Pause(_)
+                    | Order::Go => {}
                 }
             }
         } else if left.is_zero() {

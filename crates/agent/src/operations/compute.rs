@@ -1,0 +1,131 @@
+//! `compute`: a fixed amount of arithmetic, with the time at which each part of it was done.
+//!
+//! The work touches no memory and makes no system call but to read the clock, so that its progress shows the
+//! CPU time that the node was given, and nothing else.
+
+use std::hint::black_box;
+use std::time::Duration;
+
+use delaylab_os::files::poll::{self, Interest};
+use delaylab_os::process::{self, Usage};
+use delaylab_os::time::clock;
+use delaylab_proto::{Context, Failure, Table};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{hold, tables};
+use crate::session::fields::fields;
+use crate::session::{Order, Session};
+
+/// The steps of one unit: each depends on the one before. A unit takes some 0.2 ms of a CPU of today.
+const STEPS: u32 = 100_000;
+/// The units after which the client's orders are looked at.
+const AT_ONCE: u32 = 16;
+/// The most units of one request: hours of work.
+const MOST: u32 = 100_000_000;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Request {
+    units: u32,
+    /// The shortest time between two rows of progress.
+    #[serde(default = "five_milliseconds")]
+    every_ns: i64,
+    #[serde(default)]
+    hold: bool,
+}
+
+fn five_milliseconds() -> i64 {
+    5_000_000
+}
+
+/// One row of the table `progress`: at `time_ns`, `units` were done in `cpu_ns` of this thread's CPU time.
+struct Done {
+    time_ns: i64,
+    cpu_ns: i64,
+    units: u32,
+}
+
+/// Do the work, or as much as was done when the client said `stop`, and return its times.
+pub fn serve(request: Value, session: &mut Session) -> Result<Value, Failure> {
+    let request: Request = fields(request)?;
+    if !(1..=MOST).contains(&request.units) {
+        let why = format!("`units` is {}, not 1 to {MOST}", request.units);
+        return Err(Failure::new("compute", why));
+    }
+    let going = !request.hold || hold::until_go(session)?;
+    let before = usage()?;
+    let (began_ns, began_cpu) = (clock::realtime_ns(), clock::thread_cpu_ns());
+    let (mut units, mut state) = (0, 0x9E37_79B9_7F4A_7C15);
+    let mut rows = Vec::new();
+    let mut due_ns = began_ns;
+    while going && units < request.units && !stopped(session)? {
+        for _ in 0..AT_ONCE.min(request.units - units) {
+            state = unit(black_box(state));
+            units += 1;
+            let time_ns = clock::realtime_ns();
+            if time_ns >= due_ns || units == request.units {
+                rows.push(Done { time_ns, cpu_ns: clock::thread_cpu_ns() - began_cpu, units });
+                due_ns = time_ns + request.every_ns;
+            }
+        }
+    }
+    black_box(state);
+    let ended_ns = if going { clock::realtime_ns() } else { began_ns };
+    let after = usage()?;
+    send(session, &rows)?;
+    Ok(json!({
+        "units": units,
+        "began_ns": began_ns,
+        "ended_ns": ended_ns,
+        "user_ns": tables::nanoseconds(after.user.saturating_sub(before.user)),
+        "system_ns": tables::nanoseconds(after.system.saturating_sub(before.system)),
+    }))
+}
+
+/// Do one unit: steps of xorshift (Marsaglia 2003, "Xorshift RNGs").
+fn unit(mut state: u64) -> u64 {
+    for _ in 0..STEPS {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+    }
+    state
+}
+
+fn stopped(session: &mut Session) -> Result<bool, Failure> {
+    let on = [(session.input(), Interest::Read)];
+    if !poll::wait(&on, Some(Duration::ZERO)).context("compute")?[0] {
+        return Ok(false);
+    }
+    let orders = session.orders()?;
+    if orders.contains(&Order::Closed) {
+        return Err(Failure::new("compute", "the client went away"));
+    }
+    Ok(orders.contains(&Order::Stop))
+}
+
+fn usage() -> Result<Usage, Failure> {
+    process::own_usage().context("read this process's CPU time")
+}
+
+fn send(session: &mut Session, rows: &[Done]) -> Result<(), Failure> {
+    tables::in_parts(session, rows.iter(), |rows| {
+        Table::new("progress", rows.len())
+            .numbers("time_ns", rows.iter().map(|row| row.time_ns))
+            .numbers("cpu_ns", rows.iter().map(|row| row.cpu_ns))
+            .numbers("units", rows.iter().map(|row| row.units))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::unit;
+
+    #[test]
+    fn a_unit_is_always_the_same_work() {
+        assert_eq!(unit(1), unit(1));
+        assert_ne!(unit(1), unit(2));
+        assert_ne!(unit(1), 0);
+    }
+}

@@ -1,0 +1,30 @@
+//! Requests that are held until the client says `go`, so that several agents begin together.
+
+use delaylab_os::files::poll::{self, Interest};
+use delaylab_proto::{Context, Failure};
+use serde_json::json;
+
+use crate::session::{Order, Session};
+
+/// Report that all is ready, then block until the client says `go`. Return false if it says `stop` instead;
+/// fail if it goes away.
+pub fn until_go(session: &mut Session) -> Result<bool, Failure> {
+    session.event(json!({"ready": true}))?;
+    loop {
+        poll::wait(&[(session.input(), Interest::Read)], None).context("wait for the start")?;
+        for order in session.orders()? {
+            match order {
+                Order::Go => return Ok(true),
+                Order::Stop => return Ok(false),
+                Order::Closed => {
+                    return Err(Failure::new("wait for the start", "the client went away"));
+                }
+                Order::Signal(_)
+                | Order::Stdin(_)
+                | Order::Used(_)
+                | Order::Keep
+                | Order::Pause(_) => {}
+            }
+        }
+    }
+}
