@@ -16,7 +16,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "delaylab"
 ROOT = SOURCE.parent.parent
 ORDER = [
     *("errors", "progress", "units", "version", "io", "spec", "dataset", "plan", "agent"),
-    *("kinds", "hosts", "images", "machine", "lab", "loads", "trial", "study"),
+    *("kinds", "hosts", "images", "machine", "lab", "loads", "work", "trial", "study"),
     *("analysis", "charts", "papers", "report", "verbs", "api", "cli", "__main__"),
 ]
 """The rooms, each above all that it imports."""
@@ -27,6 +27,7 @@ ROOMS_OF_ANALYSIS = [
     "packets",
     "doubts",
     "links",
+    "fairness",
     "over_time",
     "group",
     "treatments",

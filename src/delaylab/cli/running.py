@@ -199,6 +199,41 @@ def shell(
 
 
 @app.command()
+def fair(
+    lab_name: Annotated[
+        str | None,
+        typer.Argument(metavar="[LAB]", help="A running lab; else one of its own is started."),
+    ] = None,
+    kind: Annotated[
+        str, typer.Option(help="The kind of the nodes, without LAB: netns, lxc, docker, qemu, …")
+    ] = "netns",
+    nodes: Annotated[
+        int, typer.Option(min=0, help="The number of nodes, without LAB; 0: two for each CPU.")
+    ] = 0,
+    work: Annotated[
+        list[str] | None, typer.Option("--work", help="Only this work; may be repeated.")
+    ] = None,
+    rounds: Annotated[
+        int, typer.Option(min=2, max=1000, help="How often each work is done; 15 s each.")
+    ] = 4,
+    as_json: Json = False,
+) -> None:
+    """Check if this machine is fair to its nodes: all do the same short works at once."""
+    from delaylab.verbs import fair as verb
+    from delaylab.verbs.progress_bar import bar
+
+    with (
+        bar(terminal(stderr=True)) as progress,
+        verb.chosen(lab_name, kind, nodes, progress) as lab,
+    ):
+        found = verb.examine(lab, work or [], rounds, progress)
+    if as_json:
+        print_json(verb.as_json(found))
+    else:
+        verb.print_fair(found, console)
+
+
+@app.command()
 def down(
     name: Annotated[
         str | None,

@@ -27,7 +27,7 @@ _WITH_A_DISK = {"--vm-bytes": "40%", "--hdd-bytes": "256m"}
 """Options for a virtual machine with a scratch disk. Its files are larger than its memory, so that
 they are written to the disk."""
 _IN_A_CONTAINER = {"--temp-path": "/tmp"}
-_NO_CACHE = ("--cache-level", "1")
+NO_CACHE = ("--cache-level", "1")
 """stress-ng makes a buffer as large as the last cache before anything else, and ends if a small
 machine has no room for it (260 MiB on some processors). None of the stressors here uses it."""
 _LASTED = "seconds"
@@ -38,7 +38,7 @@ _DISPATCHED = re.compile(rb"dispatching hogs")
 def stressor(lab: Lab, load: LoadSpec, state: Running) -> Iterator[None]:
     """Run the workers of one stressor for the length of a block."""
     session = lab.node_session(load.on)
-    argv = ["stress-ng", *_options(lab, load), *_NO_CACHE, "--metrics", "--yaml", "/dev/stdout"]
+    argv = ["stress-ng", *_options(lab, load), *NO_CACHE, "--metrics", "--yaml", "/dev/stdout"]
     output = start(session, argv, (_DISPATCHED,))
     state.sessions.append(session)
     yield
@@ -64,14 +64,14 @@ def _options(lab: Lab, load: LoadSpec) -> list[str]:
 
 def _achieved(output: bytes, written: int | None) -> dict[str, float]:
     """Return what a stressor achieved; `written` is what it wrote to storage, in bytes."""
-    found = _metrics(output)
+    found = metrics(output)
     lasted = found.pop(_LASTED, 0.0)
     if written is not None and lasted > 0:
         found["written_bytes_per_s"] = written / lasted
     return found
 
 
-def _metrics(output: bytes) -> dict[str, float]:
+def metrics(output: bytes) -> dict[str, float]:
     """Return operations, CPU use and time from the YAML at the end of stress-ng's output."""
     start = output.find(b"metrics:")
     if start < 0:

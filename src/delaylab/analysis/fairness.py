@@ -1,0 +1,97 @@
+"""Fairness of a machine to those that do the same work at once.
+
+A node's *share of its fair share* is its rate of work over the mean rate of all nodes: 1 is fair,
+0.5 is half of what it should get. One figure for all is Jain's index (Jain, Chiu and Hawe 1984, "A
+Quantitative Measure of Fairness", DEC-TR-301), another the largest share over the smallest.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from delaylab.analysis.statistics.effects import Effect, mean_of_few
+from delaylab.analysis.statistics.quantiles import Floats, Interval
+
+WITHIN = 0.10
+"""How far a node's share may lie from its fair share in work that is called fair."""
+Said = Literal["fair", "not fair", "open"]
+
+
+@dataclass(frozen=True, slots=True)
+class Got:
+    """What a node got done in one round: its rate of work, and the CPU time it used, in s."""
+
+    rate: float
+    cpu_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A node's share of its fair share, and what makes it: the product of the two others.
+
+    `cpu` is its CPU time over the mean of all nodes, `speed` its work for each second of CPU time
+    over the mean of all.
+    """
+
+    of_fair: Effect
+    cpu: float
+    speed: float
+
+
+@dataclass(frozen=True, slots=True)
+class Fairness:
+    """Fairness in one work, by node.
+
+    `jain` is 1 if all shares are equal, and 1/N if one of N nodes has all. `spread` is the largest
+    share over the smallest.
+    """
+
+    shares: dict[str, Share]
+    jain: float
+    spread: float
+    said: Said
+
+    @property
+    def worst(self) -> str:
+        """Return the node with the smallest share."""
+        return min(self.shares, key=lambda node: self.shares[node].of_fair.value)
+
+
+def fairness(rounds: Sequence[Mapping[str, Got]]) -> Fairness:
+    """Return the fairness of at least two rounds.
+
+    Work is *fair* if every share's 95 % interval, which is between rounds, lies within `WITHIN` of
+    1. It is *not fair* if one lies wholly outside, and else *open*.
+    """
+    nodes = list(rounds[0])
+    rates = np.array([[each[node].rate for node in nodes] for each in rounds])
+    cpu = np.array([[each[node].cpu_s for node in nodes] for each in rounds]).mean(axis=0)
+    relative = rates / rates.mean(axis=1, keepdims=True)
+    mean = relative.mean(axis=0)
+    had = cpu / cpu.mean() if cpu.all() else np.ones(len(nodes))
+    shares = {
+        node: Share(mean_of_few(relative[:, at]), float(had[at]), float(mean[at] / had[at]))
+        for at, node in enumerate(nodes)
+    }
+    found = [share.of_fair.interval for share in shares.values()]
+    spread = float(mean.max() / mean.min()) if mean.min() > 0 else math.inf
+    return Fairness(shares, jain(mean), spread, _said(found))
+
+
+def jain(shares: Floats) -> float:
+    """Return Jain's index of shares: (sum of x)² / (n × sum of x²)."""
+    return float(shares.sum() ** 2 / (len(shares) * (shares**2).sum()))
+
+
+def _said(intervals: Sequence[Interval]) -> Said:
+    low, high = 1 - WITHIN, 1 + WITHIN
+    if any(last < low or first > high for first, last in intervals):
+        return "not fair"
+    if all(low <= first and last <= high for first, last in intervals):
+        return "fair"
+    return "open"

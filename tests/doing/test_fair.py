@@ -1,0 +1,158 @@
+"""`delaylab fair` on real nodes: shares that are known, stops that are known, work that fails."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from delaylab.agent.measuring_requests import Compute
+from delaylab.agent.requests import Exec
+from delaylab.kinds import KINDS
+from delaylab.lab.attach import attach
+from delaylab.machine.rights import own_rights
+from delaylab.plan.build import USUAL_WEIGHT
+from delaylab.spec.lab import MACHINES
+from delaylab.work.jobs import Done, Job, JobFailed, together
+from delaylab.work.short import WORKS, job
+from tests.doing.conftest import Run, Up, our_processes
+from tests.images.conftest import NEEDS_APT
+
+pytestmark = pytest.mark.root
+CPU = WORKS[0]
+WEIGHTS = {"a": 100, "b": 200, "c": 400}
+WITHIN = 0.03
+"""How far a share of all work may lie from its weight's (issue: 3 %)."""
+STOPPED_S = 0.6
+SEEN_WITHIN_S = 0.05
+TWO = "lab: two\nhosts: {one: {}}\nnodes: {a: {host: one}, b: {host: one}}\n" + (
+    "links: [{between: [a, b], name: lan}]\n"
+)
+
+
+@NEEDS_APT
+@pytest.mark.parametrize(
+    "kind", ["netns", "lxc", "docker", "qemu", pytest.param("uml", marks=pytest.mark.slow)]
+)
+def test_shares_are_those_of_the_weights(delaylab: Run, up: Up, kind: str) -> None:
+    reason = KINDS[kind].can_run(own_rights(), False)
+    if reason:
+        pytest.skip(reason)
+    nodes = ", ".join(
+        f"{name}: {{kind: {kind}, host: one{_weight(weight)}}}" for name, weight in WEIGHTS.items()
+    )
+    links = "links: [{join: [a, b, c], name: lan}]"
+    name = up(f"lab: weighted\nhosts: {{one: {{cpus: [0]}}}}\nnodes: {{{nodes}}}\n{links}\n")
+    found = json.loads(delaylab("fair", name, "--work", "cpu", "--rounds", "2", "--json").stdout)
+    shares = found["works"]["cpu"]["shares"]
+    for node, weight in WEIGHTS.items():
+        fair = weight / sum(WEIGHTS.values())
+        cpu = shares[node]["cpu"] / len(WEIGHTS)
+        assert abs(cpu - fair) < WITHIN, shares
+        # A machine spends part of its CPU time on its own timer, whatever its share is.
+        if kind not in MACHINES:
+            work = shares[node]["of_fair"]["value"] / len(WEIGHTS)
+            assert abs(work - fair) < WITHIN, shares
+    assert found["works"]["cpu"]["said"] != "fair"
+
+
+def test_a_stopped_node_shows_as_a_stop_of_that_length(up: Up) -> None:
+    """Its witness is the other node, which the machine itself may have stopped as well."""
+    lab = attach(up(TWO))
+    stopped_s: list[float] = []
+
+    def stop() -> None:
+        time.sleep(0.7)  # into the work
+        pid = _busiest_child(lab.pid("node.a"))
+        os.kill(pid, signal.SIGSTOP)
+        began = time.monotonic()
+        time.sleep(STOPPED_S)  # how long the node stands still
+        os.kill(pid, signal.SIGCONT)
+        stopped_s.append(time.monotonic() - began)
+
+    stopper = threading.Thread(target=stop)
+    stopper.start()
+    done = together(lab, [job(CPU, node, 3) for node in "ab"], 3)
+    stopper.join()
+    seen_s, machine_s = (done[node].longest_stop_s or 0.0 for node in "ab")
+    assert stopped_s[0] - SEEN_WITHIN_S <= seen_s <= stopped_s[0] + machine_s + SEEN_WITHIN_S
+
+
+def test_work_that_cannot_begin_is_named_and_the_rest_is_stopped(
+    up: Up, run_directory: Path
+) -> None:
+    lab = attach(up(TWO))
+    before = {*our_processes(str(run_directory))}
+    bad = Job("b", Exec(argv=["no-such-program"], hold=True), lambda _: Done(1, 1), endless=False)
+    with pytest.raises(JobFailed, match=r"'b' failed: .*no-such-program"):
+        together(lab, [job(CPU, "a", 1), bad], 0.2)
+    lab.close()
+    deadline = time.monotonic() + 10
+    while {*our_processes(str(run_directory))} - before:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def test_work_that_dies_is_named_with_what_it_said_last(up: Up) -> None:
+    lab = attach(up(TWO))
+    argv = ["stress-ng", "--no-such-option"]
+    dies = Job("b", Exec(argv=argv, hold=True), job(WORKS[1], "b", 1).read, endless=False)
+    with pytest.raises(JobFailed, match=r"'b' failed: stress-ng said: .+"):
+        together(lab, [job(CPU, "a", 1), dies], 0.2)
+
+
+def test_held_requests_do_nothing_before_they_may(up: Up) -> None:
+    lab = attach(up(TWO))
+    session = lab.node_session("a")
+    session.start(Compute(units=5, hold=True))
+    session.event(10)
+    session.stop()
+    assert session.finish(10).done.units == 0
+    session.start(Exec(argv=["true"], hold=True))
+    session.event(10)
+    session.stop()
+    ended = session.finish(10).done
+    assert (ended.exit, ended.began_ns) == (None, None)
+
+
+def test_a_command_tells_its_times(up: Up) -> None:
+    lab = attach(up(TWO))
+    before_ns = time.time_ns()
+    burn = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done"
+    done = lab.node_session("a").call(Exec(argv=["sh", "-c", burn])).done
+    assert done.exit == 0
+    assert before_ns <= (done.began_ns or 0) < (done.ended_ns or 0) <= time.time_ns()
+    used_ns = (done.user_ns or 0) + (done.system_ns or 0)
+    assert 0 < used_ns <= (done.ended_ns or 0) - (done.began_ns or 0) + 20_000_000, "one process"
+
+
+def test_a_lab_of_its_own_is_gone_afterwards(delaylab: Run, run_directory: Path) -> None:
+    said = delaylab("fair", "--nodes", "2", "--work", "cpu", "--rounds", "2").stdout
+    assert said.startswith("cpu: ")
+    assert [line.split()[0] for line in said.splitlines()[2:5]] == ["NODE", "n1", "n2"]
+    assert not list(run_directory.iterdir())
+
+
+def test_an_ordinary_user_asks_too(nobody: Run) -> None:
+    found = nobody("fair", "--nodes", "2", "--work", "cpu", "--rounds", "2", "--json").stdout
+    assert set(json.loads(found)["works"]["cpu"]["shares"]) == {"n1", "n2"}
+
+
+def _weight(weight: int) -> str:
+    return "" if weight == USUAL_WEIGHT else f", cpu_weight: {weight}"
+
+
+def _busiest_child(agent: int) -> int:
+    """The child of an agent that has used most CPU time: the session that works."""
+    children = Path(f"/proc/{agent}/task/{agent}/children").read_text().split()
+
+    def used(pid: str) -> int:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return int(fields[11]) + int(fields[12])
+
+    return int(max(children, key=used))
