@@ -18,13 +18,13 @@ from delaylab.analysis.statistics.effects import Effect, mean_of_few
 from delaylab.analysis.statistics.quantiles import Floats, Interval
 
 WITHIN = 0.10
-"""How far a node's share may lie from its fair share in work that is called fair."""
+"""Largest distance of a node's share from its fair share in work that is called fair."""
 Said = Literal["fair", "not fair", "open"]
 
 
 @dataclass(frozen=True, slots=True)
 class Got:
-    """What a node got done in one round: its rate of work, and the CPU time it used, in s."""
+    """Work of a node in one round: its rate, and the CPU time that it took, in s."""
 
     rate: float
     cpu_s: float
@@ -32,7 +32,7 @@ class Got:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """A node's share of its fair share, and what makes it: the product of the two others.
+    """Share of a node of its fair share, and its two parts, of which it is the product.
 
     `cpu` is its CPU time over the mean of all nodes, `speed` its work for each second of CPU time
     over the mean of all.

@@ -23,7 +23,7 @@ from delaylab.work.jobs import Done, JobFailed, together
 from delaylab.work.short import WORKS, Work, job
 
 SECONDS = 3
-"""How long each work lasts in a round."""
+"""Length of each work in a round."""
 FEWEST, MOST = 2, 64
 
 

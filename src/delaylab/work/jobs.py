@@ -21,7 +21,7 @@ Reader = Callable[[Result[Any]], "Done"]
 
 @dataclass(frozen=True)
 class Done:
-    """What a node got done: `rate` in the work's own unit per second, and its CPU time.
+    """Work that a node got done: `rate` in the work's own unit per second, and its CPU time.
 
     `own_cpu_s` is what the node's own kernel says (getrusage(2)), `host_cpu_s` what this machine's
     kernel says of the node's control group, from the start until all have ended; None if the node
