@@ -19,18 +19,18 @@ from delaylab.machine.rights import own_rights
 from delaylab.plan.build import USUAL_WEIGHT
 from delaylab.spec.lab import MACHINES
 from delaylab.work.jobs import Done, Job, JobFailed, together
-from delaylab.work.short import WORKS, job
-from tests.doing.conftest import Run, Up, our_processes
+from delaylab.work.short import CPU, NETWORK, WORKS, job, prepared
+from tests.doing.conftest import Run, Up, only_line, our_processes
 from tests.images.conftest import NEEDS_APT
 
 pytestmark = pytest.mark.root
-CPU = WORKS[0]
 WEIGHTS = {"a": 100, "b": 200, "c": 400}
 WITHIN = 0.03
 """How far a share of all work may lie from its weight's (issue: 3 %)."""
 STOPPED_S = 0.6
 SEEN_WITHIN_S = 0.05
-TWO = "lab: two\nhosts: {one: {}}\nnodes: {a: {host: one}, b: {host: one}}\n" + (
+TWO_NODES = "{a: {host: one}, b: {host: one}}"
+TWO = f"lab: two\nhosts: {{one: {{}}}}\nnodes: {TWO_NODES}\n" + (
     "links: [{between: [a, b], name: lan}]\n"
 )
 
@@ -59,6 +59,24 @@ def test_shares_are_those_of_the_weights(delaylab: Run, up: Up, kind: str) -> No
             work = shares[node]["of_fair"]["value"] / len(WEIGHTS)
             assert abs(work - fair) < WITHIN, shares
     assert found["works"]["cpu"]["said"] != "fair"
+
+
+def test_the_rate_of_a_stream_is_what_arrives_of_it(up: Up) -> None:
+    """One stream over a link whose rate is known, of which headers take a twentieth."""
+    link = "{between: [a, b], name: lan, rate: 20Mbit, queue: 50}"
+    lab = attach(up(f"lab: rated\nhosts: {{one: {{}}}}\nnodes: {TWO_NODES}\nlinks: [{link}]\n"))
+    with prepared(lab, NETWORK, ["a", "b"], 3) as jobs:
+        done = together(lab, jobs[:1], 3)
+    assert 0.8 * 20e6 < done["a"].rate < 20e6
+
+
+def test_work_that_no_node_can_do_is_said(delaylab: Run, up: Up) -> None:
+    """Two links without a router between them."""
+    links = "[{between: [a, b], name: one}, {between: [c, d], name: two}]"
+    nodes = "{a: {host: one}, b: {host: one}, c: {host: one}, d: {host: one}}"
+    name = up(f"lab: apart\nhosts: {{one: {{}}}}\nnodes: {nodes}\nlinks: {links}\n")
+    said = delaylab("fair", name, "--work", "network", "--rounds", "2", code=1).stderr
+    assert "the work of node 'b' failed: iperf3 said: " in only_line(said)
 
 
 def test_a_stopped_node_shows_as_a_stop_of_that_length(up: Up) -> None:

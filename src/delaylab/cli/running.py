@@ -214,7 +214,7 @@ def fair(
         list[str] | None, typer.Option("--work", help="Only this work; may be repeated.")
     ] = None,
     rounds: Annotated[
-        int, typer.Option(min=2, max=1000, help="How often each work is done; 15 s each.")
+        int, typer.Option(min=2, max=1000, help="How often each work is done; 19 s a round.")
     ] = 4,
     as_json: Json = False,
 ) -> None:

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from rich.console import Console
 
 from delaylab.analysis.fairness import WITHIN, Fairness, Got, Share, fairness
-from delaylab.errors import BadInput
+from delaylab.errors import BadInput, DelaylabError
 from delaylab.io.columns import columns
 from delaylab.io.terminal import print_lines
 from delaylab.io.values import JsonObject
@@ -19,8 +19,8 @@ from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
 from delaylab.progress import Progress
 from delaylab.spec.lab import LabSpec
-from delaylab.work.jobs import Done, JobFailed, together
-from delaylab.work.short import WORKS, Work, job
+from delaylab.work.jobs import Done, together
+from delaylab.work.short import CPU, WORKS, Work, prepared
 
 SECONDS = 3
 """Length of each work in a round."""
@@ -55,7 +55,7 @@ def examine(lab: Lab, names: Sequence[str], rounds: int, progress: Progress) -> 
     """Let all nodes do each short work at once, in rounds, and return what each one got.
 
     `names` are those of the works, all if there is none. Raises BadInput if one is unknown, or if
-    the lab has too few or too many nodes.
+    the lab has too few or too many nodes; DelaylabError if none of the works can be done.
     """
     works = _works(names)
     nodes = list(lab.layout.nodes)
@@ -71,18 +71,21 @@ def examine(lab: Lab, names: Sequence[str], rounds: int, progress: Progress) -> 
             share = (number + index / len(works)) / rounds
             progress(f"round {number + 1} of {rounds}: {work.does}", share)
             try:
-                done = together(lab, [job(work, node, SECONDS) for node in nodes], SECONDS)
-            except JobFailed as error:
+                with prepared(lab, work, nodes, SECONDS) as jobs:
+                    done = together(lab, jobs, SECONDS)
+            except DelaylabError as error:
                 not_done[work.name] = error.what
                 found.pop(work.name, None)
             else:
                 found.setdefault(work.name, []).append(done)
+    if not found:
+        raise DelaylabError(next(iter(not_done.values())))
     return Fair(
         lab.name,
         rounds,
         {name: fairness([_got(each) for each in done]) for name, done in found.items()},
         not_done,
-        _longest_stops(found.get(WORKS[0].name, [])),
+        _longest_stops(found.get(CPU.name, [])),
     )
 
 
@@ -106,8 +109,6 @@ def print_fair(found: Fair, console: Console) -> None:
             console.print(_sentence(work, found.works[work.name]), soft_wrap=True)
     for name, why in found.not_done.items():
         console.print(f"{name}: not done: {why}", style="yellow", soft_wrap=True)
-    if not found.works:
-        return
     console.print()
     print_lines(columns(_table(found), console.width), console)
     console.print(

@@ -8,6 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
 
+from delaylab.agent.measuring_replies import Compute
+from delaylab.agent.replies import Exit
 from delaylab.agent.requests import Request
 from delaylab.agent.result import AgentError, Result
 from delaylab.agent.session import Session
@@ -32,6 +34,11 @@ class Done:
     own_cpu_s: float
     host_cpu_s: float | None = None
     longest_stop_s: float | None = None
+
+
+def own_cpu_s(done: Exit | Compute) -> float:
+    """Return the CPU time of work that has ended, as the node's own kernel says, in s."""
+    return ((done.user_ns or 0) + (done.system_ns or 0)) / 1e9
 
 
 @dataclass(frozen=True)
