@@ -12,6 +12,7 @@ from delaylab.analysis.packets.instrument import Cost
 from delaylab.analysis.statistics.effects import Effect
 from delaylab.analysis.statistics.quantiles import Interval, Quantile
 
+MINUS = "−"
 VERDICT_MARKS = {"reproduced": "✓", "contradicted": "✗", "open": "?", "not testable here": "–"}
 
 
@@ -96,7 +97,7 @@ def system(kernel: str) -> str:
 
 def signed(us: float) -> str:
     """Write a difference of delays in µs with its sign."""
-    return ("+" if us > 0 else "") + delay(us).replace("-", "−")
+    return ("+" if us > 0 else "") + delay(us).replace("-", MINUS)
 
 
 def _share(value: float) -> str:
@@ -104,7 +105,7 @@ def _share(value: float) -> str:
     percent = 100 * value
     to_an_end = min(abs(percent), abs(100 - percent))
     digits = max(1, ceil(-log10(to_an_end))) if 0 < to_an_end < 1 else 0
-    return f"{percent:.{digits}f} %"
+    return f"{percent:.{digits}f} %".replace("-", MINUS)
 
 
 def _figures(value: float) -> str:
@@ -123,7 +124,7 @@ UNKNOWN = "[unknown]"
 """Interval of an effect for which too few packets are independent."""
 UNITS: dict[str, Callable[[float], str]] = {
     "share": _share,
-    "index": lambda value: f"{value:.4f}",
-    "times": lambda value: f"{value:.1f} ×",
+    "index": lambda value: f"{value:.4f}".replace("-", MINUS),
+    "times": lambda value: f"{value:.1f} ×".replace("-", MINUS),
 }
 """Format of an effect by its unit, if it is no delay in µs."""
