@@ -156,6 +156,20 @@ def test_a_lab_of_its_own_is_gone_afterwards(delaylab: Run, run_directory: Path)
     assert not list(run_directory.iterdir())
 
 
+@pytest.mark.parametrize(
+    ("argv", "says"),
+    [
+        (["--kind", "vmware"], "--kind: no kind 'vmware' (one of native, "),
+        (["--nodes", "1"], "fairness is among 2 to 64 nodes, and these are 1"),
+        (["--nodes", "65"], "fairness is among 2 to 64 nodes, and these are 65"),
+        (["--work", "gpu"], "--work: no work 'gpu' (one of cpu, "),
+        (["nolab"], "no lab 'nolab' is up"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_one_line(delaylab: Run, argv: list[str], says: str) -> None:
+    assert says in only_line(delaylab("fair", *argv, code=2).stderr)
+
+
 def test_an_ordinary_user_asks_too(nobody: Run) -> None:
     found = nobody("fair", "--nodes", "2", "--work", "cpu", "--rounds", "2", "--json").stdout
     assert set(json.loads(found)["works"]["cpu"]["shares"]) == {"n1", "n2"}

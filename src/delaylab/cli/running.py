@@ -211,7 +211,12 @@ def fair(
         int, typer.Option(min=0, help="The number of nodes, without LAB; 0: two for each CPU.")
     ] = 0,
     work: Annotated[
-        list[str] | None, typer.Option("--work", help="Only this work; may be repeated.")
+        list[str] | None,
+        typer.Option(
+            "--work",
+            help="Only this work: cpu, memory, calls, processes, wake-ups or network; may be "
+            "repeated.",
+        ),
     ] = None,
     rounds: Annotated[
         int, typer.Option(min=2, max=1000, help="How often each work is done; 19 s a round.")
@@ -222,11 +227,12 @@ def fair(
     from delaylab.verbs import fair as verb
     from delaylab.verbs.progress_bar import bar
 
+    works = verb.works_of(work or [])
     with (
         bar(terminal(stderr=True)) as progress,
         verb.chosen(lab_name, kind, nodes, progress) as lab,
     ):
-        found = verb.examine(lab, work or [], rounds, progress)
+        found = verb.examine(lab, works, rounds, progress)
     if as_json:
         print_json(verb.as_json(found))
     else:

@@ -14,6 +14,7 @@ from delaylab.errors import BadInput, DelaylabError
 from delaylab.io.columns import columns
 from delaylab.io.terminal import print_lines
 from delaylab.io.values import JsonObject
+from delaylab.kinds import KINDS
 from delaylab.lab.attach import attach
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
@@ -43,25 +44,34 @@ class Fair:
 
 @contextmanager
 def chosen(name: str | None, kind: str, nodes: int, progress: Progress) -> Iterator[Lab]:
-    """Provide the running lab of this name; without one, a lab of so many nodes of a kind."""
+    """Provide the running lab of this name; without one, a lab of so many nodes of a kind.
+
+    Raises BadInput if there is no such lab or kind, or if the nodes are too few or too many.
+    """
     if name is not None:
-        yield attach(name)
+        lab = attach(name)
+        _check_count(len(lab.layout.nodes))
+        yield lab
         return
-    with temporary(_spec(kind, nodes or 2 * (os.cpu_count() or 1)), progress=progress) as lab:
+    if kind not in KINDS:
+        raise BadInput(f"no kind {kind!r}", "--kind", f"one of {', '.join(KINDS)}")
+    count = nodes or 2 * (os.cpu_count() or 1)
+    _check_count(count)
+    with temporary(_spec(kind, count), progress=progress) as lab:
         yield lab
 
 
-def examine(lab: Lab, names: Sequence[str], rounds: int, progress: Progress) -> Fair:
+def _check_count(nodes: int) -> None:
+    if not FEWEST <= nodes <= MOST:
+        raise BadInput(f"fairness is among {FEWEST} to {MOST} nodes, and these are {nodes}")
+
+
+def examine(lab: Lab, works: Sequence[Work], rounds: int, progress: Progress) -> Fair:
     """Let all nodes do each short work at once, in rounds, and return what each one got.
 
-    `names` are those of the works, all if there is none. Raises BadInput if one is unknown, or if
-    the lab has too few or too many nodes; DelaylabError if none of the works can be done.
+    Raises DelaylabError if none of the works can be done.
     """
-    works = _works(names)
     nodes = list(lab.layout.nodes)
-    if not FEWEST <= len(nodes) <= MOST:
-        what = f"lab {lab.name!r} has {len(nodes)} nodes; fairness is among {FEWEST} to {MOST}"
-        raise BadInput(what)
     found: dict[str, list[dict[str, Done]]] = {}
     not_done: dict[str, str] = {}
     for number in range(rounds):
@@ -89,7 +99,8 @@ def examine(lab: Lab, names: Sequence[str], rounds: int, progress: Progress) -> 
     )
 
 
-def _works(names: Sequence[str]) -> list[Work]:
+def works_of(names: Sequence[str]) -> list[Work]:
+    """Return the works of these names, all if there is none; raise BadInput if one is unknown."""
     known = {work.name: work for work in WORKS}
     for name in names:
         if name not in known:
