@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 
@@ -13,12 +14,14 @@ from delaylab.io.values import JsonObject
 from delaylab.lab.description import describe
 from delaylab.lab.running import Lab
 from delaylab.progress import Progress
-from delaylab.verbs.link_states import state_line, states
+
+if TYPE_CHECKING:
+    from delaylab.verbs.link_states import EngineState
 
 
 def described(one: Lab) -> JsonObject:
     """Return the description of a lab that `ps --json` prints."""
-    return {**asdict(describe(one)), "engines": [asdict(state) for state in states(one)]}
+    return {**asdict(describe(one)), "engines": [asdict(state) for state in _states(one)]}
 
 
 def print_labs(labs: list[Lab], console: Console) -> None:
@@ -41,8 +44,16 @@ def print_labs(labs: list[Lab], console: Console) -> None:
         if about.dead:
             again = f"take it down, then up again: delaylab down {one.name}"
             console.print(f"{one.name}: {again}")
-        for state in states(one):
-            console.print(f"{one.name}: {state_line(state)}", soft_wrap=True)
+        for state in _states(one):
+            console.print(f"{one.name}: {state.line()}", soft_wrap=True)
+
+
+def _states(one: Lab) -> list[EngineState]:
+    if not one.layout.engines:
+        return []
+    from delaylab.verbs.link_states import states  # noqa: PLC0415  verdicts are slow to import
+
+    return states(one)
 
 
 def down(

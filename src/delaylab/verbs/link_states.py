@@ -22,6 +22,19 @@ class EngineState:
     realtime: bool
     links: dict[str, str]
 
+    def line(self) -> str:
+        """Return the state in words."""
+        if self.state != "running":
+            return f"links of {self.host} are down: {self.why}"
+        how = ", in real time" if self.realtime else ", without real-time scheduling"
+        how = how if self.engine == "own" else ""
+        bad: dict[str, list[str]] = {}
+        for link, why in self.links.items():
+            if why != "held":
+                bad.setdefault(why, []).append(link)
+        held = "; ".join(f"{', '.join(names)}: {why}" for why, names in bad.items()) or "all hold"
+        return f"links of {self.host}: {self.engine} engine{how}; {held}"
+
 
 def states(lab: Lab) -> list[EngineState]:
     """Return the state of a lab's engines for `ps`: if they run, and if their links hold."""
@@ -37,20 +50,6 @@ def states(lab: Lab) -> list[EngineState]:
         )
         for report in link_engines.reports(lab)
     ]
-
-
-def state_line(state: EngineState) -> str:
-    """Return one engine's state in words."""
-    if state.state != "running":
-        return f"links of {state.host} are down: {state.why}"
-    how = ", in real time" if state.realtime else ", without real-time scheduling"
-    how = how if state.engine == "own" else ""
-    bad: dict[str, list[str]] = {}
-    for link, why in state.links.items():
-        if why != "held":
-            bad.setdefault(why, []).append(link)
-    held = "; ".join(f"{', '.join(names)}: {why}" for why, names in bad.items()) or "all hold"
-    return f"links of {state.host}: {state.engine} engine{how}; {held}"
 
 
 def _held(reports: list[EngineReport]) -> dict[str, str]:
