@@ -9,6 +9,7 @@ from delaylab.kinds.lxc import START_DEADLINE_MS
 from delaylab.plan.agent_names import GUEST, NEW, node_agent
 from delaylab.plan.kind import Kind, Node, Rights
 from delaylab.plan.model import Agent, Guest
+from delaylab.plan.quota import quota_us
 
 PROGRAM = "dockerd"
 ENGINE = "engine.docker"
@@ -59,4 +60,5 @@ def _container(node: Node) -> Container:
         node.cpus,
         spec.memory.bytes if spec.memory else None,
         spec.cpu_weight,
+        None if spec.cpu_quota is None else quota_us(spec.cpu_quota),
     )

@@ -24,6 +24,7 @@ from delaylab.plan.model import (
     operation_message,
 )
 from delaylab.plan.network import Network
+from delaylab.plan.quota import quota_us
 from delaylab.spec.capabilities import USUAL_CAPABILITIES
 from delaylab.spec.lab import HERE, LabSpec
 
@@ -33,7 +34,7 @@ PING_SOCKETS_OF_A_MACHINE = {"net.ipv4.ping_group_range": "0 2147483647"}
 BOOT_BESIDE_MS = 3_000
 """Milliseconds that each machine adds to the boot deadline of all: they share CPUs."""
 USUAL_WEIGHT = 100
-"""The `cpu_weight` of a node that has none, in a lab where another has one."""
+"""The `cpu_weight` of a node that has none, in a lab where another has one, or a quota."""
 NO_IPV6 = {"-net.ipv6.conf.all.disable_ipv6": "1", "-net.ipv6.conf.default.disable_ipv6": "1"}
 """Settings that disable IPv6, and with it its background traffic (router solicitation, MLD)."""
 AT_ONCE = {f"-net.ipv6.conf.{which}.accept_dad": "0" for which in ("all", "default")}
@@ -68,9 +69,10 @@ def build(
         reason = kinds[spec.kind].can_run(rights, lab.host_of(node) == HERE)
         if reason:
             raise NotHere(f"node {node!r} cannot be {spec.kind}: {reason}")
-        if spec.cpu_weight and not rights.root:
-            why = "control groups are root's"
-            raise NotHere(f"node {node!r} cannot have a `cpu_weight`: {why}")
+        for field in ("cpu_weight", "cpu_quota"):
+            if getattr(spec, field) is not None and not rights.root:
+                why = "control groups are root's"
+                raise NotHere(f"node {node!r} cannot have a `{field}`: {why}")
         missing = sorted(set(spec.capabilities or ()) - rights.capabilities)
         if missing:
             why = f"delaylab itself was started without {missing[0]}"
@@ -120,7 +122,7 @@ def _agents(
     for kind in dict.fromkeys(spec.kind for spec in lab.nodes.values()):
         members = tuple(node for node in nodes.values() if node.spec.kind == kind)
         services += kinds[kind].services(members)
-    weighed = any(spec.cpu_weight for spec in lab.nodes.values())
+    weighed = any(spec.cpu_weight or spec.cpu_quota for spec in lab.nodes.values())
     agents = []
     for node in nodes.values():
         kind_of_node = kinds[node.spec.kind]
@@ -131,6 +133,8 @@ def _agents(
             # All of them: a node outside of the lab's groups would compete with the lab as a whole.
             weight = node.spec.cpu_weight or USUAL_WEIGHT
             agent = replace(agent, cgroup=True, cpu_weight=weight)
+        if node.spec.cpu_quota is not None:
+            agent = replace(agent, cgroup=True, cpu_quota_us=quota_us(node.spec.cpu_quota))
         agents.append(agent)
     wire = [Agent(WIRE, sysctls=dict(NO_IPV6))] if network.crosses else []
     return [*hosts, *services, *agents, *wire, *_engines(lab, network)]

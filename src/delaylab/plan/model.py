@@ -37,7 +37,8 @@ class Agent:
     """One agent process.
 
     `network` is `new`, `guest` (its guest brings it), `machine`, or the name of an earlier agent.
-    `capabilities` are those that the programs it starts may have; None means all that delaylab has.
+    `cpu_quota_us` is the CPU time that it may use in each 100 ms. `capabilities` are those that the
+    programs it starts may have; None means all that delaylab has.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Agent:
     cpus: tuple[int, ...] | None = None
     cgroup: bool = False
     cpu_weight: int | None = None
+    cpu_quota_us: int | None = None
     sysctls: dict[str, str] = field(default_factory=dict)
     capabilities: tuple[str, ...] | None = None
     guest: Guest | None = None

@@ -10,7 +10,7 @@ from delaylab.spec.base import Cpus, Name, Shorthand, Spec
 from delaylab.spec.capabilities import Capability
 from delaylab.spec.conditions import ConditionsSpec
 from delaylab.spec.sysctls import Sysctl, SysctlValue
-from delaylab.units import Duration, Rate, Size
+from delaylab.units import Duration, Multiple, Rate, Share, Size
 
 NodeKind = Literal["native", "shared", "netns", "lxc", "docker", "qemu", "uml", "xen"]
 IpVersion = Literal[4, 6]
@@ -104,6 +104,7 @@ FIELDS_OF_KINDS = {
     "capabilities": PROCESSES | CONTAINERS,
     "memory": CONTAINERS | MACHINES,
     "cpu_weight": PROCESSES | CONTAINERS | OWN_KERNEL,
+    "cpu_quota": PROCESSES | CONTAINERS | OWN_KERNEL,
     "image": CONTAINERS | {"qemu"},
     "kernel": OWN_KERNEL,
     "initrd": OWN_KERNEL,
@@ -116,6 +117,10 @@ FIELDS_OF_KINDS = {
     "guest": frozenset({"xen"}),
 }
 """A map from fields of a node to the kinds that they apply to."""
+
+
+SMALLEST_QUOTA = Multiple(Share.WHOLE // 100)
+"""The kernel's smallest quota is 1 ms in each period, which is 100 ms."""
 
 
 class NodeSpec(Spec):
@@ -140,6 +145,11 @@ class NodeSpec(Spec):
         le=10_000,
         description="The node's weight where nodes of the lab compete for a CPU. Nodes without one "
         "have 100, the usual weight. Needs root.",
+    )
+    cpu_quota: Multiple | None = Field(
+        None,
+        description="The most CPU time that the node may use, as a share of one CPU: `50%`, or "
+        "`150%` of a CPU and a half. The kernel gives it anew every 100 ms. Needs root.",
     )
     image: str | None = Field(
         None,
@@ -194,6 +204,8 @@ class NodeSpec(Spec):
                     f"`{name}` means nothing to kind {self.kind!r}; it is for "
                     f"{', '.join(sorted(kinds))}"
                 )
+        if self.cpu_quota is not None and self.cpu_quota < SMALLEST_QUOTA:
+            raise ValueError("`cpu_quota` is 1% of a CPU or more")
         if self.pin is not None and len(self.pin) != (self.vcpus or 1):
             raise ValueError(f"`pin` names {len(self.pin)} CPUs for {self.vcpus or 1} vcpus")
         if self.machine == "microvm" and self.nic not in (None, "virtio"):

@@ -19,15 +19,25 @@ const WANTED: [&str; 3] = ["cpuset", "cpu", "cpuacct"];
 const USUAL_SHARES: u64 = 1024;
 const FEWEST_SHARES: u64 = 2;
 
+/// The time in which a quota is used up and given anew (Documentation/scheduler/sched-bwc.rst).
+const PERIOD_US: u64 = 100_000;
+
 /// The folder in each hierarchy that holds the groups of all labs.
 const SHARED: &str = "delaylab";
+
+/// The weight of a group where groups compete for a CPU, and the CPU time that it may use in each 100 ms.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CpuPolicy {
+    pub weight: Option<u64>,
+    pub quota_us: Option<u64>,
+}
 
 /// The cgroup hierarchies in which groups can be created.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Hierarchies {
     /// Version 1: for each controller the folder of this process's group. With `cpu_costs_realtime` a new
     /// group of `cpu` has no real-time CPU time, and a probe in it could not be scheduled on time. Only agents
-    /// with a weight are in one then.
+    /// with a weight or a quota are in one then.
     V1 { roots: BTreeMap<String, PathBuf>, cpu_costs_realtime: bool },
     /// Version 2: the root folder, and its controllers that are wanted.
     V2(PathBuf, Vec<String>),
@@ -59,14 +69,13 @@ impl Hierarchies {
         Ok(Self::V2(root, usable))
     }
 
-    /// Return the folder of an agent, which may have a weight, in each hierarchy, by controller (`unified`
-    /// for version 2).
-    pub fn folders(&self, lab: &str, agent: &str, weighed: bool) -> BTreeMap<String, PathBuf> {
+    /// Return the folder of an agent in each hierarchy, by controller (`unified` for version 2).
+    pub fn folders(&self, lab: &str, agent: &str, policy: CpuPolicy) -> BTreeMap<String, PathBuf> {
         let lab = format!("{lab}.{}", std::process::id());
         let below = |root: &Path| root.join(SHARED).join(&lab).join(agent);
         match self {
             Self::V1 { roots, cpu_costs_realtime } => {
-                let without = *cpu_costs_realtime && !weighed;
+                let without = *cpu_costs_realtime && policy == CpuPolicy::default();
                 let wanted = roots.iter().filter(|(name, _)| !without || *name != "cpu");
                 wanted.map(|(name, root)| (name.clone(), below(root))).collect()
             }
@@ -74,13 +83,13 @@ impl Hierarchies {
         }
     }
 
-    /// Create an agent's folders and assign its CPUs and its weight; return true if a cpuset binds it to the
-    /// CPUs.
+    /// Create an agent's folders and assign its CPUs, its weight and its quota; return true if a cpuset binds
+    /// it to the CPUs.
     pub fn create(
         &self,
         folders: &BTreeMap<String, PathBuf>,
         cpus: Option<&[usize]>,
-        weight: Option<u64>,
+        policy: CpuPolicy,
     ) -> io::Result<bool> {
         let list =
             cpus.map(|cpus| cpus.iter().map(ToString::to_string).collect::<Vec<_>>().join(","));
@@ -96,8 +105,11 @@ impl Hierarchies {
                 }
             }
         }
-        if let Some(weight) = weight {
+        if let Some(weight) = policy.weight {
             self.set_weight(folders, weight)?;
+        }
+        if let Some(quota_us) = policy.quota_us {
+            self.set_quota(folders, quota_us)?;
         }
         Ok(match self {
             Self::V1 { roots, .. } => roots.contains_key("cpuset"),
@@ -115,9 +127,28 @@ impl Hierarchies {
             }
             Self::V2(..) => ("unified", "cpu.weight", weight),
         };
-        let none = || io::Error::new(io::ErrorKind::NotFound, "no controller `cpu` for its weight");
-        fs::write(folders.get(controller).ok_or_else(none)?.join(file), value.to_string())
+        write(folders, controller, file, &value.to_string())
     }
+
+    /// Limit a group's CPU time in each period (Documentation/scheduler/sched-bwc.rst, and `cpu.max` in
+    /// Documentation/admin-guide/cgroup-v2.rst).
+    fn set_quota(&self, folders: &BTreeMap<String, PathBuf>, quota_us: u64) -> io::Result<()> {
+        if let Self::V2(..) = self {
+            return write(folders, "unified", "cpu.max", &format!("{quota_us} {PERIOD_US}"));
+        }
+        write(folders, "cpu", "cpu.cfs_period_us", &PERIOD_US.to_string())?;
+        write(folders, "cpu", "cpu.cfs_quota_us", &quota_us.to_string())
+    }
+}
+
+fn write(
+    folders: &BTreeMap<String, PathBuf>,
+    controller: &str,
+    file: &str,
+    value: &str,
+) -> io::Result<()> {
+    let none = || io::Error::new(io::ErrorKind::NotFound, "no controller `cpu`");
+    fs::write(folders.get(controller).ok_or_else(none)?.join(file), value)
 }
 
 /// Return the folders of this keeper's lab in every hierarchy, below this process's group and below the root.

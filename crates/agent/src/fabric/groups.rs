@@ -52,7 +52,7 @@ impl Groups {
     ) -> Result<(), Failure> {
         for (folders, agent) in self.folders.iter_mut().zip(&build.plan.agents) {
             if agent.cgroup {
-                *folders = hierarchies.folders(&build.lab, &agent.name, agent.cpu_weight.is_some());
+                *folders = hierarchies.folders(&build.lab, &agent.name, agent.cpu_policy());
             }
         }
         if build.plan.agents.iter().any(|agent| agent.guest.is_some()) {
@@ -64,7 +64,7 @@ impl Groups {
             if !agent.cgroup {
                 continue;
             }
-            match hierarchies.create(&self.folders[index], agent.bound_to(), agent.cpu_weight) {
+            match hierarchies.create(&self.folders[index], agent.bound_to(), agent.cpu_policy()) {
                 Ok(given) => self.has_cpus[index] = given,
                 Err(error) => {
                     let name = &agent.name;

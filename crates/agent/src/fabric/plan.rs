@@ -8,6 +8,7 @@ use delaylab_proto::{Context, Failure};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::cgroups::CpuPolicy;
 use super::names::Named;
 use crate::link::Links;
 pub use crate::network::mac::Mac;
@@ -63,6 +64,9 @@ pub struct Agent {
     /// The weight of its group among those of the lab where they compete for a CPU; 100 is usual.
     #[serde(default)]
     pub cpu_weight: Option<u64>,
+    /// The CPU time that its group may use in each 100 ms, in µs; unlimited if left out.
+    #[serde(default)]
+    pub cpu_quota_us: Option<u64>,
     #[serde(default)]
     pub sysctls: BTreeMap<String, String>,
     /// The capabilities available to its programs; if left out, all that delaylab itself has.
@@ -76,6 +80,11 @@ pub struct Agent {
 }
 
 impl Agent {
+    /// Return how its CPU time is weighed and limited.
+    pub fn cpu_policy(&self) -> CpuPolicy {
+        CpuPolicy { weight: self.cpu_weight, quota_us: self.cpu_quota_us }
+    }
+
     /// Return the CPUs that all of its processes are bound to. An agent that carries links binds only the
     /// forwarding thread: a real-time thread leaves its CPU to no other process, not even to the one that
     /// answers for it.

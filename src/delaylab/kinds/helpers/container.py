@@ -11,7 +11,7 @@ class Container:
     """A container to start.
 
     `agent` is its monitor's name, `capabilities` are those that its programs may have, `cpu_weight`
-    is as in the lab file.
+    is as in the lab file, `cpu_quota_us` the CPU time that it may use in each 100 ms.
     """
 
     name: str
@@ -21,6 +21,12 @@ class Container:
     cpus: tuple[int, ...] | None = None
     memory_bytes: int | None = None
     cpu_weight: int | None = None
+    cpu_quota_us: int | None = None
+
+    @property
+    def has_cpu_policy(self) -> bool:
+        """Return True if its CPU time is weighed or limited."""
+        return self.cpu_weight is not None or self.cpu_quota_us is not None
 
     @classmethod
     def parse(cls, text: str) -> Container:

@@ -52,8 +52,8 @@ def main() -> int:
 
 
 def _own_engine(folder: Path, nodes: list[Container]) -> docker.DockerClient:
-    weighed = any(node.cpu_weight for node in nodes)
-    client, _ = engine.start(folder, hide_cpu_groups=not weighed)
+    with_policy = any(node.has_cpu_policy for node in nodes)
+    client, _ = engine.start(folder, hide_cpu_groups=not with_policy)
     return client
 
 
@@ -128,6 +128,8 @@ def _limits(node: Container, cgroup: str | None) -> dict[str, Any]:
         "cpuset_cpus": ",".join(map(str, node.cpus)) if node.cpus else None,
         "mem_limit": node.memory_bytes,
         "cpu_shares": cpu_shares(node.cpu_weight) if node.cpu_weight else None,
+        # With a group of its own, the container's is below it, and has its quota.
+        "cpu_quota": None if cgroup else node.cpu_quota_us,
         "cgroup_parent": f"/{Path(cgroup).parent / node.agent}" if cgroup else None,
     }
     return {name: value for name, value in limits.items() if value is not None}
