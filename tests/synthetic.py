@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from delaylab.analysis.claims.imagined import ACTED
 from delaylab.dataset import store
 from delaylab.dataset.records.rest import RestBlock
-from delaylab.dataset.records.tables import HOSTS
+from delaylab.dataset.records.tables import HOSTS, TABLES
 from delaylab.trial.rest import schedule
 
 REQUEST = {
@@ -195,9 +195,9 @@ def write_study(directory: Path, raw: dict[str, Any]) -> None:
 
 
 def write_trial(directory: Path, raw: dict[str, Any], *parts: pl.DataFrame) -> None:
-    """Write a trial given as JSON values, with its stamps, probes and hosts."""
-    stamps, probes, machine = parts
-    store.write_trial(directory, store.trial_record(raw), stamps, probes, machine)
+    """Write a trial given as JSON values, with its stamps, probes, hosts and, if any, progress."""
+    tables = dict(zip(TABLES, parts, strict=False))
+    store.write_trial(directory, store.trial_record(raw), tables)
 
 
 def write(

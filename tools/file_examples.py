@@ -30,6 +30,7 @@ from delaylab.spec.lab import (
 from delaylab.spec.queue import QueueSpec
 from delaylab.spec.study import LoadSpec, ProbeSpec, StudySpec
 from delaylab.spec.trace import TraceSpec
+from delaylab.spec.work import WorkSpec
 
 _TEXTS: dict[type[BaseModel], str] = {
     LabSpec: """
@@ -123,6 +124,18 @@ _TEXTS: dict[type[BaseModel], str] = {
         probe: {from: client, to: server, count: 100, interval: 10ms}
         scales:
           paper: {probe.count: 10000, repeat: 5}
+        """,
+    WorkSpec: """
+        work:
+          - {name: count, on: [a, b, c], cpu: 5000}
+          - {name: stream, on: [a, b], tcp: 10s, to: server}
+          - name: pack
+            on: [a, b, c]
+            prepare: [dd, if=/dev/urandom, of=/tmp/block, bs=1M, count=64]
+            command: [xz, --stdout, --verbose, /tmp/block]
+            result: '([0-9.]+) MiB/s'
+            unit: MiB/s
+            deadline: 2min
         """,
     ClaimSpec: """
         claims:

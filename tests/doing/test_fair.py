@@ -18,7 +18,8 @@ from delaylab.lab.attach import attach
 from delaylab.machine.rights import own_rights
 from delaylab.plan.build import USUAL_WEIGHT
 from delaylab.spec.lab import MACHINES
-from delaylab.work.jobs import Done, Job, JobFailed, together
+from delaylab.work.crew import together
+from delaylab.work.jobs import Done, Job, JobFailed
 from delaylab.work.short import CPU, NETWORK, WORKS, job, prepared
 from tests.doing.conftest import Run, Up, only_line, our_processes
 from tests.images.conftest import NEEDS_APT
@@ -27,6 +28,7 @@ pytestmark = pytest.mark.root
 WEIGHTS = {"a": 100, "b": 200, "c": 400}
 WITHIN = 0.03
 """How far a share of all work may lie from its weight's (issue: 3 %)."""
+QUOTA = 0.3
 STOPPED_S = 0.6
 SEEN_WITHIN_S = 0.05
 TWO_NODES = "{a: {host: one}, b: {host: one}}"
@@ -59,6 +61,25 @@ def test_shares_are_those_of_the_weights(delaylab: Run, up: Up, kind: str) -> No
             work = shares[node]["of_fair"]["value"] / len(WEIGHTS)
             assert abs(work - fair) < WITHIN, shares
     assert found["works"]["cpu"]["said"] != "fair"
+
+
+@NEEDS_APT
+@pytest.mark.parametrize(
+    "kind", ["netns", "lxc", "docker", "qemu", pytest.param("uml", marks=pytest.mark.slow)]
+)
+def test_a_node_has_the_cpu_time_of_its_quota(up: Up, kind: str) -> None:
+    reason = KINDS[kind].can_run(own_rights(), False)
+    if reason:
+        pytest.skip(reason)
+    node = f"{{kind: {kind}, host: one, cpu_quota: {QUOTA:.0%}}}"
+    links = "links: [{between: [a, b], name: lan}]"
+    lab = attach(
+        up(f"lab: q\nhosts: {{one: {{}}}}\nnodes: {{a: {node}, b: {{host: one}}}}\n{links}\n")
+    )
+    done = together(lab, [job(CPU, node, 3) for node in "ab"], 3)
+    limited, free = ((done[node].host_cpu_s or 0) / 3 for node in "ab")
+    assert abs(limited - QUOTA) < WITHIN
+    assert free > 2 * QUOTA  # the witness: the machine itself had more to give
 
 
 def test_the_rate_of_a_stream_is_what_arrives_of_it(up: Up) -> None:
@@ -106,7 +127,7 @@ def test_work_that_cannot_begin_is_named_and_the_rest_is_stopped(
 ) -> None:
     lab = attach(up(TWO))
     before = {*our_processes(str(run_directory))}
-    bad = Job("b", Exec(argv=["no-such-program"], hold=True), lambda _: Done(1, 1), endless=False)
+    bad = Job("b", Exec(argv=["no-such-program"], hold=True), lambda _: Done(1, 1, 1, 0))
     with pytest.raises(JobFailed, match=r"'b' failed: .*no-such-program"):
         together(lab, [job(CPU, "a", 1), bad], 0.2)
     lab.close()
@@ -119,7 +140,7 @@ def test_work_that_cannot_begin_is_named_and_the_rest_is_stopped(
 def test_work_that_dies_is_named_with_what_it_said_last(up: Up) -> None:
     lab = attach(up(TWO))
     argv = ["stress-ng", "--no-such-option"]
-    dies = Job("b", Exec(argv=argv, hold=True), job(WORKS[1], "b", 1).read, endless=False)
+    dies = Job("b", Exec(argv=argv, hold=True), job(WORKS[1], "b", 1).read)
     with pytest.raises(JobFailed, match=r"'b' failed: stress-ng said: .+"):
         together(lab, [job(CPU, "a", 1), dies], 0.2)
 

@@ -8,7 +8,7 @@ import os
 import select
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from pydantic import ValidationError
 
@@ -175,13 +175,14 @@ class Session:
                 return self._result
         return None
 
-    def check(self) -> None:
+    def check(self) -> bool:
         """Read without waiting; raise AgentError if the request has failed or the agent died."""
         while self._readable(0):
             for frame in self._receive():
                 if frame.kind == FrameKind.MESSAGE:
                     self._parsed(frame)
                 self._frames.append(frame)
+        return True
 
     @property
     def _op(self) -> str:
@@ -309,7 +310,17 @@ def _object(value: object) -> dict[str, object]:
     return value if isinstance(value, dict) else {}
 
 
-def wait_watching(session: Session, others: Sequence[Session]) -> Result[Any]:
+class Watched(Protocol):
+    """Session, or node at its job, that is watched while another session's request runs."""
+
+    def fileno(self) -> int:
+        """Return the descriptor that is readable when there is something to check."""
+
+    def check(self) -> bool:
+        """Read what has come; return False once there is nothing more to watch."""
+
+
+def wait_watching(session: Session, others: Sequence[Watched]) -> Result[Any]:
     """Finish one session's request; raise at once if a request of another session fails."""
     if session.has_frames:
         return session.finish()
@@ -321,4 +332,5 @@ def wait_watching(session: Session, others: Sequence[Session]) -> Result[Any]:
         for fd, _ in poll.poll():
             if fd == session.fileno():
                 return session.finish()
-            by_fd[fd].check()
+            if not by_fd[fd].check():
+                poll.unregister(fd)

@@ -5,6 +5,7 @@ One directory per study::
     study.json                       the resolved study, seed, versions, machine
     trials/ID/trial.json             one finished trial: factors, status, warnings, points
     trials/ID/{stamps,probes,hosts}.parquet
+    trials/ID/progress.parquet       only if the trial has work that showed progress
     trials.parquet                   all trials in one table, derived from the trial.json files
 
 A trial's directory appears whole, by one rename, or not at all; it is never changed afterwards.
@@ -29,7 +30,7 @@ from delaylab.dataset.records.base import MOST_TRIALS, Record, TrialId
 from delaylab.dataset.records.reading import read_json
 from delaylab.dataset.records.study import StudyRecord
 from delaylab.dataset.records.table_checks import read_table
-from delaylab.dataset.records.tables import TABLES
+from delaylab.dataset.records.tables import OPTIONAL, TABLES
 from delaylab.dataset.records.trial import TrialRecord, check_trial
 from delaylab.errors import BadInput, DelaylabError
 from delaylab.io.files import own_folder, write_new
@@ -61,8 +62,17 @@ class Study:
         """Return the state of the trial's hosts in long form, sampled at 10 Hz."""
         return self._table(trial, "hosts")
 
+    def progress(self, trial: str) -> pl.DataFrame:
+        """Return the progress of the trial's work; no rows if there is none."""
+        if not self._place(trial, "progress").exists():
+            return pl.DataFrame(schema=dict(TABLES["progress"]))
+        return self._table(trial, "progress")
+
+    def _place(self, trial: str, name: str) -> Path:
+        return self.directory / "trials" / trial / f"{name}.parquet"
+
     def _table(self, trial: str, name: str) -> pl.DataFrame:
-        place = self.directory / "trials" / trial / f"{name}.parquet"
+        place = self._place(trial, name)
         if not place.exists():
             fix = "take the trial out and resume the run"
             raise BadInput("the file is missing", str(place), fix)
@@ -95,21 +105,17 @@ def write_study(directory: Path, study: StudyRecord) -> None:
         raise _not_written(directory / "study.json", error, "nothing") from error
 
 
-def write_trial(
-    directory: Path,
-    trial: TrialRecord,
-    stamps: pl.DataFrame,
-    probes: pl.DataFrame,
-    hosts: pl.DataFrame,
-) -> None:
+def write_trial(directory: Path, trial: TrialRecord, given: Mapping[str, pl.DataFrame]) -> None:
     """Add one trial: its directory appears whole or not at all. Ctrl-C waits until it is there.
 
-    Raise `BadInput` if a table is invalid, `DelaylabError` if the trial is already there or cannot
-    be written. Trials that were finished before stay as they are.
+    `given` are its tables by name; one of `OPTIONAL` is written only if it has rows. Raise
+    `BadInput` if a table is invalid, `DelaylabError` if the trial is already there or cannot be
+    written. Trials that were finished before stay as they are.
     """
     tables = {
-        name: _typed(name, table)
-        for name, table in (("stamps", stamps), ("probes", probes), ("hosts", hosts))
+        name: _typed(name, given[name])
+        for name in TABLES
+        if name not in OPTIONAL or (name in given and len(given[name]))
     }
     place = directory / "trials" / trial.id
     if place.exists():

@@ -8,7 +8,7 @@ connections that send in opposite directions through the measured interface.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 
@@ -19,6 +19,7 @@ from delaylab.loads.network import network
 from delaylab.loads.state import Achieved, FoundRate, Running
 from delaylab.loads.stressors import stressor
 from delaylab.spec.study import LoadSpec
+from delaylab.spec.work import WorkSpec
 
 __all__ = [
     "Achieved",
@@ -34,18 +35,19 @@ KINDS = {"network": network, "frames": frames}
 """The functions that run loads other than stress-ng's."""
 
 
-def missing_tools(loads: list[LoadSpec]) -> list[str]:
-    """Return the programs that loads need and this machine lacks."""
+def missing_tools(loads: Iterable[LoadSpec], work: Iterable[WorkSpec] = ()) -> list[str]:
+    """Return the programs that loads and work need and this machine lacks."""
     tools = {"iperf3" if load.network else "stress-ng" for load in loads if not load.frames}
+    tools |= {"iperf3" for each in work if each.tcp is not None}
     return sorted(tool for tool in tools if shutil.which(tool) is None)
 
 
-def require_tools(loads: list[LoadSpec]) -> None:
-    """Raise NotHere, with what to install, if a load's program is missing."""
-    missing = missing_tools(loads)
+def require_tools(loads: Iterable[LoadSpec], work: Iterable[WorkSpec] = ()) -> None:
+    """Raise NotHere, with what to install, if a program of a load or of work is missing."""
+    missing = missing_tools(loads, work)
     if missing:
         names = " ".join(missing)
-        raise NotHere(f"the study's loads need {names}", fix=f"apt-get install {names}")
+        raise NotHere(f"the study's loads and work need {names}", fix=f"apt-get install {names}")
 
 
 @contextmanager

@@ -6,6 +6,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import (
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     GetCoreSchemaHandler,
@@ -21,6 +22,14 @@ from pydantic_core import CoreSchema, core_schema
 NAME = r"^[a-z][a-z0-9-]{0,30}$"
 Name = Annotated[str, StringConstraints(pattern=NAME)]
 """A name that is valid as an interface name, file name and cgroup: lower case, digits, hyphens."""
+
+
+def _listed(given: object) -> object:
+    return [given] if isinstance(given, str) else given
+
+
+Names = Annotated[list[Name], BeforeValidator(_listed, json_schema_input_type=Name | list[Name])]
+"""Names as a list, or one name without it."""
 
 
 MOST_CPUS = 8192

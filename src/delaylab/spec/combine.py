@@ -1,4 +1,4 @@
-"""A study's factors -> its combinations, each with its lab, loads and probe."""
+"""A study's factors -> its combinations, each with its lab, loads, probe and work."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from delaylab.spec.changed_loads import (
     loads_of,
 )
 from delaylab.spec.check import check_lab
+from delaylab.spec.check_work import work_of
 from delaylab.spec.counts import check_trials
 from delaylab.spec.expand import expand, expand_loads
 from delaylab.spec.lab import LabSpec
@@ -24,19 +25,23 @@ from delaylab.spec.names import names as names_in
 from delaylab.spec.scale import scaled
 from delaylab.spec.source import Document, Location, validate
 from delaylab.spec.study import LoadSpec, ProbeSpec, StudySpec
+from delaylab.spec.work import WorkSpec
 
 SYSCTLS = "sysctls"
-ROOTS = ("nodes", "hosts", "links", "ip", "timeline", "engine", SYSCTLS, "probe")
+ROOTS = ("nodes", "hosts", "links", "ip", "timeline", "engine", SYSCTLS, "probe", "work")
+OUTSIDE_OF_LAB = ("probe", "work")
+"""Roots of paths that are the study's, not its lab's."""
 
 
 @dataclass(frozen=True)
 class Combination:
-    """One level of every factor, with the lab, loads and probe that result."""
+    """One level of every factor, with the lab, loads, probe and work that result."""
 
     levels: dict[str, str]
     lab: LabSpec
     loads: tuple[LoadSpec, ...]
     probe: ProbeSpec
+    work: tuple[WorkSpec, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -76,7 +81,8 @@ def combinations(study: StudyFile, scale: str) -> Iterator[Combination]:
         levels = dict(zip(this.factors, names, strict=True))
         if not this.runs(levels):
             continue
-        lab, probe = deepcopy(study.lab_data), deepcopy(this.probe)
+        lab = deepcopy(study.lab_data)
+        probe, work = deepcopy(this.probe), deepcopy(this.work)
         lab.setdefault(SYSCTLS, {})
         loads: list[LoadSpec] = []
         of_loads: list[LoadChange] = []
@@ -93,10 +99,12 @@ def combinations(study: StudyFile, scale: str) -> Iterator[Combination]:
                 elif path.startswith(f"{LOADS_ROOT}."):
                     of_loads.append(load_change(path, value, study.document, at))
                 else:
-                    place = _change({**lab, "probe": probe}, path, value, study.document, at)
+                    place = _change(
+                        {**lab, "probe": probe, "work": work}, path, value, study.document, at
+                    )
                     given[place] = study.document.where(at)
         loads = changed(loads, of_loads, study.document)
-        yield _checked(study, levels, lab, probe, tuple(loads), given)
+        yield _checked(study, levels, lab, probe, work, tuple(loads), given)
 
 
 def _change(
@@ -146,19 +154,22 @@ def _checked(
     levels: dict[str, str],
     lab_data: dict[str, object],
     probe_data: dict[str, object],
+    work_data: list[object],
     loads: tuple[LoadSpec, ...],
     given: dict[Location, str],
 ) -> Combination:
     """Return a combination; raise BadInput if it is invalid.
 
-    `given` are the parts of lab and probe that its levels gave, each with its ``file:line``.
+    `given` are the parts of lab, probe and work that its levels gave, each with its ``file:line``.
     """
     document = study.document
     lab_document = replace(
         study.lab_document,
         data=_put(study.lab_document.data, study.lab_at, lab_data),
         elsewhere={
-            (*study.lab_at, *place): at for place, at in given.items() if place[0] != "probe"
+            (*study.lab_at, *place): at
+            for place, at in given.items()
+            if place[0] not in OUTSIDE_OF_LAB
         },
     )
     lab = validate(LabSpec, lab_document, study.lab_at)
@@ -195,7 +206,8 @@ def _checked(
                     ("factors",),
                     f"factors: {', '.join(levels)}",
                 )
-    return Combination(levels, expand(lab), expand_loads(loads, known, links), probe)
+    work = work_of(work_data, given, lab, known, document)
+    return Combination(levels, expand(lab), expand_loads(loads, known, links), probe, work)
 
 
 def _one_of(link: str, links: list[str], document: Document, at: str) -> None:

@@ -13,6 +13,7 @@ from itertools import product
 from delaylab.spec.lab import ChangeSpec, LabSpec, LinkSpec
 from delaylab.spec.names import Names, counted, is_many, link_name, links_of, names
 from delaylab.spec.study import LoadSpec
+from delaylab.spec.work import WorkSpec
 
 
 def expand(lab: LabSpec) -> LabSpec:
@@ -49,6 +50,19 @@ def expand_loads(loads: Iterable[LoadSpec], nodes: Names, links: Names) -> tuple
         load.model_copy(update={"on": name, "over": _over(load, links)})
         for load in loads
         for name in nodes[load.on]
+    )
+
+
+def expand_work(work: Iterable[WorkSpec], nodes: Names) -> tuple[WorkSpec, ...]:
+    """Return the work with every node of a count written out."""
+    return tuple(
+        each.model_copy(
+            update={
+                "on": [node for name in each.on for node in nodes[name]],
+                "to": None if each.to is None else [n for name in each.to for n in nodes[name]],
+            }
+        )
+        for each in work
     )
 
 

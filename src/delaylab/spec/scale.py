@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,9 +18,10 @@ DESIGN, REPEAT = "design", "repeat"
 
 @dataclass(frozen=True)
 class Scaled:
-    """A study at one scale: its probe as plain data, its factors, and the blocks of its design."""
+    """A study at one scale: its probe and work as plain data, its factors, its design's blocks."""
 
     probe: dict[str, object]
+    work: list[object]
     factors: dict[str, dict[str, Level]]
     design: list[Block]
 
@@ -34,14 +36,15 @@ class Scaled:
 def scaled(spec: StudySpec, document: Document, scale: str, change: Change) -> Scaled:
     """Return the study at a scale; raise BadInput for a scale that is unknown or invalid.
 
-    A scale's entries are paths into the probe, `factors.FACTOR.LEVEL` with the level's content at
-    this scale, `repeat` (see `repeats`), and `design`: blocks of levels, of which every combination
-    is run. A factor that a block leaves out contributes all its levels.
+    A scale's entries are paths into the probe and the work, `factors.FACTOR.LEVEL` with the level's
+    content at this scale, `repeat` (see `repeats`), and `design`: blocks of levels, of which every
+    combination is run. A factor that a block leaves out contributes all its levels.
     """
     probe = dict(document.data["probe"])
+    work = deepcopy(document.data.get("work", []))
     if scale not in spec.scales:
         if scale == "quick":
-            return Scaled(probe, spec.factors, [])
+            return Scaled(probe, work, spec.factors, [])
         known = ", ".join(dict.fromkeys(("quick", *spec.scales)))
         raise BadInput(f"study {spec.study!r} has no scale {scale!r}", fix=f"scales: {known}")
     factors = {name: dict(levels) for name, levels in document.data.get("factors", {}).items()}
@@ -57,9 +60,9 @@ def scaled(spec: StudySpec, document: Document, scale: str, change: Change) -> S
             _known(factor, level, spec, document, at)
             factors[factor][level] = value
         else:
-            change({"probe": probe}, path, value, at)
+            change({"probe": probe, "work": work}, path, value, at)
     said = replace(document, data={**document.data, "factors": factors})
-    return Scaled(probe, validate(StudySpec, said).factors, design)
+    return Scaled(probe, work, validate(StudySpec, said).factors, design)
 
 
 def repeats(spec: StudySpec, document: Document, scale: str) -> int:

@@ -6,12 +6,13 @@ import re
 from dataclasses import dataclass
 from typing import Annotated, Final, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, model_validator
+from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
 from delaylab.spec.addresses import outside
-from delaylab.spec.base import NAME, Name, Spec
+from delaylab.spec.base import NAME, Name, Names, Spec
 from delaylab.spec.claims import ClaimSpec, LevelName
 from delaylab.spec.lab import IpVersion, LabSpec
+from delaylab.spec.work import WorkSpec
 from delaylab.units import Duration, Multiple, Share
 
 Protocol = Literal["icmp", "udp", "tcp", "http"]
@@ -29,13 +30,6 @@ PHASES_AT_REST = 3
 CHECK_SEQUENCE = 4
 """Bytes of the check sequence of a frame, which programs never see; RFC 2544 sizes include them."""
 SMALLEST_FRAME, LARGEST_FRAME = 64, 9018
-
-
-def _listed(given: object) -> object:
-    return [given] if isinstance(given, str) else given
-
-
-_LISTED = BeforeValidator(_listed, json_schema_input_type=Name | list[Name])
 
 
 class LoadSpec(Spec):
@@ -72,7 +66,7 @@ class LoadSpec(Spec):
     at: Multiple = Field(
         Multiple(Share.WHOLE), description="For `frames: held`: the share of the held rate to send."
     )
-    once_across: Annotated[list[Name], _LISTED] | None = Field(
+    once_across: Names | None = Field(
         None,
         description="For `frames: held`: factors across whose levels the rate is searched once in "
         "each block of trials, in the lab of their first levels that run. Left out, each trial "
@@ -93,7 +87,7 @@ class LoadSpec(Spec):
     to: Name | None = Field(
         None, description="For `network` and `frames`: the node at the other end."
     )
-    over: Annotated[list[Name], _LISTED] | None = Field(
+    over: Names | None = Field(
         None,
         description="The link by which frames arrive at `to`; of several links, each is used in "
         "turn.",
@@ -296,6 +290,11 @@ class StudySpec(Spec):
         "its loads.",
     )
     probe: ProbeSpec = Field(description="The packets that every trial sends.")
+    work: list[WorkSpec] = Field(
+        default_factory=list,
+        description="The work that nodes do while the packets under load are sent. All begin at "
+        "once, with the first packet. A level changes it by its name: `work.NAME.cpu: 5000`.",
+    )
     scales: dict[Name, Change] = Field(
         default_factory=dict,
         description="The sizes of the study by name. A scale is changes of the study: "

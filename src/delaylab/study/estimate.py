@@ -25,6 +25,8 @@ FINISH_S, PACKET_S = 3.0, 0.0002
 """The time of the analysis and the report, in seconds: in all, and for each packet."""
 ROUND_TRIP_S = 0.0005
 """The time that a packet of a closed loop takes, in seconds."""
+UNIT_S = 0.00017
+"""The time that a unit of arithmetic takes, in seconds, with a CPU for itself."""
 CORES = os.cpu_count() or 1
 """The number of CPUs, by which guests that boot together share the work."""
 
@@ -52,8 +54,16 @@ def _packets_s(item: Planned) -> float:
     probe, loads = item.combination.probe, item.combination.loads
     rest_s = _between_s(probe.pace_at_rest) * probe.at_rest * 3
     phases = 2 + len(schedule(probe.at_rest, 1)) if probe.at_rest else 1
-    between_s = probe.count * _between_s(probe.pace)
-    return LOAD_S * len(loads) + rest_s + between_s + phases * PHASE_S
+    under_load_s = max(probe.count * _between_s(probe.pace), _work_s(item))
+    return LOAD_S * len(loads) + rest_s + under_load_s + phases * PHASE_S
+
+
+def _work_s(item: Planned) -> float:
+    """Return the estimated seconds of a trial's work. The time of a command is not known: 0."""
+    work = item.combination.work
+    units_s = [UNIT_S * (each.cpu or 0) for each in work for _ in each.on]
+    streams_s = [each.tcp.seconds for each in work if each.tcp is not None]
+    return max([0.0, *units_s, sum(units_s) / CORES, *streams_s])
 
 
 def _between_s(pace: Pace) -> float:

@@ -83,7 +83,8 @@ def _check_only(study: StudyFile, only: dict[str, set[str]]) -> None:
 def begin(study: StudyFile, scale: str, planned: list[Planned], out: Path) -> None:
     """Create the dataset's directory; raise BadInput if that is impossible or it is not empty."""
     spec = study.spec
-    loads.require_tools(all_loads(planned))
+    work = [each for item in planned for each in item.combination.work]
+    loads.require_tools(all_loads(planned), work)
     empty_folder(out)
     record = store.study_record(
         {

@@ -128,10 +128,10 @@ def _run_one(
         else:
             shared.end_trial()
             record = _record(item, started, recording.record, "ok", None)
-            store.write_trial(out, record, recording.stamps, recording.probes, recording.hosts)
+            store.write_trial(out, record, recording.tables)
             return Outcome(item, "ok", None)
-    empty = [pl.DataFrame(schema=dict(schema)) for schema in TABLES.values()]
-    store.write_trial(out, _record(item, started, Measurement(), status, reason), *empty)
+    empty = {name: pl.DataFrame(schema=dict(schema)) for name, schema in TABLES.items()}
+    store.write_trial(out, _record(item, started, Measurement(), status, reason), empty)
     return Outcome(item, status, reason)
 
 

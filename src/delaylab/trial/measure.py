@@ -15,6 +15,7 @@ from delaylab.agent.measuring_requests import Counters, Route
 from delaylab.agent.result import AgentError
 from delaylab.dataset.records.doubts import Doubt, DoubtKind, doubt
 from delaylab.dataset.records.rates import Search
+from delaylab.dataset.records.tables import TABLES
 from delaylab.dataset.records.taps import Tap
 from delaylab.dataset.records.trial import OUTSIDE, Endpoint, Hop, Measurement, PointPath
 from delaylab.errors import DelaylabError
@@ -31,6 +32,7 @@ from delaylab.trial.instruments import Instruments, Recorded, listening, stop, s
 from delaylab.trial.rest import alternate, schedule
 from delaylab.trial.sender import Sender
 from delaylab.units import Duration
+from delaylab.work import study as work
 
 LEGS = ("request", "reply")
 SENDER, RESPONDER = "sender", "responder"
@@ -45,6 +47,12 @@ class Recording:
     stamps: pl.DataFrame
     probes: pl.DataFrame
     hosts: pl.DataFrame
+    progress: pl.DataFrame
+
+    @property
+    def tables(self) -> dict[str, pl.DataFrame]:
+        """Return the tables by name."""
+        return {name: getattr(self, name) for name in TABLES}
 
 
 def run(combination: Combination, probe_id: int, pcap: Path | None = None) -> Recording:
@@ -66,7 +74,8 @@ def measure(
     """Measure in a running lab; `rates` are those of loads that need no search.
 
     The phases are `untapped` and `before` (at rest, with the taps off and on by turns, so that
-    their cost can be determined), `load`, and `after` (at rest again).
+    their cost can be determined), `load`, and `after` (at rest again). Work begins with the first
+    packet under load, and the phase ends when the work has ended, too.
     """
     probe = combination.probe
     path = _path(lab, combination)
@@ -85,10 +94,15 @@ def measure(
         rest = alternate(sender, blocks, probe.pace_at_rest, partial(switch_taps, instruments))
         found = _search(probe, sender)
         pace = Duration(found.interval_ns) if found else probe.pace
-        with loads.running(lab, combination.loads, arrives_by, rates) as load:
+        with (
+            loads.running(lab, combination.loads, arrives_by, rates) as load,
+            work.prepared(lab, combination.work) as crew,
+        ):
             link_changes.start_timeline(lab)
             first = link_engines.reports(lab, reset=True)
-            sender.run("load", probe.count, pace, load.sessions)
+            crew.go()
+            sender.run("load", probe.count, pace, [*load.sessions, *crew.workers])
+            crew.wait()
             links = link_engines.since(lab, first)
         sender.run("after", probe.at_rest, probe.pace_at_rest)
         recorded = stop(instruments)
@@ -118,8 +132,10 @@ def measure(
             *lab.warnings,
             *_tap_warnings(taps),
             *_clock_warnings(clock_step),
+            *work.doubts(crew),
         ],
         loads=[achieved.record() for achieved in load.achieved],
+        work=work.records(crew, combination.work),
         taps=taps,
         rest_blocks=rest,
         repeats=repeats.count(recorded.taps, packets),
@@ -132,6 +148,7 @@ def measure(
         _stamps(lab, sender, instruments, recorded),
         packets,
         recorded.machine.table("hosts"),
+        work.progress(crew),
     )
 
 

@@ -9,7 +9,7 @@ import polars as pl
 from delaylab.agent import measuring_replies
 from delaylab.agent.measuring_requests import Probe
 from delaylab.agent.result import Result
-from delaylab.agent.session import Session, wait_watching
+from delaylab.agent.session import Watched, wait_watching
 from delaylab.dataset.records.doubts import Doubt
 from delaylab.lab.running import Lab
 from delaylab.plan.points import ProbePath
@@ -41,7 +41,7 @@ class Sender:
         """Return the sequence number of the next packet."""
         return self._next
 
-    def run(self, phase: str, count: int, pace: Pace, watched: Sequence[Session] = ()) -> None:
+    def run(self, phase: str, count: int, pace: Pace, watched: Sequence[Watched] = ()) -> None:
         """Send `count` packets; raise at once if an instrument or a session of `watched` fails."""
         if count == 0:
             return
@@ -69,7 +69,7 @@ class Sender:
         first: int,
         count: int,
         pace: Pace,
-        watched: Sequence[Session],
+        watched: Sequence[Watched],
         below: int = 0,
     ) -> Result[measuring_replies.Probe]:
         closed = isinstance(pace, ClosedLoop)

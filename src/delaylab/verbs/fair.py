@@ -20,7 +20,8 @@ from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
 from delaylab.progress import Progress
 from delaylab.spec.lab import LabSpec
-from delaylab.work.jobs import Done, together
+from delaylab.work.crew import together
+from delaylab.work.jobs import Done
 from delaylab.work.short import CPU, WORKS, Work, prepared
 
 SECONDS = 3

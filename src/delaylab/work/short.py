@@ -7,20 +7,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from delaylab.agent.measuring_replies import Compute as Computed
 from delaylab.agent.measuring_requests import Compute
-from delaylab.agent.replies import Exit
 from delaylab.agent.requests import Exec
 from delaylab.agent.result import AgentError, Result
 from delaylab.lab.running import Lab
 from delaylab.loads.stressors import NO_CACHE, metrics
-from delaylab.work.jobs import Done, Job, own_cpu_s
+from delaylab.work.arithmetic import computed
+from delaylab.work.jobs import Done, Job, done_of, last_line
 from delaylab.work.tcp import streams
 
 _ENDLESS = 100_000_000
-_NS = 1e9
 
 
 @dataclass(frozen=True)
@@ -48,7 +44,8 @@ WORKS = (
 def prepared(lab: Lab, work: Work, nodes: Sequence[str], seconds: int) -> Iterator[list[Job]]:
     """Provide the jobs that do a work on all of these nodes, with all that they need running."""
     if work is NETWORK:
-        with streams(lab, nodes, seconds) as jobs:
+        pairs = list(zip(nodes, [*nodes[1:], nodes[0]], strict=True))
+        with streams(lab, pairs, seconds) as jobs:
             yield jobs
     else:
         yield [job(work, node, seconds) for node in nodes]
@@ -57,27 +54,14 @@ def prepared(lab: Lab, work: Work, nodes: Sequence[str], seconds: int) -> Iterat
 def job(work: Work, node: str, seconds: int) -> Job:
     """Return the job that does a work on a node by itself for some seconds."""
     if work is CPU:
-        return Job(node, Compute(units=_ENDLESS, hold=True), _computed, endless=True)
+        return Job(node, Compute(units=_ENDLESS, hold=True), computed, endless=True)
     lasts = ("--timeout", f"{seconds}s")
     argv = ["stress-ng", *work.stressor, *lasts, *NO_CACHE, "--metrics", "--yaml", "/dev/stdout"]
-    return Job(node, Exec(argv=argv, hold=True), _stressed, endless=False)
-
-
-def _computed(result: Result[Any]) -> Done:
-    done: Computed = result.done
-    seconds = (done.ended_ns - done.began_ns) / _NS
-    if seconds <= 0:
-        raise AgentError("it was stopped before it began")
-    times = result.table("progress")["time_ns"].to_numpy()
-    ends = np.concatenate([[done.began_ns], times, [done.ended_ns]])
-    stop_s = float(np.diff(ends).max()) / _NS
-    return Done(done.units / seconds, own_cpu_s(done), longest_stop_s=stop_s)
+    return Job(node, Exec(argv=argv, hold=True), _stressed)
 
 
 def _stressed(result: Result[Any]) -> Done:
-    done: Exit = result.done
     rate = metrics(result.stdout).get("operations_per_s")
-    if done.exit != 0 or not rate:
-        said = (result.stderr or result.stdout).decode(errors="replace").strip().splitlines()
-        raise AgentError(f"stress-ng said: {said[-1]}" if said else "stress-ng said nothing")
-    return Done(rate, own_cpu_s(done))
+    if result.done.exit != 0 or not rate:
+        raise AgentError(f"stress-ng said: {last_line(result)}")
+    return done_of(result.done, rate)

@@ -12,8 +12,8 @@ from delaylab.dataset.records.base import Number, Record, Text, Word
 class DoubtKind(StrEnum):
     """Kinds of doubts.
 
-    Those up to `UNATTRIBUTED_ERROR` come from the agent, those up to `EMULATED` from a trial; the
-    analysis finds the others in the data.
+    Those up to `UNATTRIBUTED_ERROR` come from the agent, those up to `WORK_FAILED` from a trial;
+    the analysis finds the others in the data.
     """
 
     NOT_REALTIME = "not-realtime"
@@ -22,6 +22,7 @@ class DoubtKind(StrEnum):
     UNATTRIBUTED_ERROR = "unattributed-error"
     FABRIC = "fabric"
     EMULATED = "emulated"
+    WORK_FAILED = "work-failed"
     FEW_SAMPLES = "few-samples"
     SEND_SLIP = "send-slip"
     DROPPED_STAMPS = "dropped-stamps"

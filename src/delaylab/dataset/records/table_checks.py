@@ -28,7 +28,7 @@ NAMES: dict[str, Callable[[str], object]] = {
     "leg": LEGS.__contains__,
     "phase": PHASES.__contains__,
     "outcome": OUTCOMES.__contains__,
-    **dict.fromkeys(("point", "clock", "place", "metric"), _NAME.fullmatch),
+    **dict.fromkeys(("point", "clock", "place", "metric", "work", "node"), _NAME.fullmatch),
 }
 """Check of each column that holds names: true for an allowed name."""
 
@@ -71,8 +71,9 @@ def _check(table: pl.DataFrame, name: str) -> None:
             _check_names(table[column], column)
         elif column.endswith("_ns"):
             _check_times(table[column], column)
-    if name == "hosts" and not table["value"].is_finite().all():
-        raise ValueError("column 'value' holds what is no number")
+    for column, kind in table.schema.items():
+        if kind == pl.Float64 and not table[column].is_finite().all():
+            raise ValueError(f"column {column!r} holds what is no number")
     if name == "probes" and table.select("probe", "seq").is_duplicated().any():
         raise ValueError("a packet is scheduled twice")
 

@@ -26,7 +26,15 @@ PROBES = {
     "reordered": pl.Boolean,
 }
 HOSTS = {"time_ns": pl.Int64, "place": pl.String, "metric": pl.String, "value": pl.Float64}
-TABLES: dict[str, dict[str, Any]] = {"stamps": STAMPS, "probes": PROBES, "hosts": HOSTS}
+PROGRESS = {"work": pl.String, "node": pl.String, "since_ns": pl.Int64, "done": pl.Float64}
+TABLES: dict[str, dict[str, Any]] = {
+    "stamps": STAMPS,
+    "probes": PROBES,
+    "hosts": HOSTS,
+    "progress": PROGRESS,
+}
+OPTIONAL = frozenset({"progress"})
+"""Tables that a trial has only if there is something in them."""
 NULLABLE = frozenset({"sent_ns", "slip_ns"})
 """Columns that may be null; they are null for a packet that was not sent."""
 EPOCH = "since the Unix epoch"
@@ -59,6 +67,14 @@ MEANINGS: dict[str, dict[str, str]] = {
         "place": "The place that was sampled: `machine`, or a node, a host or another agent.",
         "metric": "The name of the metric (docs/protocol.md, table `hosts`).",
         "value": "The value of the metric.",
+    },
+    "progress": {
+        "work": "The name of the work.",
+        "node": "The node that did it.",
+        "since_ns": "The time since the node began. That of `cpu` and `tcp` is by the node's own "
+        "clock; that of a command is when its output arrived, by this machine's.",
+        "done": "The amount done by then: units of arithmetic, bits that the sender's kernel took, "
+        "or what the command printed.",
     },
 }
 """Meaning of each column, as docs/dataset.md prints it."""

@@ -24,6 +24,7 @@ from delaylab.dataset.records.rates import Flow, HeldRate, Search
 from delaylab.dataset.records.repeats import Repeats
 from delaylab.dataset.records.rest import RestBlock
 from delaylab.dataset.records.taps import Tap
+from delaylab.dataset.records.work import WorkDone
 from delaylab.spec.link_conditions import NOTHING, check_configured
 
 Item = TypeVar("Item")
@@ -142,6 +143,9 @@ class Measurement(Record):
     clock: Text | None = Field(None, description="The name of the sender's clock.")
     warnings: Listed[Doubt] = Field([], description="The doubts raised while the trial ran.")
     loads: Listed[Load] = Field([], description="The loads of the trial.")
+    work: Listed[WorkDone] = Field(
+        [], description="What each node got done of the work of the trial."
+    )
     taps: Listed[Tap] = Field([], description="The taps of the trial.")
     rest_blocks: Listed[RestBlock] = Field(
         [],

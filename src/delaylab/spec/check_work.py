@@ -1,0 +1,69 @@
+"""Check of a combination's work against its lab."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from pydantic import Field
+
+from delaylab.spec.base import Spec
+from delaylab.spec.expand import expand_work
+from delaylab.spec.lab import LabSpec
+from delaylab.spec.names import Names
+from delaylab.spec.source import Document, Location, validate
+from delaylab.spec.work import WorkSpec
+
+WORK = "work"
+
+
+class _Work(Spec):
+    """The work of a study, by itself."""
+
+    work: list[WorkSpec] = Field(default_factory=list)
+
+
+def work_of(
+    data: list[object],
+    given: Mapping[Location, str],
+    lab: LabSpec,
+    known: Names,
+    document: Document,
+) -> tuple[WorkSpec, ...]:
+    """Return a combination's work with every counted node written out; raise BadInput if invalid.
+
+    `given` are the parts that levels gave, each with its ``file:line``.
+    """
+    here = {place: at for place, at in given.items() if place[0] == WORK}
+    said = replace(document, data={WORK: data}, elsewhere=here)
+    found = validate(_Work, said).work
+    for index, each in enumerate(found):
+        for field in ("on", "to"):
+            for node in getattr(each, field) or ():
+                if node not in known:
+                    fix = f"nodes: {', '.join(lab.nodes)}"
+                    raise said.refuse(f"no node {node!r}", (WORK, index, field), fix)
+    names = [each.name for each in found]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        at = (WORK, len(names) - 1 - names[::-1].index(twice), "name")
+        raise said.refuse(f"two works are named {twice!r}", at)
+    work = expand_work(found, known)
+    for index, each in enumerate(work):
+        _check_ends(each, said, (WORK, index))
+    return work
+
+
+def _check_ends(work: WorkSpec, document: Document, at: Location) -> None:
+    """Raise BadInput unless each stream of a work has a node to end in, which is not its own."""
+    double = next((node for node in work.on if work.on.count(node) > 1), None)
+    if double is not None:
+        raise document.refuse(f"{double!r} is listed twice", (*at, "on"))
+    if work.to is None:
+        return
+    if len(work.to) not in (1, len(work.on)) and work.on:
+        what = f"{len(work.on)} nodes send, and `to` has {len(work.to)}"
+        raise document.refuse(what, (*at, "to"), "one node for all, or one for each")
+    own = next((node for node, to in work.streams if node == to), None)
+    if own is not None:
+        raise document.refuse(f"{own!r} sends to itself", (*at, "to"))

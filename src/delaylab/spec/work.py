@@ -1,0 +1,114 @@
+"""Model of the work in a study file: a job with an end, which several nodes begin together."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+
+from pydantic import AfterValidator, Field, StringConstraints, model_validator
+
+from delaylab.spec.base import Name, Names, Spec
+from delaylab.units import Duration
+
+JOBS = ("cpu", "tcp", "command")
+MOST_UNITS = 100_000_000
+MOST_ARGUMENTS = 1000
+_SECOND = 1_000_000_000
+_LONGEST_ARGUMENT = 4096
+
+
+def _number_pattern(text: str) -> str:
+    try:
+        found = re.compile(text)
+    except re.error as error:
+        raise ValueError(f"no regular expression: {error}") from None
+    if found.groups != 1:
+        raise ValueError("the expression needs one group, around the number: 'rate: ([0-9.]+)'")
+    return text
+
+
+Argument = Annotated[str, StringConstraints(max_length=_LONGEST_ARGUMENT)]
+Command = Annotated[list[Argument], Field(min_length=1, max_length=MOST_ARGUMENTS)]
+NumberPattern = Annotated[
+    str, StringConstraints(max_length=_LONGEST_ARGUMENT), AfterValidator(_number_pattern)
+]
+
+
+class WorkSpec(Spec):
+    """Work of several nodes: arithmetic, a TCP stream, or a command."""
+
+    name: Name = Field(description="The name of the work.")
+    on: Names = Field(
+        description="The nodes that do it, all at once. The name of a counted node stands for all "
+        "of them; an empty list for none."
+    )
+    cpu: Annotated[int, Field(gt=0, le=MOST_UNITS)] | None = Field(
+        None,
+        description="Arithmetic: the number of units that each node does. A unit is 100,000 steps "
+        "in registers, some 0.2 ms of a CPU of today. Each node's progress is recorded.",
+    )
+    tcp: Duration | None = Field(
+        None,
+        description="A TCP stream by iperf3 from each node: how long it sends, in whole seconds.",
+    )
+    to: Names | None = Field(
+        None,
+        description="For `tcp`: the node that the streams end in, or as many nodes as `on` has, "
+        "one for each.",
+    )
+    command: Command | None = Field(
+        None, description="A program with its arguments, which each node runs to its end."
+    )
+    prepare: Command | None = Field(
+        None,
+        description="For `command`: a program that each node runs to its end before any node "
+        "begins to work.",
+    )
+    progress: NumberPattern | None = Field(
+        None,
+        description="For `command`: a regular expression that finds in a line of output how much "
+        "is done. Its one group is the number.",
+    )
+    result: NumberPattern | None = Field(
+        None,
+        description="For `command`: a regular expression that finds the rate of work in the last "
+        "line of output that has it. Its one group is the number. Left out, the rate is one run "
+        "over its time.",
+    )
+    unit: Annotated[str, StringConstraints(max_length=20)] = Field(
+        "", description="For `command`: the unit of `result`, such as `MB/s`."
+    )
+    deadline: Duration = Field(
+        Duration(60 * _SECOND),
+        description="The time after which the work of a node that has not ended counts as failed.",
+    )
+
+    @model_validator(mode="after")
+    def _one_job(self) -> WorkSpec:
+        given = [name for name in JOBS if getattr(self, name) is not None]
+        if len(given) != 1:
+            raise ValueError(f"work is exactly one of {', '.join(JOBS)}")
+        if (self.tcp is None) != (self.to is None):
+            raise ValueError("work of `tcp` needs `to`, and no other has it")
+        if self.tcp is not None and (self.tcp.ns % _SECOND or not self.tcp.ns):
+            raise ValueError("`tcp` is a whole number of seconds, 1s or more")
+        said = self.model_fields_set & {"prepare", "progress", "result", "unit"}
+        if self.command is None and said:
+            raise ValueError(f"only work of `command` has `{sorted(said)[0]}`")
+        if self.deadline.ns == 0:
+            raise ValueError("`deadline` is more than 0")
+        if self.tcp is not None and self.deadline <= self.tcp:
+            raise ValueError(f"`deadline` is {self.deadline}, and the streams take {self.tcp}")
+        return self
+
+    @property
+    def what(self) -> str:
+        """Return the kind of the work, one of JOBS."""
+        return next(name for name in JOBS if getattr(self, name) is not None)
+
+    @property
+    def streams(self) -> list[tuple[str, str]]:
+        """Return the two ends of each stream of `tcp`: the node that sends, and the far one."""
+        to = self.to or []
+        far = to * len(self.on) if len(to) == 1 else to
+        return list(zip(self.on, far, strict=False))

@@ -1,0 +1,76 @@
+"""Commands of the user's as work: their progress and their rate, found in what they print."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from delaylab.agent.requests import Exec
+from delaylab.agent.result import AgentError, Result
+from delaylab.spec.work import WorkSpec
+from delaylab.work.jobs import LONGEST_LINE, Done, Job, done_of, last_line, seconds_of
+
+_LONGEST = 4096
+"""The most characters of a line that are looked at."""
+_LINE_ENDS = re.compile(rb"[\r\n]")
+
+
+class Reports:
+    """Numbers in a command's output: how much was done when, and the rate that it printed last."""
+
+    def __init__(self, work: WorkSpec) -> None:
+        self._progress = re.compile(work.progress) if work.progress else None
+        self._result = re.compile(work.result) if work.result else None
+        self._rest = b""
+        self._rate: float | None = None
+        self._rows: list[tuple[int, float]] = []
+
+    def hear(self, piece: bytes, since_ns: int) -> None:
+        """Read output that came `since_ns` after the start."""
+        *lines, self._rest = _LINE_ENDS.split(self._rest + piece)
+        self._rest = self._rest[-_LONGEST:]
+        for line in lines:
+            self._read(line[:_LONGEST].decode(errors="replace"), since_ns)
+
+    def done(self, result: Result[Any]) -> Done:
+        """Return what the command got done; raise AgentError if it failed or printed no rate."""
+        ended = result.done
+        if ended.exit != 0:
+            how = f"signal {ended.killed}" if ended.exit is None else f"exit code {ended.exit}"
+            raise AgentError(f"it ended with {how}; it said last: {last_line(result)}")
+        self._read(self._rest.decode(errors="replace"), None)
+        if self._result is not None and self._rate is None:
+            said = last_line(result)[:LONGEST_LINE]
+            raise AgentError(f"nothing that it printed matches `result`; it said last: {said}")
+        rate = 1 / seconds_of(ended) if self._rate is None else self._rate
+        return done_of(ended, rate, progress=tuple(self._rows))
+
+    def _read(self, line: str, since_ns: int | None) -> None:
+        amount = _number(self._progress, line)
+        if amount is not None and since_ns is not None:
+            self._rows.append((since_ns, amount))
+        rate = _number(self._result, line)
+        if rate is not None:
+            self._rate = rate
+
+
+def job(work: WorkSpec, node: str) -> Job:
+    """Return the job by which a node does a work of `command`."""
+    reports = Reports(work)
+    return Job(
+        node,
+        Exec(argv=work.command or [], hold=True),
+        reports.done,
+        work=work.name,
+        prepare=Exec(argv=work.prepare) if work.prepare else None,
+        listen=reports.hear,
+        deadline_s=work.deadline.seconds,
+    )
+
+
+def _number(pattern: re.Pattern[str] | None, line: str) -> float | None:
+    found = pattern.search(line) if pattern is not None else None
+    try:
+        return float(found[1]) if found is not None else None
+    except (TypeError, ValueError):
+        return None

@@ -1,0 +1,228 @@
+"""Jobs under way: prepared, begun all at once, read while they work, ended by a deadline."""
+
+from __future__ import annotations
+
+import select
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+from delaylab.agent.frames import Frame, FrameKind
+from delaylab.agent.result import AgentError, Result
+from delaylab.lab.running import Lab
+from delaylab.machine.cpu_time import used_s
+from delaylab.work.jobs import Done, Job, JobFailed, last_line
+
+READY_DEADLINE_S = 20.0
+STOP_DEADLINE_S = 20.0
+_ROUNDED_S = 0.001
+"""Largest time by which a wait may end early, since it is in whole milliseconds."""
+
+
+class Worker:
+    """One node at its job: `done` or `failed` is set once it has ended."""
+
+    def __init__(self, lab: Lab, job: Job) -> None:
+        self.job = job
+        self.done: Done | None = None
+        self.failed: JobFailed | None = None
+        self._session = lab.node_session(job.node)
+        self._groups = lab.keeper.agents[lab.agent_name(job.node)].cgroups
+        self._result: Result[Any] | None = None
+        self._cpu_before: float | None = None
+        self._began_ns = 0
+
+    def fileno(self) -> int:
+        """Return the descriptor that is readable when the node has sent something."""
+        return self._session.fileno()
+
+    @property
+    def ended(self) -> bool:
+        """Return True once the job is done or has failed."""
+        return self.done is not None or self.failed is not None
+
+    def close(self) -> None:
+        """Close the session; a job that is still under way is ended."""
+        self._session.close()
+
+    def start_preparing(self) -> None:
+        """Start what is to be done before the job, if it has such a part."""
+        if self.job.prepare is not None:
+            self._guarded(lambda: self._start(self.job.prepare))
+
+    def finish_preparing(self) -> None:
+        """Wait until the preparation has ended, for as long as the job's deadline allows."""
+        if self.job.prepare is not None:
+            self._guarded(self._prepared)
+
+    def start_holding(self) -> None:
+        """Have the node make the job ready, and hold it."""
+        self._guarded(lambda: self._start(self.job.request))
+
+    def finish_holding(self) -> None:
+        """Wait until the job is held."""
+        self._guarded(lambda: self._session.event(READY_DEADLINE_S))
+
+    def go(self) -> None:
+        """Let the job begin."""
+        self._cpu_before = used_s(self._groups)
+        self._began_ns = time.monotonic_ns()
+        if self.job.listen is not None:
+            self._session.on_output = self._hear
+        self._guarded(self._session.go)
+
+    def stop(self) -> None:
+        """Ask an endless job to end."""
+        if self.job.endless:
+            self._guarded(self._session.stop)
+
+    def check(self) -> bool:
+        """Read what the node has sent, and return True unless the job has ended."""
+        self._guarded(self._read)
+        return not self.ended
+
+    def give_up(self, seconds: float) -> None:
+        """Take a job that has not ended for failed, and end it."""
+        if not self.ended:
+            said = last_line(self._result) if self._result is not None else "nothing"
+            self._fail(f"it did not end within {seconds:g} s; it said last: {said}")
+            self._session.close()
+
+    def _start(self, request: Any) -> None:
+        self._result = self._session.start(request)
+
+    def _prepared(self) -> None:
+        end_s = time.monotonic() + self.job.deadline_s
+        try:
+            result = self._session.finish(self.job.deadline_s)
+        except AgentError:
+            if time.monotonic() < end_s - _ROUNDED_S:
+                raise
+            what = f"its preparation did not end within {self.job.deadline_s:g} s"
+            raise AgentError(what) from None
+        if result.done.exit != 0:
+            raise AgentError(f"its preparation failed: {last_line(result)}")
+
+    def _read(self) -> None:
+        result = self._session.poll_done()
+        if result is None:
+            return
+        after = used_s(self._groups)
+        done = self.job.read(result)
+        if after is not None and self._cpu_before is not None:
+            done = replace(done, host_cpu_s=after - self._cpu_before)
+        self.done = done
+
+    def _hear(self, frame: Frame) -> None:
+        """Pass output on, and keep only the latest of it."""
+        result, listen = self._result, self.job.listen
+        if result is None or listen is None:
+            return
+        if frame.kind == FrameKind.STDOUT:
+            result.stdout = frame.payload
+            listen(frame.payload, time.monotonic_ns() - self._began_ns)
+        else:
+            result.stderr = frame.payload
+
+    def _guarded(self, act: Callable[[], object]) -> None:
+        """Do something unless the job has failed; if that fails, the job has."""
+        if self.failed is None:
+            try:
+                act()
+            except AgentError as error:
+                self._fail(error.what, error.fix)
+
+    def _fail(self, what: str, fix: str = "") -> None:
+        self.failed = JobFailed(f"the work of node {self.job.node!r} failed: {what}", fix=fix)
+
+
+class Crew:
+    """Workers who begin together. `began_ns` is when they did, in ns since 1970, or None."""
+
+    def __init__(self, workers: Sequence[Worker]) -> None:
+        self.workers = workers
+        self.began_ns: int | None = None
+        self._began_s = 0.0
+
+    def go(self) -> None:
+        """Let all begin who are ready."""
+        self.began_ns, self._began_s = time.time_ns(), time.monotonic()
+        for worker in self.workers:
+            worker.go()
+
+    def wait(self) -> None:
+        """Wait until every job has ended, or has failed by its deadline."""
+        for worker in sorted(self.workers, key=lambda each: each.job.deadline_s):
+            self._read_until(self._began_s + worker.job.deadline_s, [worker])
+            worker.give_up(worker.job.deadline_s)
+
+    def stop_after(self, seconds: float) -> None:
+        """Let all work for some seconds, then end the endless jobs and wait for all."""
+        self._read_until(self._began_s + seconds, self.workers)
+        for worker in self.workers:
+            worker.stop()
+        self._read_until(time.monotonic() + STOP_DEADLINE_S, self.workers)
+        for worker in self.workers:
+            worker.give_up(seconds + STOP_DEADLINE_S)
+
+    def _read_until(self, end_s: float, these: Sequence[Worker]) -> None:
+        """Read what all send until these have ended, or until a time of the monotonic clock."""
+        poll = select.poll()
+        reading = {each.fileno(): each for each in self.workers if not each.ended}
+        for descriptor in reading:
+            poll.register(descriptor, select.POLLIN)
+        while not all(each.ended for each in these):
+            left_s = end_s - time.monotonic()
+            if left_s <= 0:
+                return
+            for descriptor, _ in poll.poll(left_s * 1000):
+                if not reading[descriptor].check():
+                    poll.unregister(descriptor)
+
+
+@contextmanager
+def ready(lab: Lab, jobs: Sequence[Job]) -> Iterator[Crew]:
+    """Prepare all jobs, and provide the crew that waits for `go`.
+
+    A job whose preparation fails has failed, and the others wait. At the end, jobs that are still
+    under way are ended.
+    """
+    workers: list[Worker] = []
+    try:
+        for job in jobs:
+            workers.append(Worker(lab, job))
+        # Each step is started everywhere before it is waited for anywhere.
+        for worker in workers:
+            worker.start_preparing()
+        for worker in workers:
+            worker.finish_preparing()
+        for worker in workers:
+            worker.start_holding()
+        for worker in workers:
+            worker.finish_holding()
+        yield Crew(workers)
+    finally:
+        for worker in workers:
+            worker.close()
+
+
+def together(lab: Lab, jobs: Sequence[Job], seconds: float) -> dict[str, Done]:
+    """Let all jobs begin at once, and return what each node got done.
+
+    Endless jobs are stopped after `seconds`; the others end by themselves. Raises `JobFailed` for
+    the first one that failed.
+    """
+    with ready(lab, jobs) as crew:
+        _raise_first(crew)
+        crew.go()
+        crew.stop_after(seconds)
+        _raise_first(crew)
+        return {each.job.node: each.done for each in crew.workers if each.done is not None}
+
+
+def _raise_first(crew: Crew) -> None:
+    for worker in crew.workers:
+        if worker.failed is not None:
+            raise worker.failed

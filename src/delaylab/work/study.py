@@ -1,0 +1,111 @@
+"""Work of a study: its jobs at the barrier, and their results as a trial records them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+
+import polars as pl
+
+from delaylab.agent.measuring_requests import Compute
+from delaylab.dataset.records.doubts import Doubt, DoubtKind, doubt
+from delaylab.dataset.records.tables import PROGRESS
+from delaylab.dataset.records.work import WorkDone
+from delaylab.lab.running import Lab
+from delaylab.spec.work import WorkSpec
+from delaylab.work import command
+from delaylab.work.arithmetic import computed
+from delaylab.work.crew import Crew, Worker, ready
+from delaylab.work.jobs import Job
+from delaylab.work.tcp import streams
+
+_NS = 1e9
+
+
+@contextmanager
+def prepared(lab: Lab, work: Sequence[WorkSpec]) -> Iterator[Crew]:
+    """Make all work of a trial ready, and provide the crew that waits for `go`.
+
+    Raises DelaylabError if the far end of a stream does not start.
+    """
+    jobs: list[Job] = []
+    with ExitStack() as stack:
+        for each in work:
+            if each.tcp is not None:
+                tcp = streams(
+                    lab,
+                    each.streams,
+                    round(each.tcp.seconds),
+                    first=len(jobs),
+                    work=each.name,
+                    deadline_s=each.deadline.seconds,
+                )
+                jobs += stack.enter_context(tcp)
+            else:
+                jobs += [_job(each, node) for node in each.on]
+        yield stack.enter_context(ready(lab, jobs))
+
+
+def records(crew: Crew, work: Sequence[WorkSpec]) -> list[WorkDone]:
+    """Return what each node got done, as a trial records it."""
+    units = {each.name: _unit(each) for each in work}
+    return [_record(worker, units[worker.job.work], crew.began_ns) for worker in crew.workers]
+
+
+def progress(crew: Crew) -> pl.DataFrame:
+    """Return the progress of all work, as a trial's table."""
+    rows = [
+        (worker.job.work, worker.job.node, since_ns, amount)
+        for worker in crew.workers
+        if worker.done is not None
+        for since_ns, amount in worker.done.progress
+    ]
+    return pl.DataFrame(rows, schema=PROGRESS, orient="row")
+
+
+def doubts(crew: Crew) -> list[Doubt]:
+    """Return a doubt for each node whose work failed."""
+    return [
+        doubt(
+            DoubtKind.WORK_FAILED,
+            worker.failed.what,
+            worker.failed.fix or "run it by hand: delaylab exec NODE -- COMMAND",
+            work=worker.job.work,
+            node=worker.job.node,
+        )
+        for worker in crew.workers
+        if worker.failed is not None
+    ]
+
+
+def _job(work: WorkSpec, node: str) -> Job:
+    if work.command is not None:
+        return command.job(work, node)
+    request = Compute(units=work.cpu or 1, hold=True)
+    return Job(node, request, computed, work=work.name, deadline_s=work.deadline.seconds)
+
+
+def _unit(work: WorkSpec) -> str:
+    if work.cpu is not None:
+        return "units/s"
+    if work.tcp is not None:
+        return "bit/s"
+    return work.unit or ("" if work.result else "runs/s")
+
+
+def _record(worker: Worker, unit: str, began_ns: int | None) -> WorkDone:
+    job, done = worker.job, worker.done
+    if done is None:
+        why = worker.failed.what if worker.failed is not None else "it was never begun"
+        return WorkDone(work=job.work, node=job.node, unit=unit, failed=why, began_ns=began_ns)
+    return WorkDone(
+        work=job.work,
+        node=job.node,
+        unit=unit,
+        began_ns=began_ns,
+        rate=done.rate,
+        wall_ns=round(done.wall_s * _NS),
+        user_ns=round(done.user_s * _NS),
+        system_ns=round(done.system_s * _NS),
+        host_cpu_ns=None if done.host_cpu_s is None else round(done.host_cpu_s * _NS),
+    )

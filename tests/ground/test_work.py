@@ -1,0 +1,83 @@
+"""Work in study files: written out, changed by levels, refused with its line."""
+
+from __future__ import annotations
+
+import pytest
+
+from delaylab.errors import BadInput
+from delaylab.spec.combine import Combination, combinations
+from delaylab.spec.load import study_from
+from delaylab.spec.source import parse
+
+LAB = (
+    "lab: {lab: l, hosts: {one: {}}, nodes: {n: {host: one, count: 2}, far: {host: one, count: 2}},"
+    " links: [{join: [n, far], name: lan}]}"
+)
+HEAD = f"study: s\n{LAB}\nprobe: {{from: n-1, to: far-1}}\n"
+
+
+def study(work: str, factors: str = "") -> list[Combination]:
+    text = f"{HEAD}{f'factors: {factors}' if factors else 'factors: {}'}\nwork:\n  - {work}\n"
+    return list(combinations(study_from(parse(text, "s.yaml")), "quick"))
+
+
+def refusal(work: str, factors: str = "") -> str:
+    with pytest.raises(BadInput) as raised:
+        study(work, factors)
+    return str(raised.value)
+
+
+def test_counted_nodes_are_written_out() -> None:
+    (made,) = study("{name: count, on: n, cpu: 10}")
+    assert made.work[0].on == ["n-1", "n-2"]
+
+
+def test_each_stream_has_its_far_end() -> None:
+    (each,) = study("{name: s, on: n, tcp: 1s, to: far}")
+    assert each.work[0].streams == [("n-1", "far-1"), ("n-2", "far-2")]
+    (one,) = study("{name: s, on: n, tcp: 1s, to: far-1}")
+    assert one.work[0].streams == [("n-1", "far-1"), ("n-2", "far-1")]
+
+
+def test_levels_change_work_by_its_name() -> None:
+    little, much = study(
+        "{name: count, on: n, cpu: 10}", "{size: {little: {}, much: {work.count.cpu: 99}}}"
+    )
+    assert [each.work[0].cpu for each in (little, much)] == [10, 99]
+
+
+def test_the_number_of_nodes_may_be_a_factor() -> None:
+    two, three = study("{name: count, on: n, cpu: 1}", "{n: {two: {}, three: {nodes.n.count: 3}}}")
+    assert [len(each.work[0].on) for each in (two, three)] == [2, 3]
+
+
+@pytest.mark.parametrize(
+    ("work", "said"),
+    [
+        ("{name: w, on: n}", "exactly one of cpu, tcp, command"),
+        ("{name: w, on: n, cpu: 1, command: [ls]}", "exactly one of cpu, tcp, command"),
+        ("{name: w, on: n, cpu: 0}", "cpu"),
+        ("{name: w, on: n, tcp: 1s}", "needs `to`"),
+        ("{name: w, on: n, tcp: 1500ms, to: far}", "whole number of seconds"),
+        ("{name: w, on: n, tcp: 70s, to: far}", "`deadline` is 60s"),
+        ("{name: w, on: n, cpu: 1, unit: MB/s}", "only work of `command` has `unit`"),
+        ("{name: w, on: n, command: [x], result: '([0-9'}", "no regular expression"),
+        ("{name: w, on: n, command: [x], result: '[0-9]+'}", "needs one group"),
+        ("{name: w, on: nowhere, cpu: 1}", "no node 'nowhere'"),
+        ("{name: w, on: [n, n-1], cpu: 1}", "'n-1' is listed twice"),
+        ("{name: w, on: n-1, tcp: 1s, to: n-1}", "'n-1' sends to itself"),
+        ("{name: w, on: [n, far-1], tcp: 1s, to: far}", "3 nodes send, and `to` has 2"),
+        ("{name: w, on: n, cpu: 1}\n  - {name: w, on: n, cpu: 1}", "two works are named 'w'"),
+    ],
+)
+def test_what_cannot_be_is_refused_with_its_line(work: str, said: str) -> None:
+    found = refusal(work)
+    assert said in found
+    assert found.startswith(("s.yaml:6", "s.yaml:7"))
+
+
+def test_a_bad_level_is_refused_at_the_level() -> None:
+    found = refusal("{name: count, on: n, cpu: 10}", "{size: {much: {work.count.cpu: 0}}}")
+    assert found.startswith("s.yaml:4")
+    found = refusal("{name: count, on: n, cpu: 10}", "{size: {much: {work.cuont.cpu: 9}}}")
+    assert "'work.cuont.cpu' leads to nothing" in found
