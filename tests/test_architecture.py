@@ -28,6 +28,7 @@ ROOMS_OF_ANALYSIS = [
     "doubts",
     "links",
     "fairness",
+    "work",
     "over_time",
     "group",
     "treatments",

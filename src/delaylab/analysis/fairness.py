@@ -14,7 +14,7 @@ from typing import Literal
 
 import numpy as np
 
-from delaylab.analysis.statistics.effects import Effect, mean_of_few
+from delaylab.analysis.statistics.effects import UNKNOWN, Effect, mean_of_few
 from delaylab.analysis.statistics.quantiles import Floats, Interval
 
 WITHIN = 0.10
@@ -63,7 +63,7 @@ class Fairness:
 
 
 def fairness(rounds: Sequence[Mapping[str, Got]]) -> Fairness:
-    """Return the fairness of at least two rounds.
+    """Return the fairness of rounds. Intervals of a single round are infinite.
 
     Work is *fair* if every share's 95 % interval, which is between rounds, lies within `WITHIN` of
     1. It is *not fair* if one lies wholly outside, and else *open*.
@@ -75,12 +75,16 @@ def fairness(rounds: Sequence[Mapping[str, Got]]) -> Fairness:
     mean = relative.mean(axis=0)
     had = cpu / cpu.mean() if cpu.all() else np.ones(len(nodes))
     shares = {
-        node: Share(mean_of_few(relative[:, at]), float(had[at]), float(mean[at] / had[at]))
+        node: Share(_mean(relative[:, at]), float(had[at]), float(mean[at] / had[at]))
         for at, node in enumerate(nodes)
     }
     found = [share.of_fair.interval for share in shares.values()]
     spread = float(mean.max() / mean.min()) if mean.min() > 0 else math.inf
     return Fairness(shares, jain(mean), spread, _said(found))
+
+
+def _mean(shares: Floats) -> Effect:
+    return mean_of_few(shares) if len(shares) > 1 else Effect(float(shares[0]), UNKNOWN)
 
 
 def jain(shares: Floats) -> float:

@@ -29,6 +29,7 @@ from delaylab.analysis.packets.segments import Segment
 from delaylab.analysis.statistics.quantiles import Summary, refused, summarise
 from delaylab.analysis.statistics.runs import Floats, spread
 from delaylab.analysis.usable import usable
+from delaylab.analysis.work import Work, work_of
 from delaylab.dataset.records.doubts import Doubt
 from delaylab.dataset.records.trial import TrialRecord
 from delaylab.dataset.store import Study
@@ -78,7 +79,7 @@ class Group:
     conditions, each direction in each trial. `phases` has the fates of the packets of each phase,
     by leg; `account` covers all phases with taps. `sent` counts the packets scheduled under load.
     `slowest` are the slowest of them, `timelines` the user RTTs of each trial over time, `loops`
-    what its packets show of a closed loop.
+    what its packets show of a closed loop, `work` what the nodes got done beside it.
     """
 
     trials: list[TrialRecord]
@@ -100,6 +101,7 @@ class Group:
     slowest: list[SlowPacket] = field(default_factory=list)
     timelines: list[Timeline] = field(default_factory=list)
     loops: list[LoopSeen] = field(default_factory=list)
+    work: list[Work] = field(default_factory=list)
 
     @property
     def answered(self) -> int:
@@ -132,7 +134,7 @@ class Group:
 
     @property
     def load(self) -> str:
-        """Return the names of the loads, joined by `+`; `rest` if there is none."""
+        """Return the names of the loads and work, joined by `+`; `rest` if there is none."""
         return load_name(self.trials[0])
 
     @property
@@ -155,8 +157,8 @@ def _is_telling(level: str) -> bool:
 
 
 def load_name(trial: TrialRecord) -> str:
-    """Return the names of the trial's loads, whatever the study calls its levels."""
-    names = sorted({load.load for load in trial.loads})
+    """Return the names of the trial's loads and work, whatever the study calls its levels."""
+    names = sorted({load.load for load in trial.loads} | {each.work for each in trial.work})
     return "+".join(names) or REST
 
 
@@ -245,6 +247,7 @@ def analyse(study: Study, trials: list[TrialRecord]) -> Group:
             for trial, table in by_trial
             if (loop := loop_seen(trial, table.filter(pl.col("phase") == MEASURED)))
         ],
+        work=work_of(study, trials),
     )
 
 

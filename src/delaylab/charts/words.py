@@ -90,6 +90,27 @@ def share(found: float | None) -> str:
     return "–" if found is None else _share(found)
 
 
+def share_of_fair(found: Effect) -> str:
+    """Write a share in % of the fair share, with half of its interval where there is one."""
+    low, high = found.interval
+    half = f" ± {100 * (high - low) / 2:.0f}" if isfinite(high - low) else ""
+    return f"{100 * found.value:.0f}{half}"
+
+
+def rate(per_second: float, unit: str) -> str:
+    """Write a rate with its unit, which has a prefix if it is one of bits."""
+    prefixes = ("", "k", "M", "G", "T") if unit.startswith(("bit", "B/")) else ("",)
+    power = min(len(prefixes) - 1, max(0, int(log10(max(per_second, 1)) // 3)))
+    value = per_second / 1000**power
+    digits = max(0, 2 - int(log10(value))) if value >= 1 else 3
+    return f"{value:,.{digits}f} {prefixes[power]}{unit}".replace(",", " ").rstrip()
+
+
+def seconds(found: float) -> str:
+    """Write a time given in s with three figures."""
+    return delay(found * 1e6) if found < 1 else f"{_figures(found)} s"
+
+
 def system(kernel: str) -> str:
     """Write the kernel's name so that it begins with Linux."""
     return kernel if kernel.startswith("Linux") else f"Linux {kernel}"

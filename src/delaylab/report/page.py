@@ -13,6 +13,7 @@ from delaylab.charts.layer_table import Part
 from delaylab.charts.over_time import over_time
 from delaylab.charts.tables import Table
 from delaylab.charts.vega import Chart
+from delaylab.charts.work import work_charts
 from delaylab.dataset.records.trial import TrialRecord
 from delaylab.dataset.store import Study
 from delaylab.papers import calls
@@ -26,6 +27,8 @@ from delaylab.report.packet_path import drawing
 from delaylab.report.slowest import Row as Slow
 from delaylab.report.slowest import row as slow
 from delaylab.report.slowest import slowest
+from delaylab.report.work import Part as WorkPart
+from delaylab.report.work import parts as work_parts
 
 # Largest number of rows of a drawing that the page shows before a reader unfolds the rest.
 WAY_ROWS = 24
@@ -104,6 +107,8 @@ class Page:
     slowest_by_trial: dict[str, list[Slow]]
     loads: list[CheckedLoads]
     fates: list[Fate]
+    work: list[WorkPart]
+    work_charts: list[Chart]
     unfinished: list[TrialRecord]
     missing: list[str]
 
@@ -149,6 +154,8 @@ def gather(study: Study, groups: list[Group], given: Paper | None = None) -> Pag
         },
         loads=[CheckedLoads(group.label, checks(group)) for group in groups if checks(group)],
         fates=fates(groups),
+        work=work_parts(groups),
+        work_charts=work_charts(groups),
         unfinished=[trial for trial in study.trials if trial.status != "ok"],
         missing=[t for t in study.record.planned if t not in {x.id for x in study.trials}],
     )

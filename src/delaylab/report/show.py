@@ -11,6 +11,7 @@ from delaylab.analysis.clocks.align import ClockPair
 from delaylab.analysis.clocks.fit import Part
 from delaylab.analysis.clocks.least_squares import LeastSquares
 from delaylab.analysis.doubts.clocks import TrialClocks
+from delaylab.analysis.fairness import Share
 from delaylab.analysis.group import Group, SegmentSummary, analyse, groups
 from delaylab.analysis.links.fidelity import TrialLink
 from delaylab.analysis.links.verdict import RateCheck
@@ -20,6 +21,7 @@ from delaylab.analysis.statistics.quantiles import Interval, Quantile, Summary
 from delaylab.analysis.statistics.shares import ShareCheck
 from delaylab.analysis.treatments.check import Check, checks
 from delaylab.analysis.usable import usable
+from delaylab.analysis.work import Work
 from delaylab.dataset.records.doubts import Doubt
 from delaylab.dataset.records.trial import TrialRecord
 from delaylab.dataset.store import Study, read_study
@@ -40,9 +42,9 @@ def as_json(
     user RTT at rest (round trip), by the sender's kind. A segment between two clocks can be
     off by its `bound_us`; a median smaller than that is null, with its upper limit and the reason.
     `phases` accounts for every packet of each phase; what was lost, duplicated or reordered is
-    given by leg. `clocks` tells how a trial's clocks were aligned. `slowest` has a trial's slowest
-    packets under load, each with the segment that it lost its time in: the one furthest above its
-    median.
+    given by leg. `work` has each group's work, in which a share of 1 is a node's fair share.
+    `clocks` tells how a trial's clocks were aligned. `slowest` has a trial's slowest packets under
+    load, each with the segment that it lost its time in: the one furthest above its median.
 
     Raise `BadInput` for a damaged dataset.
     """
@@ -58,6 +60,7 @@ def _numbers(study: Study, found: list[Group], paper: Paper | None) -> JsonObjec
         "study": study.record.study,
         "machine": study.record.machine.model_dump(),
         "trials": [_trial(study, trial, alone) for trial in study.trials],
+        "work": [_work(group, work) for group in found for work in group.work],
         "instrument": {kind: _cost(added) for kind, added in cost_by_kind(found).items()},
         "claims": [_claim(finding) for finding in findings(study, found, paper)],
     }
@@ -98,6 +101,36 @@ def _trial(study: Study, trial: TrialRecord, alone: dict[str, Group]) -> JsonObj
         "clocks": [_clock(trial, hop) for trial in group.clocks for hop in trial.alignment.hops],
         "slowest": [_slow(packet) for packet in group.slowest],
         "loads": [_acted(check) for check in checks(group)],
+    }
+
+
+def _work(group: Group, work: Work) -> JsonObject:
+    fair = work.fairness
+    shares = fair.shares if fair is not None else {}
+    return {
+        "factors": group.factors,
+        "work": work.name,
+        "unit": work.unit,
+        "said": fair.said if fair is not None else None,
+        "jain": fair.jain if fair is not None else None,
+        "most_over_least": fair.spread if fair is not None and isfinite(fair.spread) else None,
+        "settled_s": work.settled_s,
+        "failed": work.failed,
+        "nodes": {
+            node: {**asdict(done), **_share(shares.get(node))} for node, done in work.nodes.items()
+        },
+    }
+
+
+def _share(share: Share | None) -> JsonObject:
+    if share is None:
+        return {"share_of_fair": None, "share_of_fair_interval": None}
+    of_fair = share.of_fair
+    return {
+        "share_of_fair": of_fair.value,
+        "share_of_fair_interval": _interval(of_fair.interval),
+        "share_of_cpu_time": share.cpu,
+        "share_of_speed": share.speed,
     }
 
 

@@ -22,6 +22,8 @@ from delaylab.report.fates import NOTHING, Fate, fates
 from delaylab.report.links import Links, links
 from delaylab.report.slowest import NOTE, Row, slowest
 from delaylab.report.terminal_layers import WIDE, layer_tables, trips_table
+from delaylab.report.terminal_work import work_tables
+from delaylab.report.work import parts
 
 COLOURS = {
     "reproduced": "green",
@@ -68,6 +70,7 @@ def _parts(
     for panel in panels(found):
         many = len(panel.groups) > LAYERED
         yield from [trips_table(panel, width)] if many else layer_tables(panel, width)
+    yield from work_tables(parts(found), width)
     befell = fates(found)
     yield fates_table(befell) if befell else Text(NOTHING, "dim")
     if study.record.claims:

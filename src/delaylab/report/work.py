@@ -1,0 +1,88 @@
+"""Work of the nodes in words, for terminal and page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from delaylab.analysis.fairness import WITHIN, Share
+from delaylab.analysis.group import Group
+from delaylab.analysis.work import NodeWork, Work
+from delaylab.charts import words
+
+NOTE = (
+    "Share: a node's rate of work in % of the mean of all nodes, while all worked, ± half of its "
+    "95 % interval between trials; 100 is fair. CPU time: of this work, as the node's own kernel "
+    "says (getrusage), and of all that the node did meanwhile, as this machine's kernel says of "
+    "its control group (cgroup). Longest stop: the longest time without progress, which `cpu` "
+    "tells every 5 ms and `tcp` every 100 ms."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One node's work as words."""
+
+    node: str
+    share: str
+    rate: str
+    time: str
+    own_cpu: str
+    host_cpu: str
+    stop: str
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Work of one group: its rows, what they say together, and who failed."""
+
+    trials: str
+    work: str
+    said: str
+    rows: list[Row]
+    failed: list[str]
+
+
+def parts(groups: list[Group]) -> list[Part]:
+    """Return all work of a study's groups."""
+    return [_part(group.label, work) for group in groups for work in group.work]
+
+
+def _part(label: str, work: Work) -> Part:
+    shares = work.fairness.shares if work.fairness is not None else {}
+    rows = [_row(node, done, work, shares.get(node)) for node, done in work.nodes.items()]
+    failed = [f"{node}: {why}" for node, why in work.failed.items()]
+    return Part(label, work.name, _said(work), rows, failed)
+
+
+def _said(work: Work) -> str:
+    """Return a sentence on the fairness of a work."""
+    found = work.fairness
+    if found is None:
+        return "fewer than two nodes finished" if work.failed else "one node"
+    within = f"within {100 * WITHIN:.0f} % of fair"
+    said = {
+        "fair": f"fair: all shares are {within}",
+        "not fair": f"not fair: a share is not {within}, and {found.worst} got least",
+        "open": f"open: more trials would show if all shares are {within}",
+    }[found.said]
+    said += f"; Jain's index {found.jain:.3f}, most / least {found.spread:.2f}"
+    if work.courses:
+        settled = (
+            "never settled within 5 % of fair"
+            if work.settled_s is None
+            else f"settled within 5 % of fair after {words.seconds(work.settled_s)}"
+        )
+        said += f", {settled}"
+    return said
+
+
+def _row(node: str, done: NodeWork, work: Work, share: Share | None) -> Row:
+    return Row(
+        node=node,
+        share="–" if share is None else words.share_of_fair(share.of_fair),
+        rate=words.rate(done.rate, work.unit),
+        time=words.seconds(done.wall_s),
+        own_cpu=words.seconds(done.user_s + done.system_s),
+        host_cpu="–" if done.host_cpu_s is None else words.seconds(done.host_cpu_s),
+        stop="–" if done.longest_stop_s is None else words.delay(done.longest_stop_s * 1e6),
+    )

@@ -1,0 +1,103 @@
+"""Work of a group on progress and rates that are known."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from delaylab.analysis.work import Work, work_of
+from delaylab.dataset import store
+from delaylab.dataset.records.tables import PROGRESS
+from tests import synthetic
+
+S = 1_000_000_000
+Steps = list[tuple[float, float]]
+
+
+def done(node: str, wall_s: float, **more: Any) -> dict[str, Any]:
+    return {
+        "work": "count",
+        "node": node,
+        "unit": "units/s",
+        "rate": 100 / wall_s,
+        "wall_ns": round(wall_s * S),
+        "user_ns": S,
+        "system_ns": 0,
+        **more,
+    }
+
+
+def worked(place: Path, *trials: dict[str, tuple[dict[str, Any], Steps]]) -> Work:
+    """A group of trials, each with what its nodes got done and their progress in s."""
+    levels = [synthetic.Condition("netns", "rest", repeat=at + 1) for at in range(len(trials))]
+    synthetic.write_study(place, synthetic.study(levels, []) | {"spec": {"study": "synthetic"}})
+    for index, (level, nodes) in enumerate(zip(levels, trials, strict=True)):
+        rows = [
+            ("count", node, round(at_s * S), amount)
+            for node, (_, steps) in nodes.items()
+            for at_s, amount in steps
+        ]
+        record = synthetic.trial(level, index) | {"work": [each for each, _ in nodes.values()]}
+        progress = pl.DataFrame(rows, schema=PROGRESS, orient="row")
+        tables = (*synthetic.tables(level), synthetic.hosts(), progress)
+        synthetic.write_trial(place, record, *tables)
+    study = store.read_study(place)
+    (found,) = work_of(study, study.trials)
+    return found
+
+
+def test_shares_are_those_while_all_worked(tmp_path: Path) -> None:
+    """The slow node is at half speed until the fast one is done after 1 s, then at full speed."""
+    fast = (done("a", 1), [(0.5, 50.0), (1.0, 100.0)])
+    slow = (done("b", 1.5), [(1.0, 50.0), (1.5, 100.0)])
+    found = worked(tmp_path, {"a": fast, "b": slow}, {"a": fast, "b": slow})
+    assert found.fairness is not None
+    shares = {node: share.of_fair.value for node, share in found.fairness.shares.items()}
+    assert shares == pytest.approx({"a": 4 / 3, "b": 2 / 3})
+    assert found.fairness.said == "not fair"
+    assert found.settled_s is None
+
+
+def test_without_progress_shares_are_those_of_the_rates(tmp_path: Path) -> None:
+    found = worked(tmp_path, {"a": (done("a", 1), []), "b": (done("b", 1.5), [])})
+    assert found.fairness is not None
+    assert found.fairness.shares["b"].of_fair.value == pytest.approx(0.8)
+    assert found.courses == []
+    assert found.nodes["a"].longest_stop_s is None
+
+
+def test_one_trial_decides_nothing(tmp_path: Path) -> None:
+    found = worked(tmp_path, {"a": (done("a", 1), []), "b": (done("b", 1), [])})
+    assert found.fairness is not None
+    assert found.fairness.said == "open"
+
+
+def test_when_shares_settle(tmp_path: Path) -> None:
+    """Node b stands still for 0.1 s at first, which is 5 % of what was done after 1.95 s or so."""
+    straight: Steps = [(at / 100, at) for at in range(1, 401)]
+    later: Steps = [(0.1, 0), *((at / 100 + 0.1, at) for at in range(1, 401))]
+    trial = {"a": (done("a", 4), straight), "b": (done("b", 4.1), later)}
+    found = worked(tmp_path, trial)
+    # |share - 1| = 0.1 / (2 t - 0.1) = 0.05 at t = 1.05 s
+    assert found.settled_s == pytest.approx(1.05, abs=4 / 200)
+    assert found.nodes["b"].longest_stop_s == pytest.approx(0.1)
+    assert found.nodes["a"].longest_stop_s == pytest.approx(0.01)
+
+
+def test_a_node_that_failed_is_named_and_the_others_are_compared(tmp_path: Path) -> None:
+    nodes = {name: (done(name, 1), Steps()) for name in ("a", "b")}
+    died = {"work": "count", "node": "c", "unit": "units/s", "failed": "it died"}
+    found = worked(tmp_path, {**nodes, "c": (died, [])}, {**nodes, "c": (done("c", 1), [])})
+    assert found.failed == {"c": "it died"}
+    assert found.fairness is not None
+    assert list(found.fairness.shares) == ["a", "b"]
+
+
+def test_host_cpu_time_is_given_only_where_all_trials_have_it(tmp_path: Path) -> None:
+    with_it = done("a", 1, host_cpu_ns=2 * S)
+    found = worked(tmp_path, {"a": (with_it, [])}, {"a": (done("a", 1), [])})
+    assert found.nodes["a"].host_cpu_s is None
+    assert found.fairness is None
