@@ -30,6 +30,7 @@ ROOMS_OF_ANALYSIS = [
     "fairness",
     "work",
     "over_time",
+    "delay_by_share",
     "group",
     "treatments",
     "claims",

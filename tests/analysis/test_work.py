@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
-from delaylab.analysis.work import Work, work_of
+from delaylab.analysis.group import analyse
+from delaylab.analysis.work import MOMENT_S, Work, work_of
 from delaylab.dataset import store
 from delaylab.dataset.records.tables import PROGRESS
 from tests import synthetic
@@ -76,15 +78,39 @@ def test_one_trial_decides_nothing(tmp_path: Path) -> None:
 
 
 def test_when_shares_settle(tmp_path: Path) -> None:
-    """Node b stands still for 0.1 s at first, which is 5 % of what was done after 1.95 s or so."""
+    """Node b stands still for 0.1 s at first: less and less of what was done since."""
     straight: Steps = [(at / 100, at) for at in range(1, 401)]
     later: Steps = [(0.1, 0), *((at / 100 + 0.1, at) for at in range(1, 401))]
     trial = {"a": (done("a", 4), straight), "b": (done("b", 4.1), later)}
     found = worked(tmp_path, trial)
     # |share - 1| = 0.1 / (2 t - 0.1) = 0.05 at t = 1.05 s
-    assert found.settled_s == pytest.approx(1.05, abs=4 / 200)
+    assert found.settled_s == pytest.approx(1.05, abs=1.01 * MOMENT_S)
     assert found.nodes["b"].longest_stop_s == pytest.approx(0.1)
     assert found.nodes["a"].longest_stop_s == pytest.approx(0.01)
+
+
+def test_delays_stand_beside_the_share_at_the_time(tmp_path: Path) -> None:
+    """Node `probe` stands still for the first half of 1 s, and does all its work in the second."""
+    level = synthetic.Condition("netns", "rest")
+    packets = synthetic.tables(level)[1]
+    first_ns = int(str(packets.filter(pl.col("phase") == "load")["intended_ns"].min()))
+    began = {"began_ns": first_ns - S // 4}
+    stands: Steps = [(0.5, 0.0), (1.0, 100.0)]
+    goes_on: Steps = [(0.5, 50.0), (1.0, 100.0)]
+    trial = {
+        "probe": (done("probe", 1, **began), stands),
+        "other": (done("other", 1, **began), goes_on),
+    }
+    found = worked(tmp_path, trial)
+    study = store.read_study(tmp_path)
+    (delays,) = analyse(study, study.trials).by_share
+    assert (delays.work, delays.node) == ("count", "probe")
+    assert found.courses[0].shares("probe")[0] == 0
+    assert set(np.round(delays.share, 6)) <= {0.0, round(4 / 3, 6)}
+    assert len(delays.share) == len(delays.since_due_us)
+    still = delays.share == 0
+    assert still.any()
+    assert (delays.since_due_us > 0).all()
 
 
 def test_a_node_that_failed_is_named_and_the_others_are_compared(tmp_path: Path) -> None:

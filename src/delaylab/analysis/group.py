@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from delaylab.analysis.delay_by_share import DelayByShare, delays_by_share
 from delaylab.analysis.doubts.clocks import TrialClocks, by_machine, clock_doubts, trial_clocks
 from delaylab.analysis.doubts.machine import machine_doubts
 from delaylab.analysis.doubts.machine_state import MachineState, intervals, machine_state
@@ -79,7 +80,8 @@ class Group:
     conditions, each direction in each trial. `phases` has the fates of the packets of each phase,
     by leg; `account` covers all phases with taps. `sent` counts the packets scheduled under load.
     `slowest` are the slowest of them, `timelines` the user RTTs of each trial over time, `loops`
-    what its packets show of a closed loop, `work` what the nodes got done beside it.
+    what its packets show of a closed loop, `work` what the nodes got done beside it, `by_share` the
+    delays beside a node's share of that work.
     """
 
     trials: list[TrialRecord]
@@ -102,6 +104,7 @@ class Group:
     timelines: list[Timeline] = field(default_factory=list)
     loops: list[LoopSeen] = field(default_factory=list)
     work: list[Work] = field(default_factory=list)
+    by_share: list[DelayByShare] = field(default_factory=list)
 
     @property
     def answered(self) -> int:
@@ -215,6 +218,7 @@ def analyse(study: Study, trials: list[TrialRecord]) -> Group:
         [trial.record for trial in times],
     )
     user = trips["app"].drop_nulls().to_numpy()
+    work = work_of(study, trials)
     return Group(
         trials=trials,
         rtt=summaries,
@@ -247,7 +251,8 @@ def analyse(study: Study, trials: list[TrialRecord]) -> Group:
             for trial, table in by_trial
             if (loop := loop_seen(trial, table.filter(pl.col("phase") == MEASURED)))
         ],
-        work=work_of(study, trials),
+        work=work,
+        by_share=delays_by_share(trials, times, work),
     )
 
 

@@ -21,8 +21,9 @@ from delaylab.dataset.store import Study
 
 SETTLED = 0.05
 """Largest distance of all shares from fair ones, from the time on when they are called settled."""
-MOMENTS = 200
-"""Number of moments at which progress is looked at, between the start and the first end."""
+MOMENT_S = 0.05
+"""Time between two moments at which progress is looked at, about; a quota's period has two."""
+FEWEST_MOMENTS, MOST_MOMENTS = 20, 2000
 _NS = 1e9
 
 
@@ -30,23 +31,36 @@ _NS = 1e9
 class Course:
     """Progress of the nodes of one trial while all worked.
 
-    `times_s` are moments since the start, `done` has a node's amount at each of them, in the unit
-    of its rate times seconds.
+    `times_s` are equally spaced moments since the start, which was at `began_ns` by the machine's
+    clock. `done` has a node's amount at each of them, in the unit of its rate times seconds.
     """
 
+    trial: str
+    began_ns: int
     times_s: Floats
     done: dict[str, Floats]
 
     @property
     def settled_s(self) -> float | None:
         """Return when all shares had come within `SETTLED` of fair for good; None if never."""
-        amounts = np.array(list(self.done.values()))
-        shares = amounts / np.maximum(amounts.mean(axis=0), np.finfo(float).tiny)
+        shares = _relative(np.array(list(self.done.values())))
         far = (np.abs(shares - 1) > SETTLED).any(axis=0)
         if far[-1]:
             return None
         last = int(np.flatnonzero(far)[-1]) + 1 if far.any() else 0
         return float(self.times_s[last])
+
+    def shares(self, node: str) -> Floats:
+        """Return a node's share of its fair share between each moment and the one before it."""
+        amounts = np.array(list(self.done.values()))
+        each = _relative(np.diff(amounts, axis=1, prepend=0.0))
+        return each[list(self.done).index(node)]
+
+
+def _relative(amounts: Floats) -> Floats:
+    """Return amounts over the mean of all nodes, given in rows; 1 where nobody did anything."""
+    means = amounts.mean(axis=0)
+    return np.divide(amounts, means, out=np.ones_like(amounts), where=means > 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +115,8 @@ def _work(name: str, trials: Sequence[TrialRecord], progress: Sequence[pl.DataFr
     }
     finished = [node for node in of_trials[0] if all(_has_rate(each, node) for each in of_trials)]
     found = [
-        (done, _course(rows.filter(pl.col("work") == name), done, finished))
-        for done, rows in zip(of_trials, progress, strict=True)
+        (done, _course(trial.id, rows.filter(pl.col("work") == name), done, finished))
+        for trial, done, rows in zip(trials, of_trials, progress, strict=True)
     ]
     courses = [course for _, course in found if course is not None]
     settled = [course.settled_s for course in courses]
@@ -143,15 +157,18 @@ def _got(done: WorkDone, course: Course | None) -> Got:
 
 
 def _course(
-    rows: pl.DataFrame, done: Mapping[str, WorkDone], nodes: Sequence[str]
+    trial: str, rows: pl.DataFrame, done: Mapping[str, WorkDone], nodes: Sequence[str]
 ) -> Course | None:
     """Return how the work went on until the first node was done; None if one shows no progress."""
     seen = {node: _steps(rows, node) for node in nodes}
     if not nodes or not all(len(times_ns) > 1 for times_ns, _ in seen.values()):
         return None
     end_ns = min(done[node].wall_ns or 0 for node in nodes)
-    at_ns = np.linspace(end_ns / MOMENTS, end_ns, MOMENTS)
+    count = min(MOST_MOMENTS, max(FEWEST_MOMENTS, round(end_ns / _NS / MOMENT_S)))
+    at_ns = np.linspace(end_ns / count, end_ns, count)
     return Course(
+        trial,
+        done[nodes[0]].began_ns or 0,
         at_ns / _NS,
         {node: np.interp(at_ns, *steps) for node, steps in seen.items()},
     )

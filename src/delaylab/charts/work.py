@@ -2,23 +2,41 @@
 
 from __future__ import annotations
 
+import numpy as np
+
+from delaylab.analysis.delay_by_share import DelayByShare
 from delaylab.analysis.group import Group
+from delaylab.analysis.statistics.runs import spread
 from delaylab.analysis.work import Work
 from delaylab.charts.lazy import alt
-from delaylab.charts.vega import INK, Chart, Rows, colour, inline, render, setup_colours
+from delaylab.charts.vega import (
+    INK,
+    Chart,
+    Rows,
+    colour,
+    delay_scale,
+    delay_ticks,
+    inline,
+    render,
+    setup_colours,
+    ticks_between,
+)
 
 # Largest number of groups that one chart of shares has.
 GROUPS = 10
 # Largest number of trials whose progress is drawn.
 PANELS = 6
+# Largest number of packets of a group whose delays are drawn, and how many of them are the slowest.
+POINTS, SLOWEST = 600, 100
 WIDTH, HEIGHT = 420, 240
 NODES = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7", "#882255", "#999933")
 
 
 def work_charts(groups: list[Group]) -> list[Chart]:
-    """Return the charts of each work in the order of the study: shares, then progress."""
+    """Return the charts of each work in the order of the study: shares, progress, delays."""
     names = dict.fromkeys(work.name for group in groups for work in group.work)
-    found = [chart for name in names for chart in (_shares(name, groups), _progress(name, groups))]
+    drawings = (_shares, _progress, _delays)
+    found = [draw(name, groups) for name in names for draw in drawings]
     return [chart for chart in found if chart is not None]
 
 
@@ -126,3 +144,52 @@ def _panel(label: str, work: Work, nodes: list[str], colours: dict[str, str]) ->
         .properties(width=WIDTH, height=HEIGHT // 2)
     )
     return chart
+
+
+def _delays(name: str, groups: list[Group]) -> Chart | None:
+    """Return each packet's delay against the share that the probe's node had when it was due."""
+    known = [(group.label, [b for b in group.by_share if b.work == name]) for group in groups]
+    drawn = [(label, found) for label, found in known if found][:GROUPS]
+    rows = [row for label, found in drawn for row in _points(label, found)]
+    if not rows:
+        return None
+    labels = [label for label, _ in drawn]
+    node = drawn[0][1][0].node
+    us = [row["us"] for row in rows]
+    chart = (
+        alt.Chart(inline(rows))
+        .mark_circle(size=14, opacity=0.55, aria=False)
+        .encode(
+            x=alt.X("share:Q", title=f"share of {node} at that moment, in % of the fair share"),
+            y=alt.Y(
+                "us:Q",
+                title="reply after the packet was due (log)",
+                scale=delay_scale(),
+                axis=delay_ticks(ticks_between(min(us), max(us))),
+            ),
+            color=colour("trials", labels, setup_colours(labels), "trials"),
+        )
+        .properties(width=WIDTH, height=HEIGHT)
+    )
+    return render(
+        f"delay-by-share-{name}",
+        f"Delay against the share of {name}",
+        "Each point is a packet that was due while all worked: how long after that its reply was "
+        f"there (send slip and user RTT), and the share that node {node} had then, within some 50 "
+        f"ms. Points at the left are packets of a node that had to wait. At most {POINTS} packets "
+        f"of a group, the {SLOWEST} slowest among them.",
+        chart,
+    )
+
+
+def _points(label: str, found: list[DelayByShare]) -> Rows:
+    share = np.concatenate([each.share for each in found])
+    us = np.concatenate([each.since_due_us for each in found])
+    order = np.argsort(-us, kind="stable")
+    rest = order[SLOWEST:]
+    kept = np.concatenate([order[:SLOWEST], rest[spread(len(rest), POINTS - SLOWEST)]])
+    return [
+        {"trials": label, "share": 100 * float(share[at]), "us": float(us[at])}
+        for at in kept.tolist()
+        if us[at] > 0
+    ]

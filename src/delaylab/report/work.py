@@ -13,8 +13,8 @@ NOTE = (
     "Share: a node's rate of work in % of the mean of all nodes, while all worked, ± half of its "
     "95 % interval between trials; 100 is fair. CPU time: of this work, as the node's own kernel "
     "says (getrusage), and of all that the node did meanwhile, as this machine's kernel says of "
-    "its control group (cgroup). Longest stop: the longest time without progress, which `cpu` "
-    "tells every 5 ms and `tcp` every 100 ms."
+    "its control group (cgroup). Longest stop: the longest time without progress, which work of "
+    "cpu tells every 5 ms, and work of tcp every 100 ms."
 )
 
 
