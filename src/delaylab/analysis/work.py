@@ -44,7 +44,7 @@ class Course:
     def settled_s(self) -> float | None:
         """Return when all shares had come within `SETTLED` of fair for good; None if never."""
         shares = _relative(np.array(list(self.done.values())))
-        far = (np.abs(shares - 1) > SETTLED).any(axis=0)
+        far = np.asarray((np.abs(shares - 1) > SETTLED).any(axis=0))
         if far[-1]:
             return None
         last = int(np.flatnonzero(far)[-1]) + 1 if far.any() else 0
@@ -53,14 +53,15 @@ class Course:
     def shares(self, node: str) -> Floats:
         """Return a node's share of its fair share between each moment and the one before it."""
         amounts = np.array(list(self.done.values()))
-        each = _relative(np.diff(amounts, axis=1, prepend=0.0))
-        return each[list(self.done).index(node)]
+        shares: Floats = _relative(np.diff(amounts, axis=1, prepend=0.0))
+        return np.asarray(shares[list(self.done).index(node)])
 
 
 def _relative(amounts: Floats) -> Floats:
     """Return amounts over the mean of all nodes, given in rows; 1 where nobody did anything."""
     means = amounts.mean(axis=0)
-    return np.divide(amounts, means, out=np.ones_like(amounts), where=means > 0)
+    shares: Floats = np.divide(amounts, means, out=np.ones_like(amounts), where=means > 0)
+    return shares
 
 
 @dataclass(frozen=True, slots=True)
