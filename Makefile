@@ -49,12 +49,13 @@ test-tools:
 test-rust: setup
 	cargo test --quiet --locked --workspace
 
-# Tests with real packets have the machine to themselves; all others share its CPUs.
+# As many tests as CPUs at once. Those with real packets come last: most of them wait, and none
+# depends on having the machine for itself.
 REAL := tests/packets tests/images tests/doing
 
 test-python: test-tools
 	$(VENV)/pytest --numprocesses logical --dist loadscope $(REAL:%=--ignore %)
-	$(VENV)/pytest $(REAL)
+	$(VENV)/pytest --numprocesses logical --dist loadscope $(REAL)
 
 test-slow: test-tools
 	$(VENV)/pytest --override-ini "addopts=-q --strict-markers" -m slow
