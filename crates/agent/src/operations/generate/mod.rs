@@ -37,7 +37,8 @@ pub fn serve(request: Value, session: &mut Session) -> Result<Value, Failure> {
     let request: Request = fields(request)?;
     request.check()?;
     let mut generator = Generator::open(&request)?;
-    let (pace, refused) = Pace::new(request.realtime, scheduling::own_cpus());
+    // Its CPUs are also those of the nodes that receive: they must be able to answer while it sends.
+    let (pace, refused) = Pace::new(request.realtime, scheduling::online_cpus());
     session.event(json!({"ready": true}))?;
     generator.run(pace, session)?;
     let Generator { next, refused: not_taken, slip, began_ns, ended_ns, .. } = generator;
