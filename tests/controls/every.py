@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.controls import dantas2015, oliveira2022, whiteaker2011
+from tests.controls import dantas2015, oliveira2022, whiteaker2011, xen_large_networks
 from tests.controls.vem2006 import isolation, links, routers
 
 CONTROLS = (
@@ -12,4 +12,5 @@ CONTROLS = (
     *links.CONTROLS,
     *routers.CONTROLS,
     *isolation.CONTROLS,
+    *xen_large_networks.CONTROLS,
 )

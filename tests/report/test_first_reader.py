@@ -40,7 +40,16 @@ def page(place: Path) -> str:
     return write_report(place).read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("name", [entry.name for entry in OWN])
+UNKNOWN = "xen-large-networks"
+"""The paper whose title page is missing in the copy that there is."""
+
+
+def test_a_paper_without_its_title_page_says_so() -> None:
+    paper = load(next(entry for entry in OWN if entry.name == UNKNOWN))
+    assert "title page is missing" in paper.citation
+
+
+@pytest.mark.parametrize("name", [entry.name for entry in OWN if entry.name != UNKNOWN])
 def test_every_paper_of_ours_says_which_publication_it_is(name: str) -> None:
     paper = load(next(entry for entry in OWN if entry.name == name))
     assert paper.authors

@@ -47,14 +47,16 @@ class Share:
 class Fairness:
     """Fairness in one work, by node.
 
-    `jain` is 1 if all shares are equal, and 1/N if one of N nodes has all. `spread` is the largest
-    share over the smallest.
+    `jain` is 1 if all shares are equal, and 1/N if one of N nodes has all; it is that of the mean
+    shares, and `jain_of_rounds` has one for each round. `spread` is the largest share over the
+    smallest.
     """
 
     shares: dict[str, Share]
     jain: float
     spread: float
     said: Said
+    jain_of_rounds: tuple[float, ...] = ()
 
     @property
     def worst(self) -> str:
@@ -80,7 +82,8 @@ def fairness(rounds: Sequence[Mapping[str, Got]]) -> Fairness:
     }
     found = [share.of_fair.interval for share in shares.values()]
     spread = float(mean.max() / mean.min()) if mean.min() > 0 else math.inf
-    return Fairness(shares, jain(mean), spread, _said(found))
+    of_rounds = tuple(jain(each) for each in relative)
+    return Fairness(shares, jain(mean), spread, _said(found), of_rounds)
 
 
 def _mean(shares: Floats) -> Effect:

@@ -15,6 +15,7 @@ import polars as pl
 
 from delaylab.analysis.fairness import Fairness, Got, fairness
 from delaylab.analysis.statistics.quantiles import Floats
+from delaylab.dataset.records.tables import PROGRESS
 from delaylab.dataset.records.trial import TrialRecord
 from delaylab.dataset.records.work import WorkDone
 from delaylab.dataset.store import Study
@@ -101,9 +102,15 @@ class Work:
 
 def work_of(study: Study, trials: Sequence[TrialRecord]) -> list[Work]:
     """Return the work of trials of the same levels, in the order of the study file."""
+    some = any(trial.work for trial in trials)
+    return summarised(trials, [study.progress(trial.id) for trial in trials] if some else [])
+
+
+def summarised(trials: Sequence[TrialRecord], progress: Sequence[pl.DataFrame]) -> list[Work]:
+    """Return the work of trials, with the table of progress of each, or without any."""
     names = dict.fromkeys(each.work for trial in trials for each in trial.work)
-    progress = [study.progress(trial.id) for trial in trials] if names else []
-    return [_work(name, trials, progress) for name in names]
+    tables = list(progress) or [pl.DataFrame(schema=PROGRESS)] * len(trials)
+    return [_work(name, trials, tables) for name in names]
 
 
 def _work(name: str, trials: Sequence[TrialRecord], progress: Sequence[pl.DataFrame]) -> Work:

@@ -17,8 +17,8 @@ GROUP = "delaylab.papers"
 # delaylab's own are listed here, not in its package's metadata, which an editable install reads
 # only when it is made.
 OWN = tuple(
-    EntryPoint(name, f"delaylab.papers.{name}.paper:PAPER", GROUP)
-    for name in ("dantas2015", "oliveira2022", "vem2006", "whiteaker2011")
+    EntryPoint(name, f"delaylab.papers.{name.replace('-', '_')}.paper:PAPER", GROUP)
+    for name in ("dantas2015", "oliveira2022", "vem2006", "whiteaker2011", "xen-large-networks")
 )
 USUAL = "whiteaker2011"
 """The paper in whose terms studies are reported that repeat none."""

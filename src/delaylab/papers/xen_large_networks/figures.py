@@ -1,0 +1,78 @@
+"""Shares and rates of N nodes as a table beside the paper's."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from delaylab.analysis.fairness import jain
+from delaylab.analysis.group import Group
+from delaylab.charts import words
+from delaylab.charts.tables import Table
+from delaylab.papers.xen_large_networks.measures import (
+    CPU,
+    LINUX,
+    NETWORK,
+    ByRepeat,
+    is_machine,
+    jains,
+    kinds,
+    totals,
+)
+from delaylab.papers.xen_large_networks.published import (
+    CPU_JAIN,
+    NETPERF_5,
+    NETPERF_5_PROCESSES,
+)
+
+Cells = list[str | tuple[str, str]]
+OF_PAPER = {("machine", "5"): jain(NETPERF_5), (LINUX, "5"): jain(NETPERF_5_PROCESSES)}
+
+
+def tables(groups: list[Group]) -> list[Table]:
+    """Return how evenly N nodes of each kind share the machine, and what they get done in all."""
+    rows = [_row(groups, kind, n) for kind, n in kinds(groups)]
+    if not rows:
+        return []
+    return [
+        Table(
+            "N nodes at the same work",
+            "Jain's index is 1 if all shares are equal and 1/N if one node has all; below it in "
+            "colour the paper's, of virtual machines and of plain processes (linux). Against "
+            "linux: what all nodes get done together in a second, over what as many plain "
+            "processes do. Means of the trials.",
+            ["kind", "N", "CPU: Jain", "against linux", "network: Jain", "in all"],
+            rows,
+            texts=2,
+        )
+    ]
+
+
+def _row(groups: list[Group], kind: str, n: str) -> Cells:
+    theirs = OF_PAPER.get(("machine" if is_machine(kind) else kind, n))
+    cpu = CPU_JAIN.get(n) if is_machine(kind) else None
+    return [
+        kind,
+        n,
+        _cell(_mean(jains(groups, kind, n, CPU)), cpu),
+        _against(groups, kind, n),
+        _cell(_mean(jains(groups, kind, n, NETWORK)), theirs),
+        _rate(_mean(totals(groups, kind, n, NETWORK))),
+    ]
+
+
+def _against(groups: list[Group], kind: str, n: str) -> str:
+    own, plain = (_mean(totals(groups, each, n, CPU)) for each in (kind, LINUX))
+    return "–" if own is None or not plain else words.share(own / plain)
+
+
+def _mean(values: ByRepeat) -> float | None:
+    return float(np.mean(list(values.values()))) if values else None
+
+
+def _cell(found: float | None, published: float | None) -> str | tuple[str, str]:
+    here = "–" if found is None else f"{found:.3f}"
+    return here if published is None else (here, f"{published:.3f}")
+
+
+def _rate(found: float | None) -> str:
+    return "–" if found is None else words.rate(found, "bit/s")

@@ -1,0 +1,77 @@
+"""Jain's index and rates of N nodes at the same work, trial by trial."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from delaylab.analysis.claims.groups import pick
+from delaylab.analysis.group import Group
+from delaylab.analysis.statistics.effects import Effect, mean_of_few
+from delaylab.analysis.work import Work
+from delaylab.spec.lab import MACHINES
+
+LINUX = "linux"
+"""Level of factor `kind`: plain processes of one machine, in its own network stack."""
+CPU, NETWORK = "count", "stream"
+"""Names of the study's works."""
+FEWEST = 2
+"""Smallest number of trials whose mean has an interval."""
+ByRepeat = dict[int, float]
+
+
+def kinds(groups: Sequence[Group]) -> list[tuple[str, str]]:
+    """Return the kinds of nodes and their numbers in a study of this paper; none for any other."""
+    of_it = [group.factors for group in groups if {"kind", "n", "work"} <= group.factors.keys()]
+    return list(dict.fromkeys((levels["kind"], levels["n"]) for levels in of_it))
+
+
+def is_machine(kind: str) -> bool:
+    """Return True for a kind of virtual machine, which is what the paper has."""
+    return kind in MACHINES
+
+
+def jains(groups: Sequence[Group], kind: str, n: str, work: str) -> ByRepeat:
+    """Return Jain's index of a work by the repeat of its trial."""
+    return {
+        trial.repeat: index
+        for group, found in _works(groups, kind, n, work)
+        if found.fairness is not None
+        for trial, index in zip(group.trials, found.fairness.jain_of_rounds, strict=True)
+    }
+
+
+def totals(groups: Sequence[Group], kind: str, n: str, work: str) -> ByRepeat:
+    """Return the sum of the nodes' rates by the repeat of their trial, if all nodes finished."""
+    return {
+        trial.repeat: sum(done.rate or 0.0 for done in trial.work if done.work == work)
+        for group, found in _works(groups, kind, n, work)
+        for trial in group.trials
+        if not any(done.failed for done in trial.work if done.work == work)
+    }
+
+
+def mean(values: ByRepeat) -> Effect | None:
+    """Return the mean of trials; None if there are too few for an interval."""
+    return mean_of_few(np.array(list(values.values()))) if len(values) >= FEWEST else None
+
+
+def mean_difference(ours: ByRepeat, theirs: ByRepeat) -> Effect | None:
+    """Return the mean difference of trials of the same block; None if there are too few."""
+    both = sorted(ours.keys() & theirs.keys())
+    return mean({repeat: ours[repeat] - theirs[repeat] for repeat in both})
+
+
+def used(groups: Sequence[Group], kind: str, n: str, work: str) -> list[Group]:
+    """Return the groups that have this work of this kind and number of nodes."""
+    return [group for group, _ in _works(groups, kind, n, work)]
+
+
+def _works(groups: Sequence[Group], kind: str, n: str, work: str) -> list[tuple[Group, Work]]:
+    return [
+        (group, found)
+        for group in pick(groups, kind=kind, n=n)
+        for found in group.work
+        if found.name == work and found.nodes
+    ]

@@ -1,0 +1,16 @@
+"""The paper on simulating large networks with Xen."""
+
+from delaylab.papers.paper import Paper
+from delaylab.papers.xen_large_networks.claims import CLAIMS
+from delaylab.papers.xen_large_networks.figures import tables
+from delaylab.papers.xen_large_networks.world import as_published
+
+PAPER = Paper(
+    "xen-large-networks",
+    tuple(CLAIMS.values()),
+    tables=tables,
+    on_hardware=True,
+    world=as_published,
+    authors="unknown authors",
+    title="a report on Xen as a simulator of large networks, whose title page is missing",
+)

@@ -1,0 +1,88 @@
+"""Trials of the study as the paper would have them, or another truth."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from delaylab.analysis.claims.imagined import Design, Random, group, record
+from delaylab.analysis.group import Group
+from delaylab.analysis.statistics.quantiles import Floats
+from delaylab.analysis.work import summarised
+from delaylab.dataset.records.work import WorkDone
+from delaylab.papers.xen_large_networks.measures import CPU, LINUX, NETWORK
+from delaylab.papers.xen_large_networks.published import (
+    NETPERF_5,
+    NETPERF_5_PROCESSES,
+    POVRAY_10,
+    UPLINK_BPS,
+)
+
+SECOND_NS = 10**9
+UNITS_PER_S = 6000.0
+
+
+@dataclass(frozen=True)
+class Truth:
+    """Truth of an imagined world: by how much the shares that the paper found are spread.
+
+    1 leaves them as they are in the paper, 0 makes all equal. `filled` is the share of the wire
+    that the streams fill. `noise` is the relative difference between two runs: the paper gives one.
+    """
+
+    cpu_spread: float = 1.0
+    network_spread: float = 1.0
+    filled: float = 0.95
+    noise: float = 0.02
+
+
+def drawn(truth: Truth, design: Design, random: Random) -> Group:
+    """Return trials of a design, with shares that follow from a truth."""
+    trials = [
+        record(design, repeat=block).model_copy(update={"work": _work(truth, design, random)})
+        for block in range(design.first_repeat, design.first_repeat + design.trials)
+    ]
+    return replace(group(design, {}, trials=trials), work=summarised(trials, []))
+
+
+def as_published(design: Design, random: Random) -> Group:
+    """Return trials of a design, drawn from the paper's own numbers."""
+    return drawn(Truth(), design, random)
+
+
+def _work(truth: Truth, design: Design, random: Random) -> list[WorkDone]:
+    levels = design.levels
+    n = int(levels["n"])
+    if levels["work"] == "cpu":
+        name, unit, total = CPU, "units/s", UNITS_PER_S
+        shares = _shares(POVRAY_10, n, truth.cpu_spread, truth.noise, random)
+    else:
+        name, unit, total = NETWORK, "bit/s", truth.filled * UPLINK_BPS
+        plain = levels["kind"] == LINUX
+        found = NETPERF_5_PROCESSES if plain else NETPERF_5
+        spread = 1.0 if plain else truth.network_spread
+        shares = _shares(found, n, spread, truth.noise, random)
+    return [_done(name, unit, f"guest-{at + 1}", total * share) for at, share in enumerate(shares)]
+
+
+def _shares(found: Floats, n: int, spread: float, noise: float, random: Random) -> list[float]:
+    """Return n shares like those found, spread by a factor: their relative deviation is theirs."""
+    if n == 1:
+        return [1.0]
+    wanted = np.quantile(found, np.linspace(0, 1, n))
+    wanted = (wanted - wanted.mean()) / wanted.std() * found.std() / found.mean()
+    shares = np.maximum(1 + spread * wanted, 0.01) * (1 + noise * random.standard_normal(n))
+    return [float(share) for share in shares / shares.sum()]
+
+
+def _done(name: str, unit: str, node: str, rate: float) -> WorkDone:
+    return WorkDone(
+        work=name,
+        node=node,
+        unit=unit,
+        rate=rate,
+        wall_ns=SECOND_NS,
+        user_ns=SECOND_NS // 2,
+        system_ns=0,
+    )

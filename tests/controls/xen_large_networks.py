@@ -1,0 +1,62 @@
+"""Controls of the claims on shares of N nodes of one machine."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+from delaylab.analysis.claims.imagined import Design, Random
+from delaylab.analysis.group import Group
+from delaylab.papers.studies import find
+from delaylab.papers.xen_large_networks.claims import CLAIMS
+from delaylab.papers.xen_large_networks.world import Truth, drawn
+from delaylab.spec.combine import combinations
+from delaylab.spec.load import load_study
+from tests.controls.control import World, controls
+
+BLOCKS = 3
+
+
+def world(truth: Truth) -> World:
+    """The trials of the study, as its quick design has them."""
+
+    def draw(random: Random) -> list[Group]:
+        return [drawn(truth, design, random) for design in _designs()]
+
+    return draw
+
+
+@cache
+def _designs() -> tuple[Design, ...]:
+    study = load_study(find("xen-large-networks"))
+    return tuple(
+        Design(dict(each.levels), each.levels["kind"], trials=BLOCKS)
+        for each in combinations(study, "quick")
+    )
+
+
+PAPER = Truth()
+_control = controls(CLAIMS, world, PAPER)
+CONTROLS = (
+    _control(
+        "cpu-work-shared-equally",
+        replace(PAPER, cpu_spread=4.0),
+        replace(PAPER, cpu_spread=8.0),
+        replace(PAPER, cpu_spread=2.0),
+        "open",
+    ),
+    _control(
+        "network-shared-as-by-processes",
+        replace(PAPER, network_spread=2.0),
+        replace(PAPER, network_spread=3.0),
+        replace(PAPER, network_spread=0.5),
+        "reproduced",
+    ),
+    _control(
+        "streams-fill-the-wire",
+        replace(PAPER, filled=0.7),
+        replace(PAPER, filled=0.3),
+        replace(PAPER, filled=0.9),
+        "reproduced",
+    ),
+)
