@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import delaylab as delaylab_api
 from delaylab.dataset import store
 from delaylab.dataset.store import Study
 from delaylab.kinds import KINDS
@@ -66,6 +68,11 @@ def test_all_work_is_done_and_told_on_each_kind(delaylab: Run, tmp_path: Path, k
     shown = json.loads(delaylab("show", "out", "--json").stdout)
     assert [each["work"] for each in shown["work"]] == ["count", "send", "say"]
     assert set(shown["work"][0]["nodes"]) == {"a", "b"}
+    rows = list(csv.DictReader(delaylab("show", "out", "--csv", "work").stdout.splitlines()))
+    assert [(row["work"], row["node"]) for row in rows] == list(done)
+    assert float(rows[-1]["rate"]) == 2.5
+    steps = delaylab_api.read(tmp_path / "out").progress()
+    assert set(steps["work"]) == {"count", "send", "say"}
 
 
 FAILING: dict[str, tuple[str, str]] = {

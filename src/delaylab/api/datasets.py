@@ -17,7 +17,7 @@ from delaylab.analysis.packets.named import named
 from delaylab.analysis.usable import usable
 from delaylab.api.loading import File
 from delaylab.dataset.records.study import StudyRecord
-from delaylab.dataset.records.tables import PROBES
+from delaylab.dataset.records.tables import PROBES, PROGRESS
 from delaylab.dataset.records.trial import TrialRecord
 from delaylab.dataset.store import Study, read_study
 from delaylab.papers.findings import findings
@@ -53,6 +53,15 @@ SEGMENTS: dict[str, Any] = {
     "delay_ns": pl.Int64,
     "bound_ns": pl.Float64,
 }
+WORK: dict[str, Any] = {
+    "work": pl.String,
+    "node": pl.String,
+    "unit": pl.String,
+    "failed": pl.String,
+    "rate": pl.Float64,
+    **dict.fromkeys(("began_ns", "wall_ns", "user_ns", "system_ns", "host_cpu_ns"), pl.Int64),
+}
+Table = Literal["packets", "segments", "work"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +98,40 @@ class Dataset:
         """
         return self._of_trials(lambda trial: self._segments(trial, phase), SEGMENTS)
 
-    def csv(self, table: Literal["packets", "segments"]) -> bytes:
-        """Return `packets` or `segments` of all phases as CSV (RFC 4180) in UTF-8.
+    @property
+    def work(self) -> pl.DataFrame:
+        """Return one row for each work of each node in all trials that are ok.
+
+        Columns: `trial`; `factor.NAME` for each factor; `work`, `node`, `unit`; `failed` (why, null
+        if it did not); `rate` per second in that unit; `began_ns` since the Unix epoch; the times
+        `wall_ns`, `user_ns`, `system_ns` by the node's own kernel, and `host_cpu_ns` of its control
+        group by this machine's.
+        """
+
+        def rows(trial: TrialRecord) -> pl.DataFrame:
+            return pl.DataFrame([each.model_dump() for each in trial.work], schema=WORK)
+
+        return self._of_trials(rows, WORK)
+
+    def progress(self) -> pl.DataFrame:
+        """Return the progress of all work, one row for each step of each node.
+
+        Columns: `trial`; `factor.NAME` for each factor; `work`, `node`, `since_ns` (the time since
+        the node began) and `done` (the amount by then).
+        """
+        return self._of_trials(lambda trial: self._read.progress(trial.id), PROGRESS)
+
+    def csv(self, table: Table) -> bytes:
+        """Return `packets`, `segments` of all phases, or `work` as CSV (RFC 4180) in UTF-8.
 
         Columns are those of the tables; `_ns` in a name is its unit. A value that is null is empty.
         """
-        made = self.packets if table == "packets" else self.segments(phase=None)
+        tables: dict[Table, Callable[[], pl.DataFrame]] = {
+            "packets": lambda: self.packets,
+            "segments": lambda: self.segments(phase=None),
+            "work": lambda: self.work,
+        }
+        made = tables[table]()
         return made.write_csv(line_terminator="\r\n").encode()
 
     def claims(self) -> list[Finding]:

@@ -137,7 +137,9 @@ def show(
     csv: Annotated[
         CsvTable | None,
         typer.Option(
-            "--csv", help="Print one row for each packet, or for each segment of each packet."
+            "--csv",
+            help="Print one row for each packet, for each segment of each packet, or for each "
+            "node's work.",
         ),
     ] = None,
 ) -> None:

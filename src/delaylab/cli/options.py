@@ -130,6 +130,7 @@ class CsvTable(StrEnum):
 
     PACKETS = "packets"
     SEGMENTS = "segments"
+    WORK = "work"
 
 
 class ImageAction(StrEnum):
