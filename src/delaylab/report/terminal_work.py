@@ -33,17 +33,13 @@ def _table(part: Part, width: int, *, last: bool) -> Table:
         title_justify="left",
         caption_justify="left",
     )
+    heads = ["getrusage", "cgroup", "longest stop"]
     table.add_column("node", overflow="fold")
-    for head in ("share", "rate", "time"):
+    for head in ("share", "rate", "time", *(heads if wide else ["\n".join(heads)])):
         table.add_column(head, justify="right")
-    if wide:
-        for head in ("getrusage", "cgroup", "longest stop"):
-            table.add_column(head, justify="right")
-    else:
-        table.add_column("getrusage, stop", justify="right")
     for row in part.rows:
         rest = [row.own_cpu, row.host_cpu, row.stop]
-        if not wide:
-            rest = [f"{row.own_cpu}, {row.stop}"]
-        table.add_row(row.node, row.share, row.rate, row.time, *rest)
+        table.add_row(
+            row.node, row.share, row.rate, row.time, *(rest if wide else ["\n".join(rest)])
+        )
     return table

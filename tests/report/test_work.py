@@ -1,0 +1,67 @@
+"""Work in the report: every node's figures in every width, verdicts, drawings, and who failed."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from delaylab.dataset.store import read_study
+from delaylab.io.terminal import json_text
+from delaylab.report.html import write_report
+from delaylab.report.show import as_json
+from delaylab.verbs.datasets import show
+from tests.analysis.test_work import S, Steps, done, worked
+
+WIDTHS = (60, 80, 120)
+FAST: Steps = [(at / 100, float(at)) for at in range(1, 101)]
+SLOW: Steps = [(at / 50, float(at)) for at in range(1, 101)]
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two nodes, one at half of the other's speed, and one that failed; three trials."""
+    folder = tmp_path_factory.mktemp("run")
+    nodes = {
+        "quick": (done("quick", 1, host_cpu_ns=S // 2), FAST),
+        "slow": (done("slow", 2, host_cpu_ns=S // 3), SLOW),
+        "dead": ({"work": "count", "node": "dead", "failed": "it said last: no disk"}, Steps()),
+    }
+    worked(folder, nodes, nodes, nodes)
+    return folder
+
+
+def printed(place: Path, width: int) -> str:
+    console = Console(file=io.StringIO(), width=width)
+    show(console, place)
+    assert isinstance(console.file, io.StringIO)
+    return " ".join(console.file.getvalue().split())
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_the_terminal_drops_no_figure(place: Path, width: int) -> None:
+    text = printed(place, width)
+    for said in ("quick", "133", "100 units/s", "500 ms", "slow", "67", "50.0 units/s", "333 ms"):
+        assert said in text, said
+    assert "not fair: a share is not within 10 % of fair, and slow got least" in text
+    assert "Jain's index 0.900" in text
+    assert "dead: it said last: no disk" in text
+
+
+def test_json_has_the_shares_and_who_failed(place: Path) -> None:
+    (work,) = json.loads(json_text(as_json(read_study(place))))["work"]
+    assert (work["said"], work["unit"]) == ("not fair", "units/s")
+    assert work["nodes"]["slow"]["share_of_fair"] == pytest.approx(2 / 3)
+    assert work["failed"] == {"dead": "it said last: no disk"}
+    assert work["settled_s"] is None
+
+
+def test_the_page_has_tables_and_drawings(place: Path) -> None:
+    page = write_report(place).read_text(encoding="utf-8")
+    assert '<section id="work">' in page
+    assert "no disk" in page
+    drawn = {path.name for path in (place / "charts").glob("*-count.svg")}
+    assert drawn == {"shares-count.svg", "progress-count.svg"}
