@@ -110,6 +110,8 @@ def test_delays_stand_beside_the_share_at_the_time(tmp_path: Path) -> None:
     assert len(delays.share) == len(delays.since_due_us)
     still = delays.share == 0
     assert still.any()
+    assert still[0]  # packets are in the order of sending
+    assert np.all(np.diff(still.astype(int)) <= 0)
     assert (delays.since_due_us > 0).all()
 
 

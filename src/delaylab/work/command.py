@@ -8,7 +8,7 @@ from typing import Any
 from delaylab.agent.requests import Exec
 from delaylab.agent.result import AgentError, Result
 from delaylab.spec.work import WorkSpec
-from delaylab.work.jobs import LONGEST_LINE, Done, Job, done_of, last_line, seconds_of
+from delaylab.work.jobs import Done, Job, done_of, last_line, seconds_of
 
 _LONGEST = 4096
 """The most characters of a line that are looked at."""
@@ -40,8 +40,8 @@ class Reports:
             raise AgentError(f"it ended with {how}; it said last: {last_line(result)}")
         self._read(self._rest.decode(errors="replace"), None)
         if self._result is not None and self._rate is None:
-            said = last_line(result)[:LONGEST_LINE]
-            raise AgentError(f"nothing that it printed matches `result`; it said last: {said}")
+            what = "nothing that it printed matches `result`"
+            raise AgentError(f"{what}; it said last: {last_line(result)}")
         rate = 1 / seconds_of(ended) if self._rate is None else self._rate
         return done_of(ended, rate, progress=tuple(self._rows))
 

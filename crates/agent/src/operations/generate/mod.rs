@@ -37,7 +37,8 @@ pub fn serve(request: Value, session: &mut Session) -> Result<Value, Failure> {
     let request: Request = fields(request)?;
     request.check()?;
     let mut generator = Generator::open(&request)?;
-    // Its CPUs are also those of the nodes that receive: they must be able to answer while it sends.
+    // It counts as a thread without CPUs of its own, even if it is bound to some: nodes that receive may have
+    // the same ones, and must be able to answer while it sends.
     let (pace, refused) = Pace::new(request.realtime, scheduling::online_cpus());
     session.event(json!({"ready": true}))?;
     generator.run(pace, session)?;
