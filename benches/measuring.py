@@ -89,7 +89,8 @@ def spent(study: Study, planned: list[Planned]) -> dict[str, Seconds]:
         if trial.status == "ok":
             item, other = own[trial.id], before.get(trial.id)
             shares = other is not None and other.combination.lab == item.combination.lab
-            linger_s = item.combination.probe.late.seconds
+            probe = item.combination.probe
+            linger_s = probe.late.seconds if probe is not None else 0.0
             seconds |= _of_trial(study, trial, linger_s, SHARED if shares else LAB)
         else:
             seconds[FAILED] = last_s - _seconds(trial.started)

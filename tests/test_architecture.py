@@ -32,6 +32,7 @@ ROOMS_OF_ANALYSIS = [
     "over_time",
     "delay_by_share",
     "group",
+    "scaling",
     "treatments",
     "claims",
     "compared",

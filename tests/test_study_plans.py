@@ -135,6 +135,7 @@ def test_a_trial_takes_at_least_as_long_as_its_packets(name: str) -> None:
     planned = order.plan_trials(load_study(studies.find(name)), "quick", {})
     for trial, seconds in zip(planned, estimate.trials_s(planned), strict=True):
         probe = trial.combination.probe
+        assert probe is not None
         between = probe.pace.seconds if isinstance(probe.pace, Duration) else estimate.ROUND_TRIP_S
         assert seconds >= probe.count * between
 

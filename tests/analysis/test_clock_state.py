@@ -75,6 +75,7 @@ def test_a_clock_not_aligned_leaves_round_trips_and_says_so(tmp_path: Path) -> N
     assert found.rtt["wire"].n == found.rtt["app"].n == 150
     assert found.deltas["ΔKern"].median.value is not None
     assert "sending" not in found.one_way
+    assert found.account is not None
     assert found.account.points[5].point == "wire"
     assert found.account.points[5].seen == 190
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from delaylab.analysis.compared.datasets import Compared, Line, compare_datasets
+from delaylab.analysis.compared.datasets import Compared, compare_datasets
+from delaylab.analysis.compared.lines import Line
 from delaylab.analysis.compared.measured import USER
 from delaylab.dataset.store import read_study
 from tests import synthetic

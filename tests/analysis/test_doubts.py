@@ -93,6 +93,7 @@ def test_a_trial_that_got_no_answer_is_analysed_too(tmp_path: Path) -> None:
     )
     group = next(groups(store.read_study(tmp_path)))
     assert group.rtt == {}
+    assert group.account is not None
     assert group.account.lost_after == {"request wire": 200}
     assert group.samples.height == 0
     assert isinstance(group.samples, pl.DataFrame)

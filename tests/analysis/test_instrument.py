@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from delaylab.analysis.group import Group, groups
-from delaylab.analysis.packets.instrument import cost
+from delaylab.analysis.packets.instrument import AtRest, cost
 from delaylab.charts import words
 from delaylab.dataset import store
 from delaylab.report.html import write_report
@@ -25,9 +25,14 @@ def analysed(place: Path, condition: Condition) -> Group:
     return next(groups(store.read_study(place)))
 
 
+def rest(group: Group) -> AtRest:
+    assert group.at_rest is not None
+    return group.at_rest
+
+
 def test_the_cost_is_the_difference_of_neighbouring_blocks(tmp_path: Path) -> None:
     condition = Condition(**IN_TURN, tap_cost_us=20, default=lognormal(5, 0.1))
-    found = cost([analysed(tmp_path, condition).at_rest])
+    found = cost([rest(analysed(tmp_path, condition))])
     assert (found.tapped_n, found.untapped_n, found.pairs, found.trials) == (40, 40, 10, 1)
     assert found.added is not None
     assert found.added.value == pytest.approx(20, abs=2)
@@ -38,6 +43,7 @@ def test_the_cost_is_the_difference_of_neighbouring_blocks(tmp_path: Path) -> No
 
 def test_untapped_packets_are_left_out_of_everything_else(tmp_path: Path) -> None:
     with_them = analysed(tmp_path, Condition(at_rest=30, untapped=30, in_turn=True))
+    assert with_them.account is not None
     assert with_them.account.scheduled == 260
     assert with_them.account.lost_after == {}
     assert {point.seen for point in with_them.account.points} == {260}
@@ -46,7 +52,7 @@ def test_untapped_packets_are_left_out_of_everything_else(tmp_path: Path) -> Non
 
 
 def test_without_untapped_packets_the_reason_is_given(tmp_path: Path) -> None:
-    found = cost([analysed(tmp_path, Condition(at_rest=30)).at_rest])
+    found = cost([rest(analysed(tmp_path, Condition(at_rest=30)))])
     assert found.added is None
     assert "needs 4 pairs" in found.why
     assert "there are 0" in found.why
@@ -54,14 +60,14 @@ def test_without_untapped_packets_the_reason_is_given(tmp_path: Path) -> None:
 
 def test_too_few_blocks_give_no_cost_and_the_reason(tmp_path: Path) -> None:
     few = Condition(at_rest=3, untapped=3, in_turn=True, tap_cost_us=500)
-    found = cost([analysed(tmp_path, few).at_rest])
+    found = cost([rest(analysed(tmp_path, few))])
     assert found.added is None
     assert "there are 2" in found.why
 
 
 def test_a_dataset_that_did_not_alternate_has_no_cost(tmp_path: Path) -> None:
     synthetic.write(tmp_path, [Condition(at_rest=200, untapped=200, tap_cost_us=20)])
-    found = cost([group.at_rest for group in groups(store.read_study(tmp_path))])
+    found = cost([rest(group) for group in groups(store.read_study(tmp_path))])
     assert found.added is None
     assert "not sent by turns" in found.why
     shown = plain(as_json(tmp_path))["instrument"]["netns"]
@@ -73,7 +79,7 @@ def test_a_block_without_an_answer_leaves_its_pair_out(tmp_path: Path) -> None:
     first = condition.rest_blocks[0]
     lost = range(first.first_seq, first.first_seq + first.packets)
     condition.lost_after = dict.fromkeys(lost, ("request", "sender.stack"))
-    found = cost([analysed(tmp_path, condition).at_rest])
+    found = cost([rest(analysed(tmp_path, condition))])
     assert found.pairs == 9
 
 
@@ -87,7 +93,7 @@ def test_from_three_trials_on_the_interval_is_between_trials(tmp_path: Path) -> 
     ]
     synthetic.write(tmp_path, trials)
     (group,) = groups(store.read_study(tmp_path))
-    found = cost([group.at_rest])
+    found = cost([rest(group)])
     assert (found.pairs, found.trials) == (30, 3)
     assert found.added is not None
     assert found.added.value == pytest.approx(20, abs=0.5)
@@ -107,7 +113,7 @@ def near_and_far(tap_cost_us: float) -> list[Condition]:
 
 def test_the_cost_compares_packets_of_the_same_trial_only(tmp_path: Path) -> None:
     synthetic.write(tmp_path, near_and_far(20))
-    found = cost([group.at_rest for group in groups(store.read_study(tmp_path))])
+    found = cost([rest(group) for group in groups(store.read_study(tmp_path))])
     assert found.added is not None
     assert found.added.value == pytest.approx(20, abs=2)
     assert found.added.interval[0] < 20 < found.added.interval[1]
@@ -119,7 +125,7 @@ def test_the_cost_compares_packets_of_the_same_trial_only(tmp_path: Path) -> Non
 
 def test_a_cost_that_cannot_be_told_from_none_has_an_upper_limit_only(tmp_path: Path) -> None:
     synthetic.write(tmp_path, near_and_far(0))
-    found = cost([group.at_rest for group in groups(store.read_study(tmp_path))])
+    found = cost([rest(group) for group in groups(store.read_study(tmp_path))])
     assert found.added is not None
     assert found.added.interval[0] <= 0 < found.added.interval[1]
     assert not found.measurable

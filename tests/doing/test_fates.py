@@ -11,7 +11,7 @@ from delaylab.analysis.packets.accounting import ByLeg, PhaseAccount, by_phase
 from delaylab.analysis.packets.segments import packets
 from delaylab.dataset.records.links import Direction
 from delaylab.dataset.records.trial import TrialRecord
-from delaylab.trial.measure import Recording
+from delaylab.trial.recording import Recording
 from tests.doing.test_link_truth import lab, trial
 
 pytestmark = pytest.mark.root

@@ -17,7 +17,8 @@ from delaylab.lab.start import temporary
 from delaylab.spec.combine import Combination
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.study import ProbeSpec
-from delaylab.trial.measure import Recording, measure
+from delaylab.trial.measure import measure
+from delaylab.trial.recording import Recording
 
 FORWARDER = Path(__file__).parent.parent / "forwarder.py"
 PART = 0.1

@@ -16,7 +16,8 @@ from delaylab.spec.combine import Combination
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.link_conditions import Conditions
 from delaylab.spec.study import LoadSpec, ProbeSpec
-from delaylab.trial.measure import Recording, measure
+from delaylab.trial.measure import measure
+from delaylab.trial.recording import Recording
 
 pytestmark = pytest.mark.root
 PART = 0.1

@@ -20,7 +20,8 @@ from delaylab.errors import BadInput, DelaylabError
 from delaylab.spec.combine import Combination
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.study import ProbeSpec
-from delaylab.trial.measure import Recording, run
+from delaylab.trial.measure import run
+from delaylab.trial.recording import Recording
 from tests.doing.conftest import Run, as_json, only_line
 
 pytestmark = pytest.mark.root

@@ -14,7 +14,8 @@ from delaylab.spec.lab import LabSpec
 from delaylab.spec.load import lab_from
 from delaylab.spec.source import parse
 from delaylab.spec.study import LoadSpec, ProbeSpec
-from delaylab.trial.measure import Recording, measure
+from delaylab.trial.measure import measure
+from delaylab.trial.recording import Recording
 
 pytestmark = pytest.mark.root
 COUNT = 100

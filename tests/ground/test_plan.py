@@ -39,6 +39,7 @@ def test_the_papers_environments_are_built_as_reviewed(environment: str) -> None
         c for c in combinations(study, "quick") if c.levels["environment"] == environment
     )
     made = build(combination.lab, KINDS, ROOT)
+    assert combination.probe is not None
     path = probe_path(made, combination.lab, combination.probe)
     text = json.dumps({"plan": made.message(), "way": vars(path)}, indent=1, default=vars) + "\n"
     golden = GOLDEN / f"{environment}.json"
@@ -276,6 +277,7 @@ def test_a_probe_needs_a_link() -> None:
 def test_points_are_either_on_the_way_or_absent_with_a_reason(protocol: str) -> None:
     for combination in combinations(load_study(find("whiteaker2011")), "quick"):
         made = build(combination.lab, KINDS, ROOT)
+        assert combination.probe is not None
         probe = combination.probe.model_copy(update={"protocol": protocol})
         path = probe_path(made, combination.lab, probe)
         on_the_way = {*path.request, *path.reply}

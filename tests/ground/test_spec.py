@@ -267,6 +267,7 @@ def test_every_shipped_study_has_only_combinations_that_can_be(name: str, scale:
 
 def test_the_paper_scale_is_the_papers() -> None:
     for combination in combinations(load_study(find("whiteaker2011")), "paper"):
+        assert combination.probe is not None
         assert combination.probe.count == 200
         assert combination.probe.pace == Duration(250_000_000)
         assert combination.probe.size == 100

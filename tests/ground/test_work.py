@@ -81,3 +81,45 @@ def test_a_bad_level_is_refused_at_the_level() -> None:
     assert found.startswith("s.yaml:4")
     found = refusal("{name: count, on: n, cpu: 10}", "{size: {much: {work.cuont.cpu: 9}}}")
     assert "'work.cuont.cpu' leads to nothing" in found
+
+
+def without_probe(rest: str) -> list[Combination]:
+    """A study without a probe, and with this after its lab."""
+    text = f"study: s\n{LAB}\n{rest}\n"
+    return list(combinations(study_from(parse(text, "s.yaml")), "quick"))
+
+
+COUNT = "work: [{name: count, on: n, cpu: 10}]"
+
+
+def test_a_study_with_work_needs_no_probe() -> None:
+    (made,) = without_probe(COUNT)
+    assert made.probe is None
+    assert made.work[0].on == ["n-1", "n-2"]
+
+
+@pytest.mark.parametrize(
+    ("rest", "said"),
+    [
+        ("factors: {load: {cpu: [{cpu: 1, on: n}]}}", "has `probe`, `work` or both"),
+        ("work: []", "has `probe`, `work` or both"),
+        ("work: [{name: count, on: [], cpu: 1}]", "no node works, and there is no probe"),
+        (
+            f"{COUNT}\nfactors: {{of: {{all: {{}}, none: {{work.count.on: []}}}}}}",
+            "nothing is measured with of=none",
+        ),
+        (
+            f"{COUNT}\nfactors: {{size: {{small: {{probe.size: 64}}}}}}",
+            "'probe.size' leads to nothing",
+        ),
+        (
+            f"{COUNT}\nclaims: [{{claim: quick, of: rtt.app, median: {{at-most: 1ms}}}}]",
+            "claim 'quick' is about packets, and the study has no `probe`",
+        ),
+    ],
+)
+def test_what_a_study_without_a_probe_cannot_have(rest: str, said: str) -> None:
+    with pytest.raises(BadInput) as raised:
+        without_probe(rest)
+    assert said in str(raised.value)
+    assert "s.yaml" in str(raised.value)

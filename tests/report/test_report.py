@@ -52,7 +52,15 @@ def page(place: Path) -> str:
 
 def test_json_has_the_shape_that_scripts_rely_on(place: Path) -> None:
     found = as_script(as_json(place))
-    assert set(found) == {"study", "machine", "trials", "work", "instrument", "claims"}
+    assert set(found) == {
+        "study",
+        "machine",
+        "trials",
+        "work",
+        "scaling",
+        "instrument",
+        "claims",
+    }
     trial = found["trials"][0]
     assert set(trial) >= {"id", "factors", "status", "warnings", "rtt", "segments"}
     assert [p["phase"] for p in trial["machine_state"]["phases"]] == ["before", "load", "after"]

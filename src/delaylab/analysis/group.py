@@ -12,8 +12,14 @@ from numpy.typing import NDArray
 
 from delaylab.analysis.delay_by_share import DelayByShare, delays_by_share
 from delaylab.analysis.doubts.clocks import TrialClocks, by_machine, clock_doubts, trial_clocks
+from delaylab.analysis.doubts.cpu_time import cpu_time_doubts
 from delaylab.analysis.doubts.machine import machine_doubts
-from delaylab.analysis.doubts.machine_state import MachineState, intervals, machine_state
+from delaylab.analysis.doubts.machine_state import (
+    MachineState,
+    intervals,
+    machine_state,
+    state_without_packets,
+)
 from delaylab.analysis.doubts.packets import doubts
 from delaylab.analysis.links.fidelity import TrialLink, link_doubts, trial_links
 from delaylab.analysis.over_time.slowest import TRIAL, SlowPacket, TrialTimes, slowest
@@ -31,7 +37,7 @@ from delaylab.analysis.statistics.quantiles import Summary, refused, summarise
 from delaylab.analysis.statistics.runs import Floats, spread
 from delaylab.analysis.usable import usable
 from delaylab.analysis.work import Work, work_of
-from delaylab.dataset.records.doubts import Doubt
+from delaylab.dataset.records.doubts import Doubt, each_once
 from delaylab.dataset.records.trial import TrialRecord
 from delaylab.dataset.store import Study
 from delaylab.progress import Progress, silent
@@ -42,6 +48,12 @@ KEPT = 20_000
 # Phase of the packets sent under the load; those at rest before and after are a reference only.
 MEASURED = "load"
 REST = "rest"
+# Columns of a group's samples.
+SAMPLES: dict[str, Any] = {
+    **dict.fromkeys((*rtt.VANTAGE, *rtt.DELTAS, *rtt.ONE_WAY), pl.Int64),
+    TRIAL: pl.Int32,
+    IN_USE: pl.Boolean,
+}
 # Levels that say nothing without the name of their factor.
 ANSWERS = frozenset({"none", "yes", "no", "on", "off", "true", "false", "default"})
 
@@ -82,6 +94,9 @@ class Group:
     `slowest` are the slowest of them, `timelines` the user RTTs of each trial over time, `loops`
     what its packets show of a closed loop, `work` what the nodes got done beside it, `by_share` the
     delays beside a node's share of that work.
+
+    Trials without a probe have no packets: `probed` is False, `account` and `at_rest` are None, and
+    everything else about packets is empty.
     """
 
     trials: list[TrialRecord]
@@ -89,13 +104,13 @@ class Group:
     deltas: dict[str, Summary]
     one_way: dict[str, Summary]
     segments: list[SegmentSummary]
-    account: Account
+    account: Account | None
     phases: list[PhaseAccount]
     outliers: int
     doubts: list[Doubt]
     samples: pl.DataFrame
     machine: MachineState
-    at_rest: AtRest
+    at_rest: AtRest | None
     bounds: dict[str, float]
     clocks: list[TrialClocks]
     links: list[TrialLink]
@@ -105,6 +120,11 @@ class Group:
     loops: list[LoopSeen] = field(default_factory=list)
     work: list[Work] = field(default_factory=list)
     by_share: list[DelayByShare] = field(default_factory=list)
+
+    @property
+    def probed(self) -> bool:
+        """Return True if packets were sent."""
+        return self.trials[0].probed
 
     @property
     def answered(self) -> int:
@@ -131,7 +151,7 @@ class Group:
 
     @property
     def kind(self) -> str:
-        """Return the kind of the sender: `native`, `shared`, `netns`, …."""
+        """Return the kind of the sender: `native`, `shared`, `netns`, …; `unknown` if none."""
         sender = self.trials[0].sender
         return sender.kind if sender else "unknown"
 
@@ -181,7 +201,47 @@ def groups(study: Study, progress: Progress = silent) -> Iterator[Group]:
 
 
 def analyse(study: Study, trials: list[TrialRecord]) -> Group:
-    """Analyse finished trials of the same levels; their tables are read here and not kept."""
+    """Analyse finished trials of the same levels; their tables are read here and not kept.
+
+    Raise ValueError if some have a probe and others have none.
+    """
+    if len({trial.probed for trial in trials}) > 1:
+        raise ValueError("some trials of the same levels have a probe, and others have none")
+    return _with_packets(study, trials) if trials[0].probed else _without_packets(study, trials)
+
+
+def _without_packets(study: Study, trials: list[TrialRecord]) -> Group:
+    """Return the group of trials without a probe: work, links and the machine's state."""
+    state = state_without_packets((study.hosts(trial.id), trial.phases) for trial in trials)
+    no_packets = pl.DataFrame(schema={"phase": pl.String})
+    links = [link for trial in trials for link in trial_links(trial, no_packets)]
+    recorded = [warning for trial in trials for warning in trial.warnings]
+    return Group(
+        trials=trials,
+        rtt={},
+        deltas={},
+        one_way={},
+        segments=[],
+        account=None,
+        phases=[],
+        outliers=0,
+        doubts=[
+            *each_once(recorded),
+            *machine_doubts(state, None, load_name(trials[0]) == REST),
+            *link_doubts(links),
+            *cpu_time_doubts(trials),
+        ],
+        samples=pl.DataFrame(schema=SAMPLES),
+        machine=state,
+        at_rest=None,
+        bounds={},
+        clocks=[],
+        links=links,
+        work=work_of(study, trials),
+    )
+
+
+def _with_packets(study: Study, trials: list[TrialRecord]) -> Group:
     path = trials[0].path
     clock = study.record.machine.clock
     both = [segments.aligned(study.stamps(t.id), study.probes(t.id), path, clock) for t in trials]
@@ -236,6 +296,7 @@ def analyse(study: Study, trials: list[TrialRecord]) -> Group:
             *machine_doubts(state, account, load_name(trials[0]) == REST),
             *clock_doubts(known, _refused(parts)),
             *link_doubts(links),
+            *cpu_time_doubts(trials),
         ],
         samples=_thinned(trips.with_columns(_usage(answered, times))),
         machine=state,

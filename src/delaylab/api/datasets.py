@@ -56,6 +56,8 @@ SEGMENTS: dict[str, Any] = {
 WORK: dict[str, Any] = {
     "work": pl.String,
     "node": pl.String,
+    "kind": pl.String,
+    "quota": pl.Float64,
     "unit": pl.String,
     "failed": pl.String,
     "rate": pl.Float64,
@@ -85,7 +87,7 @@ class Dataset:
         its points did not see the packet.
         """
         empty: dict[str, Any] = {**PROBES, **dict.fromkeys(DELAYS.values(), pl.Int64)}
-        return self._of_trials(self._packets, empty)
+        return self._of_trials(self._packets, empty, probed=True)
 
     def segments(self, phase: str | None = MEASURED) -> pl.DataFrame:
         """Return one row for each segment of each answered packet, in order of the packet's way.
@@ -96,16 +98,16 @@ class Dataset:
         nothing), `delay_ns`, and `bound_ns`, the largest error if two clocks stamped its ends.
         `phase` keeps one phase, by default that under load; None keeps all.
         """
-        return self._of_trials(lambda trial: self._segments(trial, phase), SEGMENTS)
+        return self._of_trials(lambda trial: self._segments(trial, phase), SEGMENTS, probed=True)
 
     @property
     def work(self) -> pl.DataFrame:
         """Return one row for each work of each node in all trials that are ok.
 
-        Columns: `trial`; `factor.NAME` for each factor; `work`, `node`, `unit`; `failed` (why, null
-        if it did not); `rate` per second in that unit; `began_ns` since the Unix epoch; the times
-        `wall_ns`, `user_ns`, `system_ns` by the node's own kernel, and `host_cpu_ns` of its control
-        group by this machine's.
+        Columns: `trial`; `factor.NAME` for each factor; `work`, `node`, its `kind`, its CPU `quota`
+        in CPUs (null if it has none), `unit`; `failed` (why, null if it did not); `rate` per second
+        in that unit; `began_ns` since the Unix epoch; the times `wall_ns`, `user_ns`, `system_ns`
+        by the node's own kernel, and `host_cpu_ns` of its control group by this machine's.
         """
 
         def rows(trial: TrialRecord) -> pl.DataFrame:
@@ -147,15 +149,22 @@ class Dataset:
         return write_report(self._read, self._paper)
 
     def _of_trials(
-        self, table: Callable[[TrialRecord], pl.DataFrame], empty: dict[str, Any]
+        self,
+        table: Callable[[TrialRecord], pl.DataFrame],
+        empty: dict[str, Any],
+        *,
+        probed: bool = False,
     ) -> pl.DataFrame:
-        """Return a table of all trials that are ok, with the trial and its levels before it."""
+        """Return a table of all trials that are ok, with the trial and its levels before it.
+
+        With `probed`, trials without a probe have no rows.
+        """
         levels = [f"{FACTOR}{name}" for name in self.study.factors]
         columns = ["trial", *levels, *empty]
         whole = pl.Schema({**dict.fromkeys(["trial", *levels], pl.String), **empty})
         parts = [pl.DataFrame(schema=whole)]
         for trial in self.trials:
-            if trial.status != "ok":
+            if trial.status != "ok" or (probed and not trial.probed):
                 continue
             with usable(f"{self.directory}: {trial.id}"):
                 known = {f"{FACTOR}{name}": level for name, level in trial.factors.items()}

@@ -4,7 +4,8 @@ One directory per study::
 
     study.json                       the resolved study, seed, versions, machine
     trials/ID/trial.json             one finished trial: factors, status, warnings, points
-    trials/ID/{stamps,probes,hosts}.parquet
+    trials/ID/hosts.parquet
+    trials/ID/{stamps,probes}.parquet only if the trial has a probe
     trials/ID/progress.parquet       only if the trial has work that showed progress
     trials.parquet                   all trials in one table, derived from the trial.json files
 
@@ -30,7 +31,7 @@ from delaylab.dataset.records.base import MOST_TRIALS, Record, TrialId
 from delaylab.dataset.records.reading import read_json
 from delaylab.dataset.records.study import StudyRecord
 from delaylab.dataset.records.table_checks import read_table
-from delaylab.dataset.records.tables import OPTIONAL, TABLES
+from delaylab.dataset.records.tables import OF_PROBE, OPTIONAL, TABLES
 from delaylab.dataset.records.trial import TrialRecord, check_trial
 from delaylab.errors import BadInput, DelaylabError
 from delaylab.io.files import own_folder, write_new
@@ -108,14 +109,16 @@ def write_study(directory: Path, study: StudyRecord) -> None:
 def write_trial(directory: Path, trial: TrialRecord, given: Mapping[str, pl.DataFrame]) -> None:
     """Add one trial: its directory appears whole or not at all. Ctrl-C waits until it is there.
 
-    `given` are its tables by name; one of `OPTIONAL` is written only if it has rows. Raise
-    `BadInput` if a table is invalid, `DelaylabError` if the trial is already there or cannot be
-    written. Trials that were finished before stay as they are.
+    `given` are its tables by name; one of `OPTIONAL` is written only if it has rows, and those
+    `OF_PROBE` are left out for a finished trial without a probe. Raise `BadInput` if a table is
+    invalid, `DelaylabError` if the trial is already there or cannot be written. Trials that were
+    finished before stay as they are.
     """
+    absent = OF_PROBE if trial.status == "ok" and not trial.probed else frozenset[str]()
     tables = {
         name: _typed(name, given[name])
         for name in TABLES
-        if name not in OPTIONAL or (name in given and len(given[name]))
+        if name not in absent and (name not in OPTIONAL or (name in given and len(given[name])))
     }
     place = directory / "trials" / trial.id
     if place.exists():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from delaylab.analysis.group import Group, SegmentSummary
-from delaylab.analysis.packets.instrument import Cost, cost
+from delaylab.analysis.packets.instrument import AtRest, Cost, cost
 from delaylab.analysis.packets.layers import HOP
 from delaylab.analysis.statistics.quantiles import Tail
 
@@ -22,12 +22,17 @@ class Panel:
 
 
 def panels(groups: list[Group]) -> list[Panel]:
-    """Return the groups by the sender's kind and path, in the order given."""
+    """Return the groups with packets by the sender's kind and path, in the order given."""
     together: dict[tuple[str, ...], list[Group]] = {}
-    for group in groups:
+    for group in probed(groups):
         path = group.trials[0].path
         together.setdefault((group.kind, *path.request, "|", *path.reply), []).append(group)
     return [_panel(alike) for alike in together.values()]
+
+
+def probed(groups: list[Group]) -> list[Group]:
+    """Return the groups whose trials have a probe."""
+    return [group for group in groups if group.probed]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +59,11 @@ def doubts_by_kind(groups: list[Group]) -> list[DoubtsOfAKind]:
 
 def cost_by_kind(groups: list[Group]) -> dict[str, Cost]:
     """Return the instrument's cost by the sender's kind, over all its trials."""
-    kinds = dict.fromkeys(group.kind for group in groups)
-    return {kind: cost([g.at_rest for g in groups if g.kind == kind]) for kind in kinds}
+    known: dict[str, list[AtRest]] = {}
+    for group in groups:
+        if group.at_rest is not None:
+            known.setdefault(group.kind, []).append(group.at_rest)
+    return {kind: cost(found) for kind, found in known.items()}
 
 
 def usual(group: Group) -> list[SegmentSummary]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
 from delaylab.analysis.claims.doubted import ClaimDoubt
-from delaylab.analysis.compared.datasets import LOST, Compared, Line
-from delaylab.analysis.compared.measured import ROUND_TRIP
+from delaylab.analysis.compared.datasets import Compared
+from delaylab.analysis.compared.lines import LOST, OF_FAIR, Line
+from delaylab.analysis.compared.measured import AT_WORK, ROUND_TRIP
 from delaylab.analysis.statistics.two_runs import CERTAIN
 from delaylab.charts import words
 from delaylab.dataset.store import Study
@@ -14,8 +16,8 @@ from delaylab.io.values import JsonObject
 
 NOTE = (
     "After − before, with the 99 % interval by which the verdict is given. A segment's delay is "
-    "one way, the user RTT is round trip. Packets lost come first, then delays, the largest change "
-    "first."
+    "one way, the user RTT is round trip. Packets lost come first, then work, then delays, the "
+    "largest change first."
 )
 ONCE = (
     "One trial on each side: a difference may be one that any two runs have. Only repeats tell how "
@@ -42,8 +44,8 @@ class Row:
 
 def row(line: Line) -> Row:
     """Return a line of a comparison as words."""
-    write, sign = (_percent, _points) if line.part == LOST else (words.delay, words.signed)
-    way = "" if line.part.direction == ROUND_TRIP else f", {line.part.direction}"
+    write, sign = _formats(line)
+    way = "" if line.part.direction in (ROUND_TRIP, AT_WORK) else f", {line.part.direction}"
     at = f" ({line.part.at})" if line.part.at else ""
     return Row(
         levels=", ".join(line.pair.levels.values()) or "all trials",
@@ -51,12 +53,12 @@ def row(line: Line) -> Row:
         statistic="" if line.part == LOST else line.statistic,
         before=write(line.before),
         after=write(line.after),
-        change=_points_with_interval(line) if line.part == LOST else words.shift(line.effect),
+        change=_change(line),
         verdict=line.verdict,
         sees=sign(line.sees).removeprefix("+"),
         doubt=", ".join(line.pair.doubts),
         differs=line.differs,
-        worse=line.verdict in ("slower", "more lost"),
+        worse=line.verdict in ("slower", "more lost", "less"),
     )
 
 
@@ -64,13 +66,16 @@ def headline(found: Compared) -> str:
     """Return the outcome in one sentence, with the number of lines that chance alone makes."""
     lines, seen = len(found.lines), found.seen
     if not lines:
-        return "Nothing can be compared: the two datasets share no levels with enough packets."
+        return (
+            "Nothing can be compared: the two datasets share no levels with enough packets, or "
+            "with repeated trials of the same work."
+        )
     chance = (
         f"in two datasets of one truth about {(1 - CERTAIN) * lines:.1f} would differ by chance"
     )
     if not seen:
         return f"No difference seen in {lines} lines."
-    counts = dict.fromkeys(("slower", "faster", "more lost", "fewer lost"), 0)
+    counts = dict.fromkeys(("slower", "faster", "more lost", "fewer lost", "more", "less"), 0)
     for line in seen:
         counts[line.verdict] += 1
     text = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
@@ -86,7 +91,10 @@ def named(found: Compared) -> list[tuple[str, Study, tuple[ClaimDoubt, ...]]]:
 
 
 def as_json(found: Compared) -> JsonObject:
-    """Return a comparison as plain JSON values: delays in µs, the packets lost as a share."""
+    """Return a comparison as plain JSON values: delays in µs, the packets lost as a share.
+
+    Rates of work are in their own unit; a share of work is 1 if it is the fair share.
+    """
     return {
         "before": str(found.before.directory),
         "after": str(found.after.directory),
@@ -120,6 +128,37 @@ def _line(line: Line) -> JsonObject:
         "would_have_seen": line.sees,
         "doubts": list(line.pair.doubts),
     }
+
+
+def _formats(line: Line) -> tuple[Callable[[float], str], Callable[[float], str]]:
+    """Return how a value and how a difference of a line's quantity are written."""
+    if line.part == LOST:
+        return _percent, _points
+    if not line.of_work:
+        return words.delay, words.signed
+    if line.unit == OF_FAIR:
+        return _of_fair, _points
+    unit = line.unit
+    return lambda value: words.rate(value, unit), lambda value: _signed_rate(value, unit)
+
+
+def _change(line: Line) -> str:
+    """Write a line's difference with its interval."""
+    if line.part == LOST:
+        return _points_with_interval(line)
+    if not line.of_work:
+        return words.shift(line.effect)
+    write = _formats(line)[1]
+    low, high = line.effect.interval
+    return f"{write(line.effect.value)} [{write(low)}, {write(high)}]"
+
+
+def _of_fair(share: float) -> str:
+    return f"{100 * share:.1f} %"
+
+
+def _signed_rate(value: float, unit: str) -> str:
+    return f"{words.MINUS if value < 0 else '+'}{words.rate(abs(value), unit)}"
 
 
 def _percent(share: float) -> str:

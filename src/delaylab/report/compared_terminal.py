@@ -8,8 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from delaylab.analysis.compared.datasets import LOST, Compared
-from delaylab.analysis.compared.measured import USER
+from delaylab.analysis.compared.datasets import Compared
 from delaylab.report.compared import NOTE, ONCE, Row, headline, named, row
 from delaylab.report.terminal_layers import WIDE
 
@@ -39,7 +38,7 @@ def _parts(found: Compared, width: int) -> Iterator[Text | Table]:
         note = f"{NOTE} {more} smaller ones are in --json and --report." if more > 0 else NOTE
         yield _table("Differences seen, largest first", seen[:SHOWN], note, width)
     same = [line for line in found.lines if not line.differs]
-    chief = [row(line) for line in same if line.part == LOST or line.part.name == USER]
+    chief = [row(line) for line in same if line.chief]
     if chief:
         more = len(same) - len(chief[:SHOWN])
         note = f"{more} more lines without a difference are in --json and --report." if more else ""

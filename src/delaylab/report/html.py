@@ -17,6 +17,7 @@ from delaylab.report import templating
 from delaylab.report.forest import forest
 from delaylab.report.links import NOTE
 from delaylab.report.page import Page, gather
+from delaylab.report.scaling import NOTE as SCALING
 from delaylab.report.slowest import NOTE as SLOW
 from delaylab.report.work import NOTE as WORK
 
@@ -68,12 +69,19 @@ def render(page: Page) -> str:
     }
     style = (templating.TEMPLATES / "report.css").read_text(encoding="utf-8")
     template = environment.get_template("report.html.j2")
-    return template.render(page=page, style=style, link_note=NOTE, slow_note=SLOW, work_note=WORK)
+    notes = {
+        "link_note": NOTE,
+        "slow_note": SLOW,
+        "work_note": WORK,
+        "scaling_note": SCALING,
+    }
+    return template.render(page=page, style=style, **notes)
 
 
 def _write_charts(place: Path, page: Page) -> None:
     own_folder(place)
-    charts = [*page.charts, *page.work_charts, *([page.over_time] if page.over_time else [])]
+    charts = [*page.charts, *page.work_charts, *page.scaling_charts]
+    charts += [page.over_time] if page.over_time else []
     for name, svg in [(c.name, c.svg) for c in charts] + [(w.name, w.svg) for w in page.ways]:
         write_new(place / f"{name}.svg", svg.encode())
         write_new(place / f"{name}.png", to_png(svg))

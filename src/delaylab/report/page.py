@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from delaylab.analysis.claims.finding import Finding
 from delaylab.analysis.group import Group, SegmentSummary
 from delaylab.analysis.packets.instrument import Cost
+from delaylab.analysis.scaling.series import scaled_work
 from delaylab.analysis.treatments.check import Check, checks
 from delaylab.charts import words
 from delaylab.charts.layer_table import Part
 from delaylab.charts.over_time import over_time
+from delaylab.charts.scaling import scaling_charts
 from delaylab.charts.tables import Table
 from delaylab.charts.vega import Chart
 from delaylab.charts.work import work_charts
@@ -19,11 +21,21 @@ from delaylab.dataset.store import Study
 from delaylab.papers import calls
 from delaylab.papers.findings import findings, repeated
 from delaylab.papers.paper import Paper
-from delaylab.report.arrange import DoubtsOfAKind, Panel, cost_by_kind, doubts_by_kind, panels, tail
+from delaylab.report.arrange import (
+    DoubtsOfAKind,
+    Panel,
+    cost_by_kind,
+    doubts_by_kind,
+    panels,
+    probed,
+    tail,
+)
 from delaylab.report.clocks import Clocks, clocks
 from delaylab.report.fates import Fate, fates
 from delaylab.report.links import Links, links
 from delaylab.report.packet_path import drawing
+from delaylab.report.scaling import Part as ScalingPart
+from delaylab.report.scaling import parts as scaling_parts
 from delaylab.report.slowest import Row as Slow
 from delaylab.report.slowest import row as slow
 from delaylab.report.slowest import slowest
@@ -109,8 +121,15 @@ class Page:
     fates: list[Fate]
     work: list[WorkPart]
     work_charts: list[Chart]
+    scaling: list[ScalingPart]
+    scaling_charts: list[Chart]
     unfinished: list[TrialRecord]
     missing: list[str]
+
+    @property
+    def probed(self) -> list[Group]:
+        """Return the groups with packets."""
+        return probed(self.groups)
 
     @property
     def published(self) -> bool:
@@ -127,6 +146,8 @@ def gather(study: Study, groups: list[Group], given: Paper | None = None) -> Pag
     found = findings(study, groups, given)
     shown = repeated(study.record, given)
     paper = shown.paper
+    # The usual figures are of packets. A paper's own may be of work alone.
+    told = groups if shown.own else probed(groups)
     return Page(
         study=study,
         note=shown.note,
@@ -137,10 +158,10 @@ def gather(study: Study, groups: list[Group], given: Paper | None = None) -> Pag
         ways=[_way(index, panel) for index, panel in enumerate(panels(groups), start=1)],
         absent=_absent(groups),
         findings=found,
-        charts=calls.charts(paper, groups),
-        layer_table=calls.layer_table(paper, groups),
+        charts=calls.charts(paper, told),
+        layer_table=calls.layer_table(paper, probed(groups)),
         layer_note=paper.layer_note,
-        tables=calls.tables(paper, groups),
+        tables=calls.tables(paper, told),
         cost=cost_by_kind(groups),
         clocks=clocks(groups),
         links=links(groups),
@@ -156,6 +177,8 @@ def gather(study: Study, groups: list[Group], given: Paper | None = None) -> Pag
         fates=fates(groups),
         work=work_parts(groups),
         work_charts=work_charts(groups),
+        scaling=scaling_parts(study, groups),
+        scaling_charts=scaling_charts(scaled_work(groups, study.record.spec)),
         unfinished=[trial for trial in study.trials if trial.status != "ok"],
         missing=[t for t in study.record.planned if t not in {x.id for x in study.trials}],
     )
@@ -174,7 +197,7 @@ def _way(index: int, panel: Panel) -> WayDrawing:
 def _absent(groups: list[Group]) -> list[Absent]:
     kinds: dict[tuple[str, str], dict[str, None]] = {}
     for group in groups:
-        for missing in group.account.absent.items():
+        for missing in group.account.absent.items() if group.account is not None else ():
             kinds.setdefault(missing, {})[group.kind] = None
     together: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for (point, reason), found in kinds.items():
@@ -203,11 +226,22 @@ def _figures(study: Study, groups: list[Group], found: list[Finding]) -> list[Fi
         note = rest or "each at the worst end of its interval"
         figures.append(Figure(f"{held} of {len(found)}", "claims reproduced", note))
     figures += _cost(groups)
-    packets = sum(phase.scheduled for group in groups for phase in group.phases)
-    lost = sum(phase.lost.total for group in groups for phase in group.phases)
     trials = f"{sum(len(g.trials) for g in groups)} of {len(study.record.planned)} trials"
-    figures.append(Figure(f"{packets:,}".replace(",", " "), "packets", f"{lost} lost, {trials}"))
+    if probed(groups):
+        packets = sum(phase.scheduled for group in groups for phase in group.phases)
+        lost = sum(phase.lost.total for group in groups for phase in group.phases)
+        note = f"{lost} lost, {trials}"
+        figures.append(Figure(f"{packets:,}".replace(",", " "), "packets", note))
+    elif groups:
+        nodes = sum(len(trial.work) for group in groups for trial in group.trials)
+        figures.append(Figure(str(nodes), "jobs of nodes", f"{_failed(groups)} failed, {trials}"))
     return figures
+
+
+def _failed(groups: list[Group]) -> int:
+    """Return the number of jobs that failed."""
+    jobs = (work for group in groups for trial in group.trials for work in trial.work)
+    return sum(work.failed is not None for work in jobs)
 
 
 def _cost(groups: list[Group]) -> list[Figure]:

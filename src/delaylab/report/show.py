@@ -11,6 +11,7 @@ from delaylab.analysis.clocks.align import ClockPair
 from delaylab.analysis.clocks.fit import Part
 from delaylab.analysis.clocks.least_squares import LeastSquares
 from delaylab.analysis.doubts.clocks import TrialClocks
+from delaylab.analysis.doubts.cpu_time import cpu_times
 from delaylab.analysis.fairness import Share
 from delaylab.analysis.group import Group, SegmentSummary, analyse, groups
 from delaylab.analysis.links.fidelity import TrialLink
@@ -29,6 +30,7 @@ from delaylab.io.values import JsonObject
 from delaylab.papers.findings import findings
 from delaylab.papers.paper import Paper
 from delaylab.progress import Progress, silent
+from delaylab.report import scaling
 from delaylab.report.arrange import cost_by_kind
 from delaylab.report.fates import phase_json
 
@@ -42,9 +44,11 @@ def as_json(
     user RTT at rest (round trip), by the sender's kind. A segment between two clocks can be
     off by its `bound_us`; a median smaller than that is null, with its upper limit and the reason.
     `phases` accounts for every packet of each phase; what was lost, duplicated or reordered is
-    given by leg. `work` has each group's work, in which a share of 1 is a node's fair share.
+    given by leg. `work` has each group's work, in which a share of 1 is a node's fair share;
+    `scaling` has the run times over the number of nodes, with their law and its prediction.
     `clocks` tells how a trial's clocks were aligned. `slowest` has a trial's slowest packets under
-    load, each with the segment that it lost its time in: the one furthest above its median.
+    load, each with the segment that it lost its time in: the one furthest above its median. What is
+    about packets is empty in a trial without a probe.
 
     Raise `BadInput` for a damaged dataset.
     """
@@ -61,6 +65,7 @@ def _numbers(study: Study, found: list[Group], paper: Paper | None) -> JsonObjec
         "machine": study.record.machine.model_dump(),
         "trials": [_trial(study, trial, alone) for trial in study.trials],
         "work": [_work(group, work) for group in found for work in group.work],
+        "scaling": scaling.as_json(study, found),
         "instrument": {kind: _cost(added) for kind, added in cost_by_kind(found).items()},
         "claims": [_claim(finding) for finding in findings(study, found, paper)],
     }
@@ -93,7 +98,7 @@ def _trial(study: Study, trial: TrialRecord, alone: dict[str, Group]) -> JsonObj
         **head,
         "warnings": [_doubt(doubt) for doubt in group.doubts],
         "phases": [phase_json(phase) for phase in group.phases],
-        "lost_after": group.account.lost_after,
+        "lost_after": group.account.lost_after if group.account is not None else {},
         "rtt": {name: _summary(summary) for name, summary in group.rtt.items()},
         "segments": [_segment(segment) for segment in group.segments],
         "links": [_link(link) for link in group.links if link.trial == trial.id],
@@ -106,6 +111,7 @@ def _trial(study: Study, trial: TrialRecord, alone: dict[str, Group]) -> JsonObj
 
 def _work(group: Group, work: Work) -> JsonObject:
     fair = work.fairness
+    apart = {each.node: each for each in cpu_times(group.trials) if each.work == work.name}
     shares = fair.shares if fair is not None else {}
     return {
         "factors": group.factors,
@@ -117,7 +123,13 @@ def _work(group: Group, work: Work) -> JsonObject:
         "settled_s": work.settled_s,
         "failed": work.failed,
         "nodes": {
-            node: {**asdict(done), **_share(shares.get(node))} for node, done in work.nodes.items()
+            node: {
+                **asdict(done),
+                "cpu_times_differ": apart[node].differ if node in apart else None,
+                "cpu_times_agree": apart[node].agree if node in apart else None,
+                **_share(shares.get(node)),
+            }
+            for node, done in work.nodes.items()
         },
     }
 

@@ -16,12 +16,14 @@ from delaylab.dataset.store import Study, read_study
 from delaylab.papers.findings import findings, repeated
 from delaylab.papers.paper import Paper
 from delaylab.progress import Progress, silent
-from delaylab.report.arrange import cost_by_kind, doubts_by_kind, panels
+from delaylab.report import scaling
+from delaylab.report.arrange import cost_by_kind, doubts_by_kind, panels, probed
 from delaylab.report.fates import NOTE as FATES
 from delaylab.report.fates import NOTHING, Fate, fates
 from delaylab.report.links import Links, links
 from delaylab.report.slowest import NOTE, Row, slowest
 from delaylab.report.terminal_layers import WIDE, layer_tables, trips_table
+from delaylab.report.terminal_scaling import scaling_tables
 from delaylab.report.terminal_work import work_tables
 from delaylab.report.work import parts
 
@@ -45,7 +47,9 @@ SHOWN = 2
 def study_parts(
     given: Path | Study, width: int, paper: Paper | None = None, progress: Progress = silent
 ) -> list[Text | Table]:
-    """Return a study to print: delay per layer and direction, claims, warnings with remedies.
+    """Return a study to print: delay per layer and direction, work, claims, doubts with remedies.
+
+    Nothing is said of packets if none were sent.
 
     `width` is the terminal's, in columns. `paper` is the paper to report instead of the one that
     the study names. Raise `BadInput` for a damaged dataset.
@@ -71,8 +75,12 @@ def _parts(
         many = len(panel.groups) > LAYERED
         yield from [trips_table(panel, width)] if many else layer_tables(panel, width)
     yield from work_tables(parts(found), width)
+    yield from scaling_tables(scaling.parts(study, found))
     befell = fates(found)
-    yield fates_table(befell) if befell else Text(NOTHING, "dim")
+    if befell:
+        yield fates_table(befell)
+    elif probed(found):
+        yield Text(NOTHING, "dim")
     if study.record.claims:
         yield claims_table(findings(study, found, paper), width)
     carried = links(found)

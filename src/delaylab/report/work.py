@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from delaylab.analysis.doubts.cpu_time import cpu_times
 from delaylab.analysis.fairness import WITHIN, Share
 from delaylab.analysis.group import Group
 from delaylab.analysis.work import NodeWork, Work
@@ -13,8 +14,9 @@ NOTE = (
     "Share: a node's rate of work in % of the mean of all nodes, while all worked, ± half of its "
     "95 % interval between trials; 100 is fair. CPU time: of this work, as the node's own kernel "
     "says (getrusage), and of all that the node did meanwhile, as this machine's kernel says of "
-    "its control group (cgroup). Longest stop: the longest time without progress, which work of "
-    "cpu tells every 5 ms, and work of tcp every 100 ms."
+    "its control group (cgroup); how far that is from getrusage, if over 10 %. Longest stop: the "
+    "longest time without progress, which work of cpu tells every 5 ms, and work of tcp every 100 "
+    "ms."
 )
 
 
@@ -44,14 +46,18 @@ class Part:
 
 def parts(groups: list[Group]) -> list[Part]:
     """Return all work of a study's groups."""
-    return [_part(group.label, work) for group in groups for work in group.work]
+    return [_part(group, work) for group in groups for work in group.work]
 
 
-def _part(label: str, work: Work) -> Part:
+def _part(group: Group, work: Work) -> Part:
+    differ = {(e.work, e.node): e.differ for e in cpu_times(group.trials) if not e.agree}
     shares = work.fairness.shares if work.fairness is not None else {}
-    rows = [_row(node, done, work, shares.get(node)) for node, done in work.nodes.items()]
+    rows = [
+        _row(node, done, work, shares.get(node), differ.get((work.name, node)))
+        for node, done in work.nodes.items()
+    ]
     failed = [f"{node}: {why}" for node, why in work.failed.items()]
-    return Part(label, work.name, _said(work), rows, failed)
+    return Part(group.label, work.name, _said(work), rows, failed)
 
 
 def _said(work: Work) -> str:
@@ -76,13 +82,16 @@ def _said(work: Work) -> str:
     return said
 
 
-def _row(node: str, done: NodeWork, work: Work, share: Share | None) -> Row:
+def _row(node: str, done: NodeWork, work: Work, share: Share | None, differ: float | None) -> Row:
+    host_cpu = "–" if done.host_cpu_s is None else words.seconds(done.host_cpu_s)
+    if differ is not None:
+        host_cpu += f" ({100 * differ:+.0f} %)".replace("-", words.MINUS)
     return Row(
         node=node,
         share="–" if share is None else words.share_of_fair(share.of_fair),
         rate=words.rate(done.rate, work.unit),
         time=words.seconds(done.wall_s),
         own_cpu=words.seconds(done.user_s + done.system_s),
-        host_cpu="–" if done.host_cpu_s is None else words.seconds(done.host_cpu_s),
+        host_cpu=host_cpu,
         stop="–" if done.longest_stop_s is None else words.delay(done.longest_stop_s * 1e6),
     )

@@ -8,7 +8,10 @@ from delaylab.spec.study import StudySpec
 
 
 def check_claims(spec: StudySpec, document: Document) -> None:
-    """Raise BadInput for claims of one name, and for factors and levels that the study lacks."""
+    """Raise BadInput for claims of one name, and for factors, levels or packets that are missing.
+
+    Claims of a study file are about packets, so a study without a probe has none.
+    """
     problems = Problems()
     names: set[str] = set()
     for position, claim in enumerate(spec.claims):
@@ -19,6 +22,9 @@ def check_claims(spec: StudySpec, document: Document) -> None:
                 document.refuse(f"two claims are named {name!r}", at, "rename one")
             )
         names.add(name)
+        if isinstance(claim, ClaimSpec) and spec.probe is None:
+            what = f"claim {name!r} is about packets, and the study has no `probe`"
+            problems.found.append(document.refuse(what, at, "add a probe, or leave the claim out"))
         if isinstance(claim, ClaimSpec):
             _check_levels(claim, spec, document, at, problems)
     problems.report()

@@ -16,13 +16,14 @@ from delaylab.spec.changed_loads import (
     loads_of,
 )
 from delaylab.spec.check import check_lab
+from delaylab.spec.check_probe import is_counted, known_node, one_of, probe_of
 from delaylab.spec.check_work import work_of
 from delaylab.spec.counts import check_trials
 from delaylab.spec.expand import expand, expand_loads
 from delaylab.spec.lab import LabSpec
-from delaylab.spec.names import Names, links_of
+from delaylab.spec.names import links_of
 from delaylab.spec.names import names as names_in
-from delaylab.spec.scale import scaled
+from delaylab.spec.scale import changeable, scaled
 from delaylab.spec.source import Document, Location, validate
 from delaylab.spec.study import LoadSpec, ProbeSpec, StudySpec
 from delaylab.spec.work import WorkSpec
@@ -35,12 +36,12 @@ OUTSIDE_OF_LAB = ("probe", "work")
 
 @dataclass(frozen=True)
 class Combination:
-    """One level of every factor, with the lab, loads, probe and work that result."""
+    """One level of every factor, with the lab, loads, probe (if any) and work that result."""
 
     levels: dict[str, str]
     lab: LabSpec
     loads: tuple[LoadSpec, ...]
-    probe: ProbeSpec
+    probe: ProbeSpec | None
     work: tuple[WorkSpec, ...] = ()
 
 
@@ -99,9 +100,8 @@ def combinations(study: StudyFile, scale: str) -> Iterator[Combination]:
                 elif path.startswith(f"{LOADS_ROOT}."):
                     of_loads.append(load_change(path, value, study.document, at))
                 else:
-                    place = _change(
-                        {**lab, "probe": probe, "work": work}, path, value, study.document, at
-                    )
+                    parts = {**lab, **changeable(probe, work)}
+                    place = _change(parts, path, value, study.document, at)
                     given[place] = study.document.where(at)
         loads = changed(loads, of_loads, study.document)
         yield _checked(study, levels, lab, probe, work, tuple(loads), given)
@@ -153,7 +153,7 @@ def _checked(
     study: StudyFile,
     levels: dict[str, str],
     lab_data: dict[str, object],
-    probe_data: dict[str, object],
+    probe_data: dict[str, object] | None,
     work_data: list[object],
     loads: tuple[LoadSpec, ...],
     given: dict[Location, str],
@@ -174,31 +174,16 @@ def _checked(
     )
     lab = validate(LabSpec, lab_document, study.lab_at)
     check_lab(lab, lab_document, study.lab_at)
-    of_probe = {place: at for place, at in given.items() if place[0] == "probe"}
-    data = {**document.data, "probe": probe_data}
-    probe_document = replace(document, data=data, elsewhere=of_probe)
-    probe = validate(ProbeSpec, probe_document, ("probe",))
-    known = names_in(lab)
-    _known(lab, known, probe.sender, probe_document, ("probe", "from"))
-    if not probe.outside:
-        _known(lab, known, probe.to, probe_document, ("probe", "to"))
-    links = links_of(lab)
-    if probe.over is not None:
-        _one_of(probe.over, [each for name in links.values() for each in name], document, "probe")
-    if not probe.outside and probe.ip not in lab.ip:
-        raise document.refuse(
-            f"the probe wants IPv{probe.ip}, the lab has none",
-            ("probe", "ip"),
-            "say `ip:` in the lab",
-        )
+    known, links = names_in(lab), links_of(lab)
+    probe = None if probe_data is None else probe_of(probe_data, given, lab, document)
     for load in loads:
         for node in filter(None, (load.on, load.to)):
-            _known(lab, known, node, document, ("factors",))
+            known_node(lab, known, node, document, ("factors",))
     for load in loads:
-        if load.to is not None and _is_counted(lab, load.to):
+        if load.to is not None and is_counted(lab, load.to):
             raise document.refuse(f"{load.to!r} stands for many nodes (`count:`)", ("factors",))
         for link in load.over or ():
-            _one_of(link, list(links), document, "factors")
+            one_of(link, list(links), document, "factors")
         for factor in load.once_across or ():
             if factor not in levels:
                 raise document.refuse(
@@ -207,23 +192,14 @@ def _checked(
                     f"factors: {', '.join(levels)}",
                 )
     work = work_of(work_data, given, lab, known, document)
+    if probe is None and not any(each.on for each in work):
+        what = f"nothing is measured with {_named(levels)}: no node works, and there is no probe"
+        raise document.refuse(what, ("work",), "say which nodes work: `on: [a, b]`")
     return Combination(levels, expand(lab), expand_loads(loads, known, links), probe, work)
 
 
-def _one_of(link: str, links: list[str], document: Document, at: str) -> None:
-    if link not in links:
-        raise document.refuse(f"no link {link!r}", (at,), f"links: {', '.join(links)}")
-
-
-def _is_counted(lab: LabSpec, node: str) -> bool:
-    return node in lab.nodes and lab.nodes[node].count is not None
-
-
-def _known(lab: LabSpec, known: Names, node: str, document: Document, at: Location) -> None:
-    if node not in known:
-        raise document.refuse(f"no node {node!r}", at, f"nodes: {', '.join(lab.nodes)}")
-    if at[0] == "probe" and _is_counted(lab, node):
-        raise document.refuse(f"{node!r} stands for many nodes (`count:`)", at, "probe one node")
+def _named(levels: dict[str, str]) -> str:
+    return ", ".join(f"{factor}={level}" for factor, level in levels.items()) or "these nodes"
 
 
 def _put(data: Any, at: Location, value: Any) -> Any:

@@ -18,9 +18,12 @@ DESIGN, REPEAT = "design", "repeat"
 
 @dataclass(frozen=True)
 class Scaled:
-    """A study at one scale: its probe and work as plain data, its factors, its design's blocks."""
+    """A study at one scale: its probe and work as plain data, its factors, its design's blocks.
 
-    probe: dict[str, object]
+    `probe` is None if the study has none.
+    """
+
+    probe: dict[str, object] | None
     work: list[object]
     factors: dict[str, dict[str, Level]]
     design: list[Block]
@@ -33,6 +36,11 @@ class Scaled:
         )
 
 
+def changeable(probe: dict[str, object] | None, work: list[object]) -> dict[str, object]:
+    """Return the parts of a study that changes lead into, by name."""
+    return {"work": work} if probe is None else {"probe": probe, "work": work}
+
+
 def scaled(spec: StudySpec, document: Document, scale: str, change: Change) -> Scaled:
     """Return the study at a scale; raise BadInput for a scale that is unknown or invalid.
 
@@ -40,7 +48,8 @@ def scaled(spec: StudySpec, document: Document, scale: str, change: Change) -> S
     content at this scale, `repeat` (see `repeats`), and `design`: blocks of levels, of which every
     combination is run. A factor that a block leaves out contributes all its levels.
     """
-    probe = dict(document.data["probe"])
+    given = document.data.get("probe")
+    probe = None if given is None else dict(given)
     work = deepcopy(document.data.get("work", []))
     if scale not in spec.scales:
         if scale == "quick":
@@ -60,7 +69,7 @@ def scaled(spec: StudySpec, document: Document, scale: str, change: Change) -> S
             _known(factor, level, spec, document, at)
             factors[factor][level] = value
         else:
-            change({"probe": probe, "work": work}, path, value, at)
+            change(changeable(probe, work), path, value, at)
     said = replace(document, data={**document.data, "factors": factors})
     return Scaled(probe, work, validate(StudySpec, said).factors, design)
 

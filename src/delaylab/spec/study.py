@@ -289,11 +289,16 @@ class StudySpec(Spec):
         "or changes of the study such as `nodes.probe.kind: netns`, among which `loads:` may be "
         "its loads.",
     )
-    probe: ProbeSpec = Field(description="The packets that every trial sends.")
+    probe: ProbeSpec | None = Field(
+        None,
+        description="The packets that every trial sends. Left out, nothing is sent: a trial is the "
+        "machine at rest, the work with its loads, and the machine at rest again.",
+    )
     work: list[WorkSpec] = Field(
         default_factory=list,
         description="The work that nodes do while the packets under load are sent. All begin at "
-        "once, with the first packet. A level changes it by its name: `work.NAME.cpu: 5000`.",
+        "once, with the first packet if there is a probe. A level changes it by its name: "
+        "`work.NAME.cpu: 5000`.",
     )
     scales: dict[Name, Change] = Field(
         default_factory=dict,
@@ -310,3 +315,9 @@ class StudySpec(Spec):
         description="The claims to test on the trials: names of the paper's claims, and claims of "
         "your own.",
     )
+
+    @model_validator(mode="after")
+    def _something_ends(self) -> StudySpec:
+        if self.probe is None and not self.work:
+            raise ValueError("a study has `probe`, `work` or both: loads alone have no end")
+        return self

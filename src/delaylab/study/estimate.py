@@ -6,10 +6,11 @@ import os
 
 from delaylab.kinds import KINDS
 from delaylab.spec.lab import MACHINES
-from delaylab.spec.study import Pace
+from delaylab.spec.study import Pace, ProbeSpec
 from delaylab.study.block_rates import Key, key
 from delaylab.study.order import Planned
 from delaylab.trial.rest import schedule
+from delaylab.trial.without_probe import REST_S
 from delaylab.units import Duration
 
 LAB_S = 0.05
@@ -39,23 +40,35 @@ def trials_s(planned: list[Planned]) -> list[float]:
     before: list[Planned | None] = [None, *planned[:-1]]
     known: set[Key] = set()
     return [
-        _packets_s(item) + _searches_s(item, known) + (0 if _shares(item, last) else _boot_s(item))
+        _measured_s(item) + _searches_s(item, known) + (0 if _shares(item, last) else _boot_s(item))
         for item, last in zip(planned, before, strict=True)
     ]
 
 
 def finish_s(planned: list[Planned]) -> float:
     """Return the estimated seconds from the last trial to the report."""
-    return FINISH_S + PACKET_S * sum(item.combination.probe.count for item in planned)
+    return FINISH_S + PACKET_S * sum(packets(item) for item in planned)
 
 
-def _packets_s(item: Planned) -> float:
+def packets(item: Planned) -> int:
+    """Return the number of packets that a trial sends under load; 0 without a probe."""
+    probe = item.combination.probe
+    return 0 if probe is None else probe.count
+
+
+def _measured_s(item: Planned) -> float:
     """Return the estimated seconds of a trial in a lab that is up."""
-    probe, loads = item.combination.probe, item.combination.loads
+    probe, loads_s = item.combination.probe, LOAD_S * len(item.combination.loads)
+    if probe is None:
+        return loads_s + 2 * REST_S + _work_s(item) + PHASE_S
+    return loads_s + _packets_s(probe, _work_s(item))
+
+
+def _packets_s(probe: ProbeSpec, work_s: float) -> float:
+    """Return the estimated seconds of all phases of a probe, beside work that takes `work_s`."""
     rest_s = _between_s(probe.pace_at_rest) * probe.at_rest * 3
     phases = 2 + len(schedule(probe.at_rest, 1)) if probe.at_rest else 1
-    under_load_s = max(probe.count * _between_s(probe.pace), _work_s(item))
-    return LOAD_S * len(loads) + rest_s + under_load_s + phases * PHASE_S
+    return rest_s + max(probe.count * _between_s(probe.pace), work_s) + phases * PHASE_S
 
 
 def _work_s(item: Planned) -> float:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import polars as pl
 
+from delaylab import loads
 from delaylab.dataset import store
 from delaylab.dataset.records.tables import TABLES
 from delaylab.dataset.records.trial import Measurement, TrialRecord
@@ -20,7 +21,8 @@ from delaylab.progress import Progress, silent
 from delaylab.spec.lab import LabSpec
 from delaylab.study.block_rates import BlockRates
 from delaylab.study.order import Planned, now
-from delaylab.trial import measure
+from delaylab.trial import measure, without_probe
+from delaylab.trial.recording import Recorded
 
 TRIES = 2
 """The number of tries per trial: a failed one is tried again in a new lab, then kept as failed."""
@@ -118,7 +120,7 @@ def _run_one(
         try:
             found = rates.of(item, shared.lab)
             lab = shared.lab(item.combination.lab)
-            recording = measure.measure(lab, item.combination, item.index + 1, pcap, found)
+            recording = _measured(lab, item, pcap, found)
         except DoesNotFit as error:
             status, reason = "skipped", str(error)
             break
@@ -133,6 +135,12 @@ def _run_one(
     empty = {name: pl.DataFrame(schema=dict(schema)) for name, schema in TABLES.items()}
     store.write_trial(out, _record(item, started, Measurement(), status, reason), empty)
     return Outcome(item, status, reason)
+
+
+def _measured(lab: Lab, item: Planned, pcap: Path | None, rates: list[loads.FoundRate]) -> Recorded:
+    if item.combination.probe is None:
+        return without_probe.measure(lab, item.combination, rates)
+    return measure.measure(lab, item.combination, item.index + 1, pcap, rates)
 
 
 def _record(

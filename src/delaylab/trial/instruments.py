@@ -1,4 +1,4 @@
-"""The instruments that record during a probe: taps, the reflector, the machine's record."""
+"""The instruments that record during a trial: taps, the reflector, the machine's record."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ PORT = 8462
 class Instruments:
     """The sessions that record during a probe."""
 
+    watch: Session
     taps: list[Session] = field(default_factory=list)
     reflector: Session | None = None
-    watch: Session | None = None
 
     def all(self) -> list[Session]:
         """Return the sessions of all instruments that are on."""
@@ -51,23 +51,30 @@ def port(probe: ProbeSpec) -> int:
 
 
 @contextmanager
+def recording_machine(lab: Lab) -> Iterator[Session]:
+    """Record the machine's state; the recorder is ready when the block begins."""
+    recorder = hosts.local_session()
+    try:
+        recorder.start(Watch(interval_ns=WATCH_INTERVAL_NS, places=_places(lab)))
+        recorder.event(READY_S)
+        yield recorder
+    finally:
+        recorder.close()
+
+
+@contextmanager
 def listening(lab: Lab, probe: ProbeSpec, probe_id: int) -> Iterator[Instruments]:
     """Run the reflector (but for ICMP) and the machine's record, ready when the block begins."""
-    instruments = Instruments()
-    if probe.protocol != "icmp" and not probe.outside:
-        instruments.reflector = lab.node_session(probe.to)
-        reflect = Reflect(
-            port=port(probe), ip=probe.ip, stamps=True, probe=probe_id, protocol=probe.protocol
-        )
-        instruments.reflector.start(reflect)
-    instruments.watch = hosts.local_session()
-    try:
-        instruments.watch.start(Watch(interval_ns=WATCH_INTERVAL_NS, places=_places(lab)))
-        for session in instruments.all():
-            session.event(READY_S)
+    with recording_machine(lab) as recorder:
+        instruments = Instruments(recorder)
+        if probe.protocol != "icmp" and not probe.outside:
+            instruments.reflector = lab.node_session(probe.to)
+            reflect = Reflect(
+                port=port(probe), ip=probe.ip, stamps=True, probe=probe_id, protocol=probe.protocol
+            )
+            instruments.reflector.start(reflect)
+            instruments.reflector.event(READY_S)
         yield instruments
-    finally:
-        instruments.watch.close()
 
 
 def tap(
@@ -116,7 +123,7 @@ def switch_taps(instruments: Instruments, on: bool) -> None:
 
 
 @dataclass(frozen=True)
-class Recorded:
+class Stopped:
     """The results of the taps, of the reflector (if any) and of the machine's record."""
 
     taps: list[Result[Taps]]
@@ -124,14 +131,13 @@ class Recorded:
     machine: Result[measuring_replies.Watch]
 
 
-def stop(instruments: Instruments) -> Recorded:
+def stop(instruments: Instruments) -> Stopped:
     """Stop all instruments and return their results."""
     for session in instruments.all():
         session.stop()
     taps = [tap.finish(READY_S) for tap in instruments.taps]
     reflected = instruments.reflector.finish(READY_S) if instruments.reflector else None
-    assert instruments.watch is not None
-    return Recorded(taps, reflected, instruments.watch.finish(READY_S))
+    return Stopped(taps, reflected, instruments.watch.finish(READY_S))
 
 
 def _places(lab: Lab) -> list[Place]:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
@@ -15,7 +14,6 @@ from delaylab.agent.measuring_requests import Counters, Route
 from delaylab.agent.result import AgentError
 from delaylab.dataset.records.doubts import Doubt, DoubtKind, doubt
 from delaylab.dataset.records.rates import Search
-from delaylab.dataset.records.tables import TABLES
 from delaylab.dataset.records.taps import Tap
 from delaylab.dataset.records.trial import OUTSIDE, Endpoint, Hop, Measurement, PointPath
 from delaylab.errors import DelaylabError
@@ -28,7 +26,8 @@ from delaylab.plan.points import ProbePath, probe_path
 from delaylab.spec.combine import Combination
 from delaylab.spec.study import ClosedLoop, ProbeSpec
 from delaylab.trial import clock_readings, rate_search, repeats
-from delaylab.trial.instruments import Instruments, Recorded, listening, stop, switch_taps, tap
+from delaylab.trial.instruments import Instruments, Stopped, listening, stop, switch_taps, tap
+from delaylab.trial.recording import Recording, clock_doubts, wall_minus_monotonic
 from delaylab.trial.rest import alternate, schedule
 from delaylab.trial.sender import Sender
 from delaylab.units import Duration
@@ -36,23 +35,6 @@ from delaylab.work import study as work
 
 LEGS = ("request", "reply")
 SENDER, RESPONDER = "sender", "responder"
-CLOCK_STEP_NS = 500_000
-
-
-@dataclass
-class Recording:
-    """The results of a trial: its tables, and its record without the study's own fields."""
-
-    record: Measurement
-    stamps: pl.DataFrame
-    probes: pl.DataFrame
-    hosts: pl.DataFrame
-    progress: pl.DataFrame
-
-    @property
-    def tables(self) -> dict[str, pl.DataFrame]:
-        """Return the tables by name."""
-        return {name: getattr(self, name) for name in TABLES}
 
 
 def run(combination: Combination, probe_id: int, pcap: Path | None = None) -> Recording:
@@ -73,17 +55,20 @@ def measure(
 ) -> Recording:
     """Measure in a running lab; `rates` are those of loads that need no search.
 
-    The phases are `untapped` and `before` (at rest, with the taps off and on by turns, so that
-    their cost can be determined), `load`, and `after` (at rest again). Work begins with the first
-    packet under load, and the phase ends when the work has ended, too.
+    The combination has a probe; `without_probe` measures those that have none. The phases are
+    `untapped` and `before` (at rest, with the taps off and on by turns, so that their cost can be
+    determined), `load`, and `after` (at rest again). Work begins with the first packet under load,
+    and the phase ends when the work has ended, too.
     """
     probe = combination.probe
-    path = _path(lab, combination)
+    if probe is None:
+        raise ValueError("the combination has no probe")
+    path = _path(lab, combination, probe)
     responder = None if probe.outside else node_agent(probe.to)
     ends = [node_agent(probe.sender), *([responder] if responder else [])]
     here = lab.clock(host_agent(combination.lab.host_of(probe.sender)))
     read = clock_readings.read(lab, ends, here)
-    clock_before = _wall_minus_monotonic()
+    clock_before = wall_minus_monotonic()
     icmp_before = _icmp(lab, responder)
     arrives_by = path.hops[-1].link if path.hops else None
     with listening(lab, probe, probe_id) as instruments:
@@ -108,7 +93,7 @@ def measure(
         recorded = stop(instruments)
     read += clock_readings.read(lab, ends, here)
     icmp_after = _icmp(lab, responder)
-    clock_step = _wall_minus_monotonic() - clock_before
+    clock_step = wall_minus_monotonic() - clock_before
     packets = pl.concat(sender.packets)
     taps = [entry for result in recorded.taps for entry in result.done.interfaces]
     measurement = Measurement(
@@ -131,11 +116,11 @@ def measure(
             *sender.warnings,
             *lab.warnings,
             *_tap_warnings(taps),
-            *_clock_warnings(clock_step),
+            *clock_doubts(clock_step),
             *work.doubts(crew),
         ],
         loads=[achieved.record() for achieved in load.achieved],
-        work=work.records(crew, combination.work),
+        work=work.records(crew, combination.work, combination.lab),
         taps=taps,
         rest_blocks=rest,
         repeats=repeats.count(recorded.taps, packets),
@@ -145,10 +130,10 @@ def measure(
     )
     return Recording(
         measurement,
-        _stamps(lab, sender, instruments, recorded),
-        packets,
         recorded.machine.table("hosts"),
         work.progress(crew),
+        _stamps(lab, sender, instruments, recorded),
+        packets,
     )
 
 
@@ -159,7 +144,7 @@ def _search(probe: ProbeSpec, sender: Sender) -> Search | None:
     return rate_search.search(probe.pace, sender.burst)
 
 
-def _stamps(lab: Lab, sender: Sender, instruments: Instruments, recorded: Recorded) -> pl.DataFrame:
+def _stamps(lab: Lab, sender: Sender, instruments: Instruments, recorded: Stopped) -> pl.DataFrame:
     """Return all stamps as one table, each with the name of its kernel's clock."""
     own = _of_clock(sender.clock)
     parts = [stamps.with_columns(_prefixed(SENDER), own) for stamps in sender.stamps]
@@ -190,9 +175,8 @@ def _endpoint(combination: Combination, node: str) -> Endpoint:
     return Endpoint(node=node, host=lab.host_of(node), kind=lab.nodes[node].kind)
 
 
-def _path(lab: Lab, combination: Combination) -> ProbePath:
+def _path(lab: Lab, combination: Combination, probe: ProbeSpec) -> ProbePath:
     """Return the probe's way; raise DelaylabError if the sender has no route outside."""
-    probe = combination.probe
     if not probe.outside:
         return probe_path(lab.plan, combination.lab, probe)
     session = lab.node_session(probe.sender)
@@ -216,10 +200,6 @@ def _icmp(lab: Lab, agent: str | None) -> dict[str, int]:
     return counters
 
 
-def _wall_minus_monotonic() -> int:
-    return time.time_ns() - time.monotonic_ns()
-
-
 def _tap_warnings(taps: list[Tap]) -> list[Doubt]:
     return [
         doubt(
@@ -231,17 +211,4 @@ def _tap_warnings(taps: list[Tap]) -> list[Doubt]:
         )
         for tap in taps
         if tap.dropped
-    ]
-
-
-def _clock_warnings(step_ns: int) -> list[Doubt]:
-    if abs(step_ns) < CLOCK_STEP_NS:
-        return []
-    return [
-        doubt(
-            DoubtKind.CLOCK_STEP,
-            f"the machine's clock was set by {step_ns / 1e6:.3f} ms during the trial",
-            "stop time synchronisation while measuring, or let it slew",
-            step_us=step_ns / 1000,
-        )
     ]

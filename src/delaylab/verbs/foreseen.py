@@ -25,7 +25,8 @@ from delaylab.papers import calls
 from delaylab.papers.loading import claims as known_claims
 from delaylab.papers.paper import Paper
 from delaylab.progress import Progress
-from delaylab.spec.combine import StudyFile
+from delaylab.spec.combine import Combination, StudyFile
+from delaylab.study.estimate import packets
 from delaylab.study.fits import emulated
 from delaylab.study.order import Planned
 
@@ -147,15 +148,21 @@ def _designs(
             levels = tuple(trial.combination.levels.values())
             together.setdefault(levels, []).append(trial)
     for trials in together.values():
-        combination = trials[0].combination
-        probe, loads = combination.probe, combination.loads
+        combination, loads = trials[0].combination, trials[0].combination.loads
         yield Design(
             levels=combination.levels,
-            kind=combination.lab.nodes[probe.sender].kind,
+            kind=combination.lab.nodes[_shown(combination)].kind,
             load="+".join(sorted({load.what for load in loads})) or "rest",
             # Claims use no more of a group's packets either.
-            packets=min(probe.count, max(1, KEPT // len(trials))),
+            packets=min(packets(trials[0]), max(1, KEPT // len(trials))),
             trials=len(trials),
             cpus=os.cpu_count(),
             emulated=any(trial.id in emulated for trial in trials),
         )
+
+
+def _shown(combination: Combination) -> str:
+    """Return the node whose kind stands for the trial's: the sender, or else the first at work."""
+    if combination.probe is not None:
+        return combination.probe.sender
+    return next(node for each in combination.work for node in each.on)

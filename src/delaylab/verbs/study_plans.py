@@ -36,6 +36,8 @@ UNKNOWN = (
 class ExpectedTrial:
     """A trial of a study, with its packets and the seconds that it is expected to take.
 
+    It has 0 packets if there is no probe.
+
     `unfit` is the reason why this machine cannot run it, None if it can.
     """
 
@@ -78,9 +80,7 @@ def dry_run(
     planned = order.plan_trials(loaded, scale, only)
     unfit = fits.unfit(planned)
     trials = [
-        ExpectedTrial(
-            trial.id, trial.combination.probe.count, round(expected, 1), unfit.get(trial.id)
-        )
+        ExpectedTrial(trial.id, estimate.packets(trial), round(expected, 1), unfit.get(trial.id))
         for trial, expected in zip(planned, estimate.trials_s(planned), strict=True)
     ]
     claims = _claims(loaded, planned, unfit, paper, progress)
@@ -114,11 +114,13 @@ def print_expected(expected: Expected, console: Console) -> None:
     """Print the trials in the order in which they run, the time of all, and the claims."""
     table = Table(box=None, pad_edge=False)
     table.add_column("TIME", justify="right", no_wrap=True)
-    table.add_column("PACKETS", justify="right", no_wrap=True)
+    probed = any(trial.packets for trial in expected.trials)
+    if probed:
+        table.add_column("PACKETS", justify="right", no_wrap=True)
     table.add_column("TRIAL", overflow="fold")
     for trial in expected.trials:
         time = f"{trial.expected_s:.1f} s" if trial.unfit is None else "–"
-        table.add_row(time, str(trial.packets), trial.id)
+        table.add_row(time, *([str(trial.packets)] if probed else []), trial.id)
     console.print(table)
     print_summary(expected, console)
 
@@ -127,10 +129,9 @@ def print_summary(expected: Expected, console: Console) -> None:
     """Print the time of all trials, the reasons why some cannot run here, and the claims."""
     running = [trial for trial in expected.trials if trial.unfit is None]
     packets = sum(trial.packets for trial in running)
+    what = f"{_trials(len(running))}, {packets} packets" if packets else _trials(len(running))
     console.print(
-        f"{_trials(len(running))}, {packets} packets: about {_duration(expected.total_s)}, "
-        f"the report included",
-        soft_wrap=True,
+        f"{what}: about {_duration(expected.total_s)}, the report included", soft_wrap=True
     )
     reasons = Counter(trial.unfit for trial in expected.trials if trial.unfit)
     for reason, count in reasons.items():

@@ -11,6 +11,7 @@ from typing import Any
 
 from delaylab.agent.frames import Frame, FrameKind
 from delaylab.agent.result import AgentError, Result
+from delaylab.agent.session import Watched
 from delaylab.lab.running import Lab
 from delaylab.machine.cpu_time import used_s
 from delaylab.work.jobs import Done, Job, JobFailed, last_line
@@ -152,10 +153,13 @@ class Crew:
         for worker in self.workers:
             worker.go()
 
-    def wait(self) -> None:
-        """Wait until every job has ended, or has failed by its deadline."""
+    def wait(self, others: Sequence[Watched] = ()) -> None:
+        """Wait until every job has ended, or has failed by its deadline.
+
+        Raises at once if one of `others`, such as a load, fails meanwhile.
+        """
         for worker in sorted(self.workers, key=lambda each: each.job.deadline_s):
-            self._read_until(self._began_s + worker.job.deadline_s, [worker])
+            self._read_until(self._began_s + worker.job.deadline_s, [worker], others)
             worker.give_up(worker.job.deadline_s)
 
     def stop_after(self, seconds: float) -> None:
@@ -167,10 +171,13 @@ class Crew:
         for worker in self.workers:
             worker.give_up(seconds + STOP_DEADLINE_S)
 
-    def _read_until(self, end_s: float, these: Sequence[Worker]) -> None:
+    def _read_until(
+        self, end_s: float, these: Sequence[Worker], others: Sequence[Watched] = ()
+    ) -> None:
         """Read what all send until these have ended, or until a time of the monotonic clock."""
         poll = select.poll()
-        reading = {each.fileno(): each for each in self.workers if not each.ended}
+        working = (each for each in self.workers if not each.ended)
+        reading: dict[int, Watched] = {each.fileno(): each for each in (*working, *others)}
         for descriptor in reading:
             poll.register(descriptor, select.POLLIN)
         while not all(each.ended for each in these):

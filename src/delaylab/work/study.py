@@ -12,7 +12,9 @@ from delaylab.dataset.records.doubts import Doubt, DoubtKind, doubt
 from delaylab.dataset.records.tables import PROGRESS
 from delaylab.dataset.records.work import WorkDone
 from delaylab.lab.running import Lab
+from delaylab.spec.lab import LabSpec, NodeSpec
 from delaylab.spec.work import WorkSpec
+from delaylab.units import Share
 from delaylab.work import command
 from delaylab.work.arithmetic import computed
 from delaylab.work.crew import Crew, Worker, ready
@@ -46,10 +48,13 @@ def prepared(lab: Lab, work: Sequence[WorkSpec]) -> Iterator[Crew]:
         yield stack.enter_context(ready(lab, jobs))
 
 
-def records(crew: Crew, work: Sequence[WorkSpec]) -> list[WorkDone]:
-    """Return what each node got done, as a trial records it."""
+def records(crew: Crew, work: Sequence[WorkSpec], lab: LabSpec) -> list[WorkDone]:
+    """Return what each node of a lab got done, as a trial records it."""
     units = {each.name: _unit(each) for each in work}
-    return [_record(worker, units[worker.job.work], crew.began_ns) for worker in crew.workers]
+    return [
+        _record(worker, units[worker.job.work], crew.began_ns, lab.nodes[worker.job.node])
+        for worker in crew.workers
+    ]
 
 
 def progress(crew: Crew) -> pl.DataFrame:
@@ -93,16 +98,17 @@ def _unit(work: WorkSpec) -> str:
     return work.unit or ("" if work.result else "runs/s")
 
 
-def _record(worker: Worker, unit: str, began_ns: int | None) -> WorkDone:
+def _record(worker: Worker, unit: str, began_ns: int | None, node: NodeSpec) -> WorkDone:
     job, done = worker.job, worker.done
+    quota = None if node.cpu_quota is None else node.cpu_quota.value / Share.WHOLE
+    told = WorkDone(
+        work=job.work, node=job.node, kind=node.kind, quota=quota, unit=unit, began_ns=began_ns
+    )
     if done is None:
         why = worker.failed.what if worker.failed is not None else "it was never begun"
-        return WorkDone(work=job.work, node=job.node, unit=unit, failed=why, began_ns=began_ns)
+        return told.model_copy(update={"failed": why})
     return WorkDone(
-        work=job.work,
-        node=job.node,
-        unit=unit,
-        began_ns=began_ns,
+        **told.model_dump(include={"work", "node", "kind", "quota", "unit", "began_ns"}),
         rate=done.rate,
         wall_ns=round(done.wall_s * _NS),
         user_ns=round(done.user_s * _NS),

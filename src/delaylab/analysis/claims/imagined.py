@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import cast
 
 import numpy as np
 import polars as pl
@@ -17,8 +16,7 @@ from delaylab.analysis.group import MEASURED, Group
 from delaylab.analysis.links.fidelity import TrialLink
 from delaylab.analysis.over_time.slowest import TRIAL
 from delaylab.analysis.over_time.usage import IN_USE
-from delaylab.analysis.packets.accounting import Account, ByLeg, PhaseAccount
-from delaylab.analysis.packets.instrument import AtRest
+from delaylab.analysis.packets.accounting import ByLeg, PhaseAccount
 from delaylab.analysis.packets.rtt import DELTAS, ONE_WAY, VANTAGE
 from delaylab.analysis.statistics.quantiles import Floats, summarise
 from delaylab.dataset.records.doubts import DoubtKind, doubt
@@ -94,13 +92,13 @@ def group(
         deltas={},
         one_way={},
         segments=[],
-        account=cast(Account, None),
+        account=None,
         phases=[_fates(len(samples), len(samples) if sent is None else sent)],
         outliers=0,
         doubts=[],
         samples=samples,
         machine=MachineState([], 0, 0, {}, design.cpus),
-        at_rest=cast(AtRest, None),
+        at_rest=None,
         bounds={},
         clocks=[],
         links=list(links),

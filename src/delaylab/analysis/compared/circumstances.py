@@ -20,6 +20,7 @@ class Difference:
 
 
 OF_TRIALS: dict[str, Callable[[TrialRecord], str]] = {
+    "probe": lambda trial: "one" if trial.probed else "none",
     "kind of the sender": lambda trial: trial.sender.kind if trial.sender else "unknown",
     "kind of the responder": lambda trial: trial.responder.kind if trial.responder else "unknown",
     "protocol": lambda trial: trial.protocol or "unknown",

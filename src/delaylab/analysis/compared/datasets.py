@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import isfinite
-from typing import Literal
 
 import numpy as np
 
 from delaylab.analysis.claims.claim import ENOUGH
 from delaylab.analysis.claims.doubted import ClaimDoubt, doubts_of
 from delaylab.analysis.compared.circumstances import Difference, circumstances
-from delaylab.analysis.compared.measured import ROUND_TRIP, Measured, Part, measured
+from delaylab.analysis.compared.lines import LOST, Line, Pair, line
+from delaylab.analysis.compared.measured import Measured, Part, measured
+from delaylab.analysis.compared.work import work_lines, worked
 from delaylab.analysis.group import Group, groups
 from delaylab.analysis.statistics.effects import Effect
 from delaylab.analysis.statistics.quantiles import needed
@@ -22,59 +22,10 @@ from delaylab.analysis.usable import usable
 from delaylab.dataset.store import Study
 from delaylab.progress import Progress, silent
 
-Verdict = Literal["slower", "faster", "more lost", "fewer lost", "no difference seen"]
-NONE: Verdict = "no difference seen"
-LOST = Part("packets lost", ROUND_TRIP)
-WORDS: dict[str, tuple[Verdict, Verdict]] = {
-    "us": ("slower", "faster"),
-    "share": ("more lost", "fewer lost"),
-}
 QUANTILES = {"median": 0.5, "p99": 0.99}
 TOO_FEW = f"the median needs {needed(0.5)} independent packets in each dataset"
 
-
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """The trials of one combination of levels in both datasets; `doubts` undermine verdicts."""
-
-    levels: dict[str, str]
-    trials: tuple[int, int]
-    doubts: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """Difference of one statistic of one part under one combination of levels, after − before.
-
-    `statistic` is `median`, `p99` or `share`. Delays are in µs, the packets lost are a share from 0
-    to 1. `effect` has its 99 % interval, by which the verdict is given. A difference of `sees` or
-    more would have been seen.
-    """
-
-    pair: Pair
-    part: Part
-    statistic: str
-    before: float
-    after: float
-    effect: Effect
-    n: tuple[int, int]
-    verdict: Verdict
-    sees: float
-
-    @property
-    def differs(self) -> bool:
-        """Return True if a difference was seen."""
-        return self.verdict != NONE
-
-    @property
-    def known(self) -> bool:
-        """Return True if the packets of both datasets carry an interval."""
-        return isfinite(self.sees)
-
-    @property
-    def unit(self) -> str:
-        """Return `us`, or `share` for the packets lost."""
-        return "share" if self.part == LOST else "us"
+ALL_ALIKE = "its trials are all alike, so nothing tells by how much trials differ"
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,21 +65,9 @@ def compare_datasets(before: Study, after: Study, *, progress: Progress = silent
     lines: list[Line] = []
     for ours, theirs in pairs:
         with usable(f"{after.directory}: {theirs.label}"):
-            one, other = measured(before, ours.trials), measured(after, theirs.trials)
-            unlike += _parts_of_one(ours, theirs, one, other)
-            undermining = tuple(
-                f"{doubt.kind} ({side})"
-                for side, group in (("before", ours), ("after", theirs))
-                for doubt in doubts_of([group])
-                if doubt.undermines
-            )
-            trials = len(ours.trials), len(theirs.trials)
-            common = {k: v for k, v in ours.factors.items() if k in theirs.factors}
-            for line in _lines(Pair(common, trials, undermining), one, other):
-                if line.known:
-                    lines.append(line)
-                elif line.statistic == "median":
-                    unlike.append(f"{theirs.label}: {line.part.name} not compared, {TOO_FEW}")
+            found_lines, why_not = _compared(before, after, ours, theirs)
+            lines += found_lines
+            unlike += why_not
     return Compared(
         before,
         after,
@@ -137,6 +76,35 @@ def compare_datasets(before: Study, after: Study, *, progress: Progress = silent
         circumstances(before, after, pairs),
         (doubts_of([pair[0] for pair in pairs]), doubts_of([pair[1] for pair in pairs])),
     )
+
+
+def _compared(
+    before: Study, after: Study, ours: Group, theirs: Group
+) -> tuple[list[Line], list[str]]:
+    """Return the lines of two groups of the same levels, and what of them is not compared."""
+    undermining = tuple(
+        f"{doubt.kind} ({side})"
+        for side, group in (("before", ours), ("after", theirs))
+        for doubt in doubts_of([group])
+        if doubt.undermines
+    )
+    common = {k: v for k, v in ours.factors.items() if k in theirs.factors}
+    pair = Pair(common, (len(ours.trials), len(theirs.trials)), undermining)
+    lines, unlike = work_lines(pair, worked(before, ours.trials), worked(after, theirs.trials))
+    unlike = [f"{theirs.label}: {why}" for why in unlike]
+    if ours.probed != theirs.probed:
+        side = "before" if ours.probed else "after"
+        unlike.append(f"{theirs.label}: packets not compared, only {side} has a probe")
+    elif ours.probed:
+        one, other = measured(before, ours.trials), measured(after, theirs.trials)
+        unlike += _parts_of_one(ours, theirs, one, other)
+        lines += _lines(pair, one, other)
+    for each in lines:
+        if not each.known and each.statistic == "median":
+            unlike.append(f"{theirs.label}: {each.part.name} not compared, {TOO_FEW}")
+        elif not each.known and each.of_work:
+            unlike.append(f"{theirs.label}: {each.part.name} not compared, {ALL_ALIKE}")
+    return [each for each in lines if each.known], unlike
 
 
 def matched(before: list[Group], after: list[Group]) -> tuple[list[tuple[Group, Group]], list[str]]:
@@ -229,18 +197,16 @@ def _line(
     whole = [np.concatenate(run) for run in runs]
     q = QUANTILES.get(statistic)
     before, after = (float(v.mean() if q is None else np.quantile(v, q)) for v in whole)
-    low, high = effect.interval
-    verdict = NONE
-    if low > 0 or high < 0:
-        up, down = WORDS["share" if part == LOST else "us"]
-        verdict = up if low > 0 else down
-    sees = max(effect.value - low, high - effect.value)
-    n = len(whole[0]), len(whole[1])
-    return Line(pair, part, statistic, before, after, effect, n, verdict, sees)
+    return line(pair, part, statistic, (before, after), effect, (len(whole[0]), len(whole[1])))
 
 
-def _rank(line: Line) -> tuple[bool, bool, float]:
-    """Return the sort key: differences first, of these the packets lost, then the largest."""
+def _rank(line: Line) -> tuple[bool, int, float]:
+    """Return the sort key: differences first, of these the packets lost, then work, then delays.
+
+    The largest comes first, of work the largest in relation to what it was before.
+    """
     if not line.differs:
-        return (True, False, 0.0)
-    return (False, line.part != LOST, -abs(line.effect.value))
+        return (True, 0, 0.0)
+    if line.of_work:
+        return (False, 1, -abs(line.effect.value / (line.before or 1.0)))
+    return (False, 0 if line.part == LOST else 2, -abs(line.effect.value))

@@ -17,11 +17,15 @@ from delaylab.dataset.store import Study
 
 USER = "user RTT"
 ROUND_TRIP = "round trip"
+AT_WORK = "work"
+"""Direction of a part that is work: it goes no way."""
+US, SHARE = "us", "share"
+"""Units of what packets tell: delays in µs, and shares of packets from 0 to 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Quantity that two datasets can have in common: the user RTT, or a segment (one way).
+    """Quantity that two datasets can have in common: the user RTT, a segment (one way), or work.
 
     Segments are the same if they lie between the same points and have the same layer.
     """
@@ -32,6 +36,7 @@ class Part:
     start: str = ""
     end: str = ""
     at: str = ""
+    unit: str = US
 
 
 NOT_SENT = ("refused", "unsent")

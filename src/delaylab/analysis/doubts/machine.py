@@ -14,13 +14,16 @@ FOREIGN_CPUS = 0.25
 MISSED = 0.02
 
 
-def machine_doubts(state: MachineState, account: Account, at_rest: bool) -> list[Doubt]:
-    """Return the doubts of a group; `at_rest` is true if it has no load in any phase."""
+def machine_doubts(state: MachineState, account: Account | None, at_rest: bool) -> list[Doubt]:
+    """Return the doubts of a group; `at_rest` is true if it has no load in any phase.
+
+    `account` is None without a probe.
+    """
     return [
         *_stolen(state),
         *_not_at_rest(state, at_rest),
         *_starved(state),
-        *_dropped(state, account),
+        *(_dropped(state, account) if account is not None else ()),
     ]
 
 

@@ -1,7 +1,8 @@
 """State of the machine during a trial: CPU, stolen time, pressure, drops, gaps of the record.
 
-A sample at time t describes the interval since the one before it. It counts for a phase if that
-interval lies within the phase, so that the start or end of a load does not leak into the rest.
+The phases of a trial are those of its packets, or were recorded if it has none. A sample at time t
+describes the interval since the one before it. It counts for a phase if that interval lies within
+the phase, so that the start or end of a load does not leak into the rest.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from delaylab.analysis.packets.instrument import TAPPED, UNTAPPED
+from delaylab.dataset.records.phases import PhaseTime
 
 # Interval at which the record is meant to have samples.
 INTERVAL_NS = 100_000_000
@@ -21,6 +23,8 @@ INTERVAL_NS = 100_000_000
 STEAL = 0.01
 PRESSURE = 0.1
 MACHINE = "machine"
+Window = tuple[str, int, int]
+"""A phase, and when it began and ended, in ns."""
 _CARRIED = r"^[^.]+\.(rx|tx)_bytes$"
 _SPENT = r"^cpu\d+\.(user|system|softirq|steal|idle|iowait)$"
 
@@ -70,23 +74,51 @@ def machine_state(
     """
     samples: list[pl.DataFrame] = []
     sent: list[pl.DataFrame] = []
-    drops: dict[str, int] = {}
+    drops: list[dict[str, int]] = []
     for index, (hosts, probes) in enumerate(trials):
         record = intervals(hosts) if records is None else records[index]
         phased = _alternating_as_one(probes)
-        samples.append(_with_phase(record, phased))
+        samples.append(_with_phase(record, _windows(phased)))
         sent.append(_flagged(record, phased))
-        for name, n in interface_drops(hosts).items():
-            drops[name] = drops.get(name, 0) + n
-    table = pl.concat(samples, how="diagonal")
+        drops.append(interface_drops(hosts))
     packets = pl.concat(sent)
-    phases = packets["phase"].unique(maintain_order=True)
+    phases = packets["phase"].unique(maintain_order=True).to_list()
+    return _state(phases, pl.concat(samples, how="diagonal"), packets, drops)
+
+
+def state_without_packets(
+    trials: Iterable[tuple[pl.DataFrame, Sequence[PhaseTime]]],
+) -> MachineState:
+    """Return the state from trials without a probe, each as a pair of `hosts` and its phases."""
+    samples: list[pl.DataFrame] = []
+    drops: list[dict[str, int]] = []
+    names: dict[str, None] = {}
+    for hosts, phases in trials:
+        windows = [(each.phase, each.start_ns, each.end_ns) for each in phases]
+        samples.append(_with_phase(intervals(hosts), windows))
+        drops.append(interface_drops(hosts))
+        names |= dict.fromkeys(each.phase for each in phases)
+    nobody = pl.DataFrame(schema={"phase": pl.String, "flagged": pl.Boolean})
+    return _state(list(names), pl.concat(samples, how="diagonal"), nobody, drops)
+
+
+def _state(
+    phases: Sequence[str],
+    record: pl.DataFrame,
+    packets: pl.DataFrame,
+    drops: Sequence[dict[str, int]],
+) -> MachineState:
+    """Return the state from all trials' intervals and packets, and each trial's drops."""
+    dropped: dict[str, int] = {}
+    for of_trial in drops:
+        for name, n in of_trial.items():
+            dropped[name] = dropped.get(name, 0) + n
     return MachineState(
-        phases=[_phase(name, table, packets) for name in phases],
-        cpus=_cpus(table),
-        samples=len(table),
-        missed=int(table["missed"].sum()),
-        drops=drops,
+        phases=[_phase(name, record, packets) for name in phases],
+        cpus=_cpus(record),
+        samples=len(record),
+        missed=int(record["missed"].sum()),
+        drops=dropped,
     )
 
 
@@ -199,14 +231,19 @@ def _alternating_as_one(probes: pl.DataFrame) -> pl.DataFrame:
     return probes.with_columns(pl.col("phase").replace(UNTAPPED, TAPPED))
 
 
-def _with_phase(record: pl.DataFrame, probes: pl.DataFrame) -> pl.DataFrame:
-    """Add the phase in which each interval lies, or null."""
+def _windows(probes: pl.DataFrame) -> list[Window]:
+    """Return each phase with the times of its first and its last packet, in ns."""
     windows = probes.group_by("phase").agg(
         pl.col("intended_ns").min().alias("start"),
         pl.max_horizontal("intended_ns", "sent_ns").max().alias("end"),
     )
+    return list(windows.iter_rows())
+
+
+def _with_phase(record: pl.DataFrame, windows: Iterable[Window]) -> pl.DataFrame:
+    """Add the phase in which each interval lies, or null."""
     phase = pl.lit(None, pl.String)
-    for name, start, end in windows.iter_rows():
+    for name, start, end in windows:
         inside = (pl.col("since_ns") >= start) & (pl.col("time_ns") <= end)
         phase = pl.when(inside).then(pl.lit(name)).otherwise(phase)
     return record.with_columns(phase.alias("phase"))

@@ -42,6 +42,7 @@ class DoubtKind(StrEnum):
     STARVED_WATCHER = "starved-watcher"
     INTERFACE_DROPS = "interface-drops"
     LINK_NOT_HELD = "link-not-held"
+    CPU_TIMES_DIFFER = "cpu-times-differ"
 
 
 class Doubt(Record):

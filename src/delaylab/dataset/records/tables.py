@@ -35,6 +35,8 @@ TABLES: dict[str, dict[str, Any]] = {
 }
 OPTIONAL = frozenset({"progress"})
 """Tables that a trial has only if there is something in them."""
+OF_PROBE = frozenset({"stamps", "probes"})
+"""Tables that a trial without a probe does not have."""
 NULLABLE = frozenset({"sent_ns", "slip_ns"})
 """Columns that may be null; they are null for a packet that was not sent."""
 EPOCH = "since the Unix epoch"

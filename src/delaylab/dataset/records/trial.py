@@ -20,6 +20,7 @@ from delaylab.dataset.records.base import (
 )
 from delaylab.dataset.records.doubts import Doubt
 from delaylab.dataset.records.links import EngineReport
+from delaylab.dataset.records.phases import PhaseTime
 from delaylab.dataset.records.rates import Flow, HeldRate, Search
 from delaylab.dataset.records.repeats import Repeats
 from delaylab.dataset.records.rest import RestBlock
@@ -107,11 +108,15 @@ class Hop(Record):
 class Measurement(Record):
     """Measurement of a trial, apart from its tables.
 
-    `path` has the recorded points of each leg, `absent` the reason for each point that is missing.
-    `clock` is the sender's. `responder_icmp` are differences of the kernel's ICMP counters.
+    A trial without a probe has no sender, no responder and no path; its `phases` are recorded, of
+    which the packets of a probe tell. `path` has the recorded points of each leg, `absent` the
+    reason for each point that is missing. `clock` is the sender's. `responder_icmp` are differences
+    of the kernel's ICMP counters.
     """
 
-    sender: Endpoint | None = Field(None, description="The node that sends the requests.")
+    sender: Endpoint | None = Field(
+        None, description="The node that sends the requests; null if there is no probe."
+    )
     responder: Endpoint | None = Field(None, description="The node that answers them.")
     protocol: Text | None = Field(
         None, description="The protocol of the probe: `icmp`, `udp`, `tcp` or `http`."
@@ -170,6 +175,16 @@ class Measurement(Record):
     links: Listed[EngineReport] = Field(
         [], description="The report of each host's link engine, counted under load."
     )
+    phases: Annotated[list[PhaseTime], Field(max_length=3)] = Field(
+        [],
+        description="The phases of a trial without a probe, in their order; empty with one, whose "
+        "packets each tell their phase.",
+    )
+
+    @property
+    def probed(self) -> bool:
+        """Return True if packets were sent."""
+        return self.sender is not None
 
 
 class TrialHead(Record):
@@ -197,8 +212,11 @@ class TrialRecord(Measurement, TrialHead):
 
 def check_trial(trial: TrialRecord) -> None:
     """Raise ValueError if the parts of a trial's record contradict each other."""
-    if trial.status == "ok" and not (trial.sender and trial.responder and trial.path.request):
-        raise ValueError("a trial that is ok has a sender, a responder and a path")
+    of_probe = [bool(trial.sender), bool(trial.responder), bool(trial.path.request)]
+    if trial.status == "ok" and not all(of_probe) and (any(of_probe) or not trial.phases):
+        what = "a sender, a responder and a path, or none of them and its phases"
+        raise ValueError(f"a trial that is ok has {what}")
+    _check_phases(trial.phases)
     request, reply = trial.path.request, trial.path.reply
     if (request or reply) and request[:1] != [START]:
         raise ValueError(f"path: a request begins at {START}")
@@ -211,3 +229,13 @@ def check_trial(trial: TrialRecord) -> None:
                     check_configured(conditions)
                 except ValueError as error:
                     raise ValueError(f"link {direction.link}, asked: {error}") from None
+
+
+def _check_phases(phases: list[PhaseTime]) -> None:
+    """Raise ValueError unless phases follow one another, each once."""
+    names = [phase.phase for phase in phases]
+    if len(set(names)) < len(names):
+        raise ValueError("phases: one is there twice")
+    times = [time_ns for phase in phases for time_ns in (phase.start_ns, phase.end_ns)]
+    if times != sorted(times):
+        raise ValueError("phases: one ends before it begins, or before the one ahead of it")

@@ -12,6 +12,12 @@ class WorkDone(Record):
 
     work: Word = Field(description="The name of the work.")
     node: Word = Field(description="The node that did it.")
+    kind: Word | None = Field(
+        None, description="The kind of the node; null in records of versions that did not say it."
+    )
+    quota: Number | None = Field(
+        None, description="The CPU quota of the node, in CPUs; null if it has none."
+    )
     unit: Text = Field("", description="The unit of `rate`, such as `units/s` or `bit/s`.")
     failed: Text | None = Field(
         None, description="The reason why the node did not finish; null if it did."

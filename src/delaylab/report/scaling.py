@@ -1,0 +1,175 @@
+"""Scaling of work over the number of nodes, in words and as JSON."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from delaylab.analysis.group import Group
+from delaylab.analysis.scaling.law import Law, Scaling
+from delaylab.analysis.scaling.series import WHOLE, ScaledWork, scaled_work
+from delaylab.analysis.statistics.effects import Effect
+from delaylab.charts import words
+from delaylab.dataset.store import Study
+from delaylab.io.values import JsonObject
+
+NOTE = (
+    "N nodes did the same work at once; T(N) is the mean over the trials. The law is fitted by "
+    "least squares of the residuals in % of T(N): the line a + b × N, or, where its sum of squares "
+    "is less than half, T1 × max(1, N / C) of a machine that runs C nodes side by side. There is "
+    "no prediction where a residual is over 10 %, or for fewer than 3 numbers of nodes or 2 "
+    "blocks. Intervals are 95 %, between blocks of trials (Student's); they do not tell by how "
+    "much the law itself is off."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Run time of one number of nodes as words."""
+
+    nodes: str
+    time: str
+    law: str
+    residual: str
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Series of run times: its rows, its law, and what it predicts or why it does not."""
+
+    title: str
+    of: str
+    rows: list[Row]
+    said: list[str]
+
+
+def parts(study: Study, groups: list[Group]) -> list[Part]:
+    """Return all series of a study."""
+    return [_part(each) for each in scaled_work(groups, study.record.spec)]
+
+
+def title(found: ScaledWork) -> str:
+    """Return the work with the levels of the other factors."""
+    return f"{found.work}: {found.label}" if found.label else found.work
+
+
+def _part(found: ScaledWork) -> Part:
+    scaling = found.scaling
+    by_law = scaling.law.at(np.array(scaling.nodes)) if scaling.law is not None else None
+    residuals = scaling.residuals
+    rows = [
+        Row(
+            str(nodes),
+            words.seconds(float(time_s)),
+            "–" if by_law is None else words.seconds(float(by_law[at])),
+            _percent(residuals[at]) if residuals else "–",
+        )
+        for at, (nodes, time_s) in enumerate(zip(scaling.nodes, scaling.times_s, strict=True))
+    ]
+    return Part(title(found), f"{found.of}, {_blocks(found)}", rows, _said(found))
+
+
+def _blocks(found: ScaledWork) -> str:
+    count = len(found.scaling.blocks_s)
+    said = f"{count} {'trial' if count == 1 else 'trials'} each"
+    return f"{said} ({found.left_out} of incomplete blocks left out)" if found.left_out else said
+
+
+def _said(found: ScaledWork) -> list[str]:
+    """Return sentences on the law, on what it predicts, and on what the prediction assumes."""
+    scaling = found.scaling
+    said = [] if scaling.law is None else [f"Law: {law_in_words(scaling.law)}."]
+    if scaling.refused:
+        return [*said, f"No prediction: {scaling.refused}."]
+    said += _predicted(scaling)
+    if found.quotas:
+        shares = ", ".join(words.share(quota) for quota in found.quotas)
+        said.append(
+            f"Nodes had a CPU quota ({shares} of a CPU). That one stands for a slower machine is a "
+            "model: the node has a whole CPU for a part of each 100 ms, and none for the rest."
+        )
+    return said
+
+
+def _predicted(scaling: Scaling) -> list[str]:
+    machines = scaling.nodes[-1]
+    said = []
+    if scaling.alone_s is not None:
+        said.append(
+            f"{machines} machines like this one, with one node each, would take "
+            f"{_with_interval(scaling.alone_s)} if no node waits for another: T(1). Model: "
+            "independent work, and nothing is shared."
+        )
+    if scaling.divided_s is not None:
+        said.append(
+            f"They would take {_with_interval(scaling.divided_s)} by the rule of "
+            f"xen-large-networks: T({machines}) / {machines}. Model: work that exchanges messages, "
+            "by nodes that shared one CPU here."
+        )
+    return said
+
+
+def law_in_words(law: Law) -> str:
+    """Return a law as a formula with its numbers."""
+    fixed = words.seconds(law.fixed_s) if law.fixed_s else ""
+    each = f"{words.seconds(law.each_s)} × N" if law.each_s else ""
+    if law.name == "line":
+        return f"T(N) = {' + '.join(filter(None, (fixed, each)))}"
+    if law.cpus is not None:
+        return f"T(N) = {fixed} × max(1, N / {law.cpus:.2f})"
+    return f"T(N) = {fixed or each}"
+
+
+def as_json(study: Study, groups: list[Group]) -> list[JsonObject]:
+    """Return all series of a study as plain JSON values; times are in s."""
+    return [_json(each) for each in scaled_work(groups, study.record.spec)]
+
+
+def _json(found: ScaledWork) -> JsonObject:
+    scaling, law = found.scaling, found.scaling.law
+    predicted: JsonObject | None = None
+    if not scaling.refused:
+        predicted = {
+            "machines": scaling.nodes[-1],
+            **_effect("independent_s", scaling.alone_s),
+            **_effect("divided_s", scaling.divided_s),
+        }
+    return {
+        "work": found.work,
+        "factor": found.factor,
+        "levels": found.levels,
+        "of": "time until all were done" if found.of == WHOLE else "time per Gbit",
+        "quotas": list(found.quotas),
+        "trials_each": len(scaling.blocks_s),
+        "left_out": found.left_out,
+        "nodes": list(scaling.nodes),
+        "times_s": scaling.times_s.tolist(),
+        "residuals": scaling.residuals,
+        "law": None
+        if law is None
+        else {
+            "name": law.name,
+            "fixed_s": law.fixed_s,
+            "each_s": law.each_s,
+            "cpus": law.cpus,
+        },
+        "refused": scaling.refused or None,
+        "predicted": predicted,
+    }
+
+
+def _effect(name: str, found: Effect | None) -> JsonObject:
+    return {
+        name: None if found is None else found.value,
+        f"{name}_interval": None if found is None else list(found.interval),
+    }
+
+
+def _with_interval(found: Effect) -> str:
+    low, high = (words.seconds(end) for end in found.interval)
+    return f"{words.seconds(found.value)} [{low}, {high}]"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:+.1f} %".replace("-", words.MINUS)

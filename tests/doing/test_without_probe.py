@@ -1,0 +1,139 @@
+"""Studies without a probe, run: phases, loads that fail, reports without packets, scaling."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from delaylab.analysis.doubts.machine_state import intervals
+from delaylab.dataset import store
+from delaylab.dataset.records.trial import TrialRecord
+from delaylab.dataset.store import Study
+from tests.doing.conftest import Run, our_processes
+from tests.images.conftest import NEEDS_APT
+
+pytestmark = pytest.mark.root
+LAB = "lab: {lab: l, hosts: {one: {cpus: [0]}}, nodes: {n: {host: one, count: 2}}}"
+ABOUT_PACKETS = ("packet", "RTT", "probe", "stamp", "one way", "tap")
+
+
+def ran(delaylab: Run, folder: Path, rest: str, **more: str) -> Study:
+    (folder / "s.yaml").write_text(f"study: s\n{LAB}\n{rest}\n")
+    delaylab("run", "s.yaml", "--out", "out", **more)
+    return store.read_study(folder / "out")
+
+
+def test_a_trial_is_rest_work_rest(delaylab: Run, tmp_path: Path, run_directory: Path) -> None:
+    study = ran(delaylab, tmp_path, "work: [{name: nap, on: n, command: [sleep, '1.5']}]")
+    (trial,) = study.trials
+    before, load, after = trial.phases
+    assert [each.phase for each in trial.phases] == ["before", "load", "after"]
+    assert (load.end_ns - load.start_ns) / 1e9 == pytest.approx(1.5, abs=0.5)
+    for rest in (before, after):
+        assert rest.end_ns - rest.start_ns >= 1e9
+    recorded = intervals(study.hosts(trial.id))
+    for phase in trial.phases:
+        inside = (recorded["since_ns"] >= phase.start_ns) & (recorded["time_ns"] <= phase.end_ns)
+        assert inside.sum() >= 5, phase
+    assert {each.node for each in trial.work} == {"n-1", "n-2"}
+    assert not our_processes(str(run_directory))
+
+
+def test_nothing_is_said_of_packets(delaylab: Run, tmp_path: Path) -> None:
+    ran(delaylab, tmp_path, "work: [{name: count, on: n, cpu: 500}]")
+    shown = delaylab("show", "out").stdout
+    assert "Work count" in shown
+    assert not [word for word in ABOUT_PACKETS if word.lower() in shown.lower()]
+    told = json.loads(delaylab("show", "out", "--json").stdout)
+    (trial,) = told["trials"]
+    assert [trial[name] for name in ("rtt", "segments", "phases", "clocks", "slowest")] == [
+        {},
+        [],
+        [],
+        [],
+        [],
+    ]
+    assert [each["phase"] for each in trial["machine_state"]["phases"]] == [
+        "before",
+        "load",
+        "after",
+    ]
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    for section in ("way", "time", "accounting", "figures", "table1", "clocks"):
+        assert f'<section id="{section}">' not in page
+    assert '<section id="work">' in page
+    assert "user RTT" not in page
+    planned = delaylab("run", "s.yaml", "--dry-run").stdout
+    assert "PACKETS" not in planned
+    assert "1 trial: about" in planned
+
+
+@NEEDS_APT
+def test_loads_are_active_while_nodes_work(delaylab: Run, tmp_path: Path) -> None:
+    rest = (
+        "factors: {load: {rest: [], cpu: [{cpu: 1, on: n-1}]}}\n"
+        "work: [{name: count, on: [n-2], cpu: 3000}]"
+    )
+    study = ran(delaylab, tmp_path, rest)
+    by_load = {trial.factors["load"]: trial for trial in study.trials}
+    assert [load.load for load in by_load["cpu"].loads] == ["cpu"]
+    # The load's node has the same weight, so that at most half of the CPU is left for the work.
+    assert _cpu_s(by_load["cpu"]) < 0.6 * _wall_s(by_load["cpu"])
+    shown = json.loads(delaylab("show", "out", "--json").stdout)
+    (loaded,) = [each for each in shown["trials"] if each["factors"]["load"] == "cpu"]
+    assert loaded["loads"]
+    assert all(each["acted"] for each in loaded["loads"])
+
+
+def test_a_resumed_study_has_all_trials(delaylab: Run, tmp_path: Path) -> None:
+    study = ran(delaylab, tmp_path, "work: [{name: count, on: n, cpu: 100}]\nrepeat: 2")
+    first = study.trials[0]
+    gone = tmp_path / "out" / "trials" / study.trials[1].id
+    for path in gone.iterdir():
+        path.unlink()
+    gone.rmdir()
+    delaylab("run", "--resume", "out")
+    again = store.read_study(tmp_path / "out").trials
+    assert [trial.id for trial in again] == [trial.id for trial in study.trials]
+    assert again[0] == first
+
+
+def test_time_grows_with_the_nodes_of_one_cpu(delaylab: Run, tmp_path: Path) -> None:
+    """The witness is the kernel's account: the CPU time of all nodes, which one CPU gave them."""
+    rest = (
+        "factors: {nodes: {one: {nodes.n.count: 1}, two: {}, four: {nodes.n.count: 4}}}\n"
+        "work: [{name: count, on: n, cpu: 3000}]\nrepeat: 2"
+    )
+    study = ran(delaylab, tmp_path, rest)
+    spent: dict[int, list[float]] = {}
+    for trial in study.trials:
+        wall_s, cpu_s = _wall_s(trial), _cpu_s(trial)
+        # One CPU gives no more than the time that passed; a part of it went to other programs.
+        assert cpu_s < 1.03 * wall_s
+        spent.setdefault(len(trial.work), []).append(cpu_s)
+    mean_s = {nodes: sum(each) / len(each) for nodes, each in spent.items()}
+    for nodes in (2, 4):
+        assert mean_s[nodes] / mean_s[1] == pytest.approx(nodes, rel=0.25)
+    (told,) = json.loads(delaylab("show", "out", "--json").stdout)["scaling"]
+    assert (told["nodes"], told["factor"], told["trials_each"]) == ([1, 2, 4], "nodes", 2)
+    times_s = dict(zip(told["nodes"], told["times_s"], strict=True))
+    for nodes in (1, 2, 4):
+        assert times_s[nodes] > mean_s[nodes] / 1.03
+    assert told["law"]["each_s"] > 0
+    # Either the law holds, and says that four machines would need a quarter, or it is refused.
+    if told["refused"] is None:
+        by_law = told["predicted"]
+        assert by_law["machines"] == 4
+        assert by_law["divided_s"] == pytest.approx(times_s[4] / 4, rel=0.1)
+    else:
+        assert max(map(abs, told["residuals"])) > 0.1
+
+
+def _wall_s(trial: TrialRecord) -> float:
+    return max((each.wall_ns or 0) / 1e9 for each in trial.work)
+
+
+def _cpu_s(trial: TrialRecord) -> float:
+    return sum((each.host_cpu_ns or 0) / 1e9 for each in trial.work)
