@@ -93,3 +93,10 @@ def test_a_study_of_one_number_of_nodes_has_none(tmp_path: Path) -> None:
     place = study(tmp_path, {2: (1.0, 1.1)})
     assert "Scaling" not in printed(place)
     assert '<section id="scaling">' not in write_report(place).read_text(encoding="utf-8")
+
+
+def test_the_rule_for_one_cpu_is_not_told_as_one_for_two(tmp_path: Path) -> None:
+    two = {nodes: (max(1, nodes / 2), 1.01 * max(1, nodes / 2)) for nodes in (1, 2, 4, 8)}
+    text = printed(study(tmp_path, two))
+    assert "By the law 2.00 of them ran side by side" in text
+    assert "side by side, so" not in printed(study(tmp_path / "one", LINE))

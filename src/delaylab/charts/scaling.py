@@ -16,6 +16,7 @@ SERIES = 6
 WIDTH, HEIGHT, BELOW = 420, 220, 90
 STEPS = 120
 LAW = "#D55E00"
+PERCENT = "datum.value ? format(datum.value, '+.0%') : '0'"
 
 
 def scaling_charts(found: Sequence[ScaledWork]) -> list[Chart]:
@@ -86,7 +87,7 @@ def _residuals(x: alt.X, scaling: Scaling) -> alt.LayerChart | alt.FacetChart:
         "residual:Q",
         title="residual",
         scale=alt.Scale(domain=[-most, most], nice=False),
-        axis=alt.Axis(format="+.0%", values=[-POOR, 0, POOR]),
+        axis=alt.Axis(labelExpr=PERCENT, values=[-POOR, 0, POOR]),
     )
     points = alt.Chart(inline(rows)).mark_circle(size=46, color=OTHER).encode(x=x, y=y)
     stems = alt.Chart(inline(rows)).mark_rule(color=OTHER).encode(x=x, y=y, y2="zero:Q")

@@ -105,9 +105,22 @@ def _predicted(scaling: Scaling) -> list[str]:
         said.append(
             f"They would take {_with_interval(scaling.divided_s)} by the rule of "
             f"xen-large-networks: T({machines}) / {machines}. Model: work that exchanges messages, "
-            "by nodes that shared one CPU here."
+            f"by nodes that share one CPU here.{_side_by_side(scaling.law)}"
         )
     return said
+
+
+def _side_by_side(law: Law | None) -> str:
+    """Return a sentence on the rule T(N) / N where nodes did not share one CPU, else ""."""
+    if law is None or law.name != "cpus" or law.fixed_s is None:
+        return ""
+    if law.cpus is None:
+        return " By the law they all ran side by side, so this is too small."
+    if law.cpus <= 1:
+        return ""
+    return (
+        f" By the law {law.cpus:.2f} of them ran side by side, so this may be too small by as much."
+    )
 
 
 def law_in_words(law: Law) -> str:

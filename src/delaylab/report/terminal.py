@@ -23,6 +23,7 @@ from delaylab.report.fates import NOTHING, Fate, fates
 from delaylab.report.links import Links, links
 from delaylab.report.slowest import NOTE, Row, slowest
 from delaylab.report.terminal_layers import WIDE, layer_tables, trips_table
+from delaylab.report.terminal_machine import machine_parts
 from delaylab.report.terminal_scaling import scaling_tables
 from delaylab.report.terminal_work import work_tables
 from delaylab.report.work import parts
@@ -89,6 +90,7 @@ def _parts(
         yield from (Text(f"not held, {why}", "yellow") for why in carried.engines)
     if rows := slowest(found):
         yield slowest_table(rows, width)
+    yield from machine_parts([group for group in found if not group.probed])
     yield from _cost(found)
     yield from _doubts(found)
     yield from _unfinished(study)
