@@ -191,6 +191,13 @@ def test_a_factor_that_changes_no_number_of_nodes_is_none(tmp_path: Path) -> Non
     assert study(tmp_path, trials) == []
 
 
+def test_nodes_of_another_kind_are_no_more_nodes(tmp_path: Path) -> None:
+    trials = [of_nodes(count, repeat) for repeat in (1, 2) for count in (1, 2, 4)]
+    for trial in trials[2::3]:
+        trial.jobs = [*trial.jobs[:3], {**trial.jobs[3], "kind": "qemu"}]
+    assert study(tmp_path, trials) == []
+
+
 def test_a_factor_that_changes_the_amount_is_left_out(tmp_path: Path) -> None:
     """Where each node has less to do, times say nothing of nodes that share a machine."""
     trials = [of_nodes(count, repeat) for repeat in (1, 2) for count in (1, 2, 4)]
@@ -202,7 +209,7 @@ def test_a_factor_that_changes_the_amount_is_left_out(tmp_path: Path) -> None:
 
 def test_a_block_with_a_node_that_failed_is_left_out(tmp_path: Path) -> None:
     trials = [of_nodes(count, repeat) for repeat in (1, 2, 3) for count in (1, 2, 4)]
-    dead = {"work": "count", "node": "n-2", "unit": "units/s", "failed": "it died"}
+    dead = {**job("n-2", 1), "rate": None, "failed": "it died"}
     trials[4] = Trial([job("n-1", 9), dead], trials[4].levels, 2)
     (found,) = study(tmp_path, trials)
     assert (len(found.scaling.blocks_s), found.left_out) == (2, 3)

@@ -11,17 +11,20 @@ from delaylab.analysis.doubts.machine_state import intervals
 from delaylab.dataset import store
 from delaylab.dataset.records.trial import TrialRecord
 from delaylab.dataset.store import Study
+from delaylab.kinds import KINDS
+from delaylab.machine.rights import own_rights
 from tests.doing.conftest import Run, our_processes
 from tests.images.conftest import NEEDS_APT
 
 pytestmark = pytest.mark.root
 LAB = "lab: {lab: l, hosts: {one: {cpus: [0]}}, nodes: {n: {host: one, count: 2}}}"
+KIND = "cpu-times-differ"
 ABOUT_PACKETS = ("packet", "RTT", "probe", "stamp", "one way", "tap")
 
 
-def ran(delaylab: Run, folder: Path, rest: str, **more: str) -> Study:
-    (folder / "s.yaml").write_text(f"study: s\n{LAB}\n{rest}\n")
-    delaylab("run", "s.yaml", "--out", "out", **more)
+def ran(delaylab: Run, folder: Path, rest: str, lab: str = LAB) -> Study:
+    (folder / "s.yaml").write_text(f"study: s\n{lab}\n{rest}\n")
+    delaylab("run", "s.yaml", "--out", "out")
     return store.read_study(folder / "out")
 
 
@@ -129,6 +132,36 @@ def test_time_grows_with_the_nodes_of_one_cpu(delaylab: Run, tmp_path: Path) -> 
         assert by_law["divided_s"] == pytest.approx(times_s[4] / 4, rel=0.1)
     else:
         assert max(map(abs, told["residuals"])) > 0.1
+
+
+@NEEDS_APT
+def test_an_emulated_guest_does_not_see_when_it_had_no_cpu(delaylab: Run, tmp_path: Path) -> None:
+    """Two nodes share a CPU. One's own kernel is this machine's; the other's counts all time."""
+    reason = KINDS["qemu"].can_run(own_rights(), False)
+    if reason:
+        pytest.skip(reason)
+    lab = (
+        "lab: {lab: l, hosts: {one: {cpus: [0]}}, "
+        "nodes: {n: {host: one}, v: {kind: qemu, accel: tcg, host: one}}}"
+    )
+    work = "work: [{name: count, on: [n, v], cpu: 3000, deadline: 3min}]"
+    (trial,) = ran(delaylab, tmp_path, work, lab).trials
+    done = {each.node: each for each in trial.work}
+    own_s = {
+        node: ((each.user_ns or 0) + (each.system_ns or 0)) / 1e9 for node, each in done.items()
+    }
+    host_s = {node: (each.host_cpu_ns or 0) / 1e9 for node, each in done.items()}
+    assert own_s["n"] == pytest.approx(host_s["n"], rel=0.1, abs=0.05)
+    assert own_s["v"] > 1.2 * host_s["v"]
+    told = json.loads(delaylab("show", "out", "--json").stdout)
+    (warning,) = [each for each in told["trials"][0]["warnings"] if each["kind"] == KIND]
+    assert "count on v (qemu)" in warning["message"]
+    assert "does not see when it had no CPU" in warning["message"]
+    nodes = told["work"][0]["nodes"]
+    assert {node: each["cpu_times_agree"] for node, each in nodes.items()} == {
+        "n": True,
+        "v": False,
+    }
 
 
 def _wall_s(trial: TrialRecord) -> float:

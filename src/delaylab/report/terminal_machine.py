@@ -29,8 +29,8 @@ def machine_parts(groups: Sequence[Group]) -> Iterator[Table | Text]:
 def _table(groups: Sequence[Group]) -> Table:
     more = len(groups) - SHOWN
     note = (
-        "Means over each phase. Busy and stolen: shares of all CPUs' time. Waiting: some task waited "
-        "for a CPU. Outside: CPUs that were busy for none of the lab's nodes and hosts."
+        "Means over each phase. Busy and stolen: shares of all CPUs' time. Waiting: some task "
+        "waited for a CPU. Outside: CPUs that were busy for none of the lab's nodes and hosts."
     )
     rest = f" {more} more groups are in the report." if more > 0 else ""
     table = Table(

@@ -47,8 +47,8 @@ def scaled_work(groups: Sequence[Group], spec: dict[str, object]) -> list[Scaled
     """Return the series of a study; `spec` is its file, as the dataset has it.
 
     A factor is over the number of nodes if, with all other levels alike, each of its levels has
-    another number of nodes at this work. How many there were is in the trials, whatever the levels
-    are called.
+    another number of nodes at this work, of the same kinds. How many there were is in the trials,
+    whatever the levels are called.
     """
     names = dict.fromkeys(each.work for g in groups for trial in g.trials for each in trial.work)
     factors = groups[0].factors if groups else {}
@@ -77,6 +77,8 @@ def _series(work: str, factor: str, groups: Sequence[Group]) -> ScaledWork | Non
     if len(counts) < 2 or len(set(counts)) < len(counts):
         return None
     some = [group for group in groups if counted[group.label]]
+    if len({_kinds(work, group.trials) for group in some}) > 1:
+        return None
     some.sort(key=lambda group: counted[group.label] or 0)
     jobs = [job for g in some for trial in g.trials for job in trial.work if job.work == work]
     times = [{t.repeat: _time_s(work, t) for t in group.trials} for group in some]
@@ -102,6 +104,11 @@ def _nodes(work: str, trials: Sequence[TrialRecord]) -> int | None:
     """Return the number of nodes at a work; None if trials of the same levels differ in it."""
     counts = {sum(each.work == work for each in trial.work) for trial in trials}
     return counts.pop() if len(counts) == 1 else None
+
+
+def _kinds(work: str, trials: Sequence[TrialRecord]) -> frozenset[str | None]:
+    """Return the kinds of the nodes at a work."""
+    return frozenset(each.kind for trial in trials for each in trial.work if each.work == work)
 
 
 def _time_s(work: str, trial: TrialRecord) -> float | None:
