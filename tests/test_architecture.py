@@ -32,9 +32,9 @@ ROOMS_OF_ANALYSIS = [
     "over_time",
     "delay_by_share",
     "group",
-    "scaling",
     "treatments",
     "claims",
+    "scaling",
     "compared",
 ]
 MEANING = {"analysis", "charts", "papers", "report"}

@@ -136,6 +136,14 @@ def test_the_link_in_the_readme_is_the_example() -> None:
     assert shown == example
 
 
+@pytest.mark.parametrize("name", ["policy", "scaling"])
+def test_the_studies_of_work_are_the_examples(name: str) -> None:
+    shown = re.findall(r"```yaml\n(.*?)```", (ROOT / "docs" / "work.md").read_text(), re.DOTALL)
+    comment, _, example = (ROOT / "examples" / f"{name}.yaml").read_text().partition("\n")
+    assert comment.startswith("#")
+    assert example in shown
+
+
 def test_no_document_names_a_machine_or_a_registry() -> None:
     for document in [*DOCUMENTS, ROOT / "requirements.txt", ROOT / "pyproject.toml"]:
         assert not re.search(r"https?://(?!www\.w3\.org)", document.read_text()), document

@@ -156,7 +156,7 @@ def test_a_law_never_falls_and_is_never_negative(times: list[list[float]]) -> No
 def study(place: Path, trials: list[Trial], **spec: object) -> list[ScaledWork]:
     """The series of a study of these trials."""
     read = read_study(unprobed.write(place, trials, dict(spec)))
-    return scaled_work(list(groups(read)), read.record.spec)
+    return scaled_work(list(groups(read)), read.record)
 
 
 def of_nodes(count: int, repeat: int, **levels: str) -> Trial:
@@ -203,6 +203,8 @@ def test_a_factor_that_changes_the_amount_is_left_out(tmp_path: Path) -> None:
     trials = [of_nodes(count, repeat) for repeat in (1, 2) for count in (1, 2, 4)]
     levels = {name: {"work.count.cpu": 1} for name in ("one", "some", "many")}
     assert study(tmp_path / "less", trials, factors={"crowd": levels}) == []
+    at_scale = {"quick": {"factors.crowd.many": {"work.count.cpu": 1}}}
+    assert study(tmp_path / "scaled", trials, scales=at_scale) == []
     alike = {name: {"nodes.n.count": 1, "work.count.on": "n"} for name in levels}
     assert len(study(tmp_path / "alike", trials, factors={"crowd": alike})) == 1
 

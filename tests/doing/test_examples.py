@@ -71,3 +71,16 @@ def test_wan_delays(delaylab: Run) -> None:
     assert claims["delay-is-added-both-ways"]["verdict"] in ("reproduced", "open")
     assert abs(claims["delay-is-added-both-ways"]["effect"] - 2000) < 400
     assert claims["few-are-lost"]["verdict"] in ("reproduced", "open")
+
+
+def test_scaling_is_short_and_needs_no_probe(delaylab: Run) -> None:
+    example = EXAMPLES / "scaling.yaml"
+    study = yaml.safe_load(example.read_text())
+    assert "probe" not in study
+    assert len(example.read_text().splitlines()) <= 10
+    planned = as_json(delaylab("run", str(example), "--dry-run", "--json"))
+    assert planned["expected_s"] < 60
+    delaylab("run", str(example), "--out", "out", "--only", "nodes=one", "--only", "nodes=two")
+    (told,) = as_json(delaylab("show", "out", "--json"))["scaling"]
+    assert (told["nodes"], told["trials_each"]) == ([1, 2], 3)
+    assert "a law needs 3" in told["refused"]

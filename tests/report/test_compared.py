@@ -14,7 +14,7 @@ from delaylab.analysis.compared.datasets import compare_datasets
 from delaylab.cli import app
 from delaylab.dataset.store import read_study
 from delaylab.report.compared_terminal import print_compared
-from tests import synthetic
+from tests import synthetic, unprobed
 from tests.synthetic import Condition, constant
 
 
@@ -73,3 +73,36 @@ def test_a_narrow_terminal_drops_nothing(places: tuple[Path, Path], width: int) 
 def test_what_is_no_dataset_is_refused(places: tuple[Path, Path], tmp_path: Path) -> None:
     ran = CliRunner().invoke(app, ["compare", str(places[0]), str(tmp_path)])
     assert "not a dataset" in str(ran.exception)
+
+
+def test_work_without_packets_is_compared_in_every_form(tmp_path: Path) -> None:
+    def study(name: str, rate: float) -> Path:
+        trials = [
+            unprobed.Trial(
+                [unprobed.job("a", 1, rate=rate + at), unprobed.job("b", 1, rate=100 + at)],
+                repeat=at,
+            )
+            for at in (1, 2, 3, 4)
+        ]
+        return unprobed.write(tmp_path / name, trials)
+
+    before, after = study("before", 100), study("after", 50)
+    console = Console(file=io.StringIO(), width=120)
+    print_compared(console, compare_datasets(read_study(before), read_study(after)))
+    assert isinstance(console.file, io.StringIO)
+    text = " ".join(console.file.getvalue().split())
+    assert "3 of 4 lines differ" in text
+    for said in ("work count of a, rate mean", "102 units/s → 52.5 units/s", "−50.0 units/s ["):
+        assert said in text, said
+    for said in ("work count of a, share mean", "100.0 % → 67.7 %", "less", "points"):
+        assert said in text, said
+    assert "RTT" not in text.replace("the user RTT is round trip", "")
+    target = tmp_path / "page.html"
+    ran = CliRunner().invoke(app, ["compare", str(before), str(after), "--report", str(target)])
+    assert ran.exit_code == 0
+    assert "work count of a, rate" in target.read_text()
+    ran = CliRunner().invoke(app, ["compare", str(before), str(after), "--json"])
+    lines = {line["name"]: line for line in json.loads(ran.stdout)["lines"]}
+    assert lines["work count of a, rate"]["unit"] == "units/s"
+    assert lines["work count of a, rate"]["change"] == pytest.approx(-50)
+    assert lines["work count of a, rate"]["n"] == [4, 4]

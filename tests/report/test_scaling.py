@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
+import polars as pl
 import pytest
 from rich.console import Console
 
@@ -15,17 +16,24 @@ from delaylab.io.terminal import json_text
 from delaylab.report.html import write_report
 from delaylab.report.show import as_json
 from delaylab.verbs.datasets import show
-from tests import unprobed
+from tests import synthetic, unprobed
 from tests.unprobed import Trial, job
 
 
-def study(place: Path, times_s: Mapping[int, tuple[float, ...]], **more: object) -> Path:
+def study(
+    place: Path,
+    times_s: Mapping[int, tuple[float, ...]],
+    hosts: pl.DataFrame | None = None,
+    **more: object,
+) -> Path:
     """A study whose trials took these times, one for each repeat."""
+    record = synthetic.hosts(40) if hosts is None else hosts
     trials = [
         Trial(
             [job(f"n-{at}", s, **more) for at in range(nodes)],
             {"nodes": str(nodes)},
             repeat,
+            hosts=record,
         )
         for nodes, each in times_s.items()
         for repeat, s in enumerate(each, start=1)
@@ -93,6 +101,15 @@ def test_a_study_of_one_number_of_nodes_has_none(tmp_path: Path) -> None:
     place = study(tmp_path, {2: (1.0, 1.1)})
     assert "Scaling" not in printed(place)
     assert '<section id="scaling">' not in write_report(place).read_text(encoding="utf-8")
+
+
+def test_what_undermines_the_law_stands_with_it(tmp_path: Path) -> None:
+    busy = synthetic.hosts(40, busy=0.9)
+    place = study(tmp_path, LINE, hosts=busy)
+    assert "In doubt: not-at-rest in 6 of 6 trials." in printed(place)
+    (told,) = json.loads(json_text(as_json(read_study(place))))["scaling"]
+    assert [each["kind"] for each in told["doubts"]] == ["not-at-rest"]
+    assert "In doubt" not in printed(study(tmp_path / "quiet", LINE))
 
 
 def test_the_rule_for_one_cpu_is_not_told_as_one_for_two(tmp_path: Path) -> None:

@@ -178,7 +178,7 @@ def gather(study: Study, groups: list[Group], given: Paper | None = None) -> Pag
         work=work_parts(groups),
         work_charts=work_charts(groups),
         scaling=scaling_parts(study, groups),
-        scaling_charts=scaling_charts(scaled_work(groups, study.record.spec)),
+        scaling_charts=scaling_charts(scaled_work(groups, study.record)),
         unfinished=[trial for trial in study.trials if trial.status != "ok"],
         missing=[t for t in study.record.planned if t not in {x.id for x in study.trials}],
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 
@@ -46,7 +46,7 @@ class Part:
 
 def parts(study: Study, groups: list[Group]) -> list[Part]:
     """Return all series of a study."""
-    return [_part(each) for each in scaled_work(groups, study.record.spec)]
+    return [_part(each) for each in scaled_work(groups, study.record)]
 
 
 def title(found: ScaledWork) -> str:
@@ -80,6 +80,8 @@ def _said(found: ScaledWork) -> list[str]:
     """Return sentences on the law, on what it predicts, and on what the prediction assumes."""
     scaling = found.scaling
     said = [] if scaling.law is None else [f"Law: {law_in_words(scaling.law)}."]
+    if found.doubts:
+        said.append(f"In doubt: {'; '.join(each.text for each in found.doubts)}.")
     if scaling.refused:
         return [*said, f"No prediction: {scaling.refused}."]
     said += _predicted(scaling)
@@ -136,7 +138,7 @@ def law_in_words(law: Law) -> str:
 
 def as_json(study: Study, groups: list[Group]) -> list[JsonObject]:
     """Return all series of a study as plain JSON values; times are in s."""
-    return [_json(each) for each in scaled_work(groups, study.record.spec)]
+    return [_json(each) for each in scaled_work(groups, study.record)]
 
 
 def _json(found: ScaledWork) -> JsonObject:
@@ -167,6 +169,7 @@ def _json(found: ScaledWork) -> JsonObject:
             "each_s": law.each_s,
             "cpus": law.cpus,
         },
+        "doubts": [asdict(each) for each in found.doubts],
         "refused": scaling.refused or None,
         "predicted": predicted,
     }

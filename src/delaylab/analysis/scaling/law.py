@@ -125,9 +125,15 @@ def scaling(nodes: Sequence[int], times_s: Floats) -> Scaling:
     predicted = times_s @ (found.terms @ found.map).T
     return replace(
         fitted,
-        alone_s=mean_of_few(predicted[:, 0]) if counts[0] == 1 else None,
-        divided_s=mean_of_few(predicted[:, -1] / counts[-1]),
+        alone_s=_time(predicted[:, 0]) if counts[0] == 1 else None,
+        divided_s=_time(predicted[:, -1] / counts[-1]),
     )
+
+
+def _time(of_blocks_s: Floats) -> Effect:
+    """Return the mean time of blocks with its interval, of which no part is below 0."""
+    found = mean_of_few(of_blocks_s)
+    return Effect(found.value, (max(0.0, found.interval[0]), found.interval[1]))
 
 
 def _why_refused(fitted: Scaling) -> str:

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from delaylab.analysis.claims.doubted import ClaimDoubt, doubts_of
 from delaylab.analysis.group import Group
 from delaylab.analysis.scaling.law import Scaling, scaling
+from delaylab.dataset.records.study import StudyRecord
 from delaylab.dataset.records.trial import TrialRecord
 from delaylab.dataset.records.work import WorkDone
 
@@ -26,7 +28,7 @@ class ScaledWork:
 
     `of` is what the times are of. `quotas` are the CPU quotas of the nodes at work, in CPUs; a node
     without one has none here. `left_out` counts the trials of blocks in which a number of nodes is
-    missing.
+    missing. `doubts` say that something else than the number of nodes made trials differ.
     """
 
     work: str
@@ -36,6 +38,7 @@ class ScaledWork:
     quotas: tuple[float, ...]
     left_out: int
     scaling: Scaling
+    doubts: tuple[ClaimDoubt, ...] = ()
 
     @property
     def label(self) -> str:
@@ -43,8 +46,8 @@ class ScaledWork:
         return ", ".join(f"{factor}={level}" for factor, level in self.levels.items())
 
 
-def scaled_work(groups: Sequence[Group], spec: dict[str, object]) -> list[ScaledWork]:
-    """Return the series of a study; `spec` is its file, as the dataset has it.
+def scaled_work(groups: Sequence[Group], study: StudyRecord) -> list[ScaledWork]:
+    """Return the series of a study.
 
     A factor is over the number of nodes if, with all other levels alike, each of its levels has
     another number of nodes at this work, of the same kinds. How many there were is in the trials,
@@ -56,7 +59,7 @@ def scaled_work(groups: Sequence[Group], spec: dict[str, object]) -> list[Scaled
         found
         for name in names
         for factor in factors
-        if not _changes_amount(spec, factor, name)
+        if not _changes_amount(study, factor, name)
         for alike in _alike(groups, factor)
         if (found := _series(name, factor, alike)) is not None
     ]
@@ -97,6 +100,7 @@ def _series(work: str, factor: str, groups: Sequence[Group]) -> ScaledWork | Non
         tuple(sorted({job.quota for job in jobs if job.quota is not None})),
         sum(len(group.trials) for group in some) - len(whole) * len(some),
         scaling([counted[group.label] or 0 for group in some], np.array(whole)),
+        tuple(each for each in doubts_of(some) if each.undermines),
     )
 
 
@@ -128,14 +132,17 @@ def _of_node(done: WorkDone) -> float | None:
     return 1e9 / done.rate if done.unit == STREAM else done.wall_ns / _NS
 
 
-def _changes_amount(spec: dict[str, object], factor: str, work: str) -> bool:
+def _changes_amount(study: StudyRecord, factor: str, work: str) -> bool:
     """Return True if a level of a factor changes what a node has to do, by the study's file."""
-    factors = spec.get("factors")
-    levels = factors.get(factor) if isinstance(factors, dict) else None
-    changed = [
-        str(path).split(".")
-        for level in (levels.values() if isinstance(levels, dict) else ())
-        if isinstance(level, dict)
-        for path in level
+    scale = _mapping(_mapping(study.spec.get("scales")).get(study.scale))
+    levels = [
+        *_mapping(_mapping(study.spec.get("factors")).get(factor)).values(),
+        *(content for path, content in scale.items() if path.startswith(f"factors.{factor}.")),
     ]
+    changed = [path.split(".") for level in levels for path in _mapping(level)]
     return any(steps[:2] == ["work", work] and steps[-1] not in OF_NODES for steps in changed)
+
+
+def _mapping(value: object) -> dict[str, object]:
+    """Return a part of a study's file by name; nothing if it is of another form."""
+    return {str(key): part for key, part in value.items()} if isinstance(value, dict) else {}

@@ -1,4 +1,4 @@
-"""Record in `trial.json`: one lab, one load, one probe run."""
+"""Record in `trial.json`: one lab, one load, one run of the probe or of work."""
 
 from __future__ import annotations
 
@@ -207,7 +207,7 @@ class TrialHead(Record):
 
 
 class TrialRecord(Measurement, TrialHead):
-    """Record in `trial.json`: one lab, one load, one probe run."""
+    """Record in `trial.json`: one lab, one load, one run of the probe or of work."""
 
 
 def check_trial(trial: TrialRecord) -> None:
