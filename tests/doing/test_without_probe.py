@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import json
+import os
+import time
 from pathlib import Path
 
 import pytest
 
+from delaylab.agent.result import AgentError
 from delaylab.analysis.doubts.machine_state import intervals
 from delaylab.dataset import store
 from delaylab.dataset.records.trial import TrialRecord
 from delaylab.dataset.store import Study
 from delaylab.kinds import KINDS
+from delaylab.lab.start import temporary
 from delaylab.machine.rights import own_rights
+from delaylab.spec.load import load_lab
+from delaylab.spec.work import WorkSpec
+from delaylab.work.study import prepared
 from tests.doing.conftest import Run, our_processes
 from tests.images.conftest import NEEDS_APT
 
@@ -88,6 +95,36 @@ def test_loads_are_active_while_nodes_work(delaylab: Run, tmp_path: Path) -> Non
     (loaded,) = [each for each in shown["trials"] if each["factors"]["load"] == "cpu"]
     assert loaded["loads"]
     assert all(each["acted"] for each in loaded["loads"])
+
+
+class FailedLoad:
+    """A load's session that has something to say, namely that it failed."""
+
+    def __init__(self, said: int) -> None:
+        self._said = said
+
+    def fileno(self) -> int:
+        return self._said
+
+    def check(self) -> bool:
+        raise AgentError("stress-ng was killed", "node n-1")
+
+
+def test_a_load_that_fails_is_not_waited_out(tmp_path: Path) -> None:
+    (tmp_path / "lab.yaml").write_text("lab: l\nnodes: {n: {}}\n")
+    nap = WorkSpec.model_validate({"name": "nap", "on": ["n"], "command": ["sleep", "600"]})
+    said, say = os.pipe()
+    os.write(say, b"!")
+    began_s = time.monotonic()
+    try:
+        with temporary(load_lab(tmp_path / "lab.yaml")) as lab, prepared(lab, [nap]) as crew:
+            crew.go()
+            with pytest.raises(AgentError, match="stress-ng was killed"):
+                crew.wait([FailedLoad(said)])
+    finally:
+        os.close(said)
+        os.close(say)
+    assert time.monotonic() - began_s < 60
 
 
 def test_a_resumed_study_has_all_trials(delaylab: Run, tmp_path: Path) -> None:
