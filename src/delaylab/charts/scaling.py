@@ -34,17 +34,23 @@ def _chart(number: int, found: ScaledWork) -> Chart:
     )
     times = alt.layer(*_law(x, scaling), _trials(x, scaling)).properties(width=WIDTH, height=HEIGHT)
     below = [_residuals(x, scaling)] if scaling.law is not None else []
-    of = f"of {found.label}" if found.label else "of the study"
+    where = f", {found.label}" if found.label else ""
     return render(
         f"scaling-{number}-{found.work}",
         f"Run time of {found.work} over the number of nodes",
-        f"{found.of[:1].upper()}{found.of[1:]}, {of}: each point is a trial, the line is the law. "
-        "Below, the residuals of the means: measured less law, in % of the measured time; outside "
-        f"the dashed lines, at {100 * POOR:.0f} %, nothing is predicted."
-        if below
-        else f"{found.of[:1].upper()}{found.of[1:]}, {of}: each point is a trial. "
-        f"There is no law: {scaling.refused}.",
+        f"{found.of[:1].upper()}{found.of[1:]}{where}. Each point is a trial. "
+        f"{_explained(scaling)}",
         alt.vconcat(times, *below, spacing=14),
+    )
+
+
+def _explained(scaling: Scaling) -> str:
+    """Return in words what is drawn beside the trials."""
+    if scaling.law is None:
+        return f"There is no law: {scaling.refused}."
+    return (
+        "The line is the law. Below are the residuals of the means: measured less law, in % of the "
+        f"measured time. Outside the dashed lines, at {100 * POOR:.0f} %, nothing is predicted."
     )
 
 
