@@ -9,6 +9,7 @@ import pytest
 
 import delaylab
 from delaylab.analysis.compared.datasets import compare_datasets
+from delaylab.analysis.doubts.cpu_time import cpu_time_doubts
 from delaylab.analysis.group import Group, groups
 from delaylab.dataset import store
 from delaylab.dataset.store import read_study
@@ -133,7 +134,7 @@ def test_what_cannot_be_compared_is_said(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("kind", "own_s", "said"),
     [
-        ("netns", 0.8, "all else that the node did"),
+        ("netns", 0.8, "all else that ran in the node"),
         ("netns", 1.2, "no reason is known"),
         ("qemu", 0.8, "the threads of its hypervisor"),
         ("qemu", 1.2, "does not see when it had no CPU"),
@@ -155,6 +156,28 @@ def test_cpu_times_that_agree_are_not_doubted(tmp_path: Path, own_s: float, host
     times = {"user_ns": round(own_s * S), "host_cpu_ns": round(host_s * S)}
     (group,) = analysed(tmp_path, Trial([job("a", 2, **times)]))
     assert not group.doubts
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"loads": [{"load": "cpu", "on": "a"}]},
+        {"work": [job("a", 2, user_ns=S // 2), job("a", 2, work="other")]},
+        {
+            "sender": {"node": "a", "host": "one", "kind": "netns"},
+            "responder": {"node": "b", "host": "one", "kind": "netns"},
+            "path": {"request": ["sender.app"], "reply": ["sender.app"]},
+        },
+    ],
+    ids=["a load", "other work", "packets"],
+)
+def test_a_node_with_more_to_do_may_have_taken_more(more: dict[str, Any]) -> None:
+    """Then its cgroup has more than the work, as it should; less would still be told."""
+    busy = Trial([job("a", 2, user_ns=S // 2)], more=more)
+    record = store.trial_record(unprobed.record(busy, 0))
+    assert not list(cpu_time_doubts([record]))
+    less = Trial([job("a", 2, user_ns=2 * S)], more={**more, "work": [job("a", 2, user_ns=2 * S)]})
+    assert list(cpu_time_doubts([store.trial_record(unprobed.record(less, 0))]))
 
 
 def test_cpu_times_of_which_one_is_unknown_are_not_compared(tmp_path: Path) -> None:

@@ -127,7 +127,7 @@ def _time_s(work: str, trial: TrialRecord) -> float | None:
 
 def _of_node(done: WorkDone) -> float | None:
     """Return a node's time in s, or that of a Gbit of its stream; None if it failed."""
-    if done.failed is not None or not done.rate or not done.wall_ns:
+    if done.failed is not None or not done.rate or done.rate < 0 or not done.wall_ns:
         return None
     return 1e9 / done.rate if done.unit == STREAM else done.wall_ns / _NS
 
