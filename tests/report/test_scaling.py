@@ -93,8 +93,18 @@ def test_the_page_has_a_drawing_of_each_series(tmp_path: Path) -> None:
     assert '<section id="scaling">' in page
     assert (place / "charts" / "scaling-1-count.svg").exists()
     assert (place / "charts" / "scaling-1-count.png").exists()
-    two = study(tmp_path / "two", {1: (1.0,), 2: (2.0,)})
-    assert "There is no law" in write_report(two).read_text(encoding="utf-8")
+
+
+def test_two_numbers_of_nodes_are_one_line_without_a_law(tmp_path: Path) -> None:
+    place = study(tmp_path, {1: (1.0,), 2: (2.0,)})
+    said = "No law: there are 2 numbers of nodes, and a law needs 3."
+    text = printed(place)
+    assert "Scaling of count: T(1) = 1.00 s, T(2) = 2.00 s (time until all nodes were done" in text
+    assert said in text
+    page = write_report(place).read_text(encoding="utf-8")
+    assert said in page
+    assert "<th>residual</th>" not in page
+    assert not list((place / "charts").glob("scaling*"))
 
 
 def test_a_study_of_one_number_of_nodes_has_none(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from delaylab.analysis.scaling.law import POOR, Scaling
+from delaylab.analysis.scaling.law import POOR, Law, Scaling
 from delaylab.analysis.scaling.series import ScaledWork
 from delaylab.charts.lazy import alt
 from delaylab.charts.vega import INK, OTHER, Chart, Rows, inline, render
@@ -20,11 +20,12 @@ PERCENT = "datum.value ? format(datum.value, '+.0%') : '0'"
 
 
 def scaling_charts(found: Sequence[ScaledWork]) -> list[Chart]:
-    """Return a chart for each series, of the first `SERIES`."""
-    return [_chart(number, each) for number, each in enumerate(found[:SERIES], start=1)]
+    """Return a chart for each series with a law, of the first `SERIES`."""
+    fitted = [(each, each.scaling.law) for each in found if each.scaling.law is not None]
+    return [_chart(at, each, law) for at, (each, law) in enumerate(fitted[:SERIES], start=1)]
 
 
-def _chart(number: int, found: ScaledWork) -> Chart:
+def _chart(number: int, found: ScaledWork, law: Law) -> Chart:
     scaling = found.scaling
     x = alt.X(
         "nodes:Q",
@@ -32,25 +33,17 @@ def _chart(number: int, found: ScaledWork) -> Chart:
         scale=alt.Scale(domain=[0, scaling.nodes[-1] * 1.05], nice=False),
         axis=alt.Axis(values=list(scaling.nodes), format="d"),
     )
-    times = alt.layer(*_law(x, scaling), _trials(x, scaling)).properties(width=WIDTH, height=HEIGHT)
-    below = [_residuals(x, scaling)] if scaling.law is not None else []
+    times = alt.layer(_law(x, scaling, law), _trials(x, scaling))
     where = f", {found.label}" if found.label else ""
     return render(
         f"scaling-{number}-{found.work}",
         f"Run time of {found.work} over the number of nodes",
         f"{found.of[:1].upper()}{found.of[1:]}{where}. Each point is a trial. "
-        f"{_explained(scaling)}",
-        alt.vconcat(times, *below, spacing=14),
-    )
-
-
-def _explained(scaling: Scaling) -> str:
-    """Return in words what is drawn beside the trials."""
-    if scaling.law is None:
-        return f"There is no law: {scaling.refused}."
-    return (
         "The line is the law. Below are the residuals of the means: measured less law, in % of the "
-        f"measured time. Outside the dashed lines, at {100 * POOR:.0f} %, nothing is predicted."
+        f"measured time. Outside the dashed lines, at {100 * POOR:.0f} %, nothing is predicted.",
+        alt.vconcat(
+            times.properties(width=WIDTH, height=HEIGHT), _residuals(x, scaling), spacing=14
+        ),
     )
 
 
@@ -68,18 +61,17 @@ def _trials(x: alt.X, scaling: Scaling) -> alt.Chart:
     return chart
 
 
-def _law(x: alt.X, scaling: Scaling) -> list[alt.Chart]:
-    if scaling.law is None:
-        return []
+def _law(x: alt.X, scaling: Scaling, law: Law) -> alt.Chart:
     # With the measured numbers among them, a law's corner is drawn where it is.
     at = np.union1d(np.linspace(1, scaling.nodes[-1], STEPS), [*scaling.nodes])
-    corner = scaling.law.cpus
+    corner = law.cpus
     at = at if corner is None else np.union1d(at, [min(corner, scaling.nodes[-1])])
     rows: Rows = [
-        {"nodes": float(nodes), "s": float(s)}
-        for nodes, s in zip(at, scaling.law.at(at), strict=True)
+        {"nodes": float(nodes), "s": float(s)} for nodes, s in zip(at, law.at(at), strict=True)
     ]
-    return [alt.Chart(inline(rows)).mark_line(color=LAW, strokeWidth=2).encode(x=x, y="s:Q")]
+    line = alt.Chart(inline(rows)).mark_line(color=LAW, strokeWidth=2)
+    chart: alt.Chart = line.encode(x=x, y="s:Q")
+    return chart
 
 
 def _residuals(x: alt.X, scaling: Scaling) -> alt.LayerChart | alt.FacetChart:

@@ -36,7 +36,10 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Series of run times: its rows, its law, and what it predicts or why it does not."""
+    """Series of run times: its rows, its law, and what it predicts or why it does not.
+
+    A series without a law has no rows; its times are said.
+    """
 
     title: str
     of: str
@@ -55,19 +58,22 @@ def title(found: ScaledWork) -> str:
 
 
 def _part(found: ScaledWork) -> Part:
-    scaling = found.scaling
-    by_law = scaling.law.at(np.array(scaling.nodes)) if scaling.law is not None else None
-    residuals = scaling.residuals
-    rows = [
-        Row(
-            str(nodes),
-            words.seconds(float(time_s)),
-            "–" if by_law is None else words.seconds(float(by_law[at])),
-            _percent(residuals[at]) if residuals else "–",
+    scaling, law = found.scaling, found.scaling.law
+    of = f"{found.of}, {_blocks(found)}"
+    times = [words.seconds(float(each)) for each in scaling.times_s]
+    if law is None:
+        listed = ", ".join(
+            f"T({nodes}) = {time}" for nodes, time in zip(scaling.nodes, times, strict=True)
         )
-        for at, (nodes, time_s) in enumerate(zip(scaling.nodes, scaling.times_s, strict=True))
+        return Part(title(found), of, [], [f"{listed} ({of}).", f"No law: {scaling.refused}."])
+    by_law = law.at(np.array(scaling.nodes))
+    rows = [
+        Row(str(nodes), time, words.seconds(float(by_law_s)), _percent(residual))
+        for nodes, time, by_law_s, residual in zip(
+            scaling.nodes, times, by_law, scaling.residuals, strict=True
+        )
     ]
-    return Part(title(found), f"{found.of}, {_blocks(found)}", rows, _said(found))
+    return Part(title(found), of, rows, _said(found, law))
 
 
 def _blocks(found: ScaledWork) -> str:
@@ -76,15 +82,15 @@ def _blocks(found: ScaledWork) -> str:
     return f"{said} ({found.left_out} of incomplete blocks left out)" if found.left_out else said
 
 
-def _said(found: ScaledWork) -> list[str]:
+def _said(found: ScaledWork, law: Law) -> list[str]:
     """Return sentences on the law, on what it predicts, and on what the prediction assumes."""
     scaling = found.scaling
-    said = [] if scaling.law is None else [f"Law: {law_in_words(scaling.law)}."]
+    said = [f"Law: {law_in_words(law)}."]
     if found.doubts:
         said.append(f"In doubt: {'; '.join(each.text for each in found.doubts)}.")
     if scaling.refused:
         return [*said, f"No prediction: {scaling.refused}."]
-    said += _predicted(scaling)
+    said += _predicted(scaling, law)
     if found.quotas:
         shares = ", ".join(words.share(quota) for quota in found.quotas)
         said.append(
@@ -94,7 +100,7 @@ def _said(found: ScaledWork) -> list[str]:
     return said
 
 
-def _predicted(scaling: Scaling) -> list[str]:
+def _predicted(scaling: Scaling, law: Law) -> list[str]:
     machines = scaling.nodes[-1]
     said = []
     if scaling.alone_s is not None:
@@ -107,14 +113,14 @@ def _predicted(scaling: Scaling) -> list[str]:
         said.append(
             f"They would take {_with_interval(scaling.divided_s)} by the rule of "
             f"xen-large-networks: T({machines}) / {machines}. Model: work that exchanges messages, "
-            f"by nodes that share one CPU here.{_side_by_side(scaling.law)}"
+            f"by nodes that share one CPU here.{_side_by_side(law)}"
         )
     return said
 
 
-def _side_by_side(law: Law | None) -> str:
+def _side_by_side(law: Law) -> str:
     """Return a sentence on the rule T(N) / N where nodes did not share one CPU, else ""."""
-    if law is None or law.name != "cpus" or law.fixed_s is None:
+    if law.name != "cpus" or law.fixed_s is None:
         return ""
     if law.cpus is None:
         return " By the law they all ran side by side, so this is too small."

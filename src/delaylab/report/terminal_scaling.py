@@ -14,11 +14,13 @@ SHOWN = 6
 
 
 def scaling_tables(found: Sequence[Part]) -> Iterator[Table | Text]:
-    """Yield a table for each series, and lines for those beyond `SHOWN`."""
-    for number, part in enumerate(found[:SHOWN], start=1):
-        yield _table(part, last=number == len(found[:SHOWN]))
-    for part in found[SHOWN:]:
-        yield Text.assemble((part.title, "bold"), f": {' '.join(part.said)}")
+    """Yield a table for each series with a law, and lines for others and those beyond `SHOWN`."""
+    tables = [part for part in found if part.rows][:SHOWN]
+    for part in tables:
+        yield _table(part, last=part is tables[-1])
+    for part in found:
+        if part not in tables:
+            yield Text.assemble((f"Scaling of {part.title}", "bold"), f": {' '.join(part.said)}")
 
 
 def _table(part: Part, *, last: bool) -> Table:
