@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
 
 import numpy as np
 import pytest
@@ -92,6 +93,18 @@ def test_too_little_is_refused() -> None:
     assert once.alone_s is None
 
 
+def test_three_times_are_too_few_to_see_a_corner_in() -> None:
+    """They are refused, and not fitted: with three, the law of CPUs is nearly free."""
+    two_cpus = np.array([[1.0, 1.0, 2.0], [1.01, 1.0, 2.0]])
+    found = scaling((1, 2, 4), two_cpus)
+    assert found.refused.startswith("poor fit")
+    assert "the law of CPUs needs 4 numbers of nodes" in found.refused
+    with_eight = scaling((1, 2, 4, 8), np.column_stack([two_cpus, [4.0, 4.0]]))
+    assert not with_eight.refused
+    assert with_eight.law is not None
+    assert with_eight.law.cpus == pytest.approx(2, rel=0.01)
+
+
 def test_nothing_is_told_of_one_node_where_one_was_not_measured() -> None:
     nodes = np.array([2.0, 4.0, 8.0])
     found = scaling((2, 4, 8), np.array([1.5 * nodes, 1.52 * nodes]))
@@ -126,7 +139,7 @@ times = st.lists(st.lists(positive, min_size=4, max_size=4), min_size=2, max_siz
 
 @given(times=times, factor=st.floats(0.001, 1000), random=st.randoms())
 def test_neither_the_unit_nor_the_order_of_blocks_matters(
-    times: list[list[float]], factor: float, random: np.random.Generator
+    times: list[list[float]], factor: float, random: Random
 ) -> None:
     one = scaling(NODES, np.array(times))
     random.shuffle(times)

@@ -17,10 +17,10 @@ from delaylab.io.values import JsonObject
 NOTE = (
     "N nodes did the same work at once; T(N) is the mean over the trials. The law is fitted by "
     "least squares of the residuals in % of T(N): the line a + b × N, or, where its sum of squares "
-    "is less than half, T1 × max(1, N / C) of a machine that runs C nodes side by side. There is "
-    "no prediction where a residual is over 10 %, or for fewer than 3 numbers of nodes or 2 "
-    "blocks. Intervals are 95 %, between blocks of trials (Student's); they do not tell by how "
-    "much the law itself is off."
+    "is less than half, T1 × max(1, N / C) of a machine that runs C nodes side by side, for 4 "
+    "numbers of nodes or more. There is no prediction where a residual is over 10 %, or for fewer "
+    "than 3 numbers of nodes or 2 blocks. Intervals are 95 %, between blocks of trials "
+    "(Student's); they do not tell by how much the law itself is off."
 )
 
 

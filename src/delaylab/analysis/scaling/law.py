@@ -26,6 +26,8 @@ from delaylab.analysis.statistics.runs import Floats
 
 FEWEST = 3
 """Smallest number of different numbers of nodes: a law of two parameters fits any two."""
+WITH_CORNER = 4
+"""Smallest number of them for the law of CPUs, whose corner fits nearly any three times."""
 POOR = 0.10
 """Largest residual of a law that is used, in relation to the measured time."""
 BLOCKS = 2
@@ -139,15 +141,20 @@ def _time(of_blocks_s: Floats) -> Effect:
 def _why_refused(fitted: Scaling) -> str:
     largest, blocks = max(map(abs, fitted.residuals)), len(fitted.blocks_s)
     if largest > POOR:
-        return f"poor fit, a residual is {100 * largest:.0f} % and may be {100 * POOR:.0f} %"
+        poor = f"poor fit, a residual is {100 * largest:.0f} % and may be {100 * POOR:.0f} %"
+        few = len(fitted.nodes) < WITH_CORNER
+        more = f"; the law of CPUs needs {WITH_CORNER} numbers of nodes"
+        return f"{poor}{more if few else ''}"
     if blocks < BLOCKS:
         return f"there is {blocks} block of trials, and an interval needs {BLOCKS} (`repeat`)"
     return ""
 
 
 def _fit(nodes: Floats, means: Floats) -> _Fit:
-    """Return the line, or the law of CPUs if that fits clearly better."""
+    """Return the line, or the law of CPUs if that may be taken and fits clearly better."""
     line = _line(nodes, means)
+    if len(nodes) < WITH_CORNER:
+        return line
     cpus = min(_cpus(nodes, means), key=lambda fit: fit.squares)
     return cpus if cpus.squares < CLEARLY * line.squares else line
 
