@@ -16,6 +16,9 @@ LAB_S = 0.05
 """The time to start and to end a lab of namespaces, in seconds."""
 LOAD_S = 0.4
 """The time until a load works, and until it has ended, in seconds."""
+FRAMES_S = 3.0
+"""The time that a load of frames takes besides, in seconds: until neighbours are known and buffers
+are full, and at its end until the last frames have come."""
 SEARCH_S, SEARCH_OF_MACHINES_S = 28.0, 125.0
 """The time of one search for the rate of a load, in seconds, and of one in a lab with virtual
 machines, which are slow to settle after each burst."""
@@ -55,7 +58,9 @@ def _packets_s(item: Planned) -> float:
     rest_s = _between_s(probe.pace_at_rest) * probe.at_rest * 3
     phases = 2 + len(schedule(probe.at_rest, 1)) if probe.at_rest else 1
     under_load_s = max(probe.count * _between_s(probe.pace), _work_s(item))
-    return LOAD_S * len(loads) + rest_s + under_load_s + phases * PHASE_S
+    frames = [load for load in loads if load.frames is not None]
+    loads_s = LOAD_S * len(loads) + FRAMES_S * len(frames)
+    return loads_s + rest_s + under_load_s + phases * PHASE_S
 
 
 def _work_s(item: Planned) -> float:
