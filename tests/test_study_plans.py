@@ -140,8 +140,8 @@ def test_a_trial_takes_at_least_as_long_as_its_packets(name: str) -> None:
         assert seconds >= probe.count * between
 
 
-@pytest.mark.parametrize(("works", "verdict"), [(True, "reproduced"), (False, "open")])
-def test_what_emulated_machines_could_say_is_expected_to_stay_open(
+@pytest.mark.parametrize(("works", "verdict"), [(True, REPRODUCED), (False, "not testable here")])
+def test_a_claim_that_only_emulated_machines_have_is_expected_to_be_not_testable(
     monkeypatch: pytest.MonkeyPatch, *, works: bool, verdict: str
 ) -> None:
     # Both sides of dantas2015 are virtual machines, which run on KVM where it works.

@@ -18,6 +18,7 @@ from textwrap import fill
 from pydantic import BaseModel, ConfigDict
 
 from delaylab.analysis.claims.finding import VERDICTS, Finding, JudgedCriterion
+from delaylab.analysis.claims.judge import NEEDS_HARDWARE
 from delaylab.analysis.group import groups
 from delaylab.charts import words
 from delaylab.dataset.store import Study, read_study
@@ -35,6 +36,7 @@ the findings of whole studies by `.venv/bin/python -m tools.replications_page DA
 that is not testable here names what is missing.
 """
 NOT_RUN = "Not run yet"
+UNDECIDED = ("open", "not testable here")
 WIDTH = 100
 
 
@@ -62,7 +64,7 @@ class KeptCriterion(BaseModel):
 class KeptClaim(BaseModel):
     """One finding, in words; `effect` is that of the scenario that decided.
 
-    `open_because` says what an open claim is left open by, or how many trials would decide it.
+    `undecided_because` says what leaves it undecided, or how many trials would decide it.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -72,7 +74,7 @@ class KeptClaim(BaseModel):
     effect: str
     published: str
     why: str
-    open_because: str
+    undecided_because: str
     criteria: list[KeptCriterion]
 
 
@@ -122,15 +124,17 @@ def _claim(found: Finding) -> KeptClaim:
         effect=words.effect(found),
         published=words.published(found.published, found.unit),
         why=found.why,
-        open_because=_open_because(found),
+        undecided_because=_undecided_because(found),
         criteria=[_criterion(each) for each in found.criteria],
     )
 
 
-def _open_because(found: Finding) -> str:
-    if found.verdict != "open":
+def _undecided_because(found: Finding) -> str:
+    if found.verdict not in UNDECIDED:
         return ""
     undermining = [doubt.text for doubt in found.doubts if doubt.undermines]
+    if any(doubt.emulation for doubt in found.doubts):
+        undermining.insert(0, NEEDS_HARDWARE)
     needed = dict.fromkeys(each.needed for each in found.criteria if each.needed)
     return "; ".join([*undermining, *needed])
 
@@ -193,8 +197,8 @@ def _details(claim: KeptClaim) -> Iterator[str]:
     if not claim.criteria:
         yield f"| why |\n|---|\n| {_cell(claim.why)} |"
         yield ""
-    if claim.open_because:
-        yield _wrapped(f"Open because: {claim.open_because}.")
+    if claim.undecided_because:
+        yield _wrapped(f"{claim.verdict.capitalize()} because: {claim.undecided_because}.")
         yield ""
     for criterion in claim.criteria:
         yield f"| {_cell(criterion.quantity)}: {criterion.rule} | here [95 %] | paper | says |"

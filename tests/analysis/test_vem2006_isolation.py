@@ -14,7 +14,8 @@ from delaylab.papers.vem2006.isolation import figures as shown
 from delaylab.papers.vem2006.isolation.claims import CLAIMS
 from delaylab.papers.vem2006.isolation.measures import RATE_BPS, SHAPED_MS
 from delaylab.papers.vem2006.isolation.world import Truth
-from tests.controls.vem2006.isolation import PAPER, world
+from delaylab.papers.vem2006.isolation.world import drawn as drawn_by
+from tests.controls.vem2006.isolation import PAPER, designs, world
 
 
 def finding(claim: str, truth: Truth, seed: int = 1) -> Finding:
@@ -78,3 +79,20 @@ def test_lateness_that_differs_from_block_to_block_leaves_the_claim_open() -> No
                 verdict = replace(link.verdict, direction=direction)
                 one.links[index] = replace(link, verdict=verdict)
     assert judge(CLAIMS["isolated-shaped-as-asked"], [one]).verdict == "open"
+
+
+def test_emulated_routers_are_set_aside_flow_by_flow() -> None:
+    """Namespaces decide; a machine that was emulated spoils no scenario but its own."""
+    random = np.random.default_rng(1)
+    groups = [
+        drawn_by(PAPER if design.kind == "netns" else replace(PAPER, late_us=4000.0), each, random)
+        for design in designs()
+        for each in [replace(design, emulated=design.kind == "qemu")]
+    ]
+    found = judge(CLAIMS["isolated-shaped-as-asked"], groups, on_hardware=True)
+    asides = {each.name: each.aside for each in found.criteria[1].scenarios}
+    assert {aside for name, aside in asides.items() if "netns" in name} == {False}
+    assert {aside for name, aside in asides.items() if "qemu" in name} == {True}
+    assert found.verdict == "reproduced"
+    # The control: on hardware the late machine decides.
+    assert judge(CLAIMS["isolated-shaped-as-asked"], groups).verdict == "contradicted"

@@ -70,6 +70,13 @@ def test_more_than_is_held_is_lost_by_both_routers_alike() -> None:
     assert shares[0] == pytest.approx(1 / 1.5, abs=0.08)
 
 
+def test_a_delay_takes_nothing_from_the_rate_received() -> None:
+    """Frames are counted from when the first has come, which a router's ARP request is not."""
+    load = forwarding({"delay": "200ms"}, frames=2000.0)
+    _, without_probe = load.flows
+    assert without_probe.received_per_s == pytest.approx(load.achieved["sent_per_s"] / 2, rel=0.05)
+
+
 def test_frames_that_a_link_reorders_are_counted() -> None:
     # 1000 frames/s on each way. One in a hundred overtakes those of the last 5 ms, five at most.
     reordering = {"delay": "5ms", "reorder": "1%"}

@@ -25,3 +25,15 @@ from delaylab.charts import words
 )
 def test_a_share_is_never_rounded_to_all_or_nothing(share: float, written: str) -> None:
     assert words.share(share) == written
+
+
+def test_small_ratios_keep_their_figures() -> None:
+    written = [
+        words.with_interval(value, (value / 2, 2 * value), "times") for value in (18.44, 0.0234)
+    ]
+    assert written == ["18.4 × [9.2 ×, 36.9 ×]", "0.023 × [0.012 ×, 0.047 ×]"]
+
+
+def test_an_exact_effect_has_no_interval() -> None:
+    assert words.with_interval(2.54, (2.54, 2.54), "µs") == "+2.54 µs"
+    assert words.with_interval(2.54, (2.54, 2.55), "µs") == "+2.54 µs [+2.54 µs, +2.55 µs]"

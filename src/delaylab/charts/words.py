@@ -44,9 +44,13 @@ def effect(finding: Finding) -> str:
 
 
 def with_interval(value: float, interval: Interval, unit: str) -> str:
-    """Write an effect of a claim with its interval; `unit` is µs, share, times or index."""
+    """Write an effect of a claim with its interval; `unit` is µs, share, times or index.
+
+    An effect that is exact, such as that of the earliest packet of all, has no interval.
+    """
     write = UNITS.get(unit, signed)
-    return f"{write(value)} {_ends(interval, write)}"
+    exact = interval[0] == value == interval[1]
+    return write(value) if exact else f"{write(value)} {_ends(interval, write)}"
 
 
 def published(value: float | None, unit: str) -> str:
@@ -135,6 +139,12 @@ def _figures(value: float) -> str:
     return f"{value:.{digits}f}"
 
 
+def _times(value: float) -> str:
+    """Write a ratio: with one decimal, and below 1 with two figures."""
+    text = f"{value:.1f}" if abs(value) >= 1 else f"{value:.2g}"
+    return f"{text} ×".replace("-", MINUS)
+
+
 def _ends(found: Interval, write: Callable[[float], str]) -> str:
     """Write an interval in brackets, or that the data carry none."""
     low, high = found
@@ -146,6 +156,6 @@ UNKNOWN = "[unknown]"
 UNITS: dict[str, Callable[[float], str]] = {
     "share": _share,
     "index": lambda value: f"{value:.4f}".replace("-", MINUS),
-    "times": lambda value: f"{value:.1f} ×".replace("-", MINUS),
+    "times": _times,
 }
 """Format of an effect by its unit, if it is no delay in µs."""

@@ -12,6 +12,9 @@ from delaylab.loads.streams import Arrived, Sink, Stream, streams
 from delaylab.plan.agent_names import node_agent
 from delaylab.spec.study import LoadSpec
 
+WARMING_PER_S, WARMING_S = 1000, 0.2
+"""Rate in frames/s and length in seconds of a first burst."""
+
 
 @dataclass(frozen=True)
 class Done:
@@ -69,6 +72,14 @@ class Sending:
         self.sink = Sink(lab, str(load.to), self.flows)
         self.generator = Generator(lab, load, self.flows)
         self._clocked = lab.clock(node_agent(load.on)) == lab.clock(node_agent(str(load.to)))
+
+    def warm(self) -> None:
+        """Send a short burst, which resolves neighbours and fills buffers.
+
+        Without it, a router's request for the address of the sink is what first arrives over a
+        link, and frames wait or are dropped until it is answered.
+        """
+        self.burst(WARMING_PER_S, WARMING_S)
 
     def burst(self, per_s: float | None, seconds: float) -> Done:
         """Send for `seconds` at a rate in frames/s, None: unlimited; count all that arrive."""

@@ -13,9 +13,6 @@ from delaylab.loads.state import Achieved, Running
 from delaylab.loads.streams import counted, judged
 from delaylab.spec.study import LoadSpec
 
-WARMING_PER_S, WARMING_S = 1000, 0.2
-"""Rate (frames/s) and seconds of a first burst, which resolves neighbours and fills buffers."""
-
 READINGS, IN_TIME_S = 3, held_rate.BEHIND_S / 2
 """A burst whose frames seem to have come late is sent again, so many times in all, if the sink was
 read later than this after its end: on a busy machine the two cannot be told apart.
@@ -40,7 +37,7 @@ def find_rate(lab: Lab, load: LoadSpec) -> HeldRate:
         return held_rate.judge(per_s, done.sent.seconds, found, counting, tolerance, late)
 
     try:
-        sending.burst(WARMING_PER_S, WARMING_S)
+        sending.warm()
         return held_rate.search(tolerance, counting, offer)
     finally:
         sending.close()
@@ -51,6 +48,7 @@ def frames(lab: Lab, load: LoadSpec, state: Running) -> Iterator[None]:
     """Send frames for the length of a block, and record what arrived."""
     found, sending = state.rate_of(load), Sending(lab, load)
     sink, generator, flows = sending.sink, sending.generator, sending.flows
+    sending.warm()
     before = sink.read()
     rate = _rate(load, found)
     generator.begin(rate)

@@ -54,8 +54,8 @@ def repeated(study: StudyRecord, given: Paper | None = None) -> Repeated:
 def findings(study: Study, groups: list[Group], given: Paper | None = None) -> list[Finding]:
     """Return the verdict on every claim that the study names, in the study's order.
 
-    If a claim is not testable and trials were skipped, its reason says so. If a claim was judged on
-    virtual machines that were emulated in software, its reason says that.
+    If a claim has no effect and trials were skipped, its reason says so. If a claim was decided and
+    virtual machines were emulated in software, its reason says that.
     """
     if not study.record.claims:
         return []
@@ -67,10 +67,13 @@ def findings(study: Study, groups: list[Group], given: Paper | None = None) -> l
         for name in study.record.claims
     ]
     skipped, emulated = _skipped(study), _emulated(study, paper)
-    return [
-        replace(each, why=f"{each.why}{skipped if each.effect is None else emulated}")
-        for each in found
-    ]
+    return [replace(each, why=f"{each.why}{_also(each, skipped, emulated)}") for each in found]
+
+
+def _also(found: Finding, skipped: str, emulated: str) -> str:
+    if found.effect is None:
+        return skipped
+    return "" if found.verdict == "not testable here" else emulated
 
 
 def _emulated(study: Study, repeated: Repeated) -> str:

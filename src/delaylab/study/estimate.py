@@ -17,6 +17,9 @@ LAB_S = 0.05
 """The time to start and to end a lab of namespaces, in seconds."""
 LOAD_S = 0.4
 """The time until a load works, and until it has ended, in seconds."""
+FRAMES_S = 3.0
+"""The time that a load of frames takes besides, in seconds: until neighbours are known and buffers
+are full, and at its end until the last frames have come."""
 SEARCH_S, SEARCH_OF_MACHINES_S = 28.0, 125.0
 """The time of one search for the rate of a load, in seconds, and of one in a lab with virtual
 machines, which are slow to settle after each burst."""
@@ -58,7 +61,9 @@ def packets(item: Planned) -> int:
 
 def _measured_s(item: Planned) -> float:
     """Return the estimated seconds of a trial in a lab that is up."""
-    probe, loads_s = item.combination.probe, LOAD_S * len(item.combination.loads)
+    probe, loads = item.combination.probe, item.combination.loads
+    frames = [load for load in loads if load.frames is not None]
+    loads_s = LOAD_S * len(loads) + FRAMES_S * len(frames)
     if probe is None:
         return loads_s + 2 * REST_S + _work_s(item) + PHASE_S
     return loads_s + _packets_s(probe, _work_s(item))

@@ -21,13 +21,14 @@ def world(truth: Truth) -> World:
     """The trials of the study, as its quick design has them."""
 
     def draw(random: Random) -> list[Group]:
-        return [drawn(truth, design, random) for design in _designs()]
+        return [drawn(truth, design, random) for design in designs()]
 
     return draw
 
 
 @cache
-def _designs() -> tuple[Design, ...]:
+def designs() -> tuple[Design, ...]:
+    """Return the designs of the study's quick scale."""
     study = load_study(find("vem2006-isolation"))
     return tuple(
         Design(dict(each.levels), each.levels["kind"], packets=PACKETS, trials=BLOCKS)

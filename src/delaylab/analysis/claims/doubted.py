@@ -37,6 +37,11 @@ class ClaimDoubt:
     undermines: bool
 
     @property
+    def emulation(self) -> bool:
+        """Return True if emulated virtual machines leave a claim about real ones undecided."""
+        return self.undermines and self.kind == DoubtKind.EMULATED
+
+    @property
     def text(self) -> str:
         """Return the doubt in words."""
         return f"{self.kind} in {self.trials} of {self.of} trials"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 from delaylab.analysis.claims.claim import Claim, Criterion, Measured, NotTestable
 from delaylab.analysis.claims.doubted import ClaimDoubt, doubts_of
@@ -22,6 +23,7 @@ from delaylab.analysis.treatments.check import Untreated, treated
 
 MOST_TIMES = 1000
 """The largest number of times as many trials that a reason names."""
+NEEDS_HARDWARE = "needs virtual machines on a CPU that supports them (KVM, or Xen on the machine)"
 LISTED = 6
 """The largest number of scenarios that a reason lists; of more it names the deciding one."""
 
@@ -35,7 +37,7 @@ def judge(claim: Claim, groups: list[Group], *, on_hardware: bool = False) -> Fi
 
     With `on_hardware` the claim is about virtual machines with hardware support. Emulated ones then
     decide nothing: their scenarios are set aside where there are others, and if there are none the
-    claim is open.
+    claim is not testable here, whatever the number of trials.
     """
     applied, untreated = treated(groups)
     used: list[Group] = []
@@ -46,17 +48,31 @@ def judge(claim: Claim, groups: list[Group], *, on_hardware: bool = False) -> Fi
     except NotTestable as reason:
         why = f"{reason}{_left_out(untreated)}"
         return _finding(claim, "not testable here", why, (), ())
-    stand = _all(judged)
-    why = ". ".join(_why(each) for each in judged)
     doubts = doubts_of(used, on_hardware=on_hardware)
-    undermining = [doubt.text for doubt in doubts if doubt.undermines]
-    verdict = VERDICTS[stand]
-    if stand is not None and undermining:
-        why = f"{why}; would be {verdict}, but left open: {', '.join(undermining)}"
-        verdict = "open"
-    if stand is not True and claim.caveat:
+    verdict, why, judged = _verdict(judged, doubts)
+    if _all(judged) is not True and claim.caveat:
         why = f"{why}. {claim.caveat}"
     return _finding(claim, verdict, f"{why}{_left_out(untreated)}", tuple(judged), doubts)
+
+
+def _verdict(
+    judged: list[JudgedCriterion], doubts: Sequence[ClaimDoubt]
+) -> tuple[Verdict, str, list[JudgedCriterion]]:
+    """Return the verdict with its reason, and the criteria as they are told with it."""
+    stand = _all(judged)
+    verdict = VERDICTS[stand]
+    emulated = next((doubt for doubt in doubts if doubt.emulation), None)
+    if emulated is not None:
+        # More trials on the same machine would not help.
+        judged = [replace(each, needed="") for each in judged]
+        here = f"{emulated.text} here (TCG), where it would be {verdict}"
+        why = f"{NEEDS_HARDWARE}; {here}: {_whys(judged)}"
+        return "not testable here", why, judged
+    undermining = [doubt.text for doubt in doubts if doubt.undermines]
+    if stand is not None and undermining:
+        left = f"would be {verdict}, but left open: {', '.join(undermining)}"
+        return "open", f"{_whys(judged)}; {left}", judged
+    return verdict, _whys(judged), judged
 
 
 def _finding(
@@ -140,6 +156,10 @@ def _all(judged: Sequence[JudgedCriterion]) -> Stand:
     if False in stands:
         return False
     return None if None in stands else True
+
+
+def _whys(judged: Sequence[JudgedCriterion]) -> str:
+    return ". ".join(_why(each) for each in judged)
 
 
 def _why(judged: JudgedCriterion) -> str:

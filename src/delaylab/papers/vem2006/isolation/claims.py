@@ -36,32 +36,32 @@ SENTENCE = (
 
 def rate_errors(groups: list[Group]) -> Iterator[Measured]:
     """Yield by how much each shaped flow is off what it is due."""
-    for link, found in _by_flow(groups).items():
+    for (name, used), found in _by_flow(groups):
         off = np.array([abs(each.ratio - 1) for each in found])
         effect = estimate_of_few([off], lambda s: np.asarray(s[0].mean(axis=-1)))
-        used = of_shaping(groups, HALF)
-        yield Measured(link, effect, used, f"{found[0].ratio - 1:+.2%} in the first trial")
+        yield Measured(name, effect, used, f"{found[0].ratio - 1:+.2%} in the first trial")
 
 
 def latenesses(groups: list[Group]) -> Iterator[Measured]:
     """Yield the median lateness of each shaped flow's frames, the mean of its trials."""
-    for link, found in _by_flow(groups).items():
+    for (name, used), found in _by_flow(groups):
         late = [each.late_us for each in found if each.late_us is not None]
         if len(late) >= SEARCHES:
             effect = mean_of_few(np.array(late))
             words = f"{in_words(effect.value)}, at most {in_words(max(late))}"
-            yield Measured(link, effect, of_shaping(groups, HALF), words)
+            yield Measured(name, effect, used, words)
 
 
-def _by_flow(groups: list[Group]) -> dict[str, list[Shaped]]:
-    """Return the shaped flows by link, kind and size, if there are enough of them."""
-    found = shaped(groups)
-    if len(found) < SEARCHES:
-        return {}
-    flows: dict[str, list[Shaped]] = {}
-    for each in found:
-        flows.setdefault(f"{each.link}, {each.kind}, {each.size} bytes", []).append(each)
-    return flows
+def _by_flow(groups: list[Group]) -> Iterator[tuple[tuple[str, list[Group]], list[Shaped]]]:
+    """Yield each shaped flow's name and groups, with what it was in each of their trials."""
+    for kind, size in settings(groups):
+        used = of_shaping(pick(groups, kind=kind, size=size), HALF)
+        flows: dict[str, list[Shaped]] = {}
+        for each in shaped(used):
+            flows.setdefault(each.link, []).append(each)
+        for link, found in flows.items():
+            if len(found) >= SEARCHES:
+                yield (f"{link}, {kind}, {size} bytes", used), found
 
 
 def changed_by_shaping(groups: list[Group]) -> Iterator[Measured]:
