@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-import subprocess
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -15,8 +14,7 @@ from importlib import resources
 from pathlib import Path
 
 from delaylab import hosts
-from delaylab.errors import NotHere
-from delaylab.images import apt, cpio, kernel, modules, tools, xen_tools
+from delaylab.images import apt, cpio, disk, kernel, modules, tools, xen_tools
 from delaylab.images.cache import digest
 from delaylab.progress import Progress
 
@@ -36,6 +34,8 @@ class FromPackages:
     form: object
     packages: Callable[[], list[str]]
     make: Callable[[Path, Path, Progress], None]
+    scripts: bool = False
+    """True if it reads the packages' scripts, which are never run."""
 
     @property
     def recipe(self) -> str:
@@ -139,16 +139,7 @@ def _domain(parts: Parts, out: Path, progress: Progress) -> None:
 
 def _scratch(parts: Parts, out: Path, progress: Progress) -> None:
     """Write `disk`, an empty file system that takes hardly any room until it is written to."""
-    disk = out / "disk"
-    with disk.open("wb") as file:
-        file.truncate(SCRATCH_BYTES)
-    argv = ["mke2fs", "-q", "-t", "ext4", "-F", "-E", "lazy_itable_init=0,nodiscard", str(disk)]
-    try:
-        subprocess.run(argv, check=True, stdin=subprocess.DEVNULL, capture_output=True)
-    except FileNotFoundError:
-        raise NotHere("mke2fs is not installed", fix="apt-get install e2fsprogs") from None
-    except subprocess.CalledProcessError as error:
-        raise NotHere(f"mke2fs failed: {error.stderr.decode(errors='replace').strip()}") from None
+    disk.make_empty(out / "disk", SCRATCH_BYTES)
 
 
 def _domain_scripts() -> list[str]:

@@ -74,7 +74,8 @@ class Qemu(guest.Machine):
         words += ["-device", f"virtio-serial-{bus}"]
         words += ["-chardev", "socket,id=agent,fd={stream}"]
         words += ["-device", f"virtserialport,chardev=agent,name={PORT}"]
-        words += _disk("root", spec.image, bus) if spec.image else []
+        root = guest.root_disk(spec)
+        words += _disk("root", root, bus) if root else []
         words += _disk("scratch", SCRATCH_IMAGE, bus) if spec.scratch else []
         for number, card in enumerate(node.cards):
             tap = f"tap,id=n{number},ifname={card.host.name},script=no,downscript=no"
@@ -112,7 +113,9 @@ def _disk(name: str, image: str, bus: str) -> list[str]:
 def _init(nic: str, microvm: bool, spec: NodeSpec) -> str:
     modules = ["virtio_mmio" if microvm else "virtio_pci", "virtio_console", DRIVERS.get(nic, nic)]
     disks = [
-        option for option, there in (("--root", spec.image), ("--scratch", spec.scratch)) if there
+        option
+        for option, there in (("--root", guest.root_disk(spec)), ("--scratch", spec.scratch))
+        if there
     ]
     words = [guest.init(f"virtio:{PORT}", modules + (DISK_DRIVERS if disks else []))]
     return " ".join(

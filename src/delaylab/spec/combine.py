@@ -22,6 +22,7 @@ from delaylab.spec.expand import expand, expand_loads
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.names import Names, links_of
 from delaylab.spec.names import names as names_in
+from delaylab.spec.needs import with_needs
 from delaylab.spec.scale import scaled
 from delaylab.spec.source import Document, Location, validate
 from delaylab.spec.study import LoadSpec, ProbeSpec, StudySpec
@@ -207,7 +208,8 @@ def _checked(
                     f"factors: {', '.join(levels)}",
                 )
     work = work_of(work_data, given, lab, known, document)
-    return Combination(levels, expand(lab), expand_loads(loads, known, links), probe, work)
+    whole = with_needs(expand(lab), work)
+    return Combination(levels, whole, expand_loads(loads, known, links), probe, work)
 
 
 def _one_of(link: str, links: list[str], document: Document, at: str) -> None:
