@@ -72,13 +72,13 @@ class WorkSpec(Spec):
     )
     progress: NumberPattern | None = Field(
         None,
-        description="For `command`: a regular expression that finds in a line of output how much "
-        "is done. Its one group is the number.",
+        description="For `command`: a regular expression that finds in a line of output or errors "
+        "how much is done. Its one group is the number.",
     )
     result: NumberPattern | None = Field(
         None,
         description="For `command`: a regular expression that finds the rate of work in the last "
-        "line of output that has it. Its one group is the number. Left out, the rate is one run "
+        "line of output or errors that has it. Its one group is the number. Left out, the rate is one run "
         "over its time.",
     )
     unit: Annotated[str, StringConstraints(max_length=20)] = Field(
