@@ -60,11 +60,11 @@ def test_guests_have_the_programs_and_keep_the_image_as_it_was(
 
 
 @NEEDS_APT
-def test_packages_on_a_disk_cost_a_guest_no_memory(delaylab: Run, tmp_path: Path) -> None:
-    """The least memory that a guest without packages boots with is enough."""
+def test_packages_on_a_disk_spare_a_guest_memory(delaylab: Run, tmp_path: Path) -> None:
+    """Half of what a guest needs that has its programs in memory is enough."""
     need("qemu")
     lab = LAB.format(kind="qemu").replace(
-        "host: one, packages", "memory: 160MiB, host: one, packages"
+        "host: one, packages", "memory: 88MiB, host: one, packages"
     )
     (tmp_path / "lab.yaml").write_text(lab)
     delaylab("up", "lab.yaml")
@@ -117,8 +117,7 @@ work:
     prepare: [dd, if=/dev/urandom, of=/tmp/block, bs=1M, count=2]
     command: [xz, --keep, --force, --verbose, /tmp/block]
     packages: [{package}]
-    result: '([0-9.]+) MiB/s'
-    unit: MiB/s
+    result: '= ([0-9.]+)'
 """
 
 

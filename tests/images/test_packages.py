@@ -87,7 +87,7 @@ def test_what_is_needed_is_chosen_as_apt_chooses(cache: Path) -> None:
 @NEEDS_APT
 @pytest.mark.parametrize("name", ["no-such-package-here", "mail-transport-agent", "pigz-"])
 def test_an_unknown_package_is_named(name: str) -> None:
-    with pytest.raises(NotHere, match=rf"apt knows no package {name}\b"):
+    with pytest.raises(NotHere, match=rf"apt knows no package {name} "):
         apt.needed(["xz-utils", name])
 
 

@@ -57,6 +57,9 @@ IMAGES: dict[str, dict[str, tuple[str, str]]] = {
         "vif": ("domain", "vif"),
     },
     "uml": {"linux": ("kernel-uml", "linux"), "initrd": ("uml", "initrd")},
+    "boot-cloud": {"initrd": ("boot-cloud", "initrd")},
+    "boot-full": {"initrd": ("boot-full", "initrd")},
+    "boot-uml": {"initrd": ("boot-uml", "initrd")},
     "scratch": {"disk": ("scratch", "disk")},
 }
 WITH_AGENT = "with-agent"

@@ -31,6 +31,8 @@ ON_AN_EMPTY_SYSTEM = [
     *("-o", "Dir::State::status=/dev/null", "-o", "Dir::State::extended_states=/dev/null"),
     *("-o", "Dir::Cache::pkgcache=", "-o", "Dir::Cache::srcpkgcache=", "-o", "Debug::NoLocking=1"),
 ]
+# The second form is for a virtual package, which several others provide.
+UNKNOWN = re.compile(r"(?:Unable to locate package |Package ')([a-z0-9][a-z0-9+.-]*)")
 CONTROL = ".control"
 """The folder, below that of unpacked packages, with a folder of scripts for each of them."""
 
@@ -174,7 +176,7 @@ def _failure(output: str) -> NotHere:
     text = "; ".join(line.removeprefix("E: ") for line in complaints[:2]) or output.strip()[-300:]
     if "No space left" in output or "enough free space" in output:
         return NotHere(f"the disk is full: {text}", fix="free some, or set DELAYLAB_CACHE")
-    unknown = re.search(r"Unable to locate package (\S+)", output)
+    unknown = UNKNOWN.search(output)
     if unknown is not None:
         return _unknown(unknown[1])
     if "No packages found" in output or "Can't select" in output:

@@ -65,7 +65,10 @@ def root_disk(spec: NodeSpec) -> str | None:
 
 def initrd(spec: NodeSpec, image: str) -> str:
     """Return the initial root: delaylab's of this image, or the node's own with the agent added."""
-    return f"{{image:with-agent/{spec.initrd}}}" if spec.initrd else f"{{image:{image}/initrd}}"
+    if spec.initrd:
+        return f"{{image:with-agent/{spec.initrd}}}"
+    # With its programs on a disk, a guest boots from the agent and the drivers alone.
+    return f"{{image:{'boot-' if root_disk(spec) else ''}{image}/initrd}}"
 
 
 def init(stream: str, modules: list[str]) -> str:

@@ -78,8 +78,8 @@ class WorkSpec(Spec):
     result: NumberPattern | None = Field(
         None,
         description="For `command`: a regular expression that finds the rate of work in the last "
-        "line of output or errors that has it. Its one group is the number. Left out, the rate is one run "
-        "over its time.",
+        "line of output or errors that has it. Its one group is the number. Left out, the rate is "
+        "one run over its time.",
     )
     unit: Annotated[str, StringConstraints(max_length=20)] = Field(
         "", description="For `command`: the unit of `result`, such as `MB/s`."

@@ -21,8 +21,8 @@ from delaylab.verbs.checks import Check
 GROUP = "work"
 PACKAGES = "packages"
 """The row for work that needs programs of packages, whatever job it is."""
-PROGRAMS = {"tcp": "iperf3"}
-"""Programs that work needs, and that every image of delaylab's has."""
+PROGRAMS = {"cpu": None, "tcp": "iperf3", "command": None}
+"""Work that needs no packages in an image, with the program that it runs if that is always one."""
 BUILDERS = {"apt-get": "apt", "dpkg-deb": "dpkg"}
 """Programs that make images with packages, and the packages that they are in."""
 DISK_BUILDERS = {"mke2fs": "e2fsprogs"}
@@ -37,11 +37,11 @@ def _check(job: str, kind: Check) -> Check:
     name = f"{job} on {kind.name}"
     if not kind.usable:
         return Check(GROUP, name, False, "", kind.why_not, kind.fix, tried=kind.tried)
-    if job == PACKAGES:
+    if job not in PROGRAMS:
         return _packages(name, kind.name)
-    program = PROGRAMS.get(job)
+    program = PROGRAMS[job]
     if KINDS[kind.name].has_image:
-        what = f"{program} of its image" if program else "programs of its image and its `packages`"
+        what = f"{program or 'programs'} of its image"
     elif program and shutil.which(program) is None:
         return _missing(name, program, program)
     else:
