@@ -53,7 +53,8 @@ def test_doctor_says_which_work_runs_on_which_kind(delaylab: Run, tmp_path: Path
     bare = tmp_path / "bin"
     bare.mkdir()
     said = delaylab("doctor", "--kind", "netns", env={"PATH": str(bare)}).stdout
-    rows = {line.split()[0]: line.split()[1:] for line in said.splitlines() if line.split()}
+    lines = [line.split() for line in said.splitlines()]
+    rows = {words[0]: words[1:] for words in lines if len(words) == 2}
     assert rows["work"] == ["netns"]
     assert (rows["cpu"], rows["command"]) == (["yes"], ["yes"])
     assert (rows["tcp"], rows["packages"]) == (["no"], ["no"])
