@@ -20,7 +20,7 @@ from delaylab.machine.rights import own_rights
 from delaylab.spec.lab import LabSpec
 
 ROUNDS = 5
-MEMORY = "160MiB"
+MEMORY = "168MiB"
 
 
 @dataclass(frozen=True)

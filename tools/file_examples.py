@@ -58,7 +58,7 @@ _TEXTS: dict[type[BaseModel], str] = {
     NodeSpec: """
         nodes:
           client: {}
-          box: {kind: docker, host: office, memory: 256MiB}
+          box: {kind: docker, host: office, memory: 256MiB, packages: [xz-utils]}
           router: {forwards: true, count: 4}
         """,
     LinkSpec: """
@@ -133,6 +133,7 @@ _TEXTS: dict[type[BaseModel], str] = {
             on: [a, b, c]
             prepare: [dd, if=/dev/urandom, of=/tmp/block, bs=1M, count=64]
             command: [xz, --stdout, --verbose, /tmp/block]
+            packages: [xz-utils]
             result: '([0-9.]+) MiB/s'
             unit: MiB/s
             deadline: 2min

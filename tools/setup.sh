@@ -13,7 +13,7 @@ system_tools=(cc:gcc python3:python3 ping:iputils-ping ip:iproute2 stress-ng:str
 # What node kinds need. Without one of them delaylab works; `delaylab doctor` says what is missing.
 kind_tools=(lxc-start:lxc dockerd:docker.io qemu-system-x86_64:qemu-system-x86 linux.uml:user-mode-linux)
 # Peers that tests compare with.
-test_tools=(tshark:tshark)
+test_tools=(tshark:tshark xz:xz-utils)
 rust_wanted=1.95
 
 # missing PROGRAM:PACKAGE …: the packages of those programs that are not there.

@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import select
+import shutil
 import subprocess
 import time
 from pathlib import Path
@@ -33,10 +34,32 @@ def test_doctor_as_root(delaylab: Run) -> None:
     assert len(points) == 10
     assert all(point["usable"] for point in points), points
     assert checks["tool", "stress-ng"]["usable"]
+    for job in ("cpu", "tcp", "command"):
+        assert checks["work", f"{job} on netns"]["usable"]
+    assert checks["work", "packages on netns"]["usable"] == bool(shutil.which("dpkg-query"))
+    unfit = checks["kind", "xen"]
+    assert not checks["work", "packages on xen"]["usable"]
+    if not unfit["usable"]:
+        assert checks["work", "cpu on xen"]["why_not"] == unfit["why_not"]
     parts = {name: check for (group, name), check in checks.items() if group == "kernel"}
     bridged = {"ifb", "clsact", "mirred", "bridge"}
     assert set(parts) == {"netem", "tbf", "codel", "tcx"} | bridged
     assert all(part["usable"] != bool(part["why_not"]) for part in parts.values()), parts
+
+
+@pytest.mark.root
+def test_doctor_says_which_work_runs_on_which_kind(delaylab: Run, tmp_path: Path) -> None:
+    """Without iperf3 and dpkg, a namespace lacks what needs them, and says what to do."""
+    bare = tmp_path / "bin"
+    bare.mkdir()
+    said = delaylab("doctor", "--kind", "netns", env={"PATH": str(bare)}).stdout
+    lines = [line.split() for line in said.splitlines()]
+    rows = {words[0]: words[1:] for words in lines if len(words) == 2}
+    assert rows["work"] == ["netns"]
+    assert (rows["cpu"], rows["command"]) == (["yes"], ["yes"])
+    assert (rows["tcp"], rows["packages"]) == (["no"], ["no"])
+    assert "tcp on netns: iperf3 is not installed → apt-get install iperf3" in said
+    assert "packages on netns: dpkg-query is not installed" in said
 
 
 @pytest.mark.root

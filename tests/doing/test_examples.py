@@ -10,8 +10,11 @@ import yaml
 
 from delaylab.dataset import store
 from delaylab.kinds import KINDS
+from delaylab.lab.packages import not_installed
 from delaylab.machine.rights import own_rights
 from tests.doing.conftest import Run, as_json
+from tests.doing.test_packages import need
+from tests.images.conftest import NEEDS_APT
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 pytestmark = pytest.mark.root
@@ -57,6 +60,28 @@ def test_routers(delaylab: Run) -> None:
         (sea,) = (way for way in trial["links"] if way["from"] == [f"carrier-{number}"])
         for found in (delays["request", "hop1.far", "responder.vif"], sea["probe_us"]["median"]):
             assert 5_000 <= found < 5_200
+
+
+@NEEDS_APT
+@pytest.mark.parametrize("kind", ["netns", "lxc", "docker", "uml", "qemu"])
+def test_render(delaylab: Run, tmp_path: Path, kind: str) -> None:
+    """In small: an emulated machine takes 30 times the time."""
+    need(kind)
+    if kind == "netns" and not_installed({"povray", "povray-examples"}):
+        pytest.skip("povray and povray-examples are not installed on this machine")
+    text = (EXAMPLES / "render.yaml").read_text()
+    assert "+w320, +h240" in text
+    (tmp_path / "render.yaml").write_text(text.replace("+w320, +h240", "+w80, +h60"))
+    delaylab("run", "render.yaml", "--only", f"kind={kind}", "--out", "out")
+    study = store.read_study(tmp_path / "out")
+    (trial,) = study.trials
+    assert [each.failed for each in trial.work] == [None] * 3
+    told = study.progress(trial.id)
+    assert set(told["node"]) == {"n-1", "n-2", "n-3"}
+    assert told["done"].is_between(1, 80 * 60).all()
+    shown = as_json(delaylab("show", "out", "--json"))
+    nodes = shown["work"][0]["nodes"]
+    assert sum(node["share"]["mean"] for node in nodes.values()) == pytest.approx(300, abs=1)
 
 
 def test_wan_delays(delaylab: Run) -> None:

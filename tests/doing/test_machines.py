@@ -55,10 +55,10 @@ def test_a_guest_that_panics(delaylab: Run, tmp_path: Path, run_directory: Path)
 def test_too_little_memory_for_the_image(
     delaylab: Run, tmp_path: Path, run_directory: Path
 ) -> None:
-    node = "kind: qemu, accel: tcg, memory: 159MiB"
+    node = "kind: qemu, accel: tcg, memory: 167MiB"
     said = refused(delaylab, tmp_path, run_directory, node, BAD_INPUT)
-    assert "159 MiB of memory are too few" in said
-    assert "160MiB or more" in said
+    assert "167 MiB of memory are too few" in said
+    assert "168MiB or more" in said
 
 
 def test_a_kernel_without_the_cards_driver(

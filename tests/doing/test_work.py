@@ -46,7 +46,7 @@ def test_all_work_is_done_and_told_on_each_kind(delaylab: Run, tmp_path: Path, k
         tmp_path,
         "  - {name: count, on: [a, b], cpu: 600}\n"
         "  - {name: send, on: a, to: b, tcp: 1s}\n"
-        "  - {name: say, on: b, command: [sh, -c, 'echo did 1; echo rate 2.5'], unit: x/s,\n"
+        "  - {name: say, on: b, command: [sh, -c, 'echo did 1 >&2; echo rate 2.5'], unit: x/s,\n"
         "     progress: 'did ([0-9]+)', result: 'rate ([0-9.]+)'}",
         kind,
     )
@@ -71,6 +71,9 @@ def test_all_work_is_done_and_told_on_each_kind(delaylab: Run, tmp_path: Path, k
     rows = list(csv.DictReader(delaylab("show", "out", "--csv", "work").stdout.splitlines()))
     assert [(row["work"], row["node"]) for row in rows] == list(done)
     assert float(rows[-1]["rate"]) == 2.5
+    # Programs tell their progress to either of their outputs.
+    told = progress.filter(progress["work"] == "say")
+    assert told["done"].to_list() == [1]
     steps = delaylab_api.read(tmp_path / "out").progress()
     assert set(steps["work"]) == {"count", "send", "say"}
 

@@ -51,6 +51,28 @@ def test_the_number_of_nodes_may_be_a_factor() -> None:
     assert [len(each.work[0].on) for each in (two, three)] == [2, 3]
 
 
+def test_its_packages_are_added_to_those_of_its_nodes() -> None:
+    work = "{name: w, on: n, command: [x], packages: [povray, bzip2]}"
+    own = "{nodes.n.packages: [pigz, bzip2]}"
+    none, some = study(work, f"{{own: {{none: {{}}, some: {own}}}}}")
+    assert none.lab.nodes["n-2"].packages == ["bzip2", "povray"]
+    assert some.lab.nodes["n-1"].packages == ["bzip2", "pigz", "povray"]
+    assert none.lab.nodes["far-1"].packages is None
+
+
+def test_a_node_with_an_image_of_its_own_keeps_it_as_it_is() -> None:
+    work = "{name: w, on: n, command: [x], packages: [povray]}"
+    (made,) = study(work, "{k: {own: {nodes.n.kind: lxc, nodes.n.image: /root}}}")
+    assert made.lab.nodes["n-1"].packages is None
+
+
+def test_packages_for_a_kind_that_gets_none_are_refused() -> None:
+    work = "{name: w, on: n, command: [x], packages: [povray]}"
+    found = refusal(work, "{kind: {xen: {nodes.n.kind: xen}}}")
+    assert "needs povray, and node 'n-1' is of a kind without `packages`" in found
+    study("{name: w, on: n, command: [x]}", "{kind: {xen: {nodes.n.kind: xen}}}")
+
+
 @pytest.mark.parametrize(
     ("work", "said"),
     [
@@ -61,6 +83,10 @@ def test_the_number_of_nodes_may_be_a_factor() -> None:
         ("{name: w, on: n, tcp: 1500ms, to: far}", "whole number of seconds"),
         ("{name: w, on: n, tcp: 70s, to: far}", "`deadline` is 60s"),
         ("{name: w, on: n, cpu: 1, unit: MB/s}", "only work of `command` has `unit`"),
+        ("{name: w, on: n, cpu: 1, packages: [xz-utils]}", "only work of `command` has `packages`"),
+        ("{name: w, on: n, command: [x], packages: [X11]}", "packages: string should match"),
+        ("{name: w, on: n, command: [x], packages: [--purge]}", "packages: string should match"),
+        ("{name: w, on: n, command: [x], packages: [a]}", "packages: string should match"),
         ("{name: w, on: n, command: [x], result: '([0-9'}", "no regular expression"),
         ("{name: w, on: n, command: [x], result: '[0-9]+'}", "needs one group"),
         ("{name: w, on: nowhere, cpu: 1}", "no node 'nowhere'"),

@@ -7,10 +7,12 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from delaylab.errors import BadInput, NotHere
+from delaylab.images import packaged
 from delaylab.images.build import build, find
 from delaylab.images.cache import Layer, clean, folder, layers
 from delaylab.images.own import with_agent
 from delaylab.progress import Progress, silent
+from delaylab.spec.base import PACKAGE
 
 __all__ = [
     "IMAGES",
@@ -18,6 +20,7 @@ __all__ = [
     "Progress",
     "build",
     "clean",
+    "files_of",
     "folder",
     "is_built",
     "layers",
@@ -54,15 +57,40 @@ IMAGES: dict[str, dict[str, tuple[str, str]]] = {
         "vif": ("domain", "vif"),
     },
     "uml": {"linux": ("kernel-uml", "linux"), "initrd": ("uml", "initrd")},
+    "boot-cloud": {"initrd": ("boot-cloud", "initrd")},
+    "boot-full": {"initrd": ("boot-full", "initrd")},
+    "boot-uml": {"initrd": ("boot-uml", "initrd")},
     "scratch": {"disk": ("scratch", "disk")},
 }
 WITH_AGENT = "with-agent"
+File = tuple[str, str]
+"""A layer, and a file in it."""
 REFERENCE = re.compile(r"\{image:([^/}]*)/([^}]*)\}")
+
+
+def files_of(name: str) -> dict[str, File]:
+    """Return the files of an image by their names in `{image:…}`.
+
+    An image with packages is named with them: `container:pigz:xz-utils`. Raises BadInput if there
+    is no such image.
+    """
+    if name in IMAGES:
+        return IMAGES[name]
+    image, packages = packaged.split(name)
+    if image not in packaged.FILES or not packages:
+        raise BadInput(f"no image {name!r}", fix=f"one of {', '.join(IMAGES)}")
+    wrong = next((each for each in packages if not re.fullmatch(PACKAGE, each)), None)
+    if wrong is not None:
+        raise BadInput(f"no package can be called {wrong!r}", f"image {name}")
+    return {
+        word: (packaged.named(kind, packages), file)
+        for word, (kind, file) in packaged.FILES[image].items()
+    }
 
 
 def layers_of(names: Iterable[str]) -> list[str]:
     """Return the layers that contain the files of these images."""
-    return sorted({layer for name in names for layer, _ in IMAGES[name].values()})
+    return sorted({layer for name in names for layer, _ in files_of(name).values()})
 
 
 def is_built(name: str) -> bool:
@@ -75,9 +103,11 @@ def require(name: str, progress: Progress = silent) -> dict[str, Path]:
 
     Raises BadInput if there is no such image, NotHere if it cannot be built on this system.
     """
-    if name not in IMAGES:
-        raise BadInput(f"no image {name!r}", fix=f"one of {', '.join(IMAGES)}")
-    found = {layer: find(layer) for layer in layers_of([name])}
+    return _made(name, files_of(name), progress)
+
+
+def _made(name: str, files: dict[str, File], progress: Progress) -> dict[str, Path]:
+    found = {layer: find(layer) for layer, _ in files.values()}
     if not all(found.values()):
         try:
             found.update(build(found, progress, newer=False))
@@ -85,7 +115,7 @@ def require(name: str, progress: Progress = silent) -> dict[str, Path]:
             error.where = error.where or f"image {name}"
             raise
     paths = {layer: made.path for layer, made in found.items() if made is not None}
-    return {word: paths[layer] / file for word, (layer, file) in IMAGES[name].items()}
+    return {word: paths[layer] / file for word, (layer, file) in files.items()}
 
 
 def resolve(text: str, progress: Progress = silent, known: dict[str, str] | None = None) -> str:
@@ -107,13 +137,15 @@ def resolve(text: str, progress: Progress = silent, known: dict[str, str] | None
 def missing(texts: Iterable[str]) -> list[str]:
     """Return the images that these texts refer to and that are not built, by name."""
     named = {found[1] for text in texts for found in REFERENCE.finditer(text)}
-    return sorted(name for name in named & set(IMAGES) if not is_built(name))
+    return sorted(name for name in named - {WITH_AGENT} if not is_built(name))
 
 
 def _file(name: str, file: str, progress: Progress) -> Path:
     if name == WITH_AGENT:
         return with_agent(Path(file), progress)
-    files = require(name, progress)
+    files = files_of(name)
     if file not in files:
         raise BadInput(f"image {name} has no {file!r}", fix=f"one of {', '.join(files)}")
-    return files[file]
+    # Of an image with packages, only what this kind of node needs is made.
+    wanted = files if name in IMAGES else {file: files[file]}
+    return _made(name, wanted, progress)[file]

@@ -25,6 +25,16 @@ URI_LINE = re.compile(r"'(?P<uri>[^']+)' (?P<file>\S+) (?P<size>\d+) (?P<digest>
 STATUS_LINE = re.compile(r"dlstatus:\d+:(?P<percent>[\d.]+):")
 # Unpacked, a package takes about four times its size; archive and content coexist for a while.
 ROOM_FOR_EACH_BYTE = 5
+# Options by which apt resolves dependencies as on a system with no package installed. Its caches
+# are not written: they would hold that system, and are root's.
+ON_AN_EMPTY_SYSTEM = [
+    *("-o", "Dir::State::status=/dev/null", "-o", "Dir::State::extended_states=/dev/null"),
+    *("-o", "Dir::Cache::pkgcache=", "-o", "Dir::Cache::srcpkgcache=", "-o", "Debug::NoLocking=1"),
+]
+# The second form is for a virtual package, which several others provide.
+UNKNOWN = re.compile(r"(?:Unable to locate package |Package ')([a-z0-9][a-z0-9+.-]*)")
+CONTROL = ".control"
+"""The folder, below that of unpacked packages, with a folder of scripts for each of them."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +59,21 @@ def closure(names: Sequence[str]) -> list[str]:
     return [*names, *sorted(others)]
 
 
+def needed(names: Sequence[str]) -> list[str]:
+    """Return these packages, followed by all that apt would install with them on an empty system.
+
+    Of alternatives that is the one that apt chooses. Raises NotHere if a package is unknown.
+    """
+    options = ["-qq", "--yes", "--no-install-recommends", "--print-uris", *ON_AN_EMPTY_SYSTEM]
+    listed = _run(["apt-get", *options, "install", *names])
+    found = {_named(line) for line in URI_LINE.finditer(listed)}
+    # apt takes `NAME-` for an order to remove, and the name of a virtual package for one of others.
+    lacking = [name for name in names if name not in found]
+    if lacking:
+        raise _unknown(lacking[0])
+    return [*names, *sorted(found - {*names})]
+
+
 def depends(name: str, prefix: str) -> str:
     """Return the dependency of a package that begins with `prefix`; NotHere if there is none."""
     listed = _run(["apt-cache", "depends", *DEPENDENCIES_ONLY, name])
@@ -63,14 +88,21 @@ def look_up(names: Sequence[str]) -> list[Package]:
     listed = _run(["apt-get", "--print-uris", "download", *names])
     packages = []
     for line in URI_LINE.finditer(listed):
-        name, version, _ = unquote(line["file"]).removesuffix(".deb").rsplit("_", 2)
-        packages.append(Package(name, version, line["digest"], int(line["size"])))
+        _, version, _ = unquote(line["file"]).removesuffix(".deb").rsplit("_", 2)
+        packages.append(Package(_named(line), version, line["digest"], int(line["size"])))
     return sorted(packages, key=lambda package: names.index(package.name))
 
 
-def fetch(packages: Sequence[Package], into: Path, progress: Progress) -> None:
+def _named(line: re.Match[str]) -> str:
+    return unquote(line["file"]).split("_")[0]
+
+
+def fetch(
+    packages: Sequence[Package], into: Path, progress: Progress, *, scripts: bool = False
+) -> None:
     """Download packages into a folder and unpack them there, on top of each other.
 
+    With `scripts` their maintainers' scripts are kept below CONTROL; they are never run.
     Raises NotHere if the disk has too little room or the packages cannot be fetched.
     """
     size = sum(package.size_bytes for package in packages)
@@ -87,6 +119,10 @@ def fetch(packages: Sequence[Package], into: Path, progress: Progress) -> None:
     for done, archive in enumerate(sorted(archives.iterdir())):
         progress("unpacking", done / len(packages))
         _run(["dpkg-deb", "-x", str(archive), str(into)])
+        if scripts:
+            own = into / CONTROL / archive.name.split("_")[0]
+            own.parent.mkdir(exist_ok=True)
+            _run(["dpkg-deb", "-e", str(archive), str(own)])
     shutil.rmtree(archives)
 
 
@@ -129,13 +165,21 @@ def _program(name: str) -> str:
     return found
 
 
+def _unknown(name: str) -> NotHere:
+    fix = "check its name, or run `apt-get update` as root; the images need Debian's packages"
+    return NotHere(f"apt knows no package {name}", fix=fix)
+
+
 def _failure(output: str) -> NotHere:
     """Return the complaint of apt or dpkg as an error of one line, with a remedy."""
     complaints = [line for line in output.splitlines() if line.startswith(("E:", "dpkg"))]
     text = "; ".join(line.removeprefix("E: ") for line in complaints[:2]) or output.strip()[-300:]
     if "No space left" in output or "enough free space" in output:
         return NotHere(f"the disk is full: {text}", fix="free some, or set DELAYLAB_CACHE")
-    if "Unable to locate" in output or "No packages found" in output or "Can't select" in output:
+    unknown = UNKNOWN.search(output)
+    if unknown is not None:
+        return _unknown(unknown[1])
+    if "No packages found" in output or "Can't select" in output:
         return NotHere(text, fix="run `apt-get update` as root; the images need Debian's packages")
     if "Failed to fetch" in output or "Could not resolve" in output:
         return NotHere(

@@ -5,20 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from delaylab.images import apt, cache
+from delaylab.images import apt, cache, packaged
 from delaylab.images.cache import Layer, digest
-from delaylab.images.recipes import RECIPES, Assembled, FromPackages
+from delaylab.images.recipes import RECIPES, Assembled, FromPackages, Recipe
 from delaylab.progress import Progress
+
+
+def recipe_of(name: str) -> Recipe:
+    """Return the recipe of a layer."""
+    return RECIPES[name] if name in RECIPES else packaged.recipe(name)
 
 
 def find(name: str) -> Layer | None:
     """Return a layer from the cache, without a look at package lists; None if it must be built."""
-    recipe = RECIPES[name]
+    recipe = recipe_of(name)
     if isinstance(recipe, FromPackages):
-        return cache.newest(name, recipe.recipe)
+        return cache.newest(recipe.name, recipe.recipe)
     parts = [find(part) for part in recipe.parts]
     found = [part for part in parts if part is not None]
-    return cache.exact(name, _key(recipe, found)) if len(found) == len(parts) else None
+    return cache.exact(recipe.name, _key(recipe, found)) if len(found) == len(parts) else None
 
 
 def build(names: Iterable[str], progress: Progress, *, newer: bool) -> dict[str, Layer]:
@@ -35,10 +40,10 @@ def build(names: Iterable[str], progress: Progress, *, newer: bool) -> dict[str,
 
 def _build(name: str, progress: Progress, newer: bool, built: dict[str, Layer]) -> Layer:
     def report(what: str, share: float) -> None:
-        progress(f"{name}: {what}", share)
+        progress(f"{recipe.name}: {what}", share)
 
+    recipe = recipe_of(name)
     if name not in built:
-        recipe = RECIPES[name]
         found = None if newer else find(name)
         if found is not None:
             built[name] = found
@@ -59,7 +64,7 @@ def _from_packages(recipe: FromPackages, progress: Progress) -> Layer:
         return found
     with cache.partial(recipe.name) as folder:
         unpacked, out = _two_folders(folder)
-        apt.fetch(packages, unpacked, progress)
+        apt.fetch(packages, unpacked, progress, scripts=recipe.scripts)
         recipe.make(unpacked, out, progress)
         made_of = [f"{package.name} {package.version}" for package in packages]
         return cache.publish(out, recipe.name, key, recipe.recipe, made_of)

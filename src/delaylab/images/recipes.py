@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-import subprocess
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -15,8 +14,7 @@ from importlib import resources
 from pathlib import Path
 
 from delaylab import hosts
-from delaylab.errors import NotHere
-from delaylab.images import apt, cpio, kernel, modules, tools, xen_tools
+from delaylab.images import apt, cpio, disk, kernel, modules, tools, xen_tools
 from delaylab.images.cache import digest
 from delaylab.progress import Progress
 
@@ -36,6 +34,8 @@ class FromPackages:
     form: object
     packages: Callable[[], list[str]]
     make: Callable[[Path, Path, Progress], None]
+    scripts: bool = False
+    """True if it reads the packages' scripts, which are never run."""
 
     @property
     def recipe(self) -> str:
@@ -95,14 +95,13 @@ def _container(parts: Parts, out: Path, progress: Progress) -> None:
     tools.write_tar(out / "rootfs.tar", root)
 
 
-def _initrd_of(kernel_layer: str) -> Callable[[Parts, Path, Progress], None]:
+def _initrd_of(archives: list[tuple[str, str]]) -> Callable[[Parts, Path, Progress], None]:
     def make(parts: Parts, out: Path, progress: Progress) -> None:
         """Write `initrd` from archives, which the kernel unpacks one after the other.
 
         It is not compressed: under emulation a guest boots 0.4 s sooner that way.
         """
         progress("joining archives", 0)
-        archives = [("tools", "tools"), (kernel_layer, "modules"), ("agent", "agent")]
         with (out / "initrd").open("wb") as initrd:
             for layer, archive in archives:
                 with (parts[layer] / f"{archive}.cpio").open("rb") as part:
@@ -139,16 +138,7 @@ def _domain(parts: Parts, out: Path, progress: Progress) -> None:
 
 def _scratch(parts: Parts, out: Path, progress: Progress) -> None:
     """Write `disk`, an empty file system that takes hardly any room until it is written to."""
-    disk = out / "disk"
-    with disk.open("wb") as file:
-        file.truncate(SCRATCH_BYTES)
-    argv = ["mke2fs", "-q", "-t", "ext4", "-F", "-E", "lazy_itable_init=0,nodiscard", str(disk)]
-    try:
-        subprocess.run(argv, check=True, stdin=subprocess.DEVNULL, capture_output=True)
-    except FileNotFoundError:
-        raise NotHere("mke2fs is not installed", fix="apt-get install e2fsprogs") from None
-    except subprocess.CalledProcessError as error:
-        raise NotHere(f"mke2fs failed: {error.stderr.decode(errors='replace').strip()}") from None
+    disk.make_empty(out / "disk", SCRATCH_BYTES)
 
 
 def _domain_scripts() -> list[str]:
@@ -163,7 +153,14 @@ def _kernel(name: str, flavour: str) -> FromPackages:
 
 def _guest(name: str, kernel_layer: str) -> Assembled:
     parts = ("tools", kernel_layer, "agent")
-    return Assembled(name, 1, parts, _initrd_of(kernel_layer))
+    archives = [("tools", "tools"), (kernel_layer, "modules"), ("agent", "agent")]
+    return Assembled(name, 1, parts, _initrd_of(archives))
+
+
+def _boot(name: str, kernel_layer: str) -> Assembled:
+    """Return the recipe of an initrd without programs, for a guest that has them on a disk."""
+    archives = [(kernel_layer, "modules"), ("agent", "agent")]
+    return Assembled(name, 1, (kernel_layer, "agent"), _initrd_of(archives))
 
 
 Recipe = FromPackages | Assembled
@@ -186,6 +183,9 @@ RECIPES: dict[str, Recipe] = {
         _guest("cloud", "kernel-cloud"),
         _guest("full", "kernel-full"),
         _guest("uml", "kernel-uml"),
+        _boot("boot-cloud", "kernel-cloud"),
+        _boot("boot-full", "kernel-full"),
+        _boot("boot-uml", "kernel-uml"),
         FromPackages(
             "xen-tools",
             [1, xen_tools.PROGRAMS, xen_tools.TOOLS, xen_tools.scripts()],

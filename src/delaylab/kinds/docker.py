@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+from delaylab.kinds import guest
 from delaylab.kinds.helpers.container import Container
 from delaylab.kinds.lxc import START_DEADLINE_MS
 from delaylab.plan.agent_names import GUEST, NEW, node_agent
@@ -23,6 +24,7 @@ class Docker(Kind):
     """A container without networking by the engine; the lab puts its own interfaces into it."""
 
     name = "docker"
+    has_image = True
     boot_s = 3.0
 
     def can_run(self, rights: Rights, on_machine: bool) -> str | None:
@@ -31,13 +33,13 @@ class Docker(Kind):
 
     def agent(self, node: Node) -> Agent:
         """Return a monitor that waits for the container and enters its network namespace."""
-        guest = Guest("folder", deadline_ms=START_DEADLINE_MS)
-        return Agent(node_agent(node.name), GUEST, cpus=node.cpus, cgroup=True, guest=guest)
+        monitored = Guest("folder", deadline_ms=START_DEADLINE_MS)
+        return Agent(node_agent(node.name), GUEST, cpus=node.cpus, cgroup=True, guest=monitored)
 
     def services(self, nodes: tuple[Node, ...]) -> tuple[Agent, ...]:
         """Return the agent that starts all of the lab's containers."""
-        guest = Guest("nothing", tuple(command(nodes)), deadline_ms=START_DEADLINE_MS)
-        return (Agent(ENGINE, NEW, cgroup=True, guest=guest),)
+        engine = Guest("nothing", tuple(command(nodes)), deadline_ms=START_DEADLINE_MS)
+        return (Agent(ENGINE, NEW, cgroup=True, guest=engine),)
 
 
 KIND = Docker()
@@ -55,7 +57,7 @@ def _container(node: Node) -> Container:
     return Container(
         node.name,
         node_agent(node.name),
-        spec.image or "{image:container/tar}",
+        spec.image or guest.image_file("container", spec, "tar"),
         node.capabilities,
         node.cpus,
         spec.memory.bytes if spec.memory else None,

@@ -50,9 +50,25 @@ def check_memory(node: Node, memory_mib: int, least_mib: int) -> None:
         raise BadInput(what, f"node {node.name}", f"give it {least_mib}MiB or more")
 
 
+def image_file(image: str, spec: NodeSpec, file: str) -> str:
+    """Return the reference to a file of one of delaylab's images with the node's packages in it."""
+    return f"{{image:{':'.join([image, *sorted({*(spec.packages or ())})])}/{file}}}"
+
+
+def root_disk(spec: NodeSpec) -> str | None:
+    """Return the disk that is a virtual machine's root: the user's, or one with its packages.
+
+    Packages are on a disk and not in the initramfs, which is unpacked into the guest's memory.
+    """
+    return image_file("disk", spec, "disk") if spec.packages else spec.image
+
+
 def initrd(spec: NodeSpec, image: str) -> str:
     """Return the initial root: delaylab's of this image, or the node's own with the agent added."""
-    return f"{{image:with-agent/{spec.initrd}}}" if spec.initrd else f"{{image:{image}/initrd}}"
+    if spec.initrd:
+        return f"{{image:with-agent/{spec.initrd}}}"
+    # With its programs on a disk, a guest boots from the agent and the drivers alone.
+    return f"{{image:{'boot-' if root_disk(spec) else ''}{image}/initrd}}"
 
 
 def init(stream: str, modules: list[str]) -> str:
@@ -65,6 +81,7 @@ class Machine(Kind):
     """A kind whose nodes have kernels of their own, each driven over one stream."""
 
     own_kernel = True
+    has_image = True
     program: str
     memory_mib = 192
     overhead_mib: int

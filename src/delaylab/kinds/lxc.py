@@ -24,6 +24,7 @@ class Lxc(Kind):
     name = "lxc"
     own_stack = True
     own_kernel = False
+    has_image = True
 
     def can_run(self, rights: Rights, on_machine: bool) -> str | None:
         """Return a reason unless LXC is installed and this user is root."""
@@ -54,7 +55,7 @@ def command(node: Node) -> list[str]:
 
 def _settings(node: Node) -> list[tuple[str, str]]:
     programs = ",".join(node.capabilities)
-    root = node.spec.image or "{image:container/rootfs}"
+    root = node.spec.image or guest.image_file("container", node.spec, "rootfs")
     return [
         ("uts.name", node.name),
         # What the container writes goes to the lab's folder, never into the image.

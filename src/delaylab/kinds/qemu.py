@@ -20,8 +20,10 @@ CLOCK = "tsc=reliable tsc_early_khz={tsc_khz}"
 Calibrated by the guest on an emulated timer, the figure can be wrong by 1000 ppm, or fail: a
 microvm then does not boot. Guests on KVM have a clock of their own and ignore it.
 """
-LEAST_MIB = {"cloud": 160, "full": 176}
+LEAST_MIB = {"cloud": 168, "full": 184}
 """The least memory in which each kernel unpacks its initramfs, tried in steps of 8 MiB."""
+LEAST_WITH_DISK_MIB = {"cloud": 88, "full": 104}
+"""The same of a guest that has its programs on a disk, so that its initramfs is small."""
 EARLY = "earlyprintk=ttyS0,115200"
 """Kernel parameter without which a panic before the console exists leaves no message."""
 NO_SEND_STAMP = frozenset({"vmxnet3", "rtl8139"})
@@ -58,7 +60,9 @@ class Qemu(guest.Machine):
         words += ["-machine", "microvm,rtc=on" if microvm else "pc"]
         words += ["-accel", f"{{accel:{spec.accel or 'auto'}}}"]
         memory_mib = guest.mebibytes(spec, self.memory_mib)
-        guest.check_memory(node, memory_mib, LEAST_MIB[image])
+        root = guest.root_disk(spec)
+        least_mib = LEAST_WITH_DISK_MIB if root else LEAST_MIB
+        guest.check_memory(node, memory_mib, least_mib[image])
         words += ["-m", str(memory_mib), "-smp", str(spec.vcpus or 1)]
         words += ["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"]
         words += guest.QEMU_SANDBOX
@@ -74,7 +78,7 @@ class Qemu(guest.Machine):
         words += ["-device", f"virtio-serial-{bus}"]
         words += ["-chardev", "socket,id=agent,fd={stream}"]
         words += ["-device", f"virtserialport,chardev=agent,name={PORT}"]
-        words += _disk("root", spec.image, bus) if spec.image else []
+        words += _disk("root", root, bus) if root else []
         words += _disk("scratch", SCRATCH_IMAGE, bus) if spec.scratch else []
         for number, card in enumerate(node.cards):
             tap = f"tap,id=n{number},ifname={card.host.name},script=no,downscript=no"
@@ -112,7 +116,9 @@ def _disk(name: str, image: str, bus: str) -> list[str]:
 def _init(nic: str, microvm: bool, spec: NodeSpec) -> str:
     modules = ["virtio_mmio" if microvm else "virtio_pci", "virtio_console", DRIVERS.get(nic, nic)]
     disks = [
-        option for option, there in (("--root", spec.image), ("--scratch", spec.scratch)) if there
+        option
+        for option, there in (("--root", guest.root_disk(spec)), ("--scratch", spec.scratch))
+        if there
     ]
     words = [guest.init(f"virtio:{PORT}", modules + (DISK_DRIVERS if disks else []))]
     return " ".join(

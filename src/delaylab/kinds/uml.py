@@ -13,6 +13,7 @@ SCRIPT = Path(__file__).parent / "helpers" / "sealed.sh"
 # The kernel is a process of this machine and carries out requests of root in the guest: `mount -t
 # hostfs` shows all that the process can see. So the process sees only what it needs.
 SEALED = ("unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", str(SCRIPT))
+DISK = "/dev/ubda"
 WITHOUT_RIGHTS = ("setpriv", "--no-new-privs", "--inh-caps=-all", "--bounding-set=-all")
 
 
@@ -41,7 +42,9 @@ class Uml(guest.Machine):
         """Return the kernel's command line, as a process of the host."""
         spec = node.spec
         kernel, initrd = spec.kernel or "{image:uml/linux}", guest.initrd(spec, "uml")
-        words = [*SEALED, "{folder}", kernel, initrd, "--", *WITHOUT_RIGHTS]
+        root = guest.root_disk(spec)
+        shown = [kernel, initrd, *([root] if root else [])]
+        words = [*SEALED, "{folder}", *shown, "--", *WITHOUT_RIGHTS]
         # With a randomised address layout the kernel may get less memory than it requests.
         words += ["setarch", "x86_64", "-R", kernel]
         words += [
@@ -59,9 +62,12 @@ class Uml(guest.Machine):
             guest.ROOT,
         ]
         words += [f"initrd={initrd}"]
+        # What the guest writes goes to a file in its folder, which ends with the lab.
+        words += [f"ubd0={{folder}}/root.cow,{root}"] if root else []
         for number, card in enumerate(node.cards):
             words.append(f"vec{number}:transport=tap,ifname={card.host.name},mac={card.card.mac}")
-        return [*words, "--", *guest.init("/dev/ttyS0", []).split()]
+        words += ["--", *guest.init("/dev/ttyS0", []).split()]
+        return words + (["--root", DISK] if root else [])
 
     def no_send_stamp(self, spec: NodeSpec) -> str | None:
         """Return the reason: the vector driver does not call skb_tx_timestamp()."""

@@ -11,7 +11,7 @@ from delaylab import hosts
 from delaylab.dataset.records.doubts import Doubt, DoubtKind, doubt
 from delaylab.io.interrupts import deferred
 from delaylab.kinds import KINDS
-from delaylab.lab import files, own_stack
+from delaylab.lab import files, own_stack, packages
 from delaylab.lab.running import Lab
 from delaylab.machine import memory
 from delaylab.machine.cpus import check_cpus
@@ -76,6 +76,7 @@ def _build(
     rights = own_rights()
     plan = build(spec, KINDS, rights, name=name, accounting=accounting)
     files.check_files(spec)
+    packages.check_packages([spec])
     check_cpus(spec)
     memory.check_memory(spec, rights)
     own_stack.check_addresses(plan, rights)

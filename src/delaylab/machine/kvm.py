@@ -110,7 +110,7 @@ def _first_words(stream: socket.socket, until: float) -> bytes:
 def _command(image: dict[str, Path], stream: int) -> list[str]:
     init = "init --stream virtio:delaylab --modules virtio_pci,virtio_console"
     return [
-        *("qemu-system-x86_64", "-accel", "kvm", "-machine", "pc", "-m", "160"),
+        *("qemu-system-x86_64", "-accel", "kvm", "-machine", "pc", "-m", "192"),
         *("-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"),
         *("-kernel", str(image["kernel"]), "-initrd", str(image["initrd"])),
         *("-append", f"quiet panic=-1 -- {init}"),

@@ -70,13 +70,15 @@ class Kind:
     uses its host's. `own_kernel`: that stack is in another kernel, with a clock of its own, and its
     cable is a TAP. `nested`: the node shares a machine, and the machine's TAP, with the others of
     its host. `backed`: the node's hypervisor makes the host's end of its cable, and puts it into a
-    bridge, only when it starts. `boot_s`: the estimated seconds to start one, for estimates only.
+    bridge, only when it starts. `has_image`: the node's programs are those of an image; otherwise
+    they are this machine's. `boot_s`: the estimated seconds to start one, for estimates only.
     """
 
     name: str
     own_stack = True
     own_kernel = False
     in_shared_machine = False
+    has_image = False
     hypervisor_bridged = False
     boot_s = 0.0
 

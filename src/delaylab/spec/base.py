@@ -32,6 +32,14 @@ Names = Annotated[list[Name], BeforeValidator(_listed, json_schema_input_type=Na
 """Names as a list, or one name without it."""
 
 
+PACKAGE = r"^[a-z0-9][a-z0-9+.-]+$"
+"""The syntax of a package's name (Debian Policy, 5.6.1 and 5.6.7)."""
+MOST_PACKAGES = 100
+Package = Annotated[str, StringConstraints(pattern=PACKAGE, max_length=100)]
+Packages = Annotated[list[Package], Field(max_length=MOST_PACKAGES)]
+"""Names of the distribution's packages, without versions and architectures."""
+
+
 MOST_CPUS = 8192
 """The most CPUs that Linux can be built for."""
 

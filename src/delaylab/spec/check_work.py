@@ -8,9 +8,10 @@ from dataclasses import replace
 from pydantic import Field
 
 from delaylab.spec.base import Spec
-from delaylab.spec.expand import expand_work
-from delaylab.spec.lab import LabSpec
+from delaylab.spec.expand import expand, expand_work
+from delaylab.spec.lab import FIELDS_OF_KINDS, LabSpec
 from delaylab.spec.names import Names
+from delaylab.spec.needs import without_packages
 from delaylab.spec.source import Document, Location, validate
 from delaylab.spec.work import WorkSpec
 
@@ -51,7 +52,17 @@ def work_of(
     work = expand_work(found, known)
     for index, each in enumerate(work):
         _check_ends(each, said, (WORK, index))
+        _check_kinds(each, lab, said, (WORK, index))
     return work
+
+
+def _check_kinds(work: WorkSpec, lab: LabSpec, document: Document, at: Location) -> None:
+    """Raise BadInput if a node that needs packages is of a kind that gets none."""
+    node = without_packages(expand(lab), work) if work.needs else None
+    if node is not None:
+        kinds = ", ".join(sorted(FIELDS_OF_KINDS["packages"]))
+        what = f"the work needs {work.needs[0]}, and node {node!r} is of a kind without `packages`"
+        raise document.refuse(what, at, f"kinds with `packages`: {kinds}")
 
 
 def _check_ends(work: WorkSpec, document: Document, at: Location) -> None:

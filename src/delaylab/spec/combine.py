@@ -23,6 +23,7 @@ from delaylab.spec.expand import expand, expand_loads
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.names import links_of
 from delaylab.spec.names import names as names_in
+from delaylab.spec.needs import with_needs
 from delaylab.spec.scale import changeable, scaled
 from delaylab.spec.source import Document, Location, validate
 from delaylab.spec.study import LoadSpec, ProbeSpec, StudySpec
@@ -195,7 +196,8 @@ def _checked(
     if probe is None and not any(each.on for each in work):
         what = f"nothing is measured with {_named(levels)}: no node works, and there is no probe"
         raise document.refuse(what, ("work",), "say which nodes work: `on: [a, b]`")
-    return Combination(levels, expand(lab), expand_loads(loads, known, links), probe, work)
+    whole = with_needs(expand(lab), work)
+    return Combination(levels, whole, expand_loads(loads, known, links), probe, work)
 
 
 def _named(levels: dict[str, str]) -> str:

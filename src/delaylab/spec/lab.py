@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from delaylab.spec.base import Cpus, Name, Shorthand, Spec
+from delaylab.spec.base import Cpus, Name, Packages, Shorthand, Spec
 from delaylab.spec.capabilities import Capability
 from delaylab.spec.conditions import ConditionsSpec
 from delaylab.spec.sysctls import Sysctl, SysctlValue
@@ -106,6 +106,7 @@ FIELDS_OF_KINDS = {
     "cpu_weight": PROCESSES | CONTAINERS | OWN_KERNEL,
     "cpu_quota": PROCESSES | CONTAINERS | OWN_KERNEL,
     "image": CONTAINERS | {"qemu"},
+    "packages": PROCESSES | CONTAINERS | OWN_KERNEL,
     "kernel": OWN_KERNEL,
     "initrd": OWN_KERNEL,
     "vcpus": frozenset({"qemu", "xen"}),
@@ -155,6 +156,12 @@ class NodeSpec(Spec):
         None,
         description="The root file system. lxc: a folder. docker: the name of an image, or a tar "
         "file. qemu: a disk image with ext4, which is never written to.",
+    )
+    packages: Packages | None = Field(
+        None,
+        description="Packages of the distribution whose programs the node needs. delaylab puts "
+        "them into the image of a container or a virtual machine; nodes that use this machine's "
+        "programs start only if it has them installed.",
     )
     kernel: str | None = Field(
         None, description="The kernel that the virtual machine boots: the path of a file."
@@ -206,6 +213,8 @@ class NodeSpec(Spec):
                 )
         if self.cpu_quota is not None and self.cpu_quota < SMALLEST_QUOTA:
             raise ValueError("`cpu_quota` is 1% of a CPU or more")
+        if self.packages and self.image is not None:
+            raise ValueError("`packages` go into delaylab's own image, and `image` is another one")
         if self.pin is not None and len(self.pin) != (self.vcpus or 1):
             raise ValueError(f"`pin` names {len(self.pin)} CPUs for {self.vcpus or 1} vcpus")
         if self.machine == "microvm" and self.nic not in (None, "virtio"):

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
-from delaylab.spec.base import Name, Names, Spec
+from delaylab.spec.base import Name, Names, Packages, Spec
 from delaylab.units import Duration
 
 JOBS = ("cpu", "tcp", "command")
@@ -64,16 +64,22 @@ class WorkSpec(Spec):
         description="For `command`: a program that each node runs to its end before any node "
         "begins to work.",
     )
+    packages: Packages | None = Field(
+        None,
+        description="For `command`: packages of the distribution that the programs are in. They "
+        "are added to the `packages` of its nodes. A node with an `image` of its own must have the "
+        "programs in it.",
+    )
     progress: NumberPattern | None = Field(
         None,
-        description="For `command`: a regular expression that finds in a line of output how much "
-        "is done. Its one group is the number.",
+        description="For `command`: a regular expression that finds in a line of output or errors "
+        "how much is done. Its one group is the number.",
     )
     result: NumberPattern | None = Field(
         None,
         description="For `command`: a regular expression that finds the rate of work in the last "
-        "line of output that has it. Its one group is the number. Left out, the rate is one run "
-        "over its time.",
+        "line of output or errors that has it. Its one group is the number. Left out, the rate is "
+        "one run over its time.",
     )
     unit: Annotated[str, StringConstraints(max_length=20)] = Field(
         "", description="For `command`: the unit of `result`, such as `MB/s`."
@@ -92,7 +98,7 @@ class WorkSpec(Spec):
             raise ValueError("work of `tcp` needs `to`, and no other has it")
         if self.tcp is not None and (self.tcp.ns % _SECOND or not self.tcp.ns):
             raise ValueError("`tcp` is a whole number of seconds, 1s or more")
-        said = self.model_fields_set & {"prepare", "progress", "result", "unit"}
+        said = self.model_fields_set & {"prepare", "packages", "progress", "result", "unit"}
         if self.command is None and said:
             raise ValueError(f"only work of `command` has `{sorted(said)[0]}`")
         if self.deadline.ns == 0:
@@ -105,6 +111,11 @@ class WorkSpec(Spec):
     def what(self) -> str:
         """Return the kind of the work, one of JOBS."""
         return next(name for name in JOBS if getattr(self, name) is not None)
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Return the packages that its nodes need, beyond what every image has."""
+        return tuple(self.packages or ())
 
     @property
     def streams(self) -> list[tuple[str, str]]:

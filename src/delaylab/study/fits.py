@@ -8,6 +8,7 @@ from typing import TypeVar
 from delaylab.errors import DelaylabError
 from delaylab.kinds import KINDS
 from delaylab.lab.completion import is_emulated
+from delaylab.lab.packages import check_packages
 from delaylab.machine.cpus import check_cpus
 from delaylab.machine.memory import check_memory
 from delaylab.machine.rights import own_rights
@@ -56,6 +57,7 @@ def _why_not(lab: LabSpec) -> str:
     rights = own_rights()
     try:
         build(lab, KINDS, rights)
+        check_packages([lab])
         check_cpus(lab)
         check_memory(lab, rights)
     except DelaylabError as error:

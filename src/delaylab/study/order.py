@@ -12,6 +12,7 @@ from delaylab import loads
 from delaylab.dataset import store
 from delaylab.errors import BadInput
 from delaylab.io.files import empty_folder
+from delaylab.lab.packages import check_packages
 from delaylab.machine.description import describe
 from delaylab.spec.combine import Combination, StudyFile, combinations
 from delaylab.spec.scale import repeats
@@ -85,6 +86,7 @@ def begin(study: StudyFile, scale: str, planned: list[Planned], out: Path) -> No
     spec = study.spec
     work = [each for item in planned for each in item.combination.work]
     loads.require_tools(all_loads(planned), work)
+    check_packages(item.combination.lab for item in planned)
     empty_folder(out)
     record = store.study_record(
         {

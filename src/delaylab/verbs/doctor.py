@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 import shutil
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 from delaylab import hosts
 from delaylab.agent.requests import Hello
@@ -19,7 +18,8 @@ from delaylab.kinds import KINDS
 from delaylab.machine.rights import own_rights
 from delaylab.plan.kind import Rights
 from delaylab.progress import Progress, silent
-from delaylab.verbs import kind_trial
+from delaylab.verbs import kind_trial, work_here
+from delaylab.verbs.checks import Check
 
 POINT_MEANING = {
     "sender.app": "user space, before the send and after the receive call",
@@ -52,20 +52,6 @@ PARTS = {
 }
 
 
-@dataclass(frozen=True)
-class Check:
-    """Check of one thing that a lab can need."""
-
-    group: str
-    name: str
-    usable: bool
-    detail: str = ""
-    why_not: str = ""
-    fix: str = ""
-    measured: dict[str, float | None] = field(default_factory=dict)
-    tried: bool = True
-
-
 def examine(
     kinds: list[str] | None = None, progress: Progress = silent, *, build_images: bool = False
 ) -> list[Check]:
@@ -79,7 +65,8 @@ def examine(
         raise BadInput(f"no kind {unknown[0]!r}", "--kind", f"one of {', '.join(KINDS)}")
     rights = own_rights()
     tried = _kinds_and_points(rights, kinds or list(KINDS), progress, build_images=build_images)
-    return [*_agent(), *tried, *_rights(rights), *_kernel(), *_tools()]
+    work = work_here.checks([check for check in tried if check.group == "kind"])
+    return [*_agent(), *tried, *work, *_rights(rights), *_kernel(), *_tools()]
 
 
 def _agent() -> list[Check]:
@@ -204,22 +191,19 @@ def as_json(checks: list[Check]) -> list[JsonObject]:
 
 
 def print_checks(checks: list[Check], console: Console) -> None:
-    """Print the checks as a table."""
+    """Print the checks as a table, and that of work behind it."""
     table = Table(box=None, pad_edge=False)
     for title in ("", "", "usable", "what it is, or why not and what to do"):
         table.add_column(title, overflow="fold")
     last = ""
     for check in checks:
+        if check.group == work_here.GROUP:
+            continue
         text = check.detail
         if not check.usable:
             text = f"{check.why_not}" + (f" → {check.fix}" if check.fix else "")
-        mark = _mark(check)
+        mark = check.mark()
         table.add_row(check.group if check.group != last else "", check.name, mark, text)
         last = check.group
     console.print(table)
-
-
-def _mark(check: Check) -> Text:
-    if not check.tried:
-        return Text("?", "yellow")
-    return Text("yes", "green") if check.usable else Text("no", "red")
+    work_here.print_checks(checks, console)

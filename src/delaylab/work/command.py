@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from delaylab.agent.frames import Frame, FrameKind
 from delaylab.agent.requests import Exec
 from delaylab.agent.result import AgentError, Result
 from delaylab.spec.work import WorkSpec
@@ -21,14 +22,15 @@ class Reports:
     def __init__(self, work: WorkSpec) -> None:
         self._progress = re.compile(work.progress) if work.progress else None
         self._result = re.compile(work.result) if work.result else None
-        self._rest = b""
+        self._rests: dict[FrameKind, bytes] = {}
+        """The line that has not ended yet, of output and of errors."""
         self._rate: float | None = None
         self._rows: list[tuple[int, float]] = []
 
-    def hear(self, piece: bytes, since_ns: int) -> None:
-        """Read output that came `since_ns` after the start."""
-        *lines, self._rest = _LINE_ENDS.split(self._rest + piece)
-        self._rest = self._rest[-_LONGEST:]
+    def hear(self, frame: Frame, since_ns: int) -> None:
+        """Read output or errors that came `since_ns` after the start."""
+        *lines, rest = _LINE_ENDS.split(self._rests.get(frame.kind, b"") + frame.payload)
+        self._rests[frame.kind] = rest[-_LONGEST:]
         for line in lines:
             self._read(line[:_LONGEST].decode(errors="replace"), since_ns)
 
@@ -38,7 +40,8 @@ class Reports:
         if ended.exit != 0:
             how = f"signal {ended.killed}" if ended.exit is None else f"exit code {ended.exit}"
             raise AgentError(f"it ended with {how}; it said last: {last_line(result)}")
-        self._read(self._rest.decode(errors="replace"), None)
+        for rest in self._rests.values():
+            self._read(rest.decode(errors="replace"), None)
         if self._result is not None and self._rate is None:
             what = "nothing that it printed matches `result`"
             raise AgentError(f"{what}; it said last: {last_line(result)}")

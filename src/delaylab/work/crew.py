@@ -123,9 +123,9 @@ class Worker:
             return
         if frame.kind == FrameKind.STDOUT:
             result.stdout = frame.payload
-            listen(frame.payload, time.monotonic_ns() - self._began_ns)
         else:
             result.stderr = frame.payload
+        listen(frame, time.monotonic_ns() - self._began_ns)
 
     def _guarded(self, act: Callable[[], object]) -> None:
         """Do something unless the job has failed; if that fails, the job has."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from delaylab.agent.frames import Frame
 from delaylab.agent.measuring_replies import Compute
 from delaylab.agent.replies import Exit
 from delaylab.agent.requests import Exec, Request
@@ -48,7 +49,7 @@ class Done:
 
 
 Reader = Callable[[Result[Any]], Done]
-Listener = Callable[[bytes, int], None]
+Listener = Callable[[Frame, int], None]
 """A function that gets output of a command as it comes, with the time since the start in ns."""
 
 

@@ -7,6 +7,7 @@ the lab: the agent in each container ends when the connection to its monitor doe
 from __future__ import annotations
 
 import argparse
+import re
 import signal
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -26,6 +27,7 @@ REPOSITORY = "delaylab"
 INSIDE = "/run/delaylab"
 AGENT = "/sbin/delaylab-agent"
 AT_ONCE = 8
+LONGEST_TAG = 128
 
 
 def main() -> int:
@@ -83,7 +85,9 @@ def _image(client: docker.DockerClient, name: str) -> str:
     # The image cache names folders by content; other files are identified by time and size.
     path = Path(name)
     about = path.stat()
-    tag = f"{path.parent.name}-{about.st_size:x}-{int(about.st_mtime):x}".lstrip(".-")
+    tag = f"{path.parent.name}-{about.st_size:x}-{int(about.st_mtime):x}"
+    # A tag has 128 characters at most, without `+`, which packages' names may have.
+    tag = re.sub(r"[^\w.-]", "-", tag, flags=re.ASCII)[-LONGEST_TAG:].lstrip(".-")
     full = f"{REPOSITORY}:{tag}"
     try:
         client.images.get(full)

@@ -1,0 +1,121 @@
+"""What is read from packages' scripts, and where their files go; nothing of them is run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from delaylab.images import settings, tree
+
+MPI = """\
+#!/bin/sh
+set -e
+if [ "$1" = "configure" ]; then
+\tupdate-alternatives \\
+\t\t--install /usr/bin/mpirun mpirun /usr/bin/mpirun.openmpi 50 \\
+\t\t--slave /usr/bin/mpiexec mpiexec /usr/bin/mpiexec.openmpi
+fi
+"""
+OTHER_MPI = "update-alternatives --install /usr/bin/mpirun mpirun /usr/bin/mpirun.mpich 40\n"
+WITH_VARIABLE = "update-alternatives --install /usr/bin/$name $name /usr/bin/$name.real 50\n"
+SSH = """\
+if [ "$action" = configure ]; then
+\tadduser --quiet --system --no-create-home --home /run/sshd --shell /usr/sbin/nologin sshd || true
+\tadduser --system "$someone"
+\tadduser guest
+fi
+"""
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    for name in ("mpirun.openmpi", "mpiexec.openmpi", "mpirun.mpich"):
+        (tmp_path / "bin").mkdir(exist_ok=True)
+        (tmp_path / "bin" / name).write_text(name)
+    return tmp_path
+
+
+@pytest.mark.parametrize("scripts", [[MPI, OTHER_MPI], [OTHER_MPI, MPI]])
+def test_the_alternative_of_the_highest_priority_is_linked(root: Path, scripts: list[str]) -> None:
+    settings.link_alternatives([*scripts, WITH_VARIABLE], root)
+    assert str((root / "bin/mpirun").readlink()) == "/etc/alternatives/mpirun"
+    assert str((root / "etc/alternatives/mpirun").readlink()) == "/usr/bin/mpirun.openmpi"
+    assert str((root / "etc/alternatives/mpiexec").readlink()) == "/usr/bin/mpiexec.openmpi"
+    assert {path.name for path in (root / "etc/alternatives").iterdir()} == {"mpirun", "mpiexec"}
+
+
+def test_a_link_to_what_is_not_there_and_one_that_is_there_stay_out(root: Path) -> None:
+    (root / "bin/mpiexec").write_text("the package's own")
+    (root / "bin/mpirun.openmpi").unlink()
+    settings.link_alternatives([MPI], root)
+    assert not (root / "bin/mpirun").is_symlink()
+    assert (root / "bin/mpiexec").read_text() == "the package's own"
+
+
+def test_users_of_the_system_are_those_that_scripts_and_sysusers_name(tmp_path: Path) -> None:
+    folder = tmp_path / settings.SYSUSERS
+    folder.mkdir(parents=True)
+    (folder / "a.conf").write_text('# users\nu messagebus - "bus"\ng other -\nu! locked - - -\n')
+    settings.write_users([SSH], tmp_path, tmp_path)
+    users = [line.split(":") for line in (tmp_path / "passwd").read_text().splitlines()]
+    assert [(user[0], user[2]) for user in users] == [
+        ("locked", "100"),
+        ("messagebus", "101"),
+        ("sshd", "102"),
+    ]
+    groups = [line.split(":") for line in (tmp_path / "group").read_text().splitlines()]
+    assert [(group[0], group[2]) for group in groups] == [(user[0], user[3]) for user in users]
+
+
+UNPACKED = {
+    "usr/bin/povray": True,
+    "bin/tool": True,
+    "usr/lib/x86_64-linux-gnu/libx.so.1": True,
+    "etc/povray.conf": True,
+    "usr/share/doc/povray/examples/vase.pov": True,
+    "usr/share/doc/povray/changelog.gz": False,
+    "usr/share/man/man1/povray.1.gz": False,
+    "usr/share/locale/de/LC_MESSAGES/x.mo": False,
+    ".control/povray/postinst": False,
+}
+
+
+def test_files_of_packages_are_moved_to_where_usr_is_the_root(tmp_path: Path) -> None:
+    unpacked, made = tmp_path / "unpacked", tmp_path / "made"
+    for name in UNPACKED:
+        (unpacked / name).parent.mkdir(parents=True, exist_ok=True)
+        (unpacked / name).write_text(name)
+    (unpacked / "lib").symlink_to("usr/lib")  # as base-files has it
+    (unpacked / "usr/share/data").symlink_to("doc")
+    (unpacked / "usr/lib/x86_64-linux-gnu").chmod(0o2755)
+    tree.move(unpacked, made)
+    files = {
+        path.relative_to(made).as_posix()
+        for path in made.rglob("*")
+        if path.is_symlink() or path.is_file()
+    }
+    kept = {name.removeprefix("usr/") for name, stays in UNPACKED.items() if stays}
+    assert files == {*kept, "share/data"}
+    assert (made / "share/data").readlink() == Path("doc")
+    assert (made / "lib/x86_64-linux-gnu").stat().st_mode & 0o7777 == 0o2755
+
+
+def test_files_laid_over_a_tree_replace_its_own_and_leave_the_layers_as_they_were(
+    tmp_path: Path,
+) -> None:
+    below, above = tmp_path / "below", tmp_path / "above"
+    for folder, text in ((below, "busybox"), (above, "real")):
+        (folder / "bin").mkdir(parents=True)
+        (folder / "bin/busybox").write_text(text)
+    (below / "bin/xz").symlink_to("busybox")
+    (above / "bin/xz").write_text("real xz")
+    (below / "lib").mkdir()
+    (above / "lib").symlink_to("bin")
+    tree.lay_over(above, below)
+    assert not (below / "bin/xz").is_symlink()
+    assert (below / "bin/xz").read_text() == "real xz"
+    assert (below / "bin/busybox").read_text() == "real"
+    assert (below / "lib").is_dir()
+    assert not (below / "lib").is_symlink()
+    assert (below / "bin/xz").stat().st_ino == (above / "bin/xz").stat().st_ino
