@@ -13,7 +13,7 @@ import pytest
 
 from delaylab import images
 from delaylab.errors import BadInput, NotHere
-from delaylab.images import apt
+from delaylab.images import apt, packaged
 from tests.images.conftest import NEEDS_APT
 from tests.images.test_build import run_in
 from tests.images.test_trouble import one_line, start, until
@@ -98,6 +98,14 @@ def test_a_name_that_no_package_can_have_is_refused() -> None:
             images.files_of(name)
     with pytest.raises(BadInput, match="no image 'tools:pigz'"):
         images.files_of("tools:pigz")
+
+
+def test_many_packages_still_have_a_folder_of_their_own() -> None:
+    """A file's name has 255 characters at most, and labs differ by their last package, too."""
+    many = [f"libsomething{number}" for number in range(90)]
+    names = {packaged.recipe(":".join(["disk", *many, last])).name for last in ("zip", "zsh")}
+    assert len(names) == 2
+    assert all(len(name) < 120 for name in names)
 
 
 @NEEDS_APT
