@@ -81,7 +81,7 @@ def test_render(delaylab: Run, tmp_path: Path, kind: str) -> None:
     assert told["done"].is_between(1, 80 * 60).all()
     shown = as_json(delaylab("show", "out", "--json"))
     nodes = shown["work"][0]["nodes"]
-    assert sum(node["share"]["mean"] for node in nodes.values()) == pytest.approx(300, abs=1)
+    assert sum(node["share_of_fair"] for node in nodes.values()) == pytest.approx(3)
 
 
 def test_wan_delays(delaylab: Run) -> None:

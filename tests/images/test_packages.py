@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -12,10 +13,10 @@ import pytest
 
 from delaylab import images
 from delaylab.errors import BadInput, NotHere
-from delaylab.images import apt
+from delaylab.images import apt, packaged
 from tests.images.conftest import NEEDS_APT
 from tests.images.test_build import run_in
-from tests.images.test_trouble import one_line
+from tests.images.test_trouble import one_line, start, until
 
 Use = Callable[[Path], None]
 NEEDS_MKE2FS = pytest.mark.skipif(shutil.which("mke2fs") is None, reason="no mke2fs here")
@@ -99,6 +100,14 @@ def test_a_name_that_no_package_can_have_is_refused() -> None:
         images.files_of("tools:pigz")
 
 
+def test_many_packages_still_have_a_folder_of_their_own() -> None:
+    """A file's name has 255 characters at most, and labs differ by their last package, too."""
+    many = [f"libsomething{number}" for number in range(90)]
+    names = {packaged.recipe(":".join(["disk", *many, last])).name for last in ("zip", "zsh")}
+    assert len(names) == 2
+    assert all(len(name) < 120 for name in names)
+
+
 @NEEDS_APT
 def test_images_with_packages_are_built_ahead_listed_and_removed(
     image: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
@@ -113,3 +122,20 @@ def test_images_with_packages_are_built_ahead_listed_and_removed(
     assert not list((tmp_path / "cache").glob(".partial-*"))
     assert "packages_pigz" in image("clean").stdout
     assert not list((tmp_path / "cache").glob("*_*"))
+
+
+@NEEDS_APT
+@NEEDS_MKE2FS
+def test_a_killed_build_leaves_nothing_that_counts(
+    image: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
+) -> None:
+    cache = tmp_path / "cache"
+    killed = start(cache, "build", "disk:pigz")
+    until(lambda: any(cache.glob(".partial-packages_pigz-*")))
+    killed.send_signal(signal.SIGKILL)
+    killed.communicate()
+    assert not list(cache.glob("packages_*"))
+    image("build", "disk:pigz")
+    assert not list(cache.glob(".partial-*"))
+    (disk,) = cache.glob("disk_pigz-*/disk")
+    assert disk.stat().st_blocks * 512 < disk.stat().st_size

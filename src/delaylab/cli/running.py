@@ -275,7 +275,12 @@ def image(
         typer.Argument(metavar="[list|build|clean]", help="The action."),
     ] = ImageAction.LIST,
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME …]", help="For `build`: only these images.")
+        list[str] | None,
+        typer.Argument(
+            metavar="[NAME …]",
+            help="For `build`: only these images. Those with packages have their names behind it, "
+            "as `container:xz-utils` and `disk:xz-utils`.",
+        ),
     ] = None,
     old: Annotated[
         bool, typer.Option("--old", help="For `clean`: keep the newest of each.")
@@ -316,7 +321,7 @@ def doctor(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Check which node kinds, taps and tools work on this machine, and how to enable the rest."""
+    """Check which node kinds, taps, work and tools run on this machine; say how to get the rest."""
     from delaylab.verbs.progress_bar import bar
 
     if study is not None:

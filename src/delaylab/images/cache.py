@@ -25,6 +25,8 @@ ABOUT = "layer.json"
 PARTIAL = ".partial-"
 LOCK = ".lock"
 KEY_LENGTH = 16
+BLOCK = 512
+"""The unit of `st_blocks` (inode(7)). A disk is sparse: it has fewer than its size."""
 OWN = "take one of your own: DELAYLAB_CACHE=DIR"
 
 
@@ -153,7 +155,7 @@ def partial(name: str) -> Iterator[Path]:
 
 def publish(made: Path, name: str, key: str, recipe: str, made_of: list[str]) -> Layer:
     """Move a complete folder to its final name; return its layer. The caller holds `building`."""
-    size = sum(path.lstat().st_size for path in made.rglob("*"))
+    size = sum(_own_bytes(path.lstat()) for path in made.rglob("*"))
     now = datetime.now(UTC).isoformat()
     layer = Layer(name, folder() / f"{name}-{key}", recipe, tuple(made_of), now, size)
     about = {field: getattr(layer, field) for field in ("name", "recipe", "made", "size_bytes")}
@@ -162,6 +164,12 @@ def publish(made: Path, name: str, key: str, recipe: str, made_of: list[str]) ->
     shutil.rmtree(layer.path, ignore_errors=True)  # a folder without an ABOUT file is no layer
     made.rename(layer.path)
     return layer
+
+
+def _own_bytes(about: os.stat_result) -> int:
+    """Return what a file takes on the disk, 0 for a link to a file of another layer."""
+    linked = stat.S_ISREG(about.st_mode) and about.st_nlink > 1
+    return 0 if linked else min(about.st_size, about.st_blocks * BLOCK)
 
 
 def clean(*, superseded_only: bool, progress: Progress) -> list[Layer]:
