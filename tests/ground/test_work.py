@@ -34,9 +34,11 @@ def test_counted_nodes_are_written_out() -> None:
 
 def test_each_stream_has_its_far_end() -> None:
     (each,) = study("{name: s, on: n, tcp: 1s, to: far}")
-    assert each.work[0].streams == [("n-1", "far-1"), ("n-2", "far-2")]
+    assert each.work[0].pairs == [("n-1", "far-1"), ("n-2", "far-2")]
+    (files,) = study("{name: s, on: n, scp: 1MB, to: far}")
+    assert files.work[0].pairs == [("n-1", "far-1"), ("n-2", "far-2")]
     (one,) = study("{name: s, on: n, tcp: 1s, to: far-1}")
-    assert one.work[0].streams == [("n-1", "far-1"), ("n-2", "far-1")]
+    assert one.work[0].pairs == [("n-1", "far-1"), ("n-2", "far-1")]
 
 
 def test_levels_change_work_by_its_name() -> None:
@@ -54,10 +56,15 @@ def test_the_number_of_nodes_may_be_a_factor() -> None:
 @pytest.mark.parametrize(
     ("work", "said"),
     [
-        ("{name: w, on: n}", "exactly one of cpu, tcp, command"),
-        ("{name: w, on: n, cpu: 1, command: [ls]}", "exactly one of cpu, tcp, command"),
+        ("{name: w, on: n}", "exactly one of cpu, tcp, scp, command"),
+        ("{name: w, on: n, cpu: 1, command: [ls]}", "exactly one of cpu, tcp, scp, command"),
         ("{name: w, on: n, cpu: 0}", "cpu"),
         ("{name: w, on: n, tcp: 1s}", "needs `to`"),
+        ("{name: w, on: n, scp: 1MB}", "needs `to`"),
+        ("{name: w, on: n, cpu: 1, to: far}", "needs `to`, and no other has it"),
+        ("{name: w, on: n, scp: 0B, to: far}", "`scp` is more than 0 and at most 100GB"),
+        ("{name: w, on: n, scp: 101GB, to: far}", "`scp` is more than 0 and at most 100GB"),
+        ("{name: w, on: n-1, scp: 1MB, to: n-1}", "'n-1' is its own far end"),
         ("{name: w, on: n, tcp: 1500ms, to: far}", "whole number of seconds"),
         ("{name: w, on: n, tcp: 70s, to: far}", "`deadline` is 60s"),
         ("{name: w, on: n, cpu: 1, unit: MB/s}", "only work of `command` has `unit`"),
@@ -65,8 +72,8 @@ def test_the_number_of_nodes_may_be_a_factor() -> None:
         ("{name: w, on: n, command: [x], result: '[0-9]+'}", "needs one group"),
         ("{name: w, on: nowhere, cpu: 1}", "no node 'nowhere'"),
         ("{name: w, on: [n, n-1], cpu: 1}", "'n-1' is listed twice"),
-        ("{name: w, on: n-1, tcp: 1s, to: n-1}", "'n-1' sends to itself"),
-        ("{name: w, on: [n, far-1], tcp: 1s, to: far}", "3 nodes send, and `to` has 2"),
+        ("{name: w, on: n-1, tcp: 1s, to: n-1}", "'n-1' is its own far end"),
+        ("{name: w, on: [n, far-1], tcp: 1s, to: far}", "`on` has 3 nodes, and `to` has 2"),
         ("{name: w, on: n, cpu: 1}\n  - {name: w, on: n, cpu: 1}", "two works are named 'w'"),
     ],
 )

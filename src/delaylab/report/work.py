@@ -14,7 +14,7 @@ NOTE = (
     "95 % interval between trials; 100 is fair. CPU time: of this work, as the node's own kernel "
     "says (getrusage), and of all that the node did meanwhile, as this machine's kernel says of "
     "its control group (cgroup). Longest stop: the longest time without progress, which work of "
-    "cpu tells every 5 ms, and work of tcp every 100 ms."
+    "cpu tells every 5 ms, work of tcp every 100 ms, and work of scp every second."
 )
 
 

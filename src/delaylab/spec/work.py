@@ -8,9 +8,12 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
 from delaylab.spec.base import Name, Names, Spec
-from delaylab.units import Duration
+from delaylab.units import Duration, Size
 
-JOBS = ("cpu", "tcp", "command")
+JOBS = ("cpu", "tcp", "scp", "command")
+LARGEST_FILE = Size.parse("100GB")
+PACKAGES = {"scp": ("openssh-client", "openssh-server")}
+"""The Debian packages that nodes need for a work, beyond what every image has."""
 MOST_UNITS = 100_000_000
 MOST_ARGUMENTS = 1000
 _SECOND = 1_000_000_000
@@ -35,7 +38,7 @@ NumberPattern = Annotated[
 
 
 class WorkSpec(Spec):
-    """Work of several nodes: arithmetic, a TCP stream, or a command."""
+    """Work of several nodes: arithmetic, a TCP stream, a copy by ssh, or a command."""
 
     name: Name = Field(description="The name of the work.")
     on: Names = Field(
@@ -51,10 +54,15 @@ class WorkSpec(Spec):
         None,
         description="A TCP stream by iperf3 from each node: how long it sends, in whole seconds.",
     )
+    scp: Size | None = Field(
+        None,
+        description="A file of this size that each node fetches by scp, which encrypts it. The "
+        "server of OpenSSH runs on the node `to`.",
+    )
     to: Names | None = Field(
         None,
-        description="For `tcp`: the node that the streams end in, or as many nodes as `on` has, "
-        "one for each.",
+        description="For `tcp`: the node that the streams end in. For `scp`: the node that has the "
+        "file. Or as many nodes as `on` has, one for each.",
     )
     command: Command | None = Field(
         None, description="A program with its arguments, which each node runs to its end."
@@ -88,10 +96,12 @@ class WorkSpec(Spec):
         given = [name for name in JOBS if getattr(self, name) is not None]
         if len(given) != 1:
             raise ValueError(f"work is exactly one of {', '.join(JOBS)}")
-        if (self.tcp is None) != (self.to is None):
-            raise ValueError("work of `tcp` needs `to`, and no other has it")
+        if (self.what in ("tcp", "scp")) != (self.to is not None):
+            raise ValueError("work of `tcp` or `scp` needs `to`, and no other has it")
         if self.tcp is not None and (self.tcp.ns % _SECOND or not self.tcp.ns):
             raise ValueError("`tcp` is a whole number of seconds, 1s or more")
+        if self.scp is not None and not 0 < self.scp.bytes <= LARGEST_FILE.bytes:
+            raise ValueError(f"`scp` is more than 0 and at most {LARGEST_FILE}")
         said = self.model_fields_set & {"prepare", "progress", "result", "unit"}
         if self.command is None and said:
             raise ValueError(f"only work of `command` has `{sorted(said)[0]}`")
@@ -107,8 +117,13 @@ class WorkSpec(Spec):
         return next(name for name in JOBS if getattr(self, name) is not None)
 
     @property
-    def streams(self) -> list[tuple[str, str]]:
-        """Return the two ends of each stream of `tcp`: the node that sends, and the far one."""
+    def needs(self) -> tuple[str, ...]:
+        """Return the packages that its nodes and far nodes need, beyond what every image has."""
+        return PACKAGES.get(self.what, ())
+
+    @property
+    def pairs(self) -> list[tuple[str, str]]:
+        """Return each node of `tcp` or `scp`, with the far node of its stream or file."""
         to = self.to or []
         far = to * len(self.on) if len(to) == 1 else to
         return list(zip(self.on, far, strict=False))
