@@ -41,6 +41,16 @@ def test_each_stream_has_its_far_end() -> None:
     assert one.work[0].pairs == [("n-1", "far-1"), ("n-2", "far-1")]
 
 
+def test_a_program_of_mpi_runs_on_all_its_nodes() -> None:
+    (many,) = study("{name: m, on: n, mpi: latency}")
+    assert many.work[0].on == ["n-1", "n-2"]
+    assert many.work[0].needs == ("openmpi-bin",)
+    (one,) = study("{name: m, on: n-1, mpi: hpcc, ranks: 4}")
+    assert (one.work[0].ranks, one.work[0].needs) == (4, ("openmpi-bin", "hpcc"))
+    (none,) = study("{name: m, on: [], mpi: latency}")
+    assert none.work[0].on == []
+
+
 def test_levels_change_work_by_its_name() -> None:
     little, much = study(
         "{name: count, on: n, cpu: 10}", "{size: {little: {}, much: {work.count.cpu: 99}}}"
@@ -56,14 +66,20 @@ def test_the_number_of_nodes_may_be_a_factor() -> None:
 @pytest.mark.parametrize(
     ("work", "said"),
     [
-        ("{name: w, on: n}", "exactly one of cpu, tcp, scp, command"),
-        ("{name: w, on: n, cpu: 1, command: [ls]}", "exactly one of cpu, tcp, scp, command"),
+        ("{name: w, on: n}", "exactly one of cpu, tcp, scp, mpi, command"),
+        ("{name: w, on: n, cpu: 1, command: [ls]}", "exactly one of cpu, tcp, scp, mpi, command"),
         ("{name: w, on: n, cpu: 0}", "cpu"),
         ("{name: w, on: n, tcp: 1s}", "needs `to`"),
         ("{name: w, on: n, scp: 1MB}", "needs `to`"),
         ("{name: w, on: n, cpu: 1, to: far}", "needs `to`, and no other has it"),
         ("{name: w, on: n, scp: 0B, to: far}", "`scp` is more than 0 and at most 100GB"),
         ("{name: w, on: n, scp: 101GB, to: far}", "`scp` is more than 0 and at most 100GB"),
+        ("{name: w, on: n, mpi: bt}", "'latency' or 'hpcc'"),
+        ("{name: w, on: n, mpi: latency, ranks: 2}", "2 nodes has one rank on each"),
+        ("{name: w, on: n-1, mpi: latency}", "on one node needs `ranks`"),
+        ("{name: w, on: n-1, mpi: latency, ranks: 1}", "ranks"),
+        ("{name: w, on: n-1, cpu: 1, ranks: 2}", "only work of `mpi` has `ranks`"),
+        ("{name: w, on: n, mpi: hpcc, to: far}", "needs `to`, and no other has it"),
         ("{name: w, on: n-1, scp: 1MB, to: n-1}", "'n-1' is its own far end"),
         ("{name: w, on: n, tcp: 1500ms, to: far}", "whole number of seconds"),
         ("{name: w, on: n, tcp: 70s, to: far}", "`deadline` is 60s"),

@@ -18,6 +18,7 @@ from delaylab.report.forest import forest
 from delaylab.report.links import NOTE
 from delaylab.report.page import Page, gather
 from delaylab.report.slowest import NOTE as SLOW
+from delaylab.report.work import MESSAGES
 from delaylab.report.work import NOTE as WORK
 
 CHARTS = "charts"
@@ -68,7 +69,8 @@ def render(page: Page) -> str:
     }
     style = (templating.TEMPLATES / "report.css").read_text(encoding="utf-8")
     template = environment.get_template("report.html.j2")
-    return template.render(page=page, style=style, link_note=NOTE, slow_note=SLOW, work_note=WORK)
+    notes = {"link": NOTE, "slow": SLOW, "work": WORK, "message": MESSAGES}
+    return template.render(page=page, style=style, **{f"{k}_note": v for k, v in notes.items()})
 
 
 def _write_charts(place: Path, page: Page) -> None:

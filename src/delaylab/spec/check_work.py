@@ -59,6 +59,11 @@ def _check_ends(work: WorkSpec, document: Document, at: Location) -> None:
     double = next((node for node in work.on if work.on.count(node) > 1), None)
     if double is not None:
         raise document.refuse(f"{double!r} is listed twice", (*at, "on"))
+    if work.mpi is not None and work.on and (len(work.on) == 1) == (work.ranks is None):
+        what = f"a program of MPI on {len(work.on)} nodes"
+        if len(work.on) == 1:
+            raise document.refuse("a program of MPI on one node needs `ranks`", (*at, "on"))
+        raise document.refuse(f"{what} has one rank on each", (*at, "ranks"), "leave `ranks` out")
     if work.to is None:
         return
     if len(work.to) not in (1, len(work.on)) and work.on:

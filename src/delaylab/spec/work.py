@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
 from delaylab.spec.base import Name, Names, Spec
 from delaylab.units import Duration, Size
 
-JOBS = ("cpu", "tcp", "scp", "command")
+JOBS = ("cpu", "tcp", "scp", "mpi", "command")
 LARGEST_FILE = Size.parse("100GB")
-PACKAGES = {"scp": ("openssh-client", "openssh-server")}
+MOST_RANKS = 256
+PACKAGES = {
+    "scp": ("openssh-client", "openssh-server"),
+    "latency": ("openmpi-bin",),
+    "hpcc": ("openmpi-bin", "hpcc"),
+}
 """The Debian packages that nodes need for a work, beyond what every image has."""
 MOST_UNITS = 100_000_000
 MOST_ARGUMENTS = 1000
@@ -38,7 +43,7 @@ NumberPattern = Annotated[
 
 
 class WorkSpec(Spec):
-    """Work of several nodes: arithmetic, a TCP stream, a copy by ssh, or a command."""
+    """Work of several nodes: arithmetic, a TCP stream, a copy, a program of MPI, or a command."""
 
     name: Name = Field(description="The name of the work.")
     on: Names = Field(
@@ -63,6 +68,17 @@ class WorkSpec(Spec):
         None,
         description="For `tcp`: the node that the streams end in. For `scp`: the node that has the "
         "file. Or as many nodes as `on` has, one for each.",
+    )
+    mpi: Literal["latency", "hpcc"] | None = Field(
+        None,
+        description="A program of MPI that all nodes run together, by Open MPI over TCP. `latency` "
+        "measures messages of growing size between the first two nodes, and barriers of all; "
+        "`hpcc` is the HPC Challenge benchmark at a small size.",
+    )
+    ranks: Annotated[int, Field(ge=2, le=MOST_RANKS)] | None = Field(
+        None,
+        description="For `mpi` on one node: the number of processes there. On several nodes each "
+        "has one.",
     )
     command: Command | None = Field(
         None, description="A program with its arguments, which each node runs to its end."
@@ -102,6 +118,8 @@ class WorkSpec(Spec):
             raise ValueError("`tcp` is a whole number of seconds, 1s or more")
         if self.scp is not None and not 0 < self.scp.bytes <= LARGEST_FILE.bytes:
             raise ValueError(f"`scp` is more than 0 and at most {LARGEST_FILE}")
+        if self.mpi is None and self.ranks is not None:
+            raise ValueError("only work of `mpi` has `ranks`")
         said = self.model_fields_set & {"prepare", "progress", "result", "unit"}
         if self.command is None and said:
             raise ValueError(f"only work of `command` has `{sorted(said)[0]}`")
@@ -119,7 +137,7 @@ class WorkSpec(Spec):
     @property
     def needs(self) -> tuple[str, ...]:
         """Return the packages that its nodes and far nodes need, beyond what every image has."""
-        return PACKAGES.get(self.what, ())
+        return PACKAGES.get(self.mpi or self.what, ())
 
     @property
     def pairs(self) -> list[tuple[str, str]]:

@@ -28,9 +28,10 @@ class Worker:
         self.job = job
         self.done: Done | None = None
         self.failed: JobFailed | None = None
-        self._session = lab.node_session(job.node)
+        started = job.started
+        self._session = started.session if started else lab.node_session(job.node)
         self._groups = lab.keeper.agents[lab.agent_name(job.node)].cgroups
-        self._result: Result[Any] | None = None
+        self._result: Result[Any] | None = started.result if started else None
         self._cpu_before: float | None = None
         self._began_ns = 0
 
@@ -59,11 +60,13 @@ class Worker:
 
     def start_holding(self) -> None:
         """Have the node make the job ready, and hold it."""
-        self._guarded(lambda: self._start(self.job.request))
+        if self.job.started is None:
+            self._guarded(lambda: self._start(self.job.request))
 
     def finish_holding(self) -> None:
         """Wait until the job is held."""
-        self._guarded(lambda: self._session.event(READY_DEADLINE_S))
+        if self.job.started is None:
+            self._guarded(lambda: self._session.event(READY_DEADLINE_S))
 
     def go(self) -> None:
         """Let the job begin."""
@@ -71,7 +74,7 @@ class Worker:
         self._began_ns = time.monotonic_ns()
         if self.job.listen is not None:
             self._session.on_output = self._hear
-        self._guarded(self._session.go)
+        self._guarded(self.job.started.go if self.job.started else self._session.go)
 
     def stop(self) -> None:
         """Ask an endless job to end."""

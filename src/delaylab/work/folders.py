@@ -27,7 +27,7 @@ class Folder:
     def __init__(self, lab: Lab, node: str, work: str) -> None:
         own = lab.has_own_root(node)
         name = f"{node}.{work}{SUFFIX}"
-        self.node = node
+        self.node, self.work = node, work
         self.path = (_IN_GUESTS if own else PurePosixPath(lab.place.path)) / name
         self._lab = lab
 

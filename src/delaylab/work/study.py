@@ -17,6 +17,7 @@ from delaylab.work import command
 from delaylab.work.arithmetic import computed
 from delaylab.work.crew import Crew, Worker, ready
 from delaylab.work.jobs import Job
+from delaylab.work.mpi.jobs import together
 from delaylab.work.scp import fetches
 from delaylab.work.tcp import streams
 
@@ -42,6 +43,8 @@ def prepared(lab: Lab, work: Sequence[WorkSpec]) -> Iterator[Crew]:
                     deadline_s=each.deadline.seconds,
                 )
                 jobs += stack.enter_context(tcp)
+            elif each.mpi is not None and each.on:
+                jobs += stack.enter_context(together(lab, each))
             elif each.scp is not None:
                 jobs += stack.enter_context(fetches(lab, each, first=len(jobs)))
             else:
@@ -113,4 +116,7 @@ def _record(worker: Worker, unit: str, began_ns: int | None) -> WorkDone:
         user_ns=round(done.user_s * _NS),
         system_ns=round(done.system_s * _NS),
         host_cpu_ns=None if done.host_cpu_s is None else round(done.host_cpu_s * _NS),
+        together=done.together,
+        latencies=list(done.latencies),
+        figures=list(done.figures),
     )
