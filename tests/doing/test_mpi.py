@@ -131,7 +131,8 @@ def test_hpcc_finds_a_delay_and_computes(up: Up) -> None:
     first, _ = measured(attach(up(lab_of(link=", delay: 5ms"))), messages(mpi="hpcc"))
     found = {each.name: each for each in first.figures}
     assert DELAY_NS <= found["ping-pong-one-way"].value < DELAY_NS + BUSY_NS
-    assert DELAY_NS <= found["random-ring-one-way"].value < DELAY_NS + BUSY_NS
+    # Two messages, one to each neighbour, are under way at once.
+    assert DELAY_NS / 2 <= found["random-ring-per-message"].value < DELAY_NS + BUSY_NS
     assert found["linpack"].unit == "flop/s"
     assert found["linpack"].value > 1e6
     assert not first.latencies

@@ -96,7 +96,9 @@ def _part(label: str, work: Work) -> Part:
 
 def _figure(figure: FoundFigure) -> tuple[str, str]:
     """Return a figure's name and its value with its unit."""
-    name = figure.name.replace("-", " ").replace(" one way", ", one way")
+    name = figure.name.replace("-", " ")
+    for how in ("one way", "per message"):
+        name = name.replace(f" {how}", f", {how}")
     if figure.unit == "ns":
         return name, words.delay(figure.value / 1e3)
     return name, words.rate(figure.value, figure.unit)

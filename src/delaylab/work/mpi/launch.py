@@ -31,7 +31,7 @@ END_DEADLINE_S = 20.0
 _FAILED = re.compile(rf"{settings.FAILED} (\d+) (\S+) (\d+)")
 _FRAME = re.compile(r"[-=*\s]*")
 _BY_SIGNAL = 128
-"""What a shell adds to the number of a signal that killed a program."""
+"""The sum that a shell gives for a program that was killed is this and the signal's number."""
 
 
 @dataclass
