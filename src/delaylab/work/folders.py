@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import PurePosixPath
 
-from delaylab.agent.result import AgentError
+from delaylab.errors import DelaylabError
 from delaylab.lab.running import Lab
 from delaylab.loads.programs import run
 
@@ -56,7 +56,7 @@ class Folder:
 
     def remove(self) -> None:
         """Remove the folder with all that is in it. If its node is gone, the lab's end does it."""
-        with suppress(AgentError):
+        with suppress(DelaylabError):
             self.run("rm", "-rf", str(self.path))
 
 

@@ -13,7 +13,7 @@ from delaylab.spec.work import WorkSpec
 from delaylab.work.folders import Folder, folders
 from delaylab.work.jobs import Done, Job, Started
 from delaylab.work.mpi import hpcc, latency
-from delaylab.work.mpi.launch import Program, launched
+from delaylab.work.mpi.launch import Program, ended_with, launched
 
 Found = tuple[list[Latency], list[Figure]]
 _NS = 1e9
@@ -71,7 +71,7 @@ def _done(program: Program, result: Result[Any], read: Callable[[bytes], Found] 
     """Return what a node did of the program, and what that found if the node is to `read` it."""
     ended = result.done
     if ended.exit != 0:
-        how = f"signal {ended.killed}" if ended.exit is None else f"exit code {ended.exit}"
+        how = f"signal {ended.killed}" if ended.exit is None else ended_with(ended.exit)
         raise AgentError(f"its part of the program, orted, ended with {how}")
     whole = program.ended()
     latencies, figures = read(whole.output) if read is not None else ((), ())

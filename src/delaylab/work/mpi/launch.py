@@ -10,7 +10,8 @@ import re
 import select
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -103,9 +104,24 @@ def launched(
         _start(lab, started, {each.node: each for each in folders})
         yield started
     finally:
-        launcher.close()
-        for daemon in started.daemons.values():
-            daemon.session.close()
+        # Only when all have ended do they write no more into the folders, which are then removed.
+        parts = [(each.session, each.result) for each in started.daemons.values()]
+        with ThreadPoolExecutor(len(parts) + 1) as pool:
+            list(pool.map(_end, *zip((launcher, started.result), *parts, strict=True)))
+
+
+def ended_with(code: int) -> str:
+    """Return how a program ended, by the exit code of the shell that ran it."""
+    return f"signal {code - _BY_SIGNAL}" if code > _BY_SIGNAL else f"exit code {code}"
+
+
+def _end(session: Session, result: Result[Any]) -> None:
+    """End what runs in a session, unless it has given its result, and close it."""
+    if not result.raw:
+        with suppress(AgentError):
+            session.stop()
+            session.finish(END_DEADLINE_S)
+    session.close()
 
 
 def reason(said: bytes) -> str:
@@ -116,8 +132,7 @@ def reason(said: bytes) -> str:
         found = _FAILED.fullmatch(line)
         if found is not None:
             rank, node, code = found.groups()
-            killed = int(code) - _BY_SIGNAL
-            how = f"signal {killed}" if killed > 0 else f"exit code {code}"
+            how = ended_with(int(code))
             before = f"; it said last: {lines[at - 1]}" if at else ""
             return f"rank {rank} on node {node!r} ended with {how}{before}"
     return lines[0]
@@ -149,8 +164,9 @@ def _start(lab: Lab, program: Program, folders: dict[str, Folder]) -> None:
 
 def _daemon(lab: Lab, folder: Folder, command: str) -> Daemon:
     session = lab.node_session(folder.node)
-    argv = ["sh", "-c", f"exec {command}"]
-    result = session.start(Exec(argv=argv, env=settings.environment(folder)))
+    argv, env = ["sh", "-c", command], settings.environment(folder)
+    # mpirun has some shells read `.profile` of the working directory first: here there is none.
+    result = session.start(Exec(argv=argv, env=env, cwd=str(folder.path)))
     return Daemon(folder.node, session, result)
 
 

@@ -40,6 +40,8 @@ _SETTINGS = {
     "mpi_yield_when_idle": "1",
 }
 _NAME = "node-"
+_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+"""Where programs are; the agent in a container has no such variable, and Open MPI needs it."""
 
 
 def daemon_name(node: str) -> str:
@@ -59,12 +61,12 @@ def environment(folder: Folder) -> dict[str, str]:
     """Return the environment of a node's part: no settings of the user's, no files elsewhere."""
     path = str(folder.path)
     allowed = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-    return {"HOME": path, "TMPDIR": path, FOLDER: path, NODE: folder.node, **allowed}
+    return {"PATH": _PATH, "HOME": path, "TMPDIR": path, FOLDER: path, NODE: folder.node, **allowed}
 
 
 def command(lab: Lab, folders: Sequence[Folder], ranks: int, program: Sequence[str]) -> list[str]:
     """Return the command that runs a program with so many ranks on each of the folders' nodes."""
-    settings = {**_SETTINGS, "plm_rsh_agent": f"sh {folders[0].file(AGENT)}"}
+    settings = {**_SETTINGS, "plm_rsh_agent": f"/bin/sh {folders[0].file(AGENT)}"}
     if len(folders) > 1:
         settings["btl"] = "tcp,self"
         network = _common_network(lab, [each.node for each in folders])
