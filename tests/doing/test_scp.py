@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from delaylab.agent.requests import Exec
 from delaylab.dataset import store
 from delaylab.errors import DelaylabError, NotHere
 from delaylab.kinds import KINDS
@@ -137,6 +138,28 @@ def test_each_node_gets_the_file_of_its_own_server(up: Up, run_directory: Path) 
         assert (lab.place.path / "a.c.work/fetched").stat().st_size == SIZE.bytes
     assert not left(run_directory)
     assert not servers(lab)
+
+
+def test_one_server_has_room_for_many_at_once(up: Up, run_directory: Path) -> None:
+    """OpenSSH's own default turns clients away from the eleventh on that is not logged in yet."""
+    lab = attach(
+        up(
+            "lab: many\nhosts: {one: {}}\n"
+            "nodes: {n: {host: one, count: 16}, far: {host: one}}\n"
+            "links: [{join: [n, far], name: lan}]\n"
+        )
+    )
+    on = [f"n-{number}" for number in range(1, 17)]
+    with copying(lab, copies(Size.parse("1MB"), on=on, to="far")) as crew:
+        listening = lab.node_session("far").call(Exec(argv=["ss", "-Hltn"])).stdout.decode()
+        crew.go()
+        crew.wait()
+        assert not doubts(crew)
+    # At the address of the link, and nowhere else.
+    addresses = [line.split()[3] for line in listening.splitlines()]
+    (interface,) = lab.layout.nodes["far"].interfaces
+    assert addresses == [f"{interface.addresses[0].split('/')[0]}:30001"]
+    assert not left(run_directory)
 
 
 def test_the_rate_is_that_of_the_link(up: Up) -> None:

@@ -45,8 +45,12 @@ class Worker:
         return self.done is not None or self.failed is not None
 
     def close(self) -> None:
-        """Close the session; a job that is still under way is ended."""
-        self._session.close()
+        """Close the session; a job that is still under way is ended.
+
+        A job that was started before belongs to the one who started it, who ends it.
+        """
+        if self.job.started is None:
+            self._session.close()
 
     def start_preparing(self) -> None:
         """Start what is to be done before the job, if it has such a part."""
@@ -87,11 +91,11 @@ class Worker:
         return not self.ended
 
     def give_up(self, seconds: float) -> None:
-        """Take a job that has not ended for failed, and end it."""
+        """Take a job that has not ended for failed, and end it by `close`."""
         if not self.ended:
             said = last_line(self._result) if self._result is not None else "nothing"
             self._fail(f"it did not end within {seconds:g} s; it said last: {said}")
-            self._session.close()
+            self.close()
 
     def _start(self, request: Any) -> None:
         self._result = self._session.start(request)

@@ -26,7 +26,8 @@ class Done:
     kernel says (getrusage(2)). `host_cpu_s` is the CPU time that this machine's kernel says of the
     node's control group meanwhile; None if the node has none. Each step of `progress` is a time
     since the start, in ns, and the amount done by then; empty for work that shows none. With
-    `together` several nodes did one job; its `latencies` and `figures` are in the first node's.
+    `together` several nodes did one job, whose `wall_s` is by this machine's clock; its
+    `latencies` and `figures` are in the first node's.
     """
 
     rate: float

@@ -51,7 +51,9 @@ class WorkDone(Record):
     )
     rate: Number | None = Field(None, description="The work that was done per second.")
     wall_ns: Count | None = Field(
-        None, description="The time that the work took, as the node's own clock says."
+        None,
+        description="The time that the work took, as the node's own clock says; of work that nodes "
+        "do `together`, as this machine's does.",
     )
     user_ns: Count | None = Field(
         None, description="The CPU time in user mode, as the node's own kernel says (getrusage)."

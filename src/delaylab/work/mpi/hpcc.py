@@ -18,7 +18,7 @@ from delaylab.work.folders import Folder
 
 COMMAND: Sequence[str] = ("hpcc",)
 _INPUT, _OUTPUT = "hpccinf.txt", "hpccoutf.txt"
-_ORDER, _BLOCK = 1000, 80
+_ORDER, _BLOCK = 500, 40
 """The order of the system of equations, and of the blocks that are sent."""
 _LINES = (
     "HPLinpack benchmark input file",
