@@ -111,3 +111,7 @@ def test_json_and_page_have_messages_and_figures(messages: Path) -> None:
     page = write_report(messages).read_text(encoding="utf-8")
     for said in ("65 536 B", "345 µs", "random ring, per message", "6.76 Gflop/s"):
         assert said in page, said
+    assert "Messages of count" in page
+    drawing = (messages / "charts" / "messages-count.svg").read_text(encoding="utf-8")
+    assert "345" in drawing
+    assert not (messages / "charts" / "shares-count.svg").exists(), "nobody shares one job"

@@ -10,6 +10,7 @@ from delaylab.analysis.packets.instrument import Cost
 from delaylab.analysis.treatments.check import Check, checks
 from delaylab.charts import words
 from delaylab.charts.layer_table import Part
+from delaylab.charts.messages import message_charts
 from delaylab.charts.over_time import over_time
 from delaylab.charts.tables import Table
 from delaylab.charts.vega import Chart
@@ -155,7 +156,7 @@ def gather(study: Study, groups: list[Group], given: Paper | None = None) -> Pag
         loads=[CheckedLoads(group.label, checks(group)) for group in groups if checks(group)],
         fates=fates(groups),
         work=work_parts(groups),
-        work_charts=work_charts(groups),
+        work_charts=[*work_charts(groups), *message_charts(groups)],
         unfinished=[trial for trial in study.trials if trial.status != "ok"],
         missing=[t for t in study.record.planned if t not in {x.id for x in study.trials}],
     )
