@@ -22,6 +22,7 @@ GROUPS = 10
 """Largest number of groups that one chart has."""
 OPERATIONS = ("round-trip", "exchange")
 WIDTH, HEIGHT = 260, 240
+_IN_KIB = "datum.value < 1024 ? datum.value : datum.value / 1024 + ' Ki'"
 
 
 def message_charts(groups: Sequence[Group]) -> list[Chart]:
@@ -58,7 +59,7 @@ def _chart(name: str, groups: Sequence[Group]) -> Chart:
         "bytes:Q",
         title="size of a message in bytes (log)",
         scale=alt.Scale(type="log", base=2, nice=False),
-        axis=alt.Axis(values=sizes, format="~s"),
+        axis=alt.Axis(values=sizes, labelExpr=_IN_KIB, labelOverlap=False),
     )
     panels = [
         alt.Chart(inline([row for row in rows if row["operation"] == each]), title=each)
