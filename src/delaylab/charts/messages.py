@@ -21,8 +21,8 @@ from delaylab.charts.vega import (
 GROUPS = 10
 """Largest number of groups that one chart has."""
 OPERATIONS = ("round-trip", "exchange")
-WIDTH, HEIGHT = 260, 240
-_IN_KIB = "datum.value < 1024 ? datum.value : datum.value / 1024 + ' Ki'"
+WIDTH, HEIGHT = 300, 240
+_IN_KIB = "datum.value < 1024 ? datum.value : datum.value / 1024 + 'Ki'"
 
 
 def message_charts(groups: Sequence[Group]) -> list[Chart]:
@@ -59,7 +59,7 @@ def _chart(name: str, groups: Sequence[Group]) -> Chart:
         "bytes:Q",
         title="size of a message in bytes (log)",
         scale=alt.Scale(type="log", base=2, nice=False),
-        axis=alt.Axis(values=sizes, labelExpr=_IN_KIB, labelOverlap=False),
+        axis=alt.Axis(values=sizes, labelExpr=_IN_KIB, labelOverlap="greedy"),
     )
     panels = [
         alt.Chart(inline([row for row in rows if row["operation"] == each]), title=each)
