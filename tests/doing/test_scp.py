@@ -217,9 +217,24 @@ def test_a_server_that_does_not_start_is_said(up: Up, run_directory: Path) -> No
     assert not left(run_directory)
 
 
-def test_two_labs_at_once_do_not_meet(up: Up, run_directory: Path) -> None:
-    """Both have the same nodes, addresses and ports."""
-    one, two = attach(up(lab_of(name="one"))), attach(up(lab_of(name="two")))
+def on_machine(name: str, number: int) -> str:
+    """A lab whose node `b` is this machine, in its own stack."""
+    ends = f"a: 198.19.{number}.1/30, b: 198.19.{number}.2/30"
+    return (
+        f"lab: {name}\nhosts: {{one: {{}}}}\nnodes: {{a: {{host: one}}, b: {{kind: native}}}}\n"
+        f"links: [{{between: [a, b], name: lan, addresses: {{{ends}}}}}]\n"
+    )
+
+
+@pytest.mark.parametrize("own", [False, True], ids=["namespaces", "own-stack"])
+def test_two_labs_at_once_do_not_meet(up: Up, run_directory: Path, *, own: bool) -> None:
+    """Both have the same nodes and ports; in namespaces the same addresses, too."""
+    if own and os.geteuid() != 0:
+        pytest.skip("only root adds to this machine's own stack")
+    one, two = (
+        attach(up(on_machine(name, number) if own else lab_of(name=name)))
+        for name, number in (("one", 77), ("two", 78))
+    )
     with copying(one, copies()) as first, copying(two, copies()) as second:
         for crew in (first, second):
             crew.go()
