@@ -41,7 +41,7 @@ _SETTINGS = {
 }
 _NAME = "node-"
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-"""Where programs are; the agent in a container has no such variable, and Open MPI needs it."""
+"""The usual folders of programs: Open MPI needs them, and an agent in a container names none."""
 
 
 def daemon_name(node: str) -> str:
