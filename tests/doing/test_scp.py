@@ -260,6 +260,29 @@ def test_a_key_that_the_server_was_not_told_opens_nothing(up: Up) -> None:
     assert not crew.workers[0].done
 
 
+def test_a_server_shows_no_file_of_the_machine(up: Up, tmp_path: Path) -> None:
+    """A client may ask for any file: it gets those of the work, and programs."""
+    secret = tmp_path / "secret"
+    secret.write_text("precious")
+    lab = attach(up(lab_of()))
+    with copying(lab, copies()) as crew:
+        (job,) = [worker.job for worker in crew.workers]
+        assert isinstance(job.request, Exec)
+        *options, source, target = job.request.argv
+        host = source.rpartition(":")[0]
+
+        def fetched(path: str) -> str:
+            again = Exec(argv=[*options, f"{host}:{path}", target])
+            done = lab.node_session("a").call(again)
+            return "" if done.done.exit == 0 else (done.stderr + done.stdout).decode()
+
+        assert fetched("/work/file") == ""
+        for path in (str(secret), "/etc/shadow", "/etc/hostname", f"/proc/{os.getpid()}/environ"):
+            assert "No such file" in fetched(path), path
+        assert "No such file" in fetched(f"/proc/1/root{secret}")
+        assert "No such file" in fetched(f"/old{secret}")
+
+
 def test_a_server_with_another_key_gets_no_login(up: Up) -> None:
     lab = attach(up(lab_of()))
     with copying(lab, copies()) as crew:

@@ -122,7 +122,7 @@ def _job(lab: Lab, work: WorkSpec, near: Folder, far: Folder, port: int) -> Job:
     host = address(lab, near.node, far.node)
     source = f"{sshd.login(lab, far.node)}@{f'[{host}]' if ':' in host else host}"
     argv = ["scp", "-s", *sshd.client_options(near, port)]
-    argv += [f"{source}:{far.file(SERVED)}", near.file(FETCHED)]
+    argv += [f"{source}:{sshd.seen(lab, far, SERVED)}", near.file(FETCHED)]
     size = work.scp.bytes if work.scp is not None else 0
     output = Output(size)
 

@@ -7,7 +7,6 @@ and no commands.
 
 from __future__ import annotations
 
-import pwd
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -22,17 +21,42 @@ SSHD = "/usr/sbin/sshd"
 KEY = "key"
 HOST_ALIAS = "delaylab"
 """The name under which a client knows a server's key, whatever its address."""
-_USER = 1
-"""A user of every system, called `daemon` or `bin`, whose password is not locked."""
 _CLIENTS = "authorized_keys"
 _SERVERS = "known_hosts"
-# A server that believes to be root wants a folder /run/sshd and the right to change users, and it
-# refuses root if the machine's root has a locked password. On this machine's files it runs as
-# another user of a user namespace instead, where that one stands for the node's own root. So it
-# works for every user and touches nothing. The end of its PID namespace ends its children.
-_AS_OTHER = (
-    *("unshare", "--user", f"--map-user={_USER}", f"--map-group={_USER}"),
-    *("--pid", "--fork", "--kill-child"),
+_USER = "copy"
+_ROOT, _INSIDE = "root", "/work"
+# Whoever holds a key may read all that the server sees. On this machine's files it therefore sees
+# only programs and the folder of the work, in a root of its own: a guest must not get files of the
+# machine. A server that believes to be root wants to change users, so it runs as another user of a
+# user namespace, who stands for the node's own root: that works without any rights. The end of
+# its PID namespace ends its children with it.
+_CONFINED = (
+    *("unshare", "--user", "--map-root-user", "--mount", "--pid", "--fork", "--kill-child"),
+    *("sh", "-ec"),
+    f"""
+folder=$1; shift
+mkdir "$folder/{_ROOT}"
+mount -t tmpfs -o mode=755,size=1m none "$folder/{_ROOT}"
+cd "$folder/{_ROOT}"
+mkdir dev etc old proc .{_INSIDE}
+for each in usr bin sbin lib lib32 lib64 libx32; do
+  if [ -L "/$each" ]; then cp -P "/$each" "$each"
+  elif [ -d "/$each" ]; then mkdir "$each"; mount --rbind "/$each" "$each"; fi
+done
+for each in null zero random urandom tty; do
+  : > "dev/$each"; mount --bind "/dev/$each" "dev/$each"
+done
+echo "{_USER}:x:1:1::/:/bin/sh" > etc/passwd
+echo "{_USER}:x:1:" > etc/group
+mount --bind "$folder" .{_INSIDE}
+mount -t proc proc proc 2>/dev/null || mount --rbind /proc proc
+PATH=/usr/sbin:/usr/bin:/sbin:/bin
+pivot_root . old
+cd /
+umount -l old
+exec unshare --user --map-user=1 --map-group=1 "$@"
+""",
+    "sh",
 )
 _AS_ROOT = ("sh", "-c", 'mkdir -p /run/sshd && exec "$@"', "sh")
 _SERVER_OPTIONS = {
@@ -95,11 +119,12 @@ def serving(lab: Lab, folder: Folder, addresses: Sequence[str], port: int) -> It
     own = lab.has_own_root(folder.node)
     options = {
         **_SERVER_OPTIONS,
-        "HostKey": folder.file(KEY),
-        "AuthorizedKeysFile": folder.file(_CLIENTS),
+        "HostKey": seen(lab, folder, KEY),
+        "AuthorizedKeysFile": seen(lab, folder, _CLIENTS),
         "Port": str(port),
     }
-    argv = [*(_AS_ROOT if own else _AS_OTHER), SSHD, "-D", "-e", "-f", "/dev/null"]
+    argv = [*(_AS_ROOT if own else (*_CONFINED, str(folder.path)))]
+    argv += [SSHD, "-D", "-e", "-f", "/dev/null"]
     argv += _written(options)
     for address in addresses:
         argv += ["-o", f"ListenAddress={address}"]
@@ -119,7 +144,12 @@ def serving(lab: Lab, folder: Folder, addresses: Sequence[str], port: int) -> It
 
 def login(lab: Lab, node: str) -> str:
     """Return the user that clients are at the server of a node."""
-    return "root" if lab.has_own_root(node) else pwd.getpwuid(_USER).pw_name
+    return "root" if lab.has_own_root(node) else _USER
+
+
+def seen(lab: Lab, folder: Folder, name: str) -> str:
+    """Return the path of a file in a far node's folder, as its server sees it."""
+    return folder.file(name) if lab.has_own_root(folder.node) else f"{_INSIDE}/{name}"
 
 
 def client_options(folder: Folder, port: int) -> list[str]:
