@@ -129,6 +129,8 @@ _TEXTS: dict[type[BaseModel], str] = {
         work:
           - {name: count, on: [a, b, c], cpu: 5000}
           - {name: stream, on: [a, b], tcp: 10s, to: server}
+          - {name: copy, on: [a, b], scp: 100MB, to: server}
+          - {name: messages, on: [a, b, c], mpi: latency}
           - name: pack
             on: [a, b, c]
             prepare: [dd, if=/dev/urandom, of=/tmp/block, bs=1M, count=64]

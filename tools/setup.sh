@@ -14,6 +14,9 @@ system_tools=(cc:gcc python3:python3 ping:iputils-ping ip:iproute2 stress-ng:str
 kind_tools=(lxc-start:lxc dockerd:docker.io qemu-system-x86_64:qemu-system-x86 linux.uml:user-mode-linux)
 # Peers that tests compare with.
 test_tools=(tshark:tshark xz:xz-utils)
+# Programs that work of studies runs, and tests with it. Some of their packages start services.
+work_tools=(scp:openssh-client sshd:openssh-server mpirun.openmpi:openmpi-bin
+  mpicc.openmpi:libopenmpi-dev hpcc:hpcc)
 rust_wanted=1.95
 
 # missing PROGRAM:PACKAGE …: the packages of those programs that are not there.
@@ -45,12 +48,12 @@ install_packages() {
 
 # Packages start their services when they are installed (dockerd, lxc-net's bridge), unless a policy
 # forbids it. delaylab starts what it needs for each lab, and stops it again.
-install_kinds() {
+install_quietly() {
   can_install || {
-    say "some node kinds will not run without: $*. As root: apt-get install --no-install-recommends $*"
+    say "some node kinds or works will not run without: $*. As root: apt-get install --no-install-recommends $*"
     return
   }
-  say "installing what node kinds need, without starting any service: $*"
+  say "installing what node kinds or works need, without starting any service: $*"
   local policy=/usr/sbin/policy-rc.d
   if [ -e "$policy" ]; then
     apt_install "$@"
@@ -59,13 +62,14 @@ install_kinds() {
   trap 'rm -f /usr/sbin/policy-rc.d' EXIT
   printf '#!/bin/sh\nexit 101\n' >"$policy"
   chmod +x "$policy"
-  apt_install "$@" || say "they could not be installed; delaylab works without those kinds"
+  apt_install "$@" || say "they could not be installed; delaylab works without them"
   rm -f "$policy"
   trap - EXIT
   # Nor at the next boot; only services that came just now.
   [ -d /run/systemd/system ] || return 0
   case " $* " in *" docker.io "*) systemctl disable --quiet docker.service docker.socket ;; esac
   case " $* " in *" lxc "*) systemctl disable --quiet lxc.service lxc-net.service ;; esac
+  case " $* " in *" openssh-server "*) systemctl disable --quiet ssh.service ssh.socket ;; esac
 }
 
 check_rust() {
@@ -125,12 +129,14 @@ mapfile -t packages < <(missing_packages)
 [ ${#packages[@]} -eq 0 ] || install_packages "${packages[@]}"
 case "${1:-}" in --kinds | --tests)
   mapfile -t packages < <(missing "${kind_tools[@]}")
-  [ ${#packages[@]} -eq 0 ] || install_kinds "${packages[@]}"
+  [ ${#packages[@]} -eq 0 ] || install_quietly "${packages[@]}"
   ;;
 esac
 if [ "${1:-}" = --tests ]; then
   mapfile -t packages < <(missing "${test_tools[@]}")
   [ ${#packages[@]} -eq 0 ] || install_packages "${packages[@]}"
+  mapfile -t packages < <(missing "${work_tools[@]}")
+  [ ${#packages[@]} -eq 0 ] || install_quietly "${packages[@]}"
 fi
 check_python
 check_rust

@@ -63,6 +63,32 @@ def test_shares_are_those_while_all_worked(tmp_path: Path) -> None:
     assert found.settled_s is None
 
 
+def test_a_job_of_all_nodes_is_shared_by_nobody(tmp_path: Path) -> None:
+    """Medians are those of the trials', the least that of all; only the first node has them."""
+
+    def found(median_ns: float, least_ns: float, flops: float) -> dict[str, Any]:
+        one = {"operation": "round-trip", "size_bytes": 64, "repeats": 9}
+        return {
+            "together": True,
+            "latencies": [{**one, "median_ns": median_ns, "least_ns": least_ns}],
+            "figures": [{"name": "linpack", "value": flops, "unit": "flop/s"}],
+        }
+
+    trials = [
+        {"a": (done("a", 2, **found(*each)), Steps()), "b": (done("b", 2, together=True), Steps())}
+        for each in ((30.0, 20.0, 1e9), (50.0, 10.0, 3e9), (31.0, 25.0, 2e9))
+    ]
+    work = worked(tmp_path, *trials)
+    assert work.together
+    assert work.fairness is None
+    assert set(work.nodes) == {"a", "b"}
+    (message,) = work.messages
+    assert (message.operation, message.size_bytes) == ("round-trip", 64)
+    assert (message.median_ns, message.least_ns) == (31.0, 10.0)
+    (figure,) = work.figures
+    assert (figure.name, figure.value, figure.unit) == ("linpack", 2e9, "flop/s")
+
+
 def test_without_progress_shares_are_those_of_the_rates(tmp_path: Path) -> None:
     found = worked(tmp_path, {"a": (done("a", 1), []), "b": (done("b", 1.5), [])})
     assert found.fairness is not None

@@ -34,9 +34,21 @@ def test_counted_nodes_are_written_out() -> None:
 
 def test_each_stream_has_its_far_end() -> None:
     (each,) = study("{name: s, on: n, tcp: 1s, to: far}")
-    assert each.work[0].streams == [("n-1", "far-1"), ("n-2", "far-2")]
+    assert each.work[0].pairs == [("n-1", "far-1"), ("n-2", "far-2")]
+    (files,) = study("{name: s, on: n, scp: 1MB, to: far}")
+    assert files.work[0].pairs == [("n-1", "far-1"), ("n-2", "far-2")]
     (one,) = study("{name: s, on: n, tcp: 1s, to: far-1}")
-    assert one.work[0].streams == [("n-1", "far-1"), ("n-2", "far-1")]
+    assert one.work[0].pairs == [("n-1", "far-1"), ("n-2", "far-1")]
+
+
+def test_a_program_of_mpi_runs_on_all_its_nodes() -> None:
+    (many,) = study("{name: m, on: n, mpi: latency}")
+    assert many.work[0].on == ["n-1", "n-2"]
+    assert many.work[0].needs == ("openmpi-bin",)
+    (one,) = study("{name: m, on: n-1, mpi: hpcc, ranks: 4}")
+    assert (one.work[0].ranks, one.work[0].needs) == (4, ("openmpi-bin", "hpcc"))
+    (none,) = study("{name: m, on: [], mpi: latency}")
+    assert none.work[0].on == []
 
 
 def test_levels_change_work_by_its_name() -> None:
@@ -76,10 +88,21 @@ def test_packages_for_a_kind_that_gets_none_are_refused() -> None:
 @pytest.mark.parametrize(
     ("work", "said"),
     [
-        ("{name: w, on: n}", "exactly one of cpu, tcp, command"),
-        ("{name: w, on: n, cpu: 1, command: [ls]}", "exactly one of cpu, tcp, command"),
+        ("{name: w, on: n}", "exactly one of cpu, tcp, scp, mpi, command"),
+        ("{name: w, on: n, cpu: 1, command: [ls]}", "exactly one of cpu, tcp, scp, mpi, command"),
         ("{name: w, on: n, cpu: 0}", "cpu"),
         ("{name: w, on: n, tcp: 1s}", "needs `to`"),
+        ("{name: w, on: n, scp: 1MB}", "needs `to`"),
+        ("{name: w, on: n, cpu: 1, to: far}", "needs `to`, and no other has it"),
+        ("{name: w, on: n, scp: 0B, to: far}", "`scp` is more than 0 and at most 100GB"),
+        ("{name: w, on: n, scp: 101GB, to: far}", "`scp` is more than 0 and at most 100GB"),
+        ("{name: w, on: n, mpi: bt}", "'latency' or 'hpcc'"),
+        ("{name: w, on: n, mpi: latency, ranks: 2}", "2 nodes has one rank on each"),
+        ("{name: w, on: n-1, mpi: latency}", "on one node needs `ranks`"),
+        ("{name: w, on: n-1, mpi: latency, ranks: 1}", "ranks"),
+        ("{name: w, on: n-1, cpu: 1, ranks: 2}", "only work of `mpi` has `ranks`"),
+        ("{name: w, on: n, mpi: hpcc, to: far}", "needs `to`, and no other has it"),
+        ("{name: w, on: n-1, scp: 1MB, to: n-1}", "'n-1' is its own far end"),
         ("{name: w, on: n, tcp: 1500ms, to: far}", "whole number of seconds"),
         ("{name: w, on: n, tcp: 70s, to: far}", "`deadline` is 60s"),
         ("{name: w, on: n, cpu: 1, unit: MB/s}", "only work of `command` has `unit`"),
@@ -91,8 +114,8 @@ def test_packages_for_a_kind_that_gets_none_are_refused() -> None:
         ("{name: w, on: n, command: [x], result: '[0-9]+'}", "needs one group"),
         ("{name: w, on: nowhere, cpu: 1}", "no node 'nowhere'"),
         ("{name: w, on: [n, n-1], cpu: 1}", "'n-1' is listed twice"),
-        ("{name: w, on: n-1, tcp: 1s, to: n-1}", "'n-1' sends to itself"),
-        ("{name: w, on: [n, far-1], tcp: 1s, to: far}", "3 nodes send, and `to` has 2"),
+        ("{name: w, on: n-1, tcp: 1s, to: n-1}", "'n-1' is its own far end"),
+        ("{name: w, on: [n, far-1], tcp: 1s, to: far}", "`on` has 3 nodes, and `to` has 2"),
         ("{name: w, on: n, cpu: 1}\n  - {name: w, on: n, cpu: 1}", "two works are named 'w'"),
     ],
 )

@@ -65,3 +65,53 @@ def test_the_page_has_tables_and_drawings(place: Path) -> None:
     assert "no disk" in page
     drawn = {path.name for path in (place / "charts").glob("*-count.svg")}
     assert drawn == {"shares-count.svg", "progress-count.svg"}
+
+
+@pytest.fixture(scope="module")
+def messages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A program of MPI on two nodes, with two operations and two figures."""
+    folder = tmp_path_factory.mktemp("mpi")
+    times = [
+        {"operation": "round-trip", "size_bytes": 65536, "repeats": 9, "least_ns": 2e5},
+        {"operation": "barrier", "size_bytes": 0, "repeats": 9, "least_ns": 1e4},
+    ]
+    figures = [
+        {"name": "random-ring-per-message", "value": 7250.0, "unit": "ns"},
+        {"name": "linpack", "value": 6.76e9, "unit": "flop/s"},
+    ]
+    found = {"latencies": [{**each, "median_ns": 345_000.0} for each in times], "figures": figures}
+    nodes = {
+        "a": (done("a", 2, together=True, unit="runs/s", rate=0.5, **found), Steps()),
+        "b": (done("b", 2, together=True, unit="runs/s", rate=0.5), Steps()),
+    }
+    worked(folder, nodes)
+    return folder
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_what_a_program_of_mpi_found_is_in_words(messages: Path, width: int) -> None:
+    text = printed(messages, width)
+    said = ("one job of all its nodes", "round-trip", "65 536 B", "345 µs", "200 µs", "barrier")
+    for each in (*said, "until as many bytes are back", "random ring, per message", "7.25 µs"):
+        assert each in text, each
+    assert "6.76 Gflop/s" in text
+    assert "fair: " not in text
+
+
+def test_json_and_page_have_messages_and_figures(messages: Path) -> None:
+    (work,) = json.loads(json_text(as_json(read_study(messages))))["work"]
+    assert work["together"]
+    assert work["messages"][0] == {
+        "operation": "round-trip",
+        "size_bytes": 65536,
+        "median_ns": 345_000.0,
+        "least_ns": 200_000.0,
+    }
+    assert work["figures"][1] == {"name": "linpack", "value": 6.76e9, "unit": "flop/s"}
+    page = write_report(messages).read_text(encoding="utf-8")
+    for said in ("65 536 B", "345 µs", "random ring, per message", "6.76 Gflop/s"):
+        assert said in page, said
+    assert "Messages of count" in page
+    drawing = (messages / "charts" / "messages-count.svg").read_text(encoding="utf-8")
+    assert "345" in drawing
+    assert not (messages / "charts" / "shares-count.svg").exists(), "nobody shares one job"

@@ -17,7 +17,7 @@ from delaylab.analysis.fairness import Fairness, Got, fairness
 from delaylab.analysis.statistics.quantiles import Floats
 from delaylab.dataset.records.tables import PROGRESS
 from delaylab.dataset.records.trial import TrialRecord
-from delaylab.dataset.records.work import WorkDone
+from delaylab.dataset.records.work import Latency, WorkDone
 from delaylab.dataset.store import Study
 
 SETTLED = 0.05
@@ -83,12 +83,35 @@ class NodeWork:
 
 
 @dataclass(frozen=True, slots=True)
+class MessageTime:
+    """Time of one operation of MPI at one size of messages, over the trials.
+
+    `median_ns` is the median of their medians, `least_ns` the least of all.
+    """
+
+    operation: str
+    size_bytes: int
+    median_ns: float
+    least_ns: float
+
+
+@dataclass(frozen=True, slots=True)
+class FoundFigure:
+    """Figure that a program of MPI found: the mean over the trials, in its unit."""
+
+    name: str
+    value: float
+    unit: str
+
+
+@dataclass(frozen=True, slots=True)
 class Work:
     """Work of a group of trials by node; `failed` has the reason of each node that failed in one.
 
     `fairness` is None if fewer than two nodes finished. `settled_s` is the longest time of all
     trials until shares settled; None if they did not in one, or if progress is not known.
-    `courses` has the trials whose progress is known.
+    `courses` has the trials whose progress is known. With `together` the nodes did one job, so that
+    there is no fairness among them; `messages` and `figures` are what that found.
     """
 
     name: str
@@ -98,6 +121,9 @@ class Work:
     fairness: Fairness | None
     settled_s: float | None
     courses: list[Course]
+    together: bool
+    messages: list[MessageTime]
+    figures: list[FoundFigure]
 
 
 def work_of(study: Study, trials: Sequence[TrialRecord]) -> list[Work]:
@@ -128,16 +154,48 @@ def _work(name: str, trials: Sequence[TrialRecord], progress: Sequence[pl.DataFr
     ]
     courses = [course for _, course in found if course is not None]
     settled = [course.settled_s for course in courses]
+    together = any(each.together for done in of_trials for each in done.values())
+    whole = [each for done in of_trials for each in done.values() if each.failed is None]
     known = [time_s for time_s in settled if time_s is not None]
     return Work(
         name,
         next(iter(of_trials[0].values())).unit if of_trials[0] else "",
         {node: _node([each[node] for each in of_trials], progress, name) for node in finished},
         failed,
-        _fairness(found, finished),
+        None if together else _fairness(found, finished),
         max(known) if courses and len(known) == len(trials) else None,
         courses,
+        together,
+        _messages(whole),
+        _figures(whole),
     )
+
+
+def _messages(done: Sequence[WorkDone]) -> list[MessageTime]:
+    """Return the times of messages that nodes recorded, in the order of their first appearance."""
+    found: dict[tuple[str, int], list[Latency]] = {}
+    for each in done:
+        for latency in each.latencies:
+            found.setdefault((latency.operation, latency.size_bytes), []).append(latency)
+    return [
+        MessageTime(
+            operation,
+            size_bytes,
+            float(np.median([each.median_ns for each in times])),
+            min(each.least_ns for each in times),
+        )
+        for (operation, size_bytes), times in found.items()
+    ]
+
+
+def _figures(done: Sequence[WorkDone]) -> list[FoundFigure]:
+    found: dict[tuple[str, str], list[float]] = {}
+    for each in done:
+        for figure in each.figures:
+            found.setdefault((figure.name, figure.unit), []).append(figure.value)
+    return [
+        FoundFigure(name, float(np.mean(values)), unit) for (name, unit), values in found.items()
+    ]
 
 
 def _has_rate(done: Mapping[str, WorkDone], node: str) -> bool:

@@ -103,7 +103,9 @@ def share_of_fair(found: Effect) -> str:
 
 def rate(per_second: float, unit: str) -> str:
     """Write a rate with its unit, which has a prefix if it is one of bits."""
-    prefixes = ("", "k", "M", "G", "T") if unit.startswith(("bit", "B/")) else ("",)
+    prefixes = (
+        ("", "k", "M", "G", "T") if unit.startswith(("bit", "B/", "flop", "updates")) else ("",)
+    )
     power = min(len(prefixes) - 1, max(0, int(log10(max(per_second, 1)) // 3)))
     value = per_second / 1000**power
     digits = max(0, 2 - int(log10(value))) if value >= 1 else 3

@@ -1,4 +1,4 @@
-"""Programs that loads run in nodes, through the nodes' agents."""
+"""Programs that loads and works run in nodes, through the nodes' agents."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from delaylab.agent.session import Session
 from delaylab.errors import DelaylabError
 
 START_DEADLINE_S = 20
+RUN_DEADLINE_S = 30
 STOP_DEADLINE_S = 20
 
 
@@ -32,10 +33,13 @@ class Output:
             self.stdout.extend(frame.payload)
 
 
-def start(session: Session, argv: list[str], ready: tuple[re.Pattern[bytes], ...]) -> Output:
+def start(
+    session: Session, argv: list[str], ready: tuple[re.Pattern[bytes], ...], name: str = ""
+) -> Output:
     """Run a program until its output shows that it is active; return the output, which still grows.
 
-    Raises DelaylabError with its last line if it does not start in time.
+    Raises DelaylabError with its last line, and its `name` if others start it, if it does not start
+    in time.
     """
     output = Output()
     session.on_output = output.add
@@ -46,13 +50,34 @@ def start(session: Session, argv: list[str], ready: tuple[re.Pattern[bytes], ...
         try:
             session.read_output(deadline - time.monotonic())
         except AgentError as error:
-            said = output.text.decode(errors="replace").strip().splitlines()
-            last = said[-1] if said else error.what
-            raise DelaylabError(f"{argv[0]} did not start: {last}", session.label) from None
+            last = _last_line(output.text, error.what)
+            raise DelaylabError(f"{name or argv[0]} did not start: {last}", session.label) from None
     return output
+
+
+def run(session: Session, argv: list[str], given: bytes = b"") -> bytes:
+    """Run a program to its end with this input, and return its output.
+
+    Raises DelaylabError with its last line if it fails or takes too long.
+    """
+    session.start(Exec(argv=argv, stdin=True))
+    deadline = time.monotonic() + RUN_DEADLINE_S
+    if given:
+        session.stdin(given, deadline)
+    session.stdin(b"")
+    result = session.finish(deadline - time.monotonic())
+    if result.done.exit != 0:
+        last = _last_line(result.stderr or result.stdout, f"exit code {result.done.exit}")
+        raise DelaylabError(f"{argv[0]} failed: {last}", session.label)
+    return result.stdout
 
 
 def end(session: Session) -> Exit:
     """Interrupt a program, wait until it has ended, and return how it did."""
     session.signal(signal.SIGINT)
     return Exit.model_validate(session.finish(STOP_DEADLINE_S).raw)
+
+
+def _last_line(said: bytes | bytearray, otherwise: str) -> str:
+    lines = said.decode(errors="replace").strip().splitlines()
+    return lines[-1] if lines else otherwise

@@ -19,6 +19,7 @@ from delaylab.report.links import NOTE
 from delaylab.report.page import Page, gather
 from delaylab.report.scaling import NOTE as SCALING
 from delaylab.report.slowest import NOTE as SLOW
+from delaylab.report.work import MESSAGES
 from delaylab.report.work import NOTE as WORK
 
 CHARTS = "charts"
@@ -70,12 +71,13 @@ def render(page: Page) -> str:
     style = (templating.TEMPLATES / "report.css").read_text(encoding="utf-8")
     template = environment.get_template("report.html.j2")
     notes = {
-        "link_note": NOTE,
-        "slow_note": SLOW,
-        "work_note": WORK,
-        "scaling_note": SCALING,
+        "link": NOTE,
+        "slow": SLOW,
+        "work": WORK,
+        "message": MESSAGES,
+        "scaling": SCALING,
     }
-    return template.render(page=page, style=style, **notes)
+    return template.render(page=page, style=style, **{f"{k}_note": v for k, v in notes.items()})
 
 
 def _write_charts(place: Path, page: Page) -> None:

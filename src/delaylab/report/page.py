@@ -11,6 +11,7 @@ from delaylab.analysis.scaling.series import scaled_work
 from delaylab.analysis.treatments.check import Check, checks
 from delaylab.charts import words
 from delaylab.charts.layer_table import Part
+from delaylab.charts.messages import message_charts
 from delaylab.charts.over_time import over_time
 from delaylab.charts.scaling import scaling_charts
 from delaylab.charts.tables import Table
@@ -176,7 +177,7 @@ def gather(study: Study, groups: list[Group], given: Paper | None = None) -> Pag
         loads=[CheckedLoads(group.label, checks(group)) for group in groups if checks(group)],
         fates=fates(groups),
         work=work_parts(groups),
-        work_charts=work_charts(groups),
+        work_charts=[*work_charts(groups), *message_charts(groups)],
         scaling=scaling_parts(study, groups),
         scaling_charts=scaling_charts(scaled_work(groups, study.record)),
         unfinished=[trial for trial in study.trials if trial.status != "ok"],

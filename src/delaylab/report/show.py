@@ -44,8 +44,9 @@ def as_json(
     user RTT at rest (round trip), by the sender's kind. A segment between two clocks can be
     off by its `bound_us`; a median smaller than that is null, with its upper limit and the reason.
     `phases` accounts for every packet of each phase; what was lost, duplicated or reordered is
-    given by leg. `work` has each group's work, in which a share of 1 is a node's fair share;
-    `scaling` has the run times over the number of nodes, with their law and its prediction.
+    given by leg. `work` has each group's work, in which a share of 1 is a node's fair share, and
+    times of `messages` are in ns: `round-trip` there and back, `exchange` about one way. `scaling`
+    has the run times over the number of nodes, with their law and its prediction.
     `clocks` tells how a trial's clocks were aligned. `slowest` has a trial's slowest packets under
     load, each with the segment that it lost its time in: the one furthest above its median. What is
     about packets is empty in a trial without a probe.
@@ -122,6 +123,9 @@ def _work(group: Group, work: Work) -> JsonObject:
         "most_over_least": fair.spread if fair is not None and isfinite(fair.spread) else None,
         "settled_s": work.settled_s,
         "failed": work.failed,
+        "together": work.together,
+        "messages": [asdict(each) for each in work.messages],
+        "figures": [asdict(each) for each in work.figures],
         "nodes": {
             node: {
                 **asdict(done),

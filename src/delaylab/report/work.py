@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from delaylab.analysis.doubts.cpu_time import cpu_times
 from delaylab.analysis.fairness import WITHIN, Share
 from delaylab.analysis.group import Group
-from delaylab.analysis.work import NodeWork, Work
+from delaylab.analysis.work import FoundFigure, NodeWork, Work
 from delaylab.charts import words
 
 NOTE = (
@@ -15,8 +15,8 @@ NOTE = (
     "95 % interval between trials; 100 is fair. CPU time: of this work, as the node's own kernel "
     "says (getrusage), and of all that the node did meanwhile, as this machine's kernel says of "
     "its control group (cgroup); how far that is from getrusage, if over 10 %. Longest stop: the "
-    "longest time without progress, which work of cpu tells every 5 ms, and work of tcp every 100 "
-    "ms."
+    "longest time without progress, which work of cpu tells every 5 ms, work of tcp every 100 ms, "
+    "and work of scp every second."
 )
 
 
@@ -33,15 +33,45 @@ class Row:
     stop: str
 
 
+MESSAGES = (
+    "Times of messages: round-trip, from MPI_Send until as many bytes are back, between the first "
+    "two nodes; exchange, MPI_Sendrecv, by which both send at once, about one way; barrier, "
+    "MPI_Barrier of all nodes. Medians and least of the repetitions."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """Time of messages of one size as words."""
+
+    operation: str
+    size: str
+    median: str
+    least: str
+
+
+@dataclass(frozen=True, slots=True)
+class FigureRow:
+    """Figure of a program as words."""
+
+    name: str
+    value: str
+
+
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Work of one group: its rows, what they say together, and who failed."""
+    """Work of one group: its rows, what they say together, and who failed.
+
+    `messages` and `figures` are what a program of MPI found.
+    """
 
     trials: str
     work: str
     said: str
     rows: list[Row]
     failed: list[str]
+    messages: list[Message]
+    figures: list[FigureRow]
 
 
 def parts(groups: list[Group]) -> list[Part]:
@@ -57,12 +87,34 @@ def _part(group: Group, work: Work) -> Part:
         for node, done in work.nodes.items()
     ]
     failed = [f"{node}: {why}" for node, why in work.failed.items()]
-    return Part(group.label, work.name, _said(work), rows, failed)
+    messages = [
+        Message(
+            each.operation,
+            "–" if each.operation == "barrier" else f"{each.size_bytes:,} B".replace(",", " "),
+            words.delay(each.median_ns / 1e3),
+            words.delay(each.least_ns / 1e3),
+        )
+        for each in work.messages
+    ]
+    figures = [FigureRow(*_figure(each)) for each in work.figures]
+    return Part(group.label, work.name, _said(work), rows, failed, messages, figures)
+
+
+def _figure(figure: FoundFigure) -> tuple[str, str]:
+    """Return a figure's name and its value with its unit."""
+    name = figure.name.replace("-", " ")
+    for how in ("one way", "per message"):
+        name = name.replace(f" {how}", f", {how}")
+    if figure.unit == "ns":
+        return name, words.delay(figure.value / 1e3)
+    return name, words.rate(figure.value, figure.unit)
 
 
 def _said(work: Work) -> str:
     """Return a sentence on the fairness of a work."""
     found = work.fairness
+    if work.together:
+        return "the nodes did not finish it" if work.failed else "one job of all its nodes"
     if found is None:
         return "fewer than two nodes finished" if work.failed else "one node"
     within = f"within {100 * WITHIN:.0f} % of fair"

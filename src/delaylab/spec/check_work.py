@@ -66,15 +66,20 @@ def _check_kinds(work: WorkSpec, lab: LabSpec, document: Document, at: Location)
 
 
 def _check_ends(work: WorkSpec, document: Document, at: Location) -> None:
-    """Raise BadInput unless each stream of a work has a node to end in, which is not its own."""
+    """Raise BadInput unless each node of a work has a far node where it needs one."""
     double = next((node for node in work.on if work.on.count(node) > 1), None)
     if double is not None:
         raise document.refuse(f"{double!r} is listed twice", (*at, "on"))
+    if work.mpi is not None and work.on and (len(work.on) == 1) == (work.ranks is None):
+        what = f"a program of MPI on {len(work.on)} nodes"
+        if len(work.on) == 1:
+            raise document.refuse("a program of MPI on one node needs `ranks`", (*at, "on"))
+        raise document.refuse(f"{what} has one rank on each", (*at, "ranks"), "leave `ranks` out")
     if work.to is None:
         return
     if len(work.to) not in (1, len(work.on)) and work.on:
-        what = f"{len(work.on)} nodes send, and `to` has {len(work.to)}"
+        what = f"`on` has {len(work.on)} nodes, and `to` has {len(work.to)}"
         raise document.refuse(what, (*at, "to"), "one node for all, or one for each")
-    own = next((node for node, to in work.streams if node == to), None)
+    own = next((node for node, to in work.pairs if node == to), None)
     if own is not None:
-        raise document.refuse(f"{own!r} sends to itself", (*at, "to"))
+        raise document.refuse(f"{own!r} is its own far end", (*at, "to"))

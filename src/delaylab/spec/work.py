@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
 from delaylab.spec.base import Name, Names, Packages, Spec
-from delaylab.units import Duration
+from delaylab.units import Duration, Size
 
-JOBS = ("cpu", "tcp", "command")
+JOBS = ("cpu", "tcp", "scp", "mpi", "command")
+LARGEST_FILE = Size.parse("100GB")
+MOST_RANKS = 256
+PACKAGES = {
+    "scp": ("openssh-client", "openssh-server"),
+    "latency": ("openmpi-bin",),
+    "hpcc": ("openmpi-bin", "hpcc"),
+}
+"""The Debian packages that nodes need for a work, beyond what every image has."""
 MOST_UNITS = 100_000_000
 MOST_ARGUMENTS = 1000
 _SECOND = 1_000_000_000
@@ -35,7 +43,7 @@ NumberPattern = Annotated[
 
 
 class WorkSpec(Spec):
-    """Work of several nodes: arithmetic, a TCP stream, or a command."""
+    """Work of several nodes: arithmetic, a TCP stream, a copy, a program of MPI, or a command."""
 
     name: Name = Field(description="The name of the work.")
     on: Names = Field(
@@ -51,10 +59,26 @@ class WorkSpec(Spec):
         None,
         description="A TCP stream by iperf3 from each node: how long it sends, in whole seconds.",
     )
+    scp: Size | None = Field(
+        None,
+        description="A file of this size that each node fetches by scp, which encrypts it. The "
+        "server of OpenSSH runs on the node `to`.",
+    )
     to: Names | None = Field(
         None,
-        description="For `tcp`: the node that the streams end in, or as many nodes as `on` has, "
-        "one for each.",
+        description="For `tcp`: the node that the streams end in. For `scp`: the node that has the "
+        "file. Or as many nodes as `on` has, one for each.",
+    )
+    mpi: Literal["latency", "hpcc"] | None = Field(
+        None,
+        description="A program of MPI that all nodes run together, by Open MPI over TCP. `latency` "
+        "measures messages of growing size between the first two nodes, and barriers of all; "
+        "`hpcc` is the HPC Challenge benchmark at a small size.",
+    )
+    ranks: Annotated[int, Field(ge=2, le=MOST_RANKS)] | None = Field(
+        None,
+        description="For `mpi` on one node: the number of processes there. On several nodes each "
+        "has one.",
     )
     command: Command | None = Field(
         None, description="A program with its arguments, which each node runs to its end."
@@ -94,10 +118,14 @@ class WorkSpec(Spec):
         given = [name for name in JOBS if getattr(self, name) is not None]
         if len(given) != 1:
             raise ValueError(f"work is exactly one of {', '.join(JOBS)}")
-        if (self.tcp is None) != (self.to is None):
-            raise ValueError("work of `tcp` needs `to`, and no other has it")
+        if (self.what in ("tcp", "scp")) != (self.to is not None):
+            raise ValueError("work of `tcp` or `scp` needs `to`, and no other has it")
         if self.tcp is not None and (self.tcp.ns % _SECOND or not self.tcp.ns):
             raise ValueError("`tcp` is a whole number of seconds, 1s or more")
+        if self.scp is not None and not 0 < self.scp.bytes <= LARGEST_FILE.bytes:
+            raise ValueError(f"`scp` is more than 0 and at most {LARGEST_FILE}")
+        if self.mpi is None and self.ranks is not None:
+            raise ValueError("only work of `mpi` has `ranks`")
         said = self.model_fields_set & {"prepare", "packages", "progress", "result", "unit"}
         if self.command is None and said:
             raise ValueError(f"only work of `command` has `{sorted(said)[0]}`")
@@ -114,12 +142,12 @@ class WorkSpec(Spec):
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """Return the packages that its nodes need, beyond what every image has."""
-        return tuple(self.packages or ())
+        """Return the packages that its nodes and far nodes need, beyond what every image has."""
+        return (*PACKAGES.get(self.mpi or self.what, ()), *(self.packages or ()))
 
     @property
-    def streams(self) -> list[tuple[str, str]]:
-        """Return the two ends of each stream of `tcp`: the node that sends, and the far one."""
+    def pairs(self) -> list[tuple[str, str]]:
+        """Return each node of `tcp` or `scp`, with the far node of its stream or file."""
         to = self.to or []
         far = to * len(self.on) if len(to) == 1 else to
         return list(zip(self.on, far, strict=False))

@@ -31,6 +31,10 @@ ROUND_TRIP_S = 0.0005
 """The time that a packet of a closed loop takes, in seconds."""
 UNIT_S = 0.00017
 """The time that a unit of arithmetic takes, in seconds, with a CPU for itself."""
+COPY_BYTE_S = 1e-8
+"""The time that a byte of a copy by scp takes over a fast link, in seconds."""
+MPI_S = {"latency": 4.0, "hpcc": 10.0}
+"""The time of programs of MPI on two nodes at a fast link, in seconds."""
 CORES = os.cpu_count() or 1
 """The number of CPUs, by which guests that boot together share the work."""
 
@@ -79,9 +83,11 @@ def _packets_s(probe: ProbeSpec, work_s: float) -> float:
 def _work_s(item: Planned) -> float:
     """Return the estimated seconds of a trial's work. The time of a command is not known: 0."""
     work = item.combination.work
-    units_s = [UNIT_S * (each.cpu or 0) for each in work for _ in each.on]
+    busy_s = [UNIT_S * (each.cpu or 0) for each in work for _ in each.on]
+    busy_s += [COPY_BYTE_S * each.scp.bytes for each in work if each.scp for _ in each.on]
+    programs_s = [MPI_S[each.mpi] for each in work if each.mpi and each.on]
     streams_s = [each.tcp.seconds for each in work if each.tcp is not None]
-    return max([0.0, *units_s, sum(units_s) / CORES, *streams_s])
+    return max([0.0, *busy_s, sum(busy_s) / CORES, *streams_s, *programs_s])
 
 
 def _between_s(pace: Pace) -> float:

@@ -29,9 +29,10 @@ class Worker:
         self.job = job
         self.done: Done | None = None
         self.failed: JobFailed | None = None
-        self._session = lab.node_session(job.node)
+        started = job.started
+        self._session = started.session if started else lab.node_session(job.node)
         self._groups = lab.keeper.agents[lab.agent_name(job.node)].cgroups
-        self._result: Result[Any] | None = None
+        self._result: Result[Any] | None = started.result if started else None
         self._cpu_before: float | None = None
         self._began_ns = 0
 
@@ -45,8 +46,12 @@ class Worker:
         return self.done is not None or self.failed is not None
 
     def close(self) -> None:
-        """Close the session; a job that is still under way is ended."""
-        self._session.close()
+        """Close the session; a job that is still under way is ended.
+
+        A job that was started before belongs to the one who started it, who ends it.
+        """
+        if self.job.started is None:
+            self._session.close()
 
     def start_preparing(self) -> None:
         """Start what is to be done before the job, if it has such a part."""
@@ -60,11 +65,13 @@ class Worker:
 
     def start_holding(self) -> None:
         """Have the node make the job ready, and hold it."""
-        self._guarded(lambda: self._start(self.job.request))
+        if self.job.started is None:
+            self._guarded(lambda: self._start(self.job.request))
 
     def finish_holding(self) -> None:
         """Wait until the job is held."""
-        self._guarded(lambda: self._session.event(READY_DEADLINE_S))
+        if self.job.started is None:
+            self._guarded(lambda: self._session.event(READY_DEADLINE_S))
 
     def go(self) -> None:
         """Let the job begin."""
@@ -72,7 +79,7 @@ class Worker:
         self._began_ns = time.monotonic_ns()
         if self.job.listen is not None:
             self._session.on_output = self._hear
-        self._guarded(self._session.go)
+        self._guarded(self.job.started.go if self.job.started else self._session.go)
 
     def stop(self) -> None:
         """Ask an endless job to end."""
@@ -85,11 +92,11 @@ class Worker:
         return not self.ended
 
     def give_up(self, seconds: float) -> None:
-        """Take a job that has not ended for failed, and end it."""
+        """Take a job that has not ended for failed, and end it by `close`."""
         if not self.ended:
             said = last_line(self._result) if self._result is not None else "nothing"
             self._fail(f"it did not end within {seconds:g} s; it said last: {said}")
-            self._session.close()
+            self.close()
 
     def _start(self, request: Any) -> None:
         self._result = self._session.start(request)

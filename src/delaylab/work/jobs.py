@@ -12,6 +12,8 @@ from delaylab.agent.measuring_replies import Compute
 from delaylab.agent.replies import Exit
 from delaylab.agent.requests import Exec, Request
 from delaylab.agent.result import AgentError, Result
+from delaylab.agent.session import Session
+from delaylab.dataset.records.work import Figure, Latency
 
 _NS = 1e9
 LONGEST_LINE = 200
@@ -24,7 +26,9 @@ class Done:
     `wall_s` is the time that it took, `user_s` and `system_s` its CPU time, all as the node's own
     kernel says (getrusage(2)). `host_cpu_s` is the CPU time that this machine's kernel says of the
     node's control group meanwhile; None if the node has none. Each step of `progress` is a time
-    since the start, in ns, and the amount done by then; empty for work that shows none.
+    since the start, in ns, and the amount done by then; empty for work that shows none. With
+    `together` several nodes did one job, whose `wall_s` is by this machine's clock; its
+    `latencies` and `figures` are in the first node's.
     """
 
     rate: float
@@ -33,6 +37,9 @@ class Done:
     system_s: float
     host_cpu_s: float | None = None
     progress: tuple[tuple[int, float], ...] = ()
+    latencies: tuple[Latency, ...] = ()
+    figures: tuple[Figure, ...] = ()
+    together: bool = False
 
     @property
     def own_cpu_s(self) -> float:
@@ -54,10 +61,20 @@ Listener = Callable[[Frame, int], None]
 
 
 @dataclass(frozen=True)
+class Started:
+    """A request that was sent already, and does nothing until it is told by `go`."""
+
+    session: Session
+    result: Result[Any]
+    go: Callable[[], object]
+
+
+@dataclass(frozen=True)
 class Job:
     """A request to one node that is held until all are ready, and the reader of its answer.
 
-    An endless one goes on until it is stopped. `prepare` is run to its end before.
+    An endless one goes on until it is stopped. `prepare` is run to its end before. One with
+    `started` waits by itself.
     """
 
     node: str
@@ -68,6 +85,7 @@ class Job:
     prepare: Exec | None = None
     listen: Listener | None = None
     deadline_s: float = 60.0
+    started: Started | None = None
 
 
 class JobFailed(AgentError):

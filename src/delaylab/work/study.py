@@ -19,6 +19,8 @@ from delaylab.work import command
 from delaylab.work.arithmetic import computed
 from delaylab.work.crew import Crew, Worker, ready
 from delaylab.work.jobs import Job
+from delaylab.work.mpi.jobs import together
+from delaylab.work.scp import fetches
 from delaylab.work.tcp import streams
 
 _NS = 1e9
@@ -28,7 +30,7 @@ _NS = 1e9
 def prepared(lab: Lab, work: Sequence[WorkSpec]) -> Iterator[Crew]:
     """Make all work of a trial ready, and provide the crew that waits for `go`.
 
-    Raises DelaylabError if the far end of a stream does not start.
+    Raises DelaylabError if the far end of a stream or a file's server does not start.
     """
     jobs: list[Job] = []
     with ExitStack() as stack:
@@ -36,13 +38,17 @@ def prepared(lab: Lab, work: Sequence[WorkSpec]) -> Iterator[Crew]:
             if each.tcp is not None:
                 tcp = streams(
                     lab,
-                    each.streams,
+                    each.pairs,
                     round(each.tcp.seconds),
                     first=len(jobs),
                     work=each.name,
                     deadline_s=each.deadline.seconds,
                 )
                 jobs += stack.enter_context(tcp)
+            elif each.mpi is not None and each.on:
+                jobs += stack.enter_context(together(lab, each))
+            elif each.scp is not None:
+                jobs += stack.enter_context(fetches(lab, each, first=len(jobs)))
             else:
                 jobs += [_job(each, node) for node in each.on]
         yield stack.enter_context(ready(lab, jobs))
@@ -95,6 +101,8 @@ def _unit(work: WorkSpec) -> str:
         return "units/s"
     if work.tcp is not None:
         return "bit/s"
+    if work.scp is not None:
+        return "B/s"
     return work.unit or ("" if work.result else "runs/s")
 
 
@@ -114,4 +122,7 @@ def _record(worker: Worker, unit: str, began_ns: int | None, node: NodeSpec) -> 
         user_ns=round(done.user_s * _NS),
         system_ns=round(done.system_s * _NS),
         host_cpu_ns=None if done.host_cpu_s is None else round(done.host_cpu_s * _NS),
+        together=done.together,
+        latencies=list(done.latencies),
+        figures=list(done.figures),
     )

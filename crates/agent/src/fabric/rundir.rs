@@ -22,6 +22,8 @@ const MARK: &str = "delaylab lab 1";
 const DRAFT: &str = ".delaylab-";
 /// The suffix of a guest's folder.
 const GUEST: &str = ".guest";
+/// The suffix of a folder with the keys and files of a node's work, which a node makes.
+const WORK: &str = ".work";
 
 /// A run directory whose lock this process holds.
 pub struct RunDir {
@@ -186,7 +188,7 @@ impl RunDir {
         self.path.join(format!("{name}{GUEST}"))
     }
 
-    /// Remove the directory with its files and the guests' folders, but no other directories.
+    /// Remove the directory with its files and the folders of guests and of work, but no other directories.
     pub fn remove(self) -> io::Result<()> {
         self.empty()?;
         let draft = draft_name();
@@ -202,7 +204,8 @@ impl RunDir {
             let entry = entry?;
             let (path, name) = (entry.path(), entry.file_name());
             if entry.file_type()?.is_dir() {
-                if name.to_string_lossy().ends_with(GUEST) {
+                let name = name.to_string_lossy();
+                if [GUEST, WORK].iter().any(|suffix| name.ends_with(suffix)) {
                     fs::remove_dir_all(path)?;
                 }
             } else if name != LOCK {

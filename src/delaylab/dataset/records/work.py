@@ -4,7 +4,37 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from delaylab.dataset.records.base import Count, Nanoseconds, Number, Record, Text, Word
+from delaylab.dataset.records.base import (
+    MOST_LISTED,
+    Count,
+    Nanoseconds,
+    Number,
+    Record,
+    Text,
+    Word,
+)
+
+
+class Latency(Record):
+    """Latency of one operation of MPI at one size of messages."""
+
+    operation: Word = Field(
+        description="`round-trip`: from MPI_Send until as many bytes are back (MPI_Recv). "
+        "`exchange`: MPI_Sendrecv, by which two ranks send to each other at once. `barrier`: "
+        "MPI_Barrier of all ranks."
+    )
+    size_bytes: Count = Field(description="The size of a message; 0 for a barrier.")
+    repeats: Count = Field(description="The number of repetitions, after a warm-up.")
+    median_ns: Number = Field(description="The median of the repetitions.")
+    least_ns: Number = Field(description="The least of the repetitions.")
+
+
+class Figure(Record):
+    """Figure that a program found: a time one way, or a rate."""
+
+    name: Word = Field(description="The name of the figure, such as `random-ring`.")
+    value: Number = Field(description="Its value.")
+    unit: Text = Field(description="Its unit: `ns`, `B/s`, `flop/s` or `updates/s`.")
 
 
 class WorkDone(Record):
@@ -27,7 +57,9 @@ class WorkDone(Record):
     )
     rate: Number | None = Field(None, description="The work that was done per second.")
     wall_ns: Count | None = Field(
-        None, description="The time that the work took, as the node's own clock says."
+        None,
+        description="The time that the work took, as the node's own clock says; of work that nodes "
+        "do `together`, as this machine's does.",
     )
     user_ns: Count | None = Field(
         None, description="The CPU time in user mode, as the node's own kernel says (getrusage)."
@@ -39,4 +71,18 @@ class WorkDone(Record):
         None,
         description="The CPU time of the node's control group meanwhile, as this machine's kernel "
         "says; null if the node has none.",
+    )
+    together: bool = Field(
+        False, description="True if the nodes of the work did one job together (`mpi`)."
+    )
+    latencies: list[Latency] = Field(
+        [],
+        max_length=MOST_LISTED,
+        description="The latencies that a program of MPI measured; in the record of its first "
+        "node.",
+    )
+    figures: list[Figure] = Field(
+        [],
+        max_length=MOST_LISTED,
+        description="What else a program of MPI found; in the record of its first node.",
     )

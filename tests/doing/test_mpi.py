@@ -1,0 +1,235 @@
+"""Work of MPI with real packets: latencies are those of the links, and programs that fail."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from delaylab.dataset import store
+from delaylab.dataset.records.work import WorkDone
+from delaylab.errors import DelaylabError
+from delaylab.kinds import KINDS
+from delaylab.lab.attach import attach
+from delaylab.lab.running import Lab
+from delaylab.machine.rights import own_rights
+from delaylab.spec.work import WorkSpec
+from delaylab.work.crew import Crew
+from delaylab.work.mpi import latency, settings
+from delaylab.work.study import doubts, prepared, records
+from tests.doing.conftest import Run, Up, our_processes
+
+pytestmark = pytest.mark.root
+DELAY_NS = 5_000_000
+"""The delay of the link one way."""
+BUSY_NS = 4_000_000
+"""How late a busy machine may be."""
+
+
+def lab_of(kind: str = "netns", link: str = "", nodes: int = 2) -> str:
+    names = "abcdefgh"[:nodes]
+    hosts = ", ".join(f"h-{name}: {{}}" for name in names)
+    made = ", ".join(f"{name}: {{kind: {kind}, host: h-{name}}}" for name in names)
+    return (
+        f"lab: mpi\nhosts: {{{hosts}}}\nnodes: {{{made}}}\n"
+        f"links: [{{join: [{', '.join(names)}], name: lan{link}}}]\n"
+    )
+
+
+def messages(**more: Any) -> WorkSpec:
+    return WorkSpec.model_validate({"name": "m", "on": ["a", "b"], "mpi": "latency", **more})
+
+
+@contextmanager
+def running(lab: Lab, spec: WorkSpec) -> Iterator[Crew]:
+    with prepared(lab, [spec]) as crew:
+        yield crew
+
+
+def measured(lab: Lab, spec: WorkSpec) -> list[WorkDone]:
+    with running(lab, spec) as crew:
+        crew.go()
+        crew.wait()
+        assert not doubts(crew)
+    return records(crew, [spec], lab.spec)
+
+
+def times(done: WorkDone) -> dict[tuple[str, int], float]:
+    return {(each.operation, each.size_bytes): each.median_ns for each in done.latencies}
+
+
+def of_program(lab: Lab, node: str, name: str) -> list[int]:
+    """The processes of a program in the network of a node."""
+    network = os.stat(f"/proc/{lab.pid(f'node.{node}')}/ns/net").st_ino  # noqa: PTH116
+    found = []
+    for folder in Path("/proc").iterdir():
+        try:
+            if (folder / "comm").read_text().strip() == name:
+                found += [int(folder.name)] * ((folder / "ns/net").stat().st_ino == network)
+        except OSError:
+            continue
+    return found
+
+
+def assert_nothing_runs(lab: Lab) -> None:
+    """What was told to end has some seconds for it."""
+    names = ("latency", "orted", "mpirun.openmpi")
+    wait_until(
+        lambda: not [pid for name in names for node in "ab" for pid in of_program(lab, node, name)]
+    )
+
+
+def wait_until(true: Callable[[], bool], deadline_s: float = 10) -> None:
+    end_s = time.monotonic() + deadline_s
+    while not true():
+        assert time.monotonic() < end_s
+        time.sleep(0.02)
+
+
+def test_a_delay_is_found_where_it_was_put(up: Up, run_directory: Path) -> None:
+    delayed = measured(attach(up(lab_of(link=", delay: 5ms"))), messages())
+    first, second = delayed
+    assert [each.node for each in delayed] == ["a", "b"]
+    assert all(each.together and each.wall_ns for each in delayed)
+    assert (first.user_ns or 0) + (first.system_ns or 0) > 0
+    assert not second.latencies
+    slow = times(first)
+    near = slow["round-trip", 1]
+    assert 2 * DELAY_NS <= near < 2 * DELAY_NS + BUSY_NS
+    assert DELAY_NS <= slow["exchange", 1] < DELAY_NS + BUSY_NS
+    assert DELAY_NS <= slow["barrier", 0] < DELAY_NS + BUSY_NS
+    assert {size for _, size in slow} == {0, 1, 64, 1024, 4096, 16384, 65536, 262144}
+    assert not sorted(run_directory.rglob("*.work"))
+
+
+def test_without_a_delay_messages_take_no_such_time(up: Up) -> None:
+    first, _ = measured(attach(up(lab_of())), messages())
+    fast = times(first)
+    assert fast["round-trip", 1] < DELAY_NS
+    # A small message goes before a large one.
+    assert fast["round-trip", 1] < fast["round-trip", 262144]
+
+
+def test_a_barrier_of_more_nodes_takes_more_rounds(up: Up) -> None:
+    """Four ranks need two rounds of messages, two ranks one."""
+    nodes = ["a", "b", "c", "d"]
+    lab = attach(up(lab_of(link=", delay: 5ms", nodes=4)))
+    found = measured(lab, messages(on=nodes))
+    assert [each.node for each in found] == nodes
+    barrier = times(found[0])["barrier", 0]
+    assert 2 * DELAY_NS <= barrier < 2 * DELAY_NS + 2 * BUSY_NS
+
+
+def test_hpcc_finds_a_delay_and_computes(up: Up) -> None:
+    """Its latencies are one way, and the mean of pairs."""
+    delay_ns = 2_000_000
+    lab = attach(up(lab_of(link=", delay: 2ms")))
+    first, _ = measured(lab, messages(mpi="hpcc", deadline="2min"))
+    found = {each.name: each for each in first.figures}
+    assert delay_ns <= found["ping-pong-one-way"].value < delay_ns + BUSY_NS
+    # Two messages, one to each neighbour, are under way at once.
+    assert delay_ns / 2 <= found["random-ring-per-message"].value < delay_ns + BUSY_NS
+    assert found["linpack"].unit == "flop/s"
+    assert found["linpack"].value > 1e6
+    assert not first.latencies
+
+
+def test_ranks_on_one_node_use_no_network(up: Up) -> None:
+    """The link of the node would cost them 10 ms."""
+    lab = attach(up(lab_of(link=", delay: 5ms")))
+    (done,) = measured(lab, messages(on=["a"], ranks=3))
+    assert times(done)["round-trip", 1] < DELAY_NS
+
+
+@pytest.mark.parametrize("kind", ["netns", "shared", "native"])
+def test_a_study_has_the_latencies(
+    delaylab: Run, tmp_path: Path, run_directory: Path, kind: str
+) -> None:
+    reason = KINDS[kind].can_run(own_rights(), False)
+    if reason:
+        pytest.skip(reason)
+    lab = f"lab: {{{', '.join(lab_of(kind).splitlines())}}}"
+    probe = "probe: {from: a, to: b, count: 20, interval: 5ms, at_rest: 4}"
+    work = "work: [{name: m, on: [a, b], mpi: latency}]"
+    (tmp_path / "s.yaml").write_text(f"study: s\n{lab}\nfactors: {{}}\n{probe}\n{work}\n")
+    delaylab("run", "s.yaml", "--out", "out")
+    (trial,) = store.read_study(tmp_path / "out").trials
+    assert [each.failed for each in trial.work] == [None, None]
+    assert ("round-trip", 64) in times(trial.work[0])
+    assert not our_processes(str(run_directory))
+
+
+def test_a_rank_that_dies_is_said_and_nothing_is_left(up: Up, run_directory: Path) -> None:
+    lab = attach(up(lab_of(link=", delay: 5ms")))
+    with running(lab, messages()) as crew:
+        crew.go()
+        wait_until(lambda: bool(of_program(lab, "b", "latency")))
+        (rank,) = of_program(lab, "b", "latency")
+        os.kill(rank, signal.SIGKILL)
+        crew.wait()
+        found = doubts(crew)
+    assert {each.kind for each in found} == {"work-failed"}
+    assert "rank 1 on node 'b' ended with signal 9" in found[0].message
+    assert_nothing_runs(lab)
+    assert not sorted(run_directory.rglob("*.work"))
+
+
+def test_a_daemon_that_dies_is_said(up: Up) -> None:
+    lab = attach(up(lab_of(link=", delay: 5ms")))
+    with running(lab, messages()) as crew:
+        crew.go()
+        (daemon,) = of_program(lab, "b", "orted")
+        os.kill(daemon, signal.SIGKILL)
+        crew.wait()
+        found = [each.message for each in doubts(crew)]
+    assert any("the work of node 'b' failed" in each and "signal 9" in each for each in found)
+    assert len(found) == 2, "nobody has done a job that all do together"
+
+
+def test_a_program_that_fails_is_said(up: Up, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(latency, "COMMAND", ("sh", "-c", "echo no table >&2; exit 7"))
+    lab = attach(up(lab_of()))
+    with running(lab, messages()) as crew:
+        crew.go()
+        crew.wait()
+        found = [each.message for each in doubts(crew)]
+    assert "the work of node 'a' failed: " in found[0]
+    assert "ended with exit code 7; it said last: no table" in found[0]
+
+
+def test_a_program_that_hangs_ends_by_its_deadline(up: Up) -> None:
+    lab = attach(up(lab_of(link=", delay: 500ms")))
+    with running(lab, messages(deadline="1s")) as crew:
+        crew.go()
+        crew.wait()
+        found = [each.message for each in doubts(crew)]
+    assert "it did not end within 1 s" in found[0]
+    assert_nothing_runs(lab)
+
+
+def test_a_daemon_that_does_not_start_is_said(up: Up, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(settings, "AGENT_TEXT", b'echo "delaylab-launch $1 no-such-orted"\n')
+    lab = attach(up(lab_of()))
+    with (
+        pytest.raises(DelaylabError, match=r"orted of [ab] did not start: .*no-such-orted"),
+        running(lab, messages()),
+    ):
+        pytest.fail("it has no daemon")
+
+
+def test_an_ordinary_user_runs_it_too(nobody: Run, tmp_path: Path) -> None:
+    lab = f"lab: {{{', '.join(lab_of().splitlines())}}}"
+    probe = "probe: {from: a, to: b, count: 20, interval: 5ms, at_rest: 4}"
+    work = "work: [{name: m, on: [a, b], mpi: latency}]"
+    (tmp_path / "s.yaml").write_text(f"study: s\n{lab}\nfactors: {{}}\n{probe}\n{work}\n")
+    tmp_path.chmod(0o777)
+    nobody("run", "s.yaml", "--out", "out")
+    (trial,) = store.read_study(tmp_path / "out").trials
+    assert trial.work[0].failed is None
+    assert trial.work[0].latencies
