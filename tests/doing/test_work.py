@@ -56,6 +56,13 @@ def test_all_work_is_done_and_told_on_each_kind(delaylab: Run, tmp_path: Path, k
     assert list(done) == [("count", "a"), ("count", "b"), ("send", "a"), ("say", "b")]
     assert (done["say", "b"].rate, done["say", "b"].unit) == (2.5, "x/s")
     assert len({each.began_ns for each in trial.work}) == 1
+    for each in trial.work:
+        if kind == "qemu":
+            assert each.vcpu_ns is not None
+            assert each.host_cpu_ns is not None
+            assert 0 < each.vcpu_ns < each.host_cpu_ns
+        else:
+            assert each.vcpu_ns is None
     progress = study.progress(trial.id)
     for node in "ab":
         counted = progress.filter((progress["work"] == "count") & (progress["node"] == node))

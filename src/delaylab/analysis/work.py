@@ -70,7 +70,8 @@ class NodeWork:
     """Work of one node: means over the trials, and the longest time without progress of all.
 
     `user_s` and `system_s` are what the node's own kernel says, `host_cpu_s` what this machine's
-    kernel says of its control group; None where it has none. `longest_stop_s` is None for work that
+    kernel says of its control group, and `vcpu_s` the part of it that virtual CPUs took; None where
+    it has none. `longest_stop_s` is None for work that
     shows no progress.
     """
 
@@ -79,6 +80,7 @@ class NodeWork:
     user_s: float
     system_s: float
     host_cpu_s: float | None
+    vcpu_s: float | None
     longest_stop_s: float | None
 
 
@@ -248,7 +250,6 @@ def _steps(rows: pl.DataFrame, node: str) -> tuple[Floats, Floats]:
 
 
 def _node(done: Sequence[WorkDone], progress: Sequence[pl.DataFrame], name: str) -> NodeWork:
-    host = [each.host_cpu_ns for each in done if each.host_cpu_ns is not None]
     stops = [
         float(np.diff([*_steps(rows, each.node)[0], float(each.wall_ns or 0)]).max())
         for each, rows in (
@@ -262,10 +263,15 @@ def _node(done: Sequence[WorkDone], progress: Sequence[pl.DataFrame], name: str)
         wall_s=_mean_s([each.wall_ns for each in done]),
         user_s=_mean_s([each.user_ns for each in done]),
         system_s=_mean_s([each.system_ns for each in done]),
-        host_cpu_s=_mean_s(host) if len(host) == len(done) else None,
+        host_cpu_s=_mean_if_known_s([each.host_cpu_ns for each in done]),
+        vcpu_s=_mean_if_known_s([each.vcpu_ns for each in done]),
         longest_stop_s=max(stops) / _NS if stops else None,
     )
 
 
 def _mean_s(times_ns: Sequence[int | None]) -> float:
     return float(np.mean([each or 0 for each in times_ns])) / _NS
+
+
+def _mean_if_known_s(times_ns: Sequence[int | None]) -> float | None:
+    return None if None in times_ns else _mean_s(times_ns)

@@ -61,7 +61,8 @@ WORK: dict[str, Any] = {
     "unit": pl.String,
     "failed": pl.String,
     "rate": pl.Float64,
-    **dict.fromkeys(("began_ns", "wall_ns", "user_ns", "system_ns", "host_cpu_ns"), pl.Int64),
+    **dict.fromkeys(("began_ns", "wall_ns", "user_ns", "system_ns"), pl.Int64),
+    **dict.fromkeys(("host_cpu_ns", "vcpu_ns"), pl.Int64),
 }
 Table = Literal["packets", "segments", "work"]
 
@@ -107,7 +108,8 @@ class Dataset:
         Columns: `trial`; `factor.NAME` for each factor; `work`, `node`, its `kind`, its CPU `quota`
         in CPUs (null if it has none), `unit`; `failed` (why, null if it did not); `rate` per second
         in that unit; `began_ns` since the Unix epoch; the times `wall_ns`, `user_ns`, `system_ns`
-        by the node's own kernel, and `host_cpu_ns` of its control group by this machine's.
+        by the node's own kernel, `host_cpu_ns` of its control group by this machine's, and
+        `vcpu_ns`, the part of that which its virtual CPUs took (null if it has none).
         """
 
         def rows(trial: TrialRecord) -> pl.DataFrame:

@@ -14,7 +14,8 @@ NOTE = (
     "Share: a node's rate of work in % of the mean of all nodes, while all worked, ± half of its "
     "95 % interval between trials; 100 is fair. CPU time: of this work, as the node's own kernel "
     "says (getrusage), and of all that the node did meanwhile, as this machine's kernel says of "
-    "its control group (cgroup); how far that is from getrusage, if over 10 %. Longest stop: the "
+    "its control group (cgroup); how far that is from getrusage, if over 10 %; and how much "
+    "of it the virtual CPUs of a machine took: the rest is its hypervisor's. Longest stop: the "
     "longest time without progress, which work of cpu tells every 5 ms, work of tcp every 100 ms, "
     "and work of scp every second."
 )
@@ -138,6 +139,8 @@ def _row(node: str, done: NodeWork, work: Work, share: Share | None, differ: flo
     host_cpu = "–" if done.host_cpu_s is None else words.seconds(done.host_cpu_s)
     if differ is not None:
         host_cpu += f" ({100 * differ:+.0f} %)".replace("-", words.MINUS)
+    if done.vcpu_s is not None:
+        host_cpu += f", vCPUs {words.seconds(done.vcpu_s)}"
     return Row(
         node=node,
         share="–" if share is None else words.share_of_fair(share.of_fair),

@@ -13,7 +13,7 @@ from delaylab.agent.frames import Frame, FrameKind
 from delaylab.agent.result import AgentError, Result
 from delaylab.agent.session import Watched
 from delaylab.lab.running import Lab
-from delaylab.machine.cpu_time import used_s
+from delaylab.machine.cpu_time import used_s, vcpus_s
 from delaylab.work.jobs import Done, Job, JobFailed, last_line
 
 READY_DEADLINE_S = 20.0
@@ -34,6 +34,7 @@ class Worker:
         self._groups = lab.keeper.agents[lab.agent_name(job.node)].cgroups
         self._result: Result[Any] | None = started.result if started else None
         self._cpu_before: float | None = None
+        self._vcpus_before: float | None = None
         self._began_ns = 0
 
     def fileno(self) -> int:
@@ -75,7 +76,7 @@ class Worker:
 
     def go(self) -> None:
         """Let the job begin."""
-        self._cpu_before = used_s(self._groups)
+        self._cpu_before, self._vcpus_before = used_s(self._groups), vcpus_s(self._groups)
         self._began_ns = time.monotonic_ns()
         if self.job.listen is not None:
             self._session.on_output = self._hear
@@ -117,11 +118,12 @@ class Worker:
         result = self._session.poll_done()
         if result is None:
             return
-        after = used_s(self._groups)
-        done = self.job.read(result)
-        if after is not None and self._cpu_before is not None:
-            done = replace(done, host_cpu_s=after - self._cpu_before)
-        self.done = done
+        after, vcpus = used_s(self._groups), vcpus_s(self._groups)
+        self.done = replace(
+            self.job.read(result),
+            host_cpu_s=_since(self._cpu_before, after),
+            vcpu_s=_since(self._vcpus_before, vcpus),
+        )
 
     def _hear(self, frame: Frame) -> None:
         """Pass output on, and keep only the latest of it."""
@@ -144,6 +146,10 @@ class Worker:
 
     def _fail(self, what: str, fix: str = "") -> None:
         self.failed = JobFailed(f"the work of node {self.job.node!r} failed: {what}", fix=fix)
+
+
+def _since(before_s: float | None, after_s: float | None) -> float | None:
+    return None if before_s is None or after_s is None else after_s - before_s
 
 
 class Crew:

@@ -25,7 +25,8 @@ class Done:
 
     `wall_s` is the time that it took, `user_s` and `system_s` its CPU time, all as the node's own
     kernel says (getrusage(2)). `host_cpu_s` is the CPU time that this machine's kernel says of the
-    node's control group meanwhile; None if the node has none. Each step of `progress` is a time
+    node's control group meanwhile; None if the node has none. `vcpu_s` is the part of it that the
+    virtual CPUs of a machine took; None if the node has none. Each step of `progress` is a time
     since the start, in ns, and the amount done by then; empty for work that shows none. With
     `together` several nodes did one job, whose `wall_s` is by this machine's clock; its
     `latencies` and `figures` are in the first node's.
@@ -36,6 +37,7 @@ class Done:
     user_s: float
     system_s: float
     host_cpu_s: float | None = None
+    vcpu_s: float | None = None
     progress: tuple[tuple[int, float], ...] = ()
     latencies: tuple[Latency, ...] = ()
     figures: tuple[Figure, ...] = ()

@@ -122,6 +122,7 @@ def _record(worker: Worker, unit: str, began_ns: int | None, node: NodeSpec) -> 
         user_ns=round(done.user_s * _NS),
         system_ns=round(done.system_s * _NS),
         host_cpu_ns=None if done.host_cpu_s is None else round(done.host_cpu_s * _NS),
+        vcpu_ns=None if done.vcpu_s is None else round(done.vcpu_s * _NS),
         together=done.together,
         latencies=list(done.latencies),
         figures=list(done.figures),

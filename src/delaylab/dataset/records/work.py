@@ -72,6 +72,11 @@ class WorkDone(Record):
         description="The CPU time of the node's control group meanwhile, as this machine's kernel "
         "says; null if the node has none.",
     )
+    vcpu_ns: Count | None = Field(
+        None,
+        description="The part of `host_cpu_ns` that the virtual CPUs of a machine of `qemu` took; "
+        "the rest is its hypervisor's. Null if the node has none.",
+    )
     together: bool = Field(
         False, description="True if the nodes of the work did one job together (`mpi`)."
     )
