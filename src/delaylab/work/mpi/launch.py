@@ -29,6 +29,8 @@ from delaylab.work.mpi import settings
 START_DEADLINE_S = 30.0
 END_DEADLINE_S = 20.0
 """The time from the end of a node's part to the end of the whole."""
+_LAUNCH = re.compile(rf"{settings.LAUNCHING} (\S+) (.+)")
+_MOST_SAID = 1 << 20
 _FAILED = re.compile(rf"{settings.FAILED} (\d+) (\S+) (\d+)")
 _FRAME = re.compile(r"[-=*\s]*")
 _BY_SIGNAL = 128
@@ -148,18 +150,21 @@ def _start(lab: Lab, program: Program, folders: dict[str, Folder]) -> None:
 
     program.launcher.on_output = hear
     end_s = time.monotonic() + START_DEADLINE_S
-    while True:
+    while len(said) < _MOST_SAID:
         _read(program, bytes(said), end_s)
         *lines, _ = said.decode(errors="replace").split("\n")
         for line in lines[told:]:
-            if line.startswith(settings.LAUNCHING):
-                _, name, command = line.split(maxsplit=2)
-                node = settings.node_of(name)
-                program.daemons[node] = _daemon(lab, folders[node], command)
+            found = _LAUNCH.fullmatch(line)
+            if found is not None:
+                node = settings.node_of(found[1])
+                if node not in folders or node in program.daemons:
+                    raise DelaylabError(f"{settings.MPIRUN} wants a daemon on {found[1]!r}")
+                program.daemons[node] = _daemon(lab, folders[node], found[2])
             elif line == settings.READY:
                 program.launcher.on_output = None
                 return
         told = len(lines)
+    raise DelaylabError(f"{settings.MPIRUN} says more than {_MOST_SAID} bytes before it starts")
 
 
 def _daemon(lab: Lab, folder: Folder, command: str) -> Daemon:
