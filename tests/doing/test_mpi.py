@@ -193,14 +193,15 @@ def test_a_daemon_that_dies_is_said(up: Up) -> None:
 
 
 def test_a_program_that_fails_is_said(up: Up, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(latency, "COMMAND", ("sh", "-c", "echo no table >&2; exit 7"))
+    fails = '[ "$OMPI_COMM_WORLD_RANK" = 0 ] && exec sleep 60; echo no table >&2; exit 7'
+    monkeypatch.setattr(latency, "COMMAND", ("sh", "-c", fails))
     lab = attach(up(lab_of()))
     with running(lab, messages()) as crew:
         crew.go()
         crew.wait()
         found = [each.message for each in doubts(crew)]
-    assert "the work of node 'a' failed: " in found[0]
-    assert "ended with exit code 7; it said last: no table" in found[0]
+    said = "rank 1 on node 'b' ended with exit code 7; it said last: no table"
+    assert found == [f"the work of node {node!r} failed: {said}" for node in "ab"]
 
 
 def test_a_program_that_hangs_ends_by_its_deadline(up: Up) -> None:
