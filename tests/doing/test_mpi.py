@@ -200,8 +200,12 @@ def test_a_program_that_fails_is_said(up: Up, monkeypatch: pytest.MonkeyPatch) -
         crew.go()
         crew.wait()
         found = [each.message for each in doubts(crew)]
-    said = "rank 1 on node 'b' ended with exit code 7; it said last: no table"
-    assert found == [f"the work of node {node!r} failed: {said}" for node in "ab"]
+    said = "rank 1 on node 'b' ended with exit code 7"
+    for node, each in zip("ab", found, strict=True):
+        # mpirun may end before it has passed on what the rank said.
+        assert each.removesuffix("; it said last: no table") == (
+            f"the work of node {node!r} failed: {said}"
+        )
 
 
 def test_a_program_that_hangs_ends_by_its_deadline(up: Up) -> None:

@@ -33,6 +33,8 @@ _LAUNCH = re.compile(rf"{settings.LAUNCHING} (\S+) (.+)")
 _MOST_SAID = 1 << 20
 _FAILED = re.compile(rf"{settings.FAILED} (\d+) (\S+) (\d+)")
 _FRAME = re.compile(r"[-=*\s]*")
+_ENDED_BY_MPIRUN = ("137", "143")
+"""The exit codes of shells whose programs got SIGKILL or SIGTERM."""
 _BY_SIGNAL = 128
 """The sum that a shell gives for a program that was killed is this and the signal's number."""
 
@@ -60,6 +62,7 @@ class Program:
 
     launcher: Session
     result: Result[Any]
+    folders: Sequence[Folder]
     daemons: dict[str, Daemon] = field(default_factory=dict)
     began_ns: int = 0
 
@@ -78,7 +81,18 @@ class Program:
         wall_s = (time.monotonic_ns() - self.began_ns) / 1e9
         if done.exit == 0:
             return Ended(self.result.stdout, wall_s)
-        return reason(self.result.stderr + b"\n" + self.result.stdout)
+        said = self.result.stderr + b"\n" + self.result.stdout
+        if settings.FAILED.encode() not in said:
+            said = self._failures() + said
+        return reason(said)
+
+    def _failures(self) -> bytes:
+        """Return what failed ranks wrote into the folders of their nodes."""
+        found = b""
+        for folder in self.folders:
+            with suppress(DelaylabError):
+                found += folder.run("cat", folder.file(settings.FAILURES))
+        return found
 
     def ended(self) -> Ended:
         """Wait for the end of the program, which is near; raise AgentError if it failed."""
@@ -98,7 +112,7 @@ def launched(
     """
     folders[0].write(settings.AGENT, settings.AGENT_TEXT)
     launcher = lab.node_session(folders[0].node)
-    started = Program(launcher, Result(Exec(argv=[])))
+    started = Program(launcher, Result(Exec(argv=[])), folders)
     try:
         argv = settings.command(lab, folders, ranks, program)
         env = settings.environment(folders[0])
@@ -130,13 +144,14 @@ def reason(said: bytes) -> str:
     """Return which rank failed, and what was said before; or else what mpirun said first."""
     every = [line.strip() for line in said.decode(errors="replace").splitlines()]
     lines = [line[:LONGEST_LINE] for line in every if not _FRAME.fullmatch(line)] or ["nothing"]
-    for at, line in enumerate(lines):
-        found = _FAILED.fullmatch(line)
-        if found is not None:
-            rank, node, code = found.groups()
-            how = ended_with(int(code))
-            before = f"; it said last: {lines[at - 1]}" if at else ""
-            return f"rank {rank} on node {node!r} ended with {how}{before}"
+    failed = [(at, found) for at, line in enumerate(lines) if (found := _FAILED.fullmatch(line))]
+    # Where one rank fails, mpirun ends the others.
+    failed.sort(key=lambda each: each[1][3] in _ENDED_BY_MPIRUN)
+    for at, found in failed[:1]:
+        before = f"; it said last: {lines[at - 1]}" if at else ""
+        return (
+            f"rank {found[1]} on node {found[2]!r} ended with {ended_with(int(found[3]))}{before}"
+        )
     return lines[0]
 
 
