@@ -51,6 +51,16 @@ def test_a_program_of_mpi_runs_on_all_its_nodes() -> None:
     assert none.work[0].on == []
 
 
+def test_guests_and_this_machines_files_are_not_mixed_in_one_program() -> None:
+    mixed = LAB.replace("far: {", "far: {kind: lxc, ")
+    text = f"study: s\n{mixed}\nprobe: {{from: n-1, to: far-1}}\nfactors: {{}}\nwork:\n  - "
+    work = "{name: m, on: [n-1, far-1], mpi: latency}"
+    with pytest.raises(BadInput, match="'far-1' is a guest, and 'n-1' runs on this machine's"):
+        list(combinations(study_from(parse(text + work, "s.yaml")), "quick"))
+    guests = "{name: m, on: far, mpi: latency}"
+    assert list(combinations(study_from(parse(text + guests, "s.yaml")), "quick"))
+
+
 def test_levels_change_work_by_its_name() -> None:
     little, much = study(
         "{name: count, on: n, cpu: 10}", "{size: {little: {}, much: {work.count.cpu: 99}}}"

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from delaylab.spec.base import Spec
 from delaylab.spec.expand import expand, expand_work
-from delaylab.spec.lab import FIELDS_OF_KINDS, LabSpec
+from delaylab.spec.lab import CONTAINERS, FIELDS_OF_KINDS, MACHINES, LabSpec
 from delaylab.spec.names import Names
 from delaylab.spec.needs import without_packages
 from delaylab.spec.source import Document, Location, validate
@@ -53,6 +53,7 @@ def work_of(
     for index, each in enumerate(work):
         _check_ends(each, said, (WORK, index))
         _check_kinds(each, lab, said, (WORK, index))
+        _check_trust(each, lab, said, (WORK, index))
     return work
 
 
@@ -63,6 +64,24 @@ def _check_kinds(work: WorkSpec, lab: LabSpec, document: Document, at: Location)
         kinds = ", ".join(sorted(FIELDS_OF_KINDS["packages"]))
         what = f"the work needs {work.needs[0]}, and node {node!r} is of a kind without `packages`"
         raise document.refuse(what, at, f"kinds with `packages`: {kinds}")
+
+
+def _check_trust(work: WorkSpec, lab: LabSpec, document: Document, at: Location) -> None:
+    """Raise BadInput if a program of MPI runs both in guests and on this machine's files.
+
+    Its nodes start programs on each other: a guest could run any on this machine.
+    """
+    if work.mpi is None:
+        return
+    nodes = expand(lab).nodes
+    guests = [node for node in work.on if nodes[node].kind in CONTAINERS | MACHINES]
+    if guests and len(guests) < len(work.on):
+        other = next(node for node in work.on if node not in guests)
+        what = (
+            f"{guests[0]!r} is a guest, and {other!r} runs on this machine's files: MPI would let"
+        )
+        fix = "take nodes of all the one or all the other sort"
+        raise document.refuse(f"{what} the guest run programs there", (*at, "on"), fix)
 
 
 def _check_ends(work: WorkSpec, document: Document, at: Location) -> None:

@@ -16,6 +16,7 @@ from delaylab.work.mpi.settings import FOLDER
 
 PROGRAM = "latency"
 COMMAND: Sequence[str] = ("sh", "-c", f'exec "${FOLDER}/{PROGRAM}"')
+_MOST = 1000
 _COMPILER = "mpicc.openmpi"
 
 
@@ -47,6 +48,6 @@ def read(output: bytes, _: Folder) -> tuple[list[Latency], list[Figure]]:
         found = [Latency.model_validate(each) for each in said]
     except ValueError as error:
         raise AgentError(f"latency printed no latencies: {error}") from None
-    if not found:
-        raise AgentError("latency printed nothing")
+    if not 0 < len(found) <= _MOST:
+        raise AgentError(f"latency printed {len(found)} latencies")
     return found, []

@@ -29,8 +29,12 @@ from delaylab.work.mpi import settings
 START_DEADLINE_S = 30.0
 END_DEADLINE_S = 20.0
 """The time from the end of a node's part to the end of the whole."""
+_LAUNCH = re.compile(rf"{settings.LAUNCHING} (\S+) (.+)")
+_MOST_SAID = 1 << 20
 _FAILED = re.compile(rf"{settings.FAILED} (\d+) (\S+) (\d+)")
 _FRAME = re.compile(r"[-=*\s]*")
+_ENDED_BY_MPIRUN = ("137", "143")
+"""The exit codes of shells whose programs got SIGKILL or SIGTERM."""
 _BY_SIGNAL = 128
 """The sum that a shell gives for a program that was killed is this and the signal's number."""
 
@@ -58,6 +62,7 @@ class Program:
 
     launcher: Session
     result: Result[Any]
+    folders: Sequence[Folder]
     daemons: dict[str, Daemon] = field(default_factory=dict)
     began_ns: int = 0
 
@@ -76,7 +81,18 @@ class Program:
         wall_s = (time.monotonic_ns() - self.began_ns) / 1e9
         if done.exit == 0:
             return Ended(self.result.stdout, wall_s)
-        return reason(self.result.stderr + b"\n" + self.result.stdout)
+        said = self.result.stderr + b"\n" + self.result.stdout
+        if settings.FAILED.encode() not in said:
+            said = self._failures() + said
+        return reason(said)
+
+    def _failures(self) -> bytes:
+        """Return what failed ranks wrote into the folders of their nodes."""
+        found = b""
+        for folder in self.folders:
+            with suppress(DelaylabError):
+                found += folder.run("cat", folder.file(settings.FAILURES))
+        return found
 
     def ended(self) -> Ended:
         """Wait for the end of the program, which is near; raise AgentError if it failed."""
@@ -96,7 +112,7 @@ def launched(
     """
     folders[0].write(settings.AGENT, settings.AGENT_TEXT)
     launcher = lab.node_session(folders[0].node)
-    started = Program(launcher, Result(Exec(argv=[])))
+    started = Program(launcher, Result(Exec(argv=[])), folders)
     try:
         argv = settings.command(lab, folders, ranks, program)
         env = settings.environment(folders[0])
@@ -128,13 +144,14 @@ def reason(said: bytes) -> str:
     """Return which rank failed, and what was said before; or else what mpirun said first."""
     every = [line.strip() for line in said.decode(errors="replace").splitlines()]
     lines = [line[:LONGEST_LINE] for line in every if not _FRAME.fullmatch(line)] or ["nothing"]
-    for at, line in enumerate(lines):
-        found = _FAILED.fullmatch(line)
-        if found is not None:
-            rank, node, code = found.groups()
-            how = ended_with(int(code))
-            before = f"; it said last: {lines[at - 1]}" if at else ""
-            return f"rank {rank} on node {node!r} ended with {how}{before}"
+    failed = [(at, found) for at, line in enumerate(lines) if (found := _FAILED.fullmatch(line))]
+    # Where one rank fails, mpirun ends the others.
+    failed.sort(key=lambda each: each[1][3] in _ENDED_BY_MPIRUN)
+    for at, found in failed[:1]:
+        before = f"; it said last: {lines[at - 1]}" if at else ""
+        return (
+            f"rank {found[1]} on node {found[2]!r} ended with {ended_with(int(found[3]))}{before}"
+        )
     return lines[0]
 
 
@@ -148,18 +165,21 @@ def _start(lab: Lab, program: Program, folders: dict[str, Folder]) -> None:
 
     program.launcher.on_output = hear
     end_s = time.monotonic() + START_DEADLINE_S
-    while True:
+    while len(said) < _MOST_SAID:
         _read(program, bytes(said), end_s)
         *lines, _ = said.decode(errors="replace").split("\n")
         for line in lines[told:]:
-            if line.startswith(settings.LAUNCHING):
-                _, name, command = line.split(maxsplit=2)
-                node = settings.node_of(name)
-                program.daemons[node] = _daemon(lab, folders[node], command)
+            found = _LAUNCH.fullmatch(line)
+            if found is not None:
+                node = settings.node_of(found[1])
+                if node not in folders or node in program.daemons:
+                    raise DelaylabError(f"{settings.MPIRUN} wants a daemon on {found[1]!r}")
+                program.daemons[node] = _daemon(lab, folders[node], found[2])
             elif line == settings.READY:
                 program.launcher.on_output = None
                 return
         told = len(lines)
+    raise DelaylabError(f"{settings.MPIRUN} says more than {_MOST_SAID} bytes before it starts")
 
 
 def _daemon(lab: Lab, folder: Folder, command: str) -> Daemon:

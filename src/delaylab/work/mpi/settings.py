@@ -17,15 +17,17 @@ AGENT = "launch"
 AGENT_TEXT = f'echo "{LAUNCHING} $*"\n'.encode()
 """A script in place of ssh: it says which command is to be run on which node."""
 FAILED = "delaylab-failed"
+FAILURES = "failures"
 NODE = "DELAYLAB_NODE"
 # Rank 0 waits for a line, and the other ranks wait for it in MPI_Init. A rank that fails says so,
-# since mpirun does not always tell which one did.
+# since mpirun does not always tell which one did; and into a file, since mpirun may end before it
+# has passed that on.
 _RANK = f"""
 cd "${FOLDER}" || exit
 if [ "$OMPI_COMM_WORLD_RANK" = 0 ]; then echo {READY}; read -r go; fi
 "$@" && exit
 code=$?
-echo "{FAILED} $OMPI_COMM_WORLD_RANK ${NODE} $code" >&2
+echo "{FAILED} $OMPI_COMM_WORLD_RANK ${NODE} $code" | tee -a "${FOLDER}/{FAILURES}" >&2
 exit $code
 """
 _SETTINGS = {
