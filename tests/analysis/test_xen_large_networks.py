@@ -23,7 +23,7 @@ def groups(truth: Truth) -> list[Group]:
     return [
         drawn(truth, Design({"kind": kind, "n": "5", "work": work}, kind, trials=3), random)
         for kind in KINDS
-        for work in ("cpu", "network")
+        for work in ("cpu", "network", "scp")
     ]
 
 
@@ -71,3 +71,15 @@ def test_a_table_has_the_papers_numbers_beside_ours() -> None:
 
 def test_a_study_without_this_work_has_no_table() -> None:
     assert tables([]) == []
+
+
+def test_of_scp_processes_decide_one_claim_and_machines_the_other() -> None:
+    found = groups(Truth())
+    (equal,) = CLAIMS["scp-shared-equally-by-processes"].criteria
+    assert [each.scenario for each in equal.measure(found) if not each.aside] == ["linux, 5 nodes"]
+    (less,) = CLAIMS["scp-shared-less-equally-by-machines"].criteria
+    effects = {each.scenario: each for each in less.measure(found)}
+    assert [name for name, each in effects.items() if not each.aside] == ["uml, 5 nodes"]
+    # Machines are spread as in netperf, and processes equal: what is between is netperf's own.
+    unfair = jain(published.NETPERF_5) - 1
+    assert effects["uml, 5 nodes"].effect.value == pytest.approx(unfair, abs=0.01)

@@ -59,4 +59,18 @@ CONTROLS = (
         replace(PAPER, filled=0.9),
         "reproduced",
     ),
+    _control(
+        "scp-shared-equally-by-processes",
+        replace(PAPER, scp_spread_of_processes=1.0),
+        replace(PAPER, scp_spread_of_processes=2.0),
+        replace(PAPER, scp_spread_of_processes=0.2),
+        "reproduced",
+    ),
+    _control(
+        "scp-shared-less-equally-by-machines",
+        replace(PAPER, scp_spread=0.0),
+        replace(PAPER, scp_spread=0.0, scp_spread_of_processes=1.0),
+        replace(PAPER, scp_spread=0.5),
+        "reproduced",
+    ),
 )

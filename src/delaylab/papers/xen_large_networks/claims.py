@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from delaylab.analysis.claims.claim import Claim, Criterion, Measured, Source
-from delaylab.analysis.claims.rule import at_least, between
+from delaylab.analysis.claims.rule import at_least, below, between
 from delaylab.analysis.group import Group
 from delaylab.papers.xen_large_networks.measures import (
     CPU,
     FEWEST,
     LINUX,
     NETWORK,
+    SCP,
     is_machine,
     jains,
     kinds,
@@ -23,12 +24,14 @@ from delaylab.papers.xen_large_networks.measures import (
 from delaylab.papers.xen_large_networks.published import (
     CPU_JAIN,
     NETWORK_JAIN_LESS,
+    SCP_JAIN,
     UPLINK_BPS,
 )
 
 FAIR = 0.99
 ALMOST_EQUAL = 0.1
 BALLPARK = (0.85, 1.0)
+OF_TIME = "The paper's shares are of the time that scp took; here they are of its rate"
 NEEDS = f"{FEWEST} trials of {{}} with two nodes or more of a kind, all of which finished"
 
 
@@ -44,15 +47,37 @@ def cpu_fairness(groups: list[Group]) -> Iterator[Measured]:
 
 def network_less_fair(groups: list[Group]) -> Iterator[Measured]:
     """Yield Jain's index of the nodes' shares of the network less that of plain processes."""
+    return _less_fair(groups, NETWORK, NETWORK_JAIN_LESS)
+
+
+def scp_less_fair(groups: list[Group]) -> Iterator[Measured]:
+    """Yield Jain's index of the nodes' rates of copying less that of plain processes."""
+    return _less_fair(groups, SCP, {})
+
+
+def _less_fair(
+    groups: list[Group], work: str, published: Mapping[str, float]
+) -> Iterator[Measured]:
     for kind, n in kinds(groups):
         if kind == LINUX:
             continue
-        own, plain = (jains(groups, each, n, NETWORK) for each in (kind, LINUX))
+        own, plain = (jains(groups, each, n, work) for each in (kind, LINUX))
         effect = mean_difference(own, plain)
         if effect is not None:
-            of = [each for k in (kind, LINUX) for each in used(groups, k, n, NETWORK)]
+            of = [each for k in (kind, LINUX) for each in used(groups, k, n, work)]
             aside = not is_machine(kind)
-            yield Measured(_named(kind, n), effect, of, "", NETWORK_JAIN_LESS.get(n), aside)
+            yield Measured(_named(kind, n), effect, of, "", published.get(n), aside)
+
+
+def scp_fairness(groups: list[Group]) -> Iterator[Measured]:
+    """Yield Jain's index of the nodes' rates of copying; those of plain processes decide."""
+    for kind, n in kinds(groups):
+        effect = mean(jains(groups, kind, n, SCP))
+        if effect is not None:
+            plain = kind == LINUX
+            theirs = SCP_JAIN.get(n) if plain else None
+            of = used(groups, kind, n, SCP)
+            yield Measured(_named(kind, n), effect, of, "", theirs, aside=not plain)
 
 
 def wire_filled(groups: list[Group]) -> Iterator[Measured]:
@@ -111,7 +136,7 @@ CLAIMS = {
                 ),
             ),
             caveat="The paper's shares are of CPU time in netperf; here they are of what arrives, "
-            "as in its iperf test.",
+            "as in its iperf test",
         ),
         Claim(
             "streams-fill-the-wire",
@@ -131,6 +156,48 @@ CLAIMS = {
                     NEEDS.format("network work"),
                 ),
             ),
+        ),
+        Claim(
+            "scp-shared-equally-by-processes",
+            "Plain processes that copy by scp get equal shares.",
+            Source(
+                "section 2.3",
+                "It is evident from the table that for three concurrent SCP sessions, each of them "
+                "get approximately 33% of the overall time for completing the entire job. In five "
+                "concurrent SCP sessions, each of the SCP sessions ended up getting approximately "
+                "20% of the entire CPU time which is remarkably fair.",
+                "figures 10 to 14",
+            ),
+            (
+                Criterion(
+                    "Jain's index of the nodes' rates of copying",
+                    "index",
+                    at_least(FAIR),
+                    scp_fairness,
+                    NEEDS.format("copies by plain processes"),
+                ),
+            ),
+            caveat=OF_TIME,
+        ),
+        Claim(
+            "scp-shared-less-equally-by-machines",
+            "Virtual machines that copy by scp share less equally than plain processes.",
+            Source(
+                "section 2.3",
+                "In stark contrast, Xen did not fare well enough. The percentage share of each VM "
+                "in both three instance and five instance case is poor.",
+                "figures 10 to 13",
+            ),
+            (
+                Criterion(
+                    "Jain's index of the nodes' rates of copying less that of processes",
+                    "index",
+                    below(0),
+                    scp_less_fair,
+                    NEEDS.format("copies by nodes and by plain processes"),
+                ),
+            ),
+            caveat=OF_TIME,
         ),
     )
 }

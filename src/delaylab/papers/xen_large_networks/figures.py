@@ -12,6 +12,7 @@ from delaylab.papers.xen_large_networks.measures import (
     CPU,
     LINUX,
     NETWORK,
+    SCP,
     ByRepeat,
     is_machine,
     jains,
@@ -22,6 +23,7 @@ from delaylab.papers.xen_large_networks.published import (
     CPU_JAIN,
     NETPERF_5,
     NETPERF_5_PROCESSES,
+    SCP_JAIN,
 )
 
 Cells = list[str | tuple[str, str]]
@@ -40,7 +42,7 @@ def tables(groups: list[Group]) -> list[Table]:
             "colour the paper's, of virtual machines and of plain processes (linux). Against "
             "linux: what all nodes get done together in a second, over what as many plain "
             "processes do. Means of the trials.",
-            ["kind", "N", "CPU: Jain", "against linux", "network: Jain", "in all"],
+            ["kind", "N", "CPU: Jain", "against linux", "network: Jain", "in all", "scp: Jain"],
             rows,
             texts=2,
         )
@@ -57,6 +59,7 @@ def _row(groups: list[Group], kind: str, n: str) -> Cells:
         _against(groups, kind, n),
         _cell(_mean(jains(groups, kind, n, NETWORK)), theirs),
         _rate(_mean(totals(groups, kind, n, NETWORK))),
+        _cell(_mean(jains(groups, kind, n, SCP)), SCP_JAIN.get(n) if kind == LINUX else None),
     ]
 
 

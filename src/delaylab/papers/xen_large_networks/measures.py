@@ -14,7 +14,7 @@ from delaylab.spec.lab import MACHINES
 
 LINUX = "linux"
 """Level of factor `kind`: plain processes of one machine, in its own network stack."""
-CPU, NETWORK = "count", "stream"
+CPU, NETWORK, SCP = "count", "stream", "copy"
 """Names of the study's works."""
 FEWEST = 2
 """Smallest number of trials whose mean has an interval."""

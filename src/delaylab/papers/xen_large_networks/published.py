@@ -21,6 +21,11 @@ NETPERF_5_PROCESSES: Floats = np.array([16.53, 18.43, 20.13, 20.55, 24.36])
 UPLINK_BPS = 100e6
 """Section 2.2: the bandwidth that the machine's Ethernet has."""
 
+SCP_JAIN = {"3": 1.0, "5": 1.0}
+"""Section 2.3: Jain's index of shares of 33 % and of 20 %, of processes that copy by scp.
+
+Those of machines are in figures 10 and 12, which are not legible in the copy that we have.
+"""
 CPU_JAIN = {"10": jain(POVRAY_10)}
 """Jain's index of CPU work, by the number of nodes."""
 NETWORK_JAIN_LESS = {"5": jain(NETPERF_5) - jain(NETPERF_5_PROCESSES)}

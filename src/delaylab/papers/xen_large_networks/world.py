@@ -11,7 +11,7 @@ from delaylab.analysis.group import Group
 from delaylab.analysis.statistics.quantiles import Floats
 from delaylab.analysis.work import summarised
 from delaylab.dataset.records.work import WorkDone
-from delaylab.papers.xen_large_networks.measures import CPU, LINUX, NETWORK
+from delaylab.papers.xen_large_networks.measures import CPU, LINUX, NETWORK, SCP
 from delaylab.papers.xen_large_networks.published import (
     NETPERF_5,
     NETPERF_5_PROCESSES,
@@ -29,10 +29,15 @@ class Truth:
 
     1 leaves them as they are in the paper, 0 makes all equal. `filled` is the share of the wire
     that the streams fill. `noise` is the relative difference between two runs: the paper gives one.
+
+    Of scp the paper's shares are legible for processes only, which are equal. Those of machines are
+    invented: spread like the paper's shares in netperf, times `scp_spread`.
     """
 
     cpu_spread: float = 1.0
     network_spread: float = 1.0
+    scp_spread: float = 1.0
+    scp_spread_of_processes: float = 0.0
     filled: float = 0.95
     noise: float = 0.02
 
@@ -54,12 +59,16 @@ def as_published(design: Design, random: Random) -> Group:
 def _work(truth: Truth, design: Design, random: Random) -> list[WorkDone]:
     levels = design.levels
     n = int(levels["n"])
+    plain = levels["kind"] == LINUX
     if levels["work"] == "cpu":
         name, unit, total = CPU, "units/s", UNITS_PER_S
         shares = _shares(POVRAY_10, n, truth.cpu_spread, truth.noise, random)
+    elif levels["work"] == "scp":
+        name, unit, total = SCP, "B/s", truth.filled * UPLINK_BPS / 8
+        spread = truth.scp_spread_of_processes if plain else truth.scp_spread
+        shares = _shares(NETPERF_5, n, spread, truth.noise, random)
     else:
         name, unit, total = NETWORK, "bit/s", truth.filled * UPLINK_BPS
-        plain = levels["kind"] == LINUX
         found = NETPERF_5_PROCESSES if plain else NETPERF_5
         spread = 1.0 if plain else truth.network_spread
         shares = _shares(found, n, spread, truth.noise, random)
