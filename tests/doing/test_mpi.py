@@ -29,7 +29,7 @@ pytestmark = pytest.mark.root
 DELAY_NS = 5_000_000
 """The delay of the link one way."""
 BUSY_NS = 4_000_000
-"""How late a busy machine may be."""
+"""The longest time by which a busy machine may be late."""
 
 
 def lab_of(kind: str = "netns", link: str = "", nodes: int = 2) -> str:
@@ -78,7 +78,7 @@ def of_program(lab: Lab, node: str, name: str) -> list[int]:
 
 
 def assert_nothing_runs(lab: Lab) -> None:
-    """What was told to end has some seconds for it."""
+    """Give a program that was told to end some seconds for it."""
     names = ("latency", "orted", "mpirun.openmpi")
     wait_until(
         lambda: not [pid for name in names for node in "ab" for pid in of_program(lab, node, name)]

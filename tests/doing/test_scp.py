@@ -36,11 +36,11 @@ SIZE = Size.parse("8MB")
 LINK = 50e6
 """The rate in bit/s of the link whose rate is known."""
 HEADERS = 1448 / 1538
-"""What Ethernet, IP and TCP leave of it, preamble and gap included."""
+"""The share of it that Ethernet, IP and TCP leave, preamble and gap included."""
 STEADY = 0.95
-"""What the headers of SSH leave at least, and per cent without decimals."""
+"""The share that the headers of SSH leave at least, read from per cent without decimals."""
 WHOLE = 0.7
-"""What its handshake leaves at least of a copy of seconds, on a busy machine."""
+"""The share that a handshake leaves at least of a copy of seconds, on a busy machine."""
 
 
 def lab_of(kind: str = "netns", link: str = "", name: str = "two") -> str:
@@ -298,7 +298,7 @@ def test_a_server_with_another_key_gets_no_login(up: Up) -> None:
 
 
 def test_a_client_reads_nothing_of_the_users(up: Up) -> None:
-    """What `ssh -G` says of the options: every file is of the lab, or none."""
+    """By `ssh -G`, every file that the options name is the lab's, or there is none."""
     lab = attach(up(lab_of()))
     folder = Folder(lab, "a", "copy")
     options = sshd.client_options(folder, 30_001)

@@ -1,4 +1,4 @@
-"""What is read from packages' scripts, and where their files go; nothing of them is run."""
+"""Settings are read from packages' scripts, and files go to their places; nothing is run."""
 
 from __future__ import annotations
 
