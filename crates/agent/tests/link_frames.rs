@@ -152,10 +152,12 @@ fn frames_that_no_cable_carries_are_refused_and_counted() {
     assert_eq!(lab.ping("n1", "10.9.0.2", 3, &["-s", "973"]).len(), 0);
     assert_eq!(refused(), 3);
     // The checksum is left to an interface by which the frame never leaves: the engine completes it.
-    let passed = || number(&lab.links(), "/directions/0/out/frames");
+    let passed = || number(&lab.settled(), "/directions/0/out/frames");
     let before = passed();
-    lab.run("n1", &["bash", "-c", "echo > /dev/udp/10.9.0.2/9"]);
-    assert_eq!((refused(), passed()), (3, before + 1));
+    lab.run("n1", &["bash", "-c", "for each in {1..50}; do echo > /dev/udp/10.9.0.2/9; done"]);
+    // The node's kernel sends a few frames of its own, such as requests for neighbours.
+    assert!(passed() >= before + 50);
+    assert_eq!(refused(), 3);
     lab.down();
 }
 
