@@ -79,14 +79,14 @@ def test_a_node_has_the_cpu_time_of_its_quota(up: Up, kind: str) -> None:
     )
     before = periods(lab, "a")
     done = together(lab, [job(CPU, node, 3) for node in "ab"], 3)
-    limited, free = ((done[node].host_cpu_s or 0) / 3 for node in "ab")
-    assert abs(limited - QUOTA) < WITHIN
-    assert free > limited + WITHIN
-    # The witness: the kernel held the node back, which would have had more from the machine.
+    limited = (done["a"].host_cpu_s or 0) / 3
     all_periods, held_back = (
         after - first for after, first in zip(periods(lab, "a"), before, strict=True)
     )
+    # On a busy machine some periods end before the quota is used up; in all others it is.
     assert held_back > all_periods / 2
+    assert QUOTA * held_back / all_periods - WITHIN < limited < QUOTA + WITHIN
+    assert periods(lab, "b")[1] == 0
 
 
 def periods(lab: Lab, node: str) -> tuple[int, int]:
