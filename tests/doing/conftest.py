@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -188,3 +189,11 @@ def up(delaylab: Run, tmp_path: Path) -> Up:
         return str(as_json(delaylab("up", str(path), "--json"))["lab"])
 
     return bring
+
+
+def wait_until(true: Callable[[], bool], deadline_s: float = 30) -> None:
+    """Wait for what gives no event, such as the end of another's process; fail at the deadline."""
+    end_s = time.monotonic() + deadline_s
+    while not true():
+        assert time.monotonic() < end_s
+        time.sleep(0.02)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,7 @@ from delaylab.spec.work import WorkSpec
 from delaylab.work.crew import Crew
 from delaylab.work.mpi import latency, settings
 from delaylab.work.study import doubts, prepared, records
-from tests.doing.conftest import Run, Up, our_processes
+from tests.doing.conftest import Run, Up, our_processes, wait_until
 
 pytestmark = pytest.mark.root
 DELAY_NS = 5_000_000
@@ -83,13 +82,6 @@ def assert_nothing_runs(lab: Lab) -> None:
     wait_until(
         lambda: not [pid for name in names for node in "ab" for pid in of_program(lab, node, name)]
     )
-
-
-def wait_until(true: Callable[[], bool], deadline_s: float = 10) -> None:
-    end_s = time.monotonic() + deadline_s
-    while not true():
-        assert time.monotonic() < end_s
-        time.sleep(0.02)
 
 
 def test_a_delay_is_found_where_it_was_put(up: Up, run_directory: Path) -> None:

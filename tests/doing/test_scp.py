@@ -6,8 +6,7 @@ import hashlib
 import os
 import signal
 import subprocess
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -29,7 +28,7 @@ from delaylab.work.crew import Crew
 from delaylab.work.folders import Folder
 from delaylab.work.scp import fetches
 from delaylab.work.study import doubts, prepared
-from tests.doing.conftest import DELAYLAB, Run, Up, as_json, our_processes
+from tests.doing.conftest import DELAYLAB, Run, Up, as_json, our_processes, wait_until
 
 pytestmark = pytest.mark.root
 SIZE = Size.parse("8MB")
@@ -361,10 +360,3 @@ def test_an_ordinary_user_copies_too(nobody: Run, tmp_path: Path) -> None:
     (trial,) = store.read_study(tmp_path / "out").trials
     assert trial.work[0].failed is None
     assert trial.work[0].rate
-
-
-def wait_until(true: Callable[[], bool], deadline_s: float = 30) -> None:
-    end_s = time.monotonic() + deadline_s
-    while not true():
-        assert time.monotonic() < end_s
-        time.sleep(0.02)

@@ -49,7 +49,7 @@ KEPT = 20_000
 MEASURED = "load"
 REST = "rest"
 # Columns of a group's samples.
-SAMPLES: dict[str, Any] = {
+SAMPLES: dict[str, type[pl.DataType]] = {
     **dict.fromkeys((*rtt.VANTAGE, *rtt.DELTAS, *rtt.ONE_WAY), pl.Int64),
     TRIAL: pl.Int32,
     IN_USE: pl.Boolean,
