@@ -8,6 +8,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from benches import ip_batch
 from benches.command import Pairs, command_line, fastest, ring_with_chords
 from benches.pair import need
 from benches.section import Section
@@ -61,7 +62,7 @@ def run() -> Section:
             tools = {
                 "`delaylab up`": command,
                 "delaylab, from Python": fastest(_in_process(nodes, pairs) for _ in range(ROUNDS)),
-                "ip -batch": fastest(_ip_batch(nodes, pairs) for _ in range(ROUNDS)),
+                "ip -batch": fastest(ip_batch.up_and_down(nodes, pairs) for _ in range(ROUNDS)),
                 "Mininet": _mininet(nodes, pairs),
             }
             for tool, (up, down) in tools.items():
@@ -83,38 +84,6 @@ def _in_process(nodes: int, pairs: Pairs) -> tuple[float, float]:
     with temporary(spec, accounting=False):
         up = time.monotonic()
     return up - began, time.monotonic() - up
-
-
-def _ip_batch(nodes: int, pairs: Pairs) -> tuple[float, float]:
-    mark = f"b{time.monotonic_ns() & 0xFFFFFF:06x}"
-    names = [f"{mark}-{n}" for n in range(nodes)]
-    make = [f"netns add {name}" for name in names]
-    ends: dict[int, list[str]] = {}
-    for number, (a, b) in enumerate(pairs):
-        make.append(
-            f"link add v{number}a netns {names[a]} type veth peer name v{number}b netns {names[b]}"
-        )
-        base = 0x0A000000 + 4 * number
-        for node, device, last in ((a, f"v{number}a", 1), (b, f"v{number}b", 2)):
-            address = ".".join(str(base + last >> shift & 255) for shift in (24, 16, 8, 0))
-            ends.setdefault(node, []).extend(
-                (f"address add {address}/30 dev {device}", f"link set {device} up")
-            )
-    try:
-        began = time.monotonic()
-        _batch(make)
-        for node, lines in ends.items():
-            _batch(lines, "-n", names[node])
-        up = time.monotonic()
-    finally:
-        ended = time.monotonic()
-        _batch([f"netns del {name}" for name in names])
-    return up - began, time.monotonic() - ended
-
-
-def _batch(lines: list[str], *options: str) -> None:
-    text = "\n".join(lines).encode()
-    subprocess.run(["ip", *options, "-batch", "-"], input=text, check=True, capture_output=True)
 
 
 def _mininet(nodes: int, pairs: Pairs) -> tuple[float, float]:

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from benches.command import CommandLine, Times, command_line, ring_with_chords
+from benches import ip_batch
+from benches.command import CommandLine, Pairs, Times, command_line, ring_with_chords
 from benches.section import Section
 from delaylab.kinds import KINDS
 from delaylab.machine.rights import own_rights
@@ -19,6 +20,9 @@ DOUBLINGS = 4
 ROUNDS = 3
 MOSTLY_START = 1.2
 """A lab that takes less, in multiples of the time of two nodes, tells nothing about growth."""
+
+WITNESS = "ip -batch"
+"""Builds the labs of series `up`, too: how much of the growth is the kernel's."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +40,7 @@ ALL = (
     Series("check and plan", "plan", 625, 3),
     Series("check and plan, routes", "plan", 50, 2, forwards=True),
     Series("up", "up", 250, 2),
+    Series(WITNESS, WITNESS, 250, 2),
     Series("up, routes", "up", 25, 2, forwards=True),
 )
 
@@ -48,7 +53,8 @@ def run() -> Section:
         "`delaylab plan LAB` and `delaylab up LAB` as a user types them, from the start of the "
         f"program to its end; the fastest of {ROUNDS}. The exponent e is that of the time, less "
         "the time of a lab of two nodes, as a power of the plan's operations: 1 is linear. CPU is "
-        "the time of the command's own process, which a busy machine disturbs less. Among "
+        "the time of the command's own process, which a busy machine disturbs less. `ip -batch` "
+        "builds the labs of `up`, too: its exponent is the kernel's. Among "
         "routers the operations themselves grow with the square of the routers, since each has a "
         "route to each link. Goal: e at most 1.15; 10,000 links checked and planned in 10 s, 200 "
         "routers with routes in 3 s; 500 nodes and 1000 links up in 1.5 s.",
@@ -61,22 +67,28 @@ def run() -> Section:
 
 
 def _measure(line: CommandLine, series: Series, section: Section) -> None:
-    smallest = line.lab("two", 2, [(0, 1)], forwards=series.forwards)
-    start = _fastest(line, series, smallest)
+    pairs = [(0, 1)]
+    smallest = line.lab("two", 2, pairs, forwards=series.forwards)
+    start = _fastest(line, series, smallest, 2, pairs)
     sizes, times, before = list[int](), list[Times](), math.nan
     for doubling in range(DOUBLINGS + 1):
         links = series.links << doubling
         nodes = round(links / series.links_per_node)
-        lab = line.lab(f"l{links}", nodes, ring_with_chords(nodes, links), forwards=series.forwards)
+        pairs = ring_with_chords(nodes, links)
+        lab = line.lab(f"l{links}", nodes, pairs, forwards=series.forwards)
         sizes.append(len(build(load_lab(lab), KINDS, own_rights()).operations))
-        took = _fastest(line, series, lab)
+        took = _fastest(line, series, lab, nodes, pairs)
         times.append(took)
         growth = "–" if math.isnan(before) else f"{took.seconds / before:.2f}"
         before = took.seconds
         cells = (f"{nodes:,} / {links:,}", f"{sizes[-1]:,}", f"{took.seconds:.2f}")
-        section.rows.append((series.what, *cells, growth, f"{took.cpu:.2f}"))
+        spent = "–" if math.isnan(took.cpu) else f"{took.cpu:.2f}"
+        section.rows.append((series.what, *cells, growth, spent))
     seconds = _exponent(sizes, [each.seconds for each in times], start.seconds)
     cpu = _exponent(sizes, [each.cpu for each in times], start.cpu)
+    if series.command == WITNESS:
+        section.notes.append(f"{series.what}: of the time, {seconds}.")
+        return
     section.notes.append(f"{series.what}: of the time, {seconds}; of the CPU time, {cpu}.")
 
 
@@ -90,8 +102,11 @@ def _exponent(sizes: list[int], times: list[float], start: float) -> str:
     return f"e = {exponent:.2f}, of {len(grown)} sizes; two nodes take {start:.2f} s"
 
 
-def _fastest(line: CommandLine, series: Series, lab: Path) -> Times:
+def _fastest(line: CommandLine, series: Series, lab: Path, nodes: int, pairs: Pairs) -> Times:
     """Return the shortest time and the least CPU time of several runs: disturbances only add."""
+    if series.command == WITNESS:
+        up = min(ip_batch.up_and_down(nodes, pairs)[0] for _ in range(ROUNDS))
+        return Times(up, math.nan)
     found = []
     for _ in range(ROUNDS):
         found.append(line.times(series.command, str(lab)))

@@ -344,14 +344,16 @@ def hosts(
     pressure: float = 0.0,
     dropped: int = 0,
     missing: tuple[int, ...] = (),
+    softirq: float = 0.0,
 ) -> pl.DataFrame:
     """The record of a machine of two CPUs in a steady state, whose node `probe` uses 0.1 CPUs."""
     rows = [(START, "sut", "unknown", 0.5)]
     for index in range(samples + 1):
         time = START + index * SAMPLE_NS
-        metrics = {f"cpu{n}.{what}": 0.0 for n in (0, 1) for what in ("system", "softirq")}
+        metrics = {f"cpu{n}.system": 0.0 for n in (0, 1)}
         for cpu in (0, 1):
-            metrics[f"cpu{cpu}.user"] = busy - steal
+            metrics[f"cpu{cpu}.softirq"] = softirq
+            metrics[f"cpu{cpu}.user"] = busy - steal - softirq
             metrics[f"cpu{cpu}.steal"] = steal
             metrics[f"cpu{cpu}.idle"] = 1 - busy
         metrics["pressure.cpu.some_us"] = 7e6 + index * pressure * SAMPLE_NS / 1000

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -42,7 +43,16 @@ def test_the_table_of_trials_has_one_row_each(place: Path) -> None:
     store.write_trials_table(place)
     table = pl.read_parquet(place / "trials.parquet")
     assert table["id"].to_list() == [FIRST.id, SECOND.id]
-    assert table["load"].to_list() == ["rest", "cpu"]
+    assert table["factor.load"].to_list() == ["rest", "cpu"]
+
+
+def test_a_factor_may_be_called_as_a_column_of_trials(tmp_path: Path) -> None:
+    trial = replace(FIRST, factors={"index": "near", "id": "one"})
+    place = synthetic.write(tmp_path / "run", [trial])
+    store.write_trials_table(place)
+    (row,) = pl.read_parquet(place / "trials.parquet").iter_rows(named=True)
+    assert (row["id"], row["index"]) == (trial.id, 0)
+    assert (row["factor.id"], row["factor.index"]) == ("one", "near")
 
 
 def test_a_trial_is_never_written_twice(place: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tools import replications_page
 
-from delaylab.analysis.group import groups
+from delaylab.analysis.analyse import groups
 from delaylab.charts import words
 from delaylab.dataset.store import read_study
 from delaylab.papers.findings import findings

@@ -9,11 +9,12 @@ import pytest
 from typer.testing import CliRunner
 
 from delaylab.cli import app
+from delaylab.errors import BadInput
 from delaylab.machine import kvm
 from delaylab.machine.kvm import Probed
 from delaylab.papers import studies
 from delaylab.spec.load import load_study
-from delaylab.study import estimate, order
+from delaylab.study import estimate, fits, order
 from delaylab.units import Duration
 
 REPRODUCED = "reproduced"
@@ -150,3 +151,43 @@ def test_a_claim_that_only_emulated_machines_have_is_expected_to_be_not_testable
     told = {claim["claim"]: claim for claim in found["claims"]}["host-nic-unmoved"]
     assert told["verdict"] == verdict
     assert ("emulated" in told["why"]) is not works
+
+
+def test_levels_that_are_left_out_change_no_order() -> None:
+    """The order in which trials run is that of the dry run, and of the dataset's `index`."""
+    study = load_study(studies.find("quickstart"))
+    every = order.plan_trials(study, "quick", {})
+    only = order.plan_trials(study, "quick", {"load": {"cpu"}})
+    wanted = [trial for trial in every if trial.combination.levels["load"] == "cpu"]
+    assert 0 < len(only) < len(every)
+    assert [(trial.id, trial.index) for trial in only] == [
+        (trial.id, trial.index) for trial in wanted
+    ]
+
+
+@pytest.mark.parametrize(
+    "more", [["--dry-run"], ["quickstart"], ["--only", "load=cpu"], ["--scale", "paper"]]
+)
+def test_a_resumed_study_goes_on_as_it_was_begun(tmp_path: Path, more: list[str]) -> None:
+    done = CliRunner().invoke(app, ["run", "--resume", str(tmp_path), *more])
+    assert isinstance(done.exception, BadInput)
+    assert done.exception.what == "--resume continues a dataset as it was begun"
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("kind", "by", "lacks"),
+    [("netns", "iperf3", True), ("netns", "nuttcp", False), ("lxc", "iperf3", False)],
+)
+def test_a_program_is_missing_only_where_this_machines_is_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, by: str, *, lacks: bool
+) -> None:
+    """Containers have it in their image, and who uses another program does not need it."""
+    text = OWN.format(packets=10).replace("kind: netns", f"kind: {kind}")
+    text = text[: text.index("claims:")]
+    work = f"work: [{{name: w, on: a, to: b, tcp: 1s, by: {by}}}]\n"
+    (tmp_path / "own.yaml").write_text(text + work)
+    planned = order.plan_trials(load_study(tmp_path / "own.yaml"), "quick", {})
+    monkeypatch.setenv("PATH", str(tmp_path))
+    needs = [why for why in fits.unfit(planned).values() if "need iperf3" in why]
+    assert len(needs) == (len(planned) if lacks else 0)

@@ -36,7 +36,7 @@ def parts() -> dict[str, list[type[BaseModel]]]:
 def section(model: type[BaseModel], page: str) -> str:
     """Return the section of a model: its meaning, its fields, an example."""
     meaning = " ".join((model.__doc__ or "").split())
-    if issubclass(model, Shorthand):
+    if issubclass(model, Shorthand) and " alone " not in meaning:
         meaning += f" A value alone is its `{_main(model)}`."
     meaning = "\n".join(wrap(meaning, 100, break_on_hyphens=False))
     rows = [

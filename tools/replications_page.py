@@ -17,9 +17,9 @@ from textwrap import fill
 
 from pydantic import BaseModel, ConfigDict
 
+from delaylab.analysis.analyse import groups
 from delaylab.analysis.claims.finding import VERDICTS, Finding, JudgedCriterion
 from delaylab.analysis.claims.judge import NEEDS_HARDWARE
-from delaylab.analysis.group import groups
 from delaylab.charts import words
 from delaylab.dataset.store import Study, read_study
 from delaylab.papers.findings import findings
@@ -183,9 +183,11 @@ def _study(study: KeptStudy) -> Iterator[str]:
     yield ""
     yield "| claim | verdict | here [95 %] | paper |"
     yield "|---|---|---|---|"
+    known = claims()
     for each in study.claims:
-        link = f"[{each.id}](claims.md#{each.id})"
-        yield f"| {link} | {each.verdict} | {each.effect} | {each.published} |"
+        # A study's own claims are in its file, not on the page of the papers' claims.
+        name = f"[{each.id}](claims.md#{each.id})" if each.id in known else f"`{each.id}`"
+        yield f"| {name} | {each.verdict} | {each.effect} | {each.published} |"
     yield ""
     for each in study.claims:
         yield from _details(each)

@@ -16,7 +16,7 @@ kind_tools=(lxc-start:lxc dockerd:docker.io qemu-system-x86_64:qemu-system-x86 l
 test_tools=(tshark:tshark xz:xz-utils)
 # Programs that work of studies runs, and tests with it. Some of their packages start services.
 work_tools=(scp:openssh-client sshd:openssh-server mpirun.openmpi:openmpi-bin
-  mpicc.openmpi:libopenmpi-dev hpcc:hpcc)
+  mpicc.openmpi:libopenmpi-dev hpcc:hpcc nuttcp:nuttcp)
 rust_wanted=1.95
 
 # missing PROGRAM:PACKAGE …: the packages of those programs that are not there.

@@ -8,9 +8,15 @@ import sys
 def main() -> None:
     """Run the command line. Ctrl-C ends it with one line, also while it is being imported."""
     try:
-        from delaylab.cli import main as run  # noqa: PLC0415  an import can be interrupted, too
+        from delaylab.io import interrupts  # noqa: PLC0415  an import can be interrupted, too
 
-        run()
+        interrupts.put_off_while_preparing()
+        try:
+            from delaylab.cli import main as run  # noqa: PLC0415  as above
+
+            run()
+        finally:
+            interrupts.forget()
     except KeyboardInterrupt:
         sys.stderr.write("delaylab: interrupted\n")
         sys.exit(130)

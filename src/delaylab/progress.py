@@ -1,4 +1,4 @@
-"""Progress reports of a build."""
+"""Progress reports of a long operation."""
 
 from __future__ import annotations
 

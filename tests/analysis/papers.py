@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from delaylab.analysis.analyse import groups
 from delaylab.analysis.claims.finding import Finding
-from delaylab.analysis.group import Group, groups
+from delaylab.analysis.group import Group
 from delaylab.dataset.store import read_study
 from delaylab.papers.findings import findings
 from delaylab.papers.studies import find

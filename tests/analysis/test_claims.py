@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from delaylab.analysis.analyse import groups
 from delaylab.analysis.claims.finding import Finding
 from delaylab.analysis.claims.groups import setups
-from delaylab.analysis.group import groups
 from delaylab.charts.delays import load_rtt
 from delaylab.dataset.store import read_study
 from delaylab.papers.findings import findings

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from delaylab.analysis.group import Group, groups
+from delaylab.analysis.analyse import groups
+from delaylab.analysis.group import Group
 from delaylab.charts import words
 from delaylab.dataset.store import read_study
 from delaylab.report.show import as_json

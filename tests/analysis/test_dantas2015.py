@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from delaylab.analysis.group import groups
+from delaylab.analysis.analyse import groups
 from delaylab.dataset.store import read_study
 from delaylab.papers.findings import findings
 from tests.analysis.papers import ABOVE, BEYOND, Delays, Levels, dataset, write

@@ -10,12 +10,13 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from delaylab.analysis.analyse import groups
 from delaylab.analysis.claims.claim import Claim, Criterion, Measured, Source
 from delaylab.analysis.claims.finding import Finding
 from delaylab.analysis.claims.groups import pick, samples
 from delaylab.analysis.claims.judge import judge
 from delaylab.analysis.claims.rule import above
-from delaylab.analysis.group import Group, groups
+from delaylab.analysis.group import Group
 from delaylab.analysis.statistics.effects import Effect, shift
 from delaylab.dataset.records.doubts import Doubt, DoubtKind
 from delaylab.dataset.store import read_study

@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from delaylab.analysis.group import groups
+from delaylab.analysis.analyse import groups
 from delaylab.dataset import store
 from delaylab.dataset.records.doubts import Doubt
 from tests import synthetic

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from delaylab.analysis.group import Group, groups
+from delaylab.analysis.analyse import groups
+from delaylab.analysis.group import Group
 from delaylab.analysis.packets.instrument import AtRest, cost
 from delaylab.charts import words
 from delaylab.dataset import store

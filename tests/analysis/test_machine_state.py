@@ -8,8 +8,9 @@ from typing import Any
 import polars as pl
 import pytest
 
+from delaylab.analysis.analyse import groups
 from delaylab.analysis.doubts.machine_state import machine_state
-from delaylab.analysis.group import Group, groups
+from delaylab.analysis.group import Group
 from delaylab.dataset import store
 from tests import synthetic
 from tests.synthetic import Condition
@@ -30,12 +31,13 @@ def analysed(place: Path, condition: Condition, **state: Any) -> Group:
 
 def test_shares_of_each_phase_are_those_of_the_record() -> None:
     _, probes = synthetic.tables(LOADED)
-    hosts = synthetic.hosts(20, busy=0.4, steal=0.05, pressure=0.2)
+    hosts = synthetic.hosts(20, busy=0.4, steal=0.05, pressure=0.2, softirq=0.1)
     state = machine_state([(hosts, probes)])
     assert [phase.phase for phase in state.phases] == ["before", "load", "after"]
     for phase in state.phases:
         assert phase.busy == pytest.approx(0.4)
         assert phase.steal == pytest.approx(0.05)
+        assert phase.softirq == pytest.approx(0.1)
         assert phase.pressure == pytest.approx(0.2)
         assert phase.foreign_cpus == pytest.approx(2 * 0.4 - 0.1)
         assert phase.places == {"probe": pytest.approx(0.1)}

@@ -11,7 +11,8 @@ import pytest
 from numpy.typing import NDArray
 from rich.console import Console
 
-from delaylab.analysis.group import Group, groups
+from delaylab.analysis.analyse import groups
+from delaylab.analysis.group import Group
 from delaylab.analysis.over_time.timeline import STRETCHES
 from delaylab.charts.over_time import TRIALS, over_time
 from delaylab.dataset.store import read_study

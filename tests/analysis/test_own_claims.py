@@ -103,6 +103,12 @@ def test_limits_are_times_shares_or_multiples(tmp_path: Path, limits: str, verdi
             60,
             "reproduced",
         ),
+        (
+            "{claim: fewer, of: lost, group: {environment: native}, "
+            "against: {environment: docker}, share: {less-than: 0.5x}}",
+            60,
+            "reproduced",
+        ),
     ],
 )
 def test_losses_are_shares_of_what_was_sent(

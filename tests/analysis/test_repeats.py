@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from delaylab.analysis.group import Group, groups
+from delaylab.analysis.analyse import groups
+from delaylab.analysis.group import Group
 from delaylab.analysis.statistics.quantiles import summarise
 from delaylab.dataset import store
 from tests import synthetic

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from delaylab.analysis.group import groups
+from delaylab.analysis.analyse import groups
 from delaylab.analysis.scaling.law import FEWEST, POOR, Scaling, scaling
 from delaylab.analysis.scaling.series import PER_GBIT, WHOLE, ScaledWork, scaled_work
 from delaylab.analysis.statistics.effects import Effect

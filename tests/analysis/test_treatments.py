@@ -8,13 +8,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from delaylab.analysis.analyse import groups
 from delaylab.analysis.claims import imagined
 from delaylab.analysis.claims.imagined import Design
 from delaylab.analysis.doubts.machine_state import PhaseState
-from delaylab.analysis.group import groups
+from delaylab.analysis.doubts.reserved_cpus import ReservedSeen, reserved_seen
 from delaylab.analysis.treatments.check import checks
 from delaylab.dataset.records.doubts import DoubtKind
-from delaylab.dataset.records.trial import Load
+from delaylab.dataset.records.reserved import ReservedCpus
+from delaylab.dataset.records.trial import Load, TrialRecord
 from delaylab.dataset.store import read_study
 from delaylab.papers.findings import findings
 from tests import synthetic
@@ -52,6 +54,31 @@ def test_a_load_that_did_not_act_gives_no_verdict(
     assert finding.verdict == "not testable here"
     assert "its load did not act" in finding.why
     assert said in finding.why
+
+
+@pytest.mark.parametrize(
+    ("cpus", "others"), [([1], 0.4 - 0.1), ([0, 1], 0.4 - 0.1 / 2), ([7], None)]
+)
+def test_what_others_use_of_reserved_cpus_is_seen(cpus: list[int], others: float | None) -> None:
+    """Each of the two CPUs is busy for 40 % of the time; node `probe` keeps 0.1 CPUs busy."""
+    reserved = ReservedCpus(cpus=cpus, nodes=["probe"])
+    record = {**synthetic.trial(Condition(), 0), "reserved": [reserved.model_dump()]}
+    trial = TrialRecord.model_validate(record)
+    hosts = synthetic.hosts(20, busy=0.4)
+    end_ns = synthetic.START + 20 * synthetic.SAMPLE_NS
+    phases = [("before", 0, synthetic.START), ("load", synthetic.START, end_ns)]
+    (seen,) = reserved_seen(trial, hosts, phases, "load")
+    assert seen.others == (None if others is None else pytest.approx(others))
+
+
+@pytest.mark.parametrize(
+    ("others", "acted"), [(0.0, True), (0.09, True), (0.11, False), (None, False)]
+)
+def test_reserved_cpus_that_others_used_are_none(others: float | None, acted: bool) -> None:
+    group = imagined.group(Design({}), {"app": np.ones(40)})
+    (check,) = checks(replace(group, reserved=[ReservedSeen("t", [1], ["probe"], others)]))
+    assert check.acted is acted
+    assert check.text.startswith("CPU 1 of probe: time that others left")
 
 
 def test_a_probe_that_was_in_no_closed_loop_gives_no_verdict(tmp_path: Path) -> None:

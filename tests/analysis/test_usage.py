@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from delaylab.analysis.group import groups
+from delaylab.analysis.analyse import groups
 from delaylab.analysis.over_time.usage import IN_USE
 from delaylab.dataset import store
 from tests import synthetic

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 import delaylab
+from delaylab.analysis.analyse import groups
 from delaylab.analysis.compared.datasets import compare_datasets
 from delaylab.analysis.doubts.cpu_time import cpu_time_doubts
-from delaylab.analysis.group import Group, groups
+from delaylab.analysis.group import Group
 from delaylab.dataset import store
 from delaylab.dataset.store import read_study
 from delaylab.errors import BadInput

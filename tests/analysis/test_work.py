@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from delaylab.analysis.group import analyse
+from delaylab.analysis.analyse import analyse
 from delaylab.analysis.work import MOMENT_S, Work, work_of
 from delaylab.dataset import store
 from delaylab.dataset.records.tables import PROGRESS

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from delaylab.analysis.claims.imagined import Design
+from delaylab.analysis.claims.judge import judge
 from delaylab.analysis.fairness import jain
 from delaylab.analysis.group import Group
 from delaylab.charts.tables import Table
+from delaylab.dataset.records.work import Figure, WorkDone
 from delaylab.papers.xen_large_networks import published
 from delaylab.papers.xen_large_networks.claims import CLAIMS
 from delaylab.papers.xen_large_networks.figures import tables
+from delaylab.papers.xen_large_networks.mpi_claims import CLAIMS as MPI_CLAIMS
+from delaylab.papers.xen_large_networks.mpi_measures import REAL
+from delaylab.papers.xen_large_networks.mpi_world import MpiTruth
 from delaylab.papers.xen_large_networks.world import Truth, drawn
 
 RANDOM_SEED = 1
@@ -83,3 +91,68 @@ def test_of_scp_processes_decide_one_claim_and_machines_the_other() -> None:
     # Machines are spread as in netperf, and processes equal: what is between is netperf's own.
     unfair = jain(published.NETPERF_5) - 1
     assert effects["uml, 5 nodes"].effect.value == pytest.approx(unfair, abs=0.01)
+
+
+def of_mpi(truth: MpiTruth, kinds: Sequence[str] = (*KINDS, REAL)) -> list[Group]:
+    random = np.random.default_rng(RANDOM_SEED)
+    exact = Truth(noise=0.0, mpi=replace(truth, noise=0.0))
+    levels = [(kind, work) for kind in kinds for work in ("mpi", "messages")]
+    return [
+        drawn(exact, Design({"kind": kind, "n": "4", "work": work}, kind, trials=3), random)
+        for kind, work in (*levels, ("linux", "messages-across"))
+    ]
+
+
+def of_criterion(claim: str, found: list[Group]) -> dict[str, tuple[float, bool]]:
+    (criterion,) = MPI_CLAIMS[claim].criteria
+    measured = criterion.measure(found)
+    return {each.scenario: (round(each.effect.value, 6), each.aside) for each in measured}
+
+
+def test_run_times_of_mpi_are_told_over_those_of_processes() -> None:
+    found = of_criterion("mpi-little-slower-on-machines", of_mpi(MpiTruth(slower=1.25)))
+    assert found == {"lxc, 4 nodes": (1.0, True), "uml, 4 nodes": (1.25, False)}
+
+
+def test_n_times_the_time_on_real_computers_is_compared() -> None:
+    found = of_criterion("mpi-real-times-n-as-on-machines", of_mpi(MpiTruth(times_n=0.8)))
+    assert found["uml, 4 nodes"] == (0.8, False)
+
+
+def test_without_real_computers_nothing_is_said_of_them() -> None:
+    claim = MPI_CLAIMS["mpi-real-times-n-as-on-machines"]
+    assert judge(claim, of_mpi(MpiTruth(), KINDS)).verdict == "not testable here"
+
+
+def test_a_solver_that_mostly_sends_messages_decides_nothing() -> None:
+    """As hpcc does with 500 equations."""
+    few = Figure(name="linpack-order", value=500, unit="equations")
+
+    def smaller(done: WorkDone) -> WorkDone:
+        figures = [few if each.name == few.name else each for each in done.figures]
+        return done.model_copy(update={"figures": figures})
+
+    found = [
+        replace(
+            group,
+            trials=[
+                trial.model_copy(update={"work": [smaller(each) for each in trial.work]})
+                for trial in group.trials
+            ],
+        )
+        for group in of_mpi(MpiTruth())
+    ]
+    assert of_criterion("mpi-little-slower-on-machines", found) == {}
+
+
+def test_messages_of_one_host_are_told_over_those_on_the_wire() -> None:
+    found = of_criterion("mpi-messages-faster-on-one-host", of_mpi(MpiTruth(near=0.4)))
+    assert found["uml, round-trip"] == found["uml, exchange"] == (0.4, False)
+    assert found["linux, exchange"] == (0.4, True)
+
+
+def test_a_table_has_run_times_and_round_trips_of_mpi() -> None:
+    (table,) = tables(of_mpi(MpiTruth(slower=1.25, near=0.4)))
+    rows = {str(row[0]): row for row in table.rows}
+    assert rows["uml"][2:] == ["1.25 s", "1.25 ×", "40.0 µs", "–"]
+    assert rows["linux"][2:] == ["1.00 s", "1.00 ×", "40.0 µs", "100 µs"]

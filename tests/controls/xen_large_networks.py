@@ -8,7 +8,10 @@ from functools import cache
 from delaylab.analysis.claims.imagined import Design, Random
 from delaylab.analysis.group import Group
 from delaylab.papers.studies import find
-from delaylab.papers.xen_large_networks.claims import CLAIMS
+from delaylab.papers.xen_large_networks.measures import XEN
+from delaylab.papers.xen_large_networks.mpi_measures import REAL
+from delaylab.papers.xen_large_networks.mpi_world import MpiTruth
+from delaylab.papers.xen_large_networks.paper import PAPER as OF_PAPER
 from delaylab.papers.xen_large_networks.world import Truth, drawn
 from delaylab.spec.combine import combinations
 from delaylab.spec.load import load_study
@@ -18,7 +21,7 @@ BLOCKS = 3
 
 
 def world(truth: Truth) -> World:
-    """The trials of the study, as its quick design has them."""
+    """The trials of the study, as its quick design has them, those on real computers, and Xen's."""
 
     def draw(random: Random) -> list[Group]:
         return [drawn(truth, design, random) for design in _designs()]
@@ -29,14 +32,20 @@ def world(truth: Truth) -> World:
 @cache
 def _designs() -> tuple[Design, ...]:
     study = load_study(find("xen-large-networks"))
-    return tuple(
-        Design(dict(each.levels), each.levels["kind"], trials=BLOCKS)
-        for each in combinations(study, "quick")
-    )
+    planned = [dict(each.levels) for each in combinations(study, "quick")]
+    real = {"kind": REAL, "n": "4", "work": "mpi"}
+    xen = {"kind": XEN, "n": "3", "work": "scp"}
+    return tuple(Design(each, each["kind"], trials=BLOCKS) for each in (*planned, real, xen))
 
 
 PAPER = Truth()
-_control = controls(CLAIMS, world, PAPER)
+_control = controls({claim.id: claim for claim in OF_PAPER.claims}, world, PAPER)
+
+
+def _mpi(**changes: float) -> Truth:
+    return replace(PAPER, mpi=MpiTruth(**changes))
+
+
 CONTROLS = (
     _control(
         "cpu-work-shared-equally",
@@ -71,6 +80,34 @@ CONTROLS = (
         replace(PAPER, scp_spread=0.0),
         replace(PAPER, scp_spread=0.0, scp_spread_of_processes=1.0),
         replace(PAPER, scp_spread=0.5),
+        "reproduced",
+    ),
+    _control(
+        "driver-domain-takes-most",
+        replace(PAPER, driver=0.8),
+        replace(PAPER, driver=0.3),
+        replace(PAPER, driver=0.9),
+        "open",
+    ),
+    _control(
+        "mpi-little-slower-on-machines",
+        _mpi(slower=1.15),
+        _mpi(slower=1.5),
+        _mpi(slower=1.04),
+        "reproduced",
+    ),
+    _control(
+        "mpi-real-times-n-as-on-machines",
+        _mpi(times_n=1.1),
+        _mpi(times_n=0.5),
+        _mpi(times_n=1.05),
+        "reproduced",
+    ),
+    _control(
+        "mpi-messages-faster-on-one-host",
+        _mpi(near=1.0),
+        _mpi(near=2.0),
+        _mpi(near=0.75),
         "reproduced",
     ),
 )

@@ -9,12 +9,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from delaylab import hosts
+from delaylab.lab.running import Lab
 
 SOURCE = Path(__file__).parent.parent.parent / "src"
 DELAYLAB = Path(sys.executable).parent / "delaylab"
@@ -70,7 +72,7 @@ def delaylab(tmp_path: Path) -> Run:
             [str(DELAYLAB), *argv],
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=more.pop("timeout", 120),
             check=False,
             cwd=tmp_path,
             env={**os.environ, **more.pop("env", {})},
@@ -172,6 +174,16 @@ def our_processes(mark: str) -> list[str]:
     return found
 
 
+def pid_in_container(pid: int) -> int | None:
+    """The number that a process has in its container; None if it is in none, or has ended."""
+    with suppress(OSError):
+        for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+            if line.startswith("NSpid:"):
+                _, _, *inside = line.split()
+                return int(inside[-1]) if inside else None
+    return None
+
+
 def only_line(text: str) -> str:
     """The one line that was said."""
     lines = text.strip().splitlines()
@@ -189,6 +201,19 @@ def up(delaylab: Run, tmp_path: Path) -> Up:
         return str(as_json(delaylab("up", str(path), "--json"))["lab"])
 
     return bring
+
+
+def of_program(lab: Lab, node: str, name: str) -> list[int]:
+    """The processes of a program in the network of a node."""
+    network = os.stat(f"/proc/{lab.pid(f'node.{node}')}/ns/net").st_ino  # noqa: PTH116
+    found = []
+    for folder in Path("/proc").iterdir():
+        try:
+            if (folder / "comm").read_text().strip() == name:
+                found += [int(folder.name)] * ((folder / "ns/net").stat().st_ino == network)
+        except OSError:
+            continue
+    return found
 
 
 def wait_until(true: Callable[[], bool], deadline_s: float = 30) -> None:

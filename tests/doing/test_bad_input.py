@@ -50,7 +50,7 @@ def test_a_wrong_file(delaylab: Run, tmp_path: Path, old: str, new: str, says: s
 def test_an_unknown_factor(delaylab: Run, tmp_path: Path) -> None:
     (tmp_path / "study.yaml").write_text(STUDY)
     done = delaylab("run", "study.yaml", "--only", "colour=red", code=BAD_INPUT)
-    assert "no factor 'colour' (environment, load)" in only_line(done.stderr)
+    assert "no factor 'colour' (one of: environment, load)" in only_line(done.stderr)
 
 
 def test_a_missing_tool(delaylab: Run, tmp_path: Path) -> None:
@@ -114,6 +114,7 @@ def lab_when_up(
         built = {path.parent for path in run_directory.glob("*/lab.json")} - (broken or set())
         if built:
             return built.pop()
+        time.sleep(0.01)  # without leaving the CPU, it would disturb the study
 
 
 def agent_pid(folder: Path, agent: str) -> int:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from delaylab.analysis.group import groups
+from delaylab.analysis.analyse import groups
 from delaylab.dataset.store import read_study
 from delaylab.spec.study import CLOSED_LOOP
 from tests.doing.conftest import Run, as_json

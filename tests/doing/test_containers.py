@@ -26,14 +26,18 @@ pytestmark = pytest.mark.root
 CONTAINERS = ("lxc", "docker")
 KILLS = int(os.environ.get("DELAYLAB_KILLS", "6"))
 GONE_DEADLINE_S = 15.0
-LAB = """\
-lab: boxes
+NAME = f"boxes{os.getpid()}"
+"""Two runs at once see each other's control groups."""
+LAB = (
+    f"lab: {NAME}\n"
+    + """\
 hosts: {{one: {{}}}}
 nodes:
   a: {{kind: {kind}, host: one, cpus: [1], memory: 64MiB, {more}}}
   b: {{kind: {kind}, host: one}}
 links: [{{between: [a, b]}}]
 """
+)
 
 
 @pytest.fixture(params=CONTAINERS)
@@ -78,7 +82,7 @@ def until(there: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
-def groups(lab: str = "boxes") -> list[Path]:
+def groups(lab: str = NAME) -> list[Path]:
     """Control groups of labs of this name, in all hierarchies."""
     found = subprocess.run(
         ["find", "/sys/fs/cgroup", "-type", "d", "-path", f"*/delaylab/{lab}.*"],
@@ -107,7 +111,7 @@ def test_limits_hold_and_the_image_stays_as_it_was(
     assert str(64 << 20) in memory
     assert {"512", "50"} & (group_value("cpu.shares") | group_value("cpu.weight"))
     said = delaylab("image", "clean", "--old", code=2).stderr
-    assert "in use by labs that are up: boxes" in said
+    assert f"in use by labs that are up: {NAME}" in said
     delaylab("exec", "a", "--", "sh", "-c", "echo mine > /bin/mine; rm /bin/ping; mkdir /new")
     assert "ping" in delaylab("exec", "b", "--", "ls", "/bin").stdout
     delaylab("down", "--all")
@@ -147,7 +151,7 @@ def test_containers_of_the_systems_engine_end_with_the_lab(
         started = own_engine.containers.list(filters={"label": LABEL}, ignore_removed=True)
         assert sorted(container.attrs["Config"]["Hostname"] for container in started) == ["a", "b"]
         if end == "down":
-            delaylab("down", "boxes")
+            delaylab("down", NAME)
         else:
             _kill(as_json(delaylab("ps", "--json"))["labs"][0]["keeper"])
         until(

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+import polars as pl
 import pytest
 import yaml
 
+from delaylab import read
 from delaylab.dataset import store
 from delaylab.kinds import KINDS
 from delaylab.lab.packages import not_installed
@@ -56,10 +60,10 @@ def test_routers(delaylab: Run) -> None:
     for trial in shown["trials"]:
         number = {"one": 1, "two": 2}[trial["factors"]["carrier"]]
         delays = {(s["leg"], s["from"], s["to"]): s["median_us"] for s in trial["segments"]}
-        assert 0 < delays["request", "hop1.near", "hop1.far"] < 1_000
+        assert 0 < delays["request", "hop1.near", "hop1.far"] < 5_000
         (sea,) = (way for way in trial["links"] if way["from"] == [f"carrier-{number}"])
-        for found in (delays["request", "hop1.far", "responder.vif"], sea["probe_us"]["median"]):
-            assert 5_000 <= found < 5_200
+        assert_held(sea, 5_000)
+        assert delays["request", "hop1.far", "responder.vif"] >= 5_000
 
 
 @NEEDS_APT
@@ -84,18 +88,40 @@ def test_render(delaylab: Run, tmp_path: Path, kind: str) -> None:
     assert sum(node["share_of_fair"] for node in nodes.values()) == pytest.approx(3)
 
 
-def test_wan_delays(delaylab: Run) -> None:
+def assert_held(way: dict[str, Any], delay_us: float) -> None:
+    """The taps' witness is the link engine, which knows how late it sent."""
+    assert way["asked"]["delay_ns"] == delay_us * 1000
+    error_us = way["probe_us"]["median"] - delay_us
+    assert 0 <= error_us <= way["late_ns"]["p99_ns"] / 1000
+
+
+def test_wan_delays(delaylab: Run, tmp_path: Path) -> None:
     delaylab("run", str(EXAMPLES / "wan-delays.yaml"), "--out", "out", "--only", "load=rest")
     shown = as_json(delaylab("show", "out", "--json"))
-    asked = {"none": (0, 0), "short": (1e3, 1e3), "long": (10e3, 30e3)}
+    asked_us = {"short": (1e3, 1e3), "long": (10e3, 30e3)}
     for trial in shown["trials"]:
         ways = {way["from"][0]: way for way in trial["links"]}
-        for node, delay_us in zip(("probe", "echo"), asked[trial["factors"]["delay"]], strict=True):
-            assert abs(ways[node]["probe_us"]["median"] - delay_us) < 200
+        if trial["factors"]["delay"] != "none":
+            for node, us in zip(
+                ("probe", "echo"), asked_us[trial["factors"]["delay"]], strict=True
+            ):
+                assert_held(ways[node], us)
+    links = {trial["factors"]["delay"]: trial["links"] for trial in shown["trials"]}
+    packets = read(tmp_path / "out").packets.filter(phase="load", outcome="replied")
+    rtt_us = {
+        delay: packets.filter(pl.col("factor.delay") == delay)["rtt_user_ns"].to_numpy() / 1000
+        for delay in ("none", "short", "long")
+    }
+    for delay, both_ways_us in {"short": 2e3, "long": 40e3}.items():
+        assert rtt_us[delay].min() >= both_ways_us
+        # The least of 500 packets waited no longer for a busy machine than most without a delay,
+        # and for the engine no longer than it says.
+        late_us = sum(way["late_ns"]["p99_ns"] for way in links[delay] if way["probe_us"]) / 1000
+        assert rtt_us[delay].min() < both_ways_us + np.quantile(rtt_us["none"], 0.9) + late_us
     claims = {claim["id"]: claim for claim in shown["claims"]}
-    assert claims["delay-is-added-both-ways"]["verdict"] in ("reproduced", "open")
-    assert abs(claims["delay-is-added-both-ways"]["effect"] - 2000) < 400
-    assert claims["few-are-lost"]["verdict"] in ("reproduced", "open")
+    added, few = claims["delay-is-added-both-ways"], claims["few-are-lost"]
+    assert added["effect"] == pytest.approx(np.median(rtt_us["short"]) - np.median(rtt_us["none"]))
+    assert {added["verdict"], few["verdict"]} <= {"reproduced", "open"}
 
 
 def test_scaling_is_short_and_needs_no_probe(delaylab: Run) -> None:
@@ -109,3 +135,16 @@ def test_scaling_is_short_and_needs_no_probe(delaylab: Run) -> None:
     (told,) = as_json(delaylab("show", "out", "--json"))["scaling"]
     assert (told["nodes"], told["trials_each"]) == ([1, 2], 3)
     assert "a law needs 3" in told["refused"]
+
+
+@NEEDS_APT
+def test_classes(delaylab: Run, tmp_path: Path) -> None:
+    need("lxc")
+    text = (EXAMPLES / "classes.yaml").read_text()
+    (tmp_path / "classes.yaml").write_text(text.replace("3s", "1s").replace("repeat: 3", ""))
+    delaylab("run", "classes.yaml", "--out", "out")
+    trials = store.read_study(tmp_path / "out").trials
+    assert len(trials) == 6
+    for trial in trials:
+        assert [each.failed for each in trial.work] == [None] * 3
+        assert all(each.rate for each in trial.work)

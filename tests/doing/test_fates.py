@@ -59,7 +59,7 @@ def test_copies_are_counted_where_they_are_made(hosts: int, node: str) -> None:
 @pytest.mark.parametrize("node", LEGS)
 def test_losses_are_counted_where_they_happen(node: str, protocol: str) -> None:
     spec = lab("netns", 2, **one_way(node, loss="10%"))
-    recording = trial(spec, count=400, late="200ms", protocol=protocol)
+    recording = trial(spec, count=400, late="2s", protocol=protocol)
     made = direction(recording, node).dropped.loss
     found = account(recording)["load"]
     assert made > 10
@@ -83,13 +83,10 @@ def test_overtaken_packets_are_counted_where_that_happens(node: str) -> None:
     # Row: a packet; column: one that was sent later. True where the later one came first.
     passed = np.triu(came_ns[:, None] > came_ns[None, :])
     overtaken = int(passed.any(axis=1).sum())
-    took_ns = came_ns - table[f"{leg} {start}"].to_numpy()
-    skipped = took_ns < 15_000_000
     found = account(recording)["load"]
     assert overtaken > 5
-    assert skipped[passed.any(axis=0)].all()
-    # Other frames, such as ARP's, may skip the delay, too.
-    assert int(skipped.sum()) <= (direction(recording, node).reordered or 0)
+    # The engine let some frames skip the delay, ARP's among them. No others overtook.
+    assert 5 < int(passed.any(axis=0).sum()) <= (direction(recording, node).reordered or 0)
     # Where the machine is late by more than a probe waits, an account does not know the leg.
     assert getattr(found.reordered, leg) <= overtaken
     assert getattr(found.reordered, leg) + found.reordered.unknown == overtaken

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from delaylab.analysis.packets.segments import complete, packets, segments
 from delaylab.lab.running import Lab
@@ -23,7 +24,7 @@ from delaylab.trial.recording import Recording
 FORWARDER = Path(__file__).parent.parent / "forwarder.py"
 PART = 0.1
 """The share of an injected delay by which its segment may differ; no other segment is as long."""
-OTHER_WAY_NS = 500_000
+OTHER_WAY_NS = 2_000_000
 """The forwarder's delay against the asked direction: also known, also to be found."""
 LAB = LabSpec.model_validate(
     {
@@ -37,7 +38,7 @@ LAB = LabSpec.model_validate(
     }
 )
 PROBE = ProbeSpec.model_validate(
-    {"from": "probe", "to": "echo", "count": 100, "interval": "12ms", "at_rest": 0, "late": "200ms"}
+    {"from": "probe", "to": "echo", "count": 100, "interval": "12ms", "at_rest": 0, "late": "2s"}
 )
 PLACES = {
     # where: (agent, port to put the forwarder behind, port is nearer to the sender, the segment)
@@ -84,19 +85,15 @@ def delaying(lab: Lab, place: str, leg: str, delay_ns: int) -> Iterator[dict[str
     held.update(zip(rightward_first, map(int, said.split()), strict=True))
 
 
-def medians(recording: Recording) -> dict[tuple[str, str, str], float]:
+def delays(recording: Recording) -> dict[tuple[str, str, str], NDArray[np.int64]]:
     path = recording.record.path
     table = complete(packets(recording.stamps, recording.probes, path), path)
     assert len(table) >= 0.9 * PROBE.count
-    return {
-        (s.leg, s.start, s.end): float(np.median(s.delay_ns))
-        for s in segments(table, path)
-        if not s.merged
-    }
+    return {(s.leg, s.start, s.end): s.delay_ns for s in segments(table, path) if not s.merged}
 
 
 @pytest.mark.root
-@pytest.mark.parametrize("delay_ms", [1, 5])
+@pytest.mark.parametrize("delay_ms", [3, 5])
 @pytest.mark.parametrize("leg", ["request", "reply"])
 @pytest.mark.parametrize("place", PLACES)
 def test_a_known_delay_is_found_where_it_is(place: str, leg: str, delay_ms: int) -> None:
@@ -104,14 +101,14 @@ def test_a_known_delay_is_found_where_it_is(place: str, leg: str, delay_ms: int)
         temporary(LAB, accounting=False) as lab,
         delaying(lab, place, leg, delay_ms * 10**6) as held,
     ):
-        found = medians(measure(lab, Combination({}, LAB, (), PROBE), probe_id=7))
+        found = delays(measure(lab, Combination({}, LAB, (), PROBE), probe_id=7))
     start, end = PLACES[place][3]
     ways = {"request": ("request", start, end), "reply": ("reply", end, start)}
     other = "reply" if leg == "request" else "request"
     # The forwarder is on time where the machine runs; it knows by how much it was not.
     for way, asked_ns in ((leg, delay_ms * 10**6), (other, OTHER_WAY_NS)):
         assert held[way] >= asked_ns
-        assert abs(found.pop(ways[way]) - held[way]) < PART * held[way], held
-    # Waking this process takes as long as the machine lets it wait.
-    elsewhere = {where: ns for where, ns in found.items() if "sender.app" not in where}
-    assert max(elsewhere.values()) < PART * held[leg], found
+        assert abs(np.median(found.pop(ways[way])) - held[way]) < PART * held[way], held
+    # The least is that of the packet that waited least for a CPU.
+    elsewhere = {where: int(ns.min()) for where, ns in found.items()}
+    assert max(elsewhere.values()) < PART * held[leg], elsewhere

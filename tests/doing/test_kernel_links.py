@@ -6,12 +6,14 @@ What needs netem is in `test_netem.py`, in a guest whose kernel has it.
 from __future__ import annotations
 
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from delaylab.hosts import kernel_parts
 from tests.doing.conftest import Run, Up, as_json
+from tests.doing.test_bad_input import agent_pid
 
 pytestmark = pytest.mark.root
 BAD_INPUT, FAILED = 2, 1
@@ -22,6 +24,13 @@ hosts: {left: {}, right: {engine: own}}
 nodes: {a: {host: left}, b: {host: left}, c: {host: right}}
 links:
   - {join: [a, b, c], name: wan, rate: 8Mbit, from: {b: {loss: 50%}}}
+"""
+ONE_WAY = """\
+lab: kernel
+engine: kernel
+hosts: {left: {}}
+nodes: {a: {host: left}, b: {host: left}}
+links: [{between: [a, b], name: wan, from: {b: {rate: 8Mbit}}}]
 """
 
 
@@ -85,3 +94,19 @@ def test_a_change_that_the_kernel_cannot_make_changes_nothing(
     after = as_json(delaylab("link", "show", name, "--json"))["engines"]
     for then, now in zip(before, after, strict=True):
         assert [w["asked"] for w in then["directions"]] == [w["asked"] for w in now["directions"]]
+
+
+def test_a_change_can_be_made_once_the_cause_of_its_failure_is_gone(
+    delaylab: Run, up: Up, run_directory: Path
+) -> None:
+    """Another program has put a hook of its own at a port, and takes it away again."""
+    name = up(ONE_WAY)
+    pid = agent_pid(run_directory / name, "host.left")
+    hook = ["nsenter", "--target", str(pid), "--net", "tc", "qdisc"]
+    subprocess.run([*hook, "add", "dev", "vif-a", "clsact"], check=True)
+    said = delaylab("link", "set", name, "wan", "rate=4Mbit", "--node", "a", code=FAILED).stderr
+    assert "File exists" in said
+    subprocess.run([*hook, "del", "dev", "vif-a", "clsact"], check=True)
+    delaylab("link", "set", name, "wan", "rate=4Mbit", "--node", "a")
+    (engine,) = as_json(delaylab("link", "show", name, "--json"))["engines"]
+    assert all(way["asked"].keys() == {"rate"} for way in engine["directions"])

@@ -22,6 +22,8 @@ from tests.doing.test_kill import children, command, kill, wait_until_gone
 
 pytestmark = [pytest.mark.root, pytest.mark.timeout(1800)]
 ROUNDS = int(os.environ.get("DELAYLAB_KILLS", "50"))
+NAME = f"victims{os.getpid()}"
+"""Two runs at once see each other's control groups."""
 AT_MOST_S = 7.0
 """By then the slowest guest answers."""
 
@@ -38,7 +40,7 @@ def lab_of(kinds: list[str]) -> str:
         f"  {name}: {{kind: {name}{', accel: tcg' if name == 'qemu' else ''}}}" for name in kinds
     ]
     return "\n".join(
-        ["lab: victims", "nodes:", *nodes, "links:", f"  - join: [{', '.join(kinds)}]"]
+        [f"lab: {NAME}", "nodes:", *nodes, "links:", f"  - join: [{', '.join(kinds)}]"]
     )
 
 
@@ -93,7 +95,7 @@ def round_of(choose: random.Random, delaylab: Run, folder: Path, run_directory: 
 def kept(run_directory: Path) -> set[int]:
     """The keeper of a lab that is up, and all below it."""
     try:
-        keeper = json.loads((run_directory / "victims" / "lab.json").read_text())["keeper"]["pid"]
+        keeper = json.loads((run_directory / NAME / "lab.json").read_text())["keeper"]["pid"]
     except (OSError, ValueError):
         return set()
     return {keeper, *children(keeper)}
@@ -102,4 +104,4 @@ def kept(run_directory: Path) -> set[int]:
 def cgroups() -> list[Path]:
     """Control groups of the lab, of any keeper."""
     top = Path("/sys/fs/cgroup")
-    return [*top.glob("delaylab/victims.*"), *top.glob("*/delaylab/victims.*")]
+    return [*top.glob(f"delaylab/{NAME}.*"), *top.glob(f"*/delaylab/{NAME}.*")]

@@ -45,6 +45,8 @@ VARIANTS: dict[str, dict[str, Any]] = {
 }
 SLOW = {"qemu-e1000e", "qemu-rtl8139", "qemu-vmxnet3", "xen-pv", "xen-pvh"}
 COUNT = 40
+MOST_MISSED = 3
+"""The most frames that the card of a User-Mode Linux may miss in a trial of the test."""
 
 
 def _cases() -> list[Any]:
@@ -119,9 +121,17 @@ def _packets_are_seen_everywhere(lab: Lab, kind: str) -> None:
     }
     expected = set(recording.probes["seq"])
     tapped = len(recording.probes.filter(recording.probes["phase"] != "untapped"))
-    assert recording.probes["outcome"].unique().to_list() == ["replied"]
+    missed = recording.probes.filter(recording.probes["outcome"] != "replied")
+    if kind == "uml":
+        # Its card may miss the last frame before a pause (docs/kinds/uml.md). All were answered.
+        answers = recording.stamps.filter(leg="reply", point="responder.stack")
+        assert set(answers["seq"]) == expected
+        assert len(missed) <= MOST_MISSED
+    else:
+        assert missed.is_empty(), missed
     # Taps and the kernel's own stamps begin where they can; no packet under load lacks any.
-    assert all(tapped <= count <= len(expected) for count in seen.values()), seen
+    least = tapped - len(missed)
+    assert all(least <= count <= len(expected) for count in seen.values()), seen
     readings = {reading.clock for reading in record.clock_readings}
     assert bool(readings) == KINDS[kind].own_kernel
     table = packets(recording.stamps, recording.probes, path)
@@ -136,7 +146,7 @@ def _loads_work(lab: Lab) -> None:
     with loads.running(lab, (cpu, network)) as running:
         # Long enough for iperf3 to have counted: it reports whole intervals.
         other = lab.plan.interfaces["echo"][0].addresses[0].split("/")[0]
-        assert _run(lab, "ping", "-c", "6", "-i", "0.2", "-W", "5", other)[0] == 0
+        assert _run(lab, "ping", "-c", "15", "-i", "0.2", "-W", "5", other)[0] == 0
     achieved = {each.load.what: each.achieved for each in running.achieved}
     assert achieved["cpu"]["operations"] > 0
     assert achieved["network"]["sent_bps"] > 0

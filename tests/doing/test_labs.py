@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -15,8 +16,14 @@ from tests.doing.conftest import Run, as_json, our_processes
 pytestmark = pytest.mark.root
 
 
-def machine_interfaces() -> set[str]:
-    return {path.name for path in Path("/sys/class/net").iterdir()}
+def machine_interfaces(lab: str) -> list[str]:
+    """The interfaces in this machine's own stack that belong to a lab."""
+    found = []
+    for path in Path("/sys/class/net").iterdir():
+        with suppress(OSError):  # another lab may just have taken it away
+            if (path / "ifalias").read_text().strip() == f"delaylab:{lab}":
+                found.append(path.name)
+    return found
 
 
 def left_behind(run_directory: Path) -> list[str]:
@@ -26,7 +33,6 @@ def left_behind(run_directory: Path) -> list[str]:
 
 
 def test_up_ps_exec_down(delaylab: Run, testbed: Path, run_directory: Path) -> None:
-    before = machine_interfaces()
     up = as_json(delaylab("up", str(testbed), "--json"))
     assert [node["name"] for node in up["nodes"]] == ["probe", "noisy", "vps", "base", "echo"]
     listed = as_json(delaylab("ps", "--json"))
@@ -37,7 +43,7 @@ def test_up_ps_exec_down(delaylab: Run, testbed: Path, run_directory: Path) -> N
     for node in ("probe", "noisy", "vps", "base"):
         ping = delaylab("exec", node, "--", "ping", "-c", "1", "-W", "2", addresses["echo"])
         assert "1 received" in ping.stdout
-    assert machine_interfaces() == before
+    assert machine_interfaces("testbed") == []
     delaylab("down", "testbed")
     assert as_json(delaylab("ps", "--json")) == {"labs": []}
     assert left_behind(run_directory) == []
@@ -153,16 +159,23 @@ def test_rootless(nobody: Run, testbed: Path) -> None:
 def test_a_native_node_on_this_machine_reaches_the_lab(delaylab: Run, tmp_path: Path) -> None:
     if os.geteuid() != 0:
         pytest.skip("only root may add to this machine's interfaces")
-    before = machine_interfaces()
-    path = tmp_path / "here.yaml"
-    lab = f"lab: here{os.getpid()}\nnodes: {{me: {{kind: native}}, far: {{}}}}\n"
+    path, name = tmp_path / "here.yaml", f"here{os.getpid()}"
+    lab = f"lab: {name}\nnodes: {{me: {{kind: native}}, far: {{}}}}\n"
     path.write_text(lab + "links: [{join: [me, far]}]\n")
     up = as_json(delaylab("up", str(path), "--json"))
     address = up["nodes"][1]["interfaces"][0]["addresses"][0].split("/")[0]
-    assert len(machine_interfaces() - before) == 1
+    assert len(machine_interfaces(name)) == 1
     subprocess.run(["ping", "-c", "1", "-W", "2", address], check=True, capture_output=True)
     delaylab("down")
-    assert machine_interfaces() == before
+    assert machine_interfaces(name) == []
+
+
+def test_all_labs_are_stopped_only_without_a_name(delaylab: Run, testbed: Path) -> None:
+    delaylab("up", str(testbed))
+    said = delaylab("down", "testbed", "--all", code=2).stderr
+    assert "--all stops every lab, not only testbed" in said
+    assert [lab["lab"] for lab in as_json(delaylab("ps", "--json"))["labs"]] == ["testbed"]
+    delaylab("down", "testbed")
 
 
 def test_cpu_sets_hold_for_hosts_and_nodes(delaylab: Run, tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ def test_it_runs(tmp_path: Path, run_directory: Path, monkeypatch: pytest.Monkey
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=280,
         cwd=NOTEBOOK.parent,
     )
     assert ran.returncode == 0, ran.stderr

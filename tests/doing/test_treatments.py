@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -48,9 +50,11 @@ exec {stress_ng} "$@"
 """
 
 
-def verdict(delaylab: Run, folder: Path, load: str, rate: str = "20Mbit") -> dict[str, object]:
+def verdict(
+    delaylab: Run, folder: Path, load: str, rate: str = "20Mbit", study: str = STUDY
+) -> dict[str, object]:
     """The finding on a claim that holds for every RTT."""
-    (folder / "study.yaml").write_text(STUDY.format(load=load, rate=rate))
+    (folder / "study.yaml").write_text(study.format(load=load, rate=rate))
     delaylab("run", str(folder / "study.yaml"), "--out", str(folder / "data"))
     (claim,) = as_json(delaylab("show", str(folder / "data"), "--json"))["claims"]
     return dict(claim)
@@ -67,9 +71,28 @@ def replace_stress_ng(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str
 
 @pytest.mark.parametrize("load", [CPU, DISK, NETWORK])
 def test_a_load_that_acts_is_judged(delaylab: Run, tmp_path: Path, load: str) -> None:
-    found = verdict(delaylab, tmp_path, load)
+    # A full queue of this uplink outlasts a stream that a busy machine holds up for two seconds.
+    study = STUDY.replace("count: 100, interval: 10ms", "count: 300, interval: 20ms")
+    found = verdict(delaylab, tmp_path, load, rate="5Mbit", study=study)
     assert found["verdict"] in ("reproduced", "open"), found["why"]
     assert "did not act" not in str(found["why"])
+
+
+@pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="a CPU to reserve, and one for the others")
+def test_a_reserved_cpu_that_another_program_uses_gives_no_verdict(
+    delaylab: Run, tmp_path: Path
+) -> None:
+    own = STUDY.replace("probe: {{host: sut}}", "probe: {{host: sut, cpus: [0], reserved: true}}")
+    own = own.replace("noisy: {{host: sut}}", "noisy: {{host: sut, cpus: [1]}}")
+    own = own.replace("echo: {{host: target}}", "echo: {{host: target, cpus: [1]}}")
+    with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as other:
+        try:
+            os.sched_setaffinity(other.pid, {0})
+            found = verdict(delaylab, tmp_path, CPU, study=own)
+        finally:
+            other.kill()
+    assert found["verdict"] == "not testable here"
+    assert "its reserved CPU was used by others: rest: CPU 0 of probe" in str(found["why"])
 
 
 def test_a_program_that_idles_gives_no_verdict(

@@ -47,7 +47,7 @@ def test_every_packet_is_seen_at_every_point(kind: str, version: int, protocol: 
             "count": 30,
             "interval": "2ms",
             "at_rest": 0,
-            "late": "200ms",
+            "late": "2s",
         }
     )
     recording = run(Combination({}, lab, (), probe), probe_id=3)
@@ -71,7 +71,7 @@ def over_uplinks(**probe: object) -> Combination:
             "links": [{"join": ["probe", "echo"], "name": "lan"}],
         }
     )
-    given = {"from": "probe", "to": "echo", "count": 20, "interval": "2ms", "late": "200ms"}
+    given = {"from": "probe", "to": "echo", "count": 20, "interval": "2ms", "late": "2s"}
     return Combination({}, lab, (), ProbeSpec.model_validate(given | probe))
 
 

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import csv
 import json
+import os
+import random
+import signal
+import subprocess
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,24 +19,24 @@ from delaylab.dataset import store
 from delaylab.dataset.store import Study
 from delaylab.kinds import KINDS
 from delaylab.machine.rights import own_rights
-from tests.doing.conftest import Run, our_processes
+from tests.doing.conftest import DELAYLAB, Run, our_processes, pid_in_container, wait_until
 from tests.images.conftest import NEEDS_APT
 
 pytestmark = pytest.mark.root
 PROBE = "probe: {from: a, to: b, count: 20, interval: 5ms, at_rest: 4}"
 
 
-def ran(delaylab: Run, folder: Path, work: str, kind: str = "netns", **more: str) -> Study:
+def ran(delaylab: Run, folder: Path, work: str, kind: str = "netns", link: str = "") -> Study:
     """A study of one trial with this work on nodes `a` and `b`."""
     other = "netns" if kind == "shared" else kind  # a host has one stack to share
     nodes = f"a: {{kind: {kind}, host: one}}, b: {{kind: {other}, host: one}}"
     lab = (
         f"lab: {{lab: two, hosts: {{one: {{}}}}, nodes: {{{nodes}}}, "
-        "links: [{between: [a, b], name: lan}]}"
+        f"links: [{{between: [a, b], name: lan{link}}}]}}"
     )
     text = f"study: s\n{lab}\nfactors: {{}}\n{PROBE}\nwork:\n{work}\n"
     (folder / "s.yaml").write_text(text)
-    delaylab("run", "s.yaml", "--out", "out", **more)
+    delaylab("run", "s.yaml", "--out", "out")
     return store.read_study(folder / "out")
 
 
@@ -85,6 +90,41 @@ def test_all_work_is_done_and_told_on_each_kind(delaylab: Run, tmp_path: Path, k
     assert set(steps["work"]) == {"count", "send", "say"}
 
 
+@NEEDS_APT
+@pytest.mark.parametrize("kind", ["netns", "lxc", "docker", "qemu"])
+def test_nuttcp_tells_what_arrived(delaylab: Run, tmp_path: Path, kind: str) -> None:
+    """The link lets 20 Mbit/s through, with the headers of TCP, IP and Ethernet."""
+    reason = KINDS[kind].can_run(own_rights(), False)
+    if reason:
+        pytest.skip(reason)
+    study = ran(
+        delaylab,
+        tmp_path,
+        "  - {name: one, on: a, to: b, tcp: 2s, by: nuttcp}\n"
+        "  - {name: other, on: b, to: a, tcp: 2s, by: nuttcp}",
+        kind,
+        link=", rate: 20Mbit",
+    )
+    (trial,) = study.trials
+    assert [each.failed for each in trial.work] == [None, None]
+    progress = study.progress(trial.id)
+    for done in trial.work:
+        assert done.unit == "bit/s"
+        assert done.rate is not None
+        assert done.rate < 20e6
+        steps = progress.filter(progress["work"] == done.work)
+        assert steps["done"].is_sorted()
+        assert steps["done"][-1] <= done.rate * (done.wall_ns or 0) / 1e9
+        assert len(steps) > 5
+
+
+def test_a_stream_to_nobody_is_said(delaylab: Run, tmp_path: Path) -> None:
+    """Its link loses all packets."""
+    work = "  - {name: one, on: a, to: b, tcp: 1s, by: nuttcp, deadline: 20s}"
+    (trial,) = ran(delaylab, tmp_path, work, link=", rate: 20Mbit, loss: 100%").trials
+    assert trial.work[0].failed == "nuttcp could not connect to its server"
+
+
 FAILING: dict[str, tuple[str, str]] = {
     "dies": ("command: [sh, -c, 'echo no disk >&2; exit 3']", "exit code 3; it said last: no disk"),
     "is killed": ("command: [sh, -c, 'kill -9 $$']", "it ended with signal 9"),
@@ -127,6 +167,76 @@ def test_work_that_fails_is_named_and_the_rest_is_kept(
     shown = delaylab("show", "out").stdout
     assert "failed" in shown
     assert not our_processes(str(run_directory))
+
+
+@NEEDS_APT
+def test_a_guest_that_died_is_there_again_in_the_next_trial(
+    delaylab: Run, tmp_path: Path, run_directory: Path
+) -> None:
+    reason = KINDS["lxc"].can_run(own_rights(), False)
+    if reason:
+        pytest.skip(reason)
+    name = f"{random.SystemRandom().randrange(10**9, 10**10)}"
+    (tmp_path / "s.yaml").write_text(
+        "study: s\nlab: {lab: one, hosts: {h: {}}, nodes: {n: {kind: lxc, host: h}}}\n"
+        f"factors: {{}}\nwork: [{{name: w, on: n, command: [sleep, '2.{name}']}}]\nrepeat: 2\n"
+    )
+    run = subprocess.Popen([DELAYLAB, "run", "s.yaml", "--out", "out"], cwd=tmp_path)
+    try:
+        wait_until(lambda: bool(running(f"sleep\0002.{name}")))
+        (program,) = running(f"sleep\0002.{name}")
+        os.kill(init_of(program), signal.SIGKILL)
+        assert run.wait(60) == 0
+    finally:
+        run.kill()
+        run.wait()
+    failed = [trial.work[0].failed for trial in store.read_study(tmp_path / "out").trials]
+    assert [why is None for why in failed] == [False, True]
+    assert not our_processes(str(run_directory))
+
+
+def running(command: str) -> list[int]:
+    """The processes with this command line, whose arguments end with a null byte each."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        with suppress(OSError):
+            if folder.name.isdigit() and (folder / "cmdline").read_text() == f"{command}\0":
+                found.append(int(folder.name))
+    return found
+
+
+def init_of(pid: int) -> int:
+    """The ancestor of a process in a container that is the container's process 1."""
+    if pid_in_container(pid) == 1:
+        return pid
+    return init_of(int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1]))
+
+
+@NEEDS_APT
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_the_driver_domain_is_told_apart_from_those_that_work(
+    delaylab: Run, tmp_path: Path
+) -> None:
+    """Domain `b` does twice the work of `a` beside it, and a third one does nothing."""
+    reason = KINDS["xen"].can_run(own_rights(), False)
+    if reason:
+        pytest.skip(reason)
+    node = "{kind: xen, host: h}"
+    (tmp_path / "s.yaml").write_text(
+        "study: s\n"
+        f"lab: {{lab: x, hosts: {{h: {{}}}}, nodes: {{a: {node}, b: {node}, c: {node}}}}}\n"
+        "factors: {}\nwork: [{name: half, on: a, cpu: 10000, deadline: 5min},\n"
+        "  {name: all, on: b, cpu: 20000, deadline: 5min}]\n"
+    )
+    delaylab("run", "s.yaml", "--out", "out", timeout=600)
+    (trial,) = store.read_study(tmp_path / "out").trials
+    assert [each.failed for each in trial.work] == [None, None]
+    used_s = {each.domain: each.cpu_ns / 1e9 for each in trial.domains}
+    assert set(used_s) == {"Domain-0", "a", "b", "c"}
+    assert used_s["b"] / used_s["a"] == pytest.approx(2, rel=0.3)
+    assert used_s["c"] < used_s["a"] / 2
+    assert "CPU time of its domains: Domain-0 " in delaylab("show", "out").stdout
 
 
 def test_nobody_begins_before_all_are_ready(delaylab: Run, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ SUMMARY = """\
 Begin of Summary section.
 VersionMajor=1
 Success=1
+HPL_N=500
 HPL_Tflops=0.00584871
 PTRANS_GBs=0.629487
 MPIRandomAccess_GUPs=0.000940121
@@ -31,12 +32,13 @@ def test_figures_are_in_units_without_prefix() -> None:
     for name, value, unit in (
         ("ping-pong-one-way", 6098.12, "ns"),
         ("random-ring", 2.29778e9, "B/s"),
+        ("linpack-order", 500, "equations"),
         ("linpack", 5.84871e9, "flop/s"),
         ("random-access", 940_121, "updates/s"),
     ):
         assert found[name] == pytest.approx(value)
         assert units[name] == unit
-    assert len(found) == 10
+    assert len(found) == 11
 
 
 @pytest.mark.parametrize(
@@ -44,8 +46,8 @@ def test_figures_are_in_units_without_prefix() -> None:
     [
         ("Success=1", "Success=0", "wrong results"),
         ("HPL_Tflops=0.00584871\n", "", "HPL_Tflops"),
-        ("HPL_Tflops=0.00584871", "HPL_Tflops=much", "could not convert"),
-        (SUMMARY, "", "wrong results"),
+        ("HPL_Tflops=0.00584871", "HPL_Tflops=much", "no number: 'much'"),
+        (SUMMARY, "", "not whole"),
     ],
 )
 def test_results_that_are_none_are_refused(old: str, new: str, said: str) -> None:
@@ -57,7 +59,8 @@ def test_results_that_are_none_are_refused(old: str, new: str, said: str) -> Non
     ("ranks", "grid"), [(2, (1, 2)), (4, (2, 2)), (7, (1, 7)), (12, (3, 4)), (256, (16, 16))]
 )
 def test_the_grid_holds_all_ranks(ranks: int, grid: tuple[int, int]) -> None:
-    lines = input_of(ranks).decode().splitlines()
+    lines = input_of(ranks, 3000).decode().splitlines()
     rows, columns = (int(line.split()[0]) for line in lines[10:12])
     assert (rows, columns) == grid
+    assert lines[5] == "3000 Ns"
     assert len(lines) == 36

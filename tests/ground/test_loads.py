@@ -91,3 +91,20 @@ def test_a_scale_repeats_whole_times(wrong: str) -> None:
     text = STUDY.replace("repeat: 5", f"repeat: {wrong}")
     with pytest.raises(BadInput, match="is not 1 or more"):
         found(text, "paper")
+
+
+def test_no_level_changes_another() -> None:
+    """A level that gives a whole node is what it says, also after one that changes its memory."""
+    text = """
+study: s
+lab: {lab: l, hosts: {any: {}}, nodes: {a: {host: any}, b: {host: any}}, links: [{join: [a, b]}]}
+factors:
+  kind: {vm: {nodes.a: {kind: qemu, host: any}}}
+  memory: {large: {nodes.a.memory: 512MiB}, usual: {}}
+probe: {from: a, to: b}
+"""
+    study = study_from(parse(text, "study.yaml"))
+    large, usual = combinations(study, "quick")
+    assert large.lab.nodes["a"].memory is not None
+    assert usual.lab.nodes["a"].memory is None
+    assert study.spec.factors["kind"]["vm"] == {"nodes.a": {"kind": "qemu", "host": "any"}}

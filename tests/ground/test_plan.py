@@ -1,7 +1,9 @@
 """spec -> plan is pure; what it says is held against reviewed files."""
 
+import ipaddress
 import json
 from dataclasses import replace
+from itertools import combinations as combinations_of
 from pathlib import Path
 
 import pytest
@@ -242,6 +244,53 @@ def test_addresses_differ_and_links_are_subnets_of_their_own() -> None:
     made = build(lab, KINDS, ROOT)
     addresses = [a for node in made.interfaces.values() for i in node for a in i.addresses]
     assert len(set(addresses)) == len(addresses) == 200
+
+
+def test_assigned_addresses_meet_none_that_the_file_gives() -> None:
+    """As a user copies some of them from `ps`."""
+    text = """
+lab: copied
+ip: [4, 6]
+nodes: {a: {}, b: {}, c: {}, d: {}}
+links:
+  - {join: [a, b]}
+  - {between: [a, c], addresses: {a: 198.18.0.1/24, c: 198.18.0.2/24}}
+  - {between: [c, d], addresses: {c: "fd64:656c:6179::1/62", d: "fd64:656c:6179::2/62"}}
+  - {between: [b, d]}
+"""
+    _, made = planned(text)
+    addresses = [a for node in made.interfaces.values() for i in node for a in i.addresses]
+    assert len(set(addresses)) == len(addresses) == 12
+    networks = {ipaddress.ip_interface(each).network for each in addresses}
+    assert len(networks) == 6
+    assert not any(
+        one.overlaps(two) for one, two in combinations_of(networks, 2) if one.version == two.version
+    )
+
+
+def test_a_host_may_be_called_here() -> None:
+    """A lab with hosts has no node in this machine's own stack, whatever the hosts' names are."""
+    text = "lab: x\nhosts: {NAME: {}, there: {}}\nlinks: [{join: [a, b]}]\n"
+    text += "nodes: {a: {kind: native, host: NAME}, b: {host: there}}\n"
+    here, left = (planned(text.replace("NAME", name))[1] for name in ("here", "left"))
+    (own,), (other,) = ([a for a in each.agents if a.name == "node.a"] for each in (here, left))
+    assert own.network == "host.here"
+    assert other.network == "host.left"
+
+
+def test_links_keep_their_names_where_a_count_makes_more_of_them() -> None:
+    """The default name of the second link is its place in the file."""
+    text = """
+lab: x
+nodes: {hub: {}, leaf: {count: 2}, sink: {}}
+links:
+  - {between: [hub, leaf]}
+  - {join: [hub, sink], delay: 5ms}
+timeline: [{at: 1s, link: lan1, set: {delay: 9ms}}]
+"""
+    lab, _ = planned(text)
+    assert [link.name for link in lab.links] == ["link-1", "link-2", "lan1"]
+    assert [change.link for change in lab.timeline] == ["lan1"]
 
 
 def test_a_point_to_point_link_has_no_bridge() -> None:

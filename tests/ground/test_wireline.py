@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from delaylab.agent import replies
 from delaylab.agent.frames import MAX_PAYLOAD, Decoder, Frame, FrameKind
 from delaylab.agent.requests import Exec, Hello
-from delaylab.agent.result import AgentError, Result
+from delaylab.agent.result import AgentError, AgentGone, Result
 from delaylab.agent.session import Session, wait_watching
 
 frames = st.builds(
@@ -96,6 +96,24 @@ def test_whatever_an_agent_says_is_a_result_or_one_error(
         for end in (ours[0], theirs[0]):
             os.close(end)
     assert problem is None or "guest" in problem or "table" in problem
+
+
+def test_a_closed_session_touches_no_descriptor() -> None:
+    """The numbers of its descriptors may be those of other files by then."""
+    reader, writer = os.pipe()
+    closings = []
+    session = Session("node.a", reader, writer, lambda: closings.append(1))
+    session.close()
+    session.close()
+    assert len(closings) == 1
+    for use in (session.stop, session.check, session.fileno, session.finish):
+        with pytest.raises(AgentGone, match="closed"):
+            use()
+    os.set_blocking(reader, False)
+    with pytest.raises(BlockingIOError):
+        os.read(reader, 1)
+    for descriptor in (reader, writer):
+        os.close(descriptor)
 
 
 @given(st.binary(max_size=80), st.booleans())

@@ -47,6 +47,9 @@ def test_a_program_of_mpi_runs_on_all_its_nodes() -> None:
     assert many.work[0].needs == ("openmpi-bin",)
     (one,) = study("{name: m, on: n-1, mpi: hpcc, ranks: 4}")
     assert (one.work[0].ranks, one.work[0].needs) == (4, ("openmpi-bin", "hpcc"))
+    assert one.work[0].equations == 500
+    (large,) = study("{name: m, on: n, mpi: hpcc, order: 3000}")
+    assert (large.work[0].equations, many.work[0].equations) == (3000, None)
     (none,) = study("{name: m, on: [], mpi: latency}")
     assert none.work[0].on == []
 
@@ -82,6 +85,13 @@ def test_its_packages_are_added_to_those_of_its_nodes() -> None:
     assert none.lab.nodes["far-1"].packages is None
 
 
+def test_only_nuttcp_is_a_package_that_images_lack() -> None:
+    (one,) = study("{name: s, on: n, tcp: 1s, to: far-1, by: nuttcp}")
+    assert one.lab.nodes["n-1"].packages == one.lab.nodes["far-1"].packages == ["nuttcp"]
+    (other,) = study("{name: s, on: n, tcp: 1s, to: far-1}")
+    assert other.lab.nodes["n-1"].packages is None
+
+
 def test_a_node_with_an_image_of_its_own_keeps_it_as_it_is() -> None:
     work = "{name: w, on: n, command: [x], packages: [povray]}"
     (made,) = study(work, "{k: {own: {nodes.n.kind: lxc, nodes.n.image: /root}}}")
@@ -111,8 +121,12 @@ def test_packages_for_a_kind_that_gets_none_are_refused() -> None:
         ("{name: w, on: n-1, mpi: latency}", "on one node needs `ranks`"),
         ("{name: w, on: n-1, mpi: latency, ranks: 1}", "ranks"),
         ("{name: w, on: n-1, cpu: 1, ranks: 2}", "only work of `mpi` has `ranks`"),
+        ("{name: w, on: n, mpi: latency, order: 3000}", "only work of `mpi: hpcc` has `order`"),
+        ("{name: w, on: n, mpi: hpcc, order: 99}", "order"),
         ("{name: w, on: n, mpi: hpcc, to: far}", "needs `to`, and no other has it"),
         ("{name: w, on: n-1, scp: 1MB, to: n-1}", "'n-1' is its own far end"),
+        ("{name: w, on: n, cpu: 1, by: nuttcp}", "only work of `tcp` has `by`"),
+        ("{name: w, on: n, tcp: 1s, to: far, by: netperf}", "'iperf3' or 'nuttcp'"),
         ("{name: w, on: n, tcp: 1500ms, to: far}", "whole number of seconds"),
         ("{name: w, on: n, tcp: 70s, to: far}", "`deadline` is 60s"),
         ("{name: w, on: n, cpu: 1, unit: MB/s}", "only work of `command` has `unit`"),

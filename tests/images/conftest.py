@@ -55,7 +55,7 @@ def image(tmp_path: Path) -> Command:
             capture_output=True,
             text=True,
             check=False,
-            timeout=120,
+            timeout=280,
         )
         assert done.returncode == code, done.stdout + done.stderr
         return done

@@ -177,7 +177,7 @@ def probe(**fields: Any) -> dict[str, Any]:
     """A probe request with the defaults of these tests."""
     request: dict[str, Any] = {
         "op": "probe", "probe": 7, "protocol": "icmp", "to": "10.9.0.2", "count": 50,
-        "interval_ns": 2_000_000, "size": 56, "linger_ns": 200_000_000,
-        "late_ns": 1_000_000_000, "stamps": STAMPS,
+        "interval_ns": 2_000_000, "size": 56, "linger_ns": 3_000_000_000,
+        "late_ns": 5_000_000_000, "stamps": STAMPS,
     }  # fmt: skip
     return request | fields

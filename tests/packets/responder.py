@@ -1,9 +1,14 @@
-"""A UDP responder that misbehaves: run in a namespace, says its port, echoes as it was told."""
+"""A UDP responder that misbehaves: run in a namespace, says its port, echoes as it was told.
+
+With the argument `junk` it answers nothing, and sends what is no reply for as long as it lives.
+"""
 
 from __future__ import annotations
 
 import socket
 import struct
+import sys
+import time
 
 PROBE_HEADER = 24
 DROPPED, DOUBLED, HELD, RELEASES = 3, 5, 8, 12
@@ -17,6 +22,8 @@ def main() -> None:
         held: bytes | None = None
         while True:
             packet, sender = echo.recvfrom(2048)
+            if "junk" in sys.argv:
+                send_junk(echo, sender)
             if len(packet) < PROBE_HEADER:
                 continue
             (seq,) = struct.unpack_from("!I", packet, 12)
@@ -29,6 +36,13 @@ def main() -> None:
                 echo.sendto(packet, sender)
             if seq == RELEASES and held is not None:
                 echo.sendto(held, sender)
+
+
+def send_junk(echo: socket.socket, to: tuple[str, int]) -> None:
+    """Send a packet that answers nothing each 20 ms, and do not return."""
+    while True:
+        echo.sendto(bytes(PROBE_HEADER), to)
+        time.sleep(0.02)
 
 
 if __name__ == "__main__":

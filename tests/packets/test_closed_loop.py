@@ -14,8 +14,6 @@ from tests.packets.test_fates import misbehaving
 from tests.packets.test_tcp import FIRST, PORT
 
 TIMEOUT_NS = 30_000_000
-SLACK_NS = 500_000_000
-"""The longest time by which a busy machine may wake the sender up late."""
 
 
 def closed(**fields: Any) -> dict[str, Any]:
@@ -76,9 +74,8 @@ def test_a_lost_reply_and_a_late_one_cost_their_timeout_and_no_more(joined: Pair
     table = assert_one_under_way(answer)
     outcomes = dict(table.select("seq", "outcome").iter_rows())
     assert outcomes == {seq: "lost" if seq == DROPPED else "replied" for seq in range(40)}
-    gaps = dict(zip(table["seq"].shift(1)[1:], table["sent_ns"].diff()[1:], strict=True))
-    for seq in (DROPPED, HELD):
-        assert TIMEOUT_NS <= gaps[seq] < TIMEOUT_NS + SLACK_NS
+    gaps = dict(zip(table["seq"].shift(1)[1:], waits(table)[1:], strict=True))
+    assert [gaps[seq] for seq in (DROPPED, HELD)] == [TIMEOUT_NS] * 2
     waited = table.filter(pl.col("seq") == HELD)["replied_ns"][0]
     assert waited > table.filter(pl.col("seq") == RELEASES)["sent_ns"][0]
 
@@ -94,10 +91,13 @@ def test_nobody_answers_and_the_loop_goes_on(joined: Pair) -> None:
 def assert_all_timed_out(answer: Answer) -> pl.DataFrame:
     """Each packet but the first waited for the timeout of the one before."""
     table = sendings(answer)
-    gaps = table["sent_ns"].diff().drop_nulls()
-    assert (gaps >= TIMEOUT_NS).all()
-    assert (gaps < TIMEOUT_NS + SLACK_NS).all()
+    assert (waits(table).drop_nulls() == TIMEOUT_NS).all()
     return table
+
+
+def waits(table: pl.DataFrame) -> pl.Series:
+    """When each packet was meant to go, after the one before was sent."""
+    return table["intended_ns"] - table["sent_ns"].shift(1)
 
 
 def test_a_closed_loop_can_be_stopped(joined: Pair) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from delaylab.dataset.store import read_study
+from delaylab.dataset.store import read_study, resume_command
 from delaylab.errors import DelaylabError
 from delaylab.papers import toolkit
 from delaylab.papers.loading import given
@@ -17,7 +17,6 @@ from delaylab.papers.studies import find, names
 from delaylab.report.html import write_report
 from delaylab.report.show import as_json
 from delaylab.verbs.datasets import show
-from delaylab.verbs.studies import resume_command
 from delaylab.verbs.study_file import load
 from tests.papers.cases import EXAMPLE, ROOT, dataset, package
 from tests.plain import plain
@@ -61,7 +60,7 @@ def test_its_page_has_its_table_and_its_figure(data: Path) -> None:
 def test_an_interrupted_run_is_continued_with_its_paper() -> None:
     again = resume_command(Path("results/a b"), "./my paper")
     assert again == "delaylab run --resume 'results/a b' --paper './my paper'"
-    assert resume_command(Path("out"), None) == "delaylab run --resume out"
+    assert resume_command(Path("out"), pcap=True) == "delaylab run --resume out --pcap"
 
 
 def test_without_its_folder_a_note_says_what_is_missing(data: Path) -> None:

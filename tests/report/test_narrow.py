@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from delaylab.analysis.group import Group, groups
+from delaylab.analysis.analyse import groups
+from delaylab.analysis.group import Group
 from delaylab.charts import words
 from delaylab.dataset.store import read_study
 from delaylab.papers.findings import findings

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from delaylab.analysis.analyse import groups
 from delaylab.analysis.claims.groups import pick, vms
-from delaylab.analysis.group import Group, groups
+from delaylab.analysis.group import Group
 from delaylab.charts import boxes
 from delaylab.charts.tables import Table
 from delaylab.dataset.store import read_study

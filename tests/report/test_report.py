@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from delaylab.analysis.group import in_words
 from delaylab.charts import words
 from delaylab.errors import BadInput
 from delaylab.report.html import write_report
@@ -192,10 +194,29 @@ def test_the_terminal_gives_a_delay_between_clocks_with_its_bound(tmp_path: Path
     assert "clock-unaligned" in text
 
 
+def test_levels_that_say_nothing_alone_have_their_factors_name() -> None:
+    assert in_words({"kind": "netns", "load": "rest"}) == "netns, rest"
+    assert in_words({"delay": "0", "load": "none"}) == "delay=0 load=none"
+    assert in_words({"load": "none"}) == "load=none"
+    assert in_words({"near": "cpu", "far": "cpu"}) == "near=cpu far=cpu"
+    assert in_words({}) == ""
+
+
 def test_a_study_without_trials_still_reports(tmp_path: Path) -> None:
     synthetic.write_study(tmp_path, synthetic.study([], []) | {"planned": ["a=1,repeat=1"]})
     assert as_script(as_json(tmp_path))["trials"] == []
     assert "a=1,repeat=1" in write_report(tmp_path).read_text(encoding="utf-8")
+
+
+def test_the_terminal_says_which_trials_never_ran(tmp_path: Path) -> None:
+    conditions = [Condition("netns", load, packets=20) for load in ("rest", "cpu")]
+    directory = synthetic.write(tmp_path / "run", conditions)
+    gone = next((directory / "trials").glob("*load=cpu*"))
+    shutil.rmtree(gone)
+    out = io.StringIO()
+    show(Console(file=out, width=100), directory)
+    assert "not run: 1 of 2 trials" in out.getvalue()
+    assert f"delaylab run --resume {directory}" in out.getvalue().replace("\n", "")
 
 
 def test_no_dataset_no_report(tmp_path: Path) -> None:

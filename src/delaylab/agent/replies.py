@@ -50,6 +50,11 @@ class Exit(Reply):
     user_ns: Count | None = None
     system_ns: Count | None = None
 
+    @property
+    def how(self) -> str:
+        """Return how the command ended, in words."""
+        return f"signal {self.killed}" if self.exit is None else f"exit code {self.exit}"
+
 
 class BuiltAgent(Reply):
     """An agent of a running lab: its process, its socket and its control groups.

@@ -13,8 +13,8 @@ from typing import Any, Protocol
 from pydantic import ValidationError
 
 from delaylab.agent.frames import Decoder, Frame, FrameKind
-from delaylab.agent.replies import Event
-from delaylab.agent.requests import Hello, R, Request
+from delaylab.agent.replies import Event, Exit
+from delaylab.agent.requests import Exec, Hello, R, Request
 from delaylab.agent.result import AgentError, AgentGone, Result
 
 _CHUNK = 1 << 20
@@ -33,14 +33,24 @@ class Session:
         self._decoder, self._frames = Decoder(), list[Frame]()
         self._result: Result[Any] = Result(Hello())
         self._under_way = 0
+        self._closed = False
 
     def fileno(self) -> int:
-        """Return the descriptor for select(); it is readable when the agent has sent something."""
+        """Return the descriptor for select(); it is readable when the agent has sent something.
+
+        Raises AgentGone if the session is closed.
+        """
+        self._check_open()
         return self._reader
 
     def close(self) -> None:
-        """Close the session; the agent stops a request that still runs."""
-        self._close()
+        """Close the session, unless it is; the agent stops a request that still runs.
+
+        Every use from then on raises AgentGone: its descriptors may be those of other files soon.
+        """
+        if not self._closed:
+            self._closed = True
+            self._close()
 
     def start(self, request: Request[R]) -> Result[R]:
         """Send a request; `event` and `finish` read its answers and fill the result."""
@@ -176,11 +186,17 @@ class Session:
         return None
 
     def check(self) -> bool:
-        """Read without waiting; raise AgentError if the request has failed or the agent died."""
+        """Read what has come of a request that goes on until it is stopped; never wait for more.
+
+        Raises AgentError if the request has failed or ended by itself, or the agent died.
+        """
         while self._readable(0):
             for frame in self._receive():
                 if frame.kind == FrameKind.MESSAGE:
-                    self._parsed(frame)
+                    message = self._parsed(frame)
+                    if "done" in message:
+                        self._result.raw = _object(message["done"])
+                        raise AgentError(_ended_by_itself(self._result), self.label)
                 self._frames.append(frame)
         return True
 
@@ -238,12 +254,18 @@ class Session:
         elif frame.kind == FrameKind.STDERR:
             self._result.stderr += frame.payload
 
+    def _check_open(self) -> None:
+        if self._closed:
+            raise AgentGone("the session is closed", self.label)
+
     def _readable(self, timeout: float | None) -> bool:
+        self._check_open()
         poll = select.poll()
         poll.register(self._reader, select.POLLIN)
         return bool(poll.poll(None if timeout is None else max(0, round(timeout * 1000))))
 
     def _receive(self) -> list[Frame]:
+        self._check_open()
         try:
             data = os.read(self._reader, _CHUNK)
         except ConnectionError:
@@ -273,6 +295,7 @@ class Session:
         self._write(Frame(FrameKind.MESSAGE, json.dumps(message).encode()))
 
     def _write(self, frame: Frame) -> None:
+        self._check_open()
         data = memoryview(frame.encode())
         try:
             while data:
@@ -320,8 +343,16 @@ class Watched(Protocol):
         """Read what has come; return False once there is nothing more to watch."""
 
 
+def _ended_by_itself(result: Result[Any]) -> str:
+    """Return which request, or which program of one, ended before it was told to, and how."""
+    request, answer = result.request, result.done
+    if isinstance(request, Exec) and isinstance(answer, Exit):
+        return f"{request.argv[0]} ended by itself: {answer.how}"
+    return f"{request.op} ended by itself"
+
+
 def wait_watching(session: Session, others: Sequence[Watched]) -> Result[Any]:
-    """Finish one session's request; raise at once if a request of another session fails."""
+    """Finish one session's request; raise at once if a request of another one fails or ends."""
     if session.has_frames:
         return session.finish()
     poll = select.poll()

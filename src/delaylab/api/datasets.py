@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import polars as pl
 
+from delaylab.analysis.analyse import groups
 from delaylab.analysis.claims.finding import Finding
-from delaylab.analysis.group import MEASURED, groups
+from delaylab.analysis.group import MEASURED
 from delaylab.analysis.packets import rtt, segments
 from delaylab.analysis.packets.named import named
 from delaylab.analysis.usable import usable
@@ -19,7 +20,7 @@ from delaylab.api.loading import File
 from delaylab.dataset.records.study import StudyRecord
 from delaylab.dataset.records.tables import PROBES, PROGRESS
 from delaylab.dataset.records.trial import TrialRecord
-from delaylab.dataset.store import Study, read_study
+from delaylab.dataset.store import FACTOR, Study, read_study
 from delaylab.papers.findings import findings
 from delaylab.verbs.study_file import given
 
@@ -36,8 +37,6 @@ DELAYS = {
     "sending": "sending_one_way_ns",
     "receiving": "receiving_one_way_ns",
 }
-FACTOR = "factor."
-"""Beginning of a column's name that holds the level of a factor."""
 KEYS = ("probe", "seq", "phase")
 SEGMENTS: dict[str, Any] = {
     "probe": pl.UInt32,

@@ -122,6 +122,12 @@ def system(kernel: str) -> str:
     return kernel if kernel.startswith("Linux") else f"Linux {kernel}"
 
 
+def times(value: float) -> str:
+    """Write a ratio: with one decimal, below 2 with two, and below 1 with two figures."""
+    text = f"{value:.2g}" if abs(value) < 1 else f"{value:.{1 if abs(value) >= 2 else 2}f}"
+    return f"{text} ×".replace("-", MINUS)
+
+
 def signed(us: float) -> str:
     """Write a difference of delays in µs with its sign."""
     return ("+" if us > 0 else "") + delay(us).replace("-", MINUS)
@@ -141,12 +147,6 @@ def _figures(value: float) -> str:
     return f"{value:.{digits}f}"
 
 
-def _times(value: float) -> str:
-    """Write a ratio: with one decimal, and below 1 with two figures."""
-    text = f"{value:.1f}" if abs(value) >= 1 else f"{value:.2g}"
-    return f"{text} ×".replace("-", MINUS)
-
-
 def _ends(found: Interval, write: Callable[[float], str]) -> str:
     """Write an interval in brackets, or that the data carry none."""
     low, high = found
@@ -158,6 +158,6 @@ UNKNOWN = "[unknown]"
 UNITS: dict[str, Callable[[float], str]] = {
     "share": _share,
     "index": lambda value: f"{value:.4f}".replace("-", MINUS),
-    "times": _times,
+    "times": times,
 }
 """Format of an effect by its unit, if it is no delay in µs."""

@@ -62,10 +62,14 @@ def run(
     from delaylab.verbs.study_file import given, load, parse_only
 
     levels = parse_only(only or [])
-    if (study is None) == (resume is None):
+    if resume is not None and (study or only or out or dry_run or scale != "quick"):
+        what = "--resume continues a dataset as it was begun"
+        raise BadInput(what, fix="leave out the study, --scale, --only, --out and --dry-run")
+    if study is None and resume is None:
         raise BadInput("give a study, or --resume DIR", fix="delaylab run quickstart")
-    chosen = load(study or "", paper) if resume is None or dry_run else None
+    chosen = load(study, paper) if study is not None else None
     repeated = chosen.paper if chosen else given(paper)
+    from delaylab.dataset.store import resume_command
     from delaylab.verbs import studies, study_plans
     from delaylab.verbs.progress_bar import bar
 
@@ -80,15 +84,15 @@ def run(
     folder = studies.begin(chosen.study, scale, levels, out) if chosen else resume or Path()
     try:
         outcomes = studies.run(folder, terminal(stderr=True), pcap=pcap)
-        report = studies.finish(folder, terminal(stderr=True) if as_json else console, repeated)
+        shown_on = terminal(stderr=True) if as_json else console
+        report, numbers = studies.finish(folder, shown_on, repeated, numbers=as_json)
     except KeyboardInterrupt:
-        again = studies.resume_command(folder, chosen.paper_text if chosen else paper)
+        own = chosen.paper_text if chosen else paper
+        again = resume_command(folder, own, pcap=pcap)
         print_error(f"delaylab: interrupted; finished trials are kept, go on with: {again}")
         raise typer.Exit(INTERRUPTED) from None
     if as_json:
-        print_json(
-            {**studies.as_json(folder, repeated), "directory": str(folder), "report": str(report)}
-        )
+        print_json({**numbers, "directory": str(folder), "report": str(report)})
     else:
         console.print(f"\ndataset  {folder}\nreport   {report}", soft_wrap=True)
     if any(outcome.status == "failed" for outcome in outcomes):

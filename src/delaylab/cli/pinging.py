@@ -132,8 +132,12 @@ def ping(
         raise BadInput("--hops has no metrics: leave out --metrics")
     if hops and (flood or ttl is not None):
         raise BadInput("--hops sets the TTLs and keeps the interval: leave out --ttl and --flood")
-    if (tcp or http) and (hops or size != PAYLOAD):
-        raise BadInput("--tcp and --http have no payload to set: leave out --size and --hops")
+    if (tcp or http) and size != PAYLOAD:
+        raise BadInput("--tcp and --http have no payload to set: leave out --size")
+    if (tcp or http) and hops:
+        raise BadInput("--hops sends echoes: leave out --tcp and --http")
+    if ipv4 and ipv6:
+        raise BadInput("-4 and -6 exclude each other: leave out one")
     number = None if port is None else whole(port, "--port", 1, 65535)
     target = find_target(host, tcp=tcp, http=http, port=number, path=path)
     options = verb.Options(

@@ -205,11 +205,17 @@ def fair(
         typer.Argument(metavar="[LAB]", help="A running lab; else one of its own is started."),
     ] = None,
     kind: Annotated[
-        str, typer.Option(help="The kind of the nodes, without LAB: netns, lxc, docker, qemu, …")
-    ] = "netns",
+        str | None,
+        typer.Option(
+            help="The kind of the nodes, without LAB: netns (the default), lxc, docker, qemu, …"
+        ),
+    ] = None,
     nodes: Annotated[
-        int, typer.Option(min=0, help="The number of nodes, without LAB; 0: two for each CPU.")
-    ] = 0,
+        int | None,
+        typer.Option(
+            help="The number of nodes, without LAB; left out, two for each CPU, 64 at most."
+        ),
+    ] = None,
     work: Annotated[
         list[str] | None,
         typer.Option(
@@ -227,6 +233,8 @@ def fair(
     from delaylab.verbs import fair as verb
     from delaylab.verbs.progress_bar import bar
 
+    if lab_name is not None and (kind is not None or nodes is not None):
+        raise BadInput("LAB has its own nodes", fix="leave out --kind and --nodes")
     works = verb.works_of(work or [])
     with (
         bar(terminal(stderr=True)) as progress,

@@ -18,6 +18,7 @@ import errno
 import io
 import json
 import os
+import shlex
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -38,6 +39,8 @@ from delaylab.io.files import own_folder, write_new
 from delaylab.io.interrupts import deferred
 
 FORMAT = 1
+FACTOR = "factor."
+"""The prefix of a column with the levels of a factor, since a factor may be called `index`."""
 TRIAL_ID = TypeAdapter[str](TrialId)
 
 Model = TypeVar("Model", bound=Record)
@@ -145,12 +148,20 @@ def _write_whole(place: Path, trial: TrialRecord, tables: Mapping[str, pl.DataFr
         raise _not_written(place, error, kept) from error
 
 
+def resume_command(directory: Path, paper: str | None = None, *, pcap: bool = False) -> str:
+    """Return the command that continues an interrupted study, with the options that it needs."""
+    options = (f" --paper {shlex.quote(paper)}" if paper else "") + (" --pcap" if pcap else "")
+    return f"delaylab run --resume {shlex.quote(str(directory))}{options}"
+
+
 def write_trials_table(directory: Path) -> None:
     """Derive `trials.parquet`, one row per finished trial, from the `trial.json` files."""
     study = read_study(directory)
     rows = [
-        {"id": t.id, "index": t.index, **t.factors, "repeat": t.repeat, "status": t.status}
-        | {"reason": t.reason, "started": t.started, "ended": t.ended, "warnings": len(t.warnings)}
+        {"id": t.id, "index": t.index}
+        | {f"{FACTOR}{name}": level for name, level in t.factors.items()}
+        | {"repeat": t.repeat, "status": t.status, "reason": t.reason}
+        | {"started": t.started, "ended": t.ended, "warnings": len(t.warnings)}
         for t in study.trials
     ]
     table = io.BytesIO()

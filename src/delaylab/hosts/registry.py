@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from delaylab.agent.replies import Built
 from delaylab.errors import BadInput, DelaylabError, NotHere
@@ -72,10 +72,14 @@ class Running:
 
     @property
     def spec(self) -> LabSpec:
-        """Return the lab's spec; raise ValidationError if another version wrote it otherwise."""
+        """Return the lab's spec; raise DelaylabError if another version wrote it otherwise."""
         from delaylab.spec.lab import LabSpec  # noqa: PLC0415  most verbs need no spec
 
-        return LabSpec.model_validate(self.record.spec)
+        try:
+            return LabSpec.model_validate(self.record.spec)
+        except ValidationError:
+            what = f"lab {self.name!r} was started by another version of delaylab"
+            raise DelaylabError(what, fix=f"delaylab down {self.name}") from None
 
 
 def run_directory() -> Path:

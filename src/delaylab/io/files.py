@@ -96,6 +96,8 @@ def write_text(place: Path, text: str) -> None:
     """Write a file that a user named, in one step; raise `DelaylabError` if that fails."""
     try:
         write_new(place, text.encode())
+    except ValueError:  # such as `.`, which names no file
+        raise DelaylabError("cannot be written: it names no file", str(place)) from None
     except OSError as error:
         raise DelaylabError(f"cannot be written: {error.strerror}", str(place)) from error
 
@@ -133,6 +135,30 @@ def empty_folder(place: Path) -> None:
         why = _why(error) if there.is_dir() else "a file, not a folder"
         cause = f"{there}: {why}" if there != place else why
         raise BadInput(f"cannot be written to: {cause}", str(place), "take another --out") from None
+
+
+def new_folder(place: Path) -> Path:
+    """Return a folder that was not there: the named one, or `NAME-2`, `NAME-3` and so on.
+
+    Of callers that ask for one name at the same time, each has a folder of its own. Raises
+    `BadInput` with the cause if it takes no files.
+    """
+    number, folder = 1, place
+    with suppress(OSError):  # whose cause is found below
+        place.parent.mkdir(parents=True, exist_ok=True)
+        while not _made(folder):
+            number += 1
+            folder = place.with_name(f"{place.name}-{number}")
+    empty_folder(folder)
+    return folder
+
+
+def _made(folder: Path) -> bool:
+    try:
+        folder.mkdir()
+    except FileExistsError:
+        return False
+    return True
 
 
 def _check(found: os.stat_result, place: Path, most: int, *, pipes: bool = False) -> None:

@@ -16,7 +16,11 @@ def check_files(lab: LabSpec) -> None:
             if not path.is_absolute():
                 raise BadInput(f"{str(path)!r} is relative", where, "give it from / on")
             wants_folder = spec.kind == "lxc"
-            if not (path.is_dir() if wants_folder else path.is_file()):
+            try:
+                there = path.is_dir() if wants_folder else path.is_file()
+            except OSError as error:
+                raise BadInput(f"{path} cannot be read: {error.strerror}", where) from None
+            if not there:
                 kind = "folder" if wants_folder else "file"
                 raise BadInput(f"there is no {kind} {path}", where, "leave it out for delaylab's")
 

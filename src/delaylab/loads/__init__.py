@@ -13,20 +13,20 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 
 from delaylab.errors import NotHere
+from delaylab.kinds import KINDS as NODE_KINDS
 from delaylab.lab.running import Lab
 from delaylab.loads.frames import find_rate, frames
 from delaylab.loads.network import network
 from delaylab.loads.state import Achieved, FoundRate, Running
 from delaylab.loads.stressors import stressor
+from delaylab.spec.combine import Combination
 from delaylab.spec.study import LoadSpec
-from delaylab.spec.work import WorkSpec
 
 __all__ = [
     "Achieved",
     "FoundRate",
     "Running",
     "find_rate",
-    "missing_tools",
     "require_tools",
     "running",
 ]
@@ -35,19 +35,27 @@ KINDS = {"network": network, "frames": frames}
 """The functions that run loads other than stress-ng's."""
 
 
-def missing_tools(loads: Iterable[LoadSpec], work: Iterable[WorkSpec] = ()) -> list[str]:
-    """Return the programs that loads and work need and this machine lacks."""
-    tools = {"iperf3" if load.network else "stress-ng" for load in loads if not load.frames}
-    tools |= {"iperf3" for each in work if each.tcp is not None}
-    return sorted(tool for tool in tools if shutil.which(tool) is None)
+def require_tools(trials: Iterable[Combination]) -> None:
+    """Raise NotHere, with what to install, if this machine lacks a program of loads or of work.
 
-
-def require_tools(loads: Iterable[LoadSpec], work: Iterable[WorkSpec] = ()) -> None:
-    """Raise NotHere, with what to install, if a program of a load or of work is missing."""
-    missing = missing_tools(loads, work)
+    Containers and virtual machines have the programs in their images.
+    """
+    tools = {tool for trial in trials for tool in _tools(trial)}
+    missing = sorted(tool for tool in tools if shutil.which(tool) is None)
     if missing:
         names = " ".join(missing)
         raise NotHere(f"the study's loads and work need {names}", fix=f"apt-get install {names}")
+
+
+def _tools(trial: Combination) -> Iterator[str]:
+    """Yield the programs that nodes with this machine's files run in a trial."""
+    here = {name for name, node in trial.lab.nodes.items() if not NODE_KINDS[node.kind].has_image}
+    for load in trial.loads:
+        if not load.frames and here & {load.on, load.to}:
+            yield "iperf3" if load.network else "stress-ng"
+    for work in trial.work:
+        if work.tcp is not None and work.by == "iperf3" and here & {*work.on, *(work.to or ())}:
+            yield "iperf3"
 
 
 @contextmanager

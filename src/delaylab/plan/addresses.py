@@ -16,6 +16,7 @@ from delaylab.spec.lab import LabSpec
 POOL4 = ipaddress.ip_network("198.18.0.0/15")
 POOL6 = ipaddress.ip_network("fd64:656c:6179::/48")
 BROADCAST_AT_LEAST = 256
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 LinkAddresses = dict[str, list[str]]
 """Node -> its addresses with prefix on one link."""
@@ -24,9 +25,9 @@ LinkAddresses = dict[str, list[str]]
 def assign(lab: LabSpec, stacks: dict[str, str]) -> list[LinkAddresses]:
     """Return one mapping per link; nodes with the same entry in `stacks` share addresses.
 
-    Raises BadInput if the links need more IPv4 addresses than the pool has.
+    Raises BadInput if the links need more addresses than a pool has.
     """
-    cursor = int(POOL4.network_address)
+    blocks4, blocks6 = _Blocks(lab, POOL4), _Blocks(lab, POOL6)
     result: list[LinkAddresses] = []
     for index, link in enumerate(lab.links):
         given = {node: [address] for node, address in link.addresses.items()}
@@ -37,21 +38,48 @@ def assign(lab: LabSpec, stacks: dict[str, str]) -> list[LinkAddresses]:
         addresses: dict[str, list[str]] = {owner: [] for owner in owners}
         if 4 in lab.ip:
             size = 2 if link.between else max(BROADCAST_AT_LEAST, _power_of_two(len(owners) + 2))
-            cursor = -(-cursor // size) * size
-            if cursor + size > int(POOL4.broadcast_address) + 1:
-                raise BadInput(
-                    f"the lab's links need more addresses than {POOL4} has",
-                    fix="give `addresses:` on its larger links",
-                )
-            for owner, text in zip(owners, _hosts4(cursor, size), strict=False):
+            start = blocks4.take(size)
+            for owner, text in zip(owners, _hosts4(start, size), strict=False):
                 addresses[owner].append(text)
-            cursor += size
         if 6 in lab.ip:
-            base = int(POOL6.network_address) + (index << 64)
+            base = blocks6.take(1 << 64, int(POOL6.network_address) + (index << 64))
             for number, owner in enumerate(owners, start=1):
                 addresses[owner].append(f"{ipaddress.IPv6Address(base + number)}/64")
         result.append({node: addresses[stacks[node]] for node in link.members})
     return result
+
+
+class _Blocks:
+    """Blocks of a pool of addresses, in rising order, that meet no network that the file gives."""
+
+    def __init__(self, lab: LabSpec, pool: Network) -> None:
+        given = {text for link in lab.links for text in link.addresses.values()}
+        networks = [ipaddress.ip_interface(text).network for text in given]
+        self._given = sorted(
+            (int(each[0]), int(each[-1])) for each in networks if each.version == pool.version
+        )
+        self._passed = 0
+        self._pool, self._next = pool, int(pool[0])
+
+    def take(self, size: int, at_least: int = 0) -> int:
+        """Take the next block of a size, from an address on; return its first address.
+
+        Raises BadInput if the pool has no such block any more.
+        """
+        start = -(-max(self._next, at_least) // size) * size
+        while self._passed < len(self._given):
+            first, last = self._given[self._passed]
+            if last < start:
+                self._passed += 1
+            elif first < start + size:
+                start = -(-(last + 1) // size) * size
+            else:
+                break
+        self._next = start + size
+        if self._next > int(self._pool[-1]) + 1:
+            what = f"the lab's links need more addresses than {self._pool} has"
+            raise BadInput(what, fix="give `addresses:` on its larger links")
+        return start
 
 
 def mac(lab: str, *parts: str) -> str:

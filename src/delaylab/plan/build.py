@@ -66,7 +66,7 @@ def build(
     name = name or lab.lab
     kinds = {known: kind.here(rights) for known, kind in kinds.items()}
     for node, spec in lab.nodes.items():
-        reason = kinds[spec.kind].can_run(rights, lab.host_of(node) == HERE)
+        reason = kinds[spec.kind].can_run(rights, not lab.hosts)
         if reason:
             raise NotHere(f"node {node!r} cannot be {spec.kind}: {reason}")
         for field in ("cpu_weight", "cpu_quota"):
@@ -77,7 +77,7 @@ def build(
         if missing:
             why = f"delaylab itself was started without {missing[0]}"
             raise NotHere(f"node {node!r} cannot have its capabilities: {why}")
-        if spec.forwards and lab.host_of(node) == HERE and not kinds[spec.kind].own_stack:
+        if spec.forwards and not lab.hosts and not kinds[spec.kind].own_stack:
             raise BadInput(
                 f"node {node!r} cannot forward: its stack is this machine's own, which stays as it "
                 "is",
@@ -156,7 +156,7 @@ def _node(
     spec, host = lab.nodes[node], lab.host_of(node)
     # A virtual machine's cables end in its host's bridges, which are never in this machine's own
     # network namespace.
-    in_namespace = kinds[spec.kind].own_kernel or host != HERE
+    in_namespace = kinds[spec.kind].own_kernel or bool(lab.hosts)
     place = host_agent(host) if in_namespace else MACHINE
     capabilities = tuple(
         sorted((USUAL_CAPABILITIES | set(spec.capabilities or ())) & rights.capabilities)

@@ -10,7 +10,7 @@ from delaylab.plan.addresses import mac
 from delaylab.plan.agent_names import host_agent, node_agent
 from delaylab.plan.kind import Kind
 from delaylab.plan.model import End
-from delaylab.spec.lab import HERE, LabSpec, LinkSpec, NodeSpec
+from delaylab.spec.lab import LabSpec, LinkSpec, NodeSpec
 
 IFNAMSIZ = 15
 """The longest interface name (linux/if.h, without the final zero)."""
@@ -46,7 +46,7 @@ class NodeStacks:
 
     def has_cable(self, node: str) -> bool:
         """Return True if a virtual interface joins a node to a link, not only its host's stack."""
-        return self.kind(node).own_stack or self.lab.host_of(node) == HERE
+        return self.kind(node).own_stack or not self.lab.hosts
 
     def in_machine(self, node: str) -> bool:
         """Return True if a node's interfaces are in a virtual machine, out of its host's reach."""
@@ -88,7 +88,7 @@ class NodeStacks:
 
     def _on_machine(self, node: str) -> bool:
         """Return True if a node is in the stack of this machine itself."""
-        return self.lab.host_of(node) == HERE and not self.kind(node).own_stack
+        return not self.lab.hosts and not self.kind(node).own_stack
 
 
 def short(name: str) -> str:

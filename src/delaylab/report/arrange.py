@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from delaylab.analysis.group import Group, SegmentSummary
+from delaylab.analysis.group import Group, SegmentSummary, in_words
 from delaylab.analysis.packets.instrument import AtRest, Cost, cost
 from delaylab.analysis.packets.layers import HOP
 from delaylab.analysis.statistics.quantiles import Tail
+from delaylab.dataset.store import Study
 
 SegmentKey = tuple[str, str, str]
 
@@ -28,6 +29,12 @@ def panels(groups: list[Group]) -> list[Panel]:
         path = group.trials[0].path
         together.setdefault((group.kind, *path.request, "|", *path.reply), []).append(group)
     return [_panel(alike) for alike in together.values()]
+
+
+def missing_trials(study: Study) -> list[str]:
+    """Return the ids of planned trials that never ran."""
+    ran = {trial.id for trial in study.trials}
+    return [trial for trial in study.record.planned if trial not in ran]
 
 
 def probed(groups: list[Group]) -> list[Group]:
@@ -117,8 +124,8 @@ def _panel(alike: list[Group]) -> Panel:
         if len(alike) > 1 and all(group.factors.get(name) == level for group in alike)
     }
     rows = [{k: v for k, v in group.factors.items() if k not in shared} for group in alike]
-    labels = [", ".join(row.values()) or group.load for row, group in zip(rows, alike, strict=True)]
+    labels = [in_words(row) or group.load for row, group in zip(rows, alike, strict=True)]
     sender = alike[0].trials[0].sender
     kind = sender.kind if sender else "unknown"
-    names = [level for level in shared.values() if level != kind]
-    return Panel(", ".join([kind, *names]), alike, labels)
+    names = in_words({name: level for name, level in shared.items() if level != kind})
+    return Panel(f"{kind}, {names}" if names else kind, alike, labels)

@@ -9,6 +9,7 @@ from delaylab.analysis.claims.doubted import ClaimDoubt
 from delaylab.analysis.compared.datasets import Compared
 from delaylab.analysis.compared.lines import LOST, OF_FAIR, Line
 from delaylab.analysis.compared.measured import AT_WORK, ROUND_TRIP
+from delaylab.analysis.group import in_words
 from delaylab.analysis.statistics.two_runs import CERTAIN
 from delaylab.charts import words
 from delaylab.dataset.store import Study
@@ -48,7 +49,7 @@ def row(line: Line) -> Row:
     way = "" if line.part.direction in (ROUND_TRIP, AT_WORK) else f", {line.part.direction}"
     at = f" ({line.part.at})" if line.part.at else ""
     return Row(
-        levels=", ".join(line.pair.levels.values()) or "all trials",
+        levels=in_words(line.pair.levels) or "all trials",
         part=f"{line.part.name}{at}{way}",
         statistic="" if line.part == LOST else line.statistic,
         before=write(line.before),

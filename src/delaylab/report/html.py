@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from delaylab.analysis.group import groups
+from delaylab.analysis.analyse import Analysed, analysed
 from delaylab.analysis.usable import usable
 from delaylab.charts import words
 from delaylab.charts.vega import to_png
-from delaylab.dataset.store import Study, read_study
+from delaylab.dataset.store import Study
 from delaylab.errors import DelaylabError
 from delaylab.io.files import check_own_folder, own_folder, write_new
 from delaylab.papers.paper import Paper
@@ -26,7 +26,7 @@ CHARTS = "charts"
 
 
 def write_report(
-    given: Path | Study, paper: Paper | None = None, progress: Progress = silent
+    given: Path | Study | Analysed, paper: Paper | None = None, progress: Progress = silent
 ) -> Path:
     """Write `report.html` and `charts/` into a dataset's directory; return the page's path.
 
@@ -34,13 +34,12 @@ def write_report(
 
     Raise `BadInput` for a damaged dataset, `DelaylabError` if the files cannot be written.
     """
-    study = given if isinstance(given, Study) else read_study(given)
-    directory = study.directory
+    found = analysed(given, progress)
+    directory = found.study.directory
     check_own_folder(directory / CHARTS)
-    found = list(groups(study, progress))
     progress("drawing the report", 1.0)
     with usable(str(directory)):
-        page = gather(study, found, paper)
+        page = gather(found.study, found.groups, paper)
         text = render(page)
     target = directory / "report.html"
     try:

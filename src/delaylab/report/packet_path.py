@@ -211,18 +211,21 @@ def _row(group: Group, label: str, stops: list[_Stop], top: float, name: Tail) -
 
 
 def _label(label: str, count: str, middle: float) -> list[str]:
-    """Return a row's label, in two small lines if it is long."""
+    """Return a row's label, in two small lines if it is long; all of it if pointed at."""
     size = 13.0
     lines = [label]
     if len(label) > LABEL_LETTERS:
         size = 10.0
-        lines = _wrapped(label, LABEL_LETTERS + 5)[:2]
+        first_line, *others = _wrapped(label, LABEL_LETTERS + 5)
+        lines = [first_line, *others[:1]]
+        if len(others) > 1:
+            lines[1] += " …"
     first = middle - 2 - (len(lines) - 1) * (size + 1)
     said = [(line, first + index * (size + 1), size, 600, 1.0) for index, line in enumerate(lines)]
     said.append((count, middle + 13, 10.5, 400, 0.7))
     return [
         f'<text x="0" y="{y:.1f}" font-weight="{weight}" font-size="{size}" fill="{INK}" '
-        f'fill-opacity="{opacity}">{xml(text)}</text>'
+        f'fill-opacity="{opacity}">{xml(text)}<title>{xml(label)}</title></text>'
         for text, y, size, weight, opacity in said
     ]
 

@@ -27,6 +27,7 @@ from delaylab.report.arrange import (
     Panel,
     cost_by_kind,
     doubts_by_kind,
+    missing_trials,
     panels,
     probed,
     tail,
@@ -174,14 +175,14 @@ def gather(study: Study, groups: list[Group], given: Paper | None = None) -> Pag
             for group in groups
             if group.slowest
         },
-        loads=[CheckedLoads(group.label, checks(group)) for group in groups if checks(group)],
+        loads=[CheckedLoads(group.label, done) for group in groups if (done := checks(group))],
         fates=fates(groups),
         work=work_parts(groups),
         work_charts=[*work_charts(groups), *message_charts(groups)],
         scaling=scaling_parts(study, groups),
         scaling_charts=scaling_charts(scaled_work(groups, study.record)),
         unfinished=[trial for trial in study.trials if trial.status != "ok"],
-        missing=[t for t in study.record.planned if t not in {x.id for x in study.trials}],
+        missing=missing_trials(study),
     )
 
 

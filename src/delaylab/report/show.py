@@ -6,6 +6,7 @@ from dataclasses import asdict
 from math import isfinite
 from pathlib import Path
 
+from delaylab.analysis.analyse import Analysed, analyse, analysed
 from delaylab.analysis.claims.finding import Finding, JudgedCriterion
 from delaylab.analysis.clocks.align import ClockPair
 from delaylab.analysis.clocks.fit import Part
@@ -13,7 +14,7 @@ from delaylab.analysis.clocks.least_squares import LeastSquares
 from delaylab.analysis.doubts.clocks import TrialClocks
 from delaylab.analysis.doubts.cpu_time import cpu_times
 from delaylab.analysis.fairness import Share
-from delaylab.analysis.group import Group, SegmentSummary, analyse, groups
+from delaylab.analysis.group import Group, SegmentSummary
 from delaylab.analysis.links.fidelity import TrialLink
 from delaylab.analysis.links.verdict import RateCheck
 from delaylab.analysis.over_time.slowest import SlowPacket
@@ -25,7 +26,7 @@ from delaylab.analysis.usable import usable
 from delaylab.analysis.work import Work
 from delaylab.dataset.records.doubts import Doubt
 from delaylab.dataset.records.trial import TrialRecord
-from delaylab.dataset.store import Study, read_study
+from delaylab.dataset.store import Study
 from delaylab.io.values import JsonObject
 from delaylab.papers.findings import findings
 from delaylab.papers.paper import Paper
@@ -36,7 +37,7 @@ from delaylab.report.fates import phase_json
 
 
 def as_json(
-    given: Path | Study, paper: Paper | None = None, progress: Progress = silent
+    given: Path | Study | Analysed, paper: Paper | None = None, progress: Progress = silent
 ) -> JsonObject:
     """Return the study, its trials and its claims as plain JSON values; delays in µs.
 
@@ -53,10 +54,9 @@ def as_json(
 
     Raise `BadInput` for a damaged dataset.
     """
-    study = given if isinstance(given, Study) else read_study(given)
-    found = list(groups(study, progress))
-    with usable(str(study.directory)):
-        return _numbers(study, found, paper)
+    found = analysed(given, progress)
+    with usable(str(found.study.directory)):
+        return _numbers(found.study, found.groups, paper)
 
 
 def _numbers(study: Study, found: list[Group], paper: Paper | None) -> JsonObject:

@@ -8,16 +8,23 @@ from pathlib import Path
 from rich.table import Table
 from rich.text import Text
 
+from delaylab.analysis.analyse import Analysed, analysed
 from delaylab.analysis.claims.finding import Finding
-from delaylab.analysis.group import Group, groups
+from delaylab.analysis.group import Group
 from delaylab.analysis.usable import usable
 from delaylab.charts import words
-from delaylab.dataset.store import Study, read_study
+from delaylab.dataset.store import Study, resume_command
 from delaylab.papers.findings import findings, repeated
 from delaylab.papers.paper import Paper
 from delaylab.progress import Progress, silent
 from delaylab.report import scaling
-from delaylab.report.arrange import cost_by_kind, doubts_by_kind, panels, probed
+from delaylab.report.arrange import (
+    cost_by_kind,
+    doubts_by_kind,
+    missing_trials,
+    panels,
+    probed,
+)
 from delaylab.report.fates import NOTE as FATES
 from delaylab.report.fates import NOTHING, Fate, fates
 from delaylab.report.links import Links, links
@@ -46,7 +53,10 @@ SHOWN = 2
 
 
 def study_parts(
-    given: Path | Study, width: int, paper: Paper | None = None, progress: Progress = silent
+    given: Path | Study | Analysed,
+    width: int,
+    paper: Paper | None = None,
+    progress: Progress = silent,
 ) -> list[Text | Table]:
     """Return a study to print: delay per layer and direction, work, claims, doubts with remedies.
 
@@ -55,10 +65,9 @@ def study_parts(
     `width` is the terminal's, in columns. `paper` is the paper to report instead of the one that
     the study names. Raise `BadInput` for a damaged dataset.
     """
-    study = given if isinstance(given, Study) else read_study(given)
-    found = list(groups(study, progress))
-    with usable(str(study.directory)):
-        return list(_parts(study, found, width, paper))
+    found = analysed(given, progress)
+    with usable(str(found.study.directory)):
+        return list(_parts(found.study, found.groups, width, paper))
 
 
 def _parts(
@@ -90,7 +99,7 @@ def _parts(
         yield from (Text(f"not held, {why}", "yellow") for why in carried.engines)
     if rows := slowest(found):
         yield slowest_table(rows, width)
-    yield from machine_parts([group for group in found if not group.probed])
+    yield from machine_parts(found)
     yield from _cost(found)
     yield from _doubts(found)
     yield from _unfinished(study)
@@ -217,3 +226,7 @@ def _unfinished(study: Study) -> Iterator[Text]:
         if trial.status != "ok":
             reason = trial.reason or "no reason recorded"
             yield Text.assemble((trial.status, "red"), f" {trial.id}: {reason}")
+    missing = len(missing_trials(study))
+    if missing:
+        yield Text(f"not run: {missing} of {len(study.record.planned)} trials", "red")
+        yield Text(f"  to do: {resume_command(study.directory)}", "dim")

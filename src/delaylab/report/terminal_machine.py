@@ -1,4 +1,4 @@
-"""State of the machine and of the loads in the terminal, for trials without packets."""
+"""State of the machine in the terminal, and what loads did."""
 
 from __future__ import annotations
 
@@ -16,21 +16,27 @@ SHOWN = 8
 
 
 def machine_parts(groups: Sequence[Group]) -> Iterator[Table | Text]:
-    """Yield a table of the machine by phase, and a line for each check of a load."""
-    if groups:
-        yield _table(groups)
+    """Yield the machine's state by phase where no packets tell of it, and a line for each check.
+
+    Where there are packets, only checks that failed have a line: the report has all.
+    """
+    without_packets = [group for group in groups if not group.probed]
+    if without_packets:
+        yield _table(without_packets)
     for group in groups:
         for check in checks(group):
-            style = "dim" if check.acted else "red"
-            acted = "acted" if check.acted else "did not act"
-            yield Text(f"load of {group.label} {acted}: {check.text}", style)
+            if not check.acted:
+                yield Text(f"{group.label}: {check.failure}: {check.text}", "red")
+            elif not group.probed:
+                yield Text(f"load of {group.label} acted: {check.text}", "dim")
 
 
 def _table(groups: Sequence[Group]) -> Table:
     more = len(groups) - SHOWN
     note = (
-        "Means over each phase. Busy and stolen: shares of all CPUs' time. Waiting: some task "
-        "waited for a CPU. Outside: CPUs that were busy for none of the lab's nodes and hosts."
+        "Means over each phase. Busy and stolen: shares of all CPUs' time. Softirq: the part of "
+        "busy that was the kernel's work for network and timers. Waiting: some task waited for a "
+        "CPU. Outside: CPUs that were busy for none of the lab's nodes and hosts."
     )
     rest = f" {more} more groups are in the report." if more > 0 else ""
     table = Table(
@@ -41,11 +47,12 @@ def _table(groups: Sequence[Group]) -> Table:
     )
     table.add_column("trials", overflow="fold")
     table.add_column("phase", overflow="fold")
-    for head in ("busy", "stolen", "waiting", "outside"):
+    for head in ("busy", "softirq", "stolen", "waiting", "outside"):
         table.add_column(head, justify="right")
     for group in groups[:SHOWN]:
         for number, phase in enumerate(group.machine.phases):
             outside = "–" if phase.foreign_cpus is None else f"{phase.foreign_cpus:.2f}"
-            shares = (words.share(each) for each in (phase.busy, phase.steal, phase.pressure))
+            found = phase.busy, phase.softirq, phase.steal, phase.pressure
+            shares = (words.share(each) for each in found)
             table.add_row("" if number else group.label, phase.phase, *shares, outside)
     return table

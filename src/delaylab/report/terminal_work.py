@@ -18,6 +18,7 @@ def work_tables(found: Sequence[Part], width: int) -> Iterator[Table | Text]:
     """Yield a table for each work of a group, and a line for each of those beyond `SHOWN`."""
     for number, part in enumerate(found[:SHOWN]):
         yield _table(part, width, last=number == len(found[:SHOWN]) - 1)
+        yield from (Text(f"{line}.", "dim") for line in part.domains)
         yield from _findings(part)
     for part in found[SHOWN:]:
         yield Text.assemble((f"{part.trials}: {part.work}", "bold"), f": {part.said}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from delaylab.analysis.domains import mean_shares
 from delaylab.analysis.doubts.cpu_time import cpu_times
 from delaylab.analysis.fairness import WITHIN, Share
 from delaylab.analysis.group import Group
@@ -63,7 +64,8 @@ class FigureRow:
 class Part:
     """Work of one group: its rows, what they say together, and who failed.
 
-    `messages` and `figures` are what a program of MPI found.
+    `messages` and `figures` are what a program of MPI found. `domains` has a line for each host
+    with Xen nodes: how its domains shared its CPU time.
     """
 
     trials: str
@@ -73,21 +75,36 @@ class Part:
     failed: list[str]
     messages: list[Message]
     figures: list[FigureRow]
+    domains: list[str]
 
 
 def parts(groups: list[Group]) -> list[Part]:
-    """Return all work of a study's groups."""
-    return [_part(group, work) for group in groups for work in group.work]
+    """Return all work of a study's groups. Xen's domains are told once for each group."""
+    return [
+        _part(group, work, [] if at else _domains(group))
+        for group in groups
+        for at, work in enumerate(group.work)
+    ]
 
 
-def _part(group: Group, work: Work) -> Part:
+def _domains(group: Group) -> list[str]:
+    """Return a line for each host with Xen nodes: how its domains shared its CPU time."""
+    return [
+        f"Xen of {host}, CPU time of its domains: "
+        + ", ".join(f"{name} {words.share(share)}" for name, share in shares.items())
+        for host, shares in mean_shares(group.trials).items()
+    ]
+
+
+def _part(group: Group, work: Work, domains: list[str]) -> Part:
     differ = {(e.work, e.node): e.differ for e in cpu_times(group.trials) if not e.agree}
     shares = work.fairness.shares if work.fairness is not None else {}
     rows = [
         _row(node, done, work, shares.get(node), differ.get((work.name, node)))
         for node, done in work.nodes.items()
     ]
-    failed = [f"{node}: {why}" for node, why in work.failed.items()]
+    reasons = dict.fromkeys(work.failed.values())
+    failed = [f"{', '.join(_nodes_of(work, reason))}: {reason}" for reason in reasons]
     messages = [
         Message(
             each.operation,
@@ -98,7 +115,7 @@ def _part(group: Group, work: Work) -> Part:
         for each in work.messages
     ]
     figures = [FigureRow(*_figure(each)) for each in work.figures]
-    return Part(group.label, work.name, _said(work), rows, failed, messages, figures)
+    return Part(group.label, work.name, _said(work), rows, failed, messages, figures, domains)
 
 
 def _figure(figure: FoundFigure) -> tuple[str, str]:
@@ -109,6 +126,11 @@ def _figure(figure: FoundFigure) -> tuple[str, str]:
     if figure.unit == "ns":
         return name, words.delay(figure.value / 1e3)
     return name, words.rate(figure.value, figure.unit)
+
+
+def _nodes_of(work: Work, reason: str) -> list[str]:
+    """Return the nodes that failed for a reason."""
+    return [node for node, why in work.failed.items() if why == reason]
 
 
 def _said(work: Work) -> str:

@@ -12,6 +12,7 @@ from delaylab.spec.counts import check_counts
 from delaylab.spec.lab import LabSpec, LinkSpec
 from delaylab.spec.names import Names, counted, link_name, links_of, nodes_made, origins
 from delaylab.spec.names import names as names_in
+from delaylab.spec.reserved import check_reserved
 from delaylab.spec.source import Document, Location, Problems
 
 
@@ -23,6 +24,7 @@ def check_lab(lab: LabSpec, document: Document, at: Location = ()) -> None:
     check_counts(lab, document, at)
     problems = Problems()
     _check_hosts(lab, document, at, problems)
+    check_reserved(lab, document, at, problems)
     _check_links(lab, document, at, problems)
     problems.report()
     problems.gather(lambda: _check_link_names(lab, document, at))

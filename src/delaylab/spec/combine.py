@@ -121,7 +121,7 @@ def _change(
             place = place[key]
             location.append(key)
         if steps and isinstance(place, dict):
-            place[last] = value
+            place[last] = deepcopy(value)  # later levels change it
             return (*location, last)
     except (KeyError, IndexError, ValueError, TypeError):
         pass

@@ -71,15 +71,17 @@ def _over(load: LoadSpec, links: Names) -> list[str] | None:
 
 
 def _links(lab: LabSpec, link: LinkSpec, name: str, all_names: Names) -> Iterator[LinkSpec]:
-    """Yield the links that one link of the file stands for, in order."""
+    """Yield the links that one link of the file stands for, in order.
+
+    Each has a name: a default one depends on the place in the list, which expansion may change.
+    """
     # What is said of one node overrides what is said of all that a count makes.
     general_first = sorted(link.sent_from.items(), key=lambda item: item[0] not in lab.nodes)
     sent = {each: said for node, said in general_first for each in all_names[node]}
     if link.join is not None:
         members = [each for member in link.join for each in all_names[member]]
-        yield link.model_copy(update={"join": members, "sent_from": sent})
+        yield link.model_copy(update={"join": members, "name": name, "sent_from": sent})
     elif not is_many(lab, link):
-        # The link's default name depends on its place in the list, which expansion may change.
         yield link.model_copy(update={"name": name})
     else:
         one, two = (all_names[end] for end in link.members)

@@ -134,6 +134,12 @@ class NodeSpec(Spec):
         None, description="The host that carries the node; left out, this machine."
     )
     cpus: Cpus | None = Field(None, description="The CPUs that the node's processes may use.")
+    reserved: bool = Field(
+        False,
+        description="Reserve `cpus` for this node, and for nodes that reserve exactly the same "
+        "ones. All others must be kept off them by `cpus` of their own. Trials in which other "
+        "programs used a reserved CPU decide no claim.",
+    )
     count: int | None = Field(
         None, ge=0, le=1000, description="The number of such nodes, named NAME-1, NAME-2 and so on."
     )
@@ -211,6 +217,8 @@ class NodeSpec(Spec):
                     f"`{name}` means nothing to kind {self.kind!r}; it is for "
                     f"{', '.join(sorted(kinds))}"
                 )
+        if self.reserved and self.cpus is None:
+            raise ValueError("`reserved` needs `cpus`: those that are reserved")
         if self.cpu_quota is not None and self.cpu_quota < SMALLEST_QUOTA:
             raise ValueError("`cpu_quota` is 1% of a CPU or more")
         if self.packages and self.image is not None:
@@ -233,9 +241,10 @@ class LinkSpec(ConditionsSpec):
     )
     between: tuple[Name, Name] | None = Field(
         None,
-        description="The two nodes that a point-to-point link joins. One with a `count:` stands "
-        "for each of its nodes; two with the same `count:` are joined one by one. `NAME-2` is the "
-        "second alone.",
+        description="The two nodes that a point-to-point link joins. If one of them has a "
+        "`count:`, each of its nodes gets a link of its own. If both have the same `count:`, the "
+        "first is joined to the first, the second to the second, and so on. `NAME-2` names the "
+        "second node only.",
     )
     name: Name | None = Field(
         None,

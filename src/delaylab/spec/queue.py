@@ -22,10 +22,10 @@ FIELDS_OF_DISCIPLINES = {
 
 
 class QueueSpec(Shorthand):
-    """The queue that waits for the rate: its limit in packets or bytes, and its drop discipline.
+    """The queue in which packets wait for the rate: its limit, and its drop discipline.
 
     With `sender`, packets wait at the sender's own interface, which is slowed down to the link's
-    rate.
+    rate. A whole number alone is `packets`, a size alone `bytes`, and `sender` alone `held`.
     """
 
     MAIN: ClassVar[str] = "bytes"

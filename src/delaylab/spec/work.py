@@ -10,11 +10,17 @@ from pydantic import AfterValidator, Field, StringConstraints, model_validator
 from delaylab.spec.base import Name, Names, Packages, Spec
 from delaylab.units import Duration, Size
 
+TcpProgram = Literal["iperf3", "nuttcp"]
+TCP_PROGRAMS: tuple[TcpProgram, ...] = ("iperf3", "nuttcp")
 JOBS = ("cpu", "tcp", "scp", "mpi", "command")
 LARGEST_FILE = Size.parse("100GB")
 MOST_RANKS = 256
+ORDER = 500
+"""The number of equations that hpcc solves where a work says none."""
+ORDERS = (100, 100_000)
 PACKAGES = {
     "scp": ("openssh-client", "openssh-server"),
+    "nuttcp": ("nuttcp",),
     "latency": ("openmpi-bin",),
     "hpcc": ("openmpi-bin", "hpcc"),
 }
@@ -57,7 +63,12 @@ class WorkSpec(Spec):
     )
     tcp: Duration | None = Field(
         None,
-        description="A TCP stream by iperf3 from each node: how long it sends, in whole seconds.",
+        description="A TCP stream from each node: how long it sends, in whole seconds.",
+    )
+    by: TcpProgram = Field(
+        "iperf3",
+        description="For `tcp`: the program. The rate is what arrived, by the account of its "
+        "server.",
     )
     scp: Size | None = Field(
         None,
@@ -73,7 +84,13 @@ class WorkSpec(Spec):
         None,
         description="A program of MPI that all nodes run together, by Open MPI over TCP. `latency` "
         "measures messages of growing size between the first two nodes, and barriers of all; "
-        "`hpcc` is the HPC Challenge benchmark at a small size.",
+        "`hpcc` is the HPC Challenge benchmark.",
+    )
+    order: Annotated[int, Field(ge=ORDERS[0], le=ORDERS[1])] | None = Field(
+        None,
+        description="For `mpi: hpcc`: the number of equations that it solves, 500 where left out. "
+        "Memory and time of its other parts grow with the square of it: all nodes together need "
+        "about 8 bytes times that square. From 3000 on it mostly computes.",
     )
     ranks: Annotated[int, Field(ge=2, le=MOST_RANKS)] | None = Field(
         None,
@@ -126,6 +143,10 @@ class WorkSpec(Spec):
             raise ValueError(f"`scp` is more than 0 and at most {LARGEST_FILE}")
         if self.mpi is None and self.ranks is not None:
             raise ValueError("only work of `mpi` has `ranks`")
+        if self.mpi != "hpcc" and self.order is not None:
+            raise ValueError("only work of `mpi: hpcc` has `order`")
+        if self.tcp is None and "by" in self.model_fields_set:
+            raise ValueError("only work of `tcp` has `by`")
         said = self.model_fields_set & {"prepare", "packages", "progress", "result", "unit"}
         if self.command is None and said:
             raise ValueError(f"only work of `command` has `{sorted(said)[0]}`")
@@ -143,7 +164,13 @@ class WorkSpec(Spec):
     @property
     def needs(self) -> tuple[str, ...]:
         """Return the packages that its nodes and far nodes need, beyond what every image has."""
-        return (*PACKAGES.get(self.mpi or self.what, ()), *(self.packages or ()))
+        program = self.mpi or (self.by if self.tcp is not None else self.what)
+        return (*PACKAGES.get(program, ()), *(self.packages or ()))
+
+    @property
+    def equations(self) -> int | None:
+        """Return the number of equations that hpcc solves; None for other work."""
+        return (self.order or ORDER) if self.mpi == "hpcc" else None
 
     @property
     def pairs(self) -> list[tuple[str, str]]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 
 from delaylab.kinds import KINDS
-from delaylab.spec.lab import MACHINES
+from delaylab.spec.directions import conditioned
+from delaylab.spec.lab import MACHINES, LabSpec
 from delaylab.spec.study import Pace, ProbeSpec
+from delaylab.spec.work import ORDER, WorkSpec
 from delaylab.study.block_rates import Key, key
 from delaylab.study.order import Planned
 from delaylab.trial.rest import schedule
@@ -20,9 +22,13 @@ LOAD_S = 0.4
 FRAMES_S = 3.0
 """The time that a load of frames takes besides, in seconds: until neighbours are known and buffers
 are full, and at its end until the last frames have come."""
-SEARCH_S, SEARCH_OF_MACHINES_S = 28.0, 125.0
-"""The time of one search for the rate of a load, in seconds, and of one in a lab with virtual
-machines, which are slow to settle after each burst."""
+SEARCH_S, SEARCH_OF_ENGINE_S = 7.0, 25.0
+"""The time of one search for the rate of a load, in seconds: in a lab without link engine, where
+the generator is the bound after few bursts, and in one with it. Measured on two CPUs by `delaylab
+run vem2006-routers --only routers=10 --only kind=netns --only size=64`."""
+SEARCH_OF_MACHINES_S, SEARCH_OF_MACHINES_AND_ENGINE_S = 20.0, 125.0
+"""The same with virtual machines, which are slow to settle after each burst; measured by `delaylab
+run vem2006-routers --only routers=4` and `delaylab run vem2006-isolation`."""
 PHASE_S = 0.05
 """The time that a phase of a trial, or a block of one, takes beside its packets, in seconds."""
 FINISH_S, PACKET_S = 3.0, 0.0002
@@ -33,8 +39,10 @@ UNIT_S = 0.00017
 """The time that a unit of arithmetic takes, in seconds, with a CPU for itself."""
 COPY_BYTE_S = 1e-8
 """The time that a byte of a copy by scp takes over a fast link, in seconds."""
-MPI_S = {"latency": 4.0, "hpcc": 10.0}
-"""The time of programs of MPI on two nodes at a fast link, in seconds."""
+LATENCY_S = 4.0
+"""The time of `mpi: latency` on two nodes at a fast link, in seconds."""
+HPCC_S = 10.0
+"""The time of hpcc with `ORDER` equations on such nodes, in seconds."""
 CORES = os.cpu_count() or 1
 """The number of CPUs, by which guests that boot together share the work."""
 
@@ -85,9 +93,20 @@ def _work_s(item: Planned) -> float:
     work = item.combination.work
     busy_s = [UNIT_S * (each.cpu or 0) for each in work for _ in each.on]
     busy_s += [COPY_BYTE_S * each.scp.bytes for each in work if each.scp for _ in each.on]
-    programs_s = [MPI_S[each.mpi] for each in work if each.mpi and each.on]
+    programs_s = [_mpi_s(each) for each in work if each.mpi and each.on]
     streams_s = [each.tcp.seconds for each in work if each.tcp is not None]
     return max([0.0, *busy_s, sum(busy_s) / CORES, *streams_s, *programs_s])
+
+
+def _mpi_s(work: WorkSpec) -> float:
+    """Return the estimated seconds of a program of MPI.
+
+    hpcc updates memory at random for most of its time, and that memory grows with the square of the
+    number of equations.
+    """
+    if work.equations is None:
+        return LATENCY_S
+    return HPCC_S * (work.equations / ORDER) ** 2
 
 
 def _between_s(pace: Pace) -> float:
@@ -100,8 +119,14 @@ def _searches_s(item: Planned, known: set[Key]) -> float:
     held = [load for load in item.combination.loads if load.frames == "held"]
     new = [load for load in held if not load.once_across or key(item, load) not in known]
     known.update(key(item, load) for load in new)
-    machines = any(node.kind in MACHINES for node in item.combination.lab.nodes.values())
-    return (SEARCH_OF_MACHINES_S if machines else SEARCH_S) * len(new)
+    return _search_s(item.combination.lab) * len(new)
+
+
+def _search_s(lab: LabSpec) -> float:
+    engine = bool(conditioned(lab))
+    if any(node.kind in MACHINES for node in lab.nodes.values()):
+        return SEARCH_OF_MACHINES_AND_ENGINE_S if engine else SEARCH_OF_MACHINES_S
+    return SEARCH_OF_ENGINE_S if engine else SEARCH_S
 
 
 def _boot_s(item: Planned) -> float:

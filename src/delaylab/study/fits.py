@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
+from delaylab import loads
 from delaylab.errors import DelaylabError
 from delaylab.kinds import KINDS
 from delaylab.lab.completion import is_emulated
@@ -19,12 +20,13 @@ from delaylab.study.order import Planned
 T = TypeVar("T")
 
 
-def unfit(planned: Iterable[Planned]) -> dict[str, str]:
-    """Return the trials whose labs cannot be started here, by id, each with the reason.
+def unfit(planned: Sequence[Planned]) -> dict[str, str]:
+    """Return the trials that cannot be run here, by id, each with the reason.
 
     Nothing is started: an image that cannot be built, or a program that fails, shows only later.
     """
-    return {trial: why for trial, why in _by_trial(planned, _why_not) if why}
+    labs = {trial: why for trial, why in _by_trial(planned, _why_not) if why}
+    return {trial.id: lacking for trial in planned if (lacking := _lacking(trial))} | labs
 
 
 def emulated(planned: Iterable[Planned]) -> frozenset[str]:
@@ -51,6 +53,15 @@ def _is_emulated(lab: LabSpec) -> bool:
         return is_emulated(build(lab, KINDS, own_rights()))
     except DelaylabError:
         return False
+
+
+def _lacking(trial: Planned) -> str:
+    """Return which programs of this machine's a trial lacks; an empty text if none."""
+    try:
+        loads.require_tools([trial.combination])
+    except DelaylabError as error:
+        return str(error)
+    return ""
 
 
 def _why_not(lab: LabSpec) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,12 +11,11 @@ from pathlib import Path
 from delaylab import loads
 from delaylab.dataset import store
 from delaylab.errors import BadInput
-from delaylab.io.files import empty_folder
+from delaylab.io.files import empty_folder, new_folder
 from delaylab.lab.packages import check_packages
 from delaylab.machine.description import describe
 from delaylab.spec.combine import Combination, StudyFile, combinations
 from delaylab.spec.scale import repeats
-from delaylab.spec.study import LoadSpec
 
 LONGEST_ID = 240
 """The longest id of a trial, in characters: it names the trial's directory."""
@@ -34,30 +33,35 @@ class Planned:
 
 
 def plan_trials(study: StudyFile, scale: str, only: dict[str, set[str]]) -> list[Planned]:
-    """Return all trials in running order: per repeat all combinations, shuffled by the seed.
+    """Return the trials to run, in running order: by repeat, shuffled by the seed.
 
     Within a repeat, trials of the same lab stay together so that they can share it: the labs are
-    shuffled, and the trials of each lab.
+    shuffled, and the trials of each lab. `only` has the wanted levels of some factors. Trials of
+    other levels are left out of the whole study's order, which stays as it is.
     """
     _check_only(study, only)
-    chosen = [
-        combination
-        for combination in combinations(study, scale)
-        if all(combination.levels[factor] in levels for factor, levels in only.items())
-    ]
+    every = list(combinations(study, scale))
+    places = {id(combination): place for place, combination in enumerate(every)}
     order = random.Random(study.spec.seed)
-    places = {id(combination): place for place, combination in enumerate(chosen)}
-    planned: list[Planned] = []
-    for repeat in range(1, repeats(study.spec, study.document, scale) + 1):
-        for combination in _shuffled(chosen, order):
-            levels = [f"{factor}={level}" for factor, level in combination.levels.items()]
-            name = ",".join([*levels, f"repeat={repeat}"])
-            if len(name) > LONGEST_ID:
-                what = f"a trial's id has {len(name)} characters, longer than {LONGEST_ID}"
-                raise BadInput(what, study.document.name, "shorten factors' or levels' names")
-            place = places[id(combination)]
-            planned.append(Planned(name, len(planned), repeat, combination, place))
-    return planned
+    in_order = [
+        (repeat, combination)
+        for repeat in range(1, repeats(study.spec, study.document, scale) + 1)
+        for combination in _shuffled(every, order)
+    ]
+    return [
+        Planned(_id(study, repeat, each), index, repeat, each, places[id(each)])
+        for index, (repeat, each) in enumerate(in_order)
+        if all(each.levels[factor] in levels for factor, levels in only.items())
+    ]
+
+
+def _id(study: StudyFile, repeat: int, combination: Combination) -> str:
+    levels = [f"{factor}={level}" for factor, level in combination.levels.items()]
+    name = ",".join([*levels, f"repeat={repeat}"])
+    if len(name) > LONGEST_ID:
+        what = f"a trial's id has {len(name)} characters, longer than {LONGEST_ID}"
+        raise BadInput(what, study.document.name, "shorten factors' or levels' names")
+    return name
 
 
 def _shuffled(combinations: list[Combination], order: random.Random) -> Iterator[Combination]:
@@ -76,18 +80,26 @@ def _check_only(study: StudyFile, only: dict[str, set[str]]) -> None:
         known = study.spec.factors.get(factor)
         if known is None:
             names = ", ".join(study.spec.factors)
-            raise BadInput(f"study {study.spec.study!r} has no factor {factor!r}", fix=names)
+            what = f"study {study.spec.study!r} has no factor {factor!r}"
+            raise BadInput(what, fix=f"one of: {names}")
         for level in sorted(levels - set(known)):
-            raise BadInput(f"factor {factor!r} has no level {level!r}", fix=", ".join(known))
+            what = f"factor {factor!r} has no level {level!r}"
+            raise BadInput(what, fix=f"one of: {', '.join(known)}")
 
 
-def begin(study: StudyFile, scale: str, planned: list[Planned], out: Path) -> None:
-    """Create the dataset's directory; raise BadInput if that is impossible or it is not empty."""
+def begin(study: StudyFile, scale: str, planned: list[Planned], out: Path | None) -> Path:
+    """Create the dataset's directory and return it: `out`, or one in `results` with the time.
+
+    Raises BadInput if that is impossible, or if `out` is not empty.
+    """
     spec = study.spec
-    work = [each for item in planned for each in item.combination.work]
-    loads.require_tools(all_loads(planned), work)
+    loads.require_tools(item.combination for item in planned)
     check_packages(item.combination.lab for item in planned)
-    empty_folder(out)
+    if out is None:
+        stamp = datetime.now().strftime("%Y%m%d-%H%M%S")
+        out = new_folder(Path("results") / f"{spec.study}-{stamp}")
+    else:
+        empty_folder(out)
     record = store.study_record(
         {
             "format": store.FORMAT,
@@ -109,16 +121,12 @@ def begin(study: StudyFile, scale: str, planned: list[Planned], out: Path) -> No
         }
     )
     store.write_study(out, record)
+    return out
 
 
 def resolved(study: StudyFile) -> dict[str, object]:
     """Return the study as one document with its lab inline, which `--resume` reads back."""
     return {**study.document.data, "lab": study.lab_data}
-
-
-def all_loads(planned: Iterable[Planned]) -> list[LoadSpec]:
-    """Return the loads of all trials."""
-    return [load for p in planned for load in p.combination.loads]
 
 
 def now() -> str:

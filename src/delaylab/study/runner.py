@@ -65,7 +65,8 @@ def run(
             if item.id in done:
                 continue
             on_start(item)
-            outcome = _run_one(shared, rates, out, item, out / "pcap" / item.id if pcap else None)
+            kept = out / "pcap" / item.id if pcap else None
+            outcome = _run_one(shared, rates, out, item, kept, on_start)
             on_end(outcome)
             outcomes.append(outcome)
     store.write_trials_table(out)
@@ -112,7 +113,12 @@ def bench(progress: Progress) -> Iterator[Bench]:
 
 
 def _run_one(
-    shared: Bench, rates: BlockRates, out: Path, item: Planned, pcap: Path | None
+    shared: Bench,
+    rates: BlockRates,
+    out: Path,
+    item: Planned,
+    pcap: Path | None,
+    on_start: Callable[[Planned], None],
 ) -> Outcome:
     started = now()
     status, reason = "failed", ""
@@ -120,6 +126,7 @@ def _run_one(
         try:
             found = rates.of(item, shared.lab)
             lab = shared.lab(item.combination.lab)
+            on_start(item)  # the start of its lab may have told of itself meanwhile
             recording = _measured(lab, item, pcap, found)
         except DoesNotFit as error:
             status, reason = "skipped", str(error)
@@ -128,9 +135,13 @@ def _run_one(
             reason = str(error)
             shared.clear()
         else:
-            shared.end_trial()
+            # First of all it is kept: what follows may fail.
             record = _record(item, started, recording.record, "ok", None)
             store.write_trial(out, record, recording.tables)
+            if any(work.failed for work in recording.record.work):
+                shared.clear()  # what ended a node's work may have ended the node
+            else:
+                shared.end_trial()
             return Outcome(item, "ok", None)
     empty = {name: pl.DataFrame(schema=dict(schema)) for name, schema in TABLES.items()}
     store.write_trial(out, _record(item, started, Measurement(), status, reason), empty)

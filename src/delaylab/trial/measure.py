@@ -27,7 +27,7 @@ from delaylab.spec.combine import Combination
 from delaylab.spec.study import ClosedLoop, ProbeSpec
 from delaylab.trial import clock_readings, rate_search, repeats
 from delaylab.trial.instruments import Instruments, Stopped, listening, stop, switch_taps, tap
-from delaylab.trial.recording import Recording, clock_doubts, wall_minus_monotonic
+from delaylab.trial.recording import Recording, clock_doubts, reserved, wall_minus_monotonic
 from delaylab.trial.rest import alternate, schedule
 from delaylab.trial.sender import Sender
 from delaylab.units import Duration
@@ -87,8 +87,9 @@ def measure(
             first = link_engines.reports(lab, reset=True)
             crew.go()
             sender.run("load", probe.count, pace, [*load.sessions, *crew.workers])
-            crew.wait()
+            crew.wait([*load.sessions, *instruments.all()])
             links = link_engines.since(lab, first)
+            domains = work.domain_times(crew, lab)
         sender.run("after", probe.at_rest, probe.pace_at_rest)
         recorded = stop(instruments)
     read += clock_readings.read(lab, ends, here)
@@ -121,6 +122,8 @@ def measure(
         ],
         loads=[achieved.record() for achieved in load.achieved],
         work=work.records(crew, combination.work, combination.lab),
+        domains=domains,
+        reserved=reserved(combination.lab),
         taps=taps,
         rest_blocks=rest,
         repeats=repeats.count(recorded.taps, packets),

@@ -29,7 +29,8 @@ TRIES = 20
 def search(wanted: Duration, send: Callable[[int, Duration], Result[Probe]]) -> Search:
     """Find the shortest interval from `wanted` up that is held; `send` sends a burst.
 
-    If no try was held, the longest interval is returned, and the slip of the packets will show it.
+    If no try was held, an interval longer than all of them is returned; the slip of the packets
+    will show whether it is held.
     """
     tries: list[Try] = []
     shorter, longer = 0.0, math.inf

@@ -8,7 +8,10 @@ from dataclasses import dataclass
 import polars as pl
 
 from delaylab.dataset.records.doubts import Doubt, DoubtKind, doubt
+from delaylab.dataset.records.reserved import ReservedCpus
 from delaylab.dataset.records.trial import Measurement
+from delaylab.spec.lab import LabSpec
+from delaylab.spec.reserved import reserved_cpus
 
 CLOCK_STEP_NS = 500_000
 
@@ -38,6 +41,11 @@ class Recording(Recorded):
     def tables(self) -> dict[str, pl.DataFrame]:
         """Return the tables by name."""
         return {**super().tables, "stamps": self.stamps, "probes": self.probes}
+
+
+def reserved(lab: LabSpec) -> list[ReservedCpus]:
+    """Return the CPUs that a lab reserves for some of its nodes, as a trial records them."""
+    return [ReservedCpus(cpus=cpus, nodes=nodes) for cpus, nodes in reserved_cpus(lab)]
 
 
 def wall_minus_monotonic() -> int:

@@ -15,7 +15,7 @@ from delaylab.lab import link_changes, link_engines
 from delaylab.lab.running import Lab
 from delaylab.spec.combine import Combination
 from delaylab.trial.instruments import READY_S, recording_machine
-from delaylab.trial.recording import Recorded, clock_doubts, wall_minus_monotonic
+from delaylab.trial.recording import Recorded, clock_doubts, reserved, wall_minus_monotonic
 from delaylab.work import study as work
 
 REST_S = 1.0
@@ -42,6 +42,7 @@ def measure(lab: Lab, combination: Combination, rates: Sequence[loads.FoundRate]
             crew.wait([recorder, *load.sessions])
             under_load = PhaseTime(phase="load", start_ns=start_ns, end_ns=time.time_ns())
             links = link_engines.since(lab, first)
+            domains = work.domain_times(crew, lab)
         after = _rest(recorder, "after")
         recorder.stop()
         machine = recorder.finish(READY_S)
@@ -51,6 +52,8 @@ def measure(lab: Lab, combination: Combination, rates: Sequence[loads.FoundRate]
         warnings=[*lab.warnings, *clock_doubts(clock_step), *work.doubts(crew)],
         loads=[achieved.record() for achieved in load.achieved],
         work=work.records(crew, combination.work, combination.lab),
+        domains=domains,
+        reserved=reserved(combination.lab),
         links=links,
     )
     return Recorded(record, machine.table("hosts"), work.progress(crew))

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from delaylab.analysis.analyse import Analysed, analysed
 from delaylab.analysis.compared.datasets import Compared, compare_datasets
 from delaylab.dataset.store import Study
 from delaylab.io.terminal import terminal
@@ -14,7 +15,13 @@ from delaylab.papers.paper import Paper
 from delaylab.verbs.progress_bar import bar
 
 
-def show(console: Console, study: Path | Study, paper: Paper | None = None) -> None:
+def analysis_of(study: Study) -> Analysed:
+    """Analyse a dataset once, for functions below that follow each other."""
+    with bar(terminal(stderr=True)) as progress:
+        return analysed(study, progress)
+
+
+def show(console: Console, study: Path | Study | Analysed, paper: Paper | None = None) -> None:
     """Print a dataset's numbers; `paper` is the one to report instead of the study's own."""
     from delaylab.report.terminal import study_parts  # noqa: PLC0415  tables are slow to import
 
@@ -24,7 +31,7 @@ def show(console: Console, study: Path | Study, paper: Paper | None = None) -> N
         console.print(part)
 
 
-def numbers(study: Study, paper: Paper | None) -> JsonObject:
+def numbers(study: Study | Analysed, paper: Paper | None) -> JsonObject:
     """Return a dataset's numbers, for scripts."""
     from delaylab.report.show import as_json  # noqa: PLC0415  as above
 
@@ -32,7 +39,7 @@ def numbers(study: Study, paper: Paper | None) -> JsonObject:
         return as_json(study, paper, progress)
 
 
-def report(study: Study, paper: Paper | None) -> Path:
+def report(study: Study | Analysed, paper: Paper | None) -> Path:
     """Write a dataset's report; return its path."""
     from delaylab.report.html import write_report  # noqa: PLC0415  charts are slow to import
 

@@ -89,8 +89,7 @@ def _kinds_and_points(
     checks = [_kind(one, rights) for one in tried]
     answering = kind_trial.kind("netns", rights, progress, "udp")
     seen = answering.points.union(*(one.points for one in tried))
-    failures = [one.why_not for one in (*tried, answering) if one.tried and not one.usable]
-    why = failures[-1] if failures else "the kernel gave no stamp"
+    why = answering.why_not or "the kernel gave no stamp"
     for point, meaning in POINT_MEANING.items():
         checks.append(Check("point", point, point in seen, meaning, "" if point in seen else why))
     return checks

@@ -44,8 +44,12 @@ class Fair:
 
 
 @contextmanager
-def chosen(name: str | None, kind: str, nodes: int, progress: Progress) -> Iterator[Lab]:
+def chosen(
+    name: str | None, kind: str | None, nodes: int | None, progress: Progress
+) -> Iterator[Lab]:
     """Provide the running lab of this name; without one, a lab of so many nodes of a kind.
+
+    Left out, the kind is `netns`, and there are two nodes for each CPU.
 
     Raises BadInput if there is no such lab or kind, or if the nodes are too few or too many.
     """
@@ -54,9 +58,10 @@ def chosen(name: str | None, kind: str, nodes: int, progress: Progress) -> Itera
         _check_count(len(lab.layout.nodes))
         yield lab
         return
+    kind = kind or "netns"
     if kind not in KINDS:
         raise BadInput(f"no kind {kind!r}", "--kind", f"one of {', '.join(KINDS)}")
-    count = nodes or 2 * (os.cpu_count() or 1)
+    count = min(MOST, 2 * (os.cpu_count() or 1)) if nodes is None else nodes
     _check_count(count)
     with temporary(_spec(kind, count), progress=progress) as lab:
         yield lab
@@ -70,14 +75,14 @@ def _check_count(nodes: int) -> None:
 def examine(lab: Lab, works: Sequence[Work], rounds: int, progress: Progress) -> Fair:
     """Let all nodes do each short work at once, in rounds, and return what each one got.
 
-    Raises DelaylabError if none of the works can be done.
+    Raises the error of the first work if none can be done.
     """
     nodes = list(lab.layout.nodes)
     found: dict[str, list[dict[str, Done]]] = {}
-    not_done: dict[str, str] = {}
+    failed: dict[str, DelaylabError] = {}
     for number in range(rounds):
         for index, work in enumerate(works):
-            if work.name in not_done:
+            if work.name in failed:
                 continue
             share = (number + index / len(works)) / rounds
             progress(f"round {number + 1} of {rounds}: {work.does}", share)
@@ -85,17 +90,17 @@ def examine(lab: Lab, works: Sequence[Work], rounds: int, progress: Progress) ->
                 with prepared(lab, work, nodes, SECONDS) as jobs:
                     done = together(lab, jobs, SECONDS)
             except DelaylabError as error:
-                not_done[work.name] = error.what
+                failed[work.name] = error
                 found.pop(work.name, None)
             else:
                 found.setdefault(work.name, []).append(done)
     if not found:
-        raise DelaylabError(next(iter(not_done.values())))
+        raise next(iter(failed.values()))
     return Fair(
         lab.name,
         rounds,
         {name: fairness([_got(each) for each in done]) for name, done in found.items()},
-        not_done,
+        {name: str(error) for name, error in failed.items()},
         _longest_stops(found.get(CPU.name, [])),
     )
 

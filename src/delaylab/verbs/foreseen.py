@@ -158,7 +158,14 @@ def _designs(
             trials=len(trials),
             cpus=os.cpu_count(),
             emulated=any(trial.id in emulated for trial in trials),
+            equations=_equations(combination),
         )
+
+
+def _equations(combination: Combination) -> int | None:
+    """Return how many equations the first work of hpcc solves; None if there is none."""
+    active = (work.equations for work in combination.work if work.on)
+    return next((each for each in active if each is not None), None)
 
 
 def _shown(combination: Combination) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from delaylab.errors import BadInput
 from delaylab.spec.condition_words import one_line
 from delaylab.spec.directions import conditions_of
-from delaylab.spec.lab import HERE, LabSpec
+from delaylab.spec.lab import LabSpec
 from delaylab.spec.names import link_name
 
 # Largest number of nodes of a drawing: more is no picture any more.
@@ -72,7 +72,7 @@ def drawing(lab: LabSpec) -> Drawing:
                 nodes.append(Node(name, _about(lab, name), row))
                 row += 1
     rows = {node.name: node.row for nodes in hosts.values() for node in nodes}
-    titles = {("this machine" if host == HERE else host): nodes for host, nodes in hosts.items()}
+    titles = {(host if lab.hosts else "this machine"): nodes for host, nodes in hosts.items()}
     return Drawing(lab.lab, titles, _links(lab, rows))
 
 

@@ -47,9 +47,8 @@ def clean(console: Console, *, old: bool) -> list[images.Layer]:
     """Remove all layers, or only the old ones; raise BadInput while guests that need them run."""
     users = [lab.name for lab in hosts.running() if _has_guests(lab)]
     if users:
-        raise BadInput(
-            f"images are in use by labs that are up: {', '.join(users)}", fix="delaylab down --all"
-        )
+        what = f"images are in use by labs that are up: {', '.join(users)}"
+        raise BadInput(what, fix="; ".join(f"delaylab down {name}" for name in users))
     with bar(console) as progress:
         return images.clean(superseded_only=old, progress=progress)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from delaylab import hosts
+from delaylab.errors import BadInput
 from delaylab.io.columns import columns
 from delaylab.io.terminal import print_lines
 from delaylab.io.values import JsonObject
@@ -63,6 +64,8 @@ def down(
 
     Return the names of the labs taken down, and what a sweep of remains had to leave in place.
     """
+    if name is not None and everything:
+        raise BadInput(f"--all stops every lab, not only {name}", fix="give either NAME or --all")
     labs = (
         hosts.running()
         if everything

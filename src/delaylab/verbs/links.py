@@ -26,8 +26,11 @@ def shown(lab: Lab, link: str | None, *, reset: bool = False) -> list[EngineRepo
     Raise BadInput if the lab has no such link with conditions.
     """
     if link is not None and link not in lab.layout.ports:
-        known = ", ".join(lab.layout.ports) or "none"
-        raise BadInput(f"lab {lab.name!r} has no link {link!r} with conditions: {known}")
+        what = f"lab {lab.name!r} has no link {link!r} with conditions"
+        known = ", ".join(lab.layout.ports)
+        raise BadInput(
+            what, fix=f"one of: {known}" if known else "give a link conditions in the lab file"
+        )
     return of_link(link_engines.reports(lab, reset=reset), link)
 
 

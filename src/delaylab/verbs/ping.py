@@ -168,11 +168,12 @@ def finish(session: Session, on_packet: OnPacket) -> bool:
 
 def check(options: Options) -> None:
     """Raise BadInput for a ping without end; DoesNotFit if its packets do not fit into memory."""
-    needed, free = (options.count or AT_MOST) * PACKET_BYTES, available_bytes()
-    if (options.count or AT_MOST) * options.interval.ns > LONGEST.ns:
-        raise BadInput(f"{options.count} packets at {options.interval} take over {LONGEST}")
+    count = options.count or AT_MOST
+    needed, free = count * PACKET_BYTES, available_bytes()
+    if count * options.interval.ns > LONGEST.ns:
+        raise BadInput(f"{count} packets at {options.interval} take over {LONGEST}")
     if needed > free:
-        what = f"{options.count} packets need {needed / 1e9:.1f} GB of memory"
+        what = f"{count} packets need {needed / 1e9:.1f} GB of memory"
         raise DoesNotFit(f"{what}, and this machine has {free / 1e9:.1f} GB free", "--count")
 
 

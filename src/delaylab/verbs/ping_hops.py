@@ -88,6 +88,8 @@ def run(options: ping.Options, console: Console | None = None) -> HopsResult:
     address = ping.resolve(options.host, options.version)
     length = _length(options, address)
     rounds = options.count or ping.AT_MOST // length
+    to_all = _to_all(options, length, rounds)
+    ping.check(to_all)
     packets: dict[int, PingPacket] = {}
     if console is not None:
         console.print(f"HOPS to {options.host} ({address}), {length} hops", highlight=False)
@@ -100,7 +102,7 @@ def run(options: ping.Options, console: Console | None = None) -> HopsResult:
             if watched and packet.seq % length == 0:
                 live.update(table(hops_of(packets.values(), length)), refresh=True)
 
-        interrupted = _probe(options, address, length, rounds, on_packet)
+        interrupted = _probe(to_all, address, length, on_packet)
     return HopsResult(options.host, address, hops_of(packets.values(), length), interrupted)
 
 
@@ -108,23 +110,23 @@ def _length(options: ping.Options, address: str) -> int:
     """Return the number of hops to the host; to the last that answers if the host does not."""
     found: dict[int, PingPacket] = {}
     search = replace(options, interval=Duration(SEARCH.ns * MOST_HOPS), wait=SEARCH_WAIT)
-    if _probe(search, address, MOST_HOPS, 1, lambda packet: found.update({packet.seq: packet})):
+    to_all = _to_all(search, MOST_HOPS, 1)
+    if _probe(to_all, address, MOST_HOPS, lambda packet: found.update({packet.seq: packet})):
         raise KeyboardInterrupt
     reached = [seq for seq, packet in found.items() if packet.outcome in REACHED]
     passed = [seq for seq, packet in found.items() if packet.outcome == EXPIRED]
     return (min(reached) if reached else max(passed, default=0)) + 1
 
 
-def _probe(
-    options: ping.Options, address: str, length: int, rounds: int, on_packet: ping.OnPacket
-) -> bool:
+def _to_all(options: ping.Options, length: int, rounds: int) -> ping.Options:
+    """Return the options of one sender for all hops: each is probed once per interval."""
+    between = Duration(options.interval.ns // length)
+    return replace(options, count=rounds * length, interval=between)
+
+
+def _probe(to_all: ping.Options, address: str, length: int, on_packet: ping.OnPacket) -> bool:
     """Probe the hops in turn; return True if Ctrl-C ended it."""
-    request = replace(
-        ping.request(options, address),
-        hops=length,
-        count=rounds * length,
-        interval_ns=options.interval.ns // length,
-    )
+    request = replace(ping.request(to_all, address), hops=length)
     session = hosts.local_session()
     try:
         session.start(request)

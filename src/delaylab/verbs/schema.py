@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from pydantic import BaseModel
 
+from delaylab.io.values import JsonObject
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.study import StudySpec
 
 MODELS: dict[str, type[BaseModel]] = {"lab": LabSpec, "study": StudySpec}
 
 
-def schema(name: str) -> dict[str, Any]:
+def schema(name: str) -> JsonObject:
     """Return the JSON schema (2020-12) of `lab` or `study` files."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,10 +22,7 @@ if TYPE_CHECKING:
 def begin(loaded: StudyFile, scale: str, only: dict[str, set[str]], out: Path | None) -> Path:
     """Create a new dataset's directory, with `study.json` in it; return its path."""
     planned = order.plan_trials(loaded, scale, only)
-    stamp = datetime.now().strftime("%Y%m%d-%H%M%S")
-    folder = out or Path("results") / f"{loaded.spec.study}-{stamp}"
-    order.begin(loaded, scale, planned, folder)
-    return folder
+    return order.begin(loaded, scale, planned, out)
 
 
 def planned_in(folder: Path) -> list[order.Planned]:
@@ -73,31 +68,22 @@ def run(folder: Path, console: Console, *, pcap: bool = False) -> list[runner.Ou
             progress.advance(bar, expected[outcome.planned.id])
 
         def build(what: str, share: float) -> None:
-            progress.update(bar, description=f"{what} {share:.0%}")
+            progress.update(bar, description=f"{what} {share:.0%}" if share else what)
 
         return runner.run(folder, planned, on_end, on_start, pcap=pcap, progress=build)
 
 
-def finish(folder: Path, console: Console, paper: Paper | None = None) -> Path:
-    """Print the study's tables and write its report; return the report's path.
+def finish(
+    folder: Path, console: Console, paper: Paper | None = None, *, numbers: bool = False
+) -> tuple[Path, JsonObject]:
+    """Print the study's tables and write its report.
 
-    `paper` is the paper to report instead of the one that the study names.
+    Return the report's path, and with `numbers` what scripts read of the study. `paper` is the
+    paper to report instead of the one that the study names.
     """
     from delaylab.verbs import datasets  # noqa: PLC0415  a study should not wait for charts
 
-    study = store.read_study(folder)
-    datasets.show(console, study, paper)
-    return datasets.report(study, paper)
-
-
-def as_json(folder: Path, paper: Paper | None = None) -> JsonObject:
-    """Return the study's numbers, for scripts."""
-    from delaylab.report.show import as_json as numbers  # noqa: PLC0415  as above
-
-    return numbers(folder, paper)
-
-
-def resume_command(folder: Path, paper: str | None) -> str:
-    """Return the command that continues an interrupted study, with its paper if one was given."""
-    option = f" --paper {shlex.quote(paper)}" if paper else ""
-    return f"delaylab run --resume {shlex.quote(str(folder))}{option}"
+    found = datasets.analysis_of(store.read_study(folder))
+    datasets.show(console, found, paper)
+    report = datasets.report(found, paper)
+    return report, datasets.numbers(found, paper) if numbers else {}

@@ -66,7 +66,8 @@ def checked(loaded: StudyFile, name: str, paper: str | None) -> LoadedStudy:
     for position, claim in enumerate(loaded.spec.claims):
         if isinstance(claim, str) and claim not in known:
             listed = ", ".join(known)
-            raise loaded.document.refuse(f"no claim {claim!r}", ("claims", position), listed)
+            fix = f"one of: {listed}" if listed else "leave it out: the study's paper has no claims"
+            raise loaded.document.refuse(f"no claim {claim!r}", ("claims", position), fix)
     return LoadedStudy(loaded, repeated, text)
 
 

@@ -84,7 +84,8 @@ def dry_run(
         for trial, expected in zip(planned, estimate.trials_s(planned), strict=True)
     ]
     claims = _claims(loaded, planned, unfit, paper, progress)
-    return Expected(trials, estimate.finish_s(planned), claims)
+    run = [trial for trial in planned if trial.id not in unfit]
+    return Expected(trials, estimate.finish_s(run), claims)
 
 
 def _claims(

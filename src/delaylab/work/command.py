@@ -38,8 +38,7 @@ class Reports:
         """Return what the command got done; raise AgentError if it failed or printed no rate."""
         ended = result.done
         if ended.exit != 0:
-            how = f"signal {ended.killed}" if ended.exit is None else f"exit code {ended.exit}"
-            raise AgentError(f"it ended with {how}; it said last: {last_line(result)}")
+            raise AgentError(f"it ended with {ended.how}; it said last: {last_line(result)}")
         for rest in self._rests.values():
             self._read(rest.decode(errors="replace"), None)
         if self._result is not None and self._rate is None:

@@ -145,7 +145,7 @@ class Worker:
                 self._fail(error.what, error.fix)
 
     def _fail(self, what: str, fix: str = "") -> None:
-        self.failed = JobFailed(f"the work of node {self.job.node!r} failed: {what}", fix=fix)
+        self.failed = JobFailed(self.job.node, what, fix)
 
 
 def _since(before_s: float | None, after_s: float | None) -> float | None:
@@ -153,11 +153,15 @@ def _since(before_s: float | None, after_s: float | None) -> float | None:
 
 
 class Crew:
-    """Workers who begin together. `began_ns` is when they did, in ns since 1970, or None."""
+    """Workers who begin together. `began_ns` is when they did, in ns since 1970, or None.
+
+    `domains_s` is the CPU time of Xen's domains before, by host and name.
+    """
 
     def __init__(self, workers: Sequence[Worker]) -> None:
         self.workers = workers
         self.began_ns: int | None = None
+        self.domains_s: dict[tuple[str, str], float] = {}
         self._began_s = 0.0
 
     def go(self) -> None:

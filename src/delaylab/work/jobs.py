@@ -91,17 +91,29 @@ class Job:
 
 
 class JobFailed(AgentError):
-    """A job that could not begin, died or did not end: which node's, and what it said last."""
+    """A job that could not begin, died or did not end: which node's, and what it said last.
+
+    `reason` is that without the node.
+    """
+
+    def __init__(self, node: str, reason: str, fix: str = "") -> None:
+        super().__init__(f"the work of node {node!r} failed: {reason}", fix=fix)
+        self.reason = reason
 
 
-def done_of(answer: Exit | Compute, rate: float, **more: Any) -> Done:
-    """Return what a node got done at a rate, with the times that its agent's answer has."""
+def done_of(
+    answer: Exit | Compute, rate: float, progress: tuple[tuple[int, float], ...] = ()
+) -> Done:
+    """Return what a node got done at a rate, with the times that its agent's answer has.
+
+    Each step of `progress` has its time in ns since the work began, and how much was done by then.
+    """
     return Done(
         rate,
         seconds_of(answer),
         (answer.user_ns or 0) / _NS,
         (answer.system_ns or 0) / _NS,
-        **more,
+        progress=progress,
     )
 
 

@@ -84,7 +84,7 @@ def fetches(lab: Lab, work: WorkSpec, first: int = 0) -> Iterator[list[Job]]:
             list(pool.map(lambda pair: sshd.know(near[pair[0]], hosts[pair[1]]), work.pairs))
 
         def serve(node: str) -> None:
-            clients = [near for near, to in work.pairs if to == node]
+            clients = [client for client, to in work.pairs if to == node]
             sshd.allow(served[node], [keys[client] for client in clients])
             addresses = list(dict.fromkeys(address(lab, each, node) for each in clients))
             stack.enter_context(sshd.serving(lab, served[node], addresses, ports[node]))

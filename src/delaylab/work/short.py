@@ -14,7 +14,7 @@ from delaylab.lab.running import Lab
 from delaylab.loads.stressors import NO_CACHE, metrics
 from delaylab.work.arithmetic import computed
 from delaylab.work.jobs import Done, Job, done_of, last_line
-from delaylab.work.tcp import streams
+from delaylab.work.tcp.streams import streams
 
 _ENDLESS = 100_000_000
 

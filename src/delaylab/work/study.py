@@ -10,18 +10,18 @@ import polars as pl
 from delaylab.agent.measuring_requests import Compute
 from delaylab.dataset.records.doubts import Doubt, DoubtKind, doubt
 from delaylab.dataset.records.tables import PROGRESS
-from delaylab.dataset.records.work import WorkDone
+from delaylab.dataset.records.work import DomainTime, WorkDone
 from delaylab.lab.running import Lab
 from delaylab.spec.lab import LabSpec, NodeSpec
 from delaylab.spec.work import WorkSpec
 from delaylab.units import Share
-from delaylab.work import command
+from delaylab.work import command, domains
 from delaylab.work.arithmetic import computed
 from delaylab.work.crew import Crew, Worker, ready
-from delaylab.work.jobs import Job
+from delaylab.work.jobs import Job, JobFailed
 from delaylab.work.mpi.jobs import together
 from delaylab.work.scp import fetches
-from delaylab.work.tcp import streams
+from delaylab.work.tcp.streams import streams
 
 _NS = 1e9
 
@@ -40,6 +40,7 @@ def prepared(lab: Lab, work: Sequence[WorkSpec]) -> Iterator[Crew]:
                     lab,
                     each.pairs,
                     round(each.tcp.seconds),
+                    by=each.by,
                     first=len(jobs),
                     work=each.name,
                     deadline_s=each.deadline.seconds,
@@ -51,7 +52,9 @@ def prepared(lab: Lab, work: Sequence[WorkSpec]) -> Iterator[Crew]:
                 jobs += stack.enter_context(fetches(lab, each, first=len(jobs)))
             else:
                 jobs += [_job(each, node) for node in each.on]
-        yield stack.enter_context(ready(lab, jobs))
+        crew = stack.enter_context(ready(lab, jobs))
+        crew.domains_s = domains.times_s(lab) if jobs else {}
+        yield crew
 
 
 def records(crew: Crew, work: Sequence[WorkSpec], lab: LabSpec) -> list[WorkDone]:
@@ -61,6 +64,11 @@ def records(crew: Crew, work: Sequence[WorkSpec], lab: LabSpec) -> list[WorkDone
         _record(worker, units[worker.job.work], crew.began_ns, lab.nodes[worker.job.node])
         for worker in crew.workers
     ]
+
+
+def domain_times(crew: Crew, lab: Lab) -> list[DomainTime]:
+    """Return what Xen's domains used since all were ready; call it once all have ended."""
+    return domains.used(crew.domains_s, domains.times_s(lab)) if crew.domains_s else []
 
 
 def progress(crew: Crew) -> pl.DataFrame:
@@ -75,18 +83,28 @@ def progress(crew: Crew) -> pl.DataFrame:
 
 
 def doubts(crew: Crew) -> list[Doubt]:
-    """Return a doubt for each node whose work failed."""
-    return [
-        doubt(
-            DoubtKind.WORK_FAILED,
-            worker.failed.what,
-            worker.failed.fix or "run it by hand: delaylab exec NODE -- COMMAND",
-            work=worker.job.work,
-            node=worker.job.node,
-        )
-        for worker in crew.workers
-        if worker.failed is not None
-    ]
+    """Return a doubt for each reason for which work failed, with the nodes whose work did."""
+    found: dict[tuple[str, str], list[tuple[str, JobFailed]]] = {}
+    for worker in crew.workers:
+        if worker.failed is not None:
+            key = worker.job.work, worker.failed.reason
+            found.setdefault(key, []).append((worker.job.node, worker.failed))
+    return [_failed(work, each) for (work, _), each in found.items()]
+
+
+def _failed(work: str, failures: Sequence[tuple[str, JobFailed]]) -> Doubt:
+    nodes = [node for node, _ in failures]
+    first = failures[0][1]
+    what = first.what
+    if len(nodes) > 1:
+        what = f"the work of nodes {', '.join(map(repr, nodes))} failed: {first.reason}"
+    return doubt(
+        DoubtKind.WORK_FAILED,
+        what,
+        first.fix or "run it by hand: delaylab exec NODE -- COMMAND",
+        work=work,
+        node=nodes[0],
+    )
 
 
 def _job(work: WorkSpec, node: str) -> Job:
@@ -113,7 +131,7 @@ def _record(worker: Worker, unit: str, began_ns: int | None, node: NodeSpec) -> 
         work=job.work, node=job.node, kind=node.kind, quota=quota, unit=unit, began_ns=began_ns
     )
     if done is None:
-        why = worker.failed.what if worker.failed is not None else "it was never begun"
+        why = worker.failed.reason if worker.failed is not None else "it was never begun"
         return told.model_copy(update={"failed": why})
     return WorkDone(
         **told.model_dump(include={"work", "node", "kind", "quota", "unit", "began_ns"}),

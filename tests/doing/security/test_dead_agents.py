@@ -16,7 +16,7 @@ import pytest
 from delaylab.kinds import KINDS
 from delaylab.lab.attach import attach
 from delaylab.machine.rights import own_rights
-from tests.doing.conftest import NOBODY, Run, Up, as_json, only_line
+from tests.doing.conftest import NOBODY, Run, Up, as_json, only_line, pid_in_container
 
 pytestmark = pytest.mark.root
 LAB = """\
@@ -102,15 +102,20 @@ def test_a_guest_that_ended_is_named(delaylab: Run, up: Up, kind: str) -> None:
     if reason:
         pytest.skip(reason)
     name = up(LAB.replace("c: {host: left}", f"c: {{host: left, kind: {kind}}}"))
-    monitor = attach(name).pid("node.c")
-    inside = {"lxc": "init --folder", "docker": "init --folder", "uml": "umid=c"}[kind]
-    victims = [pid for pid in processes(inside) if kind == "docker" or descends(pid, monitor)]
-    assert victims
-    end(victims[:1])
+    if kind == "uml":
+        monitor = attach(name).pid("node.c")
+        victim, *_ = [pid for pid in processes("umid=c") if descends(pid, monitor)]
+    else:
+        own = ("exec", "c", "--", "readlink", "/proc/self/ns/net")
+        network = delaylab(*own).stdout.strip()
+        inside = [pid for pid in processes("init --folder") if network_of(pid) == network]
+        (victim,) = [pid for pid in inside if pid_in_container(pid) == 1]
+    end([victim])
     deadline = time.monotonic() + 20
-    while "agent node.c is dead" not in (said := delaylab("ps").stdout.replace("\n", " ")):
+    # Who asks while it ends may be told that it did not answer.
+    while "it has ended" not in (said := delaylab("ps").stdout.replace("\n", " ")):
         assert time.monotonic() < deadline, said
-    assert "it has ended" in said
+    assert "agent node.c is dead" in said
     assert "it has ended" in only_line(delaylab("exec", "c", "--", "true", code=1).stderr)
     delaylab("exec", "a", "--", "true")
 
@@ -127,6 +132,13 @@ def processes(words: str) -> list[int]:
             if words in line:
                 found.append(int(folder.name))
     return found
+
+
+def network_of(pid: int) -> str:
+    """The network namespace of a process: that of a container is its own alone."""
+    with suppress(OSError):
+        return str(Path(f"/proc/{pid}/ns/net").readlink())
+    return ""
 
 
 def descends(pid: int, ancestor: int) -> bool:

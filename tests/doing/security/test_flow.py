@@ -47,9 +47,12 @@ def poured_into(pipe: int) -> int:
 @pytest.mark.parametrize("kind", KINDS_TRIED)
 def test_input_waits_for_a_command_that_does_not_read(up: Up, kind: str) -> None:
     up(lab_of(kind))
-    words = [str(DELAYLAB), "exec", "box", "--", "sleep", "1000"]
-    with subprocess.Popen(words, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    words = [str(DELAYLAB), "exec", "box", "--", "sh", "-c", "echo up; exec sleep 1000"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(words, stdin=pipe, stdout=pipe, stderr=pipe) as process:
         assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"up\n"
         assert poured_into(process.stdin.fileno()) < AT_MOST
         # Orders still reach it past the input that waits.
         process.send_signal(signal.SIGINT)

@@ -9,7 +9,7 @@ import pytest
 from delaylab.kinds import KINDS
 from delaylab.machine.rights import own_rights
 from delaylab.plan.agent_names import node_agent
-from tests.doing.conftest import Run, Up, only_line
+from tests.doing.conftest import Run, Up, only_line, wait_until
 
 pytestmark = pytest.mark.root
 GUESTS = ("lxc", "docker", "uml", "qemu")
@@ -90,8 +90,8 @@ def test_programs_have_what_a_router_needs_and_no_more(delaylab: Run, up: Up, ki
 def test_capabilities_are_added_by_name(delaylab: Run, up: Up, kind: str) -> None:
     needs(kind)
     up(LAB.format(kind=kind, more=", capabilities: [mknod]"))
-    made = "mknod dl-test c 1 3 && rm dl-test && echo made"
-    assert delaylab("exec", "box", "--", "sh", "-c", f"cd /tmp; {made}").stdout == "made\n"
+    made = "f=$(mktemp -u); mknod $f c 1 3 && rm $f && echo made"
+    assert delaylab("exec", "box", "--", "sh", "-c", made).stdout == "made\n"
 
 
 @pytest.mark.parametrize(
@@ -142,8 +142,7 @@ def test_what_comes_from_a_guest_ends_no_more_than_its_session(
     delaylab("exec", "far", "--", "true")
     if kind in ("uml", "qemu"):
         delaylab("exec", "box", "--", "sh", "-c", f"({halt}) 2>/dev/null", code=1)
-        said = delaylab("exec", "box", "--", "true", code=1).stderr
-        assert "it has ended" in only_line(said)
+        wait_until(lambda: "it has ended" in delaylab("exec", "box", "--", "true", code=1).stderr)
         listed = delaylab("ps").stdout
         assert f"agent {node_agent('box')} is dead" in listed.replace("\n", " ")
     delaylab("exec", "far", "--", "true")

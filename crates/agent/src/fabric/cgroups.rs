@@ -3,15 +3,10 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
-use std::os::fd::AsFd;
 use std::path::{Component, Path, PathBuf};
-use std::time::{Duration, Instant};
 
-use delaylab_os::files::poll::{self, Interest};
-use delaylab_os::process::PidFd;
+use nix::errno::Errno;
 
-/// The time that killed processes have to leave a group.
-const PATIENCE: Duration = Duration::from_secs(5);
 /// The controllers to use. `memory` is not among them: a lab stays under the limit of its user.
 const WANTED: [&str; 3] = ["cpuset", "cpu", "cpuacct"];
 
@@ -22,8 +17,11 @@ const FEWEST_SHARES: u64 = 2;
 /// The time in which a quota is used up and given anew (Documentation/scheduler/sched-bwc.rst).
 const PERIOD_US: u64 = 100_000;
 
+/// The most tries to create a group. Another lab that ends may remove the group `delaylab` in between.
+const MOST_TRIES: u32 = 1000;
+
 /// The folder in each hierarchy that holds the groups of all labs.
-const SHARED: &str = "delaylab";
+pub const SHARED: &str = "delaylab";
 
 /// The weight of a group where groups compete for a CPU, and the CPU time that it may use in each 100 ms.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -94,14 +92,12 @@ impl Hierarchies {
         let list =
             cpus.map(|cpus| cpus.iter().map(ToString::to_string).collect::<Vec<_>>().join(","));
         for (controller, folder) in folders {
-            let lab = folder.parent().unwrap_or(folder);
-            let all = lab.parent().unwrap_or(lab);
-            for (folder, list) in [(all, None), (lab, None), (folder.as_path(), list.as_deref())] {
-                create_folder(folder)?;
-                match self {
-                    Self::V1 { .. } if controller == "cpuset" => set_v1_cpus(folder, list)?,
-                    Self::V1 { .. } => {}
-                    Self::V2(_, controllers) => set_v2_cpus(folder, list, controllers)?,
+            let mut tries = 0;
+            // A lab that ends at the same moment removes the group of all labs while it is still empty.
+            while let Err(error) = self.create_below_all(controller, folder, list.as_deref()) {
+                tries += 1;
+                if !is_gone(&error) || tries == MOST_TRIES {
+                    return Err(error);
                 }
             }
         }
@@ -116,6 +112,32 @@ impl Hierarchies {
             Self::V2(_, controllers) => controllers.iter().any(|name| name == "cpuset"),
         })
     }
+
+    /// Create the group of all labs, the lab's and the agent's in one hierarchy.
+    fn create_below_all(
+        &self,
+        controller: &str,
+        folder: &Path,
+        cpus: Option<&str>,
+    ) -> io::Result<()> {
+        let lab = folder.parent().unwrap_or(folder);
+        let all = lab.parent().unwrap_or(lab);
+        for (folder, list) in [(all, None), (lab, None), (folder, cpus)] {
+            create_folder(folder)?;
+            match self {
+                Self::V1 { .. } if controller == "cpuset" => set_v1_cpus(folder, list)?,
+                Self::V1 { .. } => {}
+                Self::V2(_, controllers) => set_v2_cpus(folder, list, controllers)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Return true if a group was removed by another process: its folder is gone, or its files are dead.
+fn is_gone(error: &io::Error) -> bool {
+    let number = error.raw_os_error().map(Errno::from_raw);
+    matches!(number, Some(Errno::ENOENT | Errno::ENODEV))
 }
 
 impl Hierarchies {
@@ -192,62 +214,6 @@ fn is_ours(folder: &Path, roots: &[PathBuf]) -> bool {
     shared.is_some_and(|at| names.get(at + 1).is_none_or(|lab| is_labs(lab)))
 }
 
-/// Return these folders and their parents up to `delaylab`, children first, as they must be removed.
-pub fn with_parents<'a>(folders: impl Iterator<Item = &'a PathBuf>) -> Vec<PathBuf> {
-    let mut all: Vec<PathBuf> = Vec::new();
-    for folder in folders {
-        let shared = |path: &Path| path.file_name().is_some_and(|name| name == SHARED);
-        let depth = folder.ancestors().position(shared).unwrap_or(0);
-        all.extend(folder.ancestors().take(depth + 1).map(Path::to_owned));
-    }
-    all.sort_by(|a, b| b.cmp(a));
-    all.dedup();
-    all
-}
-
-/// Remove groups and all groups below them, and wait for ending processes in them. The group `delaylab` stays
-/// while it holds another lab.
-pub fn remove(folders: &[PathBuf]) -> io::Result<()> {
-    let deadline = Instant::now() + PATIENCE;
-    for folder in folders {
-        if folder.file_name().is_some_and(|name| name == SHARED) {
-            // An error means that the group holds another lab or is already gone.
-            let _ = fs::remove_dir(folder);
-        } else {
-            remove_with_all_below(folder, deadline)?;
-        }
-    }
-    Ok(())
-}
-
-fn remove_with_all_below(folder: &Path, deadline: Instant) -> io::Result<()> {
-    loop {
-        match fs::remove_dir(folder) {
-            Ok(()) => return Ok(()),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-            Err(error) if Instant::now() >= deadline => return Err(error),
-            Err(_) => {}
-        }
-        for entry in fs::read_dir(folder)?.flatten() {
-            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                remove_with_all_below(&entry.path(), deadline)?;
-            }
-        }
-        wait_for_members(folder, deadline)?;
-    }
-}
-
-fn wait_for_members(folder: &Path, deadline: Instant) -> io::Result<()> {
-    let text = fs::read_to_string(folder.join("cgroup.procs")).unwrap_or_default();
-    let members: Vec<PidFd> =
-        text.lines().filter_map(|line| PidFd::open(line.parse().ok()?).ok()).collect();
-    for member in &members {
-        let left = deadline.saturating_duration_since(Instant::now());
-        poll::wait(&[(member.as_fd(), Interest::Read)], Some(left))?;
-    }
-    Ok(())
-}
-
 fn create_folder(folder: &Path) -> io::Result<()> {
     match fs::create_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
@@ -317,25 +283,34 @@ fn mounted(mounts: &str, wanted: impl Fn(&str, &str) -> bool) -> Option<PathBuf>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fabric::cgroup_removal::{remove, with_parents};
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::thread;
 
     #[test]
-    fn parents_come_after_children_once() {
-        let folders = [PathBuf::from("/c/delaylab/x.1/a"), PathBuf::from("/c/delaylab/x.1/b")];
-        let expected = ["/c/delaylab/x.1/b", "/c/delaylab/x.1/a", "/c/delaylab/x.1", "/c/delaylab"];
-        assert_eq!(with_parents(folders.iter()), expected.map(PathBuf::from));
-    }
-
-    #[test]
-    fn a_group_goes_with_all_below_it_and_the_shared_one_only_if_it_is_empty() -> io::Result<()> {
-        let top = std::env::temp_dir().join(format!("cgroups-{}", std::process::id()));
-        let lab = top.join("delaylab/x.1");
-        fs::create_dir_all(lab.join("node.a/delaylab/x.1/inside"))?;
-        fs::create_dir_all(lab.join("node.b"))?;
-        fs::create_dir_all(top.join("delaylab/other.2"))?;
-        let all = with_parents([lab.join("node.a"), lab.clone(), top.join("no/delaylab/x")].iter());
-        remove(&all)?;
-        assert!(!lab.exists() && top.join("delaylab/other.2").exists());
-        fs::remove_dir_all(top)
+    fn a_group_is_made_while_other_labs_remove_the_group_of_all() -> io::Result<()> {
+        let top = std::env::temp_dir().join(format!("cgroups-race-{}", std::process::id()));
+        fs::create_dir_all(&top)?;
+        let roots = [("cpu".to_owned(), top.clone())].into();
+        let hierarchies = Hierarchies::V1 { roots, cpu_costs_realtime: false };
+        let folders = hierarchies.folders("x", "node.a", CpuPolicy::default());
+        let done = AtomicBool::new(false);
+        let made: io::Result<()> = thread::scope(|scope| {
+            scope.spawn(|| {
+                while !done.load(Ordering::Relaxed) {
+                    let _ = fs::remove_dir(top.join(SHARED));
+                    thread::yield_now();
+                }
+            });
+            let made = (0..200).try_for_each(|_| {
+                hierarchies.create(&folders, None, CpuPolicy::default())?;
+                remove(&with_parents(folders.values()))
+            });
+            done.store(true, Ordering::Relaxed);
+            made
+        });
+        fs::remove_dir_all(top)?;
+        made
     }
 
     #[test]

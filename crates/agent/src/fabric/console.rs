@@ -11,6 +11,8 @@ use std::time::Duration;
 const FILE: &str = "console";
 /// The number of lines that an error quotes.
 const LAST_LINES: usize = 5;
+/// The most characters that are quoted of a line: its end. A message holds no more than a datagram.
+const LONGEST_LINE: usize = 300;
 /// The largest size of the file in bytes; beyond it the beginning is dropped. A guest may write without end,
 /// and the file may be in this machine's memory.
 const LONGEST: u64 = 1 << 20;
@@ -82,7 +84,10 @@ fn keep_end(file: &mut File) -> io::Result<u64> {
 /// Return the last lines of a console; after a kernel panic the lines up to its message, without the call
 /// trace.
 fn last_lines(console: &str) -> String {
-    let plain = |line: &str| line.chars().filter(|c| !c.is_control()).collect::<String>();
+    let plain = |line: &str| {
+        let shown: Vec<char> = line.chars().filter(|c| !c.is_control()).collect();
+        shown[shown.len().saturating_sub(LONGEST_LINE)..].iter().collect::<String>()
+    };
     let lines: Vec<String> = console.lines().map(plain).collect();
     let lines: Vec<&str> = lines.iter().map(|line| line.trim()).filter(|l| !l.is_empty()).collect();
     let panic = lines.iter().position(|line| line.contains("Kernel panic"));
@@ -97,6 +102,7 @@ mod tests {
     #[test]
     fn a_panic_is_the_last_word() {
         assert_eq!(last_lines("one\r\n\x1b\ntwo\n\n"), "one | two");
+        assert_eq!(last_lines(&format!("{}end\n", "=".repeat(1 << 20))).len(), LONGEST_LINE);
         let console = "booting\nKernel panic - no memory\nCall Trace:\n [<60>] a\n [<61>] b\n";
         assert_eq!(last_lines(console), "booting | Kernel panic - no memory");
     }

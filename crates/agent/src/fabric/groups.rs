@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use delaylab_proto::{Context, Failure};
 
+use super::cgroup_removal;
 use super::cgroups::{self, Hierarchies};
 use super::plan::Build;
 use super::rundir::RunDir;
@@ -70,7 +71,9 @@ impl Groups {
                     let name = &agent.name;
                     self.warnings.push(format!("no control group for {name}: {error}"));
                     // Half of the group may exist: remove it now, and list it for no agent.
-                    let _ = cgroups::remove(&cgroups::with_parents(self.folders[index].values()));
+                    let _ = cgroup_removal::remove(&cgroup_removal::with_parents(
+                        self.folders[index].values(),
+                    ));
                     self.folders[index].clear();
                 }
             }
@@ -80,11 +83,11 @@ impl Groups {
 
     fn all(&self) -> Vec<PathBuf> {
         let agents = self.folders.iter().flat_map(BTreeMap::values);
-        cgroups::with_parents(agents.chain(&self.guests))
+        cgroup_removal::with_parents(agents.chain(&self.guests))
     }
 
     /// Remove all groups. No process may be left in them.
     pub fn remove(&self) -> io::Result<()> {
-        cgroups::remove(&self.all())
+        cgroup_removal::remove(&self.all())
     }
 }

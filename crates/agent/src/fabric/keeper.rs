@@ -27,7 +27,7 @@ use super::network::Network;
 use super::plan::{Build, NetNs, Plan, check_name};
 use super::report::Report;
 use super::rundir::RunDir;
-use super::{cgroups, local};
+use super::{cgroup_removal, local};
 use crate::link::Agents;
 use crate::logging;
 use crate::session::{self, Order, Serve, Session};
@@ -122,7 +122,7 @@ impl Keeper {
         let directory = RunDir::create(&build.dir, &build.lab, |folders| {
             // A group that cannot be removed now is recorded nowhere any more, but it holds no process
             // either.
-            let _ = cgroups::remove(folders);
+            let _ = cgroup_removal::remove(folders);
         })?;
         let groups = match Groups::create(build, &directory) {
             Ok(groups) => groups,

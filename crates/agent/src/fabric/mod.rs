@@ -12,6 +12,7 @@
 
 mod agent;
 mod carrier;
+mod cgroup_removal;
 mod cgroups;
 mod console;
 mod domains;

@@ -9,7 +9,7 @@ use delaylab_os::files::folder::Folder;
 use delaylab_proto::{Context, Failure};
 use serde::Serialize;
 
-use super::cgroups;
+use super::cgroup_removal;
 use super::rundir::{Entry, RunDir, remove_empty_draft};
 
 /// The entries that a sweep left, as JSON on standard output.
@@ -58,7 +58,7 @@ fn sweep_one(top: &Folder, name: &str, directory: &Path) -> io::Result<bool> {
     match RunDir::look(top, name, &directory.join(name))? {
         Entry::Up => Ok(true),
         Entry::Stale(stale) => {
-            cgroups::remove(&stale.groups()?)?;
+            cgroup_removal::remove(&stale.groups()?)?;
             stale.remove()?;
             Ok(true)
         }

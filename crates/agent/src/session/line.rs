@@ -1,10 +1,11 @@
 //! A non-blocking stream of frames that loses nothing: partly received frames and unsent bytes are buffered.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use delaylab_os::files::descriptor;
 use delaylab_proto::{Frame, FrameError, Window, split_frame, write_frame};
+use nix::sys::socket::{Shutdown, shutdown};
 
 use super::escape::Unescape;
 
@@ -66,6 +67,12 @@ impl Line {
         (self.backlog() > 0 && self.room() > 0).then(|| self.output.as_fd())
     }
 
+    /// End a socket for all processes that have a copy of it; other streams end with their last copy.
+    pub fn hang_up(&self) {
+        // A terminal or a pipe is no socket: the error says only that.
+        let _ = shutdown(self.output.as_raw_fd(), Shutdown::Both);
+    }
+
     /// Return the number of bytes that are still to be sent.
     pub fn backlog(&self) -> usize {
         self.unsent.len() - self.sent
@@ -108,6 +115,11 @@ impl Line {
 
     /// Send a frame as far as there is room; the rest is buffered.
     pub fn send(&mut self, frame: &Frame) -> Result<(), FrameError> {
+        // Sent bytes are dropped once they outnumber those that wait, so that few bytes are moved.
+        if self.sent > self.backlog().max(PIECE) {
+            self.unsent.drain(..self.sent);
+            self.sent = 0;
+        }
         write_frame(&mut self.unsent, frame)?;
         Ok(self.flush()?)
     }

@@ -202,7 +202,10 @@ impl Mux {
     /// Close a branch and tell the other side.
     fn close(&mut self, channel: u16) -> Result<(), Failure> {
         let Some(branch) = self.branches.get_mut(&channel) else { return Ok(()) };
-        branch.line = None;
+        // A session's process, and all that were forked later, have copies of its socket.
+        if let Some(line) = branch.line.take() {
+            line.hang_up();
+        }
         let tell = !std::mem::replace(&mut branch.closed_here, true);
         if branch.closed_there {
             self.branches.remove(&channel);

@@ -20,6 +20,11 @@ pub const RETIRE: Duration = Duration::from_millis(10);
 pub struct BlockRing {
     mapped: Mapped,
     next: usize,
+    /// The numbers of packets since the ring was opened: put into it by the kernel, taken out of it, and
+    /// dropped because it was full.
+    put: u64,
+    taken: u64,
+    dropped: u32,
 }
 
 impl BlockRing {
@@ -37,7 +42,7 @@ impl BlockRing {
         };
         let version = libc::tpacket_versions::TPACKET_V3 as i32;
         let mapped = Mapped::open(interface, filter, version, &request, BLOCK * BLOCKS, true)?;
-        Ok(Self { mapped, next: 0 })
+        Ok(Self { mapped, next: 0, put: 0, taken: 0, dropped: 0 })
     }
 
     /// Return the socket: readable when a block is ready, in error when the interface has gone away.
@@ -46,7 +51,8 @@ impl BlockRing {
         self.mapped.fd()
     }
 
-    /// Let no more packets in. Those already in the ring come out within two [`RETIRE`] times.
+    /// Let no more packets in. Those already in the ring come out when the kernel hands over their block,
+    /// which [`BlockRing::is_empty`] tells.
     pub fn close_gate(&self) -> io::Result<()> {
         Program::nothing().attach(self.fd())
     }
@@ -62,7 +68,28 @@ impl BlockRing {
             self.status().store(libc::TP_STATUS_KERNEL, Ordering::Release);
             self.next = (self.next + 1) % BLOCKS;
         }
+        self.taken += packets as u64;
         Ok(packets)
+    }
+
+    /// Return true if all packets that the kernel has put into the ring were taken out.
+    pub fn is_empty(&mut self) -> io::Result<bool> {
+        self.count()?;
+        Ok(self.taken >= self.put)
+    }
+
+    /// Return how many packets are missing: those that found the ring full, and those still in it.
+    pub fn missing(&mut self) -> io::Result<u32> {
+        self.count()?;
+        let left = u32::try_from(self.put.saturating_sub(self.taken)).unwrap_or(u32::MAX);
+        Ok(self.dropped.saturating_add(left))
+    }
+
+    fn count(&mut self) -> io::Result<()> {
+        let counted = self.mapped.counted()?;
+        self.put += u64::from(counted.put);
+        self.dropped = self.dropped.saturating_add(counted.dropped);
+        Ok(())
     }
 
     /// Return the current block's status, by which the kernel and this process pass it to each other.
@@ -101,10 +128,5 @@ impl BlockRing {
         let (outgoing, interface) = self.mapped.address(offset, size_of::<libc::tpacket3_hdr>());
         let time_ns = time_ns(header.tp_sec, header.tp_nsec);
         Captured { data, original: header.tp_len, time_ns, outgoing, interface }
-    }
-
-    /// Return how many packets the kernel has dropped since the last call because the ring was full.
-    pub fn dropped(&self) -> io::Result<u32> {
-        self.mapped.dropped()
     }
 }

@@ -138,7 +138,7 @@ impl FrameRing {
 
     /// Return how many packets the kernel has dropped since the last call because the ring was full.
     pub fn dropped(&self) -> io::Result<u32> {
-        self.mapped.dropped()
+        Ok(self.mapped.counted()?.dropped)
     }
 }
 

@@ -24,6 +24,15 @@ pub struct Captured<'a> {
     pub interface: u32,
 }
 
+/// The numbers of packets that passed the filter of a ring.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Counted {
+    /// Those that the kernel put into the ring.
+    pub put: u32,
+    /// Those that found the ring full.
+    pub dropped: u32,
+}
+
 /// A packet socket with a ring that is mapped into this process's memory.
 #[derive(Debug)]
 pub(super) struct Mapped {
@@ -65,8 +74,8 @@ impl Mapped {
         self.socket.as_fd()
     }
 
-    /// Return how many packets the kernel has dropped since the last call because the ring was full.
-    pub(super) fn dropped(&self) -> io::Result<u32> {
+    /// Return what the kernel has counted since the last call.
+    pub(super) fn counted(&self) -> io::Result<Counted> {
         let mut statistics = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
         let mut length = size_of::<libc::tpacket_stats>() as libc::socklen_t;
         // SAFETY: `statistics` is `length` writable bytes. TPACKET_V3 has one more field, which the kernel
@@ -80,7 +89,12 @@ impl Mapped {
                 &raw mut length,
             )
         };
-        if result == 0 { Ok(statistics.tp_drops) } else { Err(io::Error::last_os_error()) }
+        if result != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let libc::tpacket_stats { tp_packets, tp_drops } = statistics;
+        // The kernel's number of packets includes those that it dropped.
+        Ok(Counted { put: tp_packets.saturating_sub(tp_drops), dropped: tp_drops })
     }
 
     /// Return the direction and the interface of the packet whose ring header of `header` bytes lies at

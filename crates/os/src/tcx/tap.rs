@@ -126,7 +126,8 @@ impl TcxTap {
         Ok(())
     }
 
-    /// Let no more packets in. Those already in the ring come out within two [`LOOK`] times.
+    /// Let no more packets in. No program runs any more when this returns (`tcx_entry_sync` in the kernel's
+    /// include/net/tcx.h), so the next [`TcxTap::drain`] takes the last packet.
     pub fn close_gate(&mut self) {
         self.links.clear();
     }

@@ -46,12 +46,14 @@ pub fn keep_receive_stamps_on(fd: BorrowedFd<'_>) -> io::Result<()> {
     set_option(fd.as_raw_fd(), libc::SOL_SOCKET, libc::SO_TIMESTAMPING, &flags)
 }
 
-/// Block until the kernel stamps arriving packets, at most 50 ms. The kernel enables stamping in the
-/// background after the first socket requests it, and earlier packets have no stamp. This function sends
-/// itself datagrams over loopback until one has a stamp; where loopback is down it waits the full 50 ms. Some
-/// socket must have requested receive stamps before.
+/// Block until the kernel stamps arriving packets. The kernel enables stamping in the background after the
+/// first socket requests it, and earlier packets have no stamp. This function sends itself datagrams over
+/// loopback until one has a stamp, for at most 5 s: on a busy machine the kernel takes its time. Where
+/// loopback is down no datagram arrives, and it waits 50 ms. Some socket must have requested receive stamps
+/// before.
 pub fn settle() -> io::Result<()> {
-    const LIMIT: Duration = Duration::from_millis(50);
+    const WITHOUT_LOOPBACK: Duration = Duration::from_millis(50);
+    const LIMIT: Duration = Duration::from_secs(5);
     const STEP: Duration = Duration::from_millis(1);
     let here = any(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
     let receiver = udp(here)?;
@@ -62,9 +64,12 @@ pub fn settle() -> io::Result<()> {
     outgoing.fill(0, b"?", (Ipv4Addr::LOCALHOST, port).into(), None);
     let mut incoming = ReceiveBatch::without_sources(1, 1);
     let start = Instant::now();
-    while start.elapsed() < LIMIT {
-        // An error means that loopback is down: then only the time limit ends the wait.
-        let _ = outgoing.send(sender.as_fd(), 0, 1);
+    let mut limit = WITHOUT_LOOPBACK;
+    while start.elapsed() < limit {
+        // An error means that loopback is down: then the short limit ends the wait.
+        if outgoing.send(sender.as_fd(), 0, 1).is_ok() {
+            limit = LIMIT;
+        }
         let stamped = incoming.receive(receiver.as_fd())? > 0
             && incoming.message(0).control().time_ns.is_some();
         if stamped {

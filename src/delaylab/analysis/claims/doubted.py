@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from delaylab.analysis.group import Group
 from delaylab.dataset.records.doubts import DoubtKind
-from delaylab.dataset.records.trial import TrialRecord
 
 # Doubts that say that something else than the study's levels made trials differ. Other doubts
 # concern one value (a tail, a lost packet, a link), which a claim may be about.
@@ -55,7 +54,7 @@ def doubts_of(used: Sequence[Group], *, on_hardware: bool = False) -> tuple[Clai
     """
     undermining = UNDERMINING | {DoubtKind.EMULATED} if on_hardware else UNDERMINING
     of = sum(len(group.trials) for group in used)
-    counts = Counter(kind for group in used for t in group.trials for kind in _kinds(group, t))
+    counts = Counter(kind for group in used for kinds in _kinds(group) for kind in kinds)
     found = [
         ClaimDoubt(kind, trials, of, kind in undermining and trials > MOST * of)
         for kind, trials in counts.items()
@@ -63,12 +62,13 @@ def doubts_of(used: Sequence[Group], *, on_hardware: bool = False) -> tuple[Clai
     return tuple(sorted(found, key=lambda each: (not each.undermines, -each.trials, each.kind)))
 
 
-def _kinds(group: Group, trial: TrialRecord) -> set[str]:
-    """Return the kinds of a trial's doubts; one that names no trial concerns all of its group."""
-    recorded = [doubt for each in group.trials for doubt in each.warnings]
-    found = [
-        doubt
-        for doubt in group.doubts
-        if doubt not in recorded and doubt.values.get("trial", trial.id) == trial.id
-    ]
-    return {str(doubt.kind) for doubt in (*found, *trial.warnings)}
+def _kinds(group: Group) -> Iterator[set[str]]:
+    """Yield the kinds of each trial's doubts; one that names no trial concerns all of its group."""
+    recorded = {doubt.identity for trial in group.trials for doubt in trial.warnings}
+    by_name: dict[object, set[str]] = defaultdict(set)
+    for doubt in group.doubts:
+        if doubt.identity not in recorded:
+            by_name[doubt.values.get("trial")].add(str(doubt.kind))
+    for trial in group.trials:
+        own = {str(doubt.kind) for doubt in trial.warnings}
+        yield own | by_name[trial.id] | by_name[None]

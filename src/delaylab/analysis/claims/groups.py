@@ -24,7 +24,7 @@ Flags = NDArray[np.bool_]
 EACH_ENOUGH = f"each with at least {ENOUGH} packets"
 
 
-def pick(groups: Sequence[Group], **levels: str) -> list[Group]:
+def pick(groups: Sequence[Group], /, **levels: str) -> list[Group]:
     """Return the groups that have these levels of these factors."""
     return [g for g in groups if all(g.factors.get(f) == level for f, level in levels.items())]
 

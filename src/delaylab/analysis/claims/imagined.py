@@ -47,6 +47,7 @@ class Design:
     `kind` is the sender's kind, `load` the name of its load, or `rest`. `packets` are those of one
     trial under load, `trials` the number of trials, which are repeats from `first_repeat` on.
     `cpus` are the CPUs of the machine. With `emulated`, virtual machines are emulated in software.
+    `equations` are those that a trial's hpcc solves.
     """
 
     levels: Levels
@@ -57,6 +58,7 @@ class Design:
     first_repeat: int = 1
     cpus: int | None = CPUS
     emulated: bool = False
+    equations: int | None = None
 
 
 def lognormal(random: Random, n: int, median: float, p99: float | None = None) -> Floats:
@@ -102,7 +104,6 @@ def group(
         bounds={},
         clocks=[],
         links=list(links),
-        sent=len(samples) if sent is None else sent,
     )
 
 

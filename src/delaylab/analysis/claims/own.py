@@ -135,10 +135,11 @@ def _statistic(spec: ClaimSpec) -> Callable[[list[Floats]], Floats]:
 
 
 def _lost(spec: ClaimSpec, ours: Group, theirs: Group | None) -> Effect | None:
-    """Return the share lost, or its difference or ratio, with an interval.
+    """Return the share lost of what was sent, or its difference or ratio, with an interval.
 
     A share has Wilson's interval, a difference Newcombe's (1998, Statistics in Medicine 17:873),
-    and a ratio that of its logarithm (Katz et al. 1978, Biometrics 34:469).
+    and a ratio that of its logarithm (Katz et al. 1978, Biometrics 34:469), with half a packet more
+    in each count if nothing was lost on one side (Anscombe 1956, Biometrika 43:461).
     """
     if not ours.sent or (theirs is not None and not theirs.sent):
         return None
@@ -153,8 +154,10 @@ def _lost(spec: ClaimSpec, ours: Group, theirs: Group | None) -> Effect | None:
         below = math.hypot(share - low, their_high - other)
         above = math.hypot(high - share, other - their_low)
         return Effect(value, (value - below, value + above))
-    if not ours.lost or not theirs.lost:
-        return None
-    spread = math.sqrt((1 - share) / ours.lost + (1 - other) / theirs.lost)
+    lost, their_lost = float(ours.lost), float(theirs.lost)
+    if not lost or not their_lost:
+        lost, their_lost = lost + 0.5, their_lost + 0.5
+        share, other = lost / (ours.sent + 1), their_lost / (theirs.sent + 1)
+    spread = math.sqrt((1 - share) / lost + (1 - other) / their_lost)
     factor = math.exp(1.959964 * spread)
     return Effect(share / other, (share / other / factor, share / other * factor))

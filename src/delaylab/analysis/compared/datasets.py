@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from delaylab.analysis.analyse import groups
 from delaylab.analysis.claims.claim import ENOUGH
 from delaylab.analysis.claims.doubted import ClaimDoubt, doubts_of
 from delaylab.analysis.compared.circumstances import Difference, circumstances
 from delaylab.analysis.compared.lines import LOST, Line, Pair, line
 from delaylab.analysis.compared.measured import Measured, Part, measured
 from delaylab.analysis.compared.work import work_lines, worked
-from delaylab.analysis.group import Group, groups
+from delaylab.analysis.group import Group
 from delaylab.analysis.statistics.effects import Effect
 from delaylab.analysis.statistics.quantiles import needed
 from delaylab.analysis.statistics.runs import Floats

@@ -33,9 +33,11 @@ _SPENT = r"^cpu\d+\.(user|system|softirq|steal|idle|iowait)$"
 class PhaseState:
     """Mean state of the machine in one phase. Shares are of all CPUs' time; `cpus` counts CPUs.
 
-    `pressure` is the share of time in which some task waited for a CPU (PSI, `some`). `places`
-    gives the CPUs that each place kept busy, `foreign_cpus` those that were busy for none of them.
-    Of `packets` sent in the phase, `flagged` were sent while time was stolen or tasks waited.
+    `softirq` is the part of `busy` in which the kernel worked on soft interrupts: network and
+    timers. `pressure` is the share of time in which some task waited for a CPU (PSI, `some`).
+    `places` gives the CPUs that each place kept busy, `foreign_cpus` those that were busy for none
+    of them. Of `packets` sent in the phase, `flagged` were sent while time was stolen or tasks
+    waited.
     """
 
     phase: str
@@ -47,6 +49,7 @@ class PhaseState:
     places: dict[str, float]
     packets: int
     flagged: int
+    softirq: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +81,7 @@ def machine_state(
     for index, (hosts, probes) in enumerate(trials):
         record = intervals(hosts) if records is None else records[index]
         phased = _alternating_as_one(probes)
-        samples.append(_with_phase(record, _windows(phased)))
+        samples.append(_with_phase(record, windows(phased)))
         sent.append(_flagged(record, phased))
         drops.append(interface_drops(hosts))
     packets = pl.concat(sent)
@@ -94,8 +97,7 @@ def state_without_packets(
     drops: list[dict[str, int]] = []
     names: dict[str, None] = {}
     for hosts, phases in trials:
-        windows = [(each.phase, each.start_ns, each.end_ns) for each in phases]
-        samples.append(_with_phase(intervals(hosts), windows))
+        samples.append(_with_phase(intervals(hosts), times_of(phases)))
         drops.append(interface_drops(hosts))
         names |= dict.fromkeys(each.phase for each in phases)
     nobody = pl.DataFrame(schema={"phase": pl.String, "flagged": pl.Boolean})
@@ -184,10 +186,12 @@ def _shares(machine: pl.DataFrame) -> pl.DataFrame:
     )
     unused = pl.col("value").filter(pl.col("what").is_in(["idle", "iowait"])).sum()
     stolen = pl.col("value").filter(pl.col("what") == "steal").sum()
+    interrupted = pl.col("value").filter(pl.col("what") == "softirq").sum()
     cpus = pl.col("cpu").n_unique()
     return spent.group_by("time_ns").agg(
         (1 - unused / cpus).clip(0, 1).alias("busy"),
         (stolen / cpus).alias("steal"),
+        (interrupted / cpus).alias("softirq"),
         cpus.cast(pl.Int64).alias("cpus"),
     )
 
@@ -231,13 +235,18 @@ def _alternating_as_one(probes: pl.DataFrame) -> pl.DataFrame:
     return probes.with_columns(pl.col("phase").replace(UNTAPPED, TAPPED))
 
 
-def _windows(probes: pl.DataFrame) -> list[Window]:
+def times_of(phases: Sequence[PhaseTime]) -> list[Window]:
+    """Return each recorded phase with its times, in ns."""
+    return [(each.phase, each.start_ns, each.end_ns) for each in phases]
+
+
+def windows(probes: pl.DataFrame) -> list[Window]:
     """Return each phase with the times of its first and its last packet, in ns."""
-    windows = probes.group_by("phase").agg(
+    found = probes.group_by("phase").agg(
         pl.col("intended_ns").min().alias("start"),
         pl.max_horizontal("intended_ns", "sent_ns").max().alias("end"),
     )
-    return list(windows.iter_rows())
+    return list(found.iter_rows())
 
 
 def _with_phase(record: pl.DataFrame, windows: Iterable[Window]) -> pl.DataFrame:
@@ -275,6 +284,7 @@ def _phase(name: str, table: pl.DataFrame, packets: pl.DataFrame) -> PhaseState:
         places={place: used for place, used in places.items() if used is not None},
         packets=len(sent),
         flagged=int(sent["flagged"].sum()),
+        softirq=_mean(here, "softirq"),
     )
 
 

@@ -186,7 +186,8 @@ def _backwards(measured: pl.DataFrame, trial: TrialRecord) -> Iterator[Doubt]:
             yield doubt(
                 DoubtKind.BACKWARDS,
                 f"{back} of {len(step)} packets were stamped at {end} before {start}",
-                "read these two segments as one: their points stamp in the other order here",
+                f"add the segment from {start} to {end} to the next one: these points stamp in "
+                "the other order here",
                 start=start,
                 end=end,
                 backwards=back,

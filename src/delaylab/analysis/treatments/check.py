@@ -1,8 +1,9 @@
-"""Check of a group's loads and of its probe's closed loop: did each do what it stands for?
+"""Check of a group's loads, closed loop and reserved CPUs: was each what it stands for?
 
 A load that did not act (a program that did not run, a disk that is memory, an uplink that was never
 full) makes trials look as at rest. A probe that was in no closed loop had another rate than the
-study says. So claims are judged on trials only in which both did.
+study says. A reserved CPU that others used was none. So claims are judged only on trials in which
+all were.
 """
 
 from __future__ import annotations
@@ -11,9 +12,11 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from delaylab.analysis.doubts.reserved_cpus import ReservedSeen
 from delaylab.analysis.group import MEASURED, Group
 from delaylab.analysis.packets.closed_loop import LoopSeen
 from delaylab.dataset.records.trial import Load, TrialRecord
+from delaylab.spec.reserved import cpus_in_words
 
 CPU_USED = 25.0
 """The smallest share of a CPU that all workers of CPU loads must use together, in percent."""
@@ -38,6 +41,8 @@ PROMPT = 0.75
 """The smallest share of a closed loop's packets that were sent at once then. Under CPU load the
 sender itself waits now and then."""
 CLOSED_LOOP = "closed loop"
+LEFT = 0.9
+"""The smallest share of reserved CPUs' time that others must have left to their nodes."""
 
 PACED = 0.75
 """The smallest share of its rate at which a load of frames must send, if it has a rate. Taps and
@@ -49,8 +54,8 @@ class Check:
     """Comparison of what one load did with what it must have done; `value` is None if unknown.
 
     `least` is the smallest value at which the load acted. It is 0 where there is nothing to compare
-    with. `load` may also be the probe's closed loop. `failure` says what it means if that or the
-    load did not act.
+    with. `load` may also be the probe's closed loop, or reserved CPUs. `failure` says what it means
+    if these or the load did not act.
     """
 
     trial: str
@@ -94,9 +99,10 @@ class Untreated:
 
 
 def checks(group: Group) -> list[Check]:
-    """Return the checks of a group's loads and of its closed loop, trial by trial."""
+    """Return the checks of a group's loads, closed loops and reserved CPUs, trial by trial."""
     of_loads = (check for trial in group.trials for check in _of_trial(trial, _pressure(group)))
-    return [*of_loads, *(check for loop in group.loops for check in _of_loop(loop))]
+    of_loops = (check for loop in group.loops for check in _of_loop(loop))
+    return [*of_loads, *of_loops, *map(_of_reserved, group.reserved)]
 
 
 def treated(groups: Sequence[Group]) -> tuple[list[Group], list[Untreated]]:
@@ -134,6 +140,14 @@ def _of_loop(loop: LoopSeen) -> Iterator[Check]:
     ):
         failure = "its probe was in no closed loop"
         yield Check(loop.trial, CLOSED_LOOP, quantity, 100 * share, 100 * least, "%", failure)
+
+
+def _of_reserved(seen: ReservedSeen) -> Check:
+    """Return the check that nobody else used CPUs that are reserved for nodes."""
+    what = f"{cpus_in_words(seen.cpus)} of {', '.join(seen.nodes)}"
+    left = None if seen.others is None else 100 * (1 - seen.others)
+    failure = "its reserved CPU was used by others"
+    return Check(seen.trial, what, "time that others left", left, 100 * LEFT, "%", failure)
 
 
 def _by_name(loads: Sequence[Load]) -> dict[str, list[Load]]:

@@ -58,6 +58,11 @@ class Doubt(Record):
         {}, description="The figures in the message, by name."
     )
 
+    @property
+    def identity(self) -> tuple[str, str]:
+        """Return the kind and the message: doubts that share both are one."""
+        return str(self.kind), self.message
+
 
 def doubt(kind: DoubtKind, message: str, remedy: str, **values: float | str) -> Doubt:
     """Return a doubt with the figures of its message."""
@@ -66,4 +71,4 @@ def doubt(kind: DoubtKind, message: str, remedy: str, **values: float | str) -> 
 
 def each_once(doubts: list[Doubt]) -> list[Doubt]:
     """Return the doubts without repetitions of a message, in their order."""
-    return list({(each.kind, each.message): each for each in reversed(doubts)}.values())[::-1]
+    return list({each.identity: each for each in reversed(doubts)}.values())[::-1]

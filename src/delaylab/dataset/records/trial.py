@@ -23,9 +23,10 @@ from delaylab.dataset.records.links import EngineReport
 from delaylab.dataset.records.phases import PhaseTime
 from delaylab.dataset.records.rates import Flow, HeldRate, Search
 from delaylab.dataset.records.repeats import Repeats
+from delaylab.dataset.records.reserved import ReservedCpus
 from delaylab.dataset.records.rest import RestBlock
 from delaylab.dataset.records.taps import Tap
-from delaylab.dataset.records.work import WorkDone
+from delaylab.dataset.records.work import DomainTime, WorkDone
 from delaylab.spec.link_conditions import NOTHING, check_configured
 
 Item = TypeVar("Item")
@@ -150,6 +151,14 @@ class Measurement(Record):
     loads: Listed[Load] = Field([], description="The loads of the trial.")
     work: Listed[WorkDone] = Field(
         [], description="What each node got done of the work of the trial."
+    )
+    domains: Listed[DomainTime] = Field(
+        [],
+        description="The CPU time of Xen's domains, from just before the nodes of a work began "
+        "until all had ended.",
+    )
+    reserved: Listed[ReservedCpus] = Field(
+        [], description="The CPUs that the lab reserves for some of its nodes."
     )
     taps: Listed[Tap] = Field([], description="The taps of the trial.")
     rest_blocks: Listed[RestBlock] = Field(

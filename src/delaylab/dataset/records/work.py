@@ -30,11 +30,19 @@ class Latency(Record):
 
 
 class Figure(Record):
-    """Figure that a program found: a time one way, or a rate."""
+    """Figure that a program found: a time one way, a rate, or the size of its problem."""
 
     name: Word = Field(description="The name of the figure, such as `random-ring`.")
     value: Number = Field(description="Its value.")
-    unit: Text = Field(description="Its unit: `ns`, `B/s`, `flop/s` or `updates/s`.")
+    unit: Text = Field(description="Its unit: `ns`, `B/s`, `flop/s`, `updates/s` or `equations`.")
+
+
+class DomainTime(Record):
+    """CPU time of a Xen domain while the nodes worked, as its hypervisor accounts for it."""
+
+    host: Word = Field(description="The host whose hypervisor it is.")
+    domain: Word = Field(description="The name of the domain; the driver domain is `Domain-0`.")
+    cpu_ns: Count = Field(description="Its CPU time; Xen tells it in steps of 0.1 s.")
 
 
 class WorkDone(Record):

@@ -1,4 +1,4 @@
-"""Shares and rates of N nodes as a table beside the paper's."""
+"""Shares and rates of N nodes as a table beside the paper's; and what they need for MPI."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from delaylab.analysis.fairness import jain
 from delaylab.analysis.group import Group
 from delaylab.charts import words
 from delaylab.charts.tables import Table
+from delaylab.papers.xen_large_networks import mpi_figures
 from delaylab.papers.xen_large_networks.measures import (
     CPU,
     LINUX,
@@ -18,6 +19,7 @@ from delaylab.papers.xen_large_networks.measures import (
     jains,
     kinds,
     totals,
+    used,
 )
 from delaylab.papers.xen_large_networks.published import (
     CPU_JAIN,
@@ -32,9 +34,10 @@ OF_PAPER = {("machine", "5"): jain(NETPERF_5), (LINUX, "5"): jain(NETPERF_5_PROC
 
 def tables(groups: list[Group]) -> list[Table]:
     """Return how evenly N nodes of each kind share the machine, and what they get done in all."""
-    rows = [_row(groups, kind, n) for kind, n in kinds(groups)]
+    rows = [_row(groups, kind, n) for kind, n in kinds(groups) if _shares(groups, kind, n)]
+    mpi = mpi_figures.tables(groups)
     if not rows:
-        return []
+        return mpi
     return [
         Table(
             "N nodes at the same work",
@@ -45,8 +48,14 @@ def tables(groups: list[Group]) -> list[Table]:
             ["kind", "N", "CPU: Jain", "against linux", "network: Jain", "in all", "scp: Jain"],
             rows,
             texts=2,
-        )
+        ),
+        *mpi,
     ]
+
+
+def _shares(groups: list[Group], kind: str, n: str) -> bool:
+    """Return True if these nodes had work whose shares are told, in one trial at least."""
+    return any(used(groups, kind, n, work) for work in (CPU, NETWORK, SCP))
 
 
 def _row(groups: list[Group], kind: str, n: str) -> Cells:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from delaylab.analysis.claims.groups import pick
+from delaylab.analysis.domains import DRIVER, domain_shares
 from delaylab.analysis.group import Group
 from delaylab.analysis.statistics.effects import Effect, mean_of_few
 from delaylab.analysis.work import Work
@@ -14,6 +15,8 @@ from delaylab.spec.lab import MACHINES
 
 LINUX = "linux"
 """Level of factor `kind`: plain processes of one machine, in its own network stack."""
+XEN = "xen"
+"""Level of factor `kind`: Xen's domains, as the paper has."""
 CPU, NETWORK, SCP = "count", "stream", "copy"
 """Names of the study's works."""
 FEWEST = 2
@@ -52,6 +55,16 @@ def totals(groups: Sequence[Group], kind: str, n: str, work: str) -> ByRepeat:
     }
 
 
+def driver_shares(groups: Sequence[Group], n: str, work: str) -> ByRepeat:
+    """Return the driver domain's share of all Xen domains' CPU time, by the repeat of its trial."""
+    return {
+        trial.repeat: min(shares[DRIVER] for shares in of_hosts)
+        for group, _ in _works(groups, XEN, n, work)
+        for trial in group.trials
+        if (of_hosts := [each for each in domain_shares(trial).values() if DRIVER in each])
+    }
+
+
 def mean(values: ByRepeat) -> Effect | None:
     """Return the mean of trials; None if there are too few for an interval."""
     return mean_of_few(np.array(list(values.values()))) if len(values) >= FEWEST else None
@@ -61,6 +74,12 @@ def mean_difference(ours: ByRepeat, theirs: ByRepeat) -> Effect | None:
     """Return the mean difference of trials of the same block; None if there are too few."""
     both = sorted(ours.keys() & theirs.keys())
     return mean({repeat: ours[repeat] - theirs[repeat] for repeat in both})
+
+
+def mean_ratio(ours: ByRepeat, theirs: ByRepeat) -> Effect | None:
+    """Return the mean ratio of trials of the same block; None if there are too few."""
+    both = sorted(ours.keys() & theirs.keys())
+    return mean({repeat: ours[repeat] / theirs[repeat] for repeat in both})
 
 
 def used(groups: Sequence[Group], kind: str, n: str, work: str) -> list[Group]:

@@ -3,11 +3,12 @@
 from delaylab.papers.paper import Paper
 from delaylab.papers.xen_large_networks.claims import CLAIMS
 from delaylab.papers.xen_large_networks.figures import tables
+from delaylab.papers.xen_large_networks.mpi_claims import CLAIMS as MPI_CLAIMS
 from delaylab.papers.xen_large_networks.world import as_published
 
 PAPER = Paper(
     "xen-large-networks",
-    tuple(CLAIMS.values()),
+    (*CLAIMS.values(), *MPI_CLAIMS.values()),
     tables=tables,
     on_hardware=True,
     world=as_published,

@@ -1,7 +1,7 @@
-"""The program `hpcc`, the HPC Challenge benchmark: its input, small, and what it found.
+"""The program `hpcc`, the HPC Challenge benchmark: its input, and what it found.
 
-Its sizes are those of a small problem, so that a lab of a few nodes takes seconds. Hence its rates
-compare labs, not computers.
+Unless a work says otherwise the problem is small, so that a lab of a few nodes takes seconds. Its
+rates then compare labs, not computers.
 """
 
 from __future__ import annotations
@@ -14,19 +14,20 @@ from delaylab.agent.result import AgentError
 from delaylab.dataset.records.work import Figure, Latency
 from delaylab.errors import DelaylabError
 from delaylab.lab.running import Lab
+from delaylab.spec.work import ORDER, WorkSpec
 from delaylab.work.folders import Folder
 
 COMMAND: Sequence[str] = ("hpcc",)
 _INPUT, _OUTPUT = "hpccinf.txt", "hpccoutf.txt"
-_ORDER, _BLOCK = 500, 40
-"""The order of the system of equations, and of the blocks that are sent."""
+_BLOCK = 40
+"""The order of the blocks of equations that are sent."""
 _LINES = (
     "HPLinpack benchmark input file",
     "delaylab",
     "HPL.out output file name",
     "8 device out",
     "1 number of problem sizes",
-    f"{_ORDER} Ns",
+    "{order} Ns",
     "1 number of NBs",
     f"{_BLOCK} NBs",
     "0 PMAP",
@@ -54,6 +55,7 @@ _FIGURES = {
     "NaturallyOrderedRingBandwidth_GBytes": ("ring", 1e9, "B/s"),
     "RandomlyOrderedRingBandwidth_GBytes": ("random-ring", 1e9, "B/s"),
     "PTRANS_GBs": ("transposition", 1e9, "B/s"),
+    "HPL_N": ("linpack-order", 1, "equations"),
     "HPL_Tflops": ("linpack", 1e12, "flop/s"),
     "MPIFFT_Gflops": ("fft", 1e9, "flop/s"),
     "MPIRandomAccess_GUPs": ("random-access", 1e9, "updates/s"),
@@ -65,15 +67,15 @@ both neighbours and receives from both at once; the time of that is divided by i
 """
 
 
-def put(_: Lab, nodes: Sequence[Folder], ranks: int) -> None:
-    """Write the program's input for so many ranks in all, where rank 0 reads it."""
-    nodes[0].write(_INPUT, input_of(ranks))
+def put(_: Lab, nodes: Sequence[Folder], work: WorkSpec) -> None:
+    """Write the program's input where rank 0 reads it."""
+    nodes[0].write(_INPUT, input_of((work.ranks or 1) * len(nodes), work.equations or ORDER))
 
 
-def input_of(ranks: int) -> bytes:
-    """Return the input for ranks in a grid that is as square as their number allows."""
+def input_of(ranks: int, order: int) -> bytes:
+    """Return the input for so many equations, by ranks in a grid as square as possible."""
     rows = next(each for each in range(isqrt(ranks), 0, -1) if ranks % each == 0)
-    lines = "\n".join(_LINES).format(rows=rows, columns=ranks // rows)
+    lines = "\n".join(_LINES).format(order=order, rows=rows, columns=ranks // rows)
     return f"{lines}\n".encode()
 
 
@@ -92,12 +94,20 @@ def read(_: bytes, first: Folder) -> tuple[list[Latency], list[Figure]]:
 def figures_of(text: str) -> list[Figure]:
     """Return the figures of the program's summary; raise AgentError if it is not whole."""
     said = dict(re.findall(r"^(\w+)=(\S+)$", text, re.MULTILINE))
-    if said.get("Success") != "1":
+    if "Success" not in said:
+        raise AgentError("hpcc's summary is not whole")
+    if said["Success"] != "1":
         raise AgentError("hpcc found wrong results")
+    return [
+        Figure(name=name, value=_number(said, key) * factor, unit=unit)
+        for key, (name, factor, unit) in _FIGURES.items()
+    ]
+
+
+def _number(said: dict[str, str], key: str) -> float:
+    if key not in said:
+        raise AgentError(f"hpcc's summary has no {key}")
     try:
-        return [
-            Figure(name=name, value=float(said[key]) * factor, unit=unit)
-            for key, (name, factor, unit) in _FIGURES.items()
-        ]
-    except (KeyError, ValueError) as error:
-        raise AgentError(f"hpcc wrote no {error}") from None
+        return float(said[key])
+    except ValueError:
+        raise AgentError(f"hpcc's {key} is no number: {said[key]!r}") from None

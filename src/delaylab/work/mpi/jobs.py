@@ -24,8 +24,8 @@ class Benchmark(Protocol):
 
     COMMAND: Sequence[str]
 
-    def put(self, lab: Lab, nodes: Sequence[Folder], ranks: int, /) -> None:
-        """Put what the program needs into the folders of its nodes, for so many ranks in all."""
+    def put(self, lab: Lab, nodes: Sequence[Folder], work: WorkSpec, /) -> None:
+        """Put what the program needs into the folders of its nodes."""
 
     def read(self, output: bytes, first: Folder, /) -> Found:
         """Return what the program found; raise AgentError if it is nothing."""
@@ -44,9 +44,8 @@ def together(lab: Lab, work: WorkSpec) -> Iterator[list[Job]]:
         made = stack.enter_context(folders(lab, work.on, work.name))
         own = [made[node] for node in work.on]
         what = PROGRAMS[work.mpi or ""]
-        ranks = work.ranks or 1
-        what.put(lab, own, ranks * len(own))
-        program = stack.enter_context(launched(lab, own, ranks, what.COMMAND))
+        what.put(lab, own, work)
+        program = stack.enter_context(launched(lab, own, work.ranks or 1, what.COMMAND))
 
         def found(output: bytes) -> Found:
             return what.read(output, own[0])
@@ -71,7 +70,7 @@ def _done(program: Program, result: Result[Any], read: Callable[[bytes], Found] 
     """Return what a node did of the program, and what that found if the node is to `read` it."""
     ended = result.done
     if ended.exit != 0:
-        how = f"signal {ended.killed}" if ended.exit is None else ended_with(ended.exit)
+        how = ended.how if ended.exit is None else ended_with(ended.exit)
         raise AgentError(f"its part of the program, orted, ended with {how}")
     whole = program.ended()
     latencies, figures = read(whole.output) if read is not None else ((), ())

@@ -73,30 +73,45 @@ impl KernelLinks {
         let what = format!("set the queues of {}", direction.port);
         let (before, after) = (qdisc::of(&direction.setup), qdisc::of(&setup));
         let steps = qdisc::steps(&before, &after).context(&what)?;
-        let ifb = match (direction.ifb, steps.is_empty()) {
-            (None, false) => Some(self.make_ifb(number)?),
-            (ifb, _) => ifb,
-        };
+        match direction.ifb {
+            Some(ifb) => self.set_queues(ifb, &steps, &what)?,
+            None if steps.is_empty() => {}
+            None => {
+                let ifb = self.make_ifb(number)?;
+                if let Err(failure) = self.divert(direction.index, ifb, &steps, &what) {
+                    // Without it a later change can be made once the cause is gone.
+                    let _ = Batch::one(&self.socket, what, Verb::Change, message::remove(ifb));
+                    return Err(failure);
+                }
+                self.directions[number].ifb = Some(ifb);
+            }
+        }
+        let direction = &mut self.directions[number];
+        direction.lose(&setup)?;
+        direction.setup = setup;
+        Ok(())
+    }
+
+    /// Make or change the queues of an interface.
+    fn set_queues(&self, ifb: u32, steps: &[Step], what: &str) -> Result<(), Failure> {
         let mut batch = Batch::new(&self.socket);
-        for step in &steps {
+        for step in steps {
             let (verb, queue): (_, &Qdisc) = match step {
                 Step::Make(queue) => (Verb::Create, queue),
                 Step::Change(queue) => (Verb::Change, queue),
             };
-            let index = ifb.expect("steps want an interface");
-            batch.push(what.clone(), verb, message::queue(index, queue))?;
+            batch.push(what.to_owned(), verb, message::queue(ifb, queue))?;
         }
-        if let (None, Some(ifb)) = (self.directions[number].ifb, ifb) {
-            let port = self.directions[number].index;
-            batch.push(what.clone(), Verb::Create, message::ingress(port))?;
-            batch.push(what, Verb::Create, message::redirect(port, ifb))?;
-        }
-        batch.finish()?;
-        let direction = &mut self.directions[number];
-        direction.ifb = ifb;
-        direction.lose(&setup)?;
-        direction.setup = setup;
-        Ok(())
+        batch.finish()
+    }
+
+    /// Make the queues of a new interface, and let what a port receives pass them.
+    fn divert(&self, port: u32, ifb: u32, steps: &[Step], what: &str) -> Result<(), Failure> {
+        self.set_queues(ifb, steps, what)?;
+        let mut batch = Batch::new(&self.socket);
+        batch.push(what.to_owned(), Verb::Create, message::ingress(port))?;
+        batch.push(what.to_owned(), Verb::Create, message::redirect(port, ifb))?;
+        batch.finish()
     }
 
     /// Check that [`KernelLinks::change`] can make this change.

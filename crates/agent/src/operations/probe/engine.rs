@@ -56,9 +56,11 @@ pub fn run(
     loop {
         let now = realtime_ns();
         let sent = send_due(&mut schedule, path, log, now)?;
+        let replied = log.replied;
         let received = path.receive(log)?;
-        if received > 0 {
-            schedule.note_received(now);
+        // Other packets that arrive at the port must not make the probe wait longer.
+        if log.replied > replied {
+            schedule.note_reply(now);
         }
         if sent && received == 0 {
             // The reply may be on its way: do nothing that could delay its stamp.

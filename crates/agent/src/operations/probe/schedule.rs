@@ -81,7 +81,7 @@ impl Schedule {
         self.last_event = now;
     }
 
-    pub fn note_received(&mut self, now: i64) {
+    pub fn note_reply(&mut self, now: i64) {
         self.last_event = now;
     }
 

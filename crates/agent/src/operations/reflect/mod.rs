@@ -24,6 +24,8 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
 const SLOTS: usize = 64;
+/// The most batches of packets that are echoed before orders are read.
+const BATCHES: usize = 16;
 /// The largest UDP datagram.
 const DATAGRAM: usize = 65535;
 
@@ -101,9 +103,10 @@ impl Reflector {
         }
     }
 
-    /// Echo all pending packets, and collect the stamps of sent replies.
+    /// Echo pending packets, and collect the stamps of sent replies. Return after some batches even if packets
+    /// keep coming, so that orders are read.
     fn echo_all(&mut self) -> io::Result<()> {
-        loop {
+        for _ in 0..BATCHES {
             let received = match self.incoming.receive(self.fd.as_fd()) {
                 // An ICMP error about an earlier reply, which nobody waits for any more.
                 Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => 0,
@@ -114,9 +117,10 @@ impl Reflector {
             self.send(first, filled)?;
             self.collect()?;
             if received < SLOTS {
-                return Ok(());
+                break;
             }
         }
+        Ok(())
     }
 
     /// Put the replies to the received probe packets into slots, and record them.

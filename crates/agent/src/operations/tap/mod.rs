@@ -12,6 +12,7 @@ use capture::Capture;
 use counts::Counts;
 use delaylab_os::netlink::Route;
 use delaylab_os::netlink::qdiscs::InterfaceQueues;
+use delaylab_os::ring::blocks::RETIRE;
 use delaylab_os::tcx::tap::Seen;
 use delaylab_os::time::stamps;
 use delaylab_proto::{Context, Failure};
@@ -25,6 +26,9 @@ use source::Source;
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
+
+/// The longest time in which a busy kernel is expected to hand over the last packets of a ring.
+const LONGEST_RETIRE: Duration = Duration::from_secs(1);
 
 /// The counts of one tap.
 #[derive(Serialize)]
@@ -98,7 +102,7 @@ pub fn serve(request: Value, session: &mut Session) -> Result<Value, Failure> {
         capture.finish()?;
     }
     let queues = taps.iter().map(Tap::queues_now).collect::<Result<Vec<_>, _>>()?;
-    let summaries = taps.iter().zip(&queues).map(|(tap, now)| tap.summary(now));
+    let summaries = taps.iter_mut().zip(&queues).map(|(tap, now)| tap.summary(now));
     let interfaces = summaries.collect::<Result<Vec<_>, _>>()?;
     send_stamps(session, &points, seen.stamps.into_iter())?;
     send_repeats(session, &points, seen.repeats.into_iter())?;
@@ -150,11 +154,22 @@ fn close(
         closed.map_err(|error| tap.failure(error))?;
     }
     let closed = Instant::now();
-    while taps.iter().any(|tap| tap.source.is_some()) && closed.elapsed() < Source::SETTLED {
-        wait(taps, None, Some(Source::SETTLED.saturating_sub(closed.elapsed())))?;
+    drain(taps)?;
+    while !all_empty(taps)? && closed.elapsed() < LONGEST_RETIRE {
+        wait(taps, None, Some(RETIRE))?;
         drain(taps)?;
     }
     taps.iter_mut().try_for_each(Tap::detach)
+}
+
+fn all_empty(taps: &mut [Tap]) -> Result<bool, Failure> {
+    for tap in taps {
+        let empty = tap.source.as_mut().map_or(Ok(true), Source::is_empty);
+        if !empty.map_err(|error| tap.failure(error))? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Wait for packets on any tap or for an order; return true if there is an order.
@@ -267,8 +282,8 @@ impl Tap {
         queues(self.index).map_err(|error| self.failure(error))
     }
 
-    fn summary<'a>(&'a self, now: &'a InterfaceQueues) -> Result<Summary<'a>, Failure> {
-        let resting = self.resting.as_ref().map_or(Ok(0), Source::dropped);
+    fn summary<'a>(&'a mut self, now: &'a InterfaceQueues) -> Result<Summary<'a>, Failure> {
+        let resting = self.resting.as_mut().map_or(Ok(0), Source::dropped);
         let resting = resting.map_err(|error| self.failure(error))?;
         let Counts { packets, unparsed, repeated, .. } = self.counts;
         Ok(Summary {

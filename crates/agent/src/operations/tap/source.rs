@@ -1,6 +1,6 @@
 //! The source of a tap's packets.
 
-use delaylab_os::ring::blocks::{BlockRing, RETIRE};
+use delaylab_os::ring::blocks::BlockRing;
 use delaylab_os::socket::classic_filter::Program;
 use delaylab_os::socket::probe_match::Match;
 use delaylab_os::tcx::tap::{LOOK, Seen, TcxTap};
@@ -30,7 +30,7 @@ impl Source {
     pub fn turn_off(mut self) -> io::Result<Result<Self, u32>> {
         match &mut self {
             Self::Tcx(tap) => tap.turn_off(),
-            Self::Ring(ring) => return ring.dropped().map(Err),
+            Self::Ring(ring) => return ring.missing().map(Err),
         }
         Ok(Ok(self))
     }
@@ -65,7 +65,7 @@ impl Source {
         matches!(self, Self::Tcx(_)).then_some(LOOK)
     }
 
-    /// Let no more packets in. Those already captured come out within [`Self::SETTLED`].
+    /// Let no more packets in.
     pub fn close_gate(&mut self) -> io::Result<()> {
         match self {
             Self::Tcx(tap) => tap.close_gate(),
@@ -74,8 +74,13 @@ impl Source {
         Ok(())
     }
 
-    /// The time after which all captured packets have come out.
-    pub const SETTLED: Duration = Duration::from_millis(3 * RETIRE.as_millis() as u64);
+    /// Return true if no captured packet is left to drain. Close the gate and drain once before asking.
+    pub fn is_empty(&mut self) -> io::Result<bool> {
+        match self {
+            Self::Tcx(_) => Ok(true),
+            Self::Ring(ring) => ring.is_empty(),
+        }
+    }
 
     /// Pass every packet that is ready to `take`.
     pub fn drain(&mut self, mut take: impl FnMut(Seen<'_>)) -> io::Result<usize> {
@@ -85,11 +90,11 @@ impl Source {
         }
     }
 
-    /// Return how many packets found the ring full; call it only once.
-    pub fn dropped(&self) -> io::Result<u32> {
+    /// Return how many packets were not captured because the ring was full.
+    pub fn dropped(&mut self) -> io::Result<u32> {
         match self {
             Self::Tcx(tap) => tap.dropped(),
-            Self::Ring(ring) => ring.dropped(),
+            Self::Ring(ring) => ring.missing(),
         }
     }
 }

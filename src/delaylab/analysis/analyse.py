@@ -1,0 +1,269 @@
+"""Analysis of a study's trials, group by group."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from delaylab.analysis.delay_by_share import delays_by_share
+from delaylab.analysis.doubts.clocks import by_machine, clock_doubts, trial_clocks
+from delaylab.analysis.doubts.cpu_time import cpu_time_doubts
+from delaylab.analysis.doubts.machine import machine_doubts
+from delaylab.analysis.doubts.machine_state import (
+    Window,
+    intervals,
+    machine_state,
+    state_without_packets,
+    times_of,
+    windows,
+)
+from delaylab.analysis.doubts.packets import doubts
+from delaylab.analysis.doubts.reserved_cpus import ReservedSeen, reserved_seen
+from delaylab.analysis.group import (
+    KEPT,
+    MEASURED,
+    REST,
+    SAMPLES,
+    Group,
+    SegmentSummary,
+    by_trial,
+    in_words,
+    load_name,
+)
+from delaylab.analysis.links.fidelity import link_doubts, trial_links
+from delaylab.analysis.over_time.slowest import TRIAL, TrialTimes, slowest
+from delaylab.analysis.over_time.timeline import timeline
+from delaylab.analysis.over_time.usage import IN_USE, in_use
+from delaylab.analysis.packets import accounting, rtt, segments
+from delaylab.analysis.packets.accounting import by_phase
+from delaylab.analysis.packets.closed_loop import loop_seen
+from delaylab.analysis.packets.instrument import UNTAPPED, at_rest
+from delaylab.analysis.packets.layers import SLIP
+from delaylab.analysis.packets.named import named
+from delaylab.analysis.packets.outliers import outliers
+from delaylab.analysis.packets.segments import Segment
+from delaylab.analysis.statistics.quantiles import Summary, refused, summarise
+from delaylab.analysis.statistics.runs import spread
+from delaylab.analysis.usable import usable
+from delaylab.analysis.work import work_of
+from delaylab.dataset.records.doubts import each_once
+from delaylab.dataset.records.trial import TrialRecord
+from delaylab.dataset.store import Study, read_study
+from delaylab.progress import Progress, silent
+
+
+@dataclass(frozen=True)
+class Analysed:
+    """A study with its groups, so that several readers need one analysis."""
+
+    study: Study
+    groups: list[Group]
+
+
+def analysed(given: Path | Study | Analysed, progress: Progress = silent) -> Analysed:
+    """Return a study analysed, if it is not yet; raise `BadInput` for a damaged dataset."""
+    if isinstance(given, Analysed):
+        return given
+    study = given if isinstance(given, Study) else read_study(given)
+    return Analysed(study, list(groups(study, progress)))
+
+
+def groups(study: Study, progress: Progress = silent) -> Iterator[Group]:
+    """Yield a study's groups, analysed one at a time, in the order of the factors' levels."""
+    together: dict[tuple[str, ...], list[TrialRecord]] = {}
+    for trial in study.trials:
+        if trial.status == "ok":
+            together.setdefault(tuple(trial.factors.values()), []).append(trial)
+    in_order = sorted(together, key=lambda levels: _order(study, levels))
+    for done, levels in enumerate(in_order):
+        trials = together[levels]
+        what = in_words(trials[0].factors) or trials[0].id
+        progress(f"analysing {what}", done / len(in_order))
+        with usable(f"{study.directory}: {', '.join(trial.id for trial in trials)}"):
+            group = analyse(study, trials)
+        yield group
+
+
+def analyse(study: Study, trials: list[TrialRecord]) -> Group:
+    """Analyse finished trials of the same levels; their tables are read here and not kept.
+
+    Raise ValueError if some have a probe and others have none.
+    """
+    if len({trial.probed for trial in trials}) > 1:
+        raise ValueError("some trials of the same levels have a probe, and others have none")
+    return _with_packets(study, trials) if trials[0].probed else _without_packets(study, trials)
+
+
+def _without_packets(study: Study, trials: list[TrialRecord]) -> Group:
+    """Return the group of trials without a probe: work, links and the machine's state."""
+    hosts = [study.hosts(trial.id) for trial in trials]
+    state = state_without_packets(
+        (host, trial.phases) for host, trial in zip(hosts, trials, strict=True)
+    )
+    no_packets = pl.DataFrame(schema={"phase": pl.String})
+    links = [link for trial in trials for link in trial_links(trial, no_packets)]
+    recorded = [warning for trial in trials for warning in trial.warnings]
+    return Group(
+        trials=trials,
+        rtt={},
+        deltas={},
+        one_way={},
+        segments=[],
+        account=None,
+        phases=[],
+        outliers=0,
+        doubts=[
+            *each_once(recorded),
+            *machine_doubts(state, None, load_name(trials[0]) == REST),
+            *link_doubts(links),
+            *cpu_time_doubts(trials),
+        ],
+        samples=pl.DataFrame(schema=SAMPLES),
+        machine=state,
+        at_rest=None,
+        bounds={},
+        clocks=[],
+        links=links,
+        work=work_of(study, trials),
+        reserved=_reserved(trials, hosts, [times_of(trial.phases) for trial in trials]),
+    )
+
+
+def _with_packets(study: Study, trials: list[TrialRecord]) -> Group:
+    path = trials[0].path
+    clock = study.record.machine.clock
+    both = [segments.aligned(study.stamps(t.id), study.probes(t.id), path, clock) for t in trials]
+    aligned = [(trial, table) for trial, (table, _) in zip(trials, both, strict=True)]
+    scheduled = pl.concat(
+        [table.with_columns(pl.lit(index).alias(TRIAL)) for index, (table, _) in enumerate(both)],
+        how="diagonal",
+    )
+    known = [
+        trial_clocks(trial, alignment) for trial, (_, alignment) in zip(trials, both, strict=True)
+    ]
+    clocks = [trial for trial in known if trial.alignment.hops]
+    links = [
+        link
+        for trial, (table, _) in zip(trials, both, strict=True)
+        for link in trial_links(trial, table.filter(pl.col("phase") == MEASURED))
+    ]
+    packets = scheduled.filter(pl.col("phase") != UNTAPPED)
+    measured = packets.filter(pl.col("phase") == MEASURED)
+    answered = segments.complete(measured, path) if path.reply else measured.clear()
+    trips = rtt.round_trips(answered).with_columns(answered[TRIAL])
+    found = named(answered, trials[0])
+    parts = _segments(measured, found, answered[TRIAL].to_numpy())
+    account = accounting.account(segments.as_stamped(packets), trials)
+    bounds = {name: off / 1000 for name, off in rtt.one_way_bounds(answered).items()}
+    summaries = _summaries(trips, rtt.VANTAGE)
+    hosts = [study.hosts(trial.id) for trial in trials]
+    times = [
+        TrialTimes(trial.id, by_machine(table, alignment, clock), intervals(host))
+        for trial, host, (table, alignment) in zip(trials, hosts, both, strict=True)
+    ]
+    state = machine_state(
+        [(host, trial.packets) for host, trial in zip(hosts, times, strict=True)],
+        [trial.record for trial in times],
+    )
+    user = trips["app"].drop_nulls().to_numpy()
+    work = work_of(study, trials)
+    return Group(
+        trials=trials,
+        rtt=summaries,
+        deltas=_summaries(trips, rtt.DELTAS),
+        one_way={
+            name: refused(delay, bounds.get(name, 0))
+            for name, delay in _summaries(trips, rtt.ONE_WAY).items()
+        },
+        segments=parts,
+        account=account,
+        phases=by_phase([(t, segments.as_stamped(table)) for t, table in aligned]),
+        outliers=int(outliers(user).sum()),
+        doubts=[
+            *doubts(trials, measured, account, user),
+            *machine_doubts(state, account, load_name(trials[0]) == REST),
+            *clock_doubts(known, _refused(parts)),
+            *link_doubts(links),
+            *cpu_time_doubts(trials),
+        ],
+        samples=_thinned(trips.with_columns(_usage(answered, times))),
+        machine=state,
+        at_rest=at_rest(aligned),
+        bounds=bounds,
+        clocks=clocks,
+        links=links,
+        slowest=slowest(answered, trips["app"].to_numpy(), found, times),
+        timelines=[timeline(trial, MEASURED) for trial in times],
+        loops=[
+            loop
+            for trial, table in aligned
+            if (loop := loop_seen(trial, table.filter(pl.col("phase") == MEASURED)))
+        ],
+        work=work,
+        by_share=delays_by_share(trials, times, work),
+        reserved=_reserved(trials, hosts, [windows(trial.packets) for trial in times]),
+    )
+
+
+def _reserved(
+    trials: list[TrialRecord], hosts: list[pl.DataFrame], phases: list[list[Window]]
+) -> list[ReservedSeen]:
+    """Return what others used of reserved CPUs under load; `hosts` records the machine by trial."""
+    return [
+        seen
+        for trial, host, windows_of in zip(trials, hosts, phases, strict=True)
+        for seen in reserved_seen(trial, host, windows_of, MEASURED)
+    ]
+
+
+def _refused(parts: list[SegmentSummary]) -> list[tuple[str, float]]:
+    return [(p.layer, p.bound_us) for p in parts if p.delay.median.at_most is not None]
+
+
+def _order(study: Study, levels: tuple[str, ...]) -> list[int]:
+    factors = list(study.record.factors.values())
+    return [
+        known.index(level) if level in known else len(known)
+        for known, level in zip(factors, levels, strict=False)
+    ]
+
+
+def _usage(packets: pl.DataFrame, trials: list[TrialTimes]) -> pl.Series:
+    """Return `IN_USE` of pooled packets, in their order."""
+    keys = [TRIAL, "probe", "seq"]
+    known = in_use(trials)
+    typed = known.cast({key: packets.schema[key] for key in keys})
+    return packets.select(keys).join(typed, on=keys, how="left", maintain_order="left")[IN_USE]
+
+
+def _thinned(table: pl.DataFrame) -> pl.DataFrame:
+    return table[spread(len(table), KEPT)]
+
+
+def _summaries(trips: pl.DataFrame, names: Iterable[str]) -> dict[str, Summary]:
+    found = {name: trips.select(TRIAL, name).drop_nulls() for name in names}
+    return {
+        name: summarise(by_trial(known[name].to_numpy(), known[TRIAL].to_numpy()))
+        for name, known in found.items()
+        if len(known)
+    }
+
+
+def _segments(
+    measured: pl.DataFrame, parts: list[Segment], trials: NDArray[np.intp]
+) -> list[SegmentSummary]:
+    """Summarise the slip and each segment; `trials` has the number of each packet's trial."""
+    slips = measured.select(TRIAL, "slip_ns").drop_nulls()
+    slip = summarise(by_trial(slips["slip_ns"].to_numpy(), slips[TRIAL].to_numpy()))
+    found = [SegmentSummary("request", "intended", "sent", SLIP, "sending", False, slip)]
+    for part in parts:
+        off = part.bound_ns / 1000
+        ends = part.leg, part.start, part.end, part.layer, part.direction, part.merged
+        delays = refused(summarise(by_trial(part.delay_ns, trials[part.rows])), off)
+        found.append(SegmentSummary(*ends, delays, off, part.at))
+    return found

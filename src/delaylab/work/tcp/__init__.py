@@ -1,0 +1,1 @@
+"""TCP streams between pairs of nodes, by iperf3 or nuttcp."""

@@ -1,0 +1,41 @@
+"""Sessions with the agent in a virtual machine: what their clients leave ends."""
+
+from __future__ import annotations
+
+import pytest
+
+from delaylab.agent.requests import Exec
+from delaylab.kinds import KINDS
+from delaylab.lab.attach import attach
+from delaylab.lab.running import Lab
+from delaylab.machine.rights import own_rights
+from tests.doing.conftest import Up, wait_until
+
+pytestmark = pytest.mark.root
+
+
+def processes(lab: Lab, name: str) -> list[str]:
+    """The command lines of a machine's processes in which a name is."""
+    look = "for each in /proc/[0-9]*/cmdline; do tr '\\0' ' ' <$each; echo; done 2>/dev/null"
+    session = lab.node_session("vm")
+    said = session.call(Exec(argv=["sh", "-c", look])).stdout.decode()
+    session.close()
+    return [line for line in said.splitlines() if name in line and "for each in" not in line]
+
+
+@pytest.mark.parametrize("kind", ["qemu", "uml"])
+def test_a_closed_session_ends_its_command_and_itself(up: Up, kind: str) -> None:
+    reason = KINDS[kind].can_run(own_rights(), False)
+    if reason:
+        pytest.skip(reason)
+    lab = attach(
+        up(f"lab: vms\nnodes: {{vm: {{kind: {kind}}}, far: {{}}}}\nlinks: [{{join: [vm, far]}}]\n")
+    )
+    sessions = len(processes(lab, "init"))
+    working = lab.node_session("vm")
+    working.start(Exec(argv=["sleep", "1234"]))
+    working.event(30)
+    assert processes(lab, "1234")
+    working.close()
+    wait_until(lambda: not processes(lab, "1234"))
+    wait_until(lambda: len(processes(lab, "init")) <= sessions)

@@ -1,0 +1,80 @@
+"""Ctrl-C while Python imports or pydantic builds validators: it interrupts after these."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SWALLOWS = """\
+import os, signal
+
+def swallow():
+    try:
+        os.kill(os.getpid(), signal.SIGINT)
+        for _ in range(1000):
+            pass
+    except KeyboardInterrupt:  # as pydantic's Rust code does
+        print("swallowed", flush=True)
+    print("prepared", flush=True)
+"""
+HUNGRY = "from swallows import swallow; swallow()"
+MODEL = """\
+from __future__ import annotations
+import swallows
+from pydantic import BaseModel
+
+class Outer(BaseModel):
+    inner: Inner
+
+class Inner:
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source, handler):
+        swallows.swallow()
+        return {"type": "any"}
+"""
+PROGRAM = """\
+import signal
+from delaylab.io import interrupts
+import model
+
+interrupts.put_off_while_preparing()
+try:
+    {}
+    signal.pause()
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+# Ctrl-C came in an import that ended just before a block that puts it off.
+DEFERRED = """\
+with interrupts.deferred():
+        before = signal.getsignal(signal.SIGINT)
+        signal.signal(signal.SIGINT, interrupts._interrupt)
+        import hungry
+        signal.signal(signal.SIGINT, before)
+        signal.pause()
+        print("done")"""
+
+
+@pytest.mark.parametrize(
+    ("does", "says"),
+    [
+        ("import hungry", ["prepared", "interrupted"]),
+        ("model.Outer(inner=1)", ["prepared", "interrupted"]),
+        (DEFERRED, ["prepared", "done", "interrupted"]),
+    ],
+)
+def test_ctrl_c_waits_until_modules_and_models_are_prepared(
+    does: str, says: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / "swallows.py").write_text(SWALLOWS)
+    (tmp_path / "hungry.py").write_text(HUNGRY)
+    (tmp_path / "model.py").write_text(MODEL)
+    (tmp_path / "program.py").write_text(PROGRAM.format(does))
+    command = [sys.executable, "program.py"]
+    said = subprocess.run(
+        command, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=60
+    )
+    assert said.stdout.splitlines() == says, said.stderr
