@@ -10,7 +10,7 @@ def main() -> None:
     try:
         from delaylab.io import interrupts  # noqa: PLC0415  an import can be interrupted, too
 
-        interrupts.put_off_while_preparing()
+        interrupts.put_off_in_libraries()
         try:
             from delaylab.cli import main as run  # noqa: PLC0415  as above
 

@@ -1,4 +1,4 @@
-"""Ctrl-C while Python imports or pydantic builds validators: it interrupts after these."""
+"""Ctrl-C while Python imports, or pydantic or polars works: it interrupts after these."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ def swallow():
         os.kill(os.getpid(), signal.SIGINT)
         for _ in range(1000):
             pass
-    except KeyboardInterrupt:  # as pydantic's Rust code does
+    except KeyboardInterrupt:  # pydantic's Rust code catches it, polars' panics
         print("swallowed", flush=True)
     print("prepared", flush=True)
 """
 HUNGRY = "from swallows import swallow; swallow()"
 MODEL = """\
 from __future__ import annotations
+import polars
 import swallows
 from pydantic import BaseModel
 
@@ -34,19 +35,24 @@ class Inner:
     def __get_pydantic_core_schema__(cls, source, handler):
         swallows.swallow()
         return {"type": "any"}
+
+def count(value):
+    swallows.swallow()
+    return value
 """
 PROGRAM = """\
 import signal
 from delaylab.io import interrupts
 import model
 
-interrupts.put_off_while_preparing()
+interrupts.put_off_in_libraries()
 try:
     {}
     signal.pause()
 except KeyboardInterrupt:
     print("interrupted")
 """
+FRAME = "model.polars.Series([1]).map_elements(model.count, return_dtype=model.polars.Int64)"
 # Ctrl-C came in an import that ended just before a block that puts it off.
 DEFERRED = """\
 with interrupts.deferred():
@@ -63,10 +69,11 @@ with interrupts.deferred():
     [
         ("import hungry", ["prepared", "interrupted"]),
         ("model.Outer(inner=1)", ["prepared", "interrupted"]),
+        (FRAME, ["prepared", "interrupted"]),
         (DEFERRED, ["prepared", "done", "interrupted"]),
     ],
 )
-def test_ctrl_c_waits_until_modules_and_models_are_prepared(
+def test_ctrl_c_waits_until_a_library_has_done_its_work(
     does: str, says: list[str], tmp_path: Path
 ) -> None:
     (tmp_path / "swallows.py").write_text(SWALLOWS)

@@ -8,11 +8,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-PREPARING = ("<frozen importlib._bootstrap>", "pydantic/_internal/_mock_val_ser.py")
-"""Ends of the file names of code that prepares modules and models: Python's code that imports, and
-pydantic's that builds the validators of a model when it is first used."""
+IMPORTING = "<frozen importlib._bootstrap>"
+"""File name of Python's code that imports modules."""
+RUST_CALLERS = frozenset({"polars", "pydantic"})
+"""Packages whose Rust code calls Python's. pydantic's catches KeyboardInterrupt while it builds
+validators, and goes on with a damaged model; polars' panics."""
 AGAIN_S = 0.001
-"""The time in seconds after which a Ctrl-C that came during preparation is sent again."""
+"""The time in seconds after which a Ctrl-C that was put off is sent again."""
 
 
 @contextmanager
@@ -35,11 +37,10 @@ def deferred() -> Iterator[None]:
             before(signal.SIGINT, came[0])
 
 
-def put_off_while_preparing() -> None:
-    """From now on, let Ctrl-C wait while a module or a model is prepared, then interrupt.
+def put_off_in_libraries() -> None:
+    """From now on, let Ctrl-C wait while a module is imported or a Rust library works.
 
-    pydantic's Rust code catches KeyboardInterrupt while it builds validators, and goes on with a
-    damaged model. Call this in the main thread.
+    Call this in the main thread.
     """
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else it is ignored
         signal.signal(signal.SIGINT, _interrupt)
@@ -48,9 +49,10 @@ def put_off_while_preparing() -> None:
 
 
 def _interrupt(_number: int, frame: FrameType | None) -> None:
-    """Raise KeyboardInterrupt, or send the signal again soon if preparing code is running."""
+    """Raise KeyboardInterrupt, or send the signal again soon if a library must not see it."""
     while frame is not None:
-        if frame.f_code.co_filename.endswith(PREPARING):
+        package, _, _ = str(frame.f_globals.get("__name__")).partition(".")
+        if package in RUST_CALLERS or frame.f_code.co_filename == IMPORTING:
             signal.setitimer(signal.ITIMER_REAL, AGAIN_S)
             return
         frame = frame.f_back
