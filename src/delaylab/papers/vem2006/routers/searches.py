@@ -27,7 +27,7 @@ HOST = "host"
 PLAIN, CARRIED, DELAYED, LIMITED = "plain", "carried", "500us", "limited"
 """Levels of factor `engine`: links without conditions; carried by the engine with no conditions
 configured; with 0.5 ms of delay; with a limit of the rate that is never met."""
-KINDS, LINKS = (HOST, "netns", "lxc", "qemu"), (PLAIN, CARRIED, DELAYED, LIMITED)
+KINDS, LINKS = (HOST, "netns", "lxc", "qemu", "xen"), (PLAIN, CARRIED, DELAYED, LIMITED)
 """Levels in the order in which they are shown."""
 SEARCHES = 3
 """Smallest number of searches of one setting that gives its throughput an interval."""
