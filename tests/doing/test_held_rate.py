@@ -170,14 +170,16 @@ def test_a_rate_that_only_short_bursts_hold_is_lowered_until_long_ones_do() -> N
     ("missing", "remaining", "lag_s", "late_s"),
     [
         (0, 0, 0.001, 0),  # read at once, and nothing is missing
-        (200, 200, 0.001, 0.021),
-        (200, 150, 0.06, 0.075),  # some still came after a late reading
-        (600, 0, 0.06, 0.06),  # a queue that drained before a late reading
-        (20, 0, 0.06, 0.002),  # hardly anything was missing shortly before the end
+        (200, 201, 0.001, 0.021),
+        (200, 151, 0.06, 0.075),  # some still came after a late reading
+        (601, 0, 0.06, 0.06),  # a queue that drained before a late reading
+        (21, 0, 0.06, 0.002),  # hardly anything was missing shortly before the end
+        (1, 1, 0.001, 0.001),  # the last frame is under way
     ],
 )
+@pytest.mark.parametrize("at_rest_s", [0, 0.003])
 def test_a_queue_is_seen_however_late_the_receiver_is_read(
-    missing: int, remaining: int, lag_s: float, late_s: float
+    missing: int, remaining: int, lag_s: float, late_s: float, at_rest_s: float
 ) -> None:
     """Frames at 10 000/s for a second, read 10 ms before its end and `lag_s` after it."""
     flow = Stream("out-1", "eth0", "02:00:00:00:00:01", "10.0.0.1", "10.0.1.1", False)
@@ -189,7 +191,8 @@ def test_a_queue_is_seen_however_late_the_receiver_is_read(
     )
     ended = Arrived({"out-1": 10_000 - remaining}, 0, second + round(lag_s * second))
     done = Done(sent, before, during, ended, after, reordered=None, clocked=True)
-    assert behind_s([flow], 10_000, done) == pytest.approx(late_s)
+    late = behind_s([flow], 10_000, done, at_rest_s)
+    assert late == pytest.approx(max(0, late_s - at_rest_s))
 
 
 def test_flows_over_links_that_limit_them_are_not_judged_unless_all_are() -> None:
@@ -233,5 +236,22 @@ def test_where_everything_loses_no_rate_is_found(lost: float) -> None:
         flows = [Flow(link="out-1", sent=sent, received=round(sent * (1 - lost)))]
         return judge(per_s, seconds, flows, ["out-1"], TOLERANCE, behind_s=0)
 
-    with pytest.raises(DelaylabError, match="no rate of frames is held"):
+    with pytest.raises(DelaylabError, match=f"no rate of frames is held: .* {lost:.2%} were lost"):
+        search(TOLERANCE, ["out-1"], offer)
+
+
+@pytest.mark.parametrize(
+    ("behind", "sent", "why"),
+    [
+        (0.05, 1.0, "at 50/s some arrived 50 ms later than at rest"),
+        (0, 0.5, "50/s is the lowest tried, and 25/s were sent"),
+    ],
+)
+def test_where_no_rate_is_held_the_reason_is_told(behind: float, sent: float, why: str) -> None:
+    def offer(per_s: float | None, seconds: float) -> Burst:
+        frames = round(seconds * (per_s or 1e5) * sent)
+        flows = [Flow(link="out-1", sent=frames, received=frames)]
+        return judge(per_s, seconds, flows, ["out-1"], TOLERANCE, behind_s=behind)
+
+    with pytest.raises(DelaylabError, match=why):
         search(TOLERANCE, ["out-1"], offer)

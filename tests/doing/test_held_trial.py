@@ -7,7 +7,12 @@ from typing import Any
 import pytest
 
 from delaylab.dataset.records.trial import Load
+from delaylab.lab import link_changes
+from delaylab.lab.start import temporary
+from delaylab.loads.frames import find_rate
+from delaylab.loads.held_rate import LOWEST_PER_S
 from delaylab.spec.combine import Combination
+from delaylab.spec.conditions import ConditionsSpec
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.study import LoadSpec, ProbeSpec
 from delaylab.trial.measure import run
@@ -15,13 +20,14 @@ from delaylab.trial.measure import run
 pytestmark = pytest.mark.root
 PACKETS = 50
 BOTTLENECK_BPS = 10_000_000
+LATE, LATE_S = {"delay": "100ms"}, 0.1
 ON_THE_WIRE = 84
 """Bytes that a frame of 64 takes with its preamble and gap."""
 
 
-def forwarding(out: dict[str, Any], **load: Any) -> Load:
-    """The load of a trial over two routers; `out`: conditions of the links behind them."""
-    lab = LabSpec.model_validate(
+def over_routers(out: dict[str, Any]) -> LabSpec:
+    """Source and sink with two routers between; `out`: conditions of the links behind them."""
+    return LabSpec.model_validate(
         {
             "lab": "held",
             "nodes": {
@@ -37,10 +43,19 @@ def forwarding(out: dict[str, Any], **load: Any) -> Load:
             ],
         }
     )
+
+
+def frames(**load: Any) -> LoadSpec:
+    """A load of frames over both routers."""
     asked = {"frames": "held", "on": "source", "to": "sink", "over": ["out-1", "out-2"], **load}
+    return LoadSpec.model_validate(asked)
+
+
+def forwarding(out: dict[str, Any], **load: Any) -> Load:
+    """The load of a trial over two routers; `out`: conditions of the links behind them."""
     probe = {"from": "source", "to": "sink", "over": "out-1", "count": PACKETS, "interval": "10ms"}
     combination = Combination(
-        {}, lab, (LoadSpec.model_validate(asked),), ProbeSpec.model_validate(probe)
+        {}, over_routers(out), (frames(**load),), ProbeSpec.model_validate(probe)
     )
     (found,) = run(combination, probe_id=1).record.loads
     return found
@@ -94,6 +109,17 @@ def test_frames_that_a_link_reorders_are_counted() -> None:
 
 def test_frames_that_nothing_reorders_are_all_in_order() -> None:
     assert [flow.reordered for flow in forwarding({}, frames=2000.0).flows] == [0, 0]
+
+
+def test_frames_that_take_long_at_rest_are_not_taken_for_a_backlog() -> None:
+    """The delay is set after the lab has started, so only single frames can tell it."""
+    carried = over_routers({"delay": "0ms"})
+    with temporary(carried, accounting=False) as running:
+        for link in ("out-1", "out-2"):
+            link_changes.change(running, link, None, ConditionsSpec.model_validate(LATE))
+        found = find_rate(running, frames(size=1450, realtime=True))
+    assert found.at_rest_s >= LATE_S
+    assert found.frames_per_s > LOWEST_PER_S
 
 
 def test_without_a_bottleneck_the_bound_is_said() -> None:

@@ -14,6 +14,8 @@ from delaylab.spec.study import LoadSpec
 
 WARMING_PER_S, WARMING_S = 1000, 0.2
 """Rate in frames/s and length in seconds of a first burst."""
+SINGLES, SINGLE_S = 5, 0.5
+"""How often a single frame of each flow shows the delay at rest, and how long each is awaited."""
 
 
 @dataclass(frozen=True)
@@ -39,14 +41,15 @@ class Done:
         return max(0.0, late_ns / 1e9) if self.clocked else 0.0
 
 
-def behind_s(flows: Sequence[Stream], per_s: float, done: Done) -> float:
-    """Return the seconds for which frames still arrived after sending ended, at most.
+def behind_s(flows: Sequence[Stream], per_s: float, done: Done, at_rest_s: float) -> float:
+    """Return the seconds for which frames still arrived after sending ended.
 
-    The flow furthest behind counts, at the rate `per_s` of each flow, less its links' configured
-    delay.
+    The flow furthest behind counts, at the rate `per_s` of each flow, less the delay that its
+    frames have at rest: that configured for its links, or `at_rest_s` if that is longer.
     """
     per_s = max(per_s, 1e-9)  # nothing at all may have been sent
-    return max(0.0, *(_behind_s(flow.link, per_s, done) - flow.delay_s for flow in flows))
+    behind = (_behind_s(flow.link, per_s, done) - max(flow.delay_s, at_rest_s) for flow in flows)
+    return max(0.0, *behind)
 
 
 def _behind_s(link: str, per_s: float, done: Done) -> float:
@@ -54,14 +57,14 @@ def _behind_s(link: str, per_s: float, done: Done) -> float:
 
     Where frames still came after the sink was read, they tell. Otherwise all had come by then,
     which may be late on a busy machine; so the frames that were missing shortly before the end of
-    sending tell, if they are fewer.
+    sending tell, if they are fewer. The last one sent may always be under way.
     """
     remaining = done.after.frames[link] - done.ended.frames[link]
     if remaining > 0 or not done.clocked:
-        return done.lag_s + remaining / per_s
+        return done.lag_s + max(0, remaining - 1) / per_s
     sent = per_s * (done.during.time_ns - done.sent.began_ns) / 1e9
     missing = sent - (done.during.frames[link] - done.before.frames[link])
-    return min(done.lag_s, max(0.0, missing / per_s))
+    return min(done.lag_s, max(0.0, missing - 1) / per_s)
 
 
 class Sending:
@@ -72,6 +75,9 @@ class Sending:
         self.sink = Sink(lab, str(load.to), self.flows)
         self.generator = Generator(lab, load, self.flows)
         self._clocked = lab.clock(node_agent(load.on)) == lab.clock(node_agent(str(load.to)))
+        self.at_rest_s = 0.0
+        """The one-way delay at rest in seconds of the slowest flow, by `measure_at_rest`; 0 if
+        sender and receiver have two clocks."""
 
     def warm(self) -> None:
         """Send a short burst, which resolves neighbours and fills buffers.
@@ -80,6 +86,21 @@ class Sending:
         link, and frames wait or are dropped until it is answered.
         """
         self.burst(WARMING_PER_S, WARMING_S)
+
+    def measure_at_rest(self) -> None:
+        """Find the delay at rest: the shortest time in which single frames arrive, if any do."""
+        if self._clocked:
+            times = [time_s for _ in range(SINGLES) if (time_s := self._single_s()) is not None]
+            self.at_rest_s = min(times, default=0.0)
+
+    def _single_s(self) -> float | None:
+        """Return the seconds from the sending of one frame of each flow until all have arrived."""
+        before = self.sink.read()
+        sent = self.generator.send_one_each()
+        after = self.sink.arriving(before, SINGLE_S)
+        if any(after.frames[flow.link] == before.frames[flow.link] for flow in self.flows):
+            return None
+        return max(0.0, (after.time_ns - sent.ended_ns) / 1e9)
 
     def burst(self, per_s: float | None, seconds: float) -> Done:
         """Send for `seconds` at a rate in frames/s, None: unlimited; count all that arrive."""
@@ -96,7 +117,8 @@ class Sending:
     def behind_s(self, done: Done, judged: Sequence[str]) -> float:
         """Return the seconds for which frames of judged flows still arrived (`behind_s`)."""
         deciding = [flow for flow in self.flows if flow.link in judged]
-        return behind_s(deciding, done.sent.frames / len(self.flows) / done.sent.seconds, done)
+        per_s = done.sent.frames / len(self.flows) / done.sent.seconds
+        return behind_s(deciding, per_s, done, self.at_rest_s)
 
     def close(self) -> None:
         """Stop receiving, and end the generator's session."""

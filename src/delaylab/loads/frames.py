@@ -38,7 +38,9 @@ def find_rate(lab: Lab, load: LoadSpec) -> HeldRate:
 
     try:
         sending.warm()
-        return held_rate.search(tolerance, counting, offer)
+        sending.measure_at_rest()
+        found = held_rate.search(tolerance, counting, offer)
+        return found.model_copy(update={"at_rest_s": sending.at_rest_s})
     finally:
         sending.close()
 

@@ -46,12 +46,12 @@ class Generator:
         self.session: Session = lab.node_session(load.on)
         self._load, self._flows = load, flows
 
-    def begin(self, per_s: float | None) -> None:
-        """Start to send at a rate in frames/s; None means as fast as possible."""
+    def begin(self, per_s: float | None, count: int = WITHOUT_END) -> None:
+        """Start to send frames at a rate in frames/s; None means as fast as possible."""
         request = Generate(
             flows=[each.flow for each in self._flows],
             probe=AS_A_PROBE,
-            count=WITHOUT_END,
+            count=count,
             interval_ns=0 if per_s is None else round(1e9 / per_s),
             size=self._load.size - CHECK_SEQUENCE,
             port=DISCARD,
@@ -59,6 +59,11 @@ class Generator:
         )
         self.session.start(request)
         self.session.event(START_DEADLINE_S)
+
+    def send_one_each(self) -> Sent:
+        """Send one frame of each flow at once, and return the result."""
+        self.begin(None, len(self._flows))
+        return Sent.of(self.session.finish(STOP_DEADLINE_S).done)
 
     def end(self) -> Sent:
         """Stop sending and return the result."""

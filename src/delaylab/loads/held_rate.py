@@ -29,7 +29,8 @@ BAD_SHARE = 0.5
 """The share of that time in which bursts may fail at a rate that is held (the goal's exceed
 ratio)."""
 BEHIND_S = 0.02
-"""The longest time in seconds for which frames may still arrive after a held burst.
+"""The longest time in seconds for which frames may still arrive after a held burst, beyond their
+delay at rest.
 
 The link engine and virtual CPUs may pause for ten milliseconds, at a burst's end as well as in it.
 """
@@ -107,12 +108,7 @@ def search(tolerance: float, judged: Sequence[str], offer: Offer) -> HeldRate:
             fix="look whether the machine is busy with something else",
         ) from error
     if found.relevant_lower_bound is None:
-        worst = trials.tries[-1]
-        raise DelaylabError(
-            f"no rate of frames is held: at {worst.sent_per_s:.0f}/s {worst.lost:.2%} were lost, "
-            f"and {tolerance:.2%} is tolerated",
-            fix="raise `lost:`, or look why frames are lost at rest",
-        )
+        raise _none_held(trials.tries[-1], tolerance)
     rate = float(found.relevant_lower_bound)
     return HeldRate(
         frames_per_s=rate,
@@ -151,6 +147,28 @@ def _bound(tries: Sequence[Burst], rate: float, tolerance: float) -> Bound:
     if not failed:
         return "generator"
     return _why(min(failed, key=lambda each: each[:2])[2], tolerance)
+
+
+def _none_held(slowest: Burst, tolerance: float) -> DelaylabError:
+    """Return the error of a search whose slowest burst was not held, with the reason."""
+    sent = f"at {slowest.sent_per_s:.0f}/s"
+    why, fix = {
+        "loss": (
+            f"{sent} {slowest.lost:.2%} were lost, and {tolerance:.2%} is tolerated",
+            "raise `lost:`, or look why frames are lost at rest",
+        ),
+        "backlog": (
+            f"{sent} some arrived {slowest.behind_s * 1e3:.0f} ms later than at rest, and "
+            f"{BEHIND_S * 1e3:.0f} ms is allowed",
+            "look what holds frames up; the machine may be busy with something else",
+        ),
+        "generator": (
+            f"{slowest.asked_per_s or 0:.0f}/s is the lowest tried, and {slowest.sent_per_s:.0f}/s "
+            "were sent",
+            "give the sender a CPU of its own (`cpus`)",
+        ),
+    }[_why(slowest, tolerance)]
+    return DelaylabError(f"no rate of frames is held: {why}", fix=fix)
 
 
 def _why(tried: Burst, tolerance: float) -> Bound:

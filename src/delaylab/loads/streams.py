@@ -23,7 +23,8 @@ from delaylab.spec.study import LoadSpec
 DISCARD = 9
 """The port that RFC 863 reserves for discarded data."""
 
-POLL_S = 0.02
+POLL_S, FIRST_POLL_S = 0.02, 0.001
+"""Seconds between readings of the counters: for the last frames, and for the first."""
 QUIET_S = 0.5
 """Seconds without arrivals after which missing frames count as lost.
 
@@ -197,7 +198,7 @@ class Sink:
             came = (now.frames[link] > before.frames[link] for link in self._names)
             if all(came) or time.monotonic() > deadline:
                 return now
-            time.sleep(POLL_S)  # there is no event for "one came"
+            time.sleep(FIRST_POLL_S)  # there is no event for "one came"
 
     def close(self) -> None:
         """Stop receiving."""

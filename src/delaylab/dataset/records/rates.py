@@ -69,7 +69,7 @@ class Burst(Record):
     `seconds` is how long the generator was at work. Of the judged flows, `lost` is the share of
     frames that did not arrive, or arrived out of order: both count as lost, as in vem2006.
     `behind_s` is for how long frames went on to arrive after the last was sent, at the rate sent,
-    beyond the delay configured for links; it is 0 in records that predate it. `paced` is true if
+    beyond their delay at rest; it is 0 in records that predate it. `paced` is true if
     the generator kept the rate. `held` is true if, in addition, no more than the tolerated share
     was lost and arrival kept up with sending.
     """
@@ -86,7 +86,8 @@ class Burst(Record):
     behind_s: Number = Field(
         0.0,
         description="The time for which frames went on to arrive after the last one was sent, "
-        "beyond the delay configured for links; of the flow that was furthest behind.",
+        "beyond the delay configured for links or, if that is longer, the delay found at rest; of "
+        "the flow that was furthest behind.",
     )
     paced: bool = Field(description="True if the generator kept the rate.")
     held: bool = Field(
@@ -127,6 +128,11 @@ class HeldRate(Record):
     bound: Bound = Field(
         description="The reason why no higher rate was held: frames were lost, arrived too late, "
         "or the generator could not send faster."
+    )
+    at_rest_s: Number = Field(
+        0.0,
+        description="The shortest one-way delay of single frames at rest, of the slowest flow; 0 "
+        "in records that predate it, and where sender and receiver have two clocks.",
     )
     judged: tuple[Text, ...] = Field(
         description="The flows that count, named by the link by which they arrive."
