@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
-from functools import partial
+from dataclasses import asdict, dataclass
 from pathlib import Path
-
-import polars as pl
 
 from delaylab import loads
 from delaylab.agent.measuring_requests import Counters, Route
 from delaylab.agent.result import AgentError
 from delaylab.dataset.records.doubts import Doubt, DoubtKind, doubt
-from delaylab.dataset.records.rates import Search
 from delaylab.dataset.records.taps import Tap
-from delaylab.dataset.records.trial import OUTSIDE, Endpoint, Hop, Measurement, PointPath
+from delaylab.dataset.records.trial import (
+    OUTSIDE,
+    ClockReading,
+    Endpoint,
+    Hop,
+    Measurement,
+    PointPath,
+)
 from delaylab.errors import DelaylabError
-from delaylab.lab import link_changes, link_engines
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
 from delaylab.plan.agent_names import host_agent, node_agent
@@ -25,16 +27,9 @@ from delaylab.plan.outside import outside_path
 from delaylab.plan.points import ProbePath, probe_path
 from delaylab.spec.combine import Combination
 from delaylab.spec.study import ClosedLoop, ProbeSpec
-from delaylab.trial import clock_readings, rate_search, repeats
-from delaylab.trial.instruments import Instruments, Stopped, listening, stop, switch_taps, tap
+from delaylab.trial import clock_readings, phases, repeats
 from delaylab.trial.recording import Recording, clock_doubts, reserved, wall_minus_monotonic
-from delaylab.trial.rest import alternate, schedule
-from delaylab.trial.sender import Sender
-from delaylab.units import Duration
 from delaylab.work import study as work
-
-LEGS = ("request", "reply")
-SENDER, RESPONDER = "sender", "responder"
 
 
 def run(combination: Combination, probe_id: int, pcap: Path | None = None) -> Recording:
@@ -64,113 +59,91 @@ def measure(
     if probe is None:
         raise ValueError("the combination has no probe")
     path = _path(lab, combination, probe)
-    responder = None if probe.outside else node_agent(probe.to)
+    before = _around(lab, combination, probe)
+    done = phases.run(lab, combination, probe, path, probe_id, pcap, rates)
+    after = _around(lab, combination, probe)
+    return Recording(
+        _measurement(lab, combination, probe, path, done, (before, after)),
+        done.recorded.machine.table("hosts"),
+        work.progress(done.under_load.crew),
+        done.stamps(lab),
+        done.packets,
+    )
+
+
+@dataclass(frozen=True)
+class _Around:
+    """Clocks, and the responder's ICMP counters, just before the phases of a trial or after them.
+
+    `wall_ns` is how far the machine's clock is ahead of its monotonic one.
+    """
+
+    readings: list[ClockReading]
+    icmp: dict[str, int]
+    wall_ns: int
+
+
+def _around(lab: Lab, combination: Combination, probe: ProbeSpec) -> _Around:
+    responder = _responder(probe)
     ends = [node_agent(probe.sender), *([responder] if responder else [])]
     here = lab.clock(host_agent(combination.lab.host_of(probe.sender)))
-    read = clock_readings.read(lab, ends, here)
-    clock_before = wall_minus_monotonic()
-    icmp_before = _icmp(lab, responder)
-    arrives_by = path.hops[-1].link if path.hops else None
-    with listening(lab, probe, probe_id) as instruments:
-        sender = Sender(lab, path, probe, probe_id, instruments)
-        link_changes.start_timeline(lab)
-        tap(instruments, lab, path, probe, probe_id, pcap)
-        blocks = schedule(probe.at_rest, probe_id)
-        rest = alternate(sender, blocks, probe.pace_at_rest, partial(switch_taps, instruments))
-        found = _search(probe, sender)
-        pace = Duration(found.interval_ns) if found else probe.pace
-        with (
-            loads.running(lab, combination.loads, arrives_by, rates) as load,
-            work.prepared(lab, combination.work) as crew,
-        ):
-            link_changes.start_timeline(lab)
-            first = link_engines.reports(lab, reset=True)
-            crew.go()
-            sender.run("load", probe.count, pace, [*load.sessions, *crew.workers])
-            crew.wait([*load.sessions, *instruments.all()])
-            links = link_engines.since(lab, first)
-            domains = work.domain_times(crew, lab)
-        sender.run("after", probe.at_rest, probe.pace_at_rest)
-        recorded = stop(instruments)
-    read += clock_readings.read(lab, ends, here)
-    icmp_after = _icmp(lab, responder)
-    clock_step = wall_minus_monotonic() - clock_before
-    packets = pl.concat(sender.packets)
-    taps = [entry for result in recorded.taps for entry in result.done.interfaces]
-    measurement = Measurement(
+    readings = clock_readings.read(lab, ends, here)
+    return _Around(readings, _icmp(lab, responder), wall_minus_monotonic())
+
+
+def _responder(probe: ProbeSpec) -> str | None:
+    """Return the responder's agent, None if the responder is outside of the lab."""
+    return None if probe.outside else node_agent(probe.to)
+
+
+def _measurement(
+    lab: Lab,
+    combination: Combination,
+    probe: ProbeSpec,
+    path: ProbePath,
+    done: phases.Phases,
+    around: tuple[_Around, _Around],
+) -> Measurement:
+    """Return the record of a trial from what its phases left."""
+    before, after = around
+    loaded, pace = done.under_load, done.pace
+    taps = [entry for result in done.recorded.taps for entry in result.done.interfaces]
+    return Measurement(
         sender=_endpoint(combination, probe.sender),
-        responder=(
-            _endpoint(combination, probe.to)
-            if responder
-            else Endpoint(node=probe.to, host=OUTSIDE, kind=OUTSIDE)
-        ),
+        responder=_far_end(combination, probe),
         protocol=probe.protocol,
         size_bytes=0 if probe.connects else probe.size,
         interval_ns=0 if isinstance(pace, ClosedLoop) else pace.ns,
         timeout_ns=pace.timeout.ns if isinstance(pace, ClosedLoop) else None,
-        rate_search=found,
+        rate_search=done.search,
         path=PointPath(request=list(path.request), reply=list(path.reply)),
         absent=path.absent,
-        clock=sender.clock,
-        clock_readings=read,
+        clock=done.sender.clock,
+        clock_readings=[*before.readings, *after.readings],
         warnings=[
-            *sender.warnings,
+            *done.sender.warnings,
             *lab.warnings,
             *_tap_warnings(taps),
-            *clock_doubts(clock_step),
-            *work.doubts(crew),
+            *clock_doubts(after.wall_ns - before.wall_ns),
+            *work.doubts(loaded.crew),
         ],
-        loads=[achieved.record() for achieved in load.achieved],
-        work=work.records(crew, combination.work, combination.lab),
-        domains=domains,
+        loads=[achieved.record() for achieved in loaded.loads.achieved],
+        work=work.records(loaded.crew, combination.work, combination.lab),
+        domains=loaded.domains,
         reserved=reserved(combination.lab),
         taps=taps,
-        rest_blocks=rest,
-        repeats=repeats.count(recorded.taps, packets),
+        rest_blocks=done.rest,
+        repeats=repeats.count(done.recorded.taps, done.packets),
         hops=[Hop(**asdict(hop)) for hop in path.hops],
-        links=links,
-        responder_icmp={name: icmp_after[name] - icmp_before[name] for name in icmp_after},
-    )
-    return Recording(
-        measurement,
-        recorded.machine.table("hosts"),
-        work.progress(crew),
-        _stamps(lab, sender, instruments, recorded),
-        packets,
+        links=loaded.links,
+        responder_icmp={name: after.icmp[name] - count for name, count in before.icmp.items()},
     )
 
 
-def _search(probe: ProbeSpec, sender: Sender) -> Search | None:
-    """Return the search for the shortest interval that the lab holds, if the probe asks for it."""
-    if not probe.held or not isinstance(probe.pace, Duration):
-        return None
-    return rate_search.search(probe.pace, sender.burst)
-
-
-def _stamps(lab: Lab, sender: Sender, instruments: Instruments, recorded: Stopped) -> pl.DataFrame:
-    """Return all stamps as one table, each with the name of its kernel's clock."""
-    own = _of_clock(sender.clock)
-    parts = [stamps.with_columns(_prefixed(SENDER), own) for stamps in sender.stamps]
-    if recorded.reflected is not None and instruments.reflector is not None:
-        clock = _of_clock(lab.clock(instruments.reflector.label))
-        parts.append(recorded.reflected.table("stamps").with_columns(_prefixed(RESPONDER), clock))
-    for session, result in zip(instruments.taps, recorded.taps, strict=True):
-        clock = _of_clock(lab.clock(session.label))
-        parts.append(result.table("stamps").with_columns(pl.col("point").cast(pl.String), clock))
-    legs = {0: LEGS[0], 1: LEGS[1]}
-    return (
-        pl.concat(parts)
-        .with_columns(pl.col("leg").replace_strict(legs, return_dtype=pl.String))
-        .select("probe", "seq", "leg", "point", "time_ns", "clock")
-    )
-
-
-def _of_clock(name: str) -> pl.Expr:
-    return pl.lit(name).alias("clock")
-
-
-def _prefixed(side: str) -> pl.Expr:
-    return (side + "." + pl.col("point").cast(pl.String)).alias("point")
+def _far_end(combination: Combination, probe: ProbeSpec) -> Endpoint:
+    if probe.outside:
+        return Endpoint(node=probe.to, host=OUTSIDE, kind=OUTSIDE)
+    return _endpoint(combination, probe.to)
 
 
 def _endpoint(combination: Combination, node: str) -> Endpoint:

@@ -11,12 +11,13 @@ from delaylab import loads
 from delaylab.agent.session import Session
 from delaylab.dataset.records.phases import PhaseTime
 from delaylab.dataset.records.trial import Measurement
-from delaylab.lab import link_changes, link_engines
 from delaylab.lab.running import Lab
 from delaylab.spec.combine import Combination
 from delaylab.trial.instruments import READY_S, recording_machine
 from delaylab.trial.recording import Recorded, clock_doubts, reserved, wall_minus_monotonic
+from delaylab.trial.under_load import under_load
 from delaylab.work import study as work
+from delaylab.work.crew import Crew
 
 REST_S = 1.0
 """The length of each phase at rest, in seconds: ten samples of the machine's state."""
@@ -31,32 +32,29 @@ def measure(lab: Lab, combination: Combination, rates: Sequence[loads.FoundRate]
     clock_before = wall_minus_monotonic()
     with recording_machine(lab) as recorder:
         before = _rest(recorder, "before")
-        with (
-            loads.running(lab, combination.loads, None, rates) as load,
-            work.prepared(lab, combination.work) as crew,
-        ):
-            link_changes.start_timeline(lab)
-            first = link_engines.reports(lab, reset=True)
+        times: list[PhaseTime] = []
+
+        def work_alone(load: loads.Running, crew: Crew) -> None:
             start_ns = time.time_ns()
             crew.go()
             crew.wait([recorder, *load.sessions])
-            under_load = PhaseTime(phase="load", start_ns=start_ns, end_ns=time.time_ns())
-            links = link_engines.since(lab, first)
-            domains = work.domain_times(crew, lab)
+            times.append(PhaseTime(phase="load", start_ns=start_ns, end_ns=time.time_ns()))
+
+        loaded = under_load(lab, combination, None, rates, work_alone)
         after = _rest(recorder, "after")
         recorder.stop()
         machine = recorder.finish(READY_S)
     clock_step = wall_minus_monotonic() - clock_before
     record = Measurement(
-        phases=[before, under_load, after],
-        warnings=[*lab.warnings, *clock_doubts(clock_step), *work.doubts(crew)],
-        loads=[achieved.record() for achieved in load.achieved],
-        work=work.records(crew, combination.work, combination.lab),
-        domains=domains,
+        phases=[before, *times, after],
+        warnings=[*lab.warnings, *clock_doubts(clock_step), *work.doubts(loaded.crew)],
+        loads=[achieved.record() for achieved in loaded.loads.achieved],
+        work=work.records(loaded.crew, combination.work, combination.lab),
+        domains=loaded.domains,
         reserved=reserved(combination.lab),
-        links=links,
+        links=loaded.links,
     )
-    return Recorded(record, machine.table("hosts"), work.progress(crew))
+    return Recorded(record, machine.table("hosts"), work.progress(loaded.crew))
 
 
 def _rest(recorder: Session, phase: Literal["before", "after"]) -> PhaseTime:

@@ -86,8 +86,8 @@ class Burst(Record):
     behind_s: Number = Field(
         0.0,
         description="The time for which frames went on to arrive after the last one was sent, "
-        "beyond the delay configured for links or, if that is longer, the delay found at rest; of "
-        "the flow that was furthest behind.",
+        "beyond the delay configured for links or, if that is longer, the delay found at rest less "
+        "10 ms; of the flow that was furthest behind.",
     )
     paced: bool = Field(description="True if the generator kept the rate.")
     held: bool = Field(

@@ -1,0 +1,52 @@
+"""The part of a trial under load: loads act, nodes work, and reports tell what the links did."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from delaylab import loads
+from delaylab.dataset.records.links import EngineReport
+from delaylab.dataset.records.work import DomainTime
+from delaylab.lab import link_changes, link_engines
+from delaylab.lab.running import Lab
+from delaylab.spec.combine import Combination
+from delaylab.work import study as work
+from delaylab.work.crew import Crew
+
+Meanwhile = Callable[[loads.Running, Crew], None]
+"""A function that is called once all loads act and all work is ready."""
+
+
+@dataclass(frozen=True)
+class UnderLoad:
+    """What loads, work, links and Xen's domains did."""
+
+    loads: loads.Running
+    crew: Crew
+    links: list[EngineReport]
+    domains: list[DomainTime]
+
+
+def under_load(
+    lab: Lab,
+    combination: Combination,
+    arrives_by: str | None,
+    rates: Sequence[loads.FoundRate],
+    meanwhile: Meanwhile,
+) -> UnderLoad:
+    """Call `meanwhile` under the loads of a combination, with its work ready and links as at first.
+
+    `arrives_by` is the link by which a probe's packets arrive. `rates` are those of loads that need
+    no search.
+    """
+    with (
+        loads.running(lab, combination.loads, arrives_by, rates) as load,
+        work.prepared(lab, combination.work) as crew,
+    ):
+        link_changes.start_timeline(lab)
+        first = link_engines.reports(lab, reset=True)
+        meanwhile(load, crew)
+        links = link_engines.since(lab, first)
+        domains = work.domain_times(crew, lab)
+    return UnderLoad(load, crew, links, domains)
