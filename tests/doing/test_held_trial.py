@@ -10,7 +10,7 @@ from delaylab.dataset.records.trial import Load
 from delaylab.lab import link_changes
 from delaylab.lab.start import temporary
 from delaylab.loads.frames import find_rate
-from delaylab.loads.held_rate import LOWEST_PER_S
+from delaylab.loads.held_rate import BEHIND_S, LONG_S, LOWEST_PER_S
 from delaylab.spec.combine import Combination
 from delaylab.spec.conditions import ConditionsSpec
 from delaylab.spec.lab import LabSpec
@@ -20,6 +20,7 @@ from delaylab.trial.measure import run
 pytestmark = pytest.mark.root
 PACKETS = 50
 BOTTLENECK_BPS = 10_000_000
+LOST = 0.001
 LATE, LATE_S = {"delay": "100ms"}, 0.1
 ON_THE_WIRE = 84
 """Bytes that a frame of 64 takes with its preamble and gap."""
@@ -63,12 +64,12 @@ def forwarding(out: dict[str, Any], **load: Any) -> Load:
 
 @pytest.mark.parametrize("queue", [100, 5000])
 def test_the_rate_found_is_the_bottlenecks(queue: int) -> None:
-    load = forwarding({"rate": "5Mbit", "queue": queue}, at="50%", lost="0.1%", realtime=True)
+    load = forwarding({"rate": "5Mbit", "queue": queue}, at="50%", lost=LOST, realtime=True)
     assert load.rate is not None
     assert load.rate.bound in ("loss", "backlog")
     most = BOTTLENECK_BPS / 8 / ON_THE_WIRE
-    # What queues hold may add a hundredth in two seconds. A busy machine may hold less.
-    assert load.rate.frames_per_s < most * 1.02
+    # A long burst may leave so much in queues, and lose so much. A busy machine may hold less.
+    assert load.rate.frames_per_s < most / (1 - BEHIND_S / LONG_S) * (1 + LOST) + 2 / LONG_S
     assert max(each.asked_per_s or 0 for each in load.rate.tries if each.held) > most * 0.7
     # Half of it is sent then, and arrives: what the probe sends over one router is not counted.
     assert load.achieved["sent_per_s"] == pytest.approx(load.rate.frames_per_s / 2, rel=0.05)
