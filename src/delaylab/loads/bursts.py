@@ -15,7 +15,8 @@ from delaylab.spec.study import LoadSpec
 WARMING_PER_S, WARMING_S = 1000, 0.2
 """Rate in frames/s and length in seconds of a first burst."""
 SINGLES, SINGLE_S = 10, 0.5
-"""How often a single frame of each flow shows the delay at rest, and how long each is awaited."""
+"""The number of single frames of each flow that show the delay at rest, and the longest time in
+seconds for which each is awaited."""
 HELD_UP_S = 0.01
 """The part in seconds of the delay found at rest that does not count: frames may wait so long for a
 busy CPU. What a burst may be behind has room for it."""

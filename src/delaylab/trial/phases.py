@@ -31,7 +31,7 @@ SENDER, RESPONDER = "sender", "responder"
 
 @dataclass(frozen=True)
 class Phases:
-    """What was sent and recorded in all phases. `pace` is that of the packets under load."""
+    """Packets and recordings of all phases. `pace` is that of the packets under load."""
 
     sender: Sender
     instruments: Instruments

@@ -20,7 +20,7 @@ Meanwhile = Callable[[loads.Running, Crew], None]
 
 @dataclass(frozen=True)
 class UnderLoad:
-    """What loads, work, links and Xen's domains did."""
+    """The results of loads, work, links and Xen's domains."""
 
     loads: loads.Running
     crew: Crew
