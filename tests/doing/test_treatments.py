@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -122,7 +123,8 @@ def test_a_disk_that_is_memory_gives_no_verdict(
     replace_stress_ng(tmp_path, monkeypatch, IN_MEMORY.format(stress_ng=real))
     found = verdict(delaylab, tmp_path, DISK)
     assert found["verdict"] == "not testable here"
-    assert "rate of writing to storage was 0 B/s" in str(found["why"])
+    # The kernel may write a page for the group all the same, such as one of its program's.
+    assert re.search(r"rate of writing to storage was .* at least 100 kB/s is", str(found["why"]))
 
 
 def test_an_uplink_that_is_never_full_gives_no_verdict(delaylab: Run, tmp_path: Path) -> None:
