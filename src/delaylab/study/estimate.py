@@ -29,6 +29,9 @@ run vem2006-routers --only routers=10 --only kind=netns --only size=64`."""
 SEARCH_OF_MACHINES_S, SEARCH_OF_MACHINES_AND_ENGINE_S = 20.0, 125.0
 """The same with virtual machines, which are slow to settle after each burst; measured by `delaylab
 run vem2006-routers --only routers=4` and `delaylab run vem2006-isolation`."""
+SEARCH_OF_XEN_S = 115.0
+"""The same with domains of an emulated Xen: the mean of `delaylab run vem2006-routers`, 60 s with
+one router and 170 s with two."""
 PHASE_S = 0.05
 """The time that a phase of a trial, or a block of one, takes beside its packets, in seconds."""
 FINISH_S, PACKET_S = 3.0, 0.0002
@@ -124,9 +127,12 @@ def _searches_s(item: Planned, known: set[Key]) -> float:
 
 def _search_s(lab: LabSpec) -> float:
     engine = bool(conditioned(lab))
-    if any(node.kind in MACHINES for node in lab.nodes.values()):
-        return SEARCH_OF_MACHINES_AND_ENGINE_S if engine else SEARCH_OF_MACHINES_S
-    return SEARCH_OF_ENGINE_S if engine else SEARCH_S
+    kinds = {node.kind for node in lab.nodes.values()}
+    if not kinds & MACHINES:
+        return SEARCH_OF_ENGINE_S if engine else SEARCH_S
+    if engine:
+        return SEARCH_OF_MACHINES_AND_ENGINE_S
+    return SEARCH_OF_XEN_S if "xen" in kinds else SEARCH_OF_MACHINES_S
 
 
 def _boot_s(item: Planned) -> float:
