@@ -16,7 +16,9 @@ from typing import Any
 import pytest
 
 from delaylab import hosts
+from delaylab.kinds import KINDS
 from delaylab.lab.running import Lab
+from delaylab.machine.rights import own_rights
 
 SOURCE = Path(__file__).parent.parent.parent / "src"
 DELAYLAB = Path(sys.executable).parent / "delaylab"
@@ -39,6 +41,12 @@ links:
   - join: [probe, noisy, vps, base, echo]
     name: lan
 """
+
+
+def skip_unless_runnable(kind: str) -> None:
+    """Skip the test, with the reason, if this machine cannot run nodes of a kind."""
+    if reason := KINDS[kind].can_run(own_rights(), False):
+        pytest.skip(reason)
 
 
 @pytest.fixture(autouse=True)

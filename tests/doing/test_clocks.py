@@ -8,13 +8,12 @@ import pytest
 from delaylab.analysis.clocks.check import checks
 from delaylab.analysis.packets import segments
 from delaylab.dataset.records.trial import TrialRecord
-from delaylab.kinds import KINDS
 from delaylab.lab.start import temporary
-from delaylab.machine.rights import own_rights
 from delaylab.spec.combine import Combination
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.study import ProbeSpec
 from delaylab.trial.measure import measure
+from tests.doing.conftest import skip_unless_runnable
 
 pytestmark = pytest.mark.root
 # What a busy machine may leave open; at rest it is tens of µs.
@@ -38,9 +37,7 @@ def guests(kind: str) -> LabSpec:
 
 @pytest.mark.parametrize("kind", ["uml", "qemu"])
 def test_the_clocks_of_guests_are_aligned(kind: str) -> None:
-    reason = KINDS[kind].can_run(own_rights(), False)
-    if reason:
-        pytest.skip(reason)
+    skip_unless_runnable(kind)
     probe = {"from": "probe", "to": "echo", "protocol": "udp", "count": 300, "at_rest": 30}
     spec = ProbeSpec.model_validate({**probe, "interval": "10ms"})
     with temporary(guests(kind)) as lab:

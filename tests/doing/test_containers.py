@@ -16,11 +16,9 @@ import pytest
 
 from delaylab import images
 from delaylab.errors import DelaylabError
-from delaylab.kinds import KINDS
 from delaylab.kinds.helpers import engine
 from delaylab.kinds.helpers.docker import LABEL
-from delaylab.machine.rights import own_rights
-from tests.doing.conftest import DELAYLAB, Run, as_json, our_processes
+from tests.doing.conftest import DELAYLAB, Run, as_json, our_processes, skip_unless_runnable
 
 pytestmark = pytest.mark.root
 CONTAINERS = ("lxc", "docker")
@@ -42,9 +40,7 @@ links: [{{between: [a, b]}}]
 
 @pytest.fixture(params=CONTAINERS)
 def kind(request: pytest.FixtureRequest) -> str:
-    reason = KINDS[request.param].can_run(own_rights(), False)
-    if reason:
-        pytest.skip(reason)
+    skip_unless_runnable(request.param)
     return str(request.param)
 
 
@@ -60,9 +56,7 @@ def own_engine(
     monkeypatch: pytest.MonkeyPatch, run_directory: Path
 ) -> Iterator[docker.DockerClient]:
     """An engine that runs before the lab and after it, as a system's does."""
-    reason = KINDS["docker"].can_run(own_rights(), False)
-    if reason:
-        pytest.skip(reason)
+    skip_unless_runnable("docker")
     folder = run_directory / "system" / "engine"
     folder.mkdir(parents=True)
     client, process = engine.start(folder, hide_cpu_groups=True)
@@ -193,9 +187,7 @@ def test_what_an_engine_lacks_is_one_clear_line(
 def test_a_file_that_is_not_there_is_one_clear_line(
     delaylab: Run, tmp_path: Path, kind: str, more: str, complaint: str
 ) -> None:
-    reason = KINDS[kind].can_run(own_rights(), False)
-    if reason:
-        pytest.skip(reason)
+    skip_unless_runnable(kind)
     path = tmp_path / "boxes.yaml"
     path.write_text(LAB.format(kind=kind, more=more))
     said = delaylab("up", str(path), code=2).stderr

@@ -20,10 +20,10 @@ from delaylab.agent.requests import Exec, Terminal
 from delaylab.kinds import KINDS, Rights
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
-from delaylab.machine.rights import own_rights
 from delaylab.plan.build import build
 from delaylab.plan.model import Plan
 from delaylab.spec.lab import LabSpec
+from tests.doing.conftest import skip_unless_runnable
 
 pytestmark = [pytest.mark.root, pytest.mark.slow, pytest.mark.timeout(1200)]
 
@@ -86,9 +86,7 @@ class Dom0:
 
 @pytest.fixture(scope="module")
 def dom0(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dom0]:
-    reason = KINDS["xen"].can_run(own_rights(), False)
-    if reason:
-        pytest.skip(reason)
+    skip_unless_runnable("xen")
     # The machine has room for its own domain; that one makes place for those of the lab inside.
     room = {"kind": "xen", "host": "sut", "memory": "256MiB"}
     spec = LabSpec.model_validate({"lab": "outer", "hosts": {"sut": {}}, "nodes": {"room": room}})

@@ -13,10 +13,8 @@ import yaml
 
 from delaylab import read
 from delaylab.dataset import store
-from delaylab.kinds import KINDS
 from delaylab.lab.packages import not_installed
-from delaylab.machine.rights import own_rights
-from tests.doing.conftest import Run, as_json
+from tests.doing.conftest import Run, as_json, skip_unless_runnable
 from tests.doing.test_packages import need
 from tests.images.conftest import NEEDS_APT
 
@@ -28,9 +26,7 @@ pytestmark = pytest.mark.root
 def test_every_pair_of_neighbours_can_ping(delaylab: Run, name: str) -> None:
     lab = yaml.safe_load((EXAMPLES / f"{name}.yaml").read_text())
     for kind in {node.get("kind", "netns") for node in lab["nodes"].values()}:
-        reason = KINDS[kind].can_run(own_rights(), False)
-        if reason:
-            pytest.skip(reason)
+        skip_unless_runnable(kind)
     up = as_json(delaylab("up", str(EXAMPLES / f"{name}.yaml"), "--json"))
     ends: dict[str, list[tuple[str, list[str]]]] = {}
     for node in up["nodes"]:

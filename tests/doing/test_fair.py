@@ -13,17 +13,15 @@ import pytest
 
 from delaylab.agent.measuring_requests import Compute
 from delaylab.agent.requests import Exec
-from delaylab.kinds import KINDS
 from delaylab.lab import link_engines
 from delaylab.lab.attach import attach
 from delaylab.lab.running import Lab
-from delaylab.machine.rights import own_rights
 from delaylab.plan.build import USUAL_WEIGHT
 from delaylab.spec.lab import MACHINES
 from delaylab.work.crew import together
 from delaylab.work.jobs import Done, Job, JobFailed
 from delaylab.work.short import CPU, NETWORK, WORKS, job, prepared
-from tests.doing.conftest import Run, Up, only_line, our_processes, wait_until
+from tests.doing.conftest import Run, Up, only_line, our_processes, skip_unless_runnable, wait_until
 from tests.images.conftest import NEEDS_APT
 
 pytestmark = pytest.mark.root
@@ -46,9 +44,7 @@ TWO = f"lab: two\nhosts: {{one: {{}}}}\nnodes: {TWO_NODES}\n" + (
     "kind", ["netns", "lxc", "docker", "qemu", pytest.param("uml", marks=pytest.mark.slow)]
 )
 def test_shares_are_those_of_the_weights(delaylab: Run, up: Up, kind: str) -> None:
-    reason = KINDS[kind].can_run(own_rights(), False)
-    if reason:
-        pytest.skip(reason)
+    skip_unless_runnable(kind)
     nodes = ", ".join(
         f"{name}: {{kind: {kind}, host: one{_weight(weight)}}}" for name, weight in WEIGHTS.items()
     )
@@ -72,9 +68,7 @@ def test_shares_are_those_of_the_weights(delaylab: Run, up: Up, kind: str) -> No
     "kind", ["netns", "lxc", "docker", "qemu", pytest.param("uml", marks=pytest.mark.slow)]
 )
 def test_a_node_has_the_cpu_time_of_its_quota(up: Up, kind: str) -> None:
-    reason = KINDS[kind].can_run(own_rights(), False)
-    if reason:
-        pytest.skip(reason)
+    skip_unless_runnable(kind)
     node = f"{{kind: {kind}, host: one, cpu_quota: {QUOTA:.0%}}}"
     links = "links: [{between: [a, b], name: lan}]"
     lab = attach(

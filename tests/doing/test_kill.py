@@ -13,9 +13,7 @@ from pathlib import Path
 import pytest
 
 from delaylab.dataset import store
-from delaylab.kinds import KINDS
-from delaylab.machine.rights import own_rights
-from tests.doing.conftest import DELAYLAB, Run, our_processes
+from tests.doing.conftest import DELAYLAB, Run, our_processes, skip_unless_runnable
 from tests.doing.test_study import STUDY
 
 pytestmark = [pytest.mark.root, pytest.mark.slow, pytest.mark.timeout(7200)]
@@ -60,9 +58,7 @@ def test_all_of_a_lab_killed_at_random_moments(
     delaylab: Run, tmp_path: Path, run_directory: Path
 ) -> None:
     for kind in ("lxc", "uml"):
-        reason = KINDS[kind].can_run(own_rights(), False)
-        if reason:
-            pytest.skip(reason)
+        skip_unless_runnable(kind)
     victims = Victims(delaylab, tmp_path, run_directory, EVERYTHING, [])
     victims.kill(2026, int(KILLS or 200), 6.0)
     assert victims.finished, "no trial was ever finished: nothing could be lost"

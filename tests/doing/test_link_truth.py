@@ -8,15 +8,14 @@ import pytest
 from delaylab.analysis.links.fidelity import TrialLink, trial_links
 from delaylab.analysis.packets.segments import complete, packets, segments
 from delaylab.dataset.records.trial import PointPath, TrialRecord
-from delaylab.kinds import KINDS
 from delaylab.lab.start import temporary
-from delaylab.machine.rights import own_rights
 from delaylab.spec.combine import Combination
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.link_conditions import Conditions
 from delaylab.spec.study import LoadSpec, ProbeSpec
 from delaylab.trial.measure import measure
 from delaylab.trial.recording import Recording
+from tests.doing.conftest import skip_unless_runnable
 
 pytestmark = pytest.mark.root
 PART = 0.1
@@ -192,9 +191,7 @@ def test_a_timeline_begins_with_the_load_and_is_seen_in_the_record() -> None:
 
 def test_a_guest_that_leaves_checksums_to_its_card_is_heard() -> None:
     """User-Mode Linux cannot do otherwise; the engine completes them."""
-    reason = KINDS["uml"].can_run(own_rights(), False)
-    if reason:
-        pytest.skip(reason)
+    skip_unless_runnable("uml")
     spec = lab("netns", 1, delay="3ms").model_dump(mode="json", by_alias=True)
     spec["nodes"]["a"]["kind"] = "uml"
     recording = trial(LabSpec.model_validate(spec), protocol="udp", count=50, interval="20ms")

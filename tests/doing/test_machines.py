@@ -11,10 +11,8 @@ import pytest
 from delaylab import images
 from delaylab.images.build import find
 from delaylab.images.recipes import RECIPES
-from delaylab.kinds import KINDS
-from delaylab.machine.rights import own_rights
 from delaylab.plan.kind import TUN
-from tests.doing.conftest import Run, as_json, only_line, our_processes
+from tests.doing.conftest import Run, as_json, only_line, our_processes, skip_unless_runnable
 from tests.doing.test_bad_input import BAD_INPUT, FAILED, NOT_HERE
 from tests.doing.test_kill import children
 
@@ -23,9 +21,7 @@ pytestmark = pytest.mark.root
 
 @pytest.fixture(autouse=True)
 def need_qemu() -> None:
-    reason = KINDS["qemu"].can_run(own_rights(), False)
-    if reason:
-        pytest.skip(reason)
+    skip_unless_runnable("qemu")
 
 
 def lab(node: str) -> str:

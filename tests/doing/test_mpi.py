@@ -14,15 +14,20 @@ import pytest
 from delaylab.dataset import store
 from delaylab.dataset.records.work import WorkDone
 from delaylab.errors import DelaylabError
-from delaylab.kinds import KINDS
 from delaylab.lab.attach import attach
 from delaylab.lab.running import Lab
-from delaylab.machine.rights import own_rights
 from delaylab.spec.work import WorkSpec
 from delaylab.work.crew import Crew
 from delaylab.work.mpi import latency, settings
 from delaylab.work.study import doubts, prepared, records
-from tests.doing.conftest import Run, Up, of_program, our_processes, wait_until
+from tests.doing.conftest import (
+    Run,
+    Up,
+    of_program,
+    our_processes,
+    skip_unless_runnable,
+    wait_until,
+)
 
 pytestmark = pytest.mark.root
 DELAY_NS = 5_000_000
@@ -144,9 +149,7 @@ def test_ranks_on_one_node_use_no_network(up: Up) -> None:
 def test_a_study_has_the_latencies(
     delaylab: Run, tmp_path: Path, run_directory: Path, kind: str
 ) -> None:
-    reason = KINDS[kind].can_run(own_rights(), False)
-    if reason:
-        pytest.skip(reason)
+    skip_unless_runnable(kind)
     lab = f"lab: {{{', '.join(lab_of(kind).splitlines())}}}"
     probe = "probe: {from: a, to: b, count: 20, interval: 5ms, at_rest: 4}"
     work = "work: [{name: m, on: [a, b], mpi: latency}]"

@@ -14,11 +14,10 @@ from benches.inside import Machine, lab_in, machine
 from benches.netem import FULL, MODULES, frames_per_second, settled, tapped
 
 from delaylab.agent.link_requests import LinkSet
-from delaylab.kinds import KINDS
-from delaylab.machine.rights import own_rights
 from delaylab.plan.engine_links import Change
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.link_conditions import Conditions, Rate
+from tests.doing.conftest import skip_unless_runnable
 
 pytestmark = [pytest.mark.root, pytest.mark.slow, pytest.mark.timeout(600)]
 MS = 1_000_000
@@ -26,9 +25,7 @@ MS = 1_000_000
 
 @pytest.fixture(scope="module")
 def guest(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
-    reason = KINDS["qemu"].can_run(own_rights(), False)
-    if reason:
-        pytest.skip(reason)
+    skip_unless_runnable("qemu")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DELAYLAB_RUN", str(tmp_path_factory.mktemp("run")))
         with machine(MODULES) as inside:

@@ -18,11 +18,9 @@ from delaylab.agent.requests import Exec
 from delaylab.analysis.links.verdict import judge
 from delaylab.dataset import store
 from delaylab.errors import DelaylabError, NotHere
-from delaylab.kinds import KINDS
 from delaylab.lab import link_engines
 from delaylab.lab.attach import attach
 from delaylab.lab.running import Lab
-from delaylab.machine.rights import own_rights
 from delaylab.spec.work import WorkSpec
 from delaylab.units import Size
 from delaylab.work import sshd
@@ -30,7 +28,15 @@ from delaylab.work.crew import Crew
 from delaylab.work.folders import Folder
 from delaylab.work.scp import fetches
 from delaylab.work.study import doubts, prepared
-from tests.doing.conftest import DELAYLAB, Run, Up, as_json, our_processes, wait_until
+from tests.doing.conftest import (
+    DELAYLAB,
+    Run,
+    Up,
+    as_json,
+    our_processes,
+    skip_unless_runnable,
+    wait_until,
+)
 
 pytestmark = pytest.mark.root
 SIZE = Size.parse("8MB")
@@ -93,9 +99,7 @@ def listener(lab: Lab) -> int:
 def test_a_study_copies_on_each_kind(
     delaylab: Run, tmp_path: Path, run_directory: Path, kind: str
 ) -> None:
-    reason = KINDS[kind].can_run(own_rights(), False)
-    if reason:
-        pytest.skip(reason)
+    skip_unless_runnable(kind)
     lab = f"lab: {{{', '.join(lab_of(kind).splitlines())}}}"
     probe = "probe: {from: a, to: b, count: 20, interval: 5ms, at_rest: 4}"
     work = "work: [{name: copy, on: a, to: b, scp: 8MB}]"

@@ -5,11 +5,9 @@ from __future__ import annotations
 import pytest
 
 from delaylab.agent.requests import Exec
-from delaylab.kinds import KINDS
 from delaylab.lab.attach import attach
 from delaylab.lab.running import Lab
-from delaylab.machine.rights import own_rights
-from tests.doing.conftest import Up, wait_until
+from tests.doing.conftest import Up, skip_unless_runnable, wait_until
 
 pytestmark = pytest.mark.root
 
@@ -25,9 +23,7 @@ def processes(lab: Lab, name: str) -> list[str]:
 
 @pytest.mark.parametrize("kind", ["qemu", "uml"])
 def test_a_closed_session_ends_its_command_and_itself(up: Up, kind: str) -> None:
-    reason = KINDS[kind].can_run(own_rights(), False)
-    if reason:
-        pytest.skip(reason)
+    skip_unless_runnable(kind)
     lab = attach(
         up(f"lab: vms\nnodes: {{vm: {{kind: {kind}}}, far: {{}}}}\nlinks: [{{join: [vm, far]}}]\n")
     )

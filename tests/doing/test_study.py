@@ -18,13 +18,11 @@ from delaylab.analysis.packets.accounting import account
 from delaylab.analysis.packets.segments import columns, complete, packets, segments
 from delaylab.dataset import store
 from delaylab.dataset.records.trial import TrialRecord
-from delaylab.kinds import KINDS
-from delaylab.machine.rights import own_rights
 from delaylab.progress import silent
 from delaylab.spec.load import load_study
 from delaylab.study import runner
 from delaylab.study.order import plan_trials
-from tests.doing.conftest import DELAYLAB, Run, as_json, our_processes
+from tests.doing.conftest import DELAYLAB, Run, as_json, our_processes, skip_unless_runnable
 
 pytestmark = pytest.mark.root
 
@@ -228,9 +226,7 @@ def test_an_interrupted_study_is_resumed(
 def test_a_level_that_does_not_fit_is_skipped_and_the_rest_goes_on(
     delaylab: Run, tmp_path: Path
 ) -> None:
-    reason = KINDS["uml"].can_run(own_rights(), False)
-    if reason:
-        pytest.skip(reason)
+    skip_unless_runnable("uml")
     level = "native: {nodes.probe.kind: native, nodes.noisy.kind: native}"
     assert level in STUDY
     huge = "huge: {nodes.noisy.kind: uml, nodes.noisy.memory: 900GiB}"

@@ -16,10 +16,8 @@ from delaylab.analysis.doubts.machine_state import intervals
 from delaylab.dataset import store
 from delaylab.dataset.records.trial import TrialRecord
 from delaylab.dataset.store import Study
-from delaylab.kinds import KINDS
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
-from delaylab.machine.rights import own_rights
 from delaylab.spec.combine import Combination
 from delaylab.spec.load import lab_from
 from delaylab.spec.source import parse
@@ -27,7 +25,7 @@ from delaylab.spec.study import LoadSpec, ProbeSpec
 from delaylab.spec.work import WorkSpec
 from delaylab.trial import measure, without_probe
 from delaylab.trial.recording import Recorded
-from tests.doing.conftest import Run, of_program, our_processes, wait_until
+from tests.doing.conftest import Run, of_program, our_processes, skip_unless_runnable, wait_until
 from tests.images.conftest import NEEDS_APT
 
 pytestmark = pytest.mark.root
@@ -190,9 +188,7 @@ def test_time_grows_with_the_nodes_of_one_cpu(delaylab: Run, tmp_path: Path) -> 
 @NEEDS_APT
 def test_an_emulated_guest_does_not_see_when_it_had_no_cpu(delaylab: Run, tmp_path: Path) -> None:
     """Two nodes share a CPU. One's own kernel is this machine's; the other's counts all time."""
-    reason = KINDS["qemu"].can_run(own_rights(), False)
-    if reason:
-        pytest.skip(reason)
+    skip_unless_runnable("qemu")
     lab = (
         "lab: {lab: l, hosts: {one: {cpus: [0]}}, "
         "nodes: {n: {host: one}, v: {kind: qemu, accel: tcg, host: one}}}"

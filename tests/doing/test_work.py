@@ -17,9 +17,14 @@ import pytest
 import delaylab as delaylab_api
 from delaylab.dataset import store
 from delaylab.dataset.store import Study
-from delaylab.kinds import KINDS
-from delaylab.machine.rights import own_rights
-from tests.doing.conftest import DELAYLAB, Run, our_processes, pid_in_container, wait_until
+from tests.doing.conftest import (
+    DELAYLAB,
+    Run,
+    our_processes,
+    pid_in_container,
+    skip_unless_runnable,
+    wait_until,
+)
 from tests.images.conftest import NEEDS_APT
 
 pytestmark = pytest.mark.root
@@ -43,9 +48,7 @@ def ran(delaylab: Run, folder: Path, work: str, kind: str = "netns", link: str =
 @NEEDS_APT
 @pytest.mark.parametrize("kind", ["netns", "shared", "lxc", "docker", "qemu"])
 def test_all_work_is_done_and_told_on_each_kind(delaylab: Run, tmp_path: Path, kind: str) -> None:
-    reason = KINDS[kind].can_run(own_rights(), False)
-    if reason:
-        pytest.skip(reason)
+    skip_unless_runnable(kind)
     study = ran(
         delaylab,
         tmp_path,
@@ -94,9 +97,7 @@ def test_all_work_is_done_and_told_on_each_kind(delaylab: Run, tmp_path: Path, k
 @pytest.mark.parametrize("kind", ["netns", "lxc", "docker", "qemu"])
 def test_nuttcp_tells_what_arrived(delaylab: Run, tmp_path: Path, kind: str) -> None:
     """The link lets 20 Mbit/s through, with the headers of TCP, IP and Ethernet."""
-    reason = KINDS[kind].can_run(own_rights(), False)
-    if reason:
-        pytest.skip(reason)
+    skip_unless_runnable(kind)
     study = ran(
         delaylab,
         tmp_path,
@@ -173,9 +174,7 @@ def test_work_that_fails_is_named_and_the_rest_is_kept(
 def test_a_guest_that_died_is_there_again_in_the_next_trial(
     delaylab: Run, tmp_path: Path, run_directory: Path
 ) -> None:
-    reason = KINDS["lxc"].can_run(own_rights(), False)
-    if reason:
-        pytest.skip(reason)
+    skip_unless_runnable("lxc")
     name = f"{random.SystemRandom().randrange(10**9, 10**10)}"
     (tmp_path / "s.yaml").write_text(
         "study: s\nlab: {lab: one, hosts: {h: {}}, nodes: {n: {kind: lxc, host: h}}}\n"
@@ -219,9 +218,7 @@ def test_the_driver_domain_is_told_apart_from_those_that_work(
     delaylab: Run, tmp_path: Path
 ) -> None:
     """Domain `b` does twice the work of `a` beside it, and a third one does nothing."""
-    reason = KINDS["xen"].can_run(own_rights(), False)
-    if reason:
-        pytest.skip(reason)
+    skip_unless_runnable("xen")
     node = "{kind: xen, host: h}"
     (tmp_path / "s.yaml").write_text(
         "study: s\n"

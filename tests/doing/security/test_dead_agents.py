@@ -13,10 +13,16 @@ from pathlib import Path
 
 import pytest
 
-from delaylab.kinds import KINDS
 from delaylab.lab.attach import attach
-from delaylab.machine.rights import own_rights
-from tests.doing.conftest import NOBODY, Run, Up, as_json, only_line, pid_in_container
+from tests.doing.conftest import (
+    NOBODY,
+    Run,
+    Up,
+    as_json,
+    only_line,
+    pid_in_container,
+    skip_unless_runnable,
+)
 
 pytestmark = pytest.mark.root
 LAB = """\
@@ -98,9 +104,7 @@ def test_both_engines_dead_is_not_a_lab_without_conditions(delaylab: Run, up: Up
 
 @pytest.mark.parametrize("kind", ["lxc", "docker", "uml"])
 def test_a_guest_that_ended_is_named(delaylab: Run, up: Up, kind: str) -> None:
-    reason = KINDS[kind].can_run(own_rights(), False)
-    if reason:
-        pytest.skip(reason)
+    skip_unless_runnable(kind)
     name = up(LAB.replace("c: {host: left}", f"c: {{host: left, kind: {kind}}}"))
     if kind == "uml":
         monitor = attach(name).pid("node.c")

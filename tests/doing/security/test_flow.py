@@ -10,9 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from delaylab.kinds import KINDS
-from delaylab.machine.rights import own_rights
-from tests.doing.conftest import DELAYLAB, Run, Up
+from tests.doing.conftest import DELAYLAB, Run, Up, skip_unless_runnable
 
 pytestmark = pytest.mark.root
 MEBIBYTE = 1 << 20
@@ -24,9 +22,7 @@ KINDS_TRIED = ("netns", "lxc", "docker", "uml")
 
 
 def lab_of(kind: str) -> str:
-    reason = KINDS[kind].can_run(own_rights(), False)
-    if reason:
-        pytest.skip(reason)
+    skip_unless_runnable(kind)
     nodes = f"nodes: {{box: {{kind: {kind}}}, far: {{}}}}"
     return f"lab: flow\n{nodes}\nlinks: [{{between: [box, far]}}]\n"
 

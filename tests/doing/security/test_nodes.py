@@ -6,10 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from delaylab.kinds import KINDS
-from delaylab.machine.rights import own_rights
 from delaylab.plan.agent_names import node_agent
-from tests.doing.conftest import Run, Up, only_line, wait_until
+from tests.doing.conftest import Run, Up, only_line, skip_unless_runnable, wait_until
 
 pytestmark = pytest.mark.root
 GUESTS = ("lxc", "docker", "uml", "qemu")
@@ -33,9 +31,7 @@ ln -s /etc/shadow console; mkdir upper; ls -la
 
 
 def needs(kind: str) -> None:
-    reason = KINDS[kind].can_run(own_rights(), False)
-    if reason:
-        pytest.skip(reason)
+    skip_unless_runnable(kind)
 
 
 @pytest.mark.parametrize("kind", ["lxc", "docker"])

@@ -20,6 +20,7 @@ from delaylab.papers.xen_large_networks.measures import (
     kinds,
     mean,
     mean_difference,
+    named,
     totals,
     used,
 )
@@ -45,7 +46,7 @@ def cpu_fairness(groups: list[Group]) -> Iterator[Measured]:
         if effect is not None:
             of = used(groups, kind, n, CPU)
             aside = not is_machine(kind)
-            yield Measured(_named(kind, n), effect, of, "", CPU_JAIN.get(n), aside)
+            yield Measured(named(kind, n), effect, of, "", CPU_JAIN.get(n), aside)
 
 
 def network_less_fair(groups: list[Group]) -> Iterator[Measured]:
@@ -69,7 +70,7 @@ def _less_fair(
         if effect is not None:
             of = [each for k in (kind, LINUX) for each in used(groups, k, n, work)]
             aside = not is_machine(kind)
-            yield Measured(_named(kind, n), effect, of, "", published.get(n), aside)
+            yield Measured(named(kind, n), effect, of, "", published.get(n), aside)
 
 
 def scp_fairness(groups: list[Group]) -> Iterator[Measured]:
@@ -80,7 +81,7 @@ def scp_fairness(groups: list[Group]) -> Iterator[Measured]:
             plain = kind == LINUX
             theirs = SCP_JAIN.get(n) if plain else None
             of = used(groups, kind, n, SCP)
-            yield Measured(_named(kind, n), effect, of, "", theirs, aside=not plain)
+            yield Measured(named(kind, n), effect, of, "", theirs, aside=not plain)
 
 
 def wire_filled(groups: list[Group]) -> Iterator[Measured]:
@@ -90,7 +91,7 @@ def wire_filled(groups: list[Group]) -> Iterator[Measured]:
         effect = mean({repeat: bps / UPLINK_BPS for repeat, bps in rates.items()})
         if effect is not None:
             aside = not is_machine(kind) and kind != LINUX
-            yield Measured(_named(kind, n), effect, used(groups, kind, n, NETWORK), aside=aside)
+            yield Measured(named(kind, n), effect, used(groups, kind, n, NETWORK), aside=aside)
 
 
 def driver_domain(groups: list[Group]) -> Iterator[Measured]:
@@ -98,11 +99,7 @@ def driver_domain(groups: list[Group]) -> Iterator[Measured]:
     for kind, n in kinds(groups):
         effect = mean(driver_shares(groups, n, SCP)) if kind == XEN else None
         if effect is not None:
-            yield Measured(_named(kind, n), effect, used(groups, kind, n, SCP))
-
-
-def _named(kind: str, n: str) -> str:
-    return f"{kind}, {n} nodes"
+            yield Measured(named(kind, n), effect, used(groups, kind, n, SCP))
 
 
 CLAIMS = {

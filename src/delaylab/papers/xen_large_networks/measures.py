@@ -30,6 +30,11 @@ def kinds(groups: Sequence[Group]) -> list[tuple[str, str]]:
     return list(dict.fromkeys((levels["kind"], levels["n"]) for levels in of_it))
 
 
+def named(kind: str, n: str) -> str:
+    """Return the name of a scenario with so many nodes of a kind."""
+    return f"{kind}, {n} nodes"
+
+
 def is_machine(kind: str) -> bool:
     """Return True for a kind of virtual machine, which is what the paper has."""
     return kind in MACHINES

@@ -14,6 +14,7 @@ from delaylab.papers.xen_large_networks.measures import (
     kinds,
     mean,
     mean_ratio,
+    named,
 )
 from delaylab.papers.xen_large_networks.mpi_measures import (
     ACROSS,
@@ -44,7 +45,7 @@ def slower_on_machines(groups: list[Group]) -> Iterator[Measured]:
         effect = mean_ratio(own, plain)
         if effect is not None:
             of = [each for k in (kind, LINUX) for each in of_work(groups, k, n, SOLVE)]
-            yield Measured(_named(kind, n), effect, of, aside=not is_machine(kind))
+            yield Measured(named(kind, n), effect, of, aside=not is_machine(kind))
 
 
 def machines_over_real(groups: list[Group]) -> Iterator[Measured]:
@@ -54,7 +55,7 @@ def machines_over_real(groups: list[Group]) -> Iterator[Measured]:
         effect = mean_ratio(own, {repeat: int(n) * time_s for repeat, time_s in real.items()})
         if effect is not None and kind != REAL:
             of = [each for k in (kind, REAL) for each in of_work(groups, k, n, SOLVE)]
-            yield Measured(_named(kind, n), effect, of, aside=not is_machine(kind))
+            yield Measured(named(kind, n), effect, of, aside=not is_machine(kind))
 
 
 def near_messages(groups: list[Group]) -> Iterator[Measured]:
@@ -66,10 +67,6 @@ def near_messages(groups: list[Group]) -> Iterator[Measured]:
                 of = [*of_work(groups, kind, n, NEAR), *of_work(groups, LINUX, n, ACROSS)]
                 aside = not is_machine(kind)
                 yield Measured(f"{kind}, {operation}", effect, of, aside=aside)
-
-
-def _named(kind: str, n: str) -> str:
-    return f"{kind}, {n} nodes"
 
 
 CLAIMS = {
