@@ -123,7 +123,7 @@ def test_a_disk_that_is_memory_gives_no_verdict(
     replace_stress_ng(tmp_path, monkeypatch, IN_MEMORY.format(stress_ng=real))
     found = verdict(delaylab, tmp_path, DISK)
     assert found["verdict"] == "not testable here"
-    # The kernel may write a page for the group all the same, such as one of its program's.
+    # The kernel may still write a page to storage on behalf of the load's group.
     assert re.search(r"rate of writing to storage was .* at least 100 kB/s is", str(found["why"]))
 
 

@@ -18,8 +18,8 @@ SINGLES, SINGLE_S = 10, 0.5
 """The number of single frames of each flow that show the delay at rest, and the longest time in
 seconds for which each is awaited."""
 HELD_UP_S = 0.01
-"""The part in seconds of the delay found at rest that does not count: frames may wait so long for a
-busy CPU. What a burst may be behind has room for it."""
+"""The part in seconds of the delay found at rest that is not subtracted, since a single frame may
+wait so long for a busy CPU. The 20 ms allowed after a burst (`BEHIND_S`) already cover it."""
 
 
 @dataclass(frozen=True)

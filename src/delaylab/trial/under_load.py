@@ -35,9 +35,9 @@ def under_load(
     rates: Sequence[loads.FoundRate],
     meanwhile: Meanwhile,
 ) -> UnderLoad:
-    """Call `meanwhile` under the loads of a combination, with its work ready and links as at first.
+    """Call `meanwhile` while the loads act and the work is ready, and return what all of it did.
 
-    `arrives_by` is the link by which a probe's packets arrive. `rates` are those of loads that need
+    The links' timeline restarts just before. `arrives_by` is the link by which a probe's packets arrive. `rates` are those of loads that need
     no search.
     """
     with (
