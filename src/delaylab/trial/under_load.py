@@ -37,8 +37,8 @@ def under_load(
 ) -> UnderLoad:
     """Call `meanwhile` while the loads act and the work is ready, and return what all of it did.
 
-    The links' timeline restarts just before. `arrives_by` is the link by which a probe's packets arrive. `rates` are those of loads that need
-    no search.
+    The links' timeline restarts just before. `arrives_by` is the link by which a probe's packets
+    arrive. `rates` are those of loads that need no search.
     """
     with (
         loads.running(lab, combination.loads, arrives_by, rates) as load,
