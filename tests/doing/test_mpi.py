@@ -18,7 +18,7 @@ from delaylab.lab.attach import attach
 from delaylab.lab.running import Lab
 from delaylab.spec.work import WorkSpec
 from delaylab.work.crew import Crew
-from delaylab.work.mpi import latency, settings
+from delaylab.work.mpi import latency, launch, settings
 from delaylab.work.study import doubts, prepared, records
 from tests.doing.conftest import (
     Run,
@@ -215,6 +215,22 @@ def test_a_program_that_hangs_ends_by_its_deadline(up: Up) -> None:
         crew.wait()
         found = [each.message for each in doubts(crew)]
     assert "it did not end within 1 s" in found[0]
+    assert_nothing_runs(lab)
+
+
+def test_a_program_that_obeys_no_signal_leaves_nothing(
+    up: Up, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its ranks have process groups of their own, which a signal to the daemon's does not reach."""
+    monkeypatch.setattr(launch, "END_DEADLINE_S", 0.5)
+    lab = attach(up(lab_of(link=", delay: 500ms")))
+    with running(lab, messages(deadline="1s")) as crew:
+        crew.go()
+        wait_until(lambda: bool(of_program(lab, "b", "latency")))
+        for name in ("orted", "latency"):
+            for pid in of_program(lab, "b", name):
+                os.kill(pid, signal.SIGSTOP)
+        crew.wait()
     assert_nothing_runs(lab)
 
 

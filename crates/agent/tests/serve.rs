@@ -3,9 +3,13 @@
 mod common;
 
 use common::{Process, exec};
+use delaylab_os::files::poll;
+use delaylab_os::process::PidFd;
 use delaylab_proto::Kind;
 use serde_json::json;
+use std::os::fd::AsFd;
 use std::process::Command;
+use std::time::Duration;
 
 #[test]
 fn requests_are_served_in_turn_and_unknown_ones_refused() {
@@ -153,12 +157,52 @@ fn a_command_whose_client_leaves_is_killed() {
     agent.client.send(&exec(&["sh", "-c", "trap '' TERM; echo up; while :; do sleep 1000; done"]));
     let pid = i32::try_from(agent.client.event()["started"].as_i64().unwrap()).unwrap();
     assert_eq!(agent.client.frame().unwrap().payload, b"up\n");
-    let command = delaylab_os::process::PidFd::open(pid).unwrap();
+    let command = PidFd::open(pid).unwrap();
     agent.end();
-    use std::os::fd::AsFd;
-    let on = [(command.as_fd(), delaylab_os::files::poll::Interest::Read)];
-    let ended = delaylab_os::files::poll::wait(&on, Some(std::time::Duration::ZERO)).unwrap();
-    assert!(ended[0], "the command lives on");
+    assert!(has_ended(&command), "the command lives on");
+}
+
+/// A command with a child in a process group of its own, as a daemon of MPI has, that ignores SIGTERM.
+const WITH_A_GROUP: &str = "set -m; sh -c 'trap \"\" TERM HUP; echo $$; exec sleep 1000' & wait";
+
+/// Start such a command, and return the handle of its child.
+fn start_with_a_group(agent: &mut Process) -> PidFd {
+    agent.client.send(&exec(&["bash", "-c", WITH_A_GROUP]));
+    assert!(agent.client.event()["started"].is_u64());
+    let said = String::from_utf8(agent.client.frame().unwrap().payload).unwrap();
+    PidFd::open(said.trim().parse().unwrap()).unwrap()
+}
+
+fn has_ended(process: &PidFd) -> bool {
+    poll::wait(&[(process.as_fd(), poll::Interest::Read)], Some(Duration::ZERO)).unwrap()[0]
+}
+
+#[test]
+fn a_process_group_of_a_command_whose_client_leaves_is_killed() {
+    let mut agent = Process::start("serve");
+    let child = start_with_a_group(&mut agent);
+    agent.end();
+    assert!(has_ended(&child), "it lives on");
+}
+
+#[test]
+fn a_process_group_of_a_command_that_was_stopped_is_killed() {
+    let mut agent = Process::start("serve");
+    let child = start_with_a_group(&mut agent);
+    agent.client.send(&json!({"stop": true}));
+    assert_eq!(agent.client.finish().end["done"]["killed"], 15);
+    assert!(has_ended(&child), "it lives on");
+    assert_eq!(agent.end(), Some(0));
+}
+
+#[test]
+fn a_daemon_of_a_command_that_ends_by_itself_lives_on() {
+    let mut agent = Process::start("serve");
+    let answer = agent.client.call(&exec(&["sh", "-c", "sleep 1000 >/dev/null 2>&1 & echo $!"]));
+    let daemon = PidFd::open(answer.stdout().trim().parse().unwrap()).unwrap();
+    assert_eq!(agent.end(), Some(0));
+    assert!(!has_ended(&daemon), "it was killed");
+    daemon.signal(9).unwrap();
 }
 
 #[test]
@@ -168,7 +212,7 @@ fn watch_keeps_its_schedule_and_names_its_metrics() {
     agent.client.send(&json!({"op": "watch", "interval_ns": 20_000_000, "places": places}));
     assert_eq!(agent.client.event(), json!({"ready": true}));
     // Long enough for some samples: the time itself is under test.
-    std::thread::sleep(std::time::Duration::from_millis(300));
+    std::thread::sleep(Duration::from_millis(300));
     agent.client.send(&json!({"stop": true}));
     let answer = agent.client.finish();
     let (samples, missed) = (&answer.end["done"]["samples"], &answer.end["done"]["missed"]);

@@ -18,10 +18,9 @@ use super::{hold, tables};
 use crate::session::fields::fields;
 use crate::session::{Order, Session};
 
-/// The time that an abandoned command has to end by itself.
+/// The time that a command, and what it started, has to end by itself after SIGTERM.
 const GRACE: Duration = Duration::from_secs(2);
 const SIGTERM: i32 = 15;
-const SIGKILL: i32 = 9;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -81,6 +80,8 @@ struct Running {
     untold: usize,
     /// The flow control window of output to the client.
     window: Window,
+    /// The client has asked for the command's end: nothing of it may stay behind.
+    stopped: bool,
 }
 
 impl Running {
@@ -141,6 +142,7 @@ impl Running {
             closing: false,
             untold: 0,
             window,
+            stopped: false,
         })
     }
 
@@ -153,7 +155,7 @@ impl Running {
             ended |= ready.ended;
             let emptied = self.read(session, ended)?;
             if ended && emptied {
-                return self.reap();
+                return if self.stopped { self.end() } else { self.reap() };
             }
             if ready.writable {
                 self.write();
@@ -271,7 +273,10 @@ impl Running {
                 Order::Stdin(bytes) => self.take(bytes)?,
                 Order::Used(bytes) => self.window.used(bytes),
                 Order::Signal(number) => process::signal_group(self.pid, number).map_err(broken)?,
-                Order::Stop => process::signal_group(self.pid, SIGTERM).map_err(broken)?,
+                Order::Stop => {
+                    self.stopped = true;
+                    process::signal_group(self.pid, SIGTERM).map_err(broken)?;
+                }
                 Order::Keep | Order::Pause(_) | Order::Go => {}
                 Order::Closed => return Err(Failure::new("exec", "the client went away")),
             }
@@ -280,14 +285,19 @@ impl Running {
         Ok(())
     }
 
-    /// Stop a command that nobody waits for: signal its process group with SIGTERM, then with SIGKILL.
+    /// Stop a command that nobody waits for: signal its process group with SIGTERM, and end its session.
     fn abandon(&mut self) -> Result<(), Failure> {
         process::signal_group(self.pid, SIGTERM).map_err(broken)?;
         self.input = None;
         self.outputs.clear();
-        poll::wait(&[(self.handle.as_fd(), Interest::Read)], Some(GRACE)).map_err(broken)?;
-        process::signal_group(self.pid, SIGKILL).map_err(broken)?;
-        self.reap().map(|_| ())
+        self.end().map(|_| ())
+    }
+
+    /// Wait until all of the command's session has ended, kill what has not after [`GRACE`], and return how
+    /// the command itself ended.
+    fn end(&self) -> Result<Value, Failure> {
+        process::end_session(self.pid, GRACE).map_err(broken)?;
+        self.reap()
     }
 
     fn reap(&self) -> Result<Value, Failure> {

@@ -10,6 +10,7 @@ pub mod memory;
 pub mod namespace;
 pub mod open_files;
 pub mod scheduling;
+mod session;
 pub mod title;
 
 pub use children::{
@@ -22,6 +23,7 @@ pub use command::{hand_over, new_session};
 pub use identity::{PidFd, start_time};
 /// Signals by number (signal(7)), for [`PidFd::signal`] and [`signal_group`].
 pub use libc::{SIGKILL, SIGTERM};
+pub use session::end_session;
 // Old names: until the agent is moved.
 #[doc(hidden)]
 pub use scheduling::{set_affinity, set_thread_affinity};
