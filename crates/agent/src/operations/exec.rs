@@ -155,7 +155,11 @@ impl Running {
             ended |= ready.ended;
             let emptied = self.read(session, ended)?;
             if ended && emptied {
-                return if self.stopped { self.end() } else { self.reap() };
+                let ended_ns = clock::realtime_ns();
+                if self.stopped {
+                    self.end_session()?;
+                }
+                return self.reap(ended_ns);
             }
             if ready.writable {
                 self.write();
@@ -290,18 +294,17 @@ impl Running {
         process::signal_group(self.pid, SIGTERM).map_err(broken)?;
         self.input = None;
         self.outputs.clear();
-        self.end().map(|_| ())
+        self.end_session()?;
+        self.reap(clock::realtime_ns()).map(|_| ())
     }
 
-    /// Wait until all of the command's session has ended, kill what has not after [`GRACE`], and return how
-    /// the command itself ended.
-    fn end(&self) -> Result<Value, Failure> {
-        process::end_session(self.pid, GRACE).map_err(broken)?;
-        self.reap()
+    /// Wait until all of the command's session has ended, and kill what has not after [`GRACE`].
+    fn end_session(&self) -> Result<(), Failure> {
+        process::end_session(self.pid, GRACE).map_err(broken)
     }
 
-    fn reap(&self) -> Result<Value, Failure> {
-        let (written, ended_ns) = (written_bytes(self.pid), clock::realtime_ns());
+    fn reap(&self, ended_ns: i64) -> Result<Value, Failure> {
+        let written = written_bytes(self.pid);
         let Some((_, ended, used)) = process::wait_usage(self.pid) else {
             return Err(Failure::new("wait for the command", "it is not a child of this process"));
         };
