@@ -150,15 +150,21 @@ def share(series: Series) -> Effect:
     """Return the share of packets with 1 among those with 0 or 1, with its interval.
 
     It has none if fewer than `BEYOND` independent packets have 1, or have 0. Where trials repeat,
-    it is at least Student's interval of the trials' own shares.
+    it is at least Wilson's for as many packets as vary as much as the trials' own shares do: their
+    distribution is skewed where the share is small, and Student's interval is not.
     """
     run = as_run(series)
     value, effective = effective_share(run)
     if effective * min(value, 1 - value) < BEYOND:
         return Effect(value, UNKNOWN)
     low, high = wilson(value, effective, distance(effective - 1, LEVEL))
-    half = half_width(np.array([trial.mean() for trial in run]), LEVEL)
-    return Effect(value, (max(0.0, min(low, value - half)), min(1.0, max(high, value + half))))
+    of_trials = np.array([trial.mean() for trial in run])
+    variance = float(of_trials.var(ddof=1)) / len(run) if len(run) > 1 else 0.0
+    if variance > 0:
+        errors = distance(len(run) - 1, LEVEL)
+        low_of_trials, high_of_trials = wilson(value, value * (1 - value) / variance, errors)
+        low, high = min(low, low_of_trials), max(high, high_of_trials)
+    return Effect(value, (low, high))
 
 
 @dataclass(frozen=True, slots=True)
