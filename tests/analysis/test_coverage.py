@@ -66,5 +66,5 @@ def test_the_interval_of_a_small_share_covers_where_trials_differ() -> None:
     found = Tally()
     for seed in range(sets):
         run = process.run(np.random.default_rng(seed))
-        found.add(share([(trial > ninety).astype(np.float64) for trial in run]).interval, 0.1)
+        found.add(share([trial > ninety for trial in run], run).interval, 0.1)
     assert found.given - found.covered <= binom.ppf(1 - UNLIKELY, found.given, 1 - COVERED)

@@ -42,8 +42,10 @@ def ratio(series: list[Floats]) -> Floats:
     return np.asarray(first / second)
 
 
+SHARES = {"share of 10 %": 0.9, "share of 1 %": 0.99}
+"""Shares of packets above a limit, and the quantile that is the limit."""
 NAMES = (
-    *("median", "p90", "p99", "share", "shift of medians", "Cliff's delta", "ratio of medians"),
+    *("median", "p90", "p99", *SHARES, "shift of medians", "Cliff's delta", "ratio of medians"),
     *("Mann-Whitney", "shift", "delta", "Kendall, family"),
 )
 """Intervals, then tests of identical processes; a test that finds nothing covers."""
@@ -57,8 +59,9 @@ def tallied(process: Process, random: Random, tallies: dict[str, Tally]) -> None
     slow = [SLOWER * trial for trial in ours]
     for name, q, located in zip(NAMES, QUANTILES, locate(ours, QUANTILES), strict=False):
         tallies[name].add(located.among_trials(), known.quantiles[q])
-    above = [(trial > known.quantiles[0.9]).astype(np.float64) for trial in ours]
-    tallies["share"].add(share(above).interval, 0.1)
+    for name, q in SHARES.items():
+        above = share([trial > known.quantiles[q] for trial in ours], ours)
+        tallies[name].add(above.interval, 1 - q)
     found = compare(slow, theirs)
     median = known.quantiles[0.5]
     tallies["shift of medians"].add(found.shift.interval, (SLOWER - 1) * median)

@@ -5,22 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from delaylab.analysis.claims.claim import ENOUGH
 from delaylab.analysis.group import Group
-from delaylab.analysis.statistics.effects import Effect
-from delaylab.analysis.statistics.packet_shares import effective_share
 from delaylab.analysis.statistics.quantiles import Floats, spread
-from delaylab.analysis.statistics.runs import LEVEL
-from delaylab.analysis.statistics.shares import wilson
-from delaylab.analysis.statistics.student import half_width
 
 # Each of the groups that are pooled contributes at most this many packets.
 POOLED = 400
 VMS = "vms"
 SHARE = "overhead share"
-Flags = NDArray[np.bool_]
 EACH_ENOUGH = f"each with at least {ENOUGH} packets"
 
 
@@ -73,20 +66,6 @@ def pooled(groups: Sequence[Group], name: str) -> Floats | None:
     count = min(POOLED, *(len(values) for values in known))
     # They take turns: one group after the other, the levels of the groups would look like memory.
     return np.stack([values[spread(len(values), count)] for values in known], axis=1).ravel()
-
-
-def share_of(trials: Sequence[Flags]) -> Effect:
-    """Return the share of the packets of some trials that is flagged, in the order of sending.
-
-    Its interval is Wilson's for as many packets as the trials are worth, and at least Student's of
-    the trials' own shares. Other than in reports it is given for rare flags, too: a claim may be
-    that they are rare.
-    """
-    run = [flags.astype(np.float64) for flags in trials]
-    value, effective = effective_share(run)
-    low, high = wilson(value, effective)
-    half = half_width(np.array([trial.mean() for trial in run]), LEVEL)
-    return Effect(value, (max(0.0, min(low, value - half)), min(1.0, max(high, value + half))))
 
 
 def label(group: Group, *factors: str) -> str:

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from delaylab.analysis.statistics import influence
 from delaylab.analysis.statistics.influence import Statistic, Variation
-from delaylab.analysis.statistics.memory import autocorrelation_times, ranks
-from delaylab.analysis.statistics.packet_shares import effective_share
-from delaylab.analysis.statistics.quantiles import BEYOND, FEWEST, Located, locate
+from delaylab.analysis.statistics.memory import autocorrelation_times, ranks, share_time
+from delaylab.analysis.statistics.quantiles import FEWEST, Located, locate
 from delaylab.analysis.statistics.runs import (
     LEVEL,
     Floats,
@@ -48,8 +48,7 @@ def estimate(series: Sequence[Series], of: Statistic) -> Effect:
 
     `of` takes one array per series whose last axis holds the packets, and returns one value per
     leading index. The interval is Student's, from the memory of the packets' influences
-    (`influence`). There is none if fewer than `BEYOND` independent packets carry the statistic of a
-    tail.
+    (`influence`). There is none if too few independent packets carry the statistic of a tail.
     """
     runs = [as_run(each) for each in series]
     value = float(of([whole(run)[None, :] for run in runs])[0])
@@ -146,17 +145,18 @@ def placements(a: Floats, ordered: Floats) -> Floats:
     return np.asarray((below - above) / len(ordered))
 
 
-def share(series: Series) -> Effect:
-    """Return the share of packets with 1 among those with 0 or 1, with its interval.
+def share(flags: Sequence[NDArray[np.bool_]], delays: Sequence[Floats]) -> Effect:
+    """Return the share of packets that are flagged, given each trial's flags and delays.
 
-    It has none if fewer than `BEYOND` independent packets have 1, or have 0. Where trials repeat,
-    it is at least Wilson's for as many packets as vary as much as the trials' own shares do: their
-    distribution is skewed where the share is small, and Student's interval is not.
+    Its interval is Wilson's for as many packets as are independent (`memory.share_time`). Where
+    trials repeat, it is at least Wilson's for as many as vary as much as the trials' own shares do:
+    these are skewed where the share is small, and Student's interval is not. It is given for rare
+    flags, too: a claim may be that they are rare.
     """
-    run = as_run(series)
-    value, effective = effective_share(run)
-    if effective * min(value, 1 - value) < BEYOND:
-        return Effect(value, UNKNOWN)
+    known = [(own, trial) for own, trial in zip(flags, delays, strict=True) if len(own)]
+    run = [own.astype(np.float64) for own, _ in known]
+    value = float(whole(run).mean())
+    effective = sum(map(len, run)) / share_time(run, [trial for _, trial in known])
     low, high = wilson(value, effective, distance(effective - 1, LEVEL))
     of_trials = np.array([trial.mean() for trial in run])
     variance = float(of_trials.var(ddof=1)) / len(run) if len(run) > 1 else 0.0

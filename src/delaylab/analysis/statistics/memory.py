@@ -21,7 +21,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from delaylab.analysis.statistics.runs import Floats, Run
+from delaylab.analysis.statistics.runs import Floats, Run, whole
 
 # Longest stretch whose spectrum is taken whole; longer series are cut into stretches.
 STRETCH = 4096
@@ -31,6 +31,9 @@ INDEPENDENT = 0.5
 LONGEST = 0.5
 # Lags that are summed one by one; those beyond them are integrated.
 LAGS = np.arange(1, 65)
+# Share down to which the memory of rarer and rarer packets becomes shorter: Gaussian series have
+# bursts of a few extreme values at least as often as this tells, others more often.
+RAREST = 0.01
 ANGLES = np.linspace(0, pi / 2, 400)
 
 
@@ -89,6 +92,20 @@ def quantile_times(run: Run, qs: Sequence[float]) -> Floats:
     own = weights[:-1] @ LOG_TIMES
     by_ranks = [weights[-1] @ np.log(_indicator_times(round(min(q, 1 - q), 9))) for q in qs]
     return np.asarray(np.exp(np.maximum(own, by_ranks)))
+
+
+def share_time(flags: Run, delays: Run) -> float:
+    """Return the autocorrelation time that counts for the share of packets that are flagged.
+
+    As for a quantile it is the longer one of two: that of the flags, and that which so many flags
+    would have by the ranks of the packets' delays. A few flags alone look independent.
+    """
+    rows = [np.vstack([own, ranks(trial)]) for own, trial in zip(flags, delays, strict=True)]
+    weights = _weights(rows)
+    share = float(whole(flags).mean())
+    q = max(round(min(share, 1 - share), 2), RAREST)
+    own, by_ranks = weights[0] @ LOG_TIMES, weights[1] @ np.log(_indicator_times(q))
+    return float(np.exp(max(own, by_ranks)))
 
 
 def ranks(values: Floats) -> Floats:

@@ -7,22 +7,16 @@ from math import inf
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from delaylab.analysis.claims.claim import ENOUGH, Measured
-from delaylab.analysis.claims.groups import (
-    Flags,
-    by_setup,
-    refused_one_way,
-    runs,
-    setups,
-    share_of,
-)
+from delaylab.analysis.claims.groups import by_setup, refused_one_way, runs, setups
 from delaylab.analysis.claims.words import in_words
 from delaylab.analysis.group import Group
 from delaylab.analysis.over_time.slowest import TRIAL
 from delaylab.analysis.over_time.usage import IN_USE
 from delaylab.analysis.packets.named import OWN_STACK
-from delaylab.analysis.statistics.effects import estimate, shift
+from delaylab.analysis.statistics.effects import estimate, share, shift
 from delaylab.analysis.statistics.runs import Floats, Run, whole
 from delaylab.papers.whiteaker2011.published import TABLE
 
@@ -132,7 +126,7 @@ def slow_receipts(groups: list[Group]) -> Iterator[Measured]:
         limit = RECEIVING_US.get(group.kind)
         if limit is None or receiving is None or refused_one_way(group):
             continue
-        slow = share_of([trial > limit for trial in receiving])
+        slow = share([trial > limit for trial in receiving], receiving)
         yield Measured(
             setup,
             slow,
@@ -149,7 +143,7 @@ def in_two_classes(groups: list[Group]) -> Iterator[Measured]:
         below, beyond = float(np.mean(every < low)), float(np.mean(every > high))
         yield Measured(
             name,
-            share_of([(trial < low) | (trial > high) for trial in user]),
+            share([(trial < low) | (trial > high) for trial in user], user),
             (group,),
             f"{below:.0%} below {in_words(low)}, {beyond:.0%} above {in_words(high)}",
         )
@@ -159,7 +153,7 @@ def in_the_slow_class(groups: list[Group]) -> Iterator[Measured]:
     """Yield the share of Xen's RTTs that waited for a time slice, under CPU and I/O load."""
     for name, group, user in _xen(groups):
         if group.load in ("cpu", "io"):
-            effect = share_of([trial > MODES_US[1] for trial in user])
+            effect = share([trial > MODES_US[1] for trial in user], user)
             yield Measured(name, effect, (group,))
 
 
@@ -221,15 +215,15 @@ def bad_samples_seen(groups: list[Group]) -> Iterator[Measured]:
     for setup, group in zip(setups(groups), groups, strict=True):
         if group.load == REST or setup not in limits:
             continue
-        seen = _in_use(group, above_us=limits[setup])
-        if sum(map(len, seen)) < ENOUGH:
+        in_use, delays = _in_use(group, above_us=limits[setup])
+        if sum(map(len, in_use)) < ENOUGH:
             continue
-        share = share_of(seen)
+        seen = share(in_use, delays)
         yield Measured(
             f"{setup}, {group.load}",
-            share,
+            seen,
             (group,),
-            f"{share.value:.0%} of the samples above {in_words(limits[setup])}",
+            f"{seen.value:.0%} of the samples above {in_words(limits[setup])}",
             aside=group.kind not in KINDS,
         )
 
@@ -237,15 +231,20 @@ def bad_samples_seen(groups: list[Group]) -> Iterator[Measured]:
 def rest_called_use(groups: list[Group]) -> Iterator[Measured]:
     """Yield, for each setup, the share of samples at rest that a monitor would leave out."""
     for setup, group in by_setup(groups, REST).items():
-        called = _in_use(group)
-        if sum(map(len, called)) >= ENOUGH:
-            yield Measured(setup, share_of(called), (group,), aside=group.kind not in KINDS)
+        in_use, delays = _in_use(group)
+        if sum(map(len, in_use)) >= ENOUGH:
+            called = share(in_use, delays)
+            yield Measured(setup, called, (group,), aside=group.kind not in KINDS)
 
 
-def _in_use(group: Group, above_us: float = -inf) -> list[Flags]:
-    """Return, for each trial, which of its samples above a limit were sent in use."""
+def _in_use(group: Group, above_us: float = -inf) -> tuple[list[NDArray[np.bool_]], list[Floats]]:
+    """Return, for each trial, which of its samples above a limit were sent in use, and all of them.
+
+    Samples are in ns.
+    """
     known = group.samples.drop_nulls(["total", IN_USE]).filter(pl.col("total") > 1000 * above_us)
-    return [trial[IN_USE].to_numpy() for _, trial in known.group_by(TRIAL, maintain_order=True)]
+    trials = [trial for _, trial in known.group_by(TRIAL, maintain_order=True)]
+    return [t[IN_USE].to_numpy() for t in trials], [t["total"].to_numpy() for t in trials]
 
 
 def _published_network(kind: str) -> float | None:
