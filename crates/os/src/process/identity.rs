@@ -2,7 +2,6 @@
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
-use std::str::FromStr;
 
 /// A handle of a process (pidfd): readable once the process has ended, and never another process with the
 /// same pid.
@@ -54,20 +53,9 @@ impl AsFd for PidFd {
 /// Return the start time of a process, in clock ticks since boot (proc_pid_stat(5), field 22). Pid and start
 /// time together identify one process for ever. Fail if there is no such process.
 pub fn start_time(pid: i32) -> io::Result<u64> {
-    stat_field(pid, 22, "start time")
-}
-
-/// Return the session of a process (proc_pid_stat(5), field 6): the pid of its leader. Fail if there is no
-/// such process.
-pub fn session_of(pid: i32) -> io::Result<i32> {
-    stat_field(pid, 6, "session")
-}
-
-/// Return a numbered field of `/proc/PID/stat`, from the third one on.
-fn stat_field<T: FromStr>(pid: i32, number: usize, name: &str) -> io::Result<T> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
     // The second field is the program's name in parentheses, which may itself hold parentheses and spaces.
     let after = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
-    let field = after.split_whitespace().nth(number - 3).and_then(|text| text.parse().ok());
-    field.ok_or_else(|| io::Error::other(format!("/proc/{pid}/stat has no {name}")))
+    let field = after.split_whitespace().nth(22 - 3).and_then(|text| text.parse().ok());
+    field.ok_or_else(|| io::Error::other(format!("/proc/{pid}/stat has no start time")))
 }
