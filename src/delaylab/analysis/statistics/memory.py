@@ -31,8 +31,8 @@ INDEPENDENT = 0.5
 LONGEST = 0.5
 # Lags that are summed one by one; those beyond them are integrated.
 LAGS = np.arange(1, 65)
-# Share down to which the memory of rarer and rarer packets becomes shorter: Gaussian series have
-# bursts of a few extreme values at least as often as this tells, others more often.
+# In a Gaussian series rarer flags have a shorter memory. Flags rarer than this count as if they
+# were not: too few are seen to tell.
 RAREST = 0.01
 ANGLES = np.linspace(0, pi / 2, 400)
 
