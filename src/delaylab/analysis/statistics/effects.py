@@ -148,10 +148,11 @@ def placements(a: Floats, ordered: Floats) -> Floats:
 def share(flags: Sequence[NDArray[np.bool_]], delays: Sequence[Floats]) -> Effect:
     """Return the share of packets that are flagged, given each trial's flags and delays.
 
-    Its interval is Wilson's for as many packets as are independent (`memory.share_time`). Where
-    trials repeat, it is at least Wilson's for as many as vary as much as the trials' own shares do:
-    these are skewed where the share is small, and Student's interval is not. It is given for rare
-    flags, too: a claim may be that they are rare.
+    The interval is Wilson's, with the effective sample size (`memory.share_time`). Trials differ by
+    more than their packets tell. So where they repeat, the interval also covers the one for the
+    sample size at which a share varies as much as the trials' shares do. Wilson's interval, unlike
+    Student's, is skewed as small shares are. Rare flags have an interval, too: a claim may be that
+    they are rare.
     """
     known = [(own, trial) for own, trial in zip(flags, delays, strict=True) if len(own)]
     run = [own.astype(np.float64) for own, _ in known]

@@ -97,8 +97,8 @@ def quantile_times(run: Run, qs: Sequence[float]) -> Floats:
 def share_time(flags: Run, delays: Run) -> float:
     """Return the autocorrelation time that counts for the share of packets that are flagged.
 
-    As for a quantile it is the longer one of two: that of the flags, and that which so many flags
-    would have by the ranks of the packets' delays. A few flags alone look independent.
+    It is the longer of two estimates, as for a quantile. One is from the flags. The other is from
+    the ranks of the delays, since a few flags alone look independent.
     """
     rows = [np.vstack([own, ranks(trial)]) for own, trial in zip(flags, delays, strict=True)]
     weights = _weights(rows)
