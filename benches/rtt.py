@@ -15,8 +15,10 @@ from benches.section import Section
 from delaylab.lab.running import Lab
 
 COUNT = 500
-ROUNDS = 3
+ROUNDS = 9
 INTERVAL_NS = 10_000_000
+PEER = "fping"
+ALL_STAMPS = ["app", "qdisc", "stack"]
 _TIME = re.compile(r"time=([\d.]+) ms")
 _FPING = re.compile(r", ([\d.]+) ms \(")
 
@@ -28,9 +30,10 @@ def run() -> Section:
         "`delaylab ping`": _verb,
         "delaylab's probe": _ours,
         "delaylab's probe, to the kernel's receive stamp": _to_kernel,
+        "delaylab's probe, stamps of the program alone": _bare,
         "ping": _ping,
         "ping -U": lambda lab, far: _ping(lab, far, "-U"),
-        "fping": _fping,
+        PEER: _fping,
         "irtt": _irtt,
     }
     medians: dict[str, list[float]] = {name: [] for name in tools}
@@ -45,7 +48,7 @@ def run() -> Section:
         "rtt",
         "RTT at 100 packets per second",
         f"{COUNT} packets of 56 bytes, {ROUNDS} rounds in turn, idle machine; goal: the lowest.",
-        ("tool", "RTT median, µs", "RTT p99, µs"),
+        ("tool", "RTT median, µs", "of each round", "less fping's, same round", "RTT p99, µs"),
     )
     section.notes.append(
         "`ping` and `fping` end a round trip at the kernel's receive stamp, so they leave out the "
@@ -53,7 +56,10 @@ def run() -> Section:
     )
     for name in tools:
         median, tail = statistics.median(medians[name]), statistics.median(tails[name])
-        section.rows.append((name, f"{median:.1f}", f"{tail:.1f}"))
+        span = f"{min(medians[name]):.1f} … {max(medians[name]):.1f}"
+        less = [ours - peer for ours, peer in zip(medians[name], medians[PEER], strict=True)]
+        beside = f"{statistics.median(less):+.1f} ({min(less):+.1f} … {max(less):+.1f})"
+        section.rows.append((name, f"{median:.1f}", span, beside, f"{tail:.1f}"))
     return section
 
 
@@ -66,17 +72,21 @@ def _verb(lab: Lab, far: str) -> list[float]:
 
 
 def _ours(lab: Lab, far: str) -> list[float]:
-    return _probe(lab, far, "app")
+    return _probe(lab, far, "app", ALL_STAMPS)
 
 
 def _to_kernel(lab: Lab, far: str) -> list[float]:
-    return _probe(lab, far, "stack")
+    return _probe(lab, far, "stack", ALL_STAMPS)
 
 
-def _probe(lab: Lab, far: str, end: str) -> list[float]:
+def _bare(lab: Lab, far: str) -> list[float]:
+    return _probe(lab, far, "app", ["app"])
+
+
+def _probe(lab: Lab, far: str, end: str, stamps: list[str]) -> list[float]:
     import polars as pl  # noqa: PLC0415
 
-    result = probe(lab, far, count=COUNT, interval_ns=INTERVAL_NS, stamps=["app", "qdisc", "stack"])
+    result = probe(lab, far, count=COUNT, interval_ns=INTERVAL_NS, stamps=stamps)
     stamps = result.table("stamps").with_columns(pl.col("point").cast(pl.String))
     sent, came = stamps.filter(leg=0, point="app"), stamps.filter(leg=1, point=end)
     both = sent.join(came, on="seq", suffix="_reply")
