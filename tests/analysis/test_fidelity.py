@@ -254,6 +254,13 @@ def test_wilsons_interval_is_that_of_its_paper() -> None:
     assert (low, high) == pytest.approx((0.0, 0.1611), abs=5e-5)
 
 
+@given(st.floats(1, 10_000), st.floats(1, 4))
+def test_wilsons_interval_of_none_or_all_ends_exactly_there(n: float, z: float) -> None:
+    """Floats end just below 1 for many n, which reads 99.99999999999999 %."""
+    assert wilson(0, n, z)[0] == 0
+    assert wilson(1, n, z)[1] == 1
+
+
 def test_a_share_as_asked_is_rarely_doubted() -> None:
     random = np.random.default_rng(1)
     counts = random.binomial(10_000, 0.01, 5_000)

@@ -78,4 +78,6 @@ def wilson(share: float, n: float, z: float = SHOWN) -> tuple[float, float]:
     """Return Wilson's interval of a share seen in n trials."""
     middle = (share + z * z / (2 * n)) / (1 + z * z / n)
     half = z / (1 + z * z / n) * sqrt(max(0.0, share * (1 - share)) / n + z * z / (4 * n * n))
-    return max(0.0, middle - half), min(1.0, middle + half)
+    # Where none or all are seen, that end is 0 or 1 exactly; floats miss it by a little.
+    low = 0.0 if share <= 0 else max(0.0, middle - half)
+    return low, 1.0 if share >= 1 else min(1.0, middle + half)
