@@ -87,8 +87,8 @@ def _probe(lab: Lab, far: str, end: str, stamps: list[str]) -> list[float]:
     import polars as pl  # noqa: PLC0415
 
     result = probe(lab, far, count=COUNT, interval_ns=INTERVAL_NS, stamps=stamps)
-    stamps = result.table("stamps").with_columns(pl.col("point").cast(pl.String))
-    sent, came = stamps.filter(leg=0, point="app"), stamps.filter(leg=1, point=end)
+    table = result.table("stamps").with_columns(pl.col("point").cast(pl.String))
+    sent, came = table.filter(leg=0, point="app"), table.filter(leg=1, point=end)
     both = sent.join(came, on="seq", suffix="_reply")
     return ((both["time_ns_reply"] - both["time_ns"]) / 1e3).to_list()
 
