@@ -6,7 +6,7 @@ import gc
 import sys
 
 NEW_OBJECTS = 100_000
-"""How many objects are made before Python looks for unreachable cycles among them.
+"""Number of new objects after which Python looks for unreachable cycles among them.
 
 A large lab makes objects by the hundred thousand and hardly any cycle. Python's own threshold, 700,
 took a quarter of the time to check and plan 10,000 links (`python -m benches scale`).
