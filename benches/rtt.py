@@ -12,6 +12,7 @@ import numpy as np
 
 from benches.pair import NEAR, irtt_server, need, pair, probe, run_in
 from benches.section import Section
+from delaylab.charts.words import MINUS
 from delaylab.lab.running import Lab
 
 COUNT = 500
@@ -48,7 +49,7 @@ def run() -> Section:
         "rtt",
         "RTT at 100 packets per second",
         f"{COUNT} packets of 56 bytes, {ROUNDS} rounds in turn, idle machine; goal: the lowest.",
-        ("tool", "RTT median, µs", "of each round", "less fping's, same round", "RTT p99, µs"),
+        ("tool", "RTT median, µs", "of the rounds", "above fping in the same round", "RTT p99, µs"),
     )
     section.notes.append(
         "`ping` and `fping` end a round trip at the kernel's receive stamp, so they leave out the "
@@ -57,10 +58,16 @@ def run() -> Section:
     for name in tools:
         median, tail = statistics.median(medians[name]), statistics.median(tails[name])
         span = f"{min(medians[name]):.1f} … {max(medians[name]):.1f}"
-        less = [ours - peer for ours, peer in zip(medians[name], medians[PEER], strict=True)]
-        beside = f"{statistics.median(less):+.1f} ({min(less):+.1f} … {max(less):+.1f})"
+        beside = "–" if name == PEER else _above(medians[name], medians[PEER])
         section.rows.append((name, f"{median:.1f}", span, beside, f"{tail:.1f}"))
     return section
+
+
+def _above(ours: list[float], peer: list[float]) -> str:
+    """Write the median difference of the same rounds, and the lowest and highest."""
+    found = [a - b for a, b in zip(ours, peer, strict=True)]
+    text = f"{statistics.median(found):+.1f} ({min(found):+.1f} … {max(found):+.1f})"
+    return text.replace("-", MINUS)
 
 
 def _verb(lab: Lab, far: str) -> list[float]:
