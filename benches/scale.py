@@ -52,13 +52,13 @@ def run() -> Section:
         "Growth of the time with the size of a lab",
         "`delaylab plan LAB` and `delaylab up LAB` as a user types them, from the start of the "
         f"program to its end; the fastest of {ROUNDS}. Each begins once the kernel has torn down "
-        "the previous lab. The exponent e is that of the time, less the time of a lab of two nodes, as "
-        "a power of the plan's operations: 1 is linear. CPU is the time of the command's own "
-        "process, which a busy machine disturbs less. `ip -batch` builds the labs of `up`, too: "
-        "its exponent is the kernel's. Among routers the operations themselves grow with the "
-        "square of the routers, since each has a route to each link. Goal: e at most 1.15; 10,000 "
-        "links checked and planned in 10 s, 200 routers with routes in 3 s; 500 nodes and 1000 "
-        "links up in 1.5 s.",
+        "the previous lab. The exponent e is that of the time, less the time of a lab of two "
+        "nodes, as a power of the plan's operations: 1 is linear. CPU is the time of the "
+        "command's own process, which a busy machine disturbs less. `ip -batch` builds the labs "
+        "of `up`, too: its exponent is the kernel's. Among routers the operations themselves grow "
+        "with the square of the routers, since each has a route to each link. Goal: e at most "
+        "1.15; 10,000 links checked and planned in 10 s, 200 routers with routes in 3 s; 500 "
+        "nodes and 1000 links up in 1.5 s.",
         ("command", "nodes / links", "operations", "time, s", "× the one before", "CPU, s"),
     )
     with command_line() as line:
