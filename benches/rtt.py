@@ -5,8 +5,13 @@ from __future__ import annotations
 import json
 import re
 import statistics
+import subprocess
 import sys
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
 
 import numpy as np
 
@@ -26,7 +31,7 @@ _FPING = re.compile(r", ([\d.]+) ms \(")
 
 def run() -> Section:
     """Measure each tool's own user-space RTT: median and p99, the median over the rounds."""
-    need("ping", "fping", "irtt")
+    need("ping", "fping", "irtt", "cc")
     tools: dict[str, Callable[[Lab, str], list[float]]] = {
         "`delaylab ping`": _verb,
         "delaylab's probe": _ours,
@@ -37,6 +42,15 @@ def run() -> Section:
         PEER: _fping,
         "irtt": _irtt,
     }
+    with _compiled() as program:
+        tools["a minimal program in C"] = partial(_least, program)
+        return _section(*_measured(tools))
+
+
+def _measured(
+    tools: dict[str, Callable[[Lab, str], list[float]]],
+) -> tuple[dict[str, list[float]], dict[str, list[float]]]:
+    """Return the medians and the 99th percentiles of each tool's rounds, in µs."""
     medians: dict[str, list[float]] = {name: [] for name in tools}
     tails: dict[str, list[float]] = {name: [] for name in tools}
     with pair() as (lab, far), irtt_server(lab, far):
@@ -45,6 +59,10 @@ def run() -> Section:
                 values = tool(lab, far)
                 medians[name].append(float(np.median(values)))
                 tails[name].append(float(np.quantile(values, 0.99)))
+    return medians, tails
+
+
+def _section(medians: dict[str, list[float]], tails: dict[str, list[float]]) -> Section:
     section = Section(
         "rtt",
         "RTT at 100 packets per second",
@@ -53,12 +71,14 @@ def run() -> Section:
     )
     section.notes.append(
         "`ping` and `fping` end a round trip at the kernel's receive stamp, so they leave out the "
-        "way from there to the program; `ping -U`, `irtt` and `delaylab` include it."
+        "way from there to the program; `ping -U`, `irtt`, `delaylab` and the minimal program "
+        "include it. The minimal program reads the clock, sends, receives and reads the clock "
+        "again (`benches/least_rtt.c`), so it shows what an RTT to a program costs at least."
     )
-    for name in tools:
-        median, tail = statistics.median(medians[name]), statistics.median(tails[name])
-        span = f"{min(medians[name]):.1f} … {max(medians[name]):.1f}"
-        beside = "–" if name == PEER else _above(medians[name], medians[PEER])
+    for name, found in medians.items():
+        median, tail = statistics.median(found), statistics.median(tails[name])
+        span = f"{min(found):.1f} … {max(found):.1f}"
+        beside = "–" if name == PEER else _above(found, medians[PEER])
         section.rows.append((name, f"{median:.1f}", span, beside, f"{tail:.1f}"))
     return section
 
@@ -98,6 +118,21 @@ def _probe(lab: Lab, far: str, end: str, stamps: list[str]) -> list[float]:
     sent, came = table.filter(leg=0, point="app"), table.filter(leg=1, point=end)
     both = sent.join(came, on="seq", suffix="_reply")
     return ((both["time_ns_reply"] - both["time_ns"]) / 1e3).to_list()
+
+
+@contextmanager
+def _compiled() -> Iterator[Path]:
+    """Compile the minimal program; it is there while the block runs."""
+    source = Path(__file__).with_name("least_rtt.c")
+    with tempfile.TemporaryDirectory() as folder:
+        program = Path(folder) / "least_rtt"
+        subprocess.run(["cc", "-O2", "-o", program, source], check=True)
+        yield program
+
+
+def _least(program: Path, lab: Lab, far: str) -> list[float]:
+    done = run_in(lab, NEAR, str(program), far, str(COUNT), str(INTERVAL_NS))
+    return [float(value) / 1e3 for value in done.stdout.split()]
 
 
 def _ping(lab: Lab, far: str, *options: str) -> list[float]:

@@ -100,22 +100,30 @@ impl ReceiveBatch {
 
     /// Receive the packets that have arrived, without blocking, and return their number.
     pub fn receive(&mut self, fd: BorrowedFd<'_>) -> io::Result<usize> {
-        self.take(fd, libc::MSG_DONTWAIT)
+        self.receive_up_to(fd, self.slots())
+    }
+
+    /// Receive as [`Self::receive`] does, but at most `limit` packets. A call that gets as many as it asked for
+    /// returns at once; one that asks for more first looks for the next packet, which takes about 1 µs.
+    pub fn receive_up_to(&mut self, fd: BorrowedFd<'_>, limit: usize) -> io::Result<usize> {
+        self.take(fd, libc::MSG_DONTWAIT, limit)
     }
 
     /// Receive transmit stamps and errors from the error queue, without blocking, and return their number.
     pub fn receive_errors(&mut self, fd: BorrowedFd<'_>) -> io::Result<usize> {
-        self.take(fd, libc::MSG_DONTWAIT | libc::MSG_ERRQUEUE)
+        self.take(fd, libc::MSG_DONTWAIT | libc::MSG_ERRQUEUE, self.slots())
     }
 
-    /// Receive as many packets as there are slots. None have arrived if the call would block or a signal
-    /// came.
-    fn take(&mut self, fd: BorrowedFd<'_>, flags: libc::c_int) -> io::Result<usize> {
-        for header in &mut self.headers {
+    /// Receive at most `limit` packets, and no more than there are slots. None have arrived if the call would
+    /// block or a signal came.
+    fn take(&mut self, fd: BorrowedFd<'_>, flags: libc::c_int, limit: usize) -> io::Result<usize> {
+        let limit = limit.min(self.slots());
+        let headers = &mut self.headers[..limit];
+        for header in headers.iter_mut() {
             header.msg_hdr.msg_namelen = size_of::<libc::sockaddr_storage>() as libc::socklen_t;
             header.msg_hdr.msg_controllen = CONTROL as _;
         }
-        let (headers, slots) = (self.headers.as_mut_ptr(), self.headers.len() as u32);
+        let (headers, slots) = (headers.as_mut_ptr(), limit as u32);
         // SAFETY: the headers point to buffers of this struct, which outlive the call.
         let result =
             unsafe { libc::recvmmsg(fd.as_raw_fd(), headers, slots, flags, std::ptr::null_mut()) };

@@ -271,7 +271,9 @@ impl ProbePath for PathBySocket {
         }
         // The socket has all replies, or with programs those that arrived at another interface or found the
         // ring full.
-        let count = match self.incoming.receive(self.fd.as_fd()) {
+        // With one packet under way, the call that has its reply need not look for another.
+        let limit = (log.outstanding() as usize).max(1);
+        let count = match self.incoming.receive_up_to(self.fd.as_fd(), limit) {
             Ok(count) => count,
             // The error's details are on the error queue.
             Err(error) if may_be_about_another(&error) => 0,
