@@ -97,6 +97,8 @@ def test_an_open_claim_says_how_many_times_as_many_trials_would_decide() -> None
     assert no_more_than(1).more_data(Effect(0.5, (-1.5, 2.5))) == pytest.approx(16)
     assert above(0).more_data(Effect(0.0, (-1.0, 1.0))) is None
     assert above(0).more_data(YES) is None
+    # The interval of a share ends at 1, so its width is that of the other side.
+    assert at_least(0.99).more_data(Effect(0.95, (0.75, 1.0))) == pytest.approx(25)
 
 
 @given(st.floats(-1e6, 1e6), st.floats(0, 1e6), st.integers(1, 1000))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from delaylab.analysis.packets.outliers import outliers, robust_z
 from delaylab.analysis.statistics import effects
-from delaylab.analysis.statistics.effects import estimate, estimate_of_few
+from delaylab.analysis.statistics.effects import estimate, estimate_of_few, mean_of_few
 from delaylab.analysis.statistics.memory import quantile_times
 from delaylab.analysis.statistics.quantiles import locate, summarise
 from delaylab.analysis.statistics.runs import Floats, spread
@@ -153,3 +153,11 @@ def test_spread_positions_are_new_in_order_and_one_of_each_stretch(n: int, most:
     assert len(chosen) == min(n, most)
     assert (np.diff(chosen) > 0).all()
     assert ((chosen >= 0) & (chosen < n)).all()
+
+
+def test_the_interval_of_a_mean_ends_where_its_values_can_not_go() -> None:
+    shares = np.array([0.90, 0.99, 1.0])
+    everywhere, cut = mean_of_few(shares), mean_of_few(shares, (0.0, 1.0))
+    assert everywhere.interval[1] > 1
+    assert cut.interval == (everywhere.interval[0], 1.0)
+    assert cut.value == everywhere.value

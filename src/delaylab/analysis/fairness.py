@@ -87,7 +87,9 @@ def fairness(rounds: Sequence[Mapping[str, Got]]) -> Fairness:
 
 
 def _mean(shares: Floats) -> Effect:
-    return mean_of_few(shares) if len(shares) > 1 else Effect(float(shares[0]), UNKNOWN)
+    if len(shares) < 2:
+        return Effect(float(shares[0]), UNKNOWN)
+    return mean_of_few(shares, (0.0, math.inf))
 
 
 def jain(shares: Floats) -> float:

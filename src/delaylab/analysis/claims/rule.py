@@ -79,19 +79,11 @@ class Rule:
         would: the effect lies at a bound, or nothing was seen to vary.
         """
         low, high = effect.interval
-        crossed = [
-            (abs(effect.value - bound), effect.value - low if side < 0 else high - effect.value)
-            for bound, side in self._crossed(effect)
-        ]
-        if not crossed or any(distance == 0 for distance, _ in crossed):
-            return None
-        return max(max(1.0, (half / distance) ** 2) for distance, half in crossed)
-
-    def _crossed(self, effect: Effect) -> list[tuple[float, int]]:
-        """Return the bounds within the interval, each with the side of the value that it is on."""
-        low, high = effect.interval
-        bounds = [bound for bound in (self.least, self.most) if low <= bound <= high]
-        return [(bound, -1 if bound <= effect.value else 1) for bound in bounds]
+        # The longer side: the other one may end where values of this kind do, say at a share of 1.
+        half = max(effect.value - low, high - effect.value)
+        crossed = [bound for bound in (self.least, self.most) if low <= bound <= high]
+        nearest = min((abs(effect.value - bound) for bound in crossed), default=0.0)
+        return max(1.0, (half / nearest) ** 2) if nearest else None
 
     def _within(self, interval: tuple[float, float]) -> bool:
         low, high = interval

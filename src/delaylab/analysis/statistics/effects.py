@@ -33,6 +33,8 @@ from delaylab.analysis.statistics.student import (
 DECILES = tuple(round(q / 10, 1) for q in range(1, 10))
 UNKNOWN = (-math.inf, math.inf)
 """Interval of an effect of which the packets say nothing: too few of them are independent."""
+SHARE = (0.0, 1.0)
+"""Smallest and largest value of a share and of Jain's index."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +82,14 @@ def _half(found: list[Variation]) -> float:
     return distance(freedom, LEVEL) * error if error else 0.0
 
 
-def mean_of_few(values: Floats) -> Effect:
-    """Return the mean of at least two independent values, with Student's interval."""
+def mean_of_few(values: Floats, within: Interval = UNKNOWN) -> Effect:
+    """Return the mean of at least two independent values, with Student's interval.
+
+    `within` are the smallest and the largest value that the quantity can have. The interval is cut
+    there, so that the interval of a share does not go beyond 1.
+    """
     mean, half = float(values.mean()), half_width(values, LEVEL)
-    return Effect(mean, (mean - half, mean + half))
+    return Effect(mean, (max(mean - half, within[0]), min(mean + half, within[1])))
 
 
 def shift(a: Series, b: Series, q: float = 0.5) -> Effect:

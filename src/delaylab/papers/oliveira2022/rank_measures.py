@@ -16,7 +16,8 @@ from delaylab.analysis.group import Group
 from delaylab.analysis.packets.outliers import robust_scale
 from delaylab.analysis.statistics.effects import UNKNOWN, Effect, mean_of_few
 from delaylab.analysis.statistics.factors import tau
-from delaylab.analysis.statistics.runs import spread
+from delaylab.analysis.statistics.quantiles import Interval
+from delaylab.analysis.statistics.runs import Floats, spread
 from delaylab.analysis.statistics.shares import wilson
 from delaylab.papers.oliveira2022.balance import (
     FASTEST,
@@ -32,6 +33,8 @@ from delaylab.papers.oliveira2022.balance import (
 from delaylab.papers.oliveira2022.measures import Measure, need_cpus
 from delaylab.papers.oliveira2022.published import OUTLIERS
 
+TAUS, TAUS_APART = (-1.0, 1.0), (-2.0, 2.0)
+"""Smallest and largest value of Kendall's tau, and of the difference of two."""
 Levels = Sequence[str]
 Counts = NDArray[np.int64]
 
@@ -60,7 +63,7 @@ def tau_of(environments: Levels, of_level: Level, name: str, sign: int = 1) -> M
         if found:
             used = [group for several in same.values() for group in several]
             words = f"tau {_middle(found):.2f}, of {len(same[level])} scenarios"
-            yield Measured(f"{factor} {level}", _mean(found, sign), used, words)
+            yield Measured(f"{factor} {level}", _mean(sign * _values(found), TAUS), used, words)
 
     return measure
 
@@ -80,7 +83,7 @@ def tau_above_others(environments: Levels, of_level: Level) -> Measure:
             used = [group for several in same.values() for group in several]
             apart = {block: ours[block] - theirs[block] for block in ours if block in theirs}
             words = f"tau {_middle(ours):.2f} of {level}, {_middle(theirs):.2f} of {other}"
-            yield Measured(f"{factor} {other}", _mean(apart, 1), used, words)
+            yield Measured(f"{factor} {other}", _mean(_values(apart), TAUS_APART), used, words)
 
     return measure
 
@@ -186,9 +189,14 @@ def _tau(by_level: dict[str, Blocks], level: str, block: int) -> float:
 
 
 def _middle(taus: dict[int, float]) -> float:
-    return float(np.mean(list(taus.values())))
+    return float(_values(taus).mean())
 
 
-def _mean(found: dict[int, float], sign: int) -> Effect:
-    values = sign * np.array(list(found.values()))
-    return mean_of_few(values) if len(values) > 1 else Effect(float(values.mean()), UNKNOWN)
+def _values(of_block: dict[int, float]) -> Floats:
+    return np.array(list(of_block.values()))
+
+
+def _mean(values: Floats, within: Interval) -> Effect:
+    if len(values) < 2:
+        return Effect(float(values.mean()), UNKNOWN)
+    return mean_of_few(values, within)

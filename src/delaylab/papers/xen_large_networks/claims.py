@@ -7,12 +7,14 @@ from collections.abc import Iterator, Mapping
 from delaylab.analysis.claims.claim import Claim, Criterion, Measured, Source
 from delaylab.analysis.claims.rule import at_least, below, between
 from delaylab.analysis.group import Group
+from delaylab.analysis.statistics.effects import SHARE
 from delaylab.papers.xen_large_networks.measures import (
     CPU,
     FEWEST,
     LINUX,
     NETWORK,
     SCP,
+    SHARES_APART,
     XEN,
     driver_shares,
     is_machine,
@@ -42,7 +44,7 @@ NEEDS = f"{FEWEST} trials of {{}} with two nodes or more of a kind, all of which
 def cpu_fairness(groups: list[Group]) -> Iterator[Measured]:
     """Yield Jain's index of the nodes' shares of CPU work."""
     for kind, n in kinds(groups):
-        effect = mean(jains(groups, kind, n, CPU))
+        effect = mean(jains(groups, kind, n, CPU), SHARE)
         if effect is not None:
             of = used(groups, kind, n, CPU)
             aside = not is_machine(kind)
@@ -66,7 +68,7 @@ def _less_fair(
         if kind == LINUX:
             continue
         own, plain = (jains(groups, each, n, work) for each in (kind, LINUX))
-        effect = mean_difference(own, plain)
+        effect = mean_difference(own, plain, SHARES_APART)
         if effect is not None:
             of = [each for k in (kind, LINUX) for each in used(groups, k, n, work)]
             aside = not is_machine(kind)
@@ -76,7 +78,7 @@ def _less_fair(
 def scp_fairness(groups: list[Group]) -> Iterator[Measured]:
     """Yield Jain's index of the nodes' rates of copying; those of plain processes decide."""
     for kind, n in kinds(groups):
-        effect = mean(jains(groups, kind, n, SCP))
+        effect = mean(jains(groups, kind, n, SCP), SHARE)
         if effect is not None:
             plain = kind == LINUX
             theirs = SCP_JAIN.get(n) if plain else None
@@ -97,7 +99,7 @@ def wire_filled(groups: list[Group]) -> Iterator[Measured]:
 def driver_domain(groups: list[Group]) -> Iterator[Measured]:
     """Yield the share of the driver domain in the CPU time of all domains, in copies by scp."""
     for kind, n in kinds(groups):
-        effect = mean(driver_shares(groups, n, SCP)) if kind == XEN else None
+        effect = mean(driver_shares(groups, n, SCP), SHARE) if kind == XEN else None
         if effect is not None:
             yield Measured(named(kind, n), effect, used(groups, kind, n, SCP))
 

@@ -9,7 +9,8 @@ import numpy as np
 from delaylab.analysis.claims.groups import pick
 from delaylab.analysis.domains import DRIVER, domain_shares
 from delaylab.analysis.group import Group
-from delaylab.analysis.statistics.effects import Effect, mean_of_few
+from delaylab.analysis.statistics.effects import UNKNOWN, Effect, mean_of_few
+from delaylab.analysis.statistics.quantiles import Interval
 from delaylab.analysis.work import Work
 from delaylab.spec.lab import MACHINES
 
@@ -22,6 +23,8 @@ CPU, NETWORK, SCP = "count", "stream", "copy"
 FEWEST = 2
 """Smallest number of trials whose mean has an interval."""
 ByRepeat = dict[int, float]
+SHARES_APART = (-1.0, 1.0)
+"""Smallest and largest value of the difference of two shares or of Jain's indices."""
 
 
 def kinds(groups: Sequence[Group]) -> list[tuple[str, str]]:
@@ -70,15 +73,18 @@ def driver_shares(groups: Sequence[Group], n: str, work: str) -> ByRepeat:
     }
 
 
-def mean(values: ByRepeat) -> Effect | None:
-    """Return the mean of trials; None if there are too few for an interval."""
-    return mean_of_few(np.array(list(values.values()))) if len(values) >= FEWEST else None
+def mean(values: ByRepeat, within: Interval = UNKNOWN) -> Effect | None:
+    """Return the mean of trials; None if there are too few for an interval.
+
+    `within` are the smallest and the largest value that the quantity can have.
+    """
+    return mean_of_few(np.array(list(values.values())), within) if len(values) >= FEWEST else None
 
 
-def mean_difference(ours: ByRepeat, theirs: ByRepeat) -> Effect | None:
+def mean_difference(ours: ByRepeat, theirs: ByRepeat, within: Interval = UNKNOWN) -> Effect | None:
     """Return the mean difference of trials of the same block; None if there are too few."""
     both = sorted(ours.keys() & theirs.keys())
-    return mean({repeat: ours[repeat] - theirs[repeat] for repeat in both})
+    return mean({repeat: ours[repeat] - theirs[repeat] for repeat in both}, within)
 
 
 def mean_ratio(ours: ByRepeat, theirs: ByRepeat) -> Effect | None:

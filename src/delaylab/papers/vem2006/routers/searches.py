@@ -15,7 +15,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from delaylab.analysis.group import Group
-from delaylab.analysis.statistics.effects import UNKNOWN, Effect, estimate_of_few, mean_of_few
+from delaylab.analysis.statistics.effects import (
+    SHARE,
+    UNKNOWN,
+    Effect,
+    estimate_of_few,
+    mean_of_few,
+)
 from delaylab.analysis.statistics.quantiles import Floats
 from delaylab.dataset.records.rates import Burst, Flow, HeldRate
 from delaylab.dataset.records.trial import Load, TrialRecord
@@ -156,7 +162,7 @@ def fairness(found: Sequence[HeldRate], *, overloaded: bool, of: Shares) -> Effe
         return None
     if len(indices) == 1:
         return Effect(float(indices[0]), UNKNOWN)
-    return mean_of_few(np.array(indices))
+    return mean_of_few(np.array(indices), SHARE)
 
 
 def arrived(flows: Sequence[Flow]) -> list[float]:
