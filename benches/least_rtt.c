@@ -1,6 +1,6 @@
-// The least that a program can do for an RTT: read the clock, send an ICMP echo, receive the reply, read the clock.
-// It looks once for a packet before it reads the clock, so that the way to receive is in the caches.
-// Usage: least_rtt ADDRESS COUNT INTERVAL_NS. Prints each RTT in ns, to the program, on a line of its own.
+// Measures RTT with the least that a program can do: read the clock, send an ICMP echo, receive the
+// reply, read the clock. It looks for a packet once before, so that the way to receive is in the
+// caches. Usage: least_rtt ADDRESS COUNT INTERVAL_NS. Prints each RTT to the program in ns, a line each.
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -24,7 +24,8 @@ int main(int argc, char **argv) {
     struct timespec interval = {0, atol(argv[3])};
     struct sockaddr_in to = {.sin_family = AF_INET};
     int fd = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK, IPPROTO_ICMP);
-    if (inet_pton(AF_INET, argv[1], &to.sin_addr) != 1 || fd < 0 || connect(fd, (void *)&to, sizeof to)) {
+    if (inet_pton(AF_INET, argv[1], &to.sin_addr) != 1 || fd < 0 ||
+        connect(fd, (void *)&to, sizeof to)) {
         perror("least_rtt");
         return 1;
     }
