@@ -1,6 +1,7 @@
 // Measures RTT with the least that a program can do: read the clock, send an ICMP echo, receive the
 // reply, read the clock. It looks for a packet once before, so that the way to receive is in the
-// caches. Usage: least_rtt ADDRESS COUNT INTERVAL_NS. Prints each RTT to the program in ns, a line each.
+// caches. Prints each RTT to the program in ns, a line each.
+// Usage: least_rtt ADDRESS COUNT INTERVAL_NS
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <netinet/in.h>
