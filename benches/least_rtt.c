@@ -1,6 +1,6 @@
-// Measures RTT with the least that a program can do: read the clock, send an ICMP echo, receive the
-// reply, read the clock. It looks for a packet once before, so that the way to receive is in the
-// caches. Prints each RTT to the program in ns, a line each.
+// A minimal program that measures RTT: it reads the clock, sends an ICMP echo, receives the reply
+// and reads the clock again. It receives once before each echo, so that this code is in the caches.
+// It prints each RTT to the program in ns, one a line.
 // Usage: least_rtt ADDRESS COUNT INTERVAL_NS
 #define _GNU_SOURCE
 #include <arpa/inet.h>

@@ -72,8 +72,8 @@ def _section(medians: dict[str, list[float]], tails: dict[str, list[float]]) -> 
     section.notes.append(
         "`ping` and `fping` end a round trip at the kernel's receive stamp, so they leave out the "
         "way from there to the program; `ping -U`, `irtt`, `delaylab` and the minimal program "
-        "include it. The minimal program reads the clock, sends, receives and reads the clock "
-        "again (`benches/least_rtt.c`), so it shows what an RTT to a program costs at least."
+        "include it. The minimal program (`benches/least_rtt.c`) only reads the clock, sends, "
+        "receives and reads the clock again. It has no stamps of the kernel and no real time."
     )
     for name, found in medians.items():
         median, tail = statistics.median(found), statistics.median(tails[name])

@@ -155,7 +155,7 @@ def test_spread_positions_are_new_in_order_and_one_of_each_stretch(n: int, most:
     assert ((chosen >= 0) & (chosen < n)).all()
 
 
-def test_the_interval_of_a_mean_ends_where_its_values_can_not_go() -> None:
+def test_the_interval_of_a_mean_does_not_go_beyond_the_possible_values() -> None:
     shares = np.array([0.90, 0.99, 1.0])
     everywhere, cut = mean_of_few(shares), mean_of_few(shares, (0.0, 1.0))
     assert everywhere.interval[1] > 1

@@ -103,8 +103,8 @@ impl ReceiveBatch {
         self.receive_up_to(fd, self.slots())
     }
 
-    /// Receive as [`Self::receive`] does, but at most `limit` packets. A call that gets as many as it asked for
-    /// returns at once; one that asks for more first looks for the next packet, which takes about 1 µs.
+    /// Receive as [`Self::receive`] does, but at most `limit` packets. If that many have arrived, the
+    /// call returns without looking for another.
     pub fn receive_up_to(&mut self, fd: BorrowedFd<'_>, limit: usize) -> io::Result<usize> {
         self.take(fd, libc::MSG_DONTWAIT, limit)
     }

@@ -85,7 +85,7 @@ def _half(found: list[Variation]) -> float:
 def mean_of_few(values: Floats, within: Interval = UNKNOWN) -> Effect:
     """Return the mean of at least two independent values, with Student's interval.
 
-    `within` are the smallest and the largest value that the quantity can have. The interval is cut
+    `within` is the smallest and the largest value that the quantity can have. The interval is cut
     there, so that the interval of a share does not go beyond 1.
     """
     mean, half = float(values.mean()), half_width(values, LEVEL)

@@ -76,7 +76,7 @@ def driver_shares(groups: Sequence[Group], n: str, work: str) -> ByRepeat:
 def mean(values: ByRepeat, within: Interval = UNKNOWN) -> Effect | None:
     """Return the mean of trials; None if there are too few for an interval.
 
-    `within` are the smallest and the largest value that the quantity can have.
+    `within` is the smallest and the largest value that the quantity can have.
     """
     return mean_of_few(np.array(list(values.values())), within) if len(values) >= FEWEST else None
 

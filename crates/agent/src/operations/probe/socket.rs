@@ -271,7 +271,7 @@ impl ProbePath for PathBySocket {
         }
         // The socket has all replies, or with programs those that arrived at another interface or found the
         // ring full.
-        // With one packet under way, the call that has its reply need not look for another.
+        // Do not look for more replies than there are packets under way: the look would delay their stamp.
         let limit = (log.outstanding() as usize).max(1);
         let count = match self.incoming.receive_up_to(self.fd.as_fd(), limit) {
             Ok(count) => count,
