@@ -28,6 +28,9 @@ pytestmark = pytest.mark.root
 WEIGHTS = {"a": 100, "b": 200, "c": 400}
 WITHIN = 0.03
 """How far a share of all work may lie from its weight's (issue: 3 %)."""
+EQUAL = 0.99
+"""The least Jain's index of CPU work by equal nodes."""
+KINDS = ["netns", "lxc", "docker", "qemu", pytest.param("uml", marks=pytest.mark.slow)]
 QUOTA = 0.3
 STOPPED_S = 0.6
 SEEN_WITHIN_S = 0.05
@@ -40,9 +43,18 @@ TWO = f"lab: two\nhosts: {{one: {{}}}}\nnodes: {TWO_NODES}\n" + (
 
 
 @NEEDS_APT
-@pytest.mark.parametrize(
-    "kind", ["netns", "lxc", "docker", "qemu", pytest.param("uml", marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize("kind", KINDS)
+def test_equal_nodes_get_equal_shares(delaylab: Run, up: Up, kind: str) -> None:
+    skip_unless_runnable(kind)
+    nodes = ", ".join(f"{name}: {{kind: {kind}, host: one}}" for name in WEIGHTS)
+    links = "links: [{join: [a, b, c], name: lan}]"
+    name = up(f"lab: equal\nhosts: {{one: {{cpus: [0]}}}}\nnodes: {{{nodes}}}\n{links}\n")
+    found = json.loads(delaylab("fair", name, "--work", "cpu", "--rounds", "2", "--json").stdout)
+    assert found["works"]["cpu"]["jain"] >= EQUAL
+
+
+@NEEDS_APT
+@pytest.mark.parametrize("kind", KINDS)
 def test_shares_are_those_of_the_weights(delaylab: Run, up: Up, kind: str) -> None:
     skip_unless_runnable(kind)
     nodes = ", ".join(
