@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import os
 import signal
-import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -16,9 +16,10 @@ from delaylab.agent.requests import Exec
 from delaylab.lab import link_engines
 from delaylab.lab.attach import attach
 from delaylab.lab.running import Lab
+from delaylab.machine.cpu_time import VCPU
 from delaylab.plan.build import USUAL_WEIGHT
 from delaylab.spec.lab import MACHINES
-from delaylab.work.crew import together
+from delaylab.work.crew import ready, together
 from delaylab.work.jobs import Done, Job, JobFailed
 from delaylab.work.short import CPU, NETWORK, WORKS, job, prepared
 from tests.doing.conftest import Run, Up, only_line, our_processes, skip_unless_runnable, wait_until
@@ -35,7 +36,7 @@ QUOTA = 0.3
 STOPPED_S = 0.6
 SEEN_WITHIN_S = 0.05
 WORKING_TICKS = 20
-"""The CPU time, in ticks of 10 ms, of a session that has surely begun to work."""
+"""The CPU time, in ticks of 10 ms, of a thread that has surely begun to work."""
 TWO_NODES = "{a: {host: one}, b: {host: one}}"
 TWO = f"lab: two\nhosts: {{one: {{}}}}\nnodes: {TWO_NODES}\n" + (
     "links: [{between: [a, b], name: lan}]\n"
@@ -100,8 +101,7 @@ def test_a_node_has_the_cpu_time_of_its_quota(up: Up, kind: str) -> None:
 
 def periods(lab: Lab, node: str) -> tuple[int, int]:
     """The periods of a node's quota up to now, and those of them in which it was used up."""
-    groups = lab.keeper.agents[lab.agent_name(node)].cgroups
-    text = Path(groups.get("cpu") or groups["unified"], "cpu.stat").read_text()
+    text = (_group(lab, node) / "cpu.stat").read_text()
     fields = dict(line.split() for line in text.splitlines())
     return int(fields["nr_periods"]), int(fields["nr_throttled"])
 
@@ -128,33 +128,23 @@ def test_work_that_no_node_can_do_is_said(delaylab: Run, up: Up) -> None:
     assert "the work of node 'b' failed: iperf3 said: " in only_line(said)
 
 
-def test_a_stopped_node_shows_as_a_stop_of_that_length(up: Up) -> None:
-    """Its witness is the other node, which the machine itself may have stopped as well."""
-    lab = attach(up(TWO))
-    least_s, most_s = [], []
+@pytest.mark.parametrize("kind", ["netns", "lxc", "docker", "qemu"])
+def test_a_stopped_node_shows_as_a_stop_of_that_length(up: Up, kind: str) -> None:
+    """Of a virtual machine, what is stopped is its virtual CPU.
 
-    def stop() -> None:
-        monitor = lab.pid("node.a")
-        wait_until(lambda: _ticks(_busiest_child(monitor)) >= WORKING_TICKS)
-        pid = _busiest_child(monitor) or 0
-        (_, waited_s), before_s = _schedstat_s(pid), time.monotonic()
-        os.kill(pid, signal.SIGSTOP)
-        began_s = time.monotonic()
-        time.sleep(STOPPED_S)  # how long the node stands still
-        ended_s, (ran_s, _) = time.monotonic(), _schedstat_s(pid)
-        os.kill(pid, signal.SIGCONT)
-        most_s.append(time.monotonic() - before_s)
-        least_s.append(ended_s - began_s)
-        # Once it has run again, the kernel's account has its wait for a CPU.
-        wait_until(lambda: _schedstat_s(pid)[0] > ran_s)
-        most_s[0] += _schedstat_s(pid)[1] - waited_s
-
-    stopper = threading.Thread(target=stop)
-    stopper.start()
-    done = together(lab, [job(CPU, node, 3) for node in "ab"], 3)
-    stopper.join()
-    seen_s, machine_s = (done[node].longest_stop_s or 0.0 for node in "ab")
-    assert least_s[0] - SEEN_WITHIN_S <= seen_s <= most_s[0] + machine_s + SEEN_WITHIN_S
+    Its witness is the other node, which the machine itself may have stopped as well.
+    """
+    skip_unless_runnable(kind)
+    # With a weight, all kinds have a control group.
+    lab = attach(up(TWO.replace("a: {", f"a: {{kind: {kind}, cpu_weight: 200, ")))
+    with ready(lab, [job(CPU, node, 3) for node in "ab"]) as crew:
+        before = _ticks(lab, "a")
+        crew.go()
+        least_s, most_s = _stopped(_working(lab, "a", before), virtual=kind in MACHINES)
+        crew.stop_after(1)
+        done = {each.job.node: each.done for each in crew.workers}
+    seen_s, machine_s = (each.longest_stop_s or 0.0 for each in map(done.get, "ab") if each)
+    assert least_s - SEEN_WITHIN_S <= seen_s <= most_s + machine_s + SEEN_WITHIN_S
 
 
 def test_work_that_cannot_begin_is_named_and_the_rest_is_stopped(
@@ -237,21 +227,53 @@ def _weight(weight: int) -> str:
     return "" if weight == USUAL_WEIGHT else f", cpu_weight: {weight}"
 
 
-def _busiest_child(agent: int) -> int | None:
-    """The child of an agent that has used most CPU time: the session that works."""
-    children = Path(f"/proc/{agent}/task/{agent}/children").read_text().split()
-    return max(map(int, children), key=_ticks, default=None)
+def _working(lab: Lab, node: str, before: dict[int, int]) -> int:
+    """The thread of a node that has worked most since then, once it surely does."""
+    worked: dict[int, int] = {}
+
+    def works() -> bool:
+        now = _ticks(lab, node)
+        worked.update((thread, ticks - before.get(thread, 0)) for thread, ticks in now.items())
+        return max(worked.values(), default=0) >= WORKING_TICKS
+
+    wait_until(works)
+    return max(worked, key=lambda thread: worked[thread])
 
 
-def _ticks(pid: int | None) -> int:
-    """The CPU time of a process, in ticks of 10 ms."""
-    if pid is None:
-        return 0
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return int(fields[11]) + int(fields[12])
+def _stopped(thread: int, virtual: bool) -> tuple[float, float]:
+    """Stop a thread and its process; the least and the most time in s that it stood still."""
+    assert virtual == Path(f"/proc/{thread}/comm").read_text().startswith(VCPU)
+    (_, waited_s), before_s = _schedstat_s(thread), time.monotonic()
+    os.kill(thread, signal.SIGSTOP)
+    began_s = time.monotonic()
+    time.sleep(STOPPED_S)  # how long the node stands still
+    ended_s, (ran_s, _) = time.monotonic(), _schedstat_s(thread)
+    os.kill(thread, signal.SIGCONT)
+    most_s = time.monotonic() - before_s
+    # Once it has run again, the kernel's account has its wait for a CPU.
+    wait_until(lambda: _schedstat_s(thread)[0] > ran_s)
+    return ended_s - began_s, most_s + _schedstat_s(thread)[1] - waited_s
 
 
-def _schedstat_s(pid: int) -> tuple[float, float]:
-    """For how long a process has run, and waited for a CPU, up to now."""
-    ran_ns, waited_ns, _ = map(int, Path(f"/proc/{pid}/schedstat").read_text().split())
+def _ticks(lab: Lab, node: str) -> dict[int, int]:
+    """The CPU time of each thread in a node's control group, in ticks of 10 ms."""
+    found = {}
+    for members in _group(lab, node).rglob("cgroup.procs"):
+        for pid in members.read_text().split():
+            for task in Path(f"/proc/{pid}/task").glob("*"):
+                with suppress(OSError):  # it has ended
+                    fields = (task / "stat").read_text().rpartition(")")[2].split()
+                    found[int(task.name)] = int(fields[11]) + int(fields[12])
+    return found
+
+
+def _group(lab: Lab, node: str) -> Path:
+    """The folder of a node's control group that accounts for CPU time."""
+    groups = lab.keeper.agents[lab.agent_name(node)].cgroups
+    return Path(groups.get("cpu") or groups["unified"])
+
+
+def _schedstat_s(thread: int) -> tuple[float, float]:
+    """For how long a thread has run, and waited for a CPU, up to now."""
+    ran_ns, waited_ns, _ = map(int, Path(f"/proc/{thread}/schedstat").read_text().split())
     return ran_ns / 1e9, waited_ns / 1e9
