@@ -107,6 +107,14 @@ def test_trials_that_differ_widen_the_interval_beyond_what_their_packets_tell() 
     assert summarise([1000 * trial for trial in trials]).median.interval == pytest.approx(interval)
 
 
+def test_the_interval_of_a_delay_does_not_go_below_the_least_that_was_seen_or_zero() -> None:
+    trials = [np.full(100, level) + np.arange(100) for level in (1000, 2000, 90_000)]
+    for below, least in ((0, 0.0), (3000, -2.0)):
+        interval = summarise([trial - below for trial in trials]).median.interval
+        assert interval is not None
+        assert interval[0] == pytest.approx(least)
+
+
 def test_a_shift_is_found_with_its_sign_and_size() -> None:
     a, b = autocorrelated(1, 1000) + 50, autocorrelated(2, 1000)
     found = effects.shift(a, b)

@@ -233,7 +233,7 @@ def test_no_dataset_no_report(tmp_path: Path) -> None:
         (99.96, "100 µs"),
         (999.6, "1.00 ms"),
         (14_124, "14.1 ms"),
-        (-3.2, "-3.20 µs"),
+        (-3.2, "−3.20 µs"),
     ],
 )
 def test_delays_are_written_with_three_figures(us: float | None, text: str) -> None:

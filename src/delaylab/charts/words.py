@@ -144,7 +144,7 @@ def _share(value: float) -> str:
 def _figures(value: float) -> str:
     size = abs(value)
     digits = 0 if size >= 99.95 else 1 if size >= 9.995 else 2
-    return f"{value:.{digits}f}"
+    return f"{value:.{digits}f}".replace("-", MINUS)
 
 
 def _ends(found: Interval, write: Callable[[float], str]) -> str:

@@ -2,7 +2,8 @@
 
 An interval lies between two ranks (Woodruff 1952, JASA 47:635): those at which the share of packets
 below differs from q by what chance allows so many independent packets as the run is worth
-(`memory`). Where trials repeat, it is at least Student's interval of the trials' own quantiles.
+(`memory`). Where trials repeat, it is at least Student's interval of the trials' own quantiles, of
+which the part below 0 is left out: a delay is not negative.
 """
 
 from __future__ import annotations
@@ -127,15 +128,18 @@ def summarise(delay_ns: NDArray[Any] | Sequence[NDArray[Any]]) -> Summary:
         none = Quantile(None, None, "no packet was seen at both points")
         return Summary(0, none, none, none, none, None)
     located = locate(run, _QUANTILES)
-    median, p90, p99, p999 = (_quantile(found, n) for found in located)
-    largest = max(float(trial.max()) for trial in run)
+    smallest, largest = min(map(np.min, run)), max(float(trial.max()) for trial in run)
+    # A delay is not negative, but between two clocks a packet may show one.
+    least = min(0.0, float(smallest))
+    median, p90, p99, p999 = (_quantile(found, n, least) for found in located)
     return Summary(n, median, p90, p99, p999, largest, located[0].effective)
 
 
-def _quantile(found: Located, n: int) -> Quantile:
+def _quantile(found: Located, n: int, least: float) -> Quantile:
+    """Return a quantile of delays, whose interval does not go below the least possible one."""
     interval = found.among_trials()
     if interval is not None:
-        return Quantile(found.value, interval)
+        return Quantile(found.value, (max(least, interval[0]), interval[1]))
     value = found.value if found.q == 0.5 else None
     return Quantile(value, None, refusal(found, n))
 
