@@ -1,6 +1,6 @@
-"""`python -m tests.controls [DRAWS]`: verdicts on every claim in each of its worlds, as a table.
+"""`python -m tests.controls [DRAWS]`: verdicts on every claim in each of its worlds.
 
-Ends with 1 if a control fails.
+Writes the table of docs/controls.md, and ends with 1 if a control fails.
 """
 
 from __future__ import annotations
@@ -8,20 +8,27 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
 
-from tests.controls.control import Outcome, failures, outcomes
+from tests.controls.control import KINDS, Outcome, failures, outcomes
 from tests.controls.every import CONTROLS
 
+PAGE = Path(__file__).parents[2] / "docs" / "controls.md"
+BEGIN, END = "<!-- controls: written by `make controls` -->\n", "<!-- end of controls -->"
 DRAWS = 200
-VERDICTS = ("reproduced", "contradicted", "open", "not testable here")
+MORE = 6
+"""How many times as many draws a control gets that fails: a share of few may be large by chance.
+
+The first draws are among them, so all that were drawn count.
+"""
 
 
 def main(arguments: Sequence[str]) -> int:
     draws = int(arguments[0]) if arguments else DRAWS
     with ProcessPoolExecutor() as pool:
         in_turn = pool.map(_outcomes, range(len(CONTROLS)), [draws] * len(CONTROLS))
-        found = [_reported(number, each) for number, each in enumerate(in_turn, start=1)]
-    print(table(found, draws))
+        found = [_reported(each) for each in in_turn]
+    write(table(found), PAGE)
     wrong = [
         line
         for control, each in zip(CONTROLS, found, strict=True)
@@ -33,31 +40,39 @@ def main(arguments: Sequence[str]) -> int:
 
 def _outcomes(place: int, draws: int) -> list[Outcome]:
     """The outcomes of the control at this place: controls themselves do not go to a process."""
-    return outcomes(CONTROLS[place], draws)
+    found = outcomes(CONTROLS[place], draws)
+    return outcomes(CONTROLS[place], MORE * draws) if failures(CONTROLS[place], found) else found
 
 
-def _reported(number: int, found: list[Outcome]) -> list[Outcome]:
-    """Print the rows of one control to stderr when it ends, so that a stopped run leaves them."""
-    print(f"{number} of {len(CONTROLS)}", *rows(found), sep="\n", file=sys.stderr, flush=True)
+def _reported(found: list[Outcome]) -> list[Outcome]:
+    """Print the row of a control when it ends, so that a stopped run leaves it."""
+    print(row(found), flush=True)
     return found
 
 
-def table(found: Sequence[Sequence[Outcome]], draws: int) -> str:
-    """The outcomes as a Markdown table; shares in percent."""
-    lines = [f"{draws} draws each; shares in %.", "", f"| claim | world | {' | '.join(VERDICTS)} |"]
-    lines.append("|---|---|---:|---:|---:|---:|")
-    lines += [row for of_claim in found for row in rows(of_claim)]
-    return "\n".join(lines)
+def table(found: Sequence[Sequence[Outcome]]) -> str:
+    """The outcomes as a Markdown table."""
+    head = [f"| claim | draws | {' | '.join(KINDS)} |", "|" + "---|" * (2 + len(KINDS))]
+    return "\n".join(["Verdicts in % of the draws.", "", *head, *map(row, found), ""])
 
 
-def rows(found: Sequence[Outcome]) -> list[str]:
-    """The rows of one control's worlds."""
-    return [
-        f"| {each.claim} | {each.kind} | "
-        + " | ".join(f"{100 * each.share(verdict):.0f}" for verdict in VERDICTS)
-        + " |"
-        for each in found
-    ]
+def row(found: Sequence[Outcome]) -> str:
+    """The row of one control, with a cell for each of its worlds."""
+    claim, draws = found[0].claim, found[0].draws
+    return f"| [{claim}](claims.md#{claim}) | {draws} | {' | '.join(map(cell, found))} |"
+
+
+def cell(found: Outcome) -> str:
+    """The verdicts in one world and their shares in %, the most frequent first."""
+    shares = [(verdict, f"{100 * found.share(verdict):.0f}") for verdict, _ in found.most_common]
+    return ", ".join(f"{verdict} {share}" for verdict, share in shares if share != "0")
+
+
+def write(made: str, page: Path) -> None:
+    """Replace the table in a page."""
+    text = page.read_text()
+    start, end = text.index(BEGIN) + len(BEGIN), text.index(END)
+    page.write_text(text[:start] + made + text[end:])
 
 
 if __name__ == "__main__":

@@ -58,6 +58,11 @@ class Outcome:
         """The share of draws with this verdict."""
         return self.verdicts[verdict] / self.draws
 
+    @property
+    def most_common(self) -> list[tuple[str, int]]:
+        """The verdicts with their draws, the most frequent first, then by name."""
+        return sorted(self.verdicts.items(), key=lambda each: (-each[1], each[0]))
+
 
 def outcomes(control: Control, draws: int, seed: int = 1) -> list[Outcome]:
     """Judge a claim in each of its worlds, `draws` times."""

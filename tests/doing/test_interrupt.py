@@ -18,7 +18,7 @@ from tests.doing.test_study import STUDY
 from tests.images.conftest import NEEDS_APT
 
 pytestmark = pytest.mark.root
-FEW, MANY = 8, 40
+FEW, MANY = 5, 40
 INTERRUPTED = 130
 GONE_WITHIN_S = 10
 SETTING_UP = "Fatal Python error: init_import_site"
