@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
+from tools import marked_part
+
 from tests.controls.control import KINDS, Outcome, failures, outcomes
 from tests.controls.every import CONTROLS
 
@@ -17,9 +19,9 @@ PAGE = Path(__file__).parents[2] / "docs" / "controls.md"
 BEGIN, END = "<!-- controls: written by `make controls` -->\n", "<!-- end of controls -->"
 DRAWS = 200
 MORE = 6
-"""How many times as many draws a control gets that fails: a share of few may be large by chance.
+"""Factor by which a control gets more draws if it fails, since a few draws may fail by chance.
 
-The first draws are among them, so all that were drawn count.
+The first draws are among them, so none is discarded.
 """
 
 
@@ -28,7 +30,7 @@ def main(arguments: Sequence[str]) -> int:
     with ProcessPoolExecutor() as pool:
         in_turn = pool.map(_outcomes, range(len(CONTROLS)), [draws] * len(CONTROLS))
         found = [_reported(each) for each in in_turn]
-    write(table(found), PAGE)
+    marked_part.write(PAGE, BEGIN, END, table(found))
     wrong = [
         line
         for control, each in zip(CONTROLS, found, strict=True)
@@ -66,13 +68,6 @@ def cell(found: Outcome) -> str:
     """The verdicts in one world and their shares in %, the most frequent first."""
     shares = [(verdict, f"{100 * found.share(verdict):.0f}") for verdict, _ in found.most_common]
     return ", ".join(f"{verdict} {share}" for verdict, share in shares if share != "0")
-
-
-def write(made: str, page: Path) -> None:
-    """Replace the table in a page."""
-    text = page.read_text()
-    start, end = text.index(BEGIN) + len(BEGIN), text.index(END)
-    page.write_text(text[:start] + made + text[end:])
 
 
 if __name__ == "__main__":

@@ -130,9 +130,9 @@ def test_work_that_no_node_can_do_is_said(delaylab: Run, up: Up) -> None:
 
 @pytest.mark.parametrize("kind", ["netns", "lxc", "docker", "qemu"])
 def test_a_stopped_node_shows_as_a_stop_of_that_length(up: Up, kind: str) -> None:
-    """Of a virtual machine, what is stopped is its virtual CPU.
+    """A node whose working thread is stopped: in a virtual machine, the thread of its virtual CPU.
 
-    Its witness is the other node, which the machine itself may have stopped as well.
+    The other node is not stopped. Its longest stop is the machine's own share in both.
     """
     skip_unless_runnable(kind)
     # With a weight, all kinds have a control group.

@@ -7,6 +7,7 @@ from concurrent.futures import ProcessPoolExecutor
 from os import cpu_count
 from pathlib import Path
 
+from tools import marked_part
 from tools.coverage.measures import NAMES, TESTS, Tally, tally
 from tools.coverage.processes import Process, log_normal, pareto, queue_and_noise
 
@@ -87,11 +88,8 @@ def table(count: int) -> str:
 def main() -> None:
     """Replace the table in the page."""
     count = int(sys.argv[1]) if len(sys.argv) > 1 else DATA_SETS
-    made = table(count)
-    text = PAGE.read_text()
-    start, end = text.index(BEGIN) + len(BEGIN), text.index(END)
     said = f"{count} data sets a row, in per cent.\n\n"
-    PAGE.write_text(text[:start] + said + made + text[end:])
+    marked_part.write(PAGE, BEGIN, END, said + table(count))
 
 
 if __name__ == "__main__":

@@ -2,8 +2,8 @@
 
 An interval lies between two ranks (Woodruff 1952, JASA 47:635): those at which the share of packets
 below differs from q by what chance allows so many independent packets as the run is worth
-(`memory`). Where trials repeat, it is at least Student's interval of the trials' own quantiles, of
-which the part below 0 is left out: a delay is not negative.
+(`memory`). Where trials repeat, it is at least Student's interval of the trials' own quantiles. It
+ends at 0, since no delay is negative, or at the smallest delay if two clocks gave a negative one.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ def summarise(delay_ns: NDArray[Any] | Sequence[NDArray[Any]]) -> Summary:
         return Summary(0, none, none, none, none, None)
     located = locate(run, _QUANTILES)
     smallest, largest = min(map(np.min, run)), max(float(trial.max()) for trial in run)
-    # A delay is not negative, but between two clocks a packet may show one.
+    # No delay is negative, but stamps of two clocks may give one.
     least = min(0.0, float(smallest))
     median, p90, p99, p999 = (_quantile(found, n, least) for found in located)
     return Summary(n, median, p90, p99, p999, largest, located[0].effective)

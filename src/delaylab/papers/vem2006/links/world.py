@@ -31,8 +31,9 @@ BPS = {"1Mbit": 1e6, "10Mbit": 1e7, "100Mbit": 1e8}
 NOISE = {"1Mbit": 0.002, "10Mbit": 0.0004, "100Mbit": 0.0006}
 """Relative deviation of a rate from block to block, by the configured rate.
 
-The paper gives none. These are from the study's own run: of the half-widths of the intervals of
-`rate-close-to-asked` (docs/replications.md), the median over the delays, times √3 / 4.3.
+The paper gives none. These are of the study's own run (`rate-close-to-asked` in
+docs/replications.md): the median half-width of the intervals at a rate, times √3 / 4.3, because a
+half-width is 4.3 standard errors of three blocks.
 """
 Levels = Mapping[str, str]
 VERDICT = verdicts(
