@@ -1,12 +1,37 @@
 //! The capabilities available to a node's programs (capabilities(7)).
 
+use std::str::FromStr;
+
 use caps::{CapSet, Capability, CapsHashSet};
 use delaylab_proto::{Context, Failure};
+use serde::Deserialize;
 
-/// Limit the programs that this process and its children start from now on to the capabilities with these
-/// names (`net_admin`, …). This process keeps its own, which measuring needs.
-pub fn limit(names: &[String]) -> Result<(), Failure> {
-    let kept = names.iter().map(|name| find(name)).collect::<Result<CapsHashSet, _>>()?;
+/// A capability, written by its name in lower case: `net_admin`.
+#[derive(Clone, Copy, Deserialize)]
+#[serde(try_from = "String")]
+pub struct Named(Capability);
+
+impl FromStr for Named {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        let found = format!("CAP_{}", name.to_uppercase()).parse();
+        found.map(Self).map_err(|_| format!("there is no capability `{name}`"))
+    }
+}
+
+impl TryFrom<String> for Named {
+    type Error = String;
+
+    fn try_from(name: String) -> Result<Self, String> {
+        name.parse()
+    }
+}
+
+/// Limit the programs that this process and its children start from now on to these capabilities. This
+/// process keeps its own, which measuring needs.
+pub fn limit(kept: &[Named]) -> Result<(), Failure> {
+    let kept: CapsHashSet = kept.iter().map(|named| named.0).collect();
     let own = caps::read(None, CapSet::Bounding).context("limit the capabilities of a node")?;
     for capability in own.difference(&kept) {
         caps::drop(None, CapSet::Bounding, *capability)
@@ -18,8 +43,14 @@ pub fn limit(names: &[String]) -> Result<(), Failure> {
     caps::clear(None, CapSet::Inheritable).context("limit the capabilities of a node")
 }
 
-fn find(name: &str) -> Result<Capability, Failure> {
-    let what = "limit the capabilities of a node";
-    let unknown = |_| Failure::new(what, format!("there is no capability `{name}`"));
-    format!("CAP_{}", name.to_uppercase()).parse().map_err(unknown)
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_capability_is_found_by_its_name() {
+        assert_eq!("net_admin".parse::<Named>().unwrap().0, Capability::CAP_NET_ADMIN);
+        let refused = "net_king".parse::<Named>().err();
+        assert_eq!(refused.as_deref(), Some("there is no capability `net_king`"));
+    }
 }

@@ -12,9 +12,9 @@ use tracing::{info, warn};
 
 use super::agent;
 use super::member::{Member, StartupResources};
-use super::names;
+use super::names::{self, Named};
 use super::network::Network;
-use super::plan::{Build, NetNs};
+use super::plan::{Build, NetNs, Operation};
 use super::report::{Report, tell};
 use super::roster::{self, Roster};
 use crate::link::{Agents, Links};
@@ -25,8 +25,11 @@ const AGENTS_PER_PROC: usize = 32;
 /// The data that the keeper prepares for PID 1.
 pub struct Lab<'a> {
     pub build: &'a Build,
+    /// The operations that build the network. The keeper has checked them.
+    pub operations: Vec<Operation>,
+    /// The names of the nodes.
+    pub names: Vec<Named>,
     pub namespaces: &'a [NetNs],
-    pub network: Network<'a>,
     /// The members, in the order of the plan; their networks are filled in as agents start.
     pub members: Vec<Member<'a>>,
     /// The user and group outside of the lab that become root in a rootless lab.
@@ -71,7 +74,7 @@ fn start(lab: Lab, keeper: &Sender) -> Result<Children, Failure> {
     // outer pids.
     let _ = mount::proc();
     if let Some(member) = lab.members.first() {
-        names::publish(member.place, &lab.build.dir, &lab.build.plan.names)?;
+        names::publish(member.place, &lab.build.dir, &lab.names)?;
     }
     // Create the folders before any monitor starts: a node that serves other guests may need theirs at once.
     lab.members.iter().try_for_each(Member::make_folder)?;
@@ -81,12 +84,12 @@ fn start(lab: Lab, keeper: &Sender) -> Result<Children, Failure> {
         Side::Parent(pid) => pid,
         Side::Child => {
             drop(writer);
-            build_network(lab.network, roster, keeper, building);
+            build_network(&lab, roster, keeper, building);
         }
     };
     drop(building);
-    // The data that only the builder needs would be copied into every agent.
-    drop((lab.network, roster));
+    // Free what only the builder needs: every agent starts as a copy of this process.
+    drop((lab.operations, lab.names, roster));
     let began = Instant::now();
     memory::trim();
     let mut resources = StartupResources { roster: Some(writer), proc: None, built: Some(built) };
@@ -105,9 +108,10 @@ fn start(lab: Lab, keeper: &Sender) -> Result<Children, Failure> {
 /// Run the builder, a process of its own so that the network is built while agents still start.
 ///
 /// `_building` closes when the builder ends, which agents that wait for the network notice.
-fn build_network(network: Network, mut roster: Roster, keeper: &Sender, _building: OwnedFd) -> ! {
+fn build_network(lab: &Lab, mut roster: Roster, keeper: &Sender, _building: OwnedFd) -> ! {
     let began = Instant::now();
-    let report = match network.build(&mut roster) {
+    let network = Network::new(lab.build, &lab.operations, lab.namespaces);
+    let report = match network.and_then(|network| network.build(&mut roster)) {
         Ok(true) => {
             info!(stage = "network", elapsed = ?began.elapsed(), "stage done");
             Report::Built

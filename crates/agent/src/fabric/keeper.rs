@@ -24,7 +24,7 @@ use super::groups::Groups;
 use super::init::{self, Lab};
 use super::member::Member;
 use super::network::Network;
-use super::plan::{Build, NetNs, Plan, check_name};
+use super::plan::{Build, Bulk, NetNs, Plan, check_name};
 use super::report::Report;
 use super::rundir::RunDir;
 use super::{cgroup_removal, local};
@@ -55,7 +55,7 @@ fn run(session: &mut Session, serve: Serve) -> Result<(), Failure> {
     let Some(request) = session.request_frame()? else { return Ok(()) };
     let began = Instant::now();
     title::make_room().context("name the process")?;
-    let build: Build =
+    let mut build: Build =
         serde_json::from_slice(&request.payload).context("read the request to build a lab")?;
     drop(request);
     if build.op != "build" {
@@ -63,7 +63,8 @@ fn run(session: &mut Session, serve: Serve) -> Result<(), Failure> {
     }
     check_name(&build.lab).context("build a lab")?;
     let signals = EndSignals::block().context("hold back signals")?;
-    let mut keeper = Keeper::start(&build, signals, session, serve)?;
+    let bulk = build.take_bulk();
+    let mut keeper = Keeper::start(&build, bulk, signals, session, serve)?;
     let result = keeper.build_and_keep(&build, session, began);
     let cleaned = keeper.clean();
     result.and(cleaned)
@@ -77,6 +78,8 @@ struct Keeper {
     reports: Receiver,
     pid: i32,
     init: PidFd,
+    /// The data that the client wants in `lab.json`.
+    record: Option<Box<RawValue>>,
     /// The lab's interfaces in the machine's own network namespace. Empty until the lab is built: before that
     /// an interface of the same name may be another's.
     on_machine: Vec<String>,
@@ -111,13 +114,14 @@ enum End {
 impl Keeper {
     fn start(
         build: &Build,
+        Bulk { record, operations, names }: Bulk,
         signals: EndSignals,
         session: &mut Session,
         serve: Serve,
     ) -> Result<Self, Failure> {
         let began = Instant::now();
         let namespaces = build.plan.namespaces(build.rootless)?;
-        let network = Network::new(&build.plan, &namespaces, &build.lab, build.rootless)?;
+        let network = Network::new(build, &operations, &namespaces)?;
         info!(lab = build.lab, stage = "plan checked", elapsed = ?began.elapsed(), "stage done");
         let directory = RunDir::create(&build.dir, &build.lab, |folders| {
             // A group that cannot be removed now is recorded nowhere any more, but it holds no process
@@ -134,6 +138,7 @@ impl Keeper {
         let place = directory.place().context("start the lab")?;
         let members = members(&build.plan, &directory, &place, &groups, &network, serve);
         let on_machine = network.on_machine();
+        drop(network);
         // Every process of the lab starts as a copy of this one.
         memory::trim();
         let user = namespace::user();
@@ -144,17 +149,20 @@ impl Keeper {
             Ok(Side::Child) => {
                 // The lock, the keeper's ends and its streams must stay with the keeper alone.
                 drop((directory, reports, signals));
+                drop((record, groups));
                 let _ = end_signals::unblock_all();
                 let _ = process::leave_terminal();
                 let _ = stdio::detach_stdio();
                 logging::to_file(&place, "lab");
                 let _ = session.detach();
-                init::live(Lab { build, namespaces: &namespaces, network, members, user }, sender)
+                let namespaces = &namespaces;
+                let lab = Lab { build, operations, names, namespaces, members, user };
+                init::live(lab, sender)
             }
             Ok(Side::Parent(pid)) => {
                 let init = PidFd::open(pid).context("start the lab")?;
                 info!(pid, stage = "lab started", elapsed = ?began.elapsed(), "stage done");
-                Ok(Self { signals, directory, groups, reports, pid, init, on_machine })
+                Ok(Self { signals, directory, groups, reports, pid, init, record, on_machine })
             }
             Err(error) => {
                 let _ = groups.remove();
@@ -183,8 +191,8 @@ impl Keeper {
             "warnings": self.groups.warnings,
             "elapsed_ns": u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX),
         });
-        let record = Described { record: build.record.as_deref(), keeper: &done };
-        self.directory.describe(&record).context("keep the lab")?;
+        let described = Described { record: self.record.as_deref(), keeper: &done };
+        self.directory.describe(&described).context("keep the lab")?;
         session.reply(&Reply::Done(done))?;
         info!(lab = build.lab, stage = "lab built", elapsed = ?began.elapsed(), "stage done");
         match self.wait_for_end(session)? {

@@ -10,7 +10,7 @@ use delaylab_proto::{Context, Failure};
 
 use super::local::{self, Local};
 use super::message::{self, Place};
-use super::plan::{End, NetNs, Operation, Plan};
+use super::plan::{Build, End, NetNs, Operation};
 use super::roster::Roster;
 use crate::link::{self, EngineKind};
 use crate::network::batch::{Batch, Verb};
@@ -36,15 +36,15 @@ pub struct Network<'a> {
 impl<'a> Network<'a> {
     /// Resolve the plan's operations, and find every error that can be found without asking the kernel.
     pub fn new(
-        plan: &'a Plan,
+        build: &'a Build,
+        operations: &'a [Operation],
         namespaces: &[NetNs],
-        lab: &str,
-        rootless: bool,
     ) -> Result<Self, Failure> {
-        let names = plan.agents.iter().map(|agent| agent.name.as_str());
+        let agents = &build.plan.agents;
+        let names = agents.iter().map(|agent| agent.name.as_str());
         let mut network = Self {
-            alias: format!("delaylab:{lab}"),
-            rootless,
+            alias: format!("delaylab:{}", build.lab),
+            rootless: build.rootless,
             veths: Vec::new(),
             locals: BTreeMap::new(),
             namespaces: names.clone().zip(namespaces.iter().copied()).collect(),
@@ -56,10 +56,10 @@ impl<'a> Network<'a> {
                 .entry(netns)
                 .or_insert_with(|| Local { agent: name, ..Local::default() });
         }
-        for operation in &plan.operations {
+        for operation in operations {
             network.add(operation)?;
         }
-        for agent in &plan.agents {
+        for agent in agents {
             let Some(links) = &agent.links else { continue };
             if agent.guest.is_some() {
                 let what = format!("start agent {}", agent.name);
