@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from delaylab.charts import words
+from delaylab.report.templating import NO_BREAK, unbroken
 
 
 @pytest.mark.parametrize(
@@ -37,3 +38,8 @@ def test_small_ratios_keep_their_figures() -> None:
 def test_an_exact_effect_has_no_interval() -> None:
     assert words.with_interval(2.54, (2.54, 2.54), "µs") == "+2.54 µs"
     assert words.with_interval(2.54, (2.54, 2.55), "µs") == "+2.54 µs [+2.54 µs, +2.55 µs]"
+
+
+def test_a_unit_stays_on_the_line_of_its_number() -> None:
+    said = unbroken("95 %: 76.7 µs … 2 min; 3 minutes, 4 of 5 seen, 1 s")
+    assert said.replace(NO_BREAK, "_") == "95_%: 76.7_µs … 2_min; 3 minutes, 4 of 5 seen, 1_s"

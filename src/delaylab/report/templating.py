@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 TEMPLATES = Path(__file__).parent / "templates"
+BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:%|ns|µs|ms|s|min|h)(?!\w))")
+NO_BREAK = "\N{NO-BREAK SPACE}"
 
 
 def environment() -> Environment:
     """Return the settings in which pages are rendered: all text is escaped, no name is unknown."""
-    return Environment(
+    found = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    found.filters["unbroken"] = unbroken
+    return found
+
+
+def unbroken(text: str) -> str:
+    """Return the text with each unit on the same line as its number, however narrow the page."""
+    return BEFORE_UNIT.sub(NO_BREAK, text)
