@@ -6,12 +6,12 @@ use caps::{CapSet, Capability, CapsHashSet};
 use delaylab_proto::{Context, Failure};
 use serde::Deserialize;
 
-/// A capability, written by its name in lower case: `net_admin`.
+/// A capability that programs keep. It is written by its name in lower case: `net_admin`.
 #[derive(Clone, Copy, Deserialize)]
 #[serde(try_from = "String")]
-pub struct Named(Capability);
+pub struct Kept(Capability);
 
-impl FromStr for Named {
+impl FromStr for Kept {
     type Err = String;
 
     fn from_str(name: &str) -> Result<Self, String> {
@@ -20,7 +20,7 @@ impl FromStr for Named {
     }
 }
 
-impl TryFrom<String> for Named {
+impl TryFrom<String> for Kept {
     type Error = String;
 
     fn try_from(name: String) -> Result<Self, String> {
@@ -30,8 +30,8 @@ impl TryFrom<String> for Named {
 
 /// Limit the programs that this process and its children start from now on to these capabilities. This
 /// process keeps its own, which measuring needs.
-pub fn limit(kept: &[Named]) -> Result<(), Failure> {
-    let kept: CapsHashSet = kept.iter().map(|named| named.0).collect();
+pub fn limit(kept: &[Kept]) -> Result<(), Failure> {
+    let kept: CapsHashSet = kept.iter().map(|one| one.0).collect();
     let own = caps::read(None, CapSet::Bounding).context("limit the capabilities of a node")?;
     for capability in own.difference(&kept) {
         caps::drop(None, CapSet::Bounding, *capability)
@@ -49,8 +49,8 @@ mod tests {
 
     #[test]
     fn a_capability_is_found_by_its_name() {
-        assert_eq!("net_admin".parse::<Named>().unwrap().0, Capability::CAP_NET_ADMIN);
-        let refused = "net_king".parse::<Named>().err();
+        assert_eq!("net_admin".parse::<Kept>().unwrap().0, Capability::CAP_NET_ADMIN);
+        let refused = "net_king".parse::<Kept>().err();
         assert_eq!(refused.as_deref(), Some("there is no capability `net_king`"));
     }
 }

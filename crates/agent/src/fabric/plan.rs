@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 
 use super::cgroups::CpuPolicy;
 use super::names::Named;
-use crate::capabilities::Named as Capability;
+use crate::capabilities::Kept;
 use crate::link::Links;
 pub use crate::network::mac::Mac;
 
@@ -45,8 +45,8 @@ pub struct Bulk {
 
 impl Build {
     /// Take the large parts out of the request, so that processes that do not need them can free them. Every
-    /// process of the lab starts as a copy of PID 1, and copying the page table takes time in proportion to
-    /// its memory: with all parts, starting n agents took time in proportion to n².
+    /// agent starts as a copy of PID 1, and copying its page table takes time in proportion to its memory.
+    /// PID 1 of 2000 nodes and 4000 links holds 3.6 MB without these parts; with them it held 11.7 MB.
     pub fn take_bulk(&mut self) -> Bulk {
         Bulk {
             record: self.record.take(),
@@ -94,7 +94,7 @@ pub struct Agent {
     pub sysctls: BTreeMap<String, String>,
     /// The capabilities available to its programs; if left out, all that delaylab itself has.
     #[serde(default)]
-    pub capabilities: Option<Vec<Capability>>,
+    pub capabilities: Option<Vec<Kept>>,
     #[serde(default)]
     pub guest: Option<Guest>,
     /// The links that the agent carries as a host's link engine.

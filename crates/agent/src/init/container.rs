@@ -12,7 +12,7 @@ use delaylab_os::files::folder_watch;
 use delaylab_os::process;
 use delaylab_proto::{Context, Failure};
 
-use crate::capabilities::{self, Named};
+use crate::capabilities::{self, Kept};
 use crate::session::{Serve, listen};
 
 /// The folder of the run directory that the container sees, read-only, within its monitor's folder.
@@ -22,7 +22,7 @@ pub const FOLDER: &str = "leash";
 pub const LEASH: &str = "leash.sock";
 
 /// Serve the sessions that the monitor passes on, until the connection to it ends.
-pub fn live(folder: &Path, capabilities: &[Named], serve: Serve) -> Result<(), Failure> {
+pub fn live(folder: &Path, capabilities: &[Kept], serve: Serve) -> Result<(), Failure> {
     let what = || format!("serve in {}", folder.display());
     // Orphaned processes in the container become this process's children.
     process::reap_by_kernel().with_context(what)?;

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use clap::Args;
 use delaylab_proto::Failure;
 
-use crate::capabilities::Named;
+use crate::capabilities::Kept;
 use crate::session::Serve;
 pub use alone::is_alone;
 
@@ -36,7 +36,7 @@ pub struct Init {
     reached: Reached,
     /// In a container: the capabilities that its programs can have.
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
-    capabilities: Vec<Named>,
+    capabilities: Vec<Kept>,
     /// In a virtual machine: kernel modules to load first, with what they need.
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     modules: Vec<String>,
