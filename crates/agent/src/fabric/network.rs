@@ -1,5 +1,5 @@
-//! The network of a lab. It is resolved before anything is created, then built by one batch for all veths and
-//! one for each namespace.
+//! The network of a lab. The keeper resolves it before anything is created, to find errors. The builder
+//! resolves it again, and builds it by one batch for all veths and one for each namespace.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
