@@ -46,6 +46,7 @@ from delaylab.report.work import parts as work_parts
 
 # Largest number of rows of a drawing that the page shows before a reader unfolds the rest.
 WAY_ROWS = 24
+HOW_COST = "median user RTT at rest with taps minus that without"
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +226,7 @@ def _figures(study: Study, groups: list[Group], found: list[Finding]) -> list[Fi
         others = ("contradicted", "open", "not testable here")
         counts = {name: sum(finding.verdict == name for finding in found) for name in others}
         rest = ", ".join(f"{n} {name}" for name, n in counts.items() if n)
-        note = rest or "each over the whole of its interval"
+        note = rest or "each at both ends of its 95 % interval"
         figures.append(Figure(f"{held} of {len(found)}", "claims reproduced", note))
     figures += _cost(groups)
     trials = f"{sum(len(g.trials) for g in groups)} of {len(study.record.planned)} trials"
@@ -254,13 +255,13 @@ def _cost(groups: list[Group]) -> list[Figure]:
     }
     if seen:
         kind = max(seen, key=lambda name: seen[name])
-        note = f"{words.cost(known[kind])}, user RTT at rest, with taps less without, {kind}"
+        note = f"{words.cost(known[kind])}; {HOW_COST} ({kind})"
         return [Figure(words.delay(seen[kind]), "added by measuring", note)]
     limits = {kind: most for kind, cost in known.items() if (most := cost.at_most_us) is not None}
     if not limits:
         return []
     kind = max(limits, key=lambda name: limits[name])
-    note = f"too little to measure; user RTT at rest, with taps less without, {kind}"
+    note = f"too little to measure; {HOW_COST} ({kind})"
     return [Figure(f"≤ {words.delay(limits[kind])}", "added by measuring", note)]
 
 

@@ -29,7 +29,7 @@ pub struct Build {
     pub rootless: bool,
     /// The data that the client wants in `lab.json` while the lab is up. Only the keeper needs it.
     #[serde(default)]
-    pub record: Option<Box<RawValue>>,
+    record: Option<Box<RawValue>>,
     pub plan: Plan,
 }
 
@@ -63,10 +63,10 @@ pub struct Plan {
     _lab: Option<String>,
     pub agents: Vec<Agent>,
     #[serde(default)]
-    pub operations: Vec<Operation>,
+    operations: Vec<Operation>,
     /// The names of the nodes, which their programs find in `/etc/hosts`.
     #[serde(default)]
-    pub names: Vec<Named>,
+    names: Vec<Named>,
 }
 
 /// A process of the lab that holds namespaces and serves `NAME.sock`.
