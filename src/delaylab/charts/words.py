@@ -86,7 +86,7 @@ def cost(found: Cost) -> str:
         return f"{signed(found.added.value)} {ends}"
     if found.at_most_us is None:
         return f"nothing that can be seen {ends}: the packets without taps were slower"
-    return f"too little to measure: at most {delay(found.at_most_us)} {ends}"
+    return f"too little to measure, at most {delay(found.at_most_us)} {ends}"
 
 
 def share(found: float | None) -> str:
