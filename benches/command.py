@@ -61,14 +61,19 @@ class CommandLine:
         """Return the seconds of `up` and of `down`."""
         return self.seconds("up", str(lab)), self.seconds("down", "--all")
 
-    def lab(self, name: str, nodes: int, pairs: Pairs, *, forwards: bool = False) -> Path:
-        """Write a lab file of point-to-point links between nodes by number; return its path."""
+    def lab(
+        self, name: str, nodes: int, pairs: Pairs, *, forwards: bool = False, link: str = ""
+    ) -> Path:
+        """Write a lab file of point-to-point links between nodes by number; return its path.
+
+        `link` holds fields that all links have, such as `delay: 1ms`.
+        """
         path = self.folder / f"{name}.yaml"
-        path.write_text("\n".join(_lines(name, nodes, pairs, forwards)), encoding="utf-8")
+        path.write_text("\n".join(_lines(name, nodes, pairs, forwards, link)), encoding="utf-8")
         return path
 
 
-def _lines(name: str, nodes: int, pairs: Pairs, forwards: bool) -> Iterator[str]:
+def _lines(name: str, nodes: int, pairs: Pairs, forwards: bool, link: str) -> Iterator[str]:
     yield f"lab: {name}"
     # This machine's own stack does not forward, so routers are on a host of their own.
     yield from ["hosts: {one: {}}"] if forwards else []
@@ -76,7 +81,8 @@ def _lines(name: str, nodes: int, pairs: Pairs, forwards: bool) -> Iterator[str]
     fields = "forwards: true" if forwards else ""
     yield from (f"  n{number}: {{{fields}}}" for number in range(nodes))
     yield "links:"
-    yield from (f"  - {{between: [n{a}, n{b}]}}" for a, b in pairs)
+    more = f", {link}" if link else ""
+    yield from (f"  - {{between: [n{a}, n{b}]{more}}}" for a, b in pairs)
     yield ""
 
 

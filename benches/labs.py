@@ -55,16 +55,20 @@ def run() -> Section:
         "begins once the kernel has torn down the lab before. The kernel does that in the "
         "background when a tool is done with `down`; a lab that is built meanwhile takes longer. "
         "Goal: the command at least 10 × faster up than Mininet and faster than `ip -batch`, "
-        "500 / 1000 in 1.5 s, 1000 / 3000 in 4 s.",
+        "500 / 1000 in 1.5 s, 1000 / 3000 in 4 s; a delay adds at most 2 ms a link at either time.",
         ("nodes / links", "tool", "up, s", "down, s", "× `delaylab up`"),
     )
     with command_line() as line:
         for nodes, links in SIZES:
             pairs = ring_with_chords(nodes, links)
             lab = line.lab("big", nodes, pairs)
+            delayed = line.lab("delayed", nodes, pairs, link="delay: 1ms")
             command = _fastest(partial(line.up_and_down, lab))
             tools = {
                 "`delaylab up`": command,
+                "`delaylab up`, each link with a delay": _fastest(
+                    partial(line.up_and_down, delayed)
+                ),
                 "delaylab, from Python": _fastest(partial(_in_process, nodes, pairs)),
                 "ip -batch": _fastest(partial(ip_batch.up_and_down, nodes, pairs)),
                 "Mininet": _after_cleanup(partial(_mininet, nodes, pairs)),

@@ -43,6 +43,18 @@ def received(delaylab: Run, node: str, address: str, count: int) -> int:
     return int(found[1])
 
 
+def test_a_rate_may_follow_a_loss_at_one_port_and_a_loss_a_rate(delaylab: Run, up: Up) -> None:
+    """Both are filters of one queue, which whichever comes first makes."""
+    name = up(ONE_WAY)  # b has a rate, a has nothing
+    for node, before in (("a", "loss=50%"), ("b", "loss=50%"), ("a", "rate=8Mbit")):
+        delaylab("link", "set", name, "wan", before, "--node", node)
+    assert 0 < received(delaylab, "a", "198.18.0.1", 60) < 60
+    (engine,) = as_json(delaylab("link", "show", name, "--json"))["engines"]
+    ways = {way["node"]: way for way in engine["directions"]}
+    assert all(way["asked"].keys() == {"loss", "rate"} for way in ways.values())
+    assert all(way["dropped"]["loss"] > 0 for way in ways.values()), ways
+
+
 def test_a_shared_link_of_both_engines(delaylab: Run, up: Up) -> None:
     name = up(LAB)
     for node, address in (("a", "198.18.0.3"), ("c", "198.18.0.1")):

@@ -296,3 +296,26 @@ def test_an_ordinary_user_has_links_with_conditions(nobody: Run, tmp_path: Path)
     nobody("link", "set", "short", "wan", "delay=7ms")
     assert 14 <= rtt_ms(nobody, "a", "198.18.0.1") < 20
     nobody("down", "short")
+
+
+def test_a_link_with_conditions_starts_and_ends_little_later_than_one_without(
+    delaylab: Run, tmp_path: Path
+) -> None:
+    """A program or a socket for each port would take some 10 ms each, at both times."""
+
+    def seconds(fields: str) -> tuple[float, float]:
+        links = [f"  - {{between: [a, b], name: l{n}{fields}}}" for n in range(100)]
+        file = tmp_path / "many.yaml"
+        file.write_text("\n".join(["lab: many", "nodes: {a: {}, b: {}}", "links:", *links, ""]))
+        taken = []
+        for argv in (("up", str(file)), ("down", "many")):
+            began = time.monotonic()
+            delaylab(*argv)
+            taken.append(time.monotonic() - began)
+        return taken[0], taken[1]
+
+    pairs = [(seconds(""), seconds(", delay: 1ms")) for _ in range(3)]
+    plain_up, plain_down = (min(plain[n] for plain, _ in pairs) for n in (0, 1))
+    up, down = (min(delayed[n] for _, delayed in pairs) for n in (0, 1))
+    assert up < 2.5 * plain_up, pairs
+    assert down < 2.5 * plain_down, pairs

@@ -5,13 +5,10 @@
 
 #include <bpf/bpf_helpers.h>
 
-/* A result of a tcx program (linux/bpf.h), which the headers of Debian 12 do not have yet. */
-enum { TCX_DROP = 2 };
-
 SEC("classifier")
 int drop_all(struct __sk_buff *skb __attribute__((unused)))
 {
-	return TCX_DROP;
+	return TC_ACT_SHOT;
 }
 
 const char SOURCES_[] SEC("sources") = SOURCES;

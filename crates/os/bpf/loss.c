@@ -1,15 +1,12 @@
-/* Drop a share of the frames that an interface receives, by the Gilbert-Elliott model: a good and a bad
- * state, each with a probability of loss. The program runs behind packet sockets and the programs of taps,
+/* Drop a share of the frames that interfaces receive, by the Gilbert-Elliott model: a good and a bad state,
+ * each with a probability of loss. Each interface has its own state. The program runs behind packet sockets and the programs of taps,
  * which have seen the frames by then. Compiled to loss.o by compile.sh. */
 #include <linux/bpf.h>
 #include <linux/pkt_cls.h>
 
 #include <bpf/bpf_helpers.h>
 
-/* Results of a tcx program (linux/bpf.h), which the headers of Debian 12 do not have yet. */
-enum { TCX_NEXT = -1, TCX_DROP = 2 };
-
-/* Probabilities, state and counters; src/tcx/loss.rs reads and writes them by their places. Probabilities are
+/* Probabilities, state and counters; src/clsact/loss.rs reads and writes them by their places. Probabilities are
  * in units of 2^-32: 2^32 means always. */
 struct loss {
 	__u64 to_bad;       /* of a change from the good to the bad state */
@@ -21,6 +18,7 @@ struct loss {
 	__u64 lost;         /* of these, frames dropped */
 };
 
+/* By interface index. The loader sets the number of entries. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -37,21 +35,21 @@ static int happens(__u64 chance)
 
 /* Perhaps change the state, then perhaps drop the frame. */
 SEC("classifier")
-int lose(struct __sk_buff *skb __attribute__((unused)))
+int lose(struct __sk_buff *skb)
 {
-	__u32 first = 0;
-	struct loss *loss = bpf_map_lookup_elem(&LOSS, &first);
+	__u32 interface = skb->ifindex;
+	struct loss *loss = bpf_map_lookup_elem(&LOSS, &interface);
 
 	if (!loss)
-		return TCX_NEXT;
+		return TC_ACT_UNSPEC;
 	/* If two CPUs change the state at the same time, one of the changes may be lost. */
 	if (happens(loss->bad ? loss->to_good : loss->to_bad))
 		loss->bad = !loss->bad;
 	__sync_fetch_and_add(&loss->seen, 1);
 	if (!happens(loss->bad ? loss->lost_in_bad : loss->lost_in_good))
-		return TCX_NEXT;
+		return TC_ACT_UNSPEC;
 	__sync_fetch_and_add(&loss->lost, 1);
-	return TCX_DROP;
+	return TC_ACT_SHOT;
 }
 
 const char SOURCES_[] SEC("sources") = SOURCES;

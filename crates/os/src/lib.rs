@@ -16,4 +16,5 @@ pub mod time;
 
 pub mod ring;
 
+pub mod clsact;
 pub mod tcx;

@@ -48,7 +48,8 @@ PARTS = {
     "clsact": "links by the kernel: where frames are caught",
     "mirred": "links by the kernel: what leads frames there (u32 and mirred)",
     "bridge": "links without conditions, and by the kernel",
-    "tcx": "taps by programs; links by the kernel: loss where netem is not there",
+    "bpf": "links: what keeps frames from the host's stack; by the kernel: loss without netem",
+    "tcx": "taps by programs",
 }
 
 

@@ -3,10 +3,10 @@
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixListener;
 
+use delaylab_os::clsact::drop::DropAll;
 use delaylab_os::files::poll::{self, Interest};
 use delaylab_os::process::credential_channel::Sender;
 use delaylab_os::process::{self, open_files};
-use delaylab_os::tcx::drop::TcxDrop;
 use delaylab_proto::{Context, Failure};
 
 use super::member::{Member, StartupResources};
@@ -30,7 +30,7 @@ pub fn live(
     supervisor.serve(&listener)
 }
 
-type Started<'a> = (Supervisor<'a>, UnixListener, Option<TcxDrop>);
+type Started<'a> = (Supervisor<'a>, UnixListener, Option<DropAll>);
 
 fn start<'a>(
     member: &'a Member<'a>,
@@ -46,11 +46,11 @@ fn start<'a>(
     }
     // Wait for children instead of letting the kernel reap them: the engine's exit status is needed.
     process::reap_by_wait().context("wait for the network")?;
-    // Each port needs a program and a socket; a system's usual limit suffices for a few hundred ports.
+    // Each port with a queue, such as a TAP device, needs a socket.
     open_files::allow_most();
     // Without this program the host's own stack processes every frame before dropping it (`network::quiet`).
     let drop = match links.engine {
-        EngineKind::Own => TcxDrop::open(links.ports()).ok(),
+        EngineKind::Own => DropAll::open(links.ports()).ok(),
         // The bridge behind the ports takes all frames.
         EngineKind::Kernel => None,
     };

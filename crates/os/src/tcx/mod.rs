@@ -2,8 +2,6 @@
 //! each of its packets. They need `CAP_BPF` and `CAP_NET_ADMIN` outside of user namespaces.
 
 mod attach;
-pub mod drop;
-pub mod loss;
 mod programs;
 pub mod sender;
 mod sentinel;

@@ -9,7 +9,8 @@ use aya::programs::links::FdLink;
 use aya::programs::{LinkOrder, TcAttachType};
 use aya::{Ebpf, EbpfLoader, Pod};
 
-use super::attach::{attach, program};
+use super::attach::attach;
+use crate::bpf::classifier::program;
 use crate::bpf::load_error::refused;
 use crate::bpf::shared_array::SharedArray;
 use crate::socket::probe_match::{Match, Transport};

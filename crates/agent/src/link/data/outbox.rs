@@ -3,6 +3,7 @@
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
+use delaylab_os::netlink::interface::has_queue;
 use delaylab_os::ring;
 use delaylab_os::socket::LARGE_BUFFER;
 use delaylab_os::socket::frame_batch::{self, FrameBatch};
@@ -23,11 +24,14 @@ struct Outgoing {
     counted: bool,
 }
 
-/// The sockets of all ports. Each port has its own: with a common one every call would have to name the
-/// interface and the kernel to look it up, and a stalled queue would use up the buffer of all.
+/// The sockets of all ports. Ports without a queue of their own share one, because the kernel waits for a
+/// grace period of RCU, up to 10 ms, for each packet socket that is closed (net/packet/af_packet.c,
+/// `packet_release`): with a socket for each port, a lab of 400 links took 8 s to end. A port with a queue has
+/// its own socket: frames in a stalled queue would use up the send buffer of all.
 pub struct Outbox {
-    /// The sockets by port number.
-    ports: Vec<OwnedFd>,
+    sockets: Vec<OwnedFd>,
+    /// The way out of each port, by port number.
+    ports: Vec<Exit>,
     batch: FrameBatch,
     /// The maximum number of frames per system call.
     size: usize,
@@ -36,13 +40,34 @@ pub struct Outbox {
     done: Vec<(Slot, u32)>,
 }
 
+/// The socket shared by all ports without a queue.
+const SHARED: usize = 0;
+
+/// A port's way out.
+#[derive(Clone, Copy)]
+struct Exit {
+    /// The index of the socket.
+    socket: usize,
+    /// The interface that frames must name; `None` if the socket is bound to it.
+    interface: Option<u32>,
+}
+
 impl Outbox {
     /// Open sockets for ports with these interface indices, for `size` frames per system call.
     pub fn open(interfaces: &[u32], size: usize) -> io::Result<Self> {
-        let ports =
-            interfaces.iter().map(|&interface| open(interface)).collect::<io::Result<_>>()?;
+        // A socket that is not bound sends by the interface that each frame names.
+        let mut sockets = vec![open(0)?];
+        let mut ports = Vec::new();
+        for &interface in interfaces {
+            ports.push(if has_queue(interface)? {
+                sockets.push(open(interface)?);
+                Exit { socket: sockets.len() - 1, interface: None }
+            } else {
+                Exit { socket: SHARED, interface: Some(interface) }
+            });
+        }
         let batch = FrameBatch::new(size);
-        Ok(Self { ports, batch, size, frames: Vec::new(), done: Vec::new() })
+        Ok(Self { sockets, ports, batch, size, frames: Vec::new(), done: Vec::new() })
     }
 
     /// Queue a direction's frame for sending by these ports.
@@ -67,12 +92,14 @@ impl Outbox {
     /// `ahead_ns` is the offset of the epoch's clock.
     pub fn flush(&mut self, ahead_ns: i64, directions: &mut [DirectionState], pool: &mut Pool) {
         let mut began_ns = clock::monotonic_ns();
-        for run in self.frames.chunk_by(|one, next| one.port == next.port) {
-            let socket = self.ports[run[0].port as usize].as_fd();
+        let exit = |frame: &Outgoing| self.ports[frame.port as usize];
+        for run in self.frames.chunk_by(|one, next| exit(one).socket == exit(next).socket) {
+            let socket = self.sockets[exit(&run[0]).socket].as_fd();
             let mut rest = run;
             while !rest.is_empty() {
                 let some = &rest[..self.size.min(rest.len())];
-                let frames = some.iter().map(|frame| (None, pool.frame(frame.slot)));
+                let frames =
+                    some.iter().map(|frame| (exit(frame).interface, pool.frame(frame.slot)));
                 let sent = self.batch.send(socket, frames);
                 let ended_ns = clock::monotonic_ns();
                 let taken = match sent {

@@ -3,9 +3,10 @@
 
 use std::collections::BTreeMap;
 
+use delaylab_os::clsact::Queue;
+use delaylab_os::clsact::loss::{InterfaceLoss, LossProgram};
 use delaylab_os::interface::index::interface_index;
 use delaylab_os::netlink::{Route, interface, qdiscs};
-use delaylab_os::tcx::loss::TcxLoss;
 use delaylab_proto::{Context, Failure};
 use netlink_packet_route::RouteNetlinkMessage;
 
@@ -25,7 +26,7 @@ pub struct KernelDirection {
     name: String,
     pub ifb: Option<u32>,
     pub setup: Setup,
-    pub loss: Option<TcxLoss>,
+    pub loss: Option<InterfaceLoss>,
 }
 
 /// Links in the kernel.
@@ -35,6 +36,8 @@ pub struct KernelLinks {
     /// The ports of each bridge, all by index.
     pub bridges: BTreeMap<u32, Vec<u32>>,
     pub directions: Vec<KernelDirection>,
+    /// The program that loses frames, once a direction needs it.
+    loss: Option<LossProgram>,
 }
 
 impl KernelLinks {
@@ -42,7 +45,8 @@ impl KernelLinks {
     pub fn new(links: &Links, setups: Vec<Setup>) -> Result<Self, Failure> {
         let socket = Route::open().context("open a netlink socket")?;
         let alias = links.ports().next().map(alias).transpose()?.unwrap_or_default();
-        let mut built = Self { socket, alias, bridges: BTreeMap::new(), directions: Vec::new() };
+        let (bridges, directions) = (BTreeMap::new(), Vec::new());
+        let mut built = Self { socket, alias, bridges, directions, loss: None };
         built.clear(links)?;
         let mut setups = setups.into_iter();
         for (number, link) in links.links.iter().enumerate() {
@@ -78,7 +82,7 @@ impl KernelLinks {
             None if steps.is_empty() => {}
             None => {
                 let ifb = self.make_ifb(number)?;
-                if let Err(failure) = self.divert(direction.index, ifb, &steps, &what) {
+                if let Err(failure) = self.divert(number, ifb, &steps, &what) {
                     // Without it a later change can be made once the cause is gone.
                     let _ = Batch::one(&self.socket, what, Verb::Change, message::remove(ifb));
                     return Err(failure);
@@ -86,9 +90,28 @@ impl KernelLinks {
                 self.directions[number].ifb = Some(ifb);
             }
         }
+        self.lose(number, &setup)?;
+        self.directions[number].setup = setup;
+        Ok(())
+    }
+
+    /// Lose frames of one direction by the program.
+    fn lose(&mut self, number: usize, setup: &Setup) -> Result<(), Failure> {
         let direction = &mut self.directions[number];
-        direction.lose(&setup)?;
-        direction.setup = setup;
+        match (&direction.loss, &setup.loss) {
+            (Some(loss), Some(chances)) => loss.set(chances),
+            (None, Some(chances)) => {
+                let what = || format!("lose frames of {}", direction.port);
+                let program = match &mut self.loss {
+                    Some(program) => program,
+                    none => none.insert(LossProgram::load().with_context(what)?),
+                };
+                let queue = if direction.ifb.is_some() { Queue::Made } else { Queue::New };
+                let attached = program.attach(&direction.port, queue, chances);
+                direction.loss = Some(attached.with_context(what)?);
+            }
+            (_, None) => {}
+        }
         Ok(())
     }
 
@@ -105,11 +128,16 @@ impl KernelLinks {
         batch.finish()
     }
 
-    /// Make the queues of a new interface, and let what a port receives pass them.
-    fn divert(&self, port: u32, ifb: u32, steps: &[Step], what: &str) -> Result<(), Failure> {
+    /// Make the queues of a new interface, and let what a direction's port receives pass them.
+    fn divert(&self, number: usize, ifb: u32, steps: &[Step], what: &str) -> Result<(), Failure> {
+        let direction = &self.directions[number];
+        // A program that loses frames has made the hook.
+        let (port, hooked) = (direction.index, direction.loss.is_some());
         self.set_queues(ifb, steps, what)?;
         let mut batch = Batch::new(&self.socket);
-        batch.push(what.to_owned(), Verb::Create, message::ingress(port))?;
+        if !hooked {
+            batch.push(what.to_owned(), Verb::Create, message::ingress(port))?;
+        }
         batch.push(what.to_owned(), Verb::Create, message::redirect(port, ifb))?;
         batch.finish()
     }
@@ -184,21 +212,6 @@ impl KernelLinks {
                 let gone = message::remove_queue(index, 0xffff_0000, 0xffff_fff1);
                 Batch::one(&self.socket, what, Verb::Change, gone)?;
             }
-        }
-        Ok(())
-    }
-}
-
-impl KernelDirection {
-    fn lose(&mut self, setup: &Setup) -> Result<(), Failure> {
-        match (&self.loss, &setup.loss) {
-            (Some(program), Some(chances)) => program.set(chances),
-            (None, Some(chances)) => {
-                let what = format!("lose frames of {}", self.port);
-                let program = TcxLoss::open(&self.port, chances);
-                self.loss = Some(program.context(what)?);
-            }
-            (_, None) => {}
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! The mapping of conditions to the features of the kernel's qdiscs.
 
 use delaylab_link::{Conditions, Discipline, Jitter, Loss, Rate, Reorder};
-use delaylab_os::tcx::loss::Chances;
+use delaylab_os::clsact::loss::Chances;
 
 use super::setup::{Bounds, NEVER, Netem, Setup, Shape};
 use super::support::{Feature, Support};
@@ -35,7 +35,7 @@ pub fn setup(conditions: &Conditions, support: &Support, bounds: Bounds) -> Resu
     }
     if !support.has(Feature::Netem) {
         if chances.is_some() {
-            support.require(Feature::Tcx, "loss")?;
+            support.require(Feature::Bpf, "loss")?;
         }
         return Ok(Setup { netem: None, shape, loss: chances });
     }

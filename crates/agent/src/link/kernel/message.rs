@@ -14,8 +14,9 @@ use super::qdisc::{Qdisc, attribute};
 const TCA_OPTIONS: u16 = 2;
 /// The reserved addresses to forward: all but those that the kernel never forwards (pause frames, LACP).
 const LIKE_A_CABLE: u16 = 0xfff8;
-/// The priority and protocol of the first filter, for frames of all protocols (`ETH_P_ALL`).
-const FIRST_OF_ALL: u32 = 1 << 16 | (3u16.to_be() as u32);
+/// The priority and protocol of the second filter, for frames of all protocols (`ETH_P_ALL`). The first one may
+/// be a program that loses frames.
+const SECOND_OF_ALL: u32 = 2 << 16 | (3u16.to_be() as u32);
 const TCA_U32_SEL: u16 = 5;
 const TCA_U32_ACT: u16 = 7;
 const TCA_ACT_KIND: u16 = 1;
@@ -140,7 +141,7 @@ pub fn redirect(index: u32, to: u32) -> RouteNetlinkMessage {
     let mut message = TcMessage::default();
     message.header.index = index.cast_signed();
     message.header.parent = TcHandle { major: u16::MAX, minor: TcHandle::MIN_INGRESS };
-    message.header.info = FIRST_OF_ALL;
+    message.header.info = SECOND_OF_ALL;
     message.attributes = vec![
         TcAttribute::Kind("u32".into()),
         TcAttribute::Other(DefaultNla::new(TCA_OPTIONS, options.concat())),

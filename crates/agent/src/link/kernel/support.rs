@@ -22,7 +22,9 @@ pub enum Feature {
     Mirred,
     /// The bridge, which joins the ports of a link.
     Bridge,
-    /// Programs at interfaces (tcx).
+    /// Programs as filters of clsact, for loss.
+    Bpf,
+    /// Programs at the hooks of interfaces (tcx), for taps.
     Tcx,
 }
 
@@ -65,6 +67,7 @@ impl Feature {
             Feature::Clsact => "clsact",
             Feature::Mirred => "u32 and mirred",
             Feature::Bridge => "bridge",
+            Feature::Bpf => "programs (BPF)",
             Feature::Tcx => "programs (tcx)",
         }
     }

@@ -20,7 +20,7 @@ const ALL: [Feature; 8] = [
     Feature::Clsact,
     Feature::Mirred,
     Feature::Bridge,
-    Feature::Tcx,
+    Feature::Bpf,
 ];
 
 /// Return a kernel that lacks these parts.
@@ -96,9 +96,9 @@ fn what_the_kernel_lacks_is_named_with_what_needs_it() {
         let why = setup(conditions, &without(&[lacks])).unwrap_err();
         assert!(why.contains(says), "{why}");
     }
-    let neither = without(&[Feature::Netem, Feature::Tcx]);
+    let neither = without(&[Feature::Netem, Feature::Bpf]);
     let why = setup(json!({"loss": independent(0.1)}), &neither).unwrap_err();
-    assert!(why.contains("`loss` needs the kernel's programs (tcx)"), "{why}");
+    assert!(why.contains("`loss` needs the kernel's programs (BPF)"), "{why}");
     assert!(setup(json!({}), &without(&ALL)).is_ok());
 }
 

@@ -3,10 +3,14 @@
 use std::fs::File;
 use std::io::{self, Read, Write};
 
+use delaylab_os::clsact::Queue;
+use delaylab_os::clsact::loss::{Chances, LossProgram};
 use delaylab_os::files::pipe;
+use delaylab_os::interface::state;
 use delaylab_os::netlink::Route;
 use delaylab_os::process::{self, Side, namespace};
-use delaylab_os::tcx::loss::{Chances, TcxLoss};
+use delaylab_os::socket::probe_match::{Match, Transport};
+use delaylab_os::tcx::tap::TcxTap;
 use delaylab_proto::{Context, Failure};
 
 use super::message;
@@ -65,8 +69,13 @@ fn try_all() -> Result<Support, Failure> {
     note(Feature::Clsact, one(message::ingress(LOOPBACK)));
     note(Feature::Mirred, one(message::redirect(LOOPBACK, LOOPBACK)));
     let never = Chances { to_bad: 0.0, to_good: 1.0, lost_in_bad: 0.0, lost_in_good: 0.0 };
-    let program = TcxLoss::open("lo", &never).map(drop);
-    note(Feature::Tcx, program.context("load a program"));
+    let program =
+        LossProgram::load().and_then(|mut program| program.attach("lo", Queue::Made, &never));
+    note(Feature::Bpf, program.map(drop).context("load a program"));
+    let echoes = Match { transport: Transport::Icmp(0), ip: 4, probe: 0, magic: 0, snap: 0 };
+    // A tap refuses an interface with a queue, and one that is down has one.
+    let tap = state::set_up("lo", true).and_then(|()| TcxTap::open(LOOPBACK, &echoes, false));
+    note(Feature::Tcx, tap.map(drop).context("open a tap"));
     Ok(support)
 }
 

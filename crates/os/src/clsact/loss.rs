@@ -1,0 +1,113 @@
+//! A program that drops a share of the received frames of interfaces (`bpf/loss.c`).
+
+use std::io;
+use std::os::fd::AsFd;
+use std::rc::Rc;
+
+use aya::maps::{Array, IterableMap};
+use aya::{Ebpf, EbpfLoader};
+
+use super::{Queue, attach};
+use crate::bpf::classifier::program;
+use crate::bpf::load_error::refused;
+use crate::bpf::shared_array::SharedArray;
+use crate::interface::index::{highest_index, interface_index};
+
+/// The compiled `bpf/loss.c`, aligned as the loader needs it.
+static OBJECT: &[u8] = aya::include_bytes_aligned!("../../bpf/loss.o");
+
+/// The number of words in `struct loss` in `bpf/loss.c`, and the places of its counters.
+const WORDS: usize = 7;
+const SEEN: u32 = 5;
+const LOST: u32 = 6;
+
+/// The loaded program, which serves all interfaces of a network namespace: loading one takes milliseconds of the
+/// CPU's time. It is detached from all of them on drop.
+#[derive(Debug)]
+pub struct LossProgram {
+    program: Ebpf,
+    shared: Rc<SharedArray>,
+}
+
+/// The program at one interface.
+#[derive(Debug)]
+pub struct InterfaceLoss {
+    shared: Rc<SharedArray>,
+    interface: u32,
+}
+
+/// The probabilities of the Gilbert-Elliott model. Each frame may change the state and may then be lost.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Chances {
+    /// The probability of a change from the good to the bad state.
+    pub to_bad: f64,
+    /// The probability of a change from the bad to the good state.
+    pub to_good: f64,
+    /// The probability that a frame is lost in the bad state.
+    pub lost_in_bad: f64,
+    /// The probability that a frame is lost in the good state.
+    pub lost_in_good: f64,
+}
+
+/// The counters of an attached program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LossCounters {
+    /// The number of frames received.
+    pub seen: u64,
+    /// The number of those that were dropped.
+    pub lost: u64,
+}
+
+impl LossProgram {
+    /// Load the program for the interfaces that this network namespace has now. Needs `CAP_BPF` and
+    /// `CAP_NET_ADMIN` outside of user namespaces. Fails with the loader's text without them.
+    pub fn load() -> io::Result<Self> {
+        let places = highest_index()? + 1;
+        let mut loader = EbpfLoader::new();
+        loader.btf(None).set_max_entries("LOSS", places);
+        let mut object = loader.load(OBJECT).map_err(refused)?;
+        let map = object.map("LOSS").expect("the object has this map");
+        let map: Array<_, [u64; WORDS]> = map.try_into().map_err(refused)?;
+        let shared = SharedArray::map(map.map().fd().as_fd(), places as usize * WORDS)?;
+        program(&mut object, "lose")?.load().map_err(refused)?;
+        Ok(Self { program: object, shared: Rc::new(shared) })
+    }
+
+    /// Start to drop frames that an interface receives, behind packet sockets and the programs of taps. Fails
+    /// with the loader's text, with `ENODEV` if there is no such interface, and with `EEXIST` if a queue that
+    /// must be new is not.
+    pub fn attach(
+        &mut self,
+        interface: &str,
+        queue: Queue,
+        chances: &Chances,
+    ) -> io::Result<InterfaceLoss> {
+        let index = interface_index(interface)?;
+        let loss = InterfaceLoss { shared: Rc::clone(&self.shared), interface: index };
+        loss.set(chances);
+        attach(program(&mut self.program, "lose")?, interface, queue)?;
+        Ok(loss)
+    }
+}
+
+impl InterfaceLoss {
+    /// Change the probabilities, which are written in units of 2^-32; the state stays.
+    pub fn set(&self, chances: &Chances) {
+        let Chances { to_bad, to_good, lost_in_bad, lost_in_good } = *chances;
+        for (place, chance) in (0..).zip([to_bad, to_good, lost_in_bad, lost_in_good]) {
+            self.shared.set(self.place(place), (chance * (1u64 << 32) as f64).round() as u64);
+        }
+    }
+
+    /// Return the counters since the program was attached.
+    #[must_use]
+    pub fn counters(&self) -> LossCounters {
+        let [seen, lost] = [SEEN, LOST].map(|place| self.shared.get(self.place(place)));
+        LossCounters { seen, lost }
+    }
+
+    /// Return the place of a word of this interface's `struct loss`.
+    fn place(&self, word: u32) -> u32 {
+        self.interface * WORDS as u32 + word
+    }
+}
