@@ -13,6 +13,7 @@ use delaylab_proto::{Context, Failure};
 use super::message;
 use super::plan::{Bridge, End, Operation};
 use crate::network::batch::{Batch, Verb};
+use crate::network::bridge;
 use crate::network::quiet;
 
 /// The interface index of `lo` in every namespace.
@@ -104,8 +105,11 @@ impl Local<'_> {
         for (name, &index) in &self.made {
             let what = format!("bring up {name} in {}", self.agent);
             let alias = (*name != "lo").then_some(alias);
-            let message = message::raise(index, alias, masters.get(name).copied());
-            batch.push(what, Verb::Change, message)?;
+            let master = masters.get(name).copied();
+            batch.push(what.clone(), Verb::Change, message::raise(index, alias, master))?;
+            if master.is_some() {
+                batch.push(what, Verb::Change, bridge::port(index, true))?;
+            }
         }
         Ok(())
     }

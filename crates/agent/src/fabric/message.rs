@@ -6,8 +6,7 @@ use netlink_packet_route::address::{
     AddressAttribute, AddressFlags, AddressHeaderFlags, AddressMessage,
 };
 use netlink_packet_route::link::{
-    BridgeStpState, InfoBridge, InfoData, InfoKind, InfoVeth, LinkAttribute, LinkFlags, LinkInfo,
-    LinkMessage,
+    InfoData, InfoKind, InfoVeth, LinkAttribute, LinkFlags, LinkInfo, LinkMessage,
 };
 use netlink_packet_route::route::{
     RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteProtocol, RouteScope, RouteType,
@@ -15,6 +14,7 @@ use netlink_packet_route::route::{
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 
 use super::plan::{Bridge, End, Mac, Prefix, Queue, Route};
+use crate::network::bridge;
 use crate::network::tbf::Bucket;
 
 /// The transmit queue length of a virtual machine's TAP, in packets. The kernel's default of 1000 loses
@@ -82,18 +82,11 @@ pub fn remove(index: u32) -> RouteNetlinkMessage {
     RouteNetlinkMessage::DelLink(link)
 }
 
-/// Create a bridge that forwards at once and floods multicast like a cable.
-pub fn bridge(bridge: &Bridge, index: u32) -> RouteNetlinkMessage {
-    let mut link = named(&bridge.name, bridge.mac, bridge.mtu);
+/// Create a bridge that carries a link.
+pub fn bridge(of: &Bridge, index: u32) -> RouteNetlinkMessage {
+    let mut link = named(&of.name, of.mac, of.mtu);
     link.header.index = index;
-    link.attributes.push(LinkAttribute::LinkInfo(vec![
-        LinkInfo::Kind(InfoKind::Bridge),
-        LinkInfo::Data(InfoData::Bridge(vec![
-            InfoBridge::StpState(BridgeStpState::Disabled),
-            InfoBridge::ForwardDelay(0),
-            InfoBridge::MulticastSnooping(false),
-        ])),
-    ]));
+    link.attributes.push(bridge::attributes());
     RouteNetlinkMessage::NewLink(link)
 }
 

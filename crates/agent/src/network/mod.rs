@@ -1,11 +1,13 @@
 //! Pieces that labs' networks and links with conditions share.
 //!
 //! - [`batch`]: netlink requests by the batch; [`tbf`]: the token bucket filter in them.
+//! - [`bridge`]: bridges that carry links.
 //! - [`quiet`]: interfaces on which the host's own stack answers nothing.
 //! - [`counters`]: the kernel's counters of interfaces and protocols. [`route`]: the interface
 //!   to an address. [`mac`]: MAC addresses as text.
 
 pub mod batch;
+pub mod bridge;
 pub mod counters;
 pub mod mac;
 pub mod quiet;

@@ -56,10 +56,8 @@ impl Forwarder {
             .context("open a packet ring")
             .map_err(|failure| failure.fix("links need CAP_NET_RAW in their host's network"))?;
         let outbox = Outbox::open(&interfaces, TURN)
-            .context("open a packet socket for each port")
-            .map_err(|failure| {
-                failure.fix("each takes two files: raise the hard limit on these (ulimit -Hn)")
-            })?;
+            .context("open a packet socket for each port with a queue")
+            .map_err(|failure| failure.fix("raise the hard limit on open files (ulimit -Hn)"))?;
         stamps::settle().context("switch on receive stamps")?;
         Ok(Self {
             intake,

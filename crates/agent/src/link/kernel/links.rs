@@ -15,6 +15,7 @@ use super::qdisc::{self, Qdisc, Step};
 use super::setup::Setup;
 use crate::link::plan::{Link, Links};
 use crate::network::batch::{Batch, Verb};
+use crate::network::bridge;
 use crate::network::quiet;
 
 /// The kernel's objects of one direction.
@@ -175,9 +176,7 @@ impl KernelLinks {
         for &port in &ports {
             let what = format!("make the ports of link {} those of a bridge", link.link);
             batch.push(what.clone(), Verb::Change, message::join(port, bridge))?;
-            if ports.len() == 2 {
-                batch.push(what, Verb::Change, message::like_a_cable(port))?;
-            }
+            batch.push(what, Verb::Change, bridge::port(port, ports.len() != 2))?;
         }
         batch.finish()?;
         self.bridges.insert(bridge, ports);

@@ -3,17 +3,13 @@
 
 use netlink_packet_core::DefaultNla;
 use netlink_packet_route::RouteNetlinkMessage;
-use netlink_packet_route::link::{
-    BridgeStpState, InfoBridge, InfoBridgePort, InfoData, InfoKind, InfoPortData, InfoPortKind,
-    LinkAttribute, LinkFlags, LinkInfo, LinkMessage,
-};
+use netlink_packet_route::link::{InfoKind, LinkAttribute, LinkFlags, LinkInfo, LinkMessage};
 use netlink_packet_route::tc::{TcAttribute, TcHandle, TcMessage};
 
 use super::qdisc::{Qdisc, attribute};
+use crate::network::bridge;
 
 const TCA_OPTIONS: u16 = 2;
-/// The reserved addresses to forward: all but those that the kernel never forwards (pause frames, LACP).
-const LIKE_A_CABLE: u16 = 0xfff8;
 /// The priority and protocol of the second filter, for frames of all protocols (`ETH_P_ALL`). The first one may
 /// be a program that loses frames.
 const SECOND_OF_ALL: u32 = 2 << 16 | (3u16.to_be() as u32);
@@ -25,31 +21,19 @@ const TCA_MIRRED_PARMS: u16 = 2;
 const TC_ACT_STOLEN: u32 = 4;
 const TCA_EGRESS_REDIR: u32 = 1;
 
-/// Create a bridge that forwards all frames, and at once.
+/// Create a bridge that carries a link.
 pub fn bridge(name: &str, mtu: u32) -> RouteNetlinkMessage {
-    let options = vec![
-        InfoBridge::StpState(BridgeStpState::Disabled),
-        InfoBridge::ForwardDelay(0),
-        InfoBridge::MulticastSnooping(false),
-        InfoBridge::GroupFwdMask(LIKE_A_CABLE),
-    ];
-    made(name, mtu, InfoKind::Bridge, Some(InfoData::Bridge(options)))
+    made(name, mtu, bridge::attributes())
 }
 
 /// Create an ifb, an interface that returns the frames that it is given once its queue releases them.
 pub fn ifb(name: &str, mtu: u32) -> RouteNetlinkMessage {
-    made(name, mtu, InfoKind::Ifb, None)
+    made(name, mtu, LinkAttribute::LinkInfo(vec![LinkInfo::Kind(InfoKind::Ifb)]))
 }
 
-fn made(name: &str, mtu: u32, kind: InfoKind, data: Option<InfoData>) -> RouteNetlinkMessage {
+fn made(name: &str, mtu: u32, kind: LinkAttribute) -> RouteNetlinkMessage {
     let mut link = LinkMessage::default();
-    let mut info = vec![LinkInfo::Kind(kind)];
-    info.extend(data.map(LinkInfo::Data));
-    link.attributes = vec![
-        LinkAttribute::IfName(name.to_owned()),
-        LinkAttribute::Mtu(mtu),
-        LinkAttribute::LinkInfo(info),
-    ];
+    link.attributes = vec![LinkAttribute::IfName(name.to_owned()), LinkAttribute::Mtu(mtu), kind];
     RouteNetlinkMessage::NewLink(link)
 }
 
@@ -69,17 +53,6 @@ pub fn join(index: u32, bridge: u32) -> RouteNetlinkMessage {
     link.header.index = index;
     link.attributes = vec![LinkAttribute::Controller(bridge)];
     RouteNetlinkMessage::SetLink(link)
-}
-
-/// Make a port of a two-port bridge forward all frames, whatever their destination, by disabling MAC
-/// learning.
-pub fn like_a_cable(index: u32) -> RouteNetlinkMessage {
-    let mut link = LinkMessage::default();
-    link.header.index = index;
-    let unlearned = InfoPortData::BridgePort(vec![InfoBridgePort::Learning(false)]);
-    let info = vec![LinkInfo::PortKind(InfoPortKind::Bridge), LinkInfo::PortData(unlearned)];
-    link.attributes = vec![LinkAttribute::LinkInfo(info)];
-    RouteNetlinkMessage::NewLink(link)
 }
 
 /// Remove an interface.

@@ -1,0 +1,43 @@
+//! rtnetlink(7) attributes of the kernel's bridges, which carry links like a cable or a hub.
+
+use netlink_packet_route::RouteNetlinkMessage;
+use netlink_packet_route::link::LinkAttribute;
+use netlink_packet_route::link::{
+    BridgeStpState, InfoBridge, InfoBridgePort, InfoData, InfoKind, InfoPortData, InfoPortKind,
+    LinkInfo, LinkMessage,
+};
+
+/// The reserved addresses 01:80:c2:00:00:0x (IEEE 802.1Q, table 8-1) that a bridge may be told to forward, by bit.
+/// The kernel refuses spanning tree, pause frames and LACP here (net/bridge/br_private.h,
+/// `BR_GROUPFWD_RESTRICTED`).
+const FORWARDED_BY_BRIDGE: u16 = 0xfff8;
+/// The reserved addresses that a port may be told to forward: all but pause frames (`BR_GROUPFWD_MACPAUSE`), which
+/// end at the other end of their cable (IEEE 802.3, annex 31B).
+const FORWARDED_FROM_PORT: u16 = 0xfffd;
+
+/// Return the attributes of a bridge that forwards at once and floods multicast.
+pub fn attributes() -> LinkAttribute {
+    let options = vec![
+        InfoBridge::StpState(BridgeStpState::Disabled),
+        InfoBridge::ForwardDelay(0),
+        InfoBridge::MulticastSnooping(false),
+        InfoBridge::GroupFwdMask(FORWARDED_BY_BRIDGE),
+    ];
+    let info = vec![LinkInfo::Kind(InfoKind::Bridge), LinkInfo::Data(InfoData::Bridge(options))];
+    LinkAttribute::LinkInfo(info)
+}
+
+/// Make a port of a bridge forward frames to reserved addresses (LLDP, LACP, 802.1X), as a cable does. Without
+/// `learning` a bridge of two ports forwards all frames, whatever their destination.
+pub fn port(index: u32, learning: bool) -> RouteNetlinkMessage {
+    let options =
+        vec![InfoBridgePort::GroupFwdMask(FORWARDED_FROM_PORT), InfoBridgePort::Learning(learning)];
+    let info = vec![
+        LinkInfo::PortKind(InfoPortKind::Bridge),
+        LinkInfo::PortData(InfoPortData::BridgePort(options)),
+    ];
+    let mut link = LinkMessage::default();
+    link.header.index = index;
+    link.attributes = vec![LinkAttribute::LinkInfo(info)];
+    RouteNetlinkMessage::NewLink(link)
+}
