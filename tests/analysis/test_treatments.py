@@ -14,7 +14,7 @@ from delaylab.analysis.claims.imagined import Design
 from delaylab.analysis.doubts.machine_state import PhaseState
 from delaylab.analysis.doubts.reserved_cpus import ReservedSeen, reserved_seen
 from delaylab.analysis.treatments.check import checks
-from delaylab.dataset.records.doubts import DoubtKind
+from delaylab.dataset.records.doubts import DoubtKind, doubt
 from delaylab.dataset.records.reserved import ReservedCpus
 from delaylab.dataset.records.trial import Load, TrialRecord
 from delaylab.dataset.store import read_study
@@ -54,6 +54,27 @@ def test_a_load_that_did_not_act_gives_no_verdict(
     assert finding.verdict == "not testable here"
     assert "its load did not act" in finding.why
     assert said in finding.why
+
+
+def test_a_trial_whose_link_somebody_changed_gives_no_verdict(tmp_path: Path) -> None:
+    conditions = [Condition(load=load, delays=SLOW, seed=1) for load in ("network", "cpu")]
+    folder = synthetic.write(tmp_path, conditions, ["network-adds-most"])
+    study = read_study(folder)
+    (before,) = findings(study, list(groups(study)))
+    assert before.verdict != "not testable here"
+    changed = [
+        replace(group, trials=[_warned(trial) for trial in group.trials]) for group in groups(study)
+    ]
+    (finding,) = findings(study, changed)
+    assert finding.verdict == "not testable here"
+    assert "the conditions of a link were changed by `link set`" in finding.why
+    assert "link wan" in finding.why
+
+
+def _warned(trial: TrialRecord) -> TrialRecord:
+    """Return a trial during which somebody changed a link."""
+    changed = doubt(DoubtKind.CONDITIONS_CHANGED, "changed", "", link="wan", changes=1)
+    return trial.model_copy(update={"warnings": [*trial.warnings, changed]})
 
 
 @pytest.mark.parametrize(

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import threading
+
 import polars as pl
 import pytest
 
 from delaylab.analysis.links.fidelity import TrialLink, trial_links
 from delaylab.analysis.packets.segments import complete, packets, segments
 from delaylab.dataset.records.trial import PointPath, TrialRecord
+from delaylab.lab import link_changes, link_engines
 from delaylab.lab.start import temporary
 from delaylab.spec.combine import Combination
+from delaylab.spec.conditions import ConditionsSpec
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.link_conditions import Conditions
 from delaylab.spec.study import LoadSpec, ProbeSpec
 from delaylab.trial.measure import measure
 from delaylab.trial.recording import Recording
-from tests.doing.conftest import skip_unless_runnable
+from tests.doing.conftest import skip_unless_runnable, wait_until
 
 pytestmark = pytest.mark.root
 PART = 0.1
@@ -187,6 +191,31 @@ def test_a_timeline_begins_with_the_load_and_is_seen_in_the_record() -> None:
     assert direction.configured_first == Conditions(delay_ns=1_000_000)
     assert direction.configured == Conditions(delay_ns=9_000_000)
     assert links(recording)["b"].verdict.direction.steady
+
+
+def test_a_link_set_during_a_trial_is_a_doubt_and_leaves_it_out_of_claims() -> None:
+    spec = lab("netns", 1, delay="1ms")
+    probed = ProbeSpec.model_validate({**PROBE, "count": 500, "interval": "4ms"})
+    with temporary(spec, accounting=False) as running:
+        began = link_engines.reports(running)[0].since_ns
+
+        def meddle() -> None:
+            """Change the link once the counts have begun anew, which is when the load begins."""
+            wait_until(lambda: link_engines.reports(running)[0].since_ns != began)
+            slower = ConditionsSpec.model_validate({"delay": "3ms"})
+            link_changes.change(running, "wan", "a", slower)
+
+        meddler = threading.Thread(target=meddle)
+        meddler.start()
+        meddled = measure(running, Combination({}, spec, (), probed), probe_id=7)
+        meddler.join()
+        alone = measure(running, Combination({}, spec, (), probed), probe_id=8)
+    (found,) = [each for each in meddled.record.warnings if each.kind == "conditions-changed"]
+    assert (found.values["link"], found.values["changes"]) == ("wan", 1)
+    # The next trial has the file's conditions again.
+    assert not [each for each in alone.record.warnings if each.kind == "conditions-changed"]
+    assert least_ns(measured(alone), alone.record.path) != {}
+    assert links(alone)["a"].verdict.direction.configured == Conditions(delay_ns=1_000_000)
 
 
 def test_a_guest_that_leaves_checksums_to_its_card_is_heard() -> None:

@@ -319,3 +319,25 @@ def test_a_link_with_conditions_starts_and_ends_little_later_than_one_without(
     up, down = (min(delayed[n] for _, delayed in pairs) for n in (0, 1))
     assert up < 2.5 * plain_up, pairs
     assert down < 2.5 * plain_down, pairs
+
+
+def test_what_changed_during_the_count_is_not_judged(delaylab: Run, up: Up) -> None:
+    """Also if it was changed back, and until the counts begin anew."""
+    name = up(ONE_HOST.replace("from: {b: {loss: 1%}}", "loss: 0%"))
+
+    def lost(count: str) -> dict[str, Any]:
+        delaylab("exec", "a", "--", "sh", "-c", f"ping -q -c {count} -i 0.01 -W 1 b.wan || true")
+        (engine,) = as_json(delaylab("link", "show", name, "wan", "--json"))["engines"]
+        return {way["node"]: way for way in engine["directions"]}
+
+    for loss in ("loss=100%", "loss=0%"):
+        delaylab("link", "set", name, "wan", loss, "--node", "b")
+        ways = lost("30")
+        assert not [why for why in ways["b"]["why_not"] if "loss" in why], ways["b"]
+    assert (ways["b"]["requests"], ways["a"]["requests"]) == (2, 0)
+    assert ways["b"]["dropped"]["loss"] > 0
+    assert ways["b"]["asked_first"] == ways["b"]["asked"], "changed and changed back"
+    shown = delaylab("link", "show", name).stdout
+    assert "wan from b: its conditions changed; loss is not judged" in shown
+    delaylab("link", "show", name, "--reset")
+    assert "asked_first" not in lost("1")["b"]

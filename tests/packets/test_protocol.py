@@ -53,7 +53,7 @@ ROOT = Path(__file__).parents[2]
 ADDED = {"host", "agent", "engine"}
 HERE: dict[type[BaseModel], set[str]] = {EngineReport: ADDED, link_replies.Links: ADDED}
 """Fields that this side adds to an answer."""
-ONLY_HERE = {"nodes", "asked_first"}
+ONLY_HERE = {"nodes"}
 FLOW = measuring_requests.GeneratorFlow("left", mac(2), "10.9.0.1", "10.9.0.2")
 FILTER = measuring_requests.TapFilter("icmp", 4, probe=7, ident=0, port=0)
 

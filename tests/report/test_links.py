@@ -62,7 +62,7 @@ def test_the_terminal_shows_links_with_their_verdicts(place: Path) -> None:
     assert f"Link engines, in the worst trial: {worst}." in " ".join(text.split())
     assert "3.00 µs / 20.0 µs" in text
     assert "+4.00 µs" in text
-    assert "loss 1.11 % [0.605 %, 2.03 %]" in text
+    assert "loss 1.11 % [0.534 %, 2.03 %]" in text
     assert "link-not-held" in text
     assert "→ link with conditions" in text
 

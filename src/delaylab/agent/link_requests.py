@@ -32,7 +32,7 @@ class LinkSet(Request[link_replies.Changed]):
 
 
 class LinkTimeline(Request[replies.Nothing]):
-    """Start the link engine's timeline anew."""
+    """Restore the conditions of the plan, and restart the link engine's timeline."""
 
     op = "link-timeline"
     reply = replies.Nothing

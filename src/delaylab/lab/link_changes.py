@@ -14,7 +14,7 @@ from delaylab.plan.engine_links import Change
 from delaylab.plan.link_ports import LinkPorts
 from delaylab.spec.check_conditions import check_profile, why_not, why_not_in_kernel
 from delaylab.spec.conditions import ConditionsSpec
-from delaylab.spec.directions import changes, conditions_of
+from delaylab.spec.directions import changes
 from delaylab.spec.link_conditions import Conditions, made_of
 from delaylab.spec.merge import merge
 
@@ -34,17 +34,8 @@ def revive(lab: Lab) -> list[str]:
 
 
 def start_timeline(lab: Lab) -> None:
-    """Restart the lab's timeline, with the conditions of the lab file restored first."""
-    if not lab.spec.timeline:
-        return
-    back: Sent = defaultdict(list)
-    for report in reports(lab):
-        for direction in report.of_nodes:
-            first = conditions_of(lab.plan.link_ports[direction.link].link, _node(direction))
-            back[_agent(report)] += _replacing(direction, direction.configured, first)
+    """Restore the conditions of the lab file, and restart the lab's timeline."""
     for agent in agents(lab):
-        if back[agent]:
-            call(lab, agent, LinkSet(changes=back[agent]))
         call(lab, agent, LinkTimeline())
 
 

@@ -25,26 +25,6 @@ def reports(lab: Lab, *, reset: bool = False) -> list[EngineReport]:
     return [_report(lab, agent, reset=reset) for agent in agents(lab)]
 
 
-def since(lab: Lab, first: list[EngineReport]) -> list[EngineReport]:
-    """Return every engine's report now, with a note of conditions that changed since `first`."""
-    before = {
-        (report.host, direction.port): direction.configured
-        for report in first
-        for direction in report.of_nodes
-    }
-
-    def noted(report: EngineReport, direction: Direction) -> Direction:
-        initial = before.get((report.host, direction.port), direction.configured)
-        if direction.node is None or initial == direction.configured:
-            return direction
-        return direction.model_copy(update={"configured_first": initial})
-
-    return [
-        report.model_copy(update={"directions": [noted(report, d) for d in report.directions]})
-        for report in reports(lab)
-    ]
-
-
 def _report(lab: Lab, agent: str, *, reset: bool) -> EngineReport:
     host = agent.removeprefix("link.")
     try:

@@ -191,8 +191,17 @@ def _doubt(doubt: Doubt) -> JsonObject:
     return {"kind": doubt.kind, "message": doubt.message, "remedy": doubt.remedy}
 
 
-def _check(check: ShareCheck | RateCheck) -> JsonObject:
-    return {("asked" if k == "configured" else k): v for k, v in asdict(check).items()}
+def _share_check(check: ShareCheck) -> JsonObject:
+    return {
+        "asked": check.configured,
+        "achieved": check.achieved,
+        "interval": list(check.interval),
+        "judged": list(check.judged),
+    }
+
+
+def _rate_check(check: RateCheck) -> JsonObject:
+    return {"asked": check.configured, "achieved": check.achieved}
 
 
 def _link(link: TrialLink) -> JsonObject:
@@ -212,8 +221,8 @@ def _link(link: TrialLink) -> JsonObject:
         "late_ns": direction.late.model_dump(),
         "floor_ns": verdict.noise.model_dump(),
         "probe_us": asdict(link.measured) if link.measured else None,
-        "shares": {name: _check(check) for name, check in verdict.shares.items()},
-        "rate_bps": _check(verdict.rate) if verdict.rate else None,
+        "shares": {name: _share_check(check) for name, check in verdict.shares.items()},
+        "rate_bps": _rate_check(verdict.rate) if verdict.rate else None,
     }
 
 

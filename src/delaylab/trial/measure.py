@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -27,7 +28,7 @@ from delaylab.plan.outside import outside_path
 from delaylab.plan.points import ProbePath, probe_path
 from delaylab.spec.combine import Combination
 from delaylab.spec.study import ClosedLoop, ProbeSpec
-from delaylab.trial import clock_readings, phases, repeats
+from delaylab.trial import changed_links, clock_readings, phases, repeats
 from delaylab.trial.recording import Recording, clock_doubts, reserved, wall_minus_monotonic
 from delaylab.work import study as work
 
@@ -75,12 +76,14 @@ def measure(
 class _Around:
     """Clocks, and the responder's ICMP counters, just before the phases of a trial or after them.
 
-    `wall_ns` is how far the machine's clock is ahead of its monotonic one.
+    `wall_ns` is how far the machine's clock is ahead of its monotonic one. `changes` counts the
+    changes of each link by `link set`.
     """
 
     readings: list[ClockReading]
     icmp: dict[str, int]
     wall_ns: int
+    changes: Counter[str]
 
 
 def _around(lab: Lab, combination: Combination, probe: ProbeSpec) -> _Around:
@@ -88,7 +91,8 @@ def _around(lab: Lab, combination: Combination, probe: ProbeSpec) -> _Around:
     ends = [node_agent(probe.sender), *([responder] if responder else [])]
     here = lab.clock(host_agent(combination.lab.host_of(probe.sender)))
     readings = clock_readings.read(lab, ends, here)
-    return _Around(readings, _icmp(lab, responder), wall_minus_monotonic())
+    icmp, wall_ns = _icmp(lab, responder), wall_minus_monotonic()
+    return _Around(readings, icmp, wall_ns, changed_links.requests(lab))
 
 
 def _responder(probe: ProbeSpec) -> str | None:
@@ -126,6 +130,7 @@ def _measurement(
             *_tap_warnings(taps),
             *clock_doubts(after.wall_ns - before.wall_ns),
             *work.doubts(loaded.crew),
+            *changed_links.doubts(before.changes, after.changes),
         ],
         loads=[achieved.record() for achieved in loaded.loads.achieved],
         work=work.records(loaded.crew, combination.work, combination.lab),

@@ -37,16 +37,17 @@ def under_load(
 ) -> UnderLoad:
     """Call `meanwhile` while the loads act and the work is ready, and return what all of it did.
 
-    The links' timeline restarts just before. `arrives_by` is the link by which a probe's packets
-    arrive. `rates` are those of loads that need no search.
+    Just before, the links return to the conditions of the lab file, and their timeline restarts.
+    `arrives_by` is the link by which a probe's packets arrive. `rates` are those of loads that need
+    no search.
     """
     with (
         loads.running(lab, combination.loads, arrives_by, rates) as load,
         work.prepared(lab, combination.work) as crew,
     ):
         link_changes.start_timeline(lab)
-        first = link_engines.reports(lab, reset=True)
+        link_engines.reports(lab, reset=True)
         meanwhile(load, crew)
-        links = link_engines.since(lab, first)
+        links = link_engines.reports(lab)
         domains = work.domain_times(crew, lab)
     return UnderLoad(load, crew, links, domains)

@@ -13,6 +13,7 @@ from delaylab.dataset.records.phases import PhaseTime
 from delaylab.dataset.records.trial import Measurement
 from delaylab.lab.running import Lab
 from delaylab.spec.combine import Combination
+from delaylab.trial import changed_links
 from delaylab.trial.instruments import READY_S, recording_machine
 from delaylab.trial.recording import Recorded, clock_doubts, reserved, wall_minus_monotonic
 from delaylab.trial.under_load import under_load
@@ -29,7 +30,7 @@ def measure(lab: Lab, combination: Combination, rates: Sequence[loads.FoundRate]
     The phases are `before` (at rest), `load`, and `after` (at rest again). The loads are active
     before the work begins, and the phase `load` lasts until all work has ended.
     """
-    clock_before = wall_minus_monotonic()
+    clock_before, changes_before = wall_minus_monotonic(), changed_links.requests(lab)
     with recording_machine(lab) as recorder:
         before = _rest(recorder, "before")
         times: list[PhaseTime] = []
@@ -45,9 +46,10 @@ def measure(lab: Lab, combination: Combination, rates: Sequence[loads.FoundRate]
         recorder.stop()
         machine = recorder.finish(READY_S)
     clock_step = wall_minus_monotonic() - clock_before
+    changed = changed_links.doubts(changes_before, changed_links.requests(lab))
     record = Measurement(
         phases=[before, *times, after],
-        warnings=[*lab.warnings, *clock_doubts(clock_step), *work.doubts(loaded.crew)],
+        warnings=[*lab.warnings, *clock_doubts(clock_step), *work.doubts(loaded.crew), *changed],
         loads=[achieved.record() for achieved in loaded.loads.achieved],
         work=work.records(loaded.crew, combination.work, combination.lab),
         domains=loaded.domains,

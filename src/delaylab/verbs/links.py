@@ -124,7 +124,13 @@ def _lines(reports: list[EngineReport]) -> Iterator[str]:
         if verdict.own:
             why = "; ".join(verdict.own)
             yield f"{verdict.direction.link} from {verdict.direction.node}: not held, because {why}"
-    if any(verdict.why for verdict in verdicts if verdict.used):
+        if verdict.used and verdict.unjudged:
+            which = f"{', '.join(verdict.unjudged)} {'is' if len(verdict.unjudged) == 1 else 'are'}"
+            yield (
+                f"{verdict.direction.link} from {verdict.direction.node}: its conditions changed; "
+                f"{which} not judged"
+            )
+    if any(verdict.why or verdict.unjudged for verdict in verdicts if verdict.used):
         yield AGAIN
 
 

@@ -20,8 +20,21 @@ pub struct DirectionConfig {
     pub port: String,
     /// True if frames can be held at the node's interface.
     has_card: bool,
-    /// The conditions as they were written.
+    /// The conditions of the plan.
+    planned: Value,
+    /// The conditions now.
     pub configured: Value,
+    /// The conditions when counting began; `None` if they have not changed since.
+    pub first: Option<Value>,
+    /// The number of changes by request since the engine's start.
+    pub requests: u64,
+}
+
+/// The cause of a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    Request,
+    Timeline,
 }
 
 /// New conditions of the direction with this index.
@@ -38,7 +51,10 @@ impl ConfiguredConditions {
             node: member.node.clone(),
             port: member.port.clone(),
             has_card: member.card.is_some(),
+            planned: member.conditions.clone(),
             configured: member.conditions.clone(),
+            first: None,
+            requests: 0,
         });
         let configured = Self(members.collect());
         configured.conditions()?;
@@ -54,8 +70,28 @@ impl ConfiguredConditions {
         self.0.iter().map(|direction| read(direction, &direction.configured)).collect()
     }
 
+    /// Note that counting begins now.
+    pub fn begin_count(&mut self) {
+        for direction in &mut self.0 {
+            direction.first = None;
+        }
+    }
+
+    /// Return to the conditions of the plan.
+    pub fn restore(&mut self) -> Result<Vec<Changed>, Failure> {
+        let mut changed = Vec::new();
+        for (number, direction) in self.0.iter_mut().enumerate() {
+            if direction.configured != direction.planned {
+                direction.set(direction.planned.clone());
+                let conditions = read(direction, &direction.configured)?;
+                changed.push(Changed { direction: number, conditions });
+            }
+        }
+        Ok(changed)
+    }
+
     /// Change only the conditions that are named. After an error nothing is changed.
-    pub fn change(&mut self, changes: &[Change]) -> Result<Vec<Changed>, Failure> {
+    pub fn change(&mut self, changes: &[Change], cause: Cause) -> Result<Vec<Changed>, Failure> {
         let mut after = self.0.clone();
         let mut changed = Vec::new();
         for change in changes {
@@ -68,7 +104,8 @@ impl ConfiguredConditions {
                 return Err(Failure::new(what, "`set` is not an object of conditions"));
             }
             let direction = &mut after[index];
-            direction.configured = merge(&direction.configured, &change.set);
+            direction.set(merge(&direction.configured, &change.set));
+            direction.requests += u64::from(cause == Cause::Request);
             let conditions = read(direction, &direction.configured)?;
             changed.push(Changed { direction: index, conditions });
         }
@@ -85,6 +122,13 @@ impl ConfiguredConditions {
         }
         Failure::new(what, "no such node sends on it from this host")
             .fix(format!("one of: {}", nodes.join(", ")))
+    }
+}
+
+impl DirectionConfig {
+    fn set(&mut self, conditions: Value) {
+        let before = std::mem::replace(&mut self.configured, conditions);
+        self.first.get_or_insert(before);
     }
 }
 
@@ -126,13 +170,38 @@ mod tests {
             change("wan", "a", json!({"duplicate": 0.5})),
             change("wan", "a", json!({"corrupt": 0.25})),
         ];
-        let changed = configured.change(&changes).unwrap();
+        let changed = configured.change(&changes, Cause::Request).unwrap();
         assert_eq!(changed[1].direction, 0);
         assert_eq!(changed[1].conditions.delay_ns, 5);
         assert_eq!(
             configured.directions()[0].configured,
             json!({"delay_ns": 5, "duplicate": 0.5, "corrupt": 0.25})
         );
+    }
+
+    #[test]
+    fn a_change_is_known_until_counting_begins_anew_even_if_it_was_taken_back() {
+        let mut configured = configured();
+        let set = |delay: u32| [change("wan", "a", json!({"delay_ns": delay}))];
+        configured.change(&set(9), Cause::Request).unwrap();
+        configured.change(&set(5), Cause::Timeline).unwrap();
+        let [direction, uplink] = configured.directions() else { panic!("two directions") };
+        assert_eq!(direction.first, Some(json!({"delay_ns": 5})));
+        assert_eq!((direction.requests, uplink.requests, &uplink.first), (1, 0, &None));
+        configured.begin_count();
+        let direction = &configured.directions()[0];
+        assert_eq!((&direction.first, direction.requests), (&None, 1));
+    }
+
+    #[test]
+    fn the_conditions_of_the_plan_come_back_whole() {
+        let mut configured = configured();
+        let set = json!({"delay_ns": null, "duplicate": 0.5});
+        configured.change(&[change("wan", "a", set)], Cause::Request).unwrap();
+        let changed = configured.restore().unwrap();
+        assert_eq!((changed.len(), changed[0].conditions.delay_ns), (1, 5));
+        assert_eq!(configured.directions()[0].configured, json!({"delay_ns": 5}));
+        assert!(configured.restore().unwrap().is_empty());
     }
 
     #[test]
@@ -146,7 +215,9 @@ mod tests {
         ];
         for (wrong, what) in wrong {
             let mut configured = configured();
-            let Err(failure) = configured.change(&[good.clone(), wrong]) else { panic!("{what}") };
+            let Err(failure) = configured.change(&[good.clone(), wrong], Cause::Request) else {
+                panic!("{what}")
+            };
             assert_eq!(failure.what, what);
             assert_eq!(configured.directions()[0].configured, json!({"delay_ns": 5}));
         }

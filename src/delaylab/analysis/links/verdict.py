@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from delaylab.analysis.statistics.shares import ShareCheck, check_share, expected_loss
 from delaylab.dataset.records.links import CpuNoise, Direction, EngineReport
+from delaylab.spec.link_conditions import NOTHING
 
 MEDIAN_LATE_NS, MEDIAN_OF = 100_000, 20
 P99_LATE_NS, P99_OF = 1_000_000, 100
@@ -39,9 +40,10 @@ class Verdict:
     """Verdict on one direction of a link: what was achieved, and reasons why it did not hold.
 
     `noise` describes the engine's CPU. `shares` has the conditions that are a matter of chance,
-    such as `loss` or `duplicate`, beside what happened. `of_engine` are reasons that concern all of
-    the engine's links, `own` those of this direction alone. A direction that carried no frame has
-    no reason of its engine's, unless the engine is down.
+    such as `loss` or `duplicate`, beside what happened. `unjudged` names the conditions that cannot
+    be judged because the direction's conditions changed during the count. `of_engine` are reasons
+    that concern all of the engine's links, `own` those of this direction alone. A direction that
+    carried no frame has no reason of its engine's, unless the engine is down.
     """
 
     host: str
@@ -49,6 +51,7 @@ class Verdict:
     noise: CpuNoise
     shares: dict[str, ShareCheck]
     rate: RateCheck | None
+    unjudged: tuple[str, ...]
     of_engine: tuple[str, ...]
     own: tuple[str, ...]
 
@@ -117,7 +120,10 @@ def _judge(engine: EngineReport, direction: Direction, of_engine: tuple[str, ...
         why.append(
             f"{rate.achieved / 1e6:.3f} Mbit/s passed; {rate.configured / 1e6:.3f} are configured"
         )
-    return Verdict(engine.host, direction, engine.cpu_noise, shares, rate, of_engine, tuple(why))
+    unjudged = () if direction.steady else tuple(_counted(direction))
+    return Verdict(
+        engine.host, direction, engine.cpu_noise, shares, rate, unjudged, of_engine, tuple(why)
+    )
 
 
 def _dropped(direction: Direction) -> Iterator[str]:
@@ -166,6 +172,12 @@ def _shares(direction: Direction) -> Iterator[tuple[str, ShareCheck]]:
     for name, share, count in counts:
         if share is not None and passed > 0 and count is not None:
             yield name, check_share(share, count, passed)
+
+
+def _counted(direction: Direction) -> Iterator[str]:
+    """Yield the conditions, now or at the start of the count, that are judged by counts."""
+    named = {*direction.configured.named, *(direction.configured_first or NOTHING).named}
+    yield from (name for name in ("loss", "duplicate", "corrupt", "rate") if name in named)
 
 
 def _rate(direction: Direction) -> RateCheck | None:

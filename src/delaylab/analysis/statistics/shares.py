@@ -1,35 +1,49 @@
-"""Check of a share that happened against the share that was configured."""
+"""Check of a share that happened against the share that was configured, and intervals of shares."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import sqrt
+from math import ceil, exp, floor, lgamma, log, log1p, sqrt
 
 from delaylab.spec.link_conditions import GilbertElliott, Loss, Pattern
 
-# Standard normal quantiles: 95 % for readers; 99.9 % for verdicts, since one study may need
-# hundreds of them and each could fail by chance.
-SHOWN, JUDGED = 1.959964, 3.290527
+SHOWN, JUDGED = 0.95, 0.999
+"""The levels of intervals for readers, and of those that decide: one study may need hundreds of
+verdicts, and each could fail by chance."""
+NORMAL_95 = 1.959964
+"""The 97.5 % quantile of the normal distribution, for Wilson's interval."""
+NEGLIGIBLE = 1e-9
+"""The part of a sum from which on further terms, which fall faster and faster, do not count."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShareCheck:
-    """Share configured and share achieved, with Wilson's intervals of the latter.
+    """Share configured and share achieved, with exact intervals of the latter.
 
-    `interval` is the 95 % interval, to be shown, `judged` the 99.9 % interval, by which `agrees`
-    decides (Wilson 1927, JASA 22:209).
+    `count` of `n` independent frames decide (Clopper and Pearson 1934, Biometrika 26:404). Wilson's
+    interval is too short where few frames are expected to be hit: one of 20 frames, lost at 0.1 %,
+    lies beyond its 99.9 % interval, and happens in one of 50 series.
     """
 
     configured: float
     achieved: float
-    interval: tuple[float, float]
-    judged: tuple[float, float]
+    count: int
+    n: int
 
     @property
     def agrees(self) -> bool:
         """Return True if the configured share lies in the 99.9 % interval of the achieved one."""
-        low, high = self.judged
-        return low <= self.configured <= high
+        return _agree(self.count, self.n, self.configured)
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Return the 95 % interval of the achieved share, to be shown."""
+        return exact(self.count, self.n, SHOWN)
+
+    @property
+    def judged(self) -> tuple[float, float]:
+        """Return the 99.9 % interval of the achieved share, by which `agrees` decides."""
+        return exact(self.count, self.n, JUDGED)
 
     def text(self, name: str) -> str:
         """Return the check in words; `name` says what happened to the frames."""
@@ -67,14 +81,58 @@ def expected_loss(loss: Loss) -> Expected:
 
 
 def check_share(configured: float, count: int, n: int, alone: float | None = None) -> ShareCheck:
-    """Check `count` of `n` against the configured share; `alone`: number of independent ones."""
-    share = count / n
-    independent = n if alone is None else alone
-    shown, judged = (wilson(share, independent, z) for z in (SHOWN, JUDGED))
-    return ShareCheck(configured, share, shown, judged)
+    """Check `count` of `n` against the configured share; `alone`: number of independent ones.
+
+    Parts of independent frames are left out on the side of the configured share.
+    """
+    achieved = count / n
+    if alone is None:
+        return ShareCheck(configured, achieved, count, n)
+    independent = max(1, floor(alone))
+    hit = achieved * independent
+    whole = floor(hit) if achieved > configured else ceil(hit)
+    return ShareCheck(configured, achieved, whole, independent)
 
 
-def wilson(share: float, n: float, z: float = SHOWN) -> tuple[float, float]:
+def exact(count: int, n: int, level: float) -> tuple[float, float]:
+    """Return the interval of Clopper and Pearson of a share that was seen in `count` of `n`."""
+    from scipy.special import betaincinv  # noqa: PLC0415  slow to load, and seldom needed
+
+    rest = (1 - level) / 2
+    low = float(betaincinv(count, n - count + 1, rest)) if count else 0.0
+    high = float(betaincinv(count + 1, n - count, 1 - rest)) if count < n else 1.0
+    return low, high
+
+
+def _agree(count: int, n: int, share: float) -> bool:
+    """Return True if a count this far from n · share has a probability above (1 - JUDGED) / 2.
+
+    The same as a share within `exact`, but without a library that `ps` would wait for.
+    """
+    if share in (0, 1):
+        return count == n * share
+    above = count > n * share
+    # Sum from the count outwards; the terms fall from the first one on.
+    term = exp(
+        lgamma(n + 1)
+        - lgamma(count + 1)
+        - lgamma(n - count + 1)
+        + count * log(share)
+        + (n - count) * log1p(-share)
+    )
+    odds, total, k = share / (1 - share), 0.0, count
+    while term > NEGLIGIBLE * total and total <= (1 - JUDGED) / 2:
+        total += term
+        if above:
+            term *= (n - k) / (k + 1) * odds
+            k += 1
+        else:
+            term *= k / (n - k + 1) / odds
+            k -= 1
+    return total > (1 - JUDGED) / 2
+
+
+def wilson(share: float, n: float, z: float = NORMAL_95) -> tuple[float, float]:
     """Return Wilson's interval of a share seen in n trials."""
     middle = (share + z * z / (2 * n)) / (1 + z * z / n)
     half = z / (1 + z * z / n) * sqrt(max(0.0, share * (1 - share)) / n + z * z / (4 * n * n))

@@ -1,9 +1,9 @@
-"""Check of a group's loads, closed loop and reserved CPUs: was each what it stands for?
+"""Check of a group's loads, links, closed loop and reserved CPUs: was each what it stands for?
 
 A load that did not act (a program that did not run, a disk that is memory, an uplink that was never
 full) makes trials look as at rest. A probe that was in no closed loop had another rate than the
-study says. A reserved CPU that others used was none. So claims are judged only on trials in which
-all were.
+study says. A reserved CPU that others used was none. A link that somebody changed meanwhile had
+other conditions than its levels. So claims are judged only on trials in which all were.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from delaylab.analysis.doubts.reserved_cpus import ReservedSeen
 from delaylab.analysis.group import MEASURED, Group
 from delaylab.analysis.packets.closed_loop import LoopSeen
+from delaylab.dataset.records.doubts import DoubtKind
 from delaylab.dataset.records.trial import Load, TrialRecord
 from delaylab.spec.reserved import cpus_in_words
 
@@ -99,10 +100,11 @@ class Untreated:
 
 
 def checks(group: Group) -> list[Check]:
-    """Return the checks of a group's loads, closed loops and reserved CPUs, trial by trial."""
+    """Return the checks of a group's loads, links, closed loops and reserved CPUs, by trial."""
     of_loads = (check for trial in group.trials for check in _of_trial(trial, _pressure(group)))
     of_loops = (check for loop in group.loops for check in _of_loop(loop))
-    return [*of_loads, *of_loops, *map(_of_reserved, group.reserved)]
+    of_links = (check for trial in group.trials for check in _of_links(trial))
+    return [*of_loads, *of_links, *of_loops, *map(_of_reserved, group.reserved)]
 
 
 def treated(groups: Sequence[Group]) -> tuple[list[Group], list[Untreated]]:
@@ -130,6 +132,16 @@ def _of_trial(trial: TrialRecord, pressure: float | None) -> Iterator[Check]:
             yield from _cpu(trial.id, name, loads, pressure)
         elif name in _CHECKS:
             yield _CHECKS[name](trial.id, name, loads)
+
+
+def _of_links(trial: TrialRecord) -> Iterator[Check]:
+    """Yield a check that fails for each link whose conditions somebody changed during the trial."""
+    for warning in trial.warnings:
+        if warning.kind == DoubtKind.CONDITIONS_CHANGED:
+            quantity = "share of the trial in which it had its level's conditions"
+            failure = "the conditions of a link were changed by `link set`"
+            link = f"link {warning.values.get('link', '')}"
+            yield Check(trial.id, link, quantity, None, 0.0, failure=failure)
 
 
 def _of_loop(loop: LoopSeen) -> Iterator[Check]:

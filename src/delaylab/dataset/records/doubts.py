@@ -12,8 +12,8 @@ from delaylab.dataset.records.base import Number, Record, Text, Word
 class DoubtKind(StrEnum):
     """Kinds of doubts.
 
-    Those up to `UNATTRIBUTED_ERROR` come from the agent, those up to `WORK_FAILED` from a trial;
-    the analysis finds the others in the data.
+    Those up to `UNATTRIBUTED_ERROR` come from the agent, those up to `CONDITIONS_CHANGED` from a
+    trial; the analysis finds the others in the data.
     """
 
     NOT_REALTIME = "not-realtime"
@@ -23,6 +23,7 @@ class DoubtKind(StrEnum):
     FABRIC = "fabric"
     EMULATED = "emulated"
     WORK_FAILED = "work-failed"
+    CONDITIONS_CHANGED = "conditions-changed"
     FEW_SAMPLES = "few-samples"
     SEND_SLIP = "send-slip"
     DROPPED_STAMPS = "dropped-stamps"

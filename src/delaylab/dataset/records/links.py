@@ -54,10 +54,11 @@ class Direction(Record):
     """Frames that one node sent over a link, or that arrived by an uplink (`node` is then null).
 
     `nodes` are all nodes behind the port; there are several if they share one network stack.
-    `configured` holds the conditions, `configured_first` the initial ones if they were changed
-    later. `held` counts the frames that wait or are under way. `duplicated`, `corrupted` and
-    `reordered` are None where they are not counted, as with the kernel's queues. `port_dropped`
-    counts frames to the node that the port's own queue had no room for.
+    `configured` holds the conditions, `configured_first` those at the start of the count if they
+    were changed later, even if they were changed back. `requests` counts the changes by `link set`
+    since the engine's start. `held` counts the frames that wait or are under way. `duplicated`,
+    `corrupted` and `reordered` are None where they are not counted, as with the kernel's queues.
+    `port_dropped` counts frames to the node that the port's own queue had no room for.
     """
 
     link: Text = Field(description="The name of the link.")
@@ -73,6 +74,9 @@ class Direction(Record):
         None,
         alias="asked_first",
         description="The conditions at the start of the count; null if they did not change.",
+    )
+    requests: Count = Field(
+        0, description="The number of changes by `link set` since the engine's start."
     )
     entered: Tally = Field(Tally(), alias="in", description="The frames that entered the engine.")
     left: Tally = Field(
@@ -107,7 +111,7 @@ class Direction(Record):
 
     @property
     def steady(self) -> bool:
-        """Return True if the conditions never changed."""
+        """Return True if the conditions did not change during the count."""
         return self.configured_first is None
 
 

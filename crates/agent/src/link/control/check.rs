@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use delaylab_proto::Failure;
 
-use crate::link::configured::ConfiguredConditions;
+use crate::link::configured::{Cause, ConfiguredConditions};
 use crate::link::plan::Links;
 
 /// Check the links, without asking the kernel.
@@ -27,7 +27,7 @@ pub fn check(links: &Links) -> Result<(), Failure> {
     }
     let mut configured = ConfiguredConditions::new(links)?;
     for moment in &links.timeline {
-        configured.change(&moment.changes)?;
+        configured.change(&moment.changes, Cause::Timeline)?;
     }
     Ok(())
 }

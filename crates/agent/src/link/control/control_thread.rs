@@ -11,7 +11,6 @@ use super::requests::LinkEngine;
 use crate::link::configured::{Changed, ConfiguredConditions, DirectionConfig};
 use crate::link::data::loop_commands::{LoopAnswer, LoopCommand, LoopHandle};
 use crate::link::data::sender_limits::SenderLimits;
-use crate::link::plan::Change;
 use crate::timing::lateness::Lateness;
 
 /// An engine as its clients see it.
@@ -32,9 +31,15 @@ impl LinkEngine for ControlThread<'_> {
         Ok(self.read(false)?.0)
     }
 
-    fn change(&mut self, changes: &[Change]) -> Result<(), Failure> {
-        let mut configured = self.configured.clone();
-        let changed = configured.change(changes)?;
+    fn configured(&self) -> &ConfiguredConditions {
+        &self.configured
+    }
+
+    fn apply(
+        &mut self,
+        configured: ConfiguredConditions,
+        changed: Vec<Changed>,
+    ) -> Result<(), Failure> {
         self.limits.change(&changed)?;
         self.configured = configured;
         for Changed { direction, conditions } in changed {
@@ -54,6 +59,7 @@ impl LinkEngine for ControlThread<'_> {
         let now_ns = clock::realtime_ns();
         if reset {
             self.since_ns = now_ns;
+            self.configured.begin_count();
         }
         Ok(EngineReport {
             realtime: self.realtime,

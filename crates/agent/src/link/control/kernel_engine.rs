@@ -23,7 +23,7 @@ use crate::link::kernel::links::KernelLinks;
 use crate::link::kernel::plan_setup;
 use crate::link::kernel::support::Support;
 use crate::link::kernel::try_features::try_features;
-use crate::link::plan::{Change, Links};
+use crate::link::plan::Links;
 
 /// Run this process, from its first message (`{}`, or the reason why links could not be built) until the
 /// supervisor's end of `control` closes. Then set the ports down: if a part of the links vanished later, no
@@ -99,9 +99,15 @@ impl LinkEngine for KernelEngine<'_> {
         self.reports(&KernelCounters::read(&self.kernel_links)?)
     }
 
-    fn change(&mut self, changes: &[Change]) -> Result<(), Failure> {
-        let mut configured = self.configured.clone();
-        let changed = configured.change(changes)?;
+    fn configured(&self) -> &ConfiguredConditions {
+        &self.configured
+    }
+
+    fn apply(
+        &mut self,
+        configured: ConfiguredConditions,
+        changed: Vec<Changed>,
+    ) -> Result<(), Failure> {
         // If a direction changes several times, only the final conditions count.
         let last: BTreeMap<_, _> = changed
             .into_iter()
@@ -128,6 +134,7 @@ impl LinkEngine for KernelEngine<'_> {
         let (since_ns, now_ns) = (self.since_ns, clock::realtime_ns());
         if reset {
             (self.since_ns, self.before, self.port_drops) = (now_ns, now, PortDrops::read()?);
+            self.configured.begin_count();
         }
         let bound = usize::try_from(self.links.memory_bytes).unwrap_or(usize::MAX);
         Ok(EngineReport {

@@ -59,6 +59,11 @@ pub struct DirectionReport {
     port: String,
     #[serde(rename = "asked")]
     configured: Value,
+    /// The conditions when counting began; `None` if they have not changed since.
+    #[serde(rename = "asked_first")]
+    first: Option<Value>,
+    /// The number of changes by request since the engine's start.
+    requests: u64,
     #[serde(rename = "in")]
     entered: Tally,
     #[serde(rename = "out")]
@@ -133,6 +138,8 @@ impl DirectionReport {
             node: config.node.clone(),
             port: config.port.clone(),
             configured: config.configured.clone(),
+            first: config.first.clone(),
+            requests: config.requests,
             entered: counts.entered,
             left: counts.left,
             dropped: counts.dropped,
@@ -197,7 +204,7 @@ mod tests {
             DirectionReport::new(&configured.directions()[number], &Snapshot::default(), 7)
         };
         let expected = json!({"link": "wan", "node": "a", "port": "vif-a", "asked": {"delay_ns": 5},
-            "in": {"frames": 0, "bytes": 0}, "out": {"frames": 0, "bytes": 0},
+            "asked_first": null, "requests": 0, "in": {"frames": 0, "bytes": 0}, "out": {"frames": 0, "bytes": 0},
             "dropped": {"ring": 0, "loss": 0, "queue": 0, "early": 0, "memory": 0, "oversize": 0,
                         "interface": 0, "down": 0},
             "duplicated": 0, "corrupted": 0, "reordered": 0,

@@ -14,6 +14,7 @@ use tracing::info;
 use super::messages::send;
 use super::report::{DirectionReport, EngineReport};
 use super::timeline::Timeline;
+use crate::link::configured::{Cause, Changed, ConfiguredConditions};
 use crate::link::plan::Change;
 
 /// A request about links.
@@ -27,7 +28,7 @@ pub enum Request {
     },
     /// Change conditions: all changes, or none if one of them is impossible.
     LinkSet { changes: Vec<Change> },
-    /// Restart the timeline.
+    /// Return to the conditions of the plan, and restart the timeline.
     LinkTimeline {},
     /// Restart the engine if it has ended.
     LinkRestart {},
@@ -50,8 +51,15 @@ pub trait LinkEngine {
     /// Return the reports of the directions alone.
     fn directions(&mut self) -> Result<Vec<DirectionReport>, Failure>;
 
-    /// Make all changes, or none if one of them is impossible.
-    fn change(&mut self, changes: &[Change]) -> Result<(), Failure>;
+    /// Return the configuration.
+    fn configured(&self) -> &ConfiguredConditions;
+
+    /// Make all changes of this new configuration, or none if one of them is impossible.
+    fn apply(
+        &mut self,
+        configured: ConfiguredConditions,
+        changed: Vec<Changed>,
+    ) -> Result<(), Failure>;
 
     /// Check that all links are in place; an error ends them.
     fn check(&mut self) -> Result<(), Failure> {
@@ -86,16 +94,27 @@ pub fn serve_requests(
             send(control, &reply)?;
         }
         while let Some(changes) = timeline.take(clock::monotonic_ns()) {
-            links.change(changes)?;
-            log_changes(changes, "timeline");
+            change(links, changes, Cause::Timeline)?;
         }
     }
 }
 
-fn log_changes(changes: &[Change], by: &str) {
+/// Make all changes, or none if one of them is impossible.
+fn change(links: &mut impl LinkEngine, changes: &[Change], cause: Cause) -> Result<(), Failure> {
+    let mut configured = links.configured().clone();
+    let changed = configured.change(changes, cause)?;
+    links.apply(configured, changed)?;
     for Change { link, node, set } in changes {
-        info!(link, node, %set, by, "conditions changed");
+        info!(link, node, %set, ?cause, "conditions changed");
     }
+    Ok(())
+}
+
+/// Return to the conditions of the plan.
+fn restore(links: &mut impl LinkEngine) -> Result<(), Failure> {
+    let mut configured = links.configured().clone();
+    let changed = configured.restore()?;
+    links.apply(configured, changed)
 }
 
 fn answer(
@@ -106,11 +125,11 @@ fn answer(
     match Request::read(request)? {
         Request::Links { reset } => serde_json::to_value(links.report(reset)?).context("answer"),
         Request::LinkSet { changes } => {
-            links.change(&changes)?;
-            log_changes(&changes, "request");
+            change(links, &changes, Cause::Request)?;
             Ok(json!({"directions": links.directions()?}))
         }
         Request::LinkTimeline {} => {
+            restore(links)?;
             timeline.restart(clock::monotonic_ns());
             Ok(json!({}))
         }

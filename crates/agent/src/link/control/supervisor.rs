@@ -19,7 +19,7 @@ use super::messages::{receive, send};
 use super::ports::set_ports;
 use super::report::{DirectionReport, EngineReport};
 use super::requests::Request;
-use crate::link::configured::{ConfiguredConditions, DirectionConfig};
+use crate::link::configured::{Cause, ConfiguredConditions, DirectionConfig};
 use crate::link::data::counts::Snapshot;
 use crate::session::{self, listen};
 
@@ -113,6 +113,7 @@ impl<'a> Supervisor<'a> {
     fn answer(&mut self, frame: &Frame) -> Result<Value, Failure> {
         let request = Request::read(&frame.payload)?;
         if let (Err(_), Request::LinkRestart {}) = (&self.engine, &request) {
+            self.configured.begin_count();
             self.engine = Ok(EngineProcess::start(self.task, &self.configured, true)?);
             set_ports(self.task.links, true)?;
             return Ok(json!({}));
@@ -122,8 +123,14 @@ impl<'a> Supervisor<'a> {
             self.note_death();
             return self.answer_for_the_dead(&request);
         };
-        if let (Ok(_), Request::LinkSet { changes }) = (&answer, &request) {
-            self.configured.change(changes)?;
+        match (&answer, &request) {
+            (Ok(_), Request::LinkSet { changes }) => {
+                self.configured.change(changes, Cause::Request)?;
+            }
+            (Ok(_), Request::LinkTimeline {}) => {
+                self.configured.restore()?;
+            }
+            _ => {}
         }
         answer
     }

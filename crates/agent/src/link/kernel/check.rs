@@ -5,7 +5,7 @@ use delaylab_proto::Failure;
 use super::plan_setup::setups;
 use super::qdisc;
 use super::try_features::try_features;
-use crate::link::configured::ConfiguredConditions;
+use crate::link::configured::{Cause, ConfiguredConditions};
 use crate::link::plan::Links;
 
 /// Check that this kernel can carry these links, initially and throughout their timeline. The kernel is tried
@@ -15,7 +15,7 @@ pub fn check(links: &Links) -> Result<(), Failure> {
     let mut configured = ConfiguredConditions::new(links)?;
     let mut before = setups(links, &configured, &support)?;
     for moment in &links.timeline {
-        configured.change(&moment.changes)?;
+        configured.change(&moment.changes, Cause::Timeline)?;
         let after = setups(links, &configured, &support)?;
         for (number, after) in after.into_iter().enumerate() {
             let after = after.keeping(&before[number]);
