@@ -21,6 +21,7 @@ def main() -> None:
 
         interrupts.put_off_in_libraries()
         try:
+            _prepare()
             from delaylab.cli import main as run  # noqa: PLC0415  as above
 
             run()
@@ -33,6 +34,18 @@ def main() -> None:
         # Without this, Python would look for cycles among all objects once more before it ends: 24
         # of the 186 ms that importing the verb `ps` and ending took. The kernel frees the memory.
         gc.freeze()
+
+
+def _prepare() -> None:
+    """Prepare the standard streams; end with one line if there is no standard output."""
+    from delaylab.errors import DelaylabError  # noqa: PLC0415  as above
+    from delaylab.io.terminal import prepare_streams  # noqa: PLC0415  as above
+
+    try:
+        prepare_streams()
+    except DelaylabError as error:
+        sys.stderr.write(f"delaylab: {error}\n")
+        sys.exit(error.exit_code)
 
 
 if __name__ == "__main__":

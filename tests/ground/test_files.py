@@ -79,6 +79,15 @@ def test_a_bad_line_is_named(tmp_path: Path, text: str, line: int | None, says: 
     assert says in str(caught.value)
 
 
+def test_a_byte_order_mark_is_left_out(tmp_path: Path) -> None:
+    """Spreadsheets write one in front, and lines that end with CR and LF."""
+    trace, lab = tmp_path / "way.csv", tmp_path / "lab.yaml"
+    trace.write_bytes(b"\xef\xbb\xbfseconds,rate\r\n0,10Mbit\r\n0.5,2Mbit\r\n")
+    assert read_trace(trace)["points"] == [[0, 10**7], [5 * 10**8, 2 * 10**6]]
+    lab.write_bytes(b"\xef\xbb\xbf" + LAB.replace("\n", "\r\n").encode())
+    assert load_lab(lab).lab == "x"
+
+
 def test_a_trace_repeats_after_its_end_or_not_at_all(tmp_path: Path) -> None:
     write(tmp_path, "seconds,ms\n0,1\n2,5\n", "trace.csv")
     lab = write(tmp_path, LAB + "    trace: {file: trace.csv, repeat: 3s}\n", "lab.yaml")

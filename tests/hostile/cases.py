@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,6 +14,10 @@ from tests.hostile.dataset import refused
 
 Build = Callable[[Path], list[str]]
 """Put a case into a folder; return the command's arguments."""
+
+
+MOST_SUMMED = 100 << 20
+"""The most bytes of a table that are read to be summed: one is sparse, and of a terabyte."""
 
 
 @dataclass(frozen=True)
@@ -26,9 +32,25 @@ def made_of(change: refused.Change, *verb: str) -> Build:
         place = folder / "run"
         shutil.copytree(valid(folder.parent), place)
         change(place)
+        _sum_again(place)
         return [*verb, str(place)]
 
     return build
+
+
+def _sum_again(place: Path) -> None:
+    """Write the sums of the tables as they are now: a stranger's dataset has the right ones."""
+    for file in place.glob("trials/*/*.parquet"):
+        record = file.with_name("trial.json")
+        try:
+            written = json.loads(record.read_text())
+            tables = written["tables"]
+        except (OSError, ValueError, TypeError, LookupError):
+            continue
+        if file.is_file() and file.stem in tables and file.stat().st_size < MOST_SUMMED:
+            digest = hashlib.sha256(file.read_bytes()).hexdigest()
+            tables[file.stem] = {"bytes": file.stat().st_size, "sha256": digest}
+            record.write_text(json.dumps(written))
 
 
 def valid(folder: Path) -> Path:

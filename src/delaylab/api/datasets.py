@@ -17,10 +17,11 @@ from delaylab.analysis.packets import rtt, segments
 from delaylab.analysis.packets.named import named
 from delaylab.analysis.usable import usable
 from delaylab.api.loading import File
+from delaylab.dataset.intact import read_intact
 from delaylab.dataset.records.study import StudyRecord
 from delaylab.dataset.records.tables import PROBES, PROGRESS
 from delaylab.dataset.records.trial import TrialRecord
-from delaylab.dataset.store import FACTOR, Study, read_study
+from delaylab.dataset.store import FACTOR, Study
 from delaylab.papers.findings import findings
 from delaylab.verbs.study_file import given
 
@@ -213,10 +214,10 @@ def read(directory: File, *, paper: File | None = None) -> Dataset:
     """Return a dataset that `delaylab run` or `delaylab.run` wrote.
 
     `paper` is a paper's folder, whose code is then imported, or the name of an installed paper; by
-    default the installed one that the study names. Raise BadInput if the directory is no dataset or
-    is damaged.
+    default the installed one that the study names. Trials with a damaged table have failed, with
+    the reason. Raise BadInput if the directory is no dataset, or its records are damaged.
     """
-    study = read_study(Path(directory))
+    study = read_intact(Path(directory))
     return dataset_of(study, given(os.fspath(paper)) if paper else None)
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 
 # Importing a module registers its verbs, in the order in which `--help` lists them.
 from delaylab.cli import measuring, pinging, running  # noqa: F401
 from delaylab.cli.options import app
 from delaylab.errors import DelaylabError
-from delaylab.io.terminal import print_error
+from delaylab.io.terminal import give_up_output, print_error
 
 __all__ = ["app", "main"]
 MOST_ERRORS = 20
@@ -18,12 +19,26 @@ MOST_ERRORS = 20
 def main() -> None:
     """Run the command line; print errors that a user can correct, a line each."""
     try:
-        app(prog_name="delaylab")
+        try:
+            app(prog_name="delaylab")
+        finally:
+            sys.stdout.flush()
     except DelaylabError as error:
         for one in error.all[:MOST_ERRORS]:
             print_error(f"delaylab: {one}")
         if len(error.all) > MOST_ERRORS:
             print_error(f"delaylab: and {len(error.all) - MOST_ERRORS} more errors")
         sys.exit(error.exit_code)
-    except BrokenPipeError:
+    except OSError as error:
+        give_up_output()
+        if not isinstance(error, BrokenPipeError):
+            print_error(f"delaylab: {_of_system(error)}")
         sys.exit(1)
+
+
+def _of_system(error: OSError) -> str:
+    """Return an error of the system that no verb explained, in one line."""
+    why = error.strerror or str(error)
+    if error.errno in (errno.EMFILE, errno.ENFILE):
+        why += " (raise the limit on open files: ulimit -n)"
+    return f"{error.filename}: {why}" if error.filename else why

@@ -118,9 +118,9 @@ def report(
     as_json: Json = False,
 ) -> None:
     """Write a dataset's report: one HTML file that opens anywhere, and its charts."""
-    from delaylab.dataset.store import read_study
+    from delaylab.dataset.intact import check_intact, read_intact
 
-    study = read_study(directory)  # damage is reported before the slow imports
+    study = read_intact(directory)  # damage is found before the slow imports
     from delaylab.verbs import datasets
     from delaylab.verbs.study_file import given
 
@@ -129,6 +129,7 @@ def report(
         print_json({"report": str(path)})
     else:
         console.print(str(path), soft_wrap=True)
+    check_intact(study)
 
 
 @app.command()
@@ -148,15 +149,16 @@ def show(
     ] = None,
 ) -> None:
     """Show a dataset's numbers in the terminal."""
-    from delaylab.dataset.store import read_study
+    from delaylab.dataset.intact import check_intact, read_intact
 
     if csv and as_json:
         raise BadInput("--csv and --json exclude each other", fix="give one of them")
-    study = read_study(directory)  # damage is reported before the slow imports
+    study = read_intact(directory)  # damage is found before the slow imports
     if csv:
         from delaylab.api.datasets import dataset_of
 
         sys.stdout.buffer.write(dataset_of(study, None).csv(csv.value))
+        check_intact(study)
         return
     from delaylab.verbs import datasets
     from delaylab.verbs.study_file import given
@@ -166,6 +168,7 @@ def show(
         print_json(datasets.numbers(study, repeated))
     else:
         datasets.show(console, study, repeated)
+    check_intact(study)
 
 
 @app.command()
@@ -181,9 +184,9 @@ def compare(
     as_json: Json = False,
 ) -> None:
     """Compare two datasets level by level: what became slower, faster or is lost more often."""
-    from delaylab.dataset.store import read_study
+    from delaylab.dataset.intact import check_intact, read_intact
 
-    studies = read_study(before), read_study(after)  # damage is reported before the slow imports
+    studies = read_intact(before), read_intact(after)  # damage is found before the slow imports
     from delaylab.report import compared
     from delaylab.report.compared_page import write_page
     from delaylab.report.compared_terminal import print_compared
@@ -194,7 +197,9 @@ def compare(
         write_page(found, page)
     if as_json:
         print_json(compared.as_json(found))
-        return
-    print_compared(console, found)
-    if page is not None:
-        console.print(f"\nreport   {page}", soft_wrap=True)
+    else:
+        print_compared(console, found)
+        if page is not None:
+            console.print(f"\nreport   {page}", soft_wrap=True)
+    for study in studies:
+        check_intact(study)

@@ -15,12 +15,15 @@ A trial's directory appears whole, by one rename, or not at all; it is never cha
 from __future__ import annotations
 
 import errno
+import fcntl
+import hashlib
 import io
 import json
 import os
 import shlex
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -33,7 +36,7 @@ from delaylab.dataset.records.reading import read_json
 from delaylab.dataset.records.study import StudyRecord
 from delaylab.dataset.records.table_checks import read_table
 from delaylab.dataset.records.tables import OF_PROBE, OPTIONAL, TABLES
-from delaylab.dataset.records.trial import TrialRecord, check_trial
+from delaylab.dataset.records.trial import TableFile, TrialRecord, check_trial
 from delaylab.errors import BadInput, DelaylabError
 from delaylab.io.files import own_folder, write_new
 from delaylab.io.interrupts import deferred
@@ -48,11 +51,15 @@ Model = TypeVar("Model", bound=Record)
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """A study read from disk. Each table is read from its file on every call that returns it."""
+    """A study read from disk. Each table is read from its file on every call that returns it.
+
+    `damaged` has the damage of trials with a damaged table, if `intact.read_intact` looked for it.
+    """
 
     directory: Path
     record: StudyRecord
     trials: list[TrialRecord]
+    damaged: tuple[BadInput, ...] = ()
 
     def stamps(self, trial: str) -> pl.DataFrame:
         """Return the trial's stamps: one row per packet, leg and point."""
@@ -68,15 +75,16 @@ class Study:
 
     def progress(self, trial: str) -> pl.DataFrame:
         """Return the progress of the trial's work; no rows if there is none."""
-        if not self._place(trial, "progress").exists():
+        if not self.table_file(trial, "progress").exists():
             return pl.DataFrame(schema=dict(TABLES["progress"]))
         return self._table(trial, "progress")
 
-    def _place(self, trial: str, name: str) -> Path:
+    def table_file(self, trial: str, name: str) -> Path:
+        """Return the file of one of the trial's tables."""
         return self.directory / "trials" / trial / f"{name}.parquet"
 
     def _table(self, trial: str, name: str) -> pl.DataFrame:
-        place = self._place(trial, name)
+        place = self.table_file(trial, name)
         if not place.exists():
             fix = "take the trial out and resume the run"
             raise BadInput("the file is missing", str(place), fix)
@@ -136,9 +144,10 @@ def _write_whole(place: Path, trial: TrialRecord, tables: Mapping[str, pl.DataFr
         own_folder(place.parent)
         shutil.rmtree(partial, ignore_errors=True)
         partial.mkdir(parents=True)
-        for name, table in tables.items():
-            _write_table(partial / f"{name}.parquet", table)
-        _write_json(partial / "trial.json", trial)
+        files = {
+            name: _write_table(partial / f"{name}.parquet", table) for name, table in tables.items()
+        }
+        _write_json(partial / "trial.json", trial.model_copy(update={"tables": files}))
         _sync(partial)
         partial.rename(place)
         _sync(place.parent)
@@ -146,6 +155,24 @@ def _write_whole(place: Path, trial: TrialRecord, tables: Mapping[str, pl.DataFr
         shutil.rmtree(partial, ignore_errors=True)
         kept = f"the {len(finished(place.parent.parent))} trials finished before"
         raise _not_written(place, error, kept) from error
+
+
+@contextmanager
+def locked(directory: Path) -> Iterator[None]:
+    """Keep a dataset to oneself for a block: two runs at once would disturb each other's trials.
+
+    Raise DelaylabError if another process has it. The kernel releases the lock when a process ends.
+    """
+    handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            what = "another run measures into this dataset"
+            raise DelaylabError(what, str(directory), "wait until it ends, or stop it") from None
+        yield
+    finally:
+        os.close(handle)
 
 
 def resume_command(directory: Path, paper: str | None = None, *, pcap: bool = False) -> str:
@@ -242,9 +269,12 @@ def _typed(name: str, table: pl.DataFrame) -> pl.DataFrame:
         raise BadInput(f"not a table of {name}: {_first_line(error)}", f"{name}.parquet") from error
 
 
-def _write_table(place: Path, table: pl.DataFrame) -> None:
+def _write_table(place: Path, table: pl.DataFrame) -> TableFile:
     table.write_parquet(place, compression="zstd", compression_level=1)
     _sync(place)
+    with place.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return TableFile(bytes=place.stat().st_size, sha256=digest)
 
 
 def _write_json(place: Path, record: Record) -> None:

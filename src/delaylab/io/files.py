@@ -45,9 +45,12 @@ def read_bytes(place: Path, most: int, *, pipes: bool = False) -> bytes:
 
 
 def read_text(place: Path, most: int, *, pipes: bool = False) -> str:
-    """Read a whole file as UTF-8, under the same rules as `read_bytes`."""
+    """Read a whole file as UTF-8, under the same rules as `read_bytes`.
+
+    A byte order mark, which spreadsheets put in front, is left out.
+    """
     try:
-        return read_bytes(place, most, pipes=pipes).decode("utf-8")
+        return read_bytes(place, most, pipes=pipes).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         why = f"byte {error.start + 1} is not UTF-8"
         raise BadInput(f"cannot be read: {why}", str(place)) from None

@@ -50,10 +50,23 @@ def run(
 
     A trial that fails is recorded as failed, and the study goes on. A trial whose lab does not fit
     on this machine is skipped. If the dataset cannot be written, the study ends; finished trials
-    are kept.
+    are kept. Raise DelaylabError at once if another run measures into the dataset.
 
     With `pcap` the packets themselves are kept, too, below `pcap/`.
     """
+    with store.locked(out):
+        return _run(out, planned, on_end, on_start, pcap=pcap, progress=progress)
+
+
+def _run(
+    out: Path,
+    planned: list[Planned],
+    on_end: Callable[[Outcome], None],
+    on_start: Callable[[Planned], None],
+    *,
+    pcap: bool,
+    progress: Progress,
+) -> list[Outcome]:
     done = store.finished(out)
     if pcap:
         own_folder(out / "pcap")

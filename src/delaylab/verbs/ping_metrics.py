@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
-from prometheus_client import CollectorRegistry, Counter, Histogram, start_http_server
+from prometheus_client import CollectorRegistry, Counter, Histogram
 
 from delaylab.errors import BadInput
+from delaylab.io.metrics_server import AT_ONCE, serving
+from delaylab.io.terminal import print_error
 from delaylab.verbs.ping import OnPacket
 from delaylab.verbs.ping_result import PingPacket
 
@@ -61,16 +63,15 @@ class Metrics:
 def served(host: str, port: int, address: str) -> Iterator[OnPacket]:
     """Serve the metrics of a ping at http://ADDRESS:PORT/metrics; yield what counts a packet.
 
-    Raises BadInput if the port cannot be had.
+    At the end say if connections were refused. Raises BadInput if the port cannot be had.
     """
     metrics = Metrics(host)
-    try:
-        server, thread = start_http_server(port, address, metrics.registry)
-    except OSError as error:
-        raise BadInput(f"{address}:{port}: {error.strerror or error}", "--metrics") from None
-    try:
+    with ExitStack() as stack:
+        try:
+            server = stack.enter_context(serving(metrics.registry, address, port))
+        except OSError as error:
+            raise BadInput(f"{address}:{port}: {error.strerror or error}", "--metrics") from None
         yield metrics.add
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+        if server.refused:
+            most = f"more than {AT_ONCE} were open at once"
+            print_error(f"--metrics: {server.refused} connections were refused: {most}")

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
+from polars.exceptions import PanicException
 
 from delaylab.dataset.records.base import LARGEST
 from delaylab.dataset.records.tables import NULLABLE, TABLES
@@ -42,6 +43,8 @@ def read_table(place: Path, name: str) -> pl.DataFrame:
         _check_rows(lazy.select(pl.len()).collect().item(), size)
         table = lazy.select(list(TABLES[name])).collect()
         _check(table, name)
+    except PanicException as error:
+        raise BadInput("damaged: its reader crashed", str(place)) from error
     except (OSError, ValueError, pl.exceptions.PolarsError) as error:
         line = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise BadInput(f"damaged: {line}", str(place)) from error

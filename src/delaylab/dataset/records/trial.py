@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, TypeVar
 
-from pydantic import Field, model_validator
+from pydantic import Field, StringConstraints, model_validator
 
 from delaylab.dataset.records.base import (
     MOST_LISTED,
@@ -196,6 +196,15 @@ class Measurement(Record):
         return self.sender is not None
 
 
+class TableFile(Record):
+    """File of a table as it was written."""
+
+    bytes: Count = Field(description="The size of the file.")
+    sha256: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")] = Field(
+        description="The SHA-256 sum of the file, in hexadecimal digits."
+    )
+
+
 class TrialHead(Record):
     """The place of a trial in its study, and its outcome. Times are ISO 8601."""
 
@@ -217,6 +226,12 @@ class TrialHead(Record):
 
 class TrialRecord(Measurement, TrialHead):
     """Record in `trial.json`: one lab, one load, one run of the probe or of work."""
+
+    tables: dict[Word, TableFile] = Field(
+        {},
+        description="The file of each table, by the table's name; empty in records of versions "
+        "that did not write it.",
+    )
 
 
 def check_trial(trial: TrialRecord) -> None:
