@@ -205,10 +205,15 @@ def write(
     conditions: list[Condition],
     claims: list[str] | None = None,
     source: str = "",
+    own_claims: list[dict[str, Any]] | None = None,
 ) -> Path:
-    """Write a study of these trials, which repeats the paper `source`; return its directory."""
-    spec = {"spec": {"study": "synthetic", "source": source}}
-    write_study(directory, study(conditions, claims or []) | spec)
+    """Write a study of these trials, which repeats the paper `source`; return its directory.
+
+    Claims of its own are judged after those that it names.
+    """
+    names = [*(claims or []), *(claim["claim"] for claim in own_claims or [])]
+    more = {"spec": {"study": "synthetic", "source": source}, "own_claims": own_claims or []}
+    write_study(directory, study(conditions, names) | more)
     for index, condition in enumerate(conditions):
         stamps, probes = tables(condition)
         record = trial(condition, index)

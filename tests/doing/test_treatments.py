@@ -75,7 +75,7 @@ def test_a_load_that_acts_is_judged(delaylab: Run, tmp_path: Path, load: str) ->
     # A full queue of this uplink outlasts a stream that a busy machine holds up for two seconds.
     study = STUDY.replace("count: 100, interval: 10ms", "count: 300, interval: 20ms")
     found = verdict(delaylab, tmp_path, load, rate="5Mbit", study=study)
-    assert found["verdict"] in ("reproduced", "open"), found["why"]
+    assert found["verdict"] in ("holds", "open"), found["why"]
     assert "did not act" not in str(found["why"])
 
 

@@ -81,7 +81,7 @@ def test_nothing_is_said_of_packets(delaylab: Run, tmp_path: Path) -> None:
         "after",
     ]
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
-    for section in ("way", "time", "accounting", "figures", "table1", "clocks"):
+    for section in ("way", "time", "accounting", "figures", "layers", "clocks"):
         assert f'<section id="{section}">' not in page
     assert '<section id="work">' in page
     assert "user RTT" not in page

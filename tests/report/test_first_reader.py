@@ -32,7 +32,9 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
         Condition("native", "network", delays=SLOW),
         Condition("lxc", "rest", seed=1),
     ]
-    return synthetic.write(tmp_path_factory.mktemp("run"), conditions, ["network-adds-most"])
+    return synthetic.write(
+        tmp_path_factory.mktemp("run"), conditions, ["network-adds-most"], "whiteaker2011"
+    )
 
 
 @pytest.fixture(scope="module")
@@ -73,14 +75,15 @@ def test_the_page_names_the_paper_and_never_says_the_paper(page: str) -> None:
     assert "Figures after Whiteaker et al. (2011), of this machine" in heads
     assert "Table of Whiteaker et al. (2011), beside this machine" in heads
     assert "“Explaining Packet Delays under Virtualization”, 2011" in page
-    assert "The study is not a replication" in page
+    assert "It repeats J. Whiteaker, F. Schneider and R. Teixeira" in page
     assert not [line for line in re.findall(r"<h[123]>.*?</h", page) if "the paper" in line.lower()]
     assert "of the paper" not in page
 
 
 def test_a_table_without_a_papers_numbers_does_not_claim_to_have_them(tmp_path: Path) -> None:
-    page = write_report(synthetic.write(tmp_path, [Condition("lxc")])).read_text(encoding="utf-8")
-    assert "<h2>Delay by layer, in the terms of Whiteaker et al. (2011)</h2>" in page
+    directory = synthetic.write(tmp_path, [Condition("lxc")], source="whiteaker2011")
+    page = write_report(directory).read_text(encoding="utf-8")
+    assert "<h2>Delay by layer</h2>" in page
     assert "1.8 GHz Pentium 4" not in page
 
 

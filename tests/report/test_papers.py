@@ -80,7 +80,7 @@ def test_dantas_page_has_its_figures(dantas: Path) -> None:
     assert figures <= names
     assert "rtt-per-load" not in names
     assert '<section id="tables">' in page
-    assert '<section id="table1">' not in page
+    assert '<section id="layers">' not in page
 
 
 def test_oliveira_overhead_is_a_row_for_every_scenario_measured(oliveira: Path) -> None:

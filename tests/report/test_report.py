@@ -36,7 +36,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
         )
     ]
     conditions[0].absent = {"responder.stack": "<no> socket"}
-    directory = synthetic.write(tmp_path_factory.mktemp("run"), conditions, CLAIMS)
+    directory = synthetic.write(tmp_path_factory.mktemp("run"), conditions, CLAIMS, "whiteaker2011")
     failed = synthetic.trial(FAILED, 9) | {"status": "failed", "reason": "stress-ng: not found"}
     stamps, probes = synthetic.tables(FAILED)
     synthetic.write_trial(directory, failed, stamps.clear(), probes.clear(), synthetic.hosts())
@@ -107,7 +107,7 @@ def test_the_page_has_every_section_and_escapes_what_it_shows(page: str) -> None
         "way",
         "claims",
         "figures",
-        "table1",
+        "layers",
         "warnings",
         "machine",
         "cost",

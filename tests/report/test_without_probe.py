@@ -51,11 +51,11 @@ def test_the_page_has_no_word_of_packets(place: Path) -> None:
     body = page[page.index("<main>") :].lower()
     for section in ("work", "warnings", "machine", "loads", "run"):
         assert f'<section id="{section}">' in body
-    for section in ("way", "time", "cost", "clocks", "accounting", "figures", "table1", "tables"):
+    for section in ("way", "time", "cost", "clocks", "accounting", "figures", "layers", "tables"):
         assert f'<section id="{section}">' not in body
     for word in ("rtt", "whiteaker", "taps", "packets flagged", "effective sample"):
         assert word not in body, word
-    assert "it has no probe" in body
+    assert "the study has no probe" in body
 
 
 def test_json_has_the_machine_and_the_checks(place: Path) -> None:

@@ -1,8 +1,9 @@
-"""Figures of whiteaker2011 on this dataset, as Vega-Lite charts rendered to SVG."""
+"""Figures of the delays of any study with a probe, as Vega-Lite charts rendered to SVG."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from delaylab.analysis.claims.groups import samples, setups
 from delaylab.analysis.group import Group
@@ -24,14 +25,27 @@ from delaylab.charts.vega import (
 ROW = 4
 
 
-def all_charts(groups: list[Group]) -> list[Chart]:
-    """Return the figures for which the dataset has data."""
+NO_PAPER: Mapping[str, str] = {}
+
+
+def all_charts(groups: list[Group], papers: Mapping[str, str] = NO_PAPER) -> list[Chart]:
+    """Return the figures for which the dataset has data.
+
+    `papers` names the figure of a paper that a chart, by its name, is drawn after.
+    """
     found = (network_rtt(groups), load_rtt(groups), directions(groups))
-    return [chart for chart in found if chart is not None]
+    return [_after(chart, papers) for chart in found if chart is not None]
+
+
+def _after(chart: Chart, papers: Mapping[str, str]) -> Chart:
+    """Return a chart whose caption names the figure that it is drawn after, if it is after one."""
+    if chart.name not in papers:
+        return chart
+    return replace(chart, caption=f"{chart.caption} Drawn after {papers[chart.name]}.".lstrip())
 
 
 def network_rtt(groups: list[Group]) -> Chart | None:
-    """Return figure 3: user and kernel RTT less the wire's, under network load, per setup."""
+    """Return user and kernel RTT less the wire's, under network load, per setup."""
     rows: Rows = []
     for setup, group in _under(groups, "network"):
         for column, stamp in (("total", "user space"), ("ΔKern", "kernel")):
@@ -53,13 +67,13 @@ def network_rtt(groups: list[Group]) -> Chart | None:
         "Share of packets for which the RTT (in user space, in the kernel) less the RTT at the "
         "wire is at most x: what the sender's side adds, round trip. Where "
         "the dashed line lies left of the solid one, the delay is added between user "
-        f"space and the kernel's stamp (figure 3 of whiteaker2011). {_counts(groups, 'network')}",
+        f"space and the kernel's stamp. {_counts(groups, 'network')}",
         chart.properties(width=860, height=270),
     )
 
 
 def load_rtt(groups: list[Group]) -> Chart | None:
-    """Return figure 4: user RTT less the wire's, per load, one panel per setup."""
+    """Return user RTT less the wire's, per load, one panel per setup."""
     rows: Rows = []
     for setup, group in zip(setups(groups), groups, strict=True):
         rows += _ecdf_rows(group, "total", {"setup": setup, "load": group.load})
@@ -71,14 +85,13 @@ def load_rtt(groups: list[Group]) -> Chart | None:
         "rtt-per-load",
         "User RTT less wire RTT, by load",
         "Share of packets for which the user RTT less the RTT at the wire is at most x: what the "
-        "sender's side adds, round trip (figure 4 of whiteaker2011, there for Xen). "
-        f"{_counts(groups)}",
+        f"sender's side adds, round trip. {_counts(groups)}",
         _facet(chart, names),
     )
 
 
 def directions(groups: list[Group]) -> Chart | None:
-    """Return figure 5: densities of the sending and the receiving delay under network load."""
+    """Return densities of the sending and the receiving delay under network load."""
     rows: Rows = []
     for setup, group in _under(groups, "network"):
         for direction in ("sending", "receiving"):
@@ -107,7 +120,7 @@ def directions(groups: list[Group]) -> Chart | None:
         "sending-and-receiving",
         "One-way delay under network load: sending and receiving",
         "One-way delay from user space to the wire, and from the wire to user space, each as a "
-        f"density on a logarithmic axis (figure 5 of whiteaker2011). {_counts(groups, 'network')}",
+        f"density on a logarithmic axis. {_counts(groups, 'network')}",
         _facet(chart, _seen(rows, "setup")),
     )
 

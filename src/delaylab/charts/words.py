@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import ceil, isfinite, log10
 
-from delaylab.analysis.claims.finding import Finding
+from delaylab.analysis.claims.finding import Finding, Verdict
 from delaylab.analysis.claims.rule import Stand
 from delaylab.analysis.claims.words import amount
 from delaylab.analysis.packets.instrument import Cost
@@ -13,7 +13,14 @@ from delaylab.analysis.statistics.effects import Effect
 from delaylab.analysis.statistics.quantiles import Interval, Quantile
 
 MINUS = "−"
-VERDICT_MARKS = {"reproduced": "✓", "contradicted": "✗", "open": "?", "not testable here": "–"}
+VERDICT_MARKS: dict[Verdict, str] = {
+    "reproduced": "✓",
+    "contradicted": "✗",
+    "holds": "✓",
+    "does not hold": "✗",
+    "open": "?",
+    "not testable here": "–",
+}
 
 
 def delay(us: float | None) -> str:
@@ -60,9 +67,10 @@ def published(value: float | None, unit: str) -> str:
     return signed(value) if unit == "µs" else amount(value, unit)
 
 
-def stand(found: Stand) -> str:
-    """Write what an effect says of its claim."""
-    return {True: "holds", False: "contradicts", None: "does not decide"}[found]
+def stand(found: Stand, own: bool = False) -> str:
+    """Write what an effect says of its claim, which with `own` is a study's own."""
+    no = "does not hold" if own else "contradicts"
+    return {True: "holds", False: no, None: "does not decide"}[found]
 
 
 def doubts(finding: Finding) -> str:

@@ -56,7 +56,8 @@ def world(paper: Paper, drawn: World, design: Design, random: Random) -> Group:
 def finding(paper: Paper, claim: Claim, groups: list[Group]) -> Finding:
     """Return the verdict on a paper's claim; raise BadInput if one of its measures fails."""
     criteria = [replace(each, measure=_measure(paper, each)) for each in claim.criteria]
-    return judge(replace(claim, criteria=criteria), groups, on_hardware=paper.on_hardware)
+    found = judge(replace(claim, criteria=criteria), groups, on_hardware=paper.on_hardware)
+    return replace(found, claimed_by=paper.name)
 
 
 def _measure(paper: Paper, criterion: Criterion) -> Callable[[list[Group]], list[Measured]]:

@@ -22,40 +22,69 @@ REASON = 90
 MISSING = "the paper {!r}, which this study repeats, is not installed"
 
 
+UNKNOWN = "an unknown paper"
+
+
 @dataclass(frozen=True, slots=True)
 class Repeated:
-    """The paper in whose terms a study is reported.
+    """The paper that a study repeats; None if it repeats none, or one that is not installed.
 
-    `own` is True if the study repeats it; `note` says that the study's own paper is not installed.
+    `note` says that the study's paper is not installed.
     """
 
-    paper: Paper
-    own: bool
+    paper: Paper | None
     note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """The findings on the claims of one paper, or on those that a study declares itself.
+
+    `paper` is None for a study's own claims, and for those of a paper that is not known here.
+    `name` is the paper in words, "" for a study's own claims.
+    """
+
+    name: str
+    paper: Paper | None
+    findings: list[Finding]
 
 
 def repeated(study: StudyRecord, given: Paper | None = None) -> Repeated:
     """Return the paper that a study repeats: the given one, else the installed one that it names.
 
-    A study that names none, or one that is not installed, is reported in the usual terms. Nothing
-    but installed papers is imported, whatever a dataset names.
+    Nothing but installed papers is imported, whatever a dataset names.
     """
     if given is not None:
-        return Repeated(given, own=True)
-    source = str(study.spec.get("source", ""))
+        return Repeated(given)
+    source = _source(study)
     known = registry.installed()
     if source in known:
-        return Repeated(load(known[source]), own=True)
+        return Repeated(load(known[source]))
     missing = MISSING.format(shorten(source, REASON))
     note = f"{missing}: --paper FOLDER adds its claims, tables and figures"
-    return Repeated(load(known[registry.USUAL]), own=False, note=note if source else "")
+    return Repeated(None, note if source else "")
+
+
+def by_claimant(found: list[Finding], given: Paper | None = None) -> list[Claimed]:
+    """Return findings by the paper that makes the claims; a study's own claims come last."""
+    known = registry.installed()
+    together: dict[str, list[Finding]] = {}
+    for each in found:
+        together.setdefault(each.claimed_by, []).append(each)
+    claimed = []
+    for name in sorted(together, key=lambda name: not name):
+        paper = given if given is not None and given.name == name else None
+        if paper is None and name in known:
+            paper = load(known[name])
+        claimed.append(Claimed(paper.short if paper else name, paper, together[name]))
+    return claimed
 
 
 def findings(study: Study, groups: list[Group], given: Paper | None = None) -> list[Finding]:
     """Return the verdict on every claim that the study names, in the study's order.
 
-    If a claim has no effect and trials were skipped, its reason says so. If a claim was decided and
-    virtual machines were emulated in software, its reason says that.
+    If a claim has no effect and trials were skipped, its reason says so. If a paper's claim was
+    decided and virtual machines were emulated in software, its reason says that.
     """
     if not study.record.claims:
         return []
@@ -63,7 +92,9 @@ def findings(study: Study, groups: list[Group], given: Paper | None = None) -> l
     known = claims(given)
     paper = repeated(study.record, given)
     found = [
-        judge(own[name], groups) if name in own else _finding(name, groups, known, paper.note)
+        judge(own[name], groups)
+        if name in own
+        else _finding(name, groups, known, _source(study.record), paper.note)
         for name in study.record.claims
     ]
     skipped, emulated = _skipped(study), _emulated(study, paper)
@@ -73,13 +104,13 @@ def findings(study: Study, groups: list[Group], given: Paper | None = None) -> l
 def _also(found: Finding, skipped: str, emulated: str) -> str:
     if found.effect is None:
         return skipped
-    return "" if found.verdict == "not testable here" else emulated
+    return "" if found.own or found.verdict == "not testable here" else emulated
 
 
 def _emulated(study: Study, repeated: Repeated) -> str:
     kinds = {warning.kind for trial in study.trials for warning in trial.warnings}
     warned = DoubtKind.EMULATED in kinds
-    if not warned or not repeated.own or not repeated.paper.on_hardware:
+    if not warned or repeated.paper is None or not repeated.paper.on_hardware:
         return ""
     return ". Virtual machines were emulated in software here (TCG); the paper's ran on hardware"
 
@@ -93,8 +124,14 @@ def _skipped(study: Study) -> str:
     return f". {reasons.total()} of {len(study.trials)} trials were not measured, {n} since: {said}"
 
 
-def _finding(name: str, groups: list[Group], known: Claims, note: str) -> Finding:
+def _finding(name: str, groups: list[Group], known: Claims, source: str, note: str) -> Finding:
     if name in known:
         return calls.finding(*known[name], groups)
     why = note or f"this version knows no such claim; it knows {', '.join(known)}"
-    return Finding(name, name, "", "not testable here", why)
+    claimed_by = shorten(source, REASON) or UNKNOWN
+    return Finding(name, name, "", "not testable here", why, claimed_by=claimed_by)
+
+
+def _source(study: StudyRecord) -> str:
+    """Return the name of the paper that a study says it repeats, "" if it names none."""
+    return str(study.spec.get("source", ""))

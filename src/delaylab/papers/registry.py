@@ -20,8 +20,6 @@ OWN = tuple(
     EntryPoint(name, f"delaylab.papers.{name.replace('-', '_')}.paper:PAPER", GROUP)
     for name in ("dantas2015", "oliveira2022", "vem2006", "whiteaker2011", "xen-large-networks")
 )
-USUAL = "whiteaker2011"
-"""The paper in whose terms studies are reported that repeat none."""
 
 
 def installed() -> dict[str, EntryPoint]:

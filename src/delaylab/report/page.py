@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
-from delaylab.analysis.claims.finding import Finding
+from delaylab.analysis.claims.finding import Verdict
 from delaylab.analysis.group import Group, SegmentSummary
 from delaylab.analysis.packets.instrument import Cost
 from delaylab.analysis.scaling.series import scaled_work
 from delaylab.analysis.treatments.check import Check, checks
 from delaylab.charts import words
-from delaylab.charts.layer_table import Part
+from delaylab.charts.delays import all_charts
+from delaylab.charts.layer_table import Part, layers
 from delaylab.charts.messages import message_charts
 from delaylab.charts.over_time import over_time
 from delaylab.charts.scaling import scaling_charts
@@ -20,7 +22,7 @@ from delaylab.charts.work import work_charts
 from delaylab.dataset.records.trial import TrialRecord
 from delaylab.dataset.store import Study
 from delaylab.papers import calls
-from delaylab.papers.findings import findings, repeated
+from delaylab.papers.findings import Claimed, by_claimant, findings, repeated
 from delaylab.papers.paper import Paper
 from delaylab.report.arrange import (
     DoubtsOfAKind,
@@ -102,13 +104,12 @@ class Page:
 
     study: Study
     note: str
-    paper: Paper
-    own: bool
+    paper: Paper | None
     groups: list[Group]
     figures: list[Figure]
     ways: list[WayDrawing]
     absent: list[Absent]
-    findings: list[Finding]
+    claims: list[Claimed]
     charts: list[Chart]
     layer_table: list[Part]
     layer_note: str
@@ -142,29 +143,28 @@ class Page:
 
 
 def gather(study: Study, groups: list[Group], given: Paper | None = None) -> Page:
-    """Return the page of a study from its analysed groups, in the terms of the paper it repeats.
+    """Return the page of a study from its analysed groups, with the parts of a paper it repeats.
 
     `given` is the paper to take instead of the one that the study names.
     """
-    found = findings(study, groups, given)
+    claims = by_claimant(findings(study, groups, given), given)
     shown = repeated(study.record, given)
     paper = shown.paper
-    # The usual figures are of packets. A paper's own may be of work alone.
-    told = groups if shown.own else probed(groups)
+    with_packets = probed(groups)
     return Page(
         study=study,
         note=shown.note,
         paper=paper,
-        own=shown.own,
         groups=groups,
-        figures=_figures(study, groups, found),
+        figures=_figures(study, groups, claims),
         ways=[_way(index, panel) for index, panel in enumerate(panels(groups), start=1)],
         absent=_absent(groups),
-        findings=found,
-        charts=calls.charts(paper, told),
-        layer_table=calls.layer_table(paper, probed(groups)),
-        layer_note=paper.layer_note,
-        tables=calls.tables(paper, told),
+        claims=claims,
+        # The figures of any study are of packets. A paper's own may be of work alone.
+        charts=calls.charts(paper, groups) if paper else all_charts(with_packets),
+        layer_table=calls.layer_table(paper, with_packets) if paper else layers(with_packets),
+        layer_note=paper.layer_note if paper else "",
+        tables=calls.tables(paper, groups) if paper else [],
         cost=cost_by_kind(groups),
         clocks=clocks(groups),
         links=links(groups),
@@ -208,7 +208,7 @@ def _absent(groups: list[Group]) -> list[Absent]:
     return [Absent(points, reason, list(of)) for (reason, of), points in together.items()]
 
 
-def _figures(study: Study, groups: list[Group], found: list[Finding]) -> list[Figure]:
+def _figures(study: Study, groups: list[Group], claims: list[Claimed]) -> list[Figure]:
     shares = (_own_share(group) for group in groups if "total" in group.deltas)
     figures = [figure for figure in shares if figure is not None][:1]
     largest = _largest_segment(groups)
@@ -221,13 +221,7 @@ def _figures(study: Study, groups: list[Group], found: list[Finding]) -> list[Fi
         figures.append(
             Figure(words.quantile(part.delay.median), "largest median of a segment", note)
         )
-    if found:
-        held = sum(finding.verdict == "reproduced" for finding in found)
-        others = ("contradicted", "open", "not testable here")
-        counts = {name: sum(finding.verdict == name for finding in found) for name in others}
-        rest = ", ".join(f"{n} {name}" for name, n in counts.items() if n)
-        note = rest or "each at both ends of its 95 % interval"
-        figures.append(Figure(f"{held} of {len(found)}", "claims reproduced", note))
+    figures += [_verdicts(each) for each in claims]
     figures += _cost(groups)
     trials = f"{sum(len(g.trials) for g in groups)} of {len(study.record.planned)} trials"
     if probed(groups):
@@ -239,6 +233,18 @@ def _figures(study: Study, groups: list[Group], found: list[Finding]) -> list[Fi
         nodes = sum(len(trial.work) for group in groups for trial in group.trials)
         figures.append(Figure(str(nodes), "jobs of nodes", f"{_failed(groups)} failed, {trials}"))
     return figures
+
+
+def _verdicts(claimed: Claimed) -> Figure:
+    """Return how many claims are reproduced, or hold, and how many have each other verdict."""
+    counts = Counter(each.verdict for each in claimed.findings)
+    yes: Verdict = "reproduced" if claimed.name else "holds"
+    no: Verdict = "contradicted" if claimed.name else "does not hold"
+    others: tuple[Verdict, ...] = (no, "open", "not testable here")
+    rest = ", ".join(f"{counts[name]} {name}" for name in others if counts[name])
+    note = rest or "each at both ends of its 95 % interval"
+    name = f"claims of {claimed.name} reproduced" if claimed.name else "claims of this study hold"
+    return Figure(f"{counts[yes]} of {len(claimed.findings)}", name, note)
 
 
 def _failed(groups: list[Group]) -> int:

@@ -343,7 +343,8 @@ def _claim(finding: Finding) -> JsonObject:
     return {
         "id": finding.id,
         "text": finding.text,
-        "source": finding.paper,
+        "paper": finding.claimed_by or None,
+        "source": finding.place,
         "sentence": finding.sentence,
         "verdict": finding.verdict,
         "why": finding.why,

@@ -9,12 +9,12 @@ from rich.table import Table
 from rich.text import Text
 
 from delaylab.analysis.analyse import Analysed, analysed
-from delaylab.analysis.claims.finding import Finding
+from delaylab.analysis.claims.finding import Verdict
 from delaylab.analysis.group import Group
 from delaylab.analysis.usable import usable
 from delaylab.charts import words
 from delaylab.dataset.store import Study, resume_command
-from delaylab.papers.findings import findings, repeated
+from delaylab.papers.findings import Claimed, by_claimant, findings, repeated
 from delaylab.papers.paper import Paper
 from delaylab.progress import Progress, silent
 from delaylab.report import scaling
@@ -35,9 +35,11 @@ from delaylab.report.terminal_scaling import scaling_tables
 from delaylab.report.terminal_work import work_tables
 from delaylab.report.work import parts
 
-COLOURS = {
+COLOURS: dict[Verdict, str] = {
     "reproduced": "green",
     "contradicted": "red",
+    "holds": "green",
+    "does not hold": "red",
     "open": "yellow",
     "not testable here": "yellow",
 }
@@ -92,7 +94,8 @@ def _parts(
     elif probed(found):
         yield Text(NOTHING, "dim")
     if study.record.claims:
-        yield claims_table(findings(study, found, paper), width)
+        for claimed in by_claimant(findings(study, found, paper), paper):
+            yield claims_table(claimed, width)
     carried = links(found)
     if carried is not None:
         yield links_table(carried, width)
@@ -174,16 +177,17 @@ def slowest_table(rows: list[Row], width: int) -> Table:
     return table
 
 
-def claims_table(found: list[Finding], width: int) -> Table:
-    """Return the claims with their verdicts, effects and reasons."""
+def claims_table(claimed: Claimed, width: int) -> Table:
+    """Return the claims of a paper, or of the study, with their verdicts, effects and reasons."""
     wide = width >= WIDE
-    table = Table(title="Claims", title_justify="left", show_lines=True)
+    title = f"Claims of {claimed.name or 'this study'}"
+    table = Table(title=title, title_justify="left", show_lines=True)
     if wide:
         table.add_column("verdict", no_wrap=True)
     table.add_column("claim and why" if wide else "verdict, effect [95 %], claim and why", ratio=1)
     if wide:
         table.add_column("effect [95 %]", justify="right")
-    for finding in found:
+    for finding in claimed.findings:
         mark = Text(
             f"{words.VERDICT_MARKS[finding.verdict]} {finding.verdict}", COLOURS[finding.verdict]
         )

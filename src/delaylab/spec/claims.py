@@ -135,7 +135,7 @@ class LimitsSpec(Spec):
 
 
 class ClaimSpec(Spec):
-    """A claim of one's own, judged like those of papers."""
+    """A claim of one's own: it holds, does not hold, is open or not testable here."""
 
     claim: Name = Field(description="The name of the claim.")
     text: str = Field("", max_length=300, description="The claim as a sentence, for reports.")

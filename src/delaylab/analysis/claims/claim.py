@@ -68,6 +68,8 @@ class Claim:
     """A sentence, and the criteria that decide it: all must hold.
 
     `caveat` is added to the reason of a verdict other than `reproduced`: what else may explain it.
+    `own` is True for a claim that a study declares itself: there is nothing to reproduce, so its
+    verdicts are `holds` and `does not hold`.
     """
 
     id: str
@@ -75,3 +77,4 @@ class Claim:
     source: Source
     criteria: Sequence[Criterion]
     caveat: str = ""
+    own: bool = False

@@ -9,14 +9,20 @@ from delaylab.analysis.claims.doubted import ClaimDoubt
 from delaylab.analysis.claims.rule import Stand
 from delaylab.analysis.statistics.quantiles import Interval
 
-Verdict = Literal["reproduced", "contradicted", "open", "not testable here"]
+Verdict = Literal[
+    "reproduced", "contradicted", "holds", "does not hold", "open", "not testable here"
+]
 VERDICTS: dict[Stand, Verdict] = {True: "reproduced", False: "contradicted", None: "open"}
+"""The verdicts on a paper's claims."""
+OWN_VERDICTS: dict[Stand, Verdict] = {True: "holds", False: "does not hold", None: "open"}
+"""The verdicts on claims that a study declares itself: there is nothing to reproduce."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """Effect in one scenario, beside the paper's; `stand` is what it says of the claim.
+    """Effect in one scenario; `stand` is what it says of the claim.
 
+    `published` is the paper's own value of the effect, if there is a paper and it gives one.
     `aside` is True for a scenario that is shown and does not decide.
     """
 
@@ -53,18 +59,21 @@ class JudgedCriterion:
 class Finding:
     """Verdict on a claim with its reason, and its criteria.
 
-    `paper` is the claim's place in its paper, `sentence` the paper's own. `doubts` are those about
-    the trials that the verdict rests on.
+    `place` is where the claim stands: a section of its paper, or the study file. `sentence` is the
+    paper's own. `doubts` are those about the trials that the verdict rests on. `own` is True if the
+    study declares the claim itself; else `claimed_by` is the name of the paper that makes it.
     """
 
     id: str
     text: str
-    paper: str
+    place: str
     verdict: Verdict
     why: str
     sentence: str = ""
     criteria: tuple[JudgedCriterion, ...] = ()
     doubts: tuple[ClaimDoubt, ...] = ()
+    own: bool = False
+    claimed_by: str = ""
 
     @property
     def decisive(self) -> JudgedCriterion | None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from delaylab.analysis.claims.claim import Claim, Criterion, Measured, NotTestable
 from delaylab.analysis.claims.doubted import ClaimDoubt, doubts_of
 from delaylab.analysis.claims.emulation import emulated_aside
 from delaylab.analysis.claims.finding import (
+    OWN_VERDICTS,
     VERDICTS,
     Finding,
     JudgedCriterion,
@@ -24,6 +25,13 @@ from delaylab.analysis.treatments.check import Untreated, treated
 MOST_TIMES = 1000
 """The largest number of times as many trials that a reason names."""
 NEEDS_HARDWARE = "needs virtual machines on a CPU that supports them (KVM, or Xen on the machine)"
+WOULD: dict[Verdict, str] = {
+    "reproduced": "would be reproduced",
+    "contradicted": "would be contradicted",
+    "holds": "would hold",
+    "does not hold": "would not hold",
+    "open": "would be open",
+}
 LISTED = 6
 """The largest number of scenarios that a reason lists; of more it names the deciding one."""
 
@@ -49,28 +57,28 @@ def judge(claim: Claim, groups: list[Group], *, on_hardware: bool = False) -> Fi
         why = f"{reason}{_left_out(untreated)}"
         return _finding(claim, "not testable here", why, (), ())
     doubts = doubts_of(used, on_hardware=on_hardware)
-    verdict, why, judged = _verdict(judged, doubts)
+    verdict, why, judged = _verdict(OWN_VERDICTS if claim.own else VERDICTS, judged, doubts)
     if _all(judged) is not True and claim.caveat:
         why = f"{why}. {claim.caveat}"
     return _finding(claim, verdict, f"{why}{_left_out(untreated)}", tuple(judged), doubts)
 
 
 def _verdict(
-    judged: list[JudgedCriterion], doubts: Sequence[ClaimDoubt]
+    verdicts: Mapping[Stand, Verdict], judged: list[JudgedCriterion], doubts: Sequence[ClaimDoubt]
 ) -> tuple[Verdict, str, list[JudgedCriterion]]:
     """Return the verdict with its reason, and the criteria as they are told with it."""
     stand = _all(judged)
-    verdict = VERDICTS[stand]
+    verdict = verdicts[stand]
     emulated = next((doubt for doubt in doubts if doubt.emulation), None)
     if emulated is not None:
         # More trials on the same machine would not help.
         judged = [replace(each, needed="") for each in judged]
-        here = f"{emulated.text} here (TCG), where it would be {verdict}"
+        here = f"{emulated.text} here (TCG), where it {WOULD[verdict]}"
         why = f"{NEEDS_HARDWARE}; {here}: {_whys(judged)}"
         return "not testable here", why, judged
     undermining = [doubt.text for doubt in doubts if doubt.undermines]
     if stand is not None and undermining:
-        left = f"would be {verdict}, but left open: {', '.join(undermining)}"
+        left = f"{WOULD[verdict]}, but left open: {', '.join(undermining)}"
         return "open", f"{_whys(judged)}; {left}", judged
     return verdict, _whys(judged), judged
 
@@ -83,7 +91,17 @@ def _finding(
     doubts: tuple[ClaimDoubt, ...],
 ) -> Finding:
     source = claim.source
-    return Finding(claim.id, claim.text, source.text, verdict, why, source.sentence, judged, doubts)
+    return Finding(
+        id=claim.id,
+        text=claim.text,
+        place=source.text,
+        verdict=verdict,
+        why=why,
+        sentence=source.sentence,
+        criteria=judged,
+        doubts=doubts,
+        own=claim.own,
+    )
 
 
 def _judged(
@@ -171,7 +189,8 @@ def _why(judged: JudgedCriterion) -> str:
         least = judged.deciding
         words = f"{least.name}: {least.words}" if least.words else least.name
         said = (
-            f"of {len(named)} scenarios {held} hold and {against} contradict; deciding is {words}"
+            f"of {len(named)} scenarios {held} keep the rule and {against} break it; "
+            f"deciding is {words}"
         )
     else:
         parts = [_said(each) for each in scenarios]

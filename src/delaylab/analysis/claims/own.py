@@ -42,7 +42,7 @@ def claim_of(spec: ClaimSpec) -> Claim:
     quantity = _quantity(spec)
     text = spec.text or f"{quantity}: {rule_in_words(rule, spec.limits.unit)}"
     criterion = Criterion(quantity, spec.limits.unit, rule, _measure(spec), _needs(spec))
-    return Claim(spec.claim, text, STUDY_FILE, (criterion,))
+    return Claim(spec.claim, text, STUDY_FILE, (criterion,), own=True)
 
 
 def rule_of(spec: ClaimSpec) -> Rule:

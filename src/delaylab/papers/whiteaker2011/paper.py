@@ -3,16 +3,30 @@
 Its charts are those of any study: this project uses the paper's terms.
 """
 
+from delaylab.analysis.group import Group
 from delaylab.charts.delays import all_charts
+from delaylab.charts.vega import Chart
 from delaylab.papers.paper import Paper
 from delaylab.papers.whiteaker2011.claims import CLAIMS
 from delaylab.papers.whiteaker2011.table1 import table1
 from delaylab.papers.whiteaker2011.world import as_published
 
+FIGURES = {
+    "rtt-under-network-load": "figure 3 of whiteaker2011",
+    "rtt-per-load": "figure 4 of whiteaker2011, which is of Xen",
+    "sending-and-receiving": "figure 5 of whiteaker2011",
+}
+
+
+def charts(groups: list[Group]) -> list[Chart]:
+    """Return the charts of a study's delays, each with the figure that it is drawn after."""
+    return all_charts(groups, FIGURES)
+
+
 PAPER = Paper(
     "whiteaker2011",
     tuple(CLAIMS.values()),
-    all_charts,
+    charts,
     layer_table=table1,
     layer_note="Table 1 of whiteaker2011 (1.8 GHz Pentium 4, 100 Mbit/s, Linux 2.6.26)",
     on_hardware=True,
