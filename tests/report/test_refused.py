@@ -38,6 +38,33 @@ def test_tables_have_the_tail_that_the_packets_carry(
     assert f": median, {tail}</h3>" in write_report(tmp_path).read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize(
+    ("large", "small", "tail"),
+    [(["native"], ["netns"], "p99"), (["native"], ["netns", "shared"], "p90")],
+)
+def test_all_parts_of_a_report_have_one_tail(
+    tmp_path: Path, large: list[str], small: list[str], tail: str
+) -> None:
+    """Readers compare kinds side by side, so none has p90 where another has p99."""
+    conditions = [Condition(kind, packets=1200, seed=seed) for seed, kind in enumerate(large)]
+    conditions += [Condition(kind, packets=200, seed=seed) for seed, kind in enumerate(small, 7)]
+    synthetic.write(tmp_path, conditions)
+    kinds = len(conditions)
+    other = {"p90": "p99", "p99": "p90"}[tail]
+    terminal = printed(tmp_path)
+    assert terminal.count(f"delay per layer, median / {tail}") == kinds
+    assert f"median / {other}" not in terminal
+    page = write_report(tmp_path).read_text(encoding="utf-8")
+    assert page.count(f": median, {tail}</h3>") == kinds
+    assert f": median, {other}" not in page
+    drawings = sorted((tmp_path / "charts").glob("way-*.svg"))
+    assert len(drawings) == kinds
+    for drawing in drawings:
+        svg = drawing.read_text(encoding="utf-8")
+        assert f">bold: median; below: {tail}<" in svg
+        assert ">segments: one way<" in svg
+
+
 def test_json_says_why_a_quantile_is_missing(tmp_path: Path) -> None:
     synthetic.write(tmp_path, [Condition(packets=200, seed=1)])
     (trial,) = plain(numbers.as_json(tmp_path))["trials"]

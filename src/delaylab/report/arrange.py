@@ -15,11 +15,21 @@ SegmentKey = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """Groups whose packets passed the same points from the same kind of node, with row labels."""
+    """Groups whose packets passed the same points from the same kind of node, with row labels.
+
+    `tail` is the quantile beside the median, which is the same in all panels of a report: readers
+    compare them.
+    """
 
     title: str
     groups: list[Group]
     labels: list[str]
+    tail: Tail
+
+    @property
+    def heading(self) -> str:
+        """Return the title with the statistics of every delay in the panel."""
+        return f"{self.title}: median, {self.tail}"
 
 
 def panels(groups: list[Group]) -> list[Panel]:
@@ -28,7 +38,8 @@ def panels(groups: list[Group]) -> list[Panel]:
     for group in probed(groups):
         path = group.trials[0].path
         together.setdefault((group.kind, *path.request, "|", *path.reply), []).append(group)
-    return [_panel(alike) for alike in together.values()]
+    name = tail(probed(groups))
+    return [_panel(alike, name) for alike in together.values()]
 
 
 def missing_trials(study: Study) -> list[str]:
@@ -95,9 +106,9 @@ def layer_names(found: list[Group]) -> dict[SegmentKey, str]:
 
 
 def tail(groups: list[Group]) -> Tail:
-    """Return p99, or p90 if no group's user RTT carries a p99."""
-    known = (group.rtt["app"].p99.value for group in groups if "app" in group.rtt)
-    return "p90" if all(value is None for value in known) else "p99"
+    """Return p99, or p90 if fewer than half of the groups' user RTTs carry a p99."""
+    known = [group.rtt["app"].p99.value is not None for group in groups if "app" in group.rtt]
+    return "p99" if known and 2 * sum(known) >= len(known) else "p90"
 
 
 def segment_key(part: SegmentSummary) -> SegmentKey:
@@ -117,7 +128,7 @@ def _numbers(part: SegmentSummary) -> str:
     return " to ".join(dict.fromkeys(side for side in sides if side.startswith(HOP)))
 
 
-def _panel(alike: list[Group]) -> Panel:
+def _panel(alike: list[Group], tail: Tail) -> Panel:
     shared = {
         name: level
         for name, level in alike[0].factors.items()
@@ -128,4 +139,4 @@ def _panel(alike: list[Group]) -> Panel:
     sender = alike[0].trials[0].sender
     kind = sender.kind if sender else "unknown"
     names = in_words({name: level for name, level in shared.items() if level != kind})
-    return Panel(f"{kind}, {names}" if names else kind, alike, labels)
+    return Panel(f"{kind}, {names}" if names else kind, alike, labels, tail)

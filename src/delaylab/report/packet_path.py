@@ -13,7 +13,7 @@ from delaylab.analysis.packets.named import OWN_STACK
 from delaylab.analysis.statistics.quantiles import Tail
 from delaylab.charts import words
 from delaylab.dataset.records.trial import PointPath, TrialRecord
-from delaylab.report.arrange import Panel, layer_names, segment_key, tail, usual
+from delaylab.report.arrange import Panel, layer_names, segment_key, usual
 from delaylab.report.svg import xml
 
 # The smallest width, and the smallest distance of two stations: a long way makes the drawing wider.
@@ -32,6 +32,8 @@ LINE = 84
 STATIONS = 102
 ROWS = 116
 ROW = 44
+# Distance of the lines that say what the numbers are.
+SAID = 15
 LETTER = 6.5
 LABEL_LETTERS = 12
 # One colour per decade of the median, from 1 µs to 100 ms, and the text colour that reads on it.
@@ -63,8 +65,9 @@ class _Frame:
 def drawing(panel: Panel) -> str:
     """Return the drawing as SVG.
 
-    Each segment shows the median above the `tail`, one way; the user RTT at the left is a round
-    trip. For a segment between two clocks the bound takes the place of the tail.
+    Each segment shows the median above the panel's tail, one way; the user RTT at the left is a
+    round trip. For a segment between two clocks the bound takes the place of the tail. The drawing
+    says which quantiles it shows: it is also a file of its own.
     """
     frame = _frame(panel)
     height = ROWS + frame.drop + ROW * len(panel.groups) + 4
@@ -73,15 +76,29 @@ def drawing(panel: Panel) -> str:
         f'role="img" font-family="system-ui, -apple-system, Segoe UI, DejaVu Sans, sans-serif" '
         f'font-size="12" color="{DARK}" class="way" '
         f'style="min-width:{SHRUNK * frame.width:.0f}px">',
-        f"<title>The packet's way from {xml(panel.title)} and back</title>",
+        f"<title>The packet's way from {xml(panel.title)} and back: median, {panel.tail}</title>",
+        *_statistics(panel),
         *_regions(frame),
         *_line(frame),
         *_layer_names(frame),
     ]
-    name = tail(panel.groups)
     for index, (group, label) in enumerate(zip(panel.groups, panel.labels, strict=True)):
-        parts += _row(group, label, frame.stops, ROWS + frame.drop + ROW * index, name)
+        parts += _row(group, label, frame.stops, ROWS + frame.drop + ROW * index, panel.tail)
     return "".join([*parts, "</svg>"])
+
+
+def _statistics(panel: Panel) -> list[str]:
+    """Return the words that say which quantiles of which delays the numbers are."""
+    said = (
+        f"bold: median; below: {panel.tail}",
+        "user RTT: round trip",
+        "segments: one way",
+    )
+    return [
+        f'<text x="0" y="{REGIONS + index * SAID}" font-size="10.5" fill="{INK}" '
+        f'fill-opacity="0.7">{text}</text>'
+        for index, text in enumerate(said)
+    ]
 
 
 def _frame(panel: Panel) -> _Frame:

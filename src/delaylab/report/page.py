@@ -32,7 +32,6 @@ from delaylab.report.arrange import (
     missing_trials,
     panels,
     probed,
-    tail,
 )
 from delaylab.report.clocks import Clocks, clocks
 from delaylab.report.fates import Fate, fates
@@ -65,10 +64,9 @@ class WayDrawing:
     """Drawing of the packet's way for one panel."""
 
     name: str
-    title: str
+    heading: str
     svg: str
     rows: int
-    tail: str
 
     @property
     def many(self) -> bool:
@@ -190,10 +188,9 @@ def gather(study: Study, groups: list[Group], given: Paper | None = None) -> Pag
 def _way(index: int, panel: Panel) -> WayDrawing:
     return WayDrawing(
         f"way-{index}-{panel.groups[0].kind}",
-        panel.title,
+        panel.heading,
         drawing(panel),
         len(panel.groups),
-        tail(panel.groups),
     )
 
 

@@ -12,7 +12,7 @@ from rich.text import Text
 from delaylab.analysis.group import Group, SegmentSummary
 from delaylab.analysis.statistics.quantiles import Summary, Tail
 from delaylab.charts import words
-from delaylab.report.arrange import Panel, SegmentKey, layer_names, segment_key, tail, usual
+from delaylab.report.arrange import Panel, SegmentKey, layer_names, segment_key, usual
 
 TITLE = "italic"
 # Width in columns below which tables are folded: rows instead of columns, and several tables.
@@ -33,7 +33,7 @@ ARROWS_SAID = "One way: → sending, ← receiving; beyond the sender's side: �
 
 def layer_tables(panel: Panel, width: int) -> Iterator[Table]:
     """Yield the delays per layer and direction of one panel, as many groups a table as fit."""
-    name = tail(panel.groups)
+    name = panel.tail
     columns = [
         _column(group, label, name) for group, label in zip(panel.groups, panel.labels, strict=True)
     ]
@@ -123,7 +123,7 @@ def _layer_table(
 def trips_table(panel: Panel, width: int) -> Table:
     """Return the round trips of a panel with too many groups to show each layer by layer."""
     wide = width >= WIDE
-    name = tail(panel.groups)
+    name = panel.tail
     table = Table(
         title=Text(f"{panel.title}: round trips, median / {name}", TITLE),
         caption=f"Layer by layer in the report. {COUNTED}",
