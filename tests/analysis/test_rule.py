@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import math
+from itertools import permutations
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from delaylab.analysis.claims.claim import Claim, Criterion, Measured, Source
+from delaylab.analysis.claims.judge import judge
 from delaylab.analysis.claims.rule import (
     Rule,
     Scenarios,
@@ -118,3 +123,52 @@ def test_a_widened_interval_holds_the_interval(value: float, half: float, among:
 )
 def test_a_rule_is_written_with_its_unit(rule: Rule, unit: str, words: str) -> None:
     assert rule_in_words(rule, unit) == words
+
+
+INF = math.inf
+
+
+def deciding(rule: Rule, effects: list[Effect]) -> tuple[float, bool | None]:
+    """The effect that a claim's verdict rests on, and the stand of the whole criterion."""
+    found = [Measured(str(n), effect, ()) for n, effect in enumerate(effects)]
+    criterion = Criterion("it", "µs", rule, lambda _: found, "trials")
+    (judged,) = judge(Claim("a", "A.", Source("section 1"), (criterion,)), []).criteria
+    return judged.deciding.effect, judged.stand
+
+
+@pytest.mark.parametrize(
+    ("scenarios", "effects", "expected"),
+    [
+        # Without intervals, the least is the one whose own value supports the claim least.
+        ("every", [Effect(9, (-INF, INF)), Effect(-2, (-INF, INF)), Effect(3, (-INF, INF))], -2),
+        ("some", [Effect(-9, (-INF, INF)), Effect(4, (-INF, INF)), Effect(3, (-INF, INF))], 4),
+        # One that contradicts decides, not one of which nothing is known.
+        ("every", [Effect(9, (-INF, INF)), Effect(-8, (-9, -7)), Effect(5, (4, 6))], -8),
+        ("every", [Effect(5, (4, 6)), Effect(0.5, (-1, 2)), Effect(8, (7, 9))], 0.5),
+        ("every", [Effect(5, (4, 6)), Effect(2, (1, 3)), Effect(8, (7, 9))], 2),
+        ("most", [Effect(-8, (-9, -7)), Effect(-5, (-6, -4)), Effect(5, (4, 6)), YES], -5),
+    ],
+)
+def test_the_deciding_scenario_is_the_one_that_the_verdict_rests_on(
+    scenarios: Scenarios, effects: list[Effect], expected: float
+) -> None:
+    rule = above(0, scenarios)
+    for order in permutations(effects):
+        effect, stand = deciding(rule, list(order))
+        assert effect == expected
+        assert stand is rule.decide(effects)
+
+
+def test_one_open_end_is_compared_with_a_bound_that_is_absent() -> None:
+    effects = [Effect(3, (-INF, 4)), Effect(9, (-INF, 30))]
+    assert {deciding(at_most(20), [one, other])[0] for one, other in permutations(effects)} == {9}
+
+
+def test_a_reason_says_how_far_from_the_limit_an_effect_is() -> None:
+    """An effect of 736 µs is not at a limit of 50 µs, however little is known of it."""
+    found = Measured("a", Effect(736.0, (-36_000.0, 37_472.0)), ())
+    criterion = Criterion("it", "µs", at_most(50), lambda _: [found], "trials")
+    why = judge(Claim("a", "A.", Source("section 1"), (criterion,)), []).why
+    assert "over 1000 times as many trials would be needed" in why
+    assert "the effect is 686.0 µs from the limit, and known to ± 36.74 ms only" in why
+    assert "at the limit" not in why

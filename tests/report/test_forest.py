@@ -84,10 +84,56 @@ def test_names_are_escaped_and_many_scenarios_are_cut() -> None:
     assert "&lt;less&gt;" in svg
 
 
-def test_a_scenario_without_an_interval_is_drawn_to_the_ends() -> None:
-    row = Scenario("a", 5.0, (-math.inf, math.inf), None, None, "", False)
-    svg = forest(criterion([row]))
-    left, right = numbers(r'<line x1="([\d.]+)" x2="([\d.]+)" y1', svg)
+def intervals(svg: str) -> list[tuple[float, float]]:
+    """The ends of the lines of intervals, in px."""
+    lines = re.findall(r'<line x1="([\d.]+)" x2="([\d.]+)" y1', svg)
+    return [(float(left), float(right)) for left, right in lines]
+
+
+def arrows(svg: str) -> list[tuple[float, bool]]:
+    """The tips of the arrows in px, each with whether it points to the right."""
+    found = re.findall(r'class="further" d="M([\d.]+) [\d.]+l(-?)7', svg)
+    return [(float(tip), sign == "-") for tip, sign in found]
+
+
+def of_interval(low: float, high: float, effect: float = 5.0, name: str = "a") -> Scenario:
+    return Scenario(name, effect, (low, high), None, None, "", False)
+
+
+def test_a_scenario_without_an_interval_is_a_ring_and_no_bar() -> None:
+    svg = forest(criterion([of_interval(-math.inf, math.inf)]))
+    ElementTree.fromstring(svg)
+    assert intervals(svg) == []
+    assert svg.count('<circle class="alone"') == 1
+    assert ">interval unknown</text>" in svg
+    assert "inf" not in svg
+
+
+def test_an_interval_that_reaches_0_is_drawn_to_0_or_below() -> None:
+    """Values over four decades; on a logarithmic axis the first interval would end above 0."""
+    rows = [of_interval(-40.0, 90.0, 25.0), of_interval(49_000.0, 51_000.0, 50_000.0, "b")]
+    svg = forest(criterion(rows, bounds=(-math.inf, 20.0)))
+    ticks = re.findall(r'<text x="([\d.]+)"[^>]*text-anchor="middle">([^<]+)<', svg)
+    (zero,) = [float(x) for x, text in ticks if text == "0"]
+    assert intervals(svg)[0][0] < zero
+
+
+def test_positive_values_over_decades_keep_a_logarithmic_axis() -> None:
+    rows = [of_interval(20.0, 40.0, 30.0), of_interval(49_000.0, 51_000.0, 50_000.0, "b")]
+    svg = forest(criterion(rows, bounds=(-math.inf, 100.0)))
+    (axis,) = numbers(r'class="axis" x1="([\d.]+)"', svg)
+    first, second = dots(svg)
+    assert first - axis > 0.1 * (second - axis)
+
+
+def test_an_interval_beyond_the_axis_ends_in_an_arrow() -> None:
+    near, far = of_interval(90.0, 110.0, 100.0), of_interval(-9000.0, 9000.0, 120.0, "b")
+    svg = forest(criterion([near, far]))
+    (left, right) = intervals(svg)[1]
+    assert arrows(svg) == [(left, False), (right, True)]
     (axis,) = numbers(r'class="axis" x1="([\d.]+)"', svg)
     assert left == axis
-    assert right > dots(svg)[0]
+    assert arrows(forest(criterion([near]))) == []
+    open_end = forest(criterion([near, of_interval(80.0, math.inf, 120.0, "b")]))
+    assert [right for _, right in arrows(open_end)] == [True]
+    assert len(intervals(open_end)) == 2

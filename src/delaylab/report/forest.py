@@ -22,6 +22,11 @@ TICKS = 4
 DECADES = 1.5
 """The span of positive values, in powers of ten, from which on the axis is logarithmic."""
 MARGIN = 0.06
+NOTE = (
+    "An arrow: the interval goes on beyond the drawing. A ring: too few packets are independent "
+    "for an interval."
+)
+"""The words that explain signs for intervals that cannot be drawn whole."""
 STANDS = {True: "holds", False: "breaks", None: "undecided"}
 
 
@@ -60,8 +65,9 @@ class Axis:
 def forest(judged: JudgedCriterion) -> str:
     """Return the drawing as SVG for a page whose style gives the colours; "" without effects.
 
-    Each row is a scenario: a dot with its 95 % interval, and a diamond for the paper's value. The
-    shaded part of the axis is where the rule holds.
+    Each row is a scenario: a dot with its 95 % interval, and a diamond for the paper's value if
+    there is one. An interval that goes on beyond the axis ends in an arrow. An effect without an
+    interval is a ring. The shaded part of the axis is where the rule holds.
     """
     rows = [each for each in judged.scenarios if math.isfinite(each.effect)]
     if not rows:
@@ -85,7 +91,8 @@ def forest(judged: JudgedCriterion) -> str:
 def _axis(rows: Sequence[Scenario], bounds: Interval, unit: str) -> Axis:
     """Return an axis that has room for all effects and published values, and for the bounds.
 
-    An interval may reach further: it would else squeeze all others together.
+    An interval may reach further: it would else squeeze all others together. The axis is linear if
+    an interval reaches 0: a logarithmic one would show it as if it lay above.
     """
     inner = [each.effect for each in rows]
     inner += [each.published for each in rows if each.published is not None]
@@ -94,7 +101,7 @@ def _axis(rows: Sequence[Scenario], bounds: Interval, unit: str) -> Axis:
     low, high = min(inner), max(inner)
     reach = (high - low) or abs(high) or 1.0
     low, high = max(low - reach, min([low, *ends])), min(high + reach, max([high, *ends]))
-    wide = unit in ("µs", "times") and min(inner) > 0
+    wide = unit in ("µs", "times") and min([*inner, *ends]) > 0
     if wide and math.log10(max(inner) / min(inner)) > DECADES:
         low = max(low, min(inner) / 3)
         spread = (high / low) ** MARGIN
@@ -135,13 +142,16 @@ def _tick(value: float, unit: str) -> str:
 
 def _row(axis: Axis, scenario: Scenario, unit: str, y: float) -> Iterator[str]:
     name = scenario.name if len(scenario.name) <= LETTERS else f"{scenario.name[: LETTERS - 1]}…"
-    low, high = (axis.x(end) for end in scenario.interval)
     x = axis.x(scenario.effect)
     stand = "aside" if scenario.aside else STANDS[scenario.stand]
     yield f'<g class="{stand}"><title>{xml(_title(scenario, unit))}</title>'
     yield f'<text x="{axis.left - 10:.1f}" y="{y + 4:.1f}" text-anchor="end">{xml(name)}</text>'
-    yield f'<line x1="{low:.1f}" x2="{high:.1f}" y1="{y:.1f}" y2="{y:.1f}"/>'
-    yield f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4"/></g>'
+    if all(map(math.isinf, scenario.interval)):
+        yield from _without_interval(x, y)
+    else:
+        yield from _interval(axis, scenario.interval, y)
+        yield f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4"/>'
+    yield "</g>"
     if scenario.published is not None:
         paper = axis.x(scenario.published)
         yield (
@@ -150,7 +160,29 @@ def _row(axis: Axis, scenario: Scenario, unit: str, y: float) -> Iterator[str]:
         )
 
 
+def _interval(axis: Axis, interval: Interval, y: float) -> Iterator[str]:
+    """Yield the line of an interval, with an arrow at each end that lies beyond the axis."""
+    low, high = (axis.x(end) for end in interval)
+    yield f'<line x1="{low:.1f}" x2="{high:.1f}" y1="{y:.1f}" y2="{y:.1f}"/>'
+    if interval[0] < axis.low:
+        yield f'<path class="further" d="M{low:.1f} {y:.1f}l7 -4.5v9z"/>'
+    if interval[1] > axis.high:
+        yield f'<path class="further" d="M{high:.1f} {y:.1f}l-7 -4.5v9z"/>'
+
+
+def _without_interval(x: float, y: float) -> Iterator[str]:
+    yield f'<circle class="alone" cx="{x:.1f}" cy="{y:.1f}" r="4"/>'
+    # The words stand on the side that has more room.
+    side, anchor = (9, "start") if x < WIDTH * 2 / 3 else (-9, "end")
+    yield (
+        f'<text class="alone" x="{x + side:.1f}" y="{y + 4:.1f}" text-anchor="{anchor}">'
+        "interval unknown</text>"
+    )
+
+
 def _title(scenario: Scenario, unit: str) -> str:
+    if all(map(math.isinf, scenario.interval)):
+        return f"{scenario.name}: {amount(scenario.effect, unit)}, interval unknown"
     ends = " … ".join(amount(end, unit) for end in scenario.interval)
     return f"{scenario.name}: {amount(scenario.effect, unit)}, 95 %: {ends}"
 

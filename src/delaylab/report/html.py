@@ -14,6 +14,7 @@ from delaylab.io.files import check_own_folder, own_folder, write_new
 from delaylab.papers.paper import Paper
 from delaylab.progress import Progress, silent
 from delaylab.report import templating
+from delaylab.report.forest import NOTE as DRAWN
 from delaylab.report.forest import forest
 from delaylab.report.links import NOTE
 from delaylab.report.page import Page, gather
@@ -70,6 +71,7 @@ def render(page: Page) -> str:
     style = (templating.TEMPLATES / "report.css").read_text(encoding="utf-8")
     template = environment.get_template("report.html.j2")
     notes = {
+        "drawn": DRAWN,
         "link": NOTE,
         "slow": SLOW,
         "work": WORK,

@@ -17,8 +17,8 @@ from delaylab.analysis.claims.finding import (
     Scenario,
     Verdict,
 )
-from delaylab.analysis.claims.rule import Rule, Stand
-from delaylab.analysis.claims.words import rule_in_words
+from delaylab.analysis.claims.rule import Rule, Stand, half_width
+from delaylab.analysis.claims.words import amount, rule_in_words
 from delaylab.analysis.group import Group
 from delaylab.analysis.treatments.check import Untreated, treated
 
@@ -131,7 +131,7 @@ def _judged(
         stand,
         _scenario(rule, deciding, len(counted)),
         tuple(_scenario(rule, each, len(counted)) for each in measured),
-        _needed(rule, counted) if stand is None else "",
+        _needed(criterion, counted) if stand is None else "",
     )
 
 
@@ -148,24 +148,32 @@ def _scenario(rule: Rule, found: Measured, among: int) -> Scenario:
 
 
 def _deciding(rule: Rule, counted: Sequence[Measured]) -> Measured:
-    ordered = sorted(counted, key=lambda each: rule.margin(each.effect))
-    return {"every": ordered[0], "most": ordered[len(ordered) // 2], "some": ordered[-1]}[
-        rule.scenarios
-    ]
+    """Return the scenario that the verdict rests on: its own stand is that of the criterion."""
+    n = len(counted)
+    ordered = sorted(counted, key=lambda each: rule.support(each.effect, n))
+    return {"every": ordered[0], "most": ordered[(n - 1) // 2], "some": ordered[-1]}[rule.scenarios]
 
 
-def _needed(rule: Rule, counted: Sequence[Measured]) -> str:
+def _needed(criterion: Criterion, counted: Sequence[Measured]) -> str:
     """Return how many more trials would decide, in words, from the intervals of those measured."""
+    rule = criterion.rule
     undecided = [each.effect for each in counted if rule.stand(each.effect, len(counted)) is None]
     if any(math.isinf(end) for effect in undecided for end in effect.interval):
         return "there are too few independent packets for an interval"
-    factors = [rule.more_data(effect) for effect in undecided]
-    known = [factor for factor in factors if factor is not None]
+    factors = [(rule.more_data(effect), effect) for effect in undecided]
+    known = [(factor, effect) for factor, effect in factors if factor is not None]
     if not known:
         return "no number of trials would tell: the effect is at the limit"
-    factor = min(known) if rule.scenarios == "some" else max(known)
+    choose = min if rule.scenarios == "some" else max
+    factor, effect = choose(known, key=lambda each: each[0])
     if factor > MOST_TIMES:
-        return f"over {MOST_TIMES} times as many trials would be needed: the effect is at the limit"
+        away, half = (
+            amount(value, criterion.unit) for value in (rule.distance(effect), half_width(effect))
+        )
+        return (
+            f"over {MOST_TIMES} times as many trials would be needed: the effect is {away} from "
+            f"the limit, and known to ± {half} only"
+        )
     return f"about {max(2, round(factor + 0.5))} times as many trials would decide"
 
 

@@ -67,10 +67,23 @@ class Rule:
             return True
         return False if all(self.stand(effect) is False for effect in effects) else None
 
-    def margin(self, effect: Effect) -> float:
-        """Return how far inside the bounds the interval lies; it is negative if it crosses one."""
+    def support(self, effect: Effect, among: int) -> tuple[int, float, float]:
+        """Return a key by which effects are ordered, from the one that supports a claim least.
+
+        One that breaks the rule comes before one that does not decide, and that before one that
+        keeps it. Those of one stand are ordered by how far inside the bounds their intervals lie.
+        Intervals that are unknown are all alike, so the effects themselves are compared then.
+        """
+        stand = self.stand(effect, 1 if self.scenarios == "most" else among)
+        order = {False: 0, None: 1, True: 2}[stand]
         low, high = effect.interval
-        return min(low - self.least, self.most - high)
+        return order, self._inside(low, high), self._inside(effect.value, effect.value)
+
+    def distance(self, effect: Effect) -> float:
+        """Return how far an effect is from the nearest bound that its interval crosses, or 0."""
+        low, high = effect.interval
+        crossed = [bound for bound in (self.least, self.most) if low <= bound <= high]
+        return min((abs(effect.value - bound) for bound in crossed), default=0.0)
 
     def more_data(self, effect: Effect) -> float | None:
         """Return how many times as many data would decide, from the width of the interval.
@@ -78,12 +91,15 @@ class Rule:
         The width falls with the square root of the number of trials. Return None if no number
         would: the effect lies at a bound, or nothing was seen to vary.
         """
-        low, high = effect.interval
-        # The longer side: the other one may end where values of this kind do, say at a share of 1.
-        half = max(effect.value - low, high - effect.value)
-        crossed = [bound for bound in (self.least, self.most) if low <= bound <= high]
-        nearest = min((abs(effect.value - bound) for bound in crossed), default=0.0)
-        return max(1.0, (half / nearest) ** 2) if nearest else None
+        nearest = self.distance(effect)
+        return max(1.0, (half_width(effect) / nearest) ** 2) if nearest else None
+
+    def _inside(self, low: float, high: float) -> float:
+        """Return how far inside the bounds two ends lie; it is negative if one lies beyond."""
+        # A bound that is absent is far from every end, also from an infinite one.
+        below = low - self.least if self.least > -math.inf else math.inf
+        above = self.most - high if self.most < math.inf else math.inf
+        return min(below, above)
 
     def _within(self, interval: tuple[float, float]) -> bool:
         low, high = interval
@@ -120,6 +136,15 @@ def between(least: float, most: float, scenarios: Scenarios = "every") -> Rule:
 def no_more_than(margin: float, scenarios: Scenarios = "every") -> Rule:
     """Return the rule that an effect is at most this far from 0, in either direction."""
     return Rule(-margin, margin, scenarios)
+
+
+def half_width(effect: Effect) -> float:
+    """Return the longer side of an effect's interval.
+
+    The other side may end where values of this kind do, say at a share of 1.
+    """
+    low, high = effect.interval
+    return max(effect.value - low, high - effect.value)
 
 
 def widened(effect: Effect, among: int) -> tuple[float, float]:
