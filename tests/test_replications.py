@@ -42,3 +42,19 @@ def test_the_page_in_the_docs_is_made_from_what_is_kept_there() -> None:
     page, kept = replications_page.PAGE, replications_page.KEPT
     assert page.exists() == kept.exists()
     assert not page.exists() or page.read_text() == replications_page.page()
+
+
+def test_kept_verdicts_are_those_that_their_studies_can_give() -> None:
+    """What the paper's own numbers do not show at the levels that ran was no verdict."""
+    before = replications_page.KeptStudy.model_validate_json(
+        (replications_page.KEPT / "oliveira2022.json").read_text()
+    )
+    climbs = next(each for each in before.claims if each.id == "lxc-climbs-docker-does-not")
+    assert climbs.verdict == "not testable here"
+    assert climbs.undecided_because.startswith("needs other levels")
+    as_kept_once = climbs.model_copy(update={"verdict": "contradicted", "undecided_because": ""})
+    once = before.model_copy(update={"claims": [as_kept_once]})
+    (found,) = replications_page.rejudged(once).claims
+    assert found.verdict == "not testable here"
+    assert found.undecided_because == climbs.undecided_because
+    assert found.criteria == climbs.criteria, "what was measured stays"

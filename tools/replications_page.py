@@ -3,6 +3,10 @@
 `python -m tools.replications_page DATASET …` reads datasets of the papers' studies, keeps their
 findings in docs/replications/STUDY.json (verdicts and effects by scenario, no packets), and writes
 the page. Without a dataset it writes the page from what is kept.
+
+`python -m tools.replications_page --rejudge` first takes back kept verdicts that their studies
+cannot give: those on claims that trials drawn from the paper's own numbers, at the levels and with
+the packets of the study at the scale that ran, do not show as reproduced. What was measured stays.
 """
 
 from __future__ import annotations
@@ -18,12 +22,22 @@ from textwrap import fill
 from pydantic import BaseModel, ConfigDict
 
 from delaylab.analysis.analyse import groups
-from delaylab.analysis.claims.finding import VERDICTS, Finding, JudgedCriterion
-from delaylab.analysis.claims.judge import NEEDS_HARDWARE
+from delaylab.analysis.claims.finding import (
+    OWN_VERDICTS,
+    VERDICTS,
+    Finding,
+    JudgedCriterion,
+)
+from delaylab.analysis.claims.judge import NEEDS_HARDWARE, WOULD
 from delaylab.charts import words
 from delaylab.dataset.store import Study, read_study
 from delaylab.papers.findings import findings
 from delaylab.papers.loading import claims
+from delaylab.papers.studies import find
+from delaylab.progress import silent
+from delaylab.spec.load import load_study
+from delaylab.study import fits, order
+from delaylab.verbs.foreseen import foreseen
 
 DOCS = Path(__file__).parent.parent / "docs"
 PAGE, KEPT = DOCS / "replications.md", DOCS / "replications"
@@ -36,7 +50,19 @@ the findings of whole studies by `.venv/bin/python -m tools.replications_page DA
 that is not testable here names what is missing.
 """
 NOT_RUN = "Not run yet"
-UNDECIDED = ("open", "not testable here")
+NOT_TESTABLE = "not testable here"
+UNDECIDED = ("open", NOT_TESTABLE)
+REJUDGE = "--rejudge"
+OWN_SAYS = {words.stand(False): words.stand(False, own=True)}
+"""The words of scenarios that break the rule: of a paper's claim, and of a study's own."""
+FAR_FROM_DECIDED = "over 1000 times as many trials would be needed"
+COLUMNS = {
+    "reproduced, or holds": ("reproduced", "holds"),
+    "contradicted, or does not hold": ("contradicted", "does not hold"),
+    "open": ("open",),
+    NOT_TESTABLE: (NOT_TESTABLE,),
+}
+"""The columns of the overview, and the verdicts that each counts."""
 WIDTH = 100
 
 
@@ -125,13 +151,15 @@ def _claim(found: Finding) -> KeptClaim:
         published=words.published(found.published, found.unit),
         why=found.why,
         undecided_because=_undecided_because(found),
-        criteria=[_criterion(each) for each in found.criteria],
+        criteria=[_criterion(each, own=found.own) for each in found.criteria],
     )
 
 
 def _undecided_because(found: Finding) -> str:
     if found.verdict not in UNDECIDED:
         return ""
+    if found.out_of_reach:
+        return found.out_of_reach
     undermining = [doubt.text for doubt in found.doubts if doubt.undermines]
     if any(doubt.emulation for doubt in found.doubts):
         undermining.insert(0, NEEDS_HARDWARE)
@@ -139,7 +167,7 @@ def _undecided_because(found: Finding) -> str:
     return "; ".join([*undermining, *needed])
 
 
-def _criterion(judged: JudgedCriterion) -> KeptCriterion:
+def _criterion(judged: JudgedCriterion, *, own: bool) -> KeptCriterion:
     return KeptCriterion(
         quantity=judged.quantity,
         rule=judged.rule,
@@ -148,11 +176,68 @@ def _criterion(judged: JudgedCriterion) -> KeptCriterion:
                 name=each.name,
                 effect=words.with_interval(each.effect, each.interval, judged.unit),
                 published=words.published(each.published, judged.unit),
-                says="aside" if each.aside else words.stand(each.stand),
+                says="aside" if each.aside else words.stand(each.stand, own=own),
             )
             for each in judged.scenarios
         ],
     )
+
+
+def rejudged(study: KeptStudy) -> KeptStudy:
+    """Return kept findings without the verdicts that the study cannot give (`papers.expected`).
+
+    The study is planned anew, at the scale that ran, for this machine.
+    """
+    loaded = load_study(find(study.study))
+    scale = study.command.rpartition(" ")[2]
+    planned = order.plan_trials(loaded, scale, {})
+    expected = foreseen(loaded, planned, fits.unfit(planned), None, silent)
+    reasons = {each.claim: each.why for each in expected if each.verdict == NOT_TESTABLE}
+    own = {spec.claim for spec in loaded.spec.claims if not isinstance(spec, str)}
+    claims = [
+        _as_own(each) if each.id in own else _taken_back(each, reasons.get(each.id, ""))
+        for each in map(_without_limit, study.claims)
+    ]
+    return study.model_copy(update={"claims": claims})
+
+
+def _without_limit(claim: KeptClaim) -> KeptClaim:
+    """Return a finding without what older versions said of every effect that is little known."""
+    cut = {
+        name: getattr(claim, name).replace(
+            f"{FAR_FROM_DECIDED}: the effect is at the limit", FAR_FROM_DECIDED
+        )
+        for name in ("why", "undecided_because")
+    }
+    return claim.model_copy(update=cut)
+
+
+def _as_own(claim: KeptClaim) -> KeptClaim:
+    """Return the finding on a claim that the study declares itself, which no paper makes."""
+    verdicts: dict[str, str] = {VERDICTS[stand]: OWN_VERDICTS[stand] for stand in VERDICTS}
+    criteria = [
+        each.model_copy(
+            update={
+                "scenarios": [
+                    one.model_copy(update={"says": OWN_SAYS.get(one.says, one.says)})
+                    for one in each.scenarios
+                ]
+            }
+        )
+        for each in claim.criteria
+    ]
+    verdict = verdicts.get(claim.verdict, claim.verdict)
+    return claim.model_copy(update={"verdict": verdict, "criteria": criteria})
+
+
+def _taken_back(claim: KeptClaim, reason: str) -> KeptClaim:
+    """Return a paper's claim as not testable for a reason, and as it was kept without one."""
+    if not reason or claim.verdict == NOT_TESTABLE:
+        return claim
+    verdict = next(each for each in WOULD if each == claim.verdict)
+    why = f"{reason}; as measured here it {WOULD[verdict]}: {claim.why}"
+    update = {"verdict": NOT_TESTABLE, "why": why, "undecided_because": reason}
+    return claim.model_copy(update=update)
 
 
 def page(kept_in: Path = KEPT) -> str:
@@ -165,12 +250,11 @@ def page(kept_in: Path = KEPT) -> str:
 
 
 def _overview(studies: Sequence[KeptStudy]) -> Iterator[str]:
-    verdicts = [*VERDICTS.values(), "not testable here"]
-    yield f"| study | {' | '.join(verdicts)} | trials | minutes |"
-    yield "|---|" + "---:|" * (len(verdicts) + 2)
+    yield f"| study | {' | '.join(COLUMNS)} | trials | minutes |"
+    yield "|---|" + "---:|" * (len(COLUMNS) + 2)
     for study in studies:
         counts = Counter(claim.verdict for claim in study.claims)
-        cells = " | ".join(str(counts[verdict]) for verdict in verdicts)
+        cells = " | ".join(str(sum(counts[one] for one in each)) for each in COLUMNS.values())
         anchor = study.study.lower()
         yield f"| [{study.study}](#{anchor}) | {cells} | {study.trials} | {study.minutes:g} |"
     yield ""
@@ -226,15 +310,22 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|").rstrip(".")
 
 
-def main(datasets: Sequence[str]) -> None:
-    """Keep the findings of datasets, and write the page."""
+def main(arguments: Sequence[str]) -> None:
+    """Keep the findings of datasets, or judge those kept anew, and write the page."""
     KEPT.mkdir(exist_ok=True)
-    for dataset in datasets:
-        found = kept(Path(dataset))
-        text = json.dumps(found.model_dump(mode="json"), indent=1, ensure_ascii=False)
-        (KEPT / f"{found.study}.json").write_text(text + "\n")
+    if arguments == [REJUDGE]:
+        for path in sorted(KEPT.glob("*.json")):
+            _keep(rejudged(KeptStudy.model_validate_json(path.read_text())))
+    else:
+        for dataset in arguments:
+            _keep(kept(Path(dataset)))
     PAGE.write_text(page())
     print(f"{PAGE} written")
+
+
+def _keep(found: KeptStudy) -> None:
+    text = json.dumps(found.model_dump(mode="json"), indent=1, ensure_ascii=False)
+    (KEPT / f"{found.study}.json").write_text(text + "\n")
 
 
 if __name__ == "__main__":

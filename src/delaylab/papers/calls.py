@@ -18,7 +18,7 @@ from delaylab.charts.tables import Table
 from delaylab.charts.vega import Chart
 from delaylab.errors import BadInput, DelaylabError
 from delaylab.papers.loading import one_line, place_in
-from delaylab.papers.paper import Paper, World
+from delaylab.papers.paper import Paper
 
 FIX = "correct the paper, or take the trial out"
 Made = TypeVar("Made")
@@ -45,18 +45,40 @@ def layer_table(paper: Paper, groups: list[Group]) -> list[Part]:
     return _listed(paper, paper.layer_table, groups, Part)
 
 
-def world(paper: Paper, drawn: World, design: Design, random: Random) -> Group:
-    """Return imagined trials of a design, from a paper's numbers; raise BadInput if that fails."""
-    found = _called(paper, drawn, lambda: drawn(design, random))
-    if not isinstance(found, Group):
+def world(paper: Paper, design: Design, random: Random) -> Group | None:
+    """Return imagined trials of a design, from a paper's numbers; raise BadInput if that fails.
+
+    Return None if the paper has no numbers for the design's levels: it looks them up and they are
+    not there (KeyError).
+    """
+    drawn = paper.world
+    if drawn is None:
+        return None
+
+    def numbers() -> Group | None:
+        try:
+            return drawn(design, random)
+        except KeyError:
+            return None
+
+    found = _called(paper, drawn, numbers)
+    if found is not None and not isinstance(found, Group):
         raise _failed(paper, drawn, f"it returned {type(found).__name__}, not a group")
     return found
 
 
-def finding(paper: Paper, claim: Claim, groups: list[Group]) -> Finding:
-    """Return the verdict on a paper's claim; raise BadInput if one of its measures fails."""
+def finding(paper: Paper, claim: Claim, groups: list[Group], out_of_reach: str = "") -> Finding:
+    """Return the verdict on a paper's claim; raise BadInput if one of its measures fails.
+
+    `out_of_reach` is the reason why a study cannot test the claim, "" if it can.
+    """
     criteria = [replace(each, measure=_measure(paper, each)) for each in claim.criteria]
-    found = judge(replace(claim, criteria=criteria), groups, on_hardware=paper.on_hardware)
+    found = judge(
+        replace(claim, criteria=criteria),
+        groups,
+        on_hardware=paper.on_hardware,
+        out_of_reach=out_of_reach,
+    )
     return replace(found, claimed_by=paper.name)
 
 

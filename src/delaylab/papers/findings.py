@@ -7,13 +7,16 @@ from dataclasses import dataclass, replace
 from textwrap import shorten
 
 from delaylab.analysis.claims.finding import Finding
+from delaylab.analysis.claims.imagined import design_of
 from delaylab.analysis.claims.judge import judge
 from delaylab.analysis.claims.own import claim_of
 from delaylab.analysis.group import Group
+from delaylab.analysis.treatments.check import treated
 from delaylab.dataset.records.doubts import DoubtKind
 from delaylab.dataset.records.study import StudyRecord
 from delaylab.dataset.store import Study
 from delaylab.papers import calls, registry
+from delaylab.papers.expected import Imagined, out_of_reach
 from delaylab.papers.loading import Claims, claims, load
 from delaylab.papers.paper import Paper
 
@@ -83,18 +86,23 @@ def by_claimant(found: list[Finding], given: Paper | None = None) -> list[Claime
 def findings(study: Study, groups: list[Group], given: Paper | None = None) -> list[Finding]:
     """Return the verdict on every claim that the study names, in the study's order.
 
+    A paper's claim that trials drawn from its own numbers would not show as reproduced, at the
+    levels and with the packets of this study, is not testable here (`expected`).
+
     If a claim has no effect and trials were skipped, its reason says so. If a paper's claim was
     decided and virtual machines were emulated in software, its reason says that.
     """
     if not study.record.claims:
         return []
+    applied, _ = treated(groups)
+    imagined = Imagined([design_of(group) for group in applied])
     own = {spec.claim: claim_of(spec) for spec in study.record.own_claims}
     known = claims(given)
     paper = repeated(study.record, given)
     found = [
         judge(own[name], groups)
         if name in own
-        else _finding(name, groups, known, _source(study.record), paper.note)
+        else _finding(name, groups, known, imagined, _source(study.record), paper.note)
         for name in study.record.claims
     ]
     skipped, emulated = _skipped(study), _emulated(study, paper)
@@ -124,9 +132,16 @@ def _skipped(study: Study) -> str:
     return f". {reasons.total()} of {len(study.trials)} trials were not measured, {n} since: {said}"
 
 
-def _finding(name: str, groups: list[Group], known: Claims, source: str, note: str) -> Finding:
+def _finding(
+    name: str, groups: list[Group], known: Claims, imagined: Imagined, source: str, note: str
+) -> Finding:
     if name in known:
-        return calls.finding(*known[name], groups)
+        paper, claim = known[name]
+        found = calls.finding(paper, claim, groups)
+        if found.verdict == "not testable here":
+            return found
+        reason = out_of_reach(imagined.expected(paper, claim))
+        return calls.finding(paper, claim, groups, reason) if reason else found
     why = note or f"this version knows no such claim; it knows {', '.join(known)}"
     claimed_by = shorten(source, REASON) or UNKNOWN
     return Finding(name, name, "", "not testable here", why, claimed_by=claimed_by)

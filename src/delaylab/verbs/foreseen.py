@@ -2,17 +2,14 @@
 
 Each claim is judged on imagined trials of the study's own design, drawn from the numbers that its
 paper published: so many packets in so many trials, on this machine's CPUs, without the labs that it
-cannot start.
+cannot start. What they do not show as reproduced, the study cannot test (`papers/expected.py`).
 """
 
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-
-import numpy as np
 
 from delaylab.analysis.claims.claim import Claim
 from delaylab.analysis.claims.finding import Finding, Verdict
@@ -21,7 +18,7 @@ from delaylab.analysis.claims.judge import judge
 from delaylab.analysis.claims.own import claim_of
 from delaylab.analysis.group import KEPT, Group
 from delaylab.analysis.statistics.quantiles import Interval
-from delaylab.papers import calls
+from delaylab.papers.expected import Imagined, out_of_reach, random_of
 from delaylab.papers.loading import claims as known_claims
 from delaylab.papers.paper import Paper
 from delaylab.progress import Progress
@@ -29,10 +26,6 @@ from delaylab.spec.combine import Combination, StudyFile
 from delaylab.study.estimate import packets
 from delaylab.study.fits import emulated
 from delaylab.study.order import Planned
-
-DRAWS = 3
-"""The number of times that each claim is judged; the most frequent verdict is told."""
-SEED = 1
 
 
 @dataclass(frozen=True)
@@ -55,7 +48,7 @@ class Foreseen:
     @property
     def decides(self) -> bool:
         """Return True if the study can be expected to decide."""
-        return self.verdict in ("reproduced", "contradicted")
+        return self.verdict == "reproduced"
 
 
 def foreseen(
@@ -72,43 +65,24 @@ def foreseen(
     """
     if not study.spec.claims:
         return []
-    draws = _Draws(list(_designs(planned, unfit, emulated(planned))))
+    designs = list(_designs(planned, unfit, emulated(planned)))
+    imagined = Imagined(designs)
+    alike = [usual(design, random_of(design, 0)) for design in designs]
     known = known_claims(paper)
     found: list[Foreseen] = []
     for done, spec in enumerate(study.spec.claims):
         name = spec if isinstance(spec, str) else spec.claim
         progress(f"expecting {name}", done / len(study.spec.claims))
         if not isinstance(spec, str):
-            found.append(_of_its_own(claim_of(spec), draws.groups(None)[0]))
+            found.append(_of_its_own(claim_of(spec), alike))
             continue
         of, claim = known[name]
-        if of.world is None:
+        expected = imagined.expected(of, claim)
+        if expected is None:
             found.append(Foreseen(claim.id, None, f"{of.name} brings no numbers to expect"))
         else:
-            judged = [calls.finding(of, claim, groups) for groups in draws.groups(of)]
-            found.append(_most_frequent(judged))
+            found.append(_of_a_paper(expected))
     return found
-
-
-class _Draws:
-    """Imagined groups of a study, drawn once for all claims of a paper."""
-
-    def __init__(self, designs: list[Design]) -> None:
-        self._designs = designs
-        self._drawn: dict[str, list[list[Group]]] = {}
-
-    def groups(self, paper: Paper | None) -> list[list[Group]]:
-        """Return the groups of each draw, by a paper's numbers, or by none (`usual`)."""
-        name = paper.name if paper is not None else ""
-        if name not in self._drawn:
-            self._drawn[name] = [self._draw(paper, each) for each in range(DRAWS)]
-        return self._drawn[name]
-
-    def _draw(self, paper: Paper | None, draw: int) -> list[Group]:
-        random = np.random.default_rng([SEED, draw])
-        if paper is None or paper.world is None:
-            return [usual(design, random) for design in self._designs]
-        return [calls.world(paper, paper.world, design, random) for design in self._designs]
 
 
 def _of_its_own(claim: Claim, groups: list[Group]) -> Foreseen:
@@ -118,9 +92,12 @@ def _of_its_own(claim: Claim, groups: list[Group]) -> Foreseen:
     return _told(told, None if testable else told.verdict)
 
 
-def _most_frequent(judged: list[Finding]) -> Foreseen:
-    verdict, _ = Counter(each.verdict for each in judged).most_common(1)[0]
-    return _told(next(each for each in judged if each.verdict == verdict), verdict)
+def _of_a_paper(found: Finding) -> Foreseen:
+    """Return what a paper's claim can expect; the reason, if the study cannot test it."""
+    reason = out_of_reach(found)
+    if not reason:
+        return _told(found, found.verdict)
+    return Foreseen(claim=found.id, verdict="not testable here", why=reason)
 
 
 def _told(found: Finding, verdict: Verdict | None) -> Foreseen:

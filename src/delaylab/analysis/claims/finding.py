@@ -62,6 +62,8 @@ class Finding:
     `place` is where the claim stands: a section of its paper, or the study file. `sentence` is the
     paper's own. `doubts` are those about the trials that the verdict rests on. `own` is True if the
     study declares the claim itself; else `claimed_by` is the name of the paper that makes it.
+    `out_of_reach` is the reason why the study cannot test a paper's claim at the levels and with
+    the packets that it has, "" if it can.
     """
 
     id: str
@@ -74,6 +76,7 @@ class Finding:
     doubts: tuple[ClaimDoubt, ...] = ()
     own: bool = False
     claimed_by: str = ""
+    out_of_reach: str = ""
 
     @property
     def decisive(self) -> JudgedCriterion | None:

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from delaylab.analysis.doubts.machine_state import MachineState
-from delaylab.analysis.group import MEASURED, Group
+from delaylab.analysis.group import KEPT, MEASURED, REST, Group
 from delaylab.analysis.links.fidelity import TrialLink
 from delaylab.analysis.over_time.slowest import TRIAL
 from delaylab.analysis.over_time.usage import IN_USE
@@ -59,6 +59,36 @@ class Design:
     cpus: int | None = CPUS
     emulated: bool = False
     equations: int | None = None
+
+
+def design_of(group: Group) -> Design:
+    """Return the design of trials that ran."""
+    trials = group.trials
+    loads = {load.load for trial in trials for load in trial.loads}
+    return Design(
+        levels=group.factors,
+        kind=group.kind if group.probed else _kind_at_work(trials[0]),
+        load="+".join(sorted(loads)) or REST,
+        packets=min(group.sent // len(trials), max(1, KEPT // len(trials))),
+        trials=len(trials),
+        first_repeat=trials[0].repeat,
+        cpus=group.machine.cpus,
+        emulated=any(
+            warning.kind == DoubtKind.EMULATED for trial in trials for warning in trial.warnings
+        ),
+        equations=_equations(trials[0]),
+    )
+
+
+def _kind_at_work(trial: TrialRecord) -> str:
+    kinds = (work.kind for work in trial.work)
+    return next((kind for kind in kinds if kind), "unknown")
+
+
+def _equations(trial: TrialRecord) -> int | None:
+    """Return how many equations a trial's hpcc solved; None if there was none."""
+    figures = (figure for work in trial.work for figure in work.figures)
+    return next((round(each.value) for each in figures if each.unit == "equations"), None)
 
 
 def lognormal(random: Random, n: int, median: float, p99: float | None = None) -> Floats:

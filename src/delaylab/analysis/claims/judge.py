@@ -36,7 +36,9 @@ LISTED = 6
 """The largest number of scenarios that a reason lists; of more it names the deciding one."""
 
 
-def judge(claim: Claim, groups: list[Group], *, on_hardware: bool = False) -> Finding:
+def judge(
+    claim: Claim, groups: list[Group], *, on_hardware: bool = False, out_of_reach: str = ""
+) -> Finding:
     """Return the verdict on a claim.
 
     Trials whose loads or closed loop did not do what they stand for are left out. The claim is then
@@ -46,6 +48,9 @@ def judge(claim: Claim, groups: list[Group], *, on_hardware: bool = False) -> Fi
     With `on_hardware` the claim is about virtual machines with hardware support. Emulated ones then
     decide nothing: their scenarios are set aside where there are others, and if there are none the
     claim is not testable here, whatever the number of trials.
+
+    `out_of_reach` is the reason why trials like these cannot test the claim, "" if they can. With
+    one the claim is not testable here, and the finding shows what was measured.
     """
     applied, untreated = treated(groups)
     used: list[Group] = []
@@ -57,14 +62,19 @@ def judge(claim: Claim, groups: list[Group], *, on_hardware: bool = False) -> Fi
         why = f"{reason}{_left_out(untreated)}"
         return _finding(claim, "not testable here", why, (), ())
     doubts = doubts_of(used, on_hardware=on_hardware)
-    verdict, why, judged = _verdict(OWN_VERDICTS if claim.own else VERDICTS, judged, doubts)
+    verdicts = OWN_VERDICTS if claim.own else VERDICTS
+    verdict, why, judged = _verdict(verdicts, judged, doubts, out_of_reach)
     if _all(judged) is not True and claim.caveat:
         why = f"{why}. {claim.caveat}"
-    return _finding(claim, verdict, f"{why}{_left_out(untreated)}", tuple(judged), doubts)
+    found = _finding(claim, verdict, f"{why}{_left_out(untreated)}", tuple(judged), doubts)
+    return replace(found, out_of_reach=out_of_reach)
 
 
 def _verdict(
-    verdicts: Mapping[Stand, Verdict], judged: list[JudgedCriterion], doubts: Sequence[ClaimDoubt]
+    verdicts: Mapping[Stand, Verdict],
+    judged: list[JudgedCriterion],
+    doubts: Sequence[ClaimDoubt],
+    out_of_reach: str,
 ) -> tuple[Verdict, str, list[JudgedCriterion]]:
     """Return the verdict with its reason, and the criteria as they are told with it."""
     stand = _all(judged)
@@ -75,6 +85,10 @@ def _verdict(
         judged = [replace(each, needed="") for each in judged]
         here = f"{emulated.text} here (TCG), where it {WOULD[verdict]}"
         why = f"{NEEDS_HARDWARE}; {here}: {_whys(judged)}"
+        return "not testable here", why, judged
+    if out_of_reach:
+        judged = [replace(each, needed="") for each in judged]
+        why = f"{out_of_reach}; as measured here it {WOULD[verdict]}: {_whys(judged)}"
         return "not testable here", why, judged
     undermining = [doubt.text for doubt in doubts if doubt.undermines]
     if stand is not None and undermining:

@@ -1,0 +1,133 @@
+"""Claims that a study cannot test: its paper's own numbers do not show them at its levels."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from delaylab.analysis.analyse import groups
+from delaylab.analysis.claims.finding import Finding
+from delaylab.analysis.claims.imagined import Design, design_of
+from delaylab.dataset.store import read_study
+from delaylab.papers import calls
+from delaylab.papers.expected import Imagined, out_of_reach, random_of
+from delaylab.papers.findings import findings
+from delaylab.papers.oliveira2022.paper import PAPER as OLIVEIRA
+from delaylab.papers.whiteaker2011.paper import PAPER as WHITEAKER
+from tests import synthetic
+from tests.synthetic import Condition, lognormal
+
+CLIMBS = "lxc-climbs-docker-does-not"
+FEW, AS_THE_PAPER = ("1", "4"), ("8", "128")
+
+
+def levels(environment: str, vms: str) -> dict[str, str]:
+    same = {"load": "cpu", "place": "sender", "affinity": "off", "rate": "1Mpps"}
+    return {"environment": environment, "vms": vms, **same}
+
+
+def measured(place: Path, counts: tuple[str, str], lxc_us: tuple[float, float]) -> Finding:
+    """The finding on containers with these numbers of guests; Docker's RTT does not climb."""
+    conditions = [
+        Condition(
+            environment,
+            "cpu",
+            kind=environment,
+            packets=400,
+            seed=seed,
+            delays={("request", "sender.vif"): lognormal(us, 0.05)},
+            factors=levels(environment, vms),
+        )
+        for environment, both_us in (("lxc", lxc_us), ("docker", (200.0, 200.0)))
+        for seed, (vms, us) in enumerate(zip(counts, both_us, strict=True))
+    ]
+    study = read_study(synthetic.write(place, conditions, [CLIMBS], "oliveira2022"))
+    (found,) = findings(study, list(groups(study)))
+    return found
+
+
+def test_a_claim_is_not_contradicted_at_levels_where_the_papers_numbers_contradict_it(
+    tmp_path: Path,
+) -> None:
+    flat = (200.0, 200.0)
+    found = measured(tmp_path / "few", FEW, flat)
+    assert found.verdict == "not testable here"
+    assert found.why.startswith(
+        "needs other levels: trials at these levels, drawn from the paper's"
+    )
+    assert "as measured here it would be contradicted" in found.why
+    assert found.criteria, "what was measured is shown"
+    assert "times as many trials" not in found.why
+    assert found.out_of_reach
+    at_the_papers = measured(tmp_path / "many", AS_THE_PAPER, flat)
+    assert at_the_papers.verdict == "contradicted"
+    assert at_the_papers.out_of_reach == ""
+
+
+def test_at_levels_of_the_paper_a_claim_can_be_reproduced(tmp_path: Path) -> None:
+    assert measured(tmp_path / "a", AS_THE_PAPER, (200.0, 2000.0)).verdict == "reproduced"
+    # One that is seen where the paper's numbers do not show it is no reproduction either.
+    assert measured(tmp_path / "b", FEW, (200.0, 2000.0)).verdict == "not testable here"
+
+
+def test_too_few_packets_for_the_papers_own_numbers_are_too_few() -> None:
+    """Receipts are rarely slow: of 40 packets, none shows how rarely."""
+    claim = next(claim for claim in WHITEAKER.claims if claim.id == "receiving-small")
+    levels = {"environment": "native", "load": "network"}
+
+    def reason(packets: int) -> str:
+        design = Design(levels, "native", "network", packets=packets)
+        return out_of_reach(Imagined([design]).expected(WHITEAKER, claim))
+
+    assert reason(4000) == ""
+    assert reason(40).startswith("needs more packets or repeats: as many trials at these levels")
+    assert "leave it open" in reason(40)
+
+
+def test_what_is_drawn_for_some_levels_does_not_depend_on_others() -> None:
+    lxc, docker = (
+        Design(levels(kind, "8"), kind, "cpu", packets=50, trials=3) for kind in ("lxc", "docker")
+    )
+    [alone], *_ = Imagined([lxc]).draws(OLIVEIRA)
+    [other, among], *_ = Imagined([docker, lxc]).draws(OLIVEIRA)
+    assert alone.samples.equals(among.samples)
+    assert not alone.samples.equals(other.samples)
+
+
+def test_levels_without_published_numbers_are_left_out_of_what_is_drawn() -> None:
+    known = Design({"environment": "native", "load": "rest"}, "native", packets=50)
+    unknown = replace(known, kind="uml")
+    assert calls.world(WHITEAKER, known, random_of(known, 0)) is not None
+    assert calls.world(WHITEAKER, unknown, random_of(unknown, 0)) is None
+    claim = WHITEAKER.claims[0]
+    expected = Imagined([unknown]).expected(WHITEAKER, claim)
+    assert expected is not None
+    assert expected.verdict == "not testable here"
+    assert out_of_reach(expected) == expected.why
+
+
+@pytest.mark.parametrize("emulated", [True, False])
+def test_the_design_of_trials_that_ran_is_theirs(tmp_path: Path, emulated: bool) -> None:
+    warning = {"kind": "emulated", "message": "no KVM", "remedy": ""}
+    conditions = [
+        Condition(
+            "lxc",
+            "cpu",
+            kind="lxc",
+            packets=100,
+            at_rest=10,
+            repeat=repeat,
+            lost_after={3: ("request", "wire")},
+            factors={"kind": "lxc", "load": "cpu"},
+            warnings=[warning] if emulated else [],
+        )
+        for repeat in (1, 2)
+    ]
+    study = read_study(synthetic.write(tmp_path, conditions))
+    (group,) = groups(study)
+    found = design_of(group)
+    assert (found.levels, found.kind, found.load) == (conditions[0].factors, "lxc", "cpu")
+    assert (found.packets, found.trials, found.emulated) == (100, 2, emulated)
+    assert found.cpus == group.machine.cpus
