@@ -191,3 +191,40 @@ def test_a_program_is_missing_only_where_this_machines_is_run(
     monkeypatch.setenv("PATH", str(tmp_path))
     needs = [why for why in fits.unfit(planned).values() if "need iperf3" in why]
     assert len(needs) == (len(planned) if lacks else 0)
+
+
+NO_ROUTES = """\
+study: still
+lab:
+  lab: still
+  routes: {routes}
+  nodes: {{a: {{}}, b: {{}}, r: {{forwards: true}}}}
+  links: [{{between: [a, r]}}, {{between: [r, b]}}]
+factors:
+  load: {{rest: [], network: [{{network: send, on: {on}, to: {to}}}]}}
+probe: {{from: a, to: {probed}, count: 50, interval: 5ms}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("routes", "on", "to", "probed", "line"),
+    [("none", "a", "r", "b", 9), ("none", "a", "b", "r", 7), ("shortest", "a", "b", "b", None)],
+)
+def test_packets_without_a_path_are_refused_before_anything_runs(
+    tmp_path: Path, routes: str, on: str, to: str, probed: str, line: int | None
+) -> None:
+    """A dry run refuses what a run refuses, at the line, and neither makes a dataset."""
+    study = tmp_path / "still.yaml"
+    study.write_text(NO_ROUTES.format(routes=routes, on=on, to=to, probed=probed))
+    out = tmp_path / "data"
+    for more in (["--dry-run"], ["--out", str(out)] if line else ["--dry-run", "--json"]):
+        done = CliRunner().invoke(app, ["run", str(study), *more], env={"COLUMNS": "300"})
+        if line is None:
+            assert done.exit_code == 0, done.output
+            continue
+        assert isinstance(done.exception, BadInput)
+        assert done.exception.exit_code == 2
+        said = str(done.exception)
+        assert said.startswith(f"{study}:{line}: the path from 'a' to 'b' is not known")
+        assert "`routes: none` sets no routes over other nodes" in said
+    assert not out.exists()

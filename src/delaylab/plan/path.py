@@ -22,7 +22,8 @@ class NodePath:
 def node_path(plan: Plan, lab: LabSpec, start: str, end: str, over: str | None = None) -> NodePath:
     """Return the path of the least cost, which arrives by link `over` if that is given.
 
-    It is the path that packets take by the lab's routes. Raises BadInput if there is none.
+    It is the path that packets take by the lab's routes. Raise BadInput if there is none, or if it
+    is not known because the lab sets no routes.
     """
     forwarding = {plan.stack(node) for node, spec in lab.nodes.items() if spec.forwards}
     stacks = Stacks(plan.interfaces, forwarding, costs(lab))
@@ -31,13 +32,24 @@ def node_path(plan: Plan, lab: LabSpec, start: str, end: str, over: str | None =
     known = (way for way in ways if way is not None)
     found = min(known, key=lambda way: stacks.cost(way.links), default=None)
     if found is None:
-        by = f" by link {over!r}" if over else ""
-        raise BadInput(
-            f"no way leads from {start!r} to {end!r}{by}: they share no link, and no nodes that "
-            "forward are between them",
-            fix="join them, or say `forwards: true` of a node between them",
-        )
+        raise _no_path(lab, start, end, over)
     return NodePath((*found.nodes, end), found.links)
+
+
+def _no_path(lab: LabSpec, start: str, end: str, over: str | None) -> BadInput:
+    """Return the error for two nodes without a path that is known."""
+    by = f" by link {over!r}" if over else ""
+    if lab.routes == "none":
+        return BadInput(
+            f"the path from {start!r} to {end!r}{by} is not known: they share no link, and "
+            "`routes: none` sets no routes over other nodes",
+            fix="leave `routes: none` out, or name two nodes of one link",
+        )
+    return BadInput(
+        f"there is no path from {start!r} to {end!r}{by}: they share no link, and no nodes that "
+        "forward are between them",
+        fix="join them, or say `forwards: true` of a node between them",
+    )
 
 
 def _way(plan: Plan, lab: LabSpec, stacks: Stacks, start: str, link: str) -> NodePath | None:

@@ -13,15 +13,19 @@ from delaylab.io.values import JsonObject
 from delaylab.spec.combine import StudyFile
 from delaylab.spec.load import study_from
 from delaylab.spec.source import Document
-from delaylab.study import estimate, order, runner
+from delaylab.study import estimate, order, runner, ways
 
 if TYPE_CHECKING:
     from delaylab.papers.paper import Paper
 
 
 def begin(loaded: StudyFile, scale: str, only: dict[str, set[str]], out: Path | None) -> Path:
-    """Create a new dataset's directory, with `study.json` in it; return its path."""
+    """Create a new dataset's directory, with `study.json` in it; return its path.
+
+    Raise BadInput before that if packets would have no path.
+    """
     planned = order.plan_trials(loaded, scale, only)
+    ways.check_ways(loaded, planned)
     return order.begin(loaded, scale, planned, out)
 
 

@@ -14,7 +14,7 @@ from delaylab.papers import studies
 from delaylab.progress import Progress
 from delaylab.spec.combine import StudyFile
 from delaylab.spec.load import load_study
-from delaylab.study import estimate, fits, order
+from delaylab.study import estimate, fits, order, ways
 
 if TYPE_CHECKING:
     from delaylab.papers.paper import Paper
@@ -76,8 +76,12 @@ def dry_run(
     paper: Paper | None,
     progress: Progress,
 ) -> Expected:
-    """Return the trials, the time that each is expected to take, and what the claims can expect."""
+    """Return the trials, the time that each is expected to take, and what the claims can expect.
+
+    Raise BadInput if packets would have no path, as `run` does.
+    """
     planned = order.plan_trials(loaded, scale, only)
+    ways.check_ways(loaded, planned)
     unfit = fits.unfit(planned)
     trials = [
         ExpectedTrial(trial.id, estimate.packets(trial), round(expected, 1), unfit.get(trial.id))
