@@ -10,7 +10,8 @@ import pytest
 from delaylab.analysis.compared.datasets import Compared, compare_datasets
 from delaylab.analysis.compared.lines import Line
 from delaylab.analysis.compared.measured import USER
-from delaylab.dataset.store import read_study
+from delaylab.dataset.store import Study, read_study
+from delaylab.spec.source import parse
 from tests import synthetic
 from tests.synthetic import Condition, Delay, constant, lognormal
 
@@ -185,3 +186,62 @@ def test_circumstances_that_are_no_levels_are_named(tmp_path: Path) -> None:
         "5 ms",
         "1 ms",
     )
+
+
+FILE = """\
+study: mine
+lab:
+  lab: {lab}
+  hosts: {{one: {{}}, far: {{uplink: {{rate: 1Gbit}}}}}}
+  nodes:
+    probe: {{kind: docker, host: one{probe}}}
+    noisy: {{kind: docker, host: one{noisy}}}
+    echo: {{host: far}}
+  links: [{{join: [probe, noisy, echo], name: lan{link}}}]
+factors:
+  load: {{rest: [], cpu: [{{cpu: {workers}, on: noisy}}]}}
+probe: {{from: probe, to: echo, count: 200, interval: 5ms{sent}}}
+"""
+SAME = {"lab": "mine", "probe": "", "noisy": "", "link": "", "workers": "4", "sent": ""}
+
+
+def of_file(place: Path, **changed: str) -> Study:
+    """A dataset of this study file, in which some parts are changed."""
+    conditions = [
+        Condition("docker", load, kind="docker", seed=seed, factors={"load": load})
+        for seed, load in enumerate(("rest", "cpu"))
+    ]
+    text = FILE.format(**(SAME | changed))
+    record = synthetic.study(conditions, []) | {"spec": parse(text, "mine.yaml").data}
+    directory = synthetic.write(place, conditions)
+    synthetic.write_study(directory, record)
+    return read_study(directory)
+
+
+def test_every_field_of_the_study_files_that_differs_is_named(tmp_path: Path) -> None:
+    """CPUs, weights and loads were not: "no difference seen", of two labs that were unlike."""
+    before = of_file(tmp_path / "a")
+    after = of_file(
+        tmp_path / "b",
+        lab="other",
+        probe=", cpus: [1]",
+        noisy=", cpus: [0], cpu_weight: 10",
+        link=", delay: 1ms",
+        workers="2",
+        sent=", realtime: false",
+    )
+    found = compare_datasets(before, after).circumstances
+    assert {(each.name, each.before, each.after) for each in found} == {
+        ("nodes.probe.cpus", "not set", "1"),
+        ("nodes.noisy.cpus", "not set", "0"),
+        ("nodes.noisy.cpu_weight", "not set", "10"),
+        ("links.lan.delay", "not set", "1ms"),
+        ("probe.realtime", "true", "false"),
+        ("load 1.cpu, cpu", "4", "2"),
+    }
+
+
+def test_a_field_that_says_its_default_is_no_difference(tmp_path: Path) -> None:
+    before = of_file(tmp_path / "a")
+    after = of_file(tmp_path / "b", probe=", reserved: false", sent=", realtime: true")
+    assert compare_datasets(before, after).circumstances == []

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 
+from delaylab.analysis.compared.configured import NOT_SET, Fields, configured
 from delaylab.analysis.group import Group
 from delaylab.dataset.records.trial import TrialRecord
 from delaylab.dataset.store import Study
@@ -35,7 +36,10 @@ OF_TRIALS: dict[str, Callable[[TrialRecord], str]] = {
 def circumstances(
     before: Study, after: Study, pairs: list[tuple[Group, Group]]
 ) -> list[Difference]:
-    """Return what differs between the machines, and between trials that are compared."""
+    """Return what differs between the machines, and between trials that are compared.
+
+    Trials differ in what they recorded, or in any field that the study files configured for them.
+    """
     found = [
         Difference(name, ours, theirs)
         for (name, ours), theirs in zip(
@@ -49,7 +53,31 @@ def circumstances(
             difference = Difference(f"{name}, {ours.label}", *values)
             if values[0] != values[1] and difference not in found:
                 found.append(difference)
-    return found
+    return [*found, *_of_files(before, after, pairs)]
+
+
+def _of_files(
+    before: Study, after: Study, pairs: list[tuple[Group, Group]]
+) -> Iterator[Difference]:
+    """Yield the fields of the study files that differ; one that does in all pairs is named once."""
+    sides = configured(before), configured(after)
+    of_pairs: dict[Difference, list[str]] = {}
+    for ours, theirs in pairs:
+        one, other = (_of(group, side) for group, side in zip((ours, theirs), sides, strict=True))
+        for name in dict.fromkeys([*one, *other]) if one and other else ():
+            values = one.get(name, NOT_SET), other.get(name, NOT_SET)
+            if values[0] != values[1]:
+                of_pairs.setdefault(Difference(name, *values), []).append(ours.label)
+    for difference, labels in of_pairs.items():
+        everywhere = len(labels) == len(pairs)
+        for label in [""] if everywhere else labels:
+            name = f"{difference.name}, {label}" if label else difference.name
+            yield replace(difference, name=name)
+
+
+def _of(group: Group, combinations: list[tuple[Mapping[str, str], Fields]]) -> Fields:
+    """Return the fields of a group's combination of levels."""
+    return next((fields for levels, fields in combinations if levels == group.factors), {})
 
 
 def _of_study(study: Study) -> dict[str, str]:
