@@ -44,7 +44,7 @@ from delaylab.analysis.packets.accounting import by_phase
 from delaylab.analysis.packets.closed_loop import loop_seen
 from delaylab.analysis.packets.instrument import UNTAPPED, at_rest
 from delaylab.analysis.packets.layers import SLIP
-from delaylab.analysis.packets.named import named
+from delaylab.analysis.packets.named import by_emulated_link, named
 from delaylab.analysis.packets.outliers import outliers
 from delaylab.analysis.packets.segments import Segment
 from delaylab.analysis.statistics.quantiles import Summary, refused, summarise
@@ -155,7 +155,9 @@ def _with_packets(study: Study, trials: list[TrialRecord]) -> Group:
     packets = scheduled.filter(pl.col("phase") != UNTAPPED)
     measured = packets.filter(pl.col("phase") == MEASURED)
     answered = segments.complete(measured, path) if path.reply else measured.clear()
-    trips = rtt.round_trips(answered).with_columns(answered[TRIAL])
+    emulated_link = by_emulated_link(trials[0])
+    trips = rtt.round_trips(answered, emulated_link=emulated_link).with_columns(answered[TRIAL])
+    of_link = (rtt.LINK, rtt.WITHOUT_LINK) if emulated_link else ()
     found = named(answered, trials[0])
     parts = _segments(measured, found, answered[TRIAL].to_numpy())
     account = accounting.account(segments.as_stamped(packets), trials)
@@ -175,7 +177,7 @@ def _with_packets(study: Study, trials: list[TrialRecord]) -> Group:
     return Group(
         trials=trials,
         rtt=summaries,
-        deltas=_summaries(trips, rtt.DELTAS),
+        deltas=_summaries(trips, (*rtt.DELTAS, *of_link)),
         one_way={
             name: refused(delay, bounds.get(name, 0))
             for name, delay in _summaries(trips, rtt.ONE_WAY).items()
@@ -191,7 +193,7 @@ def _with_packets(study: Study, trials: list[TrialRecord]) -> Group:
             *link_doubts(links),
             *cpu_time_doubts(trials),
         ],
-        samples=_thinned(trips.with_columns(_usage(answered, times))),
+        samples=_thinned(trips.drop(of_link).with_columns(_usage(answered, times))),
         machine=state,
         at_rest=at_rest(aligned),
         bounds=bounds,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from delaylab.analysis.claims.groups import setups
 from delaylab.analysis.group import Group
+from delaylab.analysis.packets.rtt import LINK
 from delaylab.analysis.statistics.quantiles import Summary
 from delaylab.charts import words
 
@@ -66,6 +67,8 @@ def _part(setup: str, alike: list[Group], beside: Published | None) -> Part:
     for wanted in (VIRTUAL, XEN):
         if any(wanted[0] in group.deltas for group in alike):
             terms = wanted
+    if any(LINK in group.deltas for group in alike):
+        terms = (LINK, *terms)
     rows = []
     for group in alike:
         case = beside.case(group) if beside else ""

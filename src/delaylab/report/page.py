@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from delaylab.analysis.claims.finding import Verdict
 from delaylab.analysis.group import Group, SegmentSummary
 from delaylab.analysis.packets.instrument import Cost
+from delaylab.analysis.packets.rtt import LINK, WITHOUT_LINK
 from delaylab.analysis.scaling.series import scaled_work
 from delaylab.analysis.treatments.check import Check, checks
 from delaylab.charts import words
@@ -132,6 +133,11 @@ class Page:
     def probed(self) -> list[Group]:
         """Return the groups with packets."""
         return probed(self.groups)
+
+    @property
+    def emulated_link(self) -> bool:
+        """Return True if the table of layers has a column of an emulated link."""
+        return any(LINK in part.terms for part in self.layer_table)
 
     @property
     def published(self) -> bool:
@@ -269,13 +275,16 @@ def _cost(groups: list[Group]) -> list[Figure]:
 
 
 def _own_share(group: Group) -> Figure | None:
-    user, total = group.rtt["app"].median, group.deltas["total"].median.value
+    emulated = WITHOUT_LINK in group.deltas
+    total = group.deltas[WITHOUT_LINK if emulated else "total"].median.value
+    user = group.rtt["app"].median
     if user.value is None:
         return None
     note = f"95 %: {words.interval(user.interval)}"
     if total is not None and user.value > 0:
         share = words.share(total / user.value)
         note += f"; {share} of it on the sender's side of the wire"
+        note += ", without the emulated link" if emulated else ""
     return Figure(words.delay(user.value), f"median user RTT, {group.label}", note)
 
 

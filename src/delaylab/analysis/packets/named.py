@@ -20,7 +20,7 @@ def named(answered: pl.DataFrame, trial: TrialRecord) -> list[Segment]:
     Layers are named for that trial: a link engine stands in place of bridges, and nodes on one
     host have no wire between them. Beyond the sender's side a way to a host outside is one layer.
     """
-    carried = {d.link for engine in trial.links for d in engine.directions}
+    carried = _carried(trial)
     # A way over routers never passes the wire, even if its nodes are on several hosts.
     one_host = "wire" not in trial.path.request
     outside = trial.responder is not None and trial.responder.kind == OUTSIDE
@@ -38,6 +38,21 @@ def named(answered: pl.DataFrame, trial: TrialRecord) -> list[Segment]:
         )
         for part in segments.segments(answered, trial.path, _own_stack(trial))
     ]
+
+
+def by_emulated_link(trial: TrialRecord) -> bool:
+    """Return True if a request leaves the sender's host through a link engine, between two points.
+
+    The engine then delays it, as the link's conditions tell, between interface and uplink.
+    """
+    first = trial.hops[:1]
+    points = {"sender.vif", "sender.uplink"} <= set(trial.path.request)
+    return points and bool(first) and first[0].link in _carried(trial)
+
+
+def _carried(trial: TrialRecord) -> set[str]:
+    """Return the links that an engine carries."""
+    return {each.link for engine in trial.links for each in engine.directions}
 
 
 def _at(trial: TrialRecord, part: Segment) -> str:

@@ -6,6 +6,10 @@ kernel RTT - RTT there. Xen has a driver domain in between: there Δdom0 = RTT i
 ΔdomU = kernel RTT - RTT in it, as in the paper. All of these are round trip. The sending delay
 (user space to wire) and the receiving delay (wire to user space) are one way. The overhead is that
 of oliveira2022: user RTT - RTT at the sender's host interface, a round trip.
+
+If the sender's link has conditions, its engine stands between the virtual interface and the uplink,
+and delays requests there as it is told to. That time is Δlink. It is no layer of the host: Δhost
+and Δdom0 are without it, and so is what the sender's side adds (`WITHOUT_LINK`).
 """
 
 from __future__ import annotations
@@ -45,11 +49,19 @@ ONE_WAY = {
 }
 
 
-def round_trips(packets: pl.DataFrame) -> pl.DataFrame:
+LINK, WITHOUT_LINK = "Δlink", "total − Δlink"
+"""Names of the time of a request in the sender's link, if that has conditions, and of the rest."""
+_IN_LINK = column("request", "sender.vif"), column("request", "sender.uplink")
+_OVER_LINK = ("Δhost", "Δdom0")
+
+
+def round_trips(packets: pl.DataFrame, *, emulated_link: bool = False) -> pl.DataFrame:
     """Return one row per packet: RTT at each vantage point, deltas and one-way delays, in ns.
 
     A column is null where one of its points did not see the packet. A round trip is read on the
-    clock of its point alone: it is exact even where clocks could not be aligned.
+    clock of its point alone: it is exact even where clocks could not be aligned. With
+    `emulated_link` the sender's link has conditions, and there are columns `LINK` and
+    `WITHOUT_LINK`.
     """
     one_way = packets.select(
         _difference(packets, name, column(*a), column(*b)) for name, (a, b) in ONE_WAY.items()
@@ -57,9 +69,15 @@ def round_trips(packets: pl.DataFrame) -> pl.DataFrame:
     stamped = as_stamped(packets)
     table = stamped.select(_round_trip(stamped, name, p) for name, p in VANTAGE.items())
     table = table.hstack(one_way)
-    return table.with_columns(
+    table = table.with_columns(
         (pl.col(outer) - pl.col(inner)).alias(name) for name, (outer, inner) in DELTAS.items()
     )
+    if not emulated_link:
+        return table
+    in_link = stamped.select(_difference(stamped, LINK, *_IN_LINK))
+    table = table.hstack(in_link)
+    rest = (pl.col("total") - pl.col(LINK)).alias(WITHOUT_LINK)
+    return table.with_columns(*(pl.col(name) - pl.col(LINK) for name in _OVER_LINK), rest)
 
 
 def one_way_bounds(packets: pl.DataFrame) -> dict[str, float]:
