@@ -57,7 +57,7 @@ def test_a_dry_run_has_column_heads_and_says_how_long_all_takes() -> None:
 def test_a_dry_run_in_json_has_trials_time_and_claims() -> None:
     found = json.loads(said("quickstart", "--dry-run", "--json"))
     assert [set(trial) for trial in found["trials"]] == [
-        {"id", "packets", "expected_s", "unfit"}
+        {"id", "packets", "expected_s", "unfit", "emulated"}
     ] * 6
     assert found["expected_s"] > sum(trial["expected_s"] for trial in found["trials"])
     expected = {claim["claim"]: claim["verdict"] for claim in found["claims"]}
@@ -228,3 +228,16 @@ def test_packets_without_a_path_are_refused_before_anything_runs(
         assert said.startswith(f"{study}:{line}: the path from 'a' to 'b' is not known")
         assert "`routes: none` sets no routes over other nodes" in said
     assert not out.exists()
+
+
+@pytest.mark.parametrize(("why_not", "count"), [("no guest boots", 1), (None, 0)])
+def test_a_dry_run_says_which_machines_are_emulated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, why_not: str | None, count: int
+) -> None:
+    monkeypatch.setattr(kvm, "known", lambda: Probed(why_not, 0.0))
+    study = tmp_path / "own.yaml"
+    study.write_text(OWN.format(packets=50).replace("far: {}", "far: {nodes.a.kind: qemu}"))
+    trials = json.loads(said(str(study), "--dry-run", "--json"))["trials"]
+    assert [trial["emulated"] for trial in trials].count(True) == count
+    printed = " ".join(said(str(study), "--dry-run").split())
+    assert ("1 trial with virtual machines emulated in software (TCG)" in printed) is (count == 1)

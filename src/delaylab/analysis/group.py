@@ -25,7 +25,7 @@ from delaylab.analysis.packets.instrument import AtRest
 from delaylab.analysis.statistics.quantiles import Summary
 from delaylab.analysis.statistics.runs import Floats
 from delaylab.analysis.work import Work
-from delaylab.dataset.records.doubts import Doubt
+from delaylab.dataset.records.doubts import Doubt, DoubtKind
 from delaylab.dataset.records.trial import TrialRecord
 
 KEPT = 20_000
@@ -35,6 +35,8 @@ So a dataset of any size fits into memory.
 """
 MEASURED = "load"
 """The phase of the packets sent under the load. Those at rest are a reference only."""
+EMULATED_KINDS = ("qemu", "xen")
+"""Kinds of nodes that are emulated in software where the CPU does not run them."""
 REST = "rest"
 """The name of the load of trials that have none."""
 SAMPLES: dict[str, type[pl.DataType]] = {
@@ -149,6 +151,19 @@ class Group:
         """Return the kind of the sender: `native`, `shared`, `netns`, …; `unknown` if none."""
         sender = self.trials[0].sender
         return sender.kind if sender else "unknown"
+
+    @property
+    def emulated(self) -> bool:
+        """Return True if virtual machines of the lab were emulated in software in some trial."""
+        warnings = (warning for trial in self.trials for warning in trial.warnings)
+        return any(warning.kind == DoubtKind.EMULATED for warning in warnings)
+
+    @property
+    def emulation(self) -> str:
+        """Return in words that virtual machines were emulated, "" if none were."""
+        if not self.emulated:
+            return ""
+        return "emulated" if self.kind in EMULATED_KINDS else "with emulated virtual machines"
 
     @property
     def load(self) -> str:

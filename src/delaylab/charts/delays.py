@@ -25,6 +25,7 @@ from delaylab.charts.vega import (
 ROW = 4
 
 
+EMULATED = "Virtual machines were emulated in software (TCG): their delays are an emulator's."
 NO_PAPER: Mapping[str, str] = {}
 
 
@@ -34,14 +35,15 @@ def all_charts(groups: list[Group], papers: Mapping[str, str] = NO_PAPER) -> lis
     `papers` names the figure of a paper that a chart, by its name, is drawn after.
     """
     found = (network_rtt(groups), load_rtt(groups), directions(groups))
-    return [_after(chart, papers) for chart in found if chart is not None]
+    emulated = any(group.emulated for group in groups)
+    return [_told(chart, papers, emulated=emulated) for chart in found if chart is not None]
 
 
-def _after(chart: Chart, papers: Mapping[str, str]) -> Chart:
-    """Return a chart whose caption names the figure that it is drawn after, if it is after one."""
-    if chart.name not in papers:
-        return chart
-    return replace(chart, caption=f"{chart.caption} Drawn after {papers[chart.name]}.".lstrip())
+def _told(chart: Chart, papers: Mapping[str, str], *, emulated: bool) -> Chart:
+    """Return a chart whose caption says if machines were emulated, and names a paper's figure."""
+    more = [f"Drawn after {papers[chart.name]}."] if chart.name in papers else []
+    more += [EMULATED] if emulated else []
+    return replace(chart, caption=" ".join([chart.caption, *more]))
 
 
 def network_rtt(groups: list[Group]) -> Chart | None:

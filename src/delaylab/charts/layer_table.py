@@ -73,6 +73,8 @@ def _part(setup: str, alike: list[Group], beside: Published | None) -> Part:
     for group in alike:
         case = beside.case(group) if beside else ""
         rows.append((case or group.load, [_cell(group, term, beside) for term in terms]))
+    emulation = next((group.emulation for group in alike if group.emulated), "")
+    setup = f"{setup}, {emulation}" if emulation else setup
     return Part(setup, beside.environment(alike[0]) if beside else "", terms, rows)
 
 

@@ -57,11 +57,16 @@ def _chosen(groups: list[Group]) -> list[tuple[Timeline, str]]:
         (max((s.times for s in group.slowest if s.trial == line.trial), default=0.0), line, title)
         for group in groups
         for number, line in enumerate(group.timelines, start=1)
-        for title in [f"{group.label}, repeat {number}" if number > 1 else group.label]
+        for title in [_title(group, number)]
         if len(line.after_s)
     ]
     ranked = sorted(range(len(known)), key=lambda index: -known[index][0])
     return [known[index][1:] for index in sorted(ranked[:TRIALS])]
+
+
+def _title(group: Group, number: int) -> str:
+    repeat = f"repeat {number}" if number > 1 else ""
+    return ", ".join(part for part in (group.label, repeat, group.emulation) if part)
 
 
 def _panel(line: Timeline, title: str) -> alt.VConcatChart:

@@ -26,6 +26,9 @@ MISSING = "the paper {!r}, which this study repeats, is not installed"
 
 
 UNKNOWN = "an unknown paper"
+OWN_EMULATED = (
+    ". Virtual machines were emulated in software here (TCG): their delays are an emulator's"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +92,8 @@ def findings(study: Study, groups: list[Group], given: Paper | None = None) -> l
     A paper's claim that trials drawn from its own numbers would not show as reproduced, at the
     levels and with the packets of this study, is not testable here (`expected`).
 
-    If a claim has no effect and trials were skipped, its reason says so. If a paper's claim was
-    decided and virtual machines were emulated in software, its reason says that.
+    If a claim has no effect and trials were skipped, its reason says so. If a claim was decided on
+    virtual machines that were emulated in software, its reason says that.
     """
     if not study.record.claims:
         return []
@@ -112,7 +115,9 @@ def findings(study: Study, groups: list[Group], given: Paper | None = None) -> l
 def _also(found: Finding, skipped: str, emulated: str) -> str:
     if found.effect is None:
         return skipped
-    return "" if found.own or found.verdict == "not testable here" else emulated
+    if found.own:
+        return OWN_EMULATED if found.emulated else ""
+    return "" if found.verdict == "not testable here" else emulated
 
 
 def _emulated(study: Study, repeated: Repeated) -> str:

@@ -139,4 +139,6 @@ def _panel(alike: list[Group], tail: Tail) -> Panel:
     sender = alike[0].trials[0].sender
     kind = sender.kind if sender else "unknown"
     names = in_words({name: level for name, level in shared.items() if level != kind})
-    return Panel(f"{kind}, {names}" if names else kind, alike, labels, tail)
+    emulation = next((group.emulation for group in alike if group.emulated), "")
+    title = ", ".join(part for part in (kind, emulation, names) if part)
+    return Panel(title, alike, labels, tail)

@@ -221,6 +221,7 @@ def _figures(study: Study, groups: list[Group], claims: list[Claimed]) -> list[F
         note = f"{of}; 95 %: {words.interval(part.delay.median.interval)}"
         if part.bound_us:
             note += f"; clocks ± {words.delay(part.bound_us)}"
+        note += _emulation(group)
         figures.append(
             Figure(words.quantile(part.delay.median), "largest median of a segment", note)
         )
@@ -285,7 +286,13 @@ def _own_share(group: Group) -> Figure | None:
         share = words.share(total / user.value)
         note += f"; {share} of it on the sender's side of the wire"
         note += ", without the emulated link" if emulated else ""
+    note += _emulation(group)
     return Figure(words.delay(user.value), f"median user RTT, {group.label}", note)
+
+
+def _emulation(group: Group) -> str:
+    """Return the end of a note on a group's figure: virtual machines were emulated, if any were."""
+    return f"; {group.emulation} (TCG)" if group.emulated else ""
 
 
 def _largest_segment(groups: list[Group]) -> tuple[Group, SegmentSummary] | None:

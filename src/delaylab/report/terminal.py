@@ -200,6 +200,8 @@ def claims_table(claimed: Claimed, width: int) -> Table:
         if finding.doubts:
             text.append(f"\ndoubts: {words.doubts(finding)}", "yellow")
         effect = words.effect(finding)
+        if finding.emulated and finding.effect is not None:
+            effect = f"{effect}\nemulated" if wide else f"{effect} emulated"
         if wide:
             table.add_row(mark, text, effect)
         else:

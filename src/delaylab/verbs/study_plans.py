@@ -26,6 +26,10 @@ PUBLISHED = (
     "repeats and CPUs that they have here. Real trials differ by more than chance, and loads are "
     "checked only as they run."
 )
+EMULATED = (
+    "with virtual machines emulated in software (TCG): what they add is an emulator's delay, not "
+    "that of a machine on hardware"
+)
 UNKNOWN = (
     "Not foreseen: no numbers are published. The interval shows the width only, for round trips "
     "with a median of 100 µs and a p99 of 150 µs."
@@ -38,13 +42,15 @@ class ExpectedTrial:
 
     It has 0 packets if there is no probe.
 
-    `unfit` is the reason why this machine cannot run it, None if it can.
+    `unfit` is the reason why this machine cannot run it, None if it can. `emulated` is True if its
+    virtual machines will be emulated in software.
     """
 
     id: str
     packets: int
     expected_s: float
     unfit: str | None = None
+    emulated: bool = False
 
 
 @dataclass(frozen=True)
@@ -83,8 +89,15 @@ def dry_run(
     planned = order.plan_trials(loaded, scale, only)
     ways.check_ways(loaded, planned)
     unfit = fits.unfit(planned)
+    emulated = fits.emulated(planned)
     trials = [
-        ExpectedTrial(trial.id, estimate.packets(trial), round(expected, 1), unfit.get(trial.id))
+        ExpectedTrial(
+            trial.id,
+            estimate.packets(trial),
+            round(expected, 1),
+            unfit.get(trial.id),
+            trial.id in emulated,
+        )
         for trial, expected in zip(planned, estimate.trials_s(planned), strict=True)
     ]
     claims = _claims(loaded, planned, unfit, paper, progress)
@@ -141,6 +154,9 @@ def print_summary(expected: Expected, console: Console) -> None:
     reasons = Counter(trial.unfit for trial in expected.trials if trial.unfit)
     for reason, count in reasons.items():
         console.print(f"{_trials(count)} cannot run here: {reason}", style="yellow", soft_wrap=True)
+    emulated = sum(trial.emulated for trial in running)
+    if emulated:
+        console.print(f"{_trials(emulated)} {EMULATED}", style="yellow", soft_wrap=True)
     if expected.claims:
         _print_claims(expected.claims, console)
 

@@ -8,6 +8,7 @@ from typing import Literal
 from delaylab.analysis.claims.doubted import ClaimDoubt
 from delaylab.analysis.claims.rule import Stand
 from delaylab.analysis.statistics.quantiles import Interval
+from delaylab.dataset.records.doubts import DoubtKind
 
 Verdict = Literal[
     "reproduced", "contradicted", "holds", "does not hold", "open", "not testable here"
@@ -77,6 +78,11 @@ class Finding:
     own: bool = False
     claimed_by: str = ""
     out_of_reach: str = ""
+
+    @property
+    def emulated(self) -> bool:
+        """Return True if virtual machines were emulated in trials that the verdict rests on."""
+        return any(doubt.kind == DoubtKind.EMULATED for doubt in self.doubts)
 
     @property
     def decisive(self) -> JudgedCriterion | None:
