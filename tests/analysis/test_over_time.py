@@ -13,8 +13,11 @@ from rich.console import Console
 
 from delaylab.analysis.analyse import groups
 from delaylab.analysis.group import Group
+from delaylab.analysis.over_time.changes import Change, Changes
+from delaylab.analysis.over_time.outages import outages
 from delaylab.analysis.over_time.timeline import STRETCHES
 from delaylab.charts.over_time import TRIALS, over_time
+from delaylab.charts.vega import Chart
 from delaylab.dataset.store import read_study
 from delaylab.report.html import write_report
 from delaylab.report.show import as_json
@@ -143,4 +146,77 @@ def test_a_trial_without_replies_has_no_slowest_packet(tmp_path: Path) -> None:
     lost = dict.fromkeys(range(30), ("request", "wire"))
     (group,) = analysed(tmp_path, Condition(packets=30, lost_after=lost))
     assert group.slowest == []
-    assert over_time([group]) is None
+    chart = over_time([group])
+    assert chart is not None, "that nothing came back is drawn, too"
+    assert "no reply" in _texts(chart)
+    (outage,) = group.timelines[0].outages
+    assert (outage.packets, outage.most_s) == (30, None)
+
+
+def _texts(chart: Chart) -> list[str]:
+    return [each.text for each in ElementTree.fromstring(chart.svg).iter() if each.text]
+
+
+@pytest.mark.parametrize(
+    ("lost", "expected"),
+    [
+        ([10, 11, 12, 13, 14], [(10, 14, 5)]),
+        ([10, 11, 12, 13], []),
+        ([3, 10, 11, 12, 13, 14, 15, 40], [(10, 15, 6)]),
+        ([*range(5), *range(20, 30)], [(0, 4, 5), (20, 29, 10)]),
+        (list(range(50)), [(0, 49, 50)]),
+    ],
+)
+def test_an_outage_is_a_run_of_packets_without_a_reply(
+    lost: list[int], expected: list[tuple[int, int, int]]
+) -> None:
+    sent_s = np.arange(50, dtype=np.float64) * 0.01
+    gone = np.isin(np.arange(50), lost)
+    found = outages(sent_s, gone)
+    assert len(found) == len(expected)
+    for outage, (first, last, packets) in zip(found, expected, strict=True):
+        assert outage.packets == packets
+        assert (outage.start_s, outage.end_s) == pytest.approx((first * 0.01, last * 0.01))
+        assert outage.least_s == pytest.approx((last - first) * 0.01)
+        if first > 0 and last < 49:
+            assert outage.most_s == pytest.approx((last - first + 2) * 0.01)
+        else:
+            assert outage.most_s is None
+
+
+def test_lost_packets_outages_and_changes_are_drawn_and_their_length_is_told(
+    tmp_path: Path,
+) -> None:
+    gone = dict.fromkeys([20, *range(60, 100)], ("request", "wire"))
+    out = Condition(factors={"name": "out"}, packets=200, lost_after=gone)
+    whole = Condition(factors={"name": "whole"}, packets=200, seed=1)
+    place = write(tmp_path, out, whole)
+    study = read_study(place)
+    changed = Changes([({"name": "out"}, [Change(0.3, "wire: loss 100%"), Change(9, "later")])])
+    chart = over_time(list(groups(study)), changed)
+    assert chart is not None
+    texts = _texts(chart)
+    assert texts.count("no reply") == 1
+    assert "195 ms" in texts
+    assert "wire: loss 100%" in texts
+    assert "later" not in texts, "the load was over by then"
+    for said in ("a packet without a reply", "A red band is an outage", "A dashed line"):
+        assert said in chart.caption
+    page = write_report(place).read_text(encoding="utf-8")
+    told = "out: out for 195 ms to 205 ms from 300 ms on (40 packets in a row without a reply)"
+    assert told in page
+    console = Console(file=io.StringIO(), width=200)
+    show(console, place)
+    assert isinstance(console.file, io.StringIO)
+    assert f"outage: {told}" in console.file.getvalue()
+    first, second = as_script(as_json(place))["trials"]
+    assert [outage["packets"] for outage in first["outages"]] == [40]
+    assert second["outages"] == []
+
+
+def test_a_chart_without_losses_and_changes_says_nothing_of_them(tmp_path: Path) -> None:
+    chart = over_time(analysed(tmp_path, Condition()))
+    assert chart is not None
+    assert "no reply" not in _texts(chart)
+    assert "A red" not in chart.caption
+    assert "dashed" not in chart.caption

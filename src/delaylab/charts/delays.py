@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from delaylab.analysis.claims.groups import samples, setups
 from delaylab.analysis.group import Group
+from delaylab.analysis.packets.rtt import LINK
 from delaylab.analysis.statistics.curves import ecdf, log_density
 from delaylab.analysis.statistics.quantiles import Floats
 from delaylab.charts.lazy import alt
@@ -26,6 +27,7 @@ ROW = 4
 
 
 EMULATED = "Virtual machines were emulated in software (TCG): their delays are an emulator's."
+EMULATED_LINK = "The delay of an emulated link, as configured, is part of what is drawn."
 NO_PAPER: Mapping[str, str] = {}
 
 
@@ -35,14 +37,15 @@ def all_charts(groups: list[Group], papers: Mapping[str, str] = NO_PAPER) -> lis
     `papers` names the figure of a paper that a chart, by its name, is drawn after.
     """
     found = (network_rtt(groups), load_rtt(groups), directions(groups))
-    emulated = any(group.emulated for group in groups)
-    return [_told(chart, papers, emulated=emulated) for chart in found if chart is not None]
+    emulated = [EMULATED] if any(group.emulated for group in groups) else []
+    emulated += [EMULATED_LINK] if any(LINK in group.deltas for group in groups) else []
+    return [_told(chart, papers, emulated) for chart in found if chart is not None]
 
 
-def _told(chart: Chart, papers: Mapping[str, str], *, emulated: bool) -> Chart:
-    """Return a chart whose caption says if machines were emulated, and names a paper's figure."""
+def _told(chart: Chart, papers: Mapping[str, str], emulated: list[str]) -> Chart:
+    """Return a chart whose caption says what was emulated, and names a paper's figure."""
     more = [f"Drawn after {papers[chart.name]}."] if chart.name in papers else []
-    more += [EMULATED] if emulated else []
+    more += emulated
     return replace(chart, caption=" ".join([chart.caption, *more]))
 
 

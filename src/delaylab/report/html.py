@@ -17,6 +17,7 @@ from delaylab.report import templating
 from delaylab.report.forest import NOTE as DRAWN
 from delaylab.report.forest import forest
 from delaylab.report.links import NOTE
+from delaylab.report.outages import NOTE as OUTAGES
 from delaylab.report.page import Page, gather
 from delaylab.report.scaling import NOTE as SCALING
 from delaylab.report.slowest import NOTE as SLOW
@@ -73,6 +74,7 @@ def render(page: Page) -> str:
     notes = {
         "drawn": DRAWN,
         "link": NOTE,
+        "outage": OUTAGES,
         "slow": SLOW,
         "work": WORK,
         "message": MESSAGES,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from delaylab.analysis.claims.finding import Verdict
 from delaylab.analysis.group import Group, SegmentSummary
+from delaylab.analysis.over_time.changes import changes
 from delaylab.analysis.packets.instrument import Cost
 from delaylab.analysis.packets.rtt import LINK, WITHOUT_LINK
 from delaylab.analysis.scaling.series import scaled_work
@@ -37,6 +38,7 @@ from delaylab.report.arrange import (
 from delaylab.report.clocks import Clocks, clocks
 from delaylab.report.fates import Fate, fates
 from delaylab.report.links import Links, links
+from delaylab.report.outages import outage_lines
 from delaylab.report.packet_path import drawing
 from delaylab.report.scaling import Part as ScalingPart
 from delaylab.report.scaling import parts as scaling_parts
@@ -118,6 +120,7 @@ class Page:
     links: Links | None
     doubts: list[DoubtsOfAKind]
     over_time: Chart | None
+    outages: list[str]
     slowest: list[Slow]
     slowest_by_trial: dict[str, list[Slow]]
     loads: list[CheckedLoads]
@@ -173,7 +176,8 @@ def gather(study: Study, groups: list[Group], given: Paper | None = None) -> Pag
         clocks=clocks(groups),
         links=links(groups),
         doubts=doubts_by_kind(groups),
-        over_time=over_time(groups),
+        over_time=over_time(groups, changes(study)),
+        outages=outage_lines(groups),
         slowest=slowest(groups),
         slowest_by_trial={
             group.label: [slow(group.label, packet) for packet in group.slowest]

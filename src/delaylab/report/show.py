@@ -34,6 +34,7 @@ from delaylab.progress import Progress, silent
 from delaylab.report import scaling
 from delaylab.report.arrange import cost_by_kind
 from delaylab.report.fates import phase_json
+from delaylab.report.outages import outage_json
 
 
 def as_json(
@@ -49,8 +50,9 @@ def as_json(
     times of `messages` are in ns: `round-trip` there and back, `exchange` about one way. `scaling`
     has the run times over the number of nodes, with their law and its prediction.
     `clocks` tells how a trial's clocks were aligned. `slowest` has a trial's slowest packets under
-    load, each with the segment that it lost its time in: the one furthest above its median. What is
-    about packets is empty in a trial without a probe.
+    load, each with the segment that it lost its time in: the one furthest above its median.
+    `outages` are runs of packets without a reply, with times in s. What is about packets is empty
+    in a trial without a probe.
 
     Raise `BadInput` for a damaged dataset.
     """
@@ -92,6 +94,7 @@ def _trial(study: Study, trial: TrialRecord, alone: dict[str, Group]) -> JsonObj
             "machine_state": None,
             "clocks": [],
             "slowest": [],
+            "outages": [],
             "loads": [],
         }
     group = alone.get(trial.id) or analyse(study, [trial])
@@ -106,6 +109,7 @@ def _trial(study: Study, trial: TrialRecord, alone: dict[str, Group]) -> JsonObj
         "machine_state": asdict(group.machine),
         "clocks": [_clock(trial, hop) for trial in group.clocks for hop in trial.alignment.hops],
         "slowest": [_slow(packet) for packet in group.slowest],
+        "outages": [outage_json(each) for line in group.timelines for each in line.outages],
         "loads": [_acted(check) for check in checks(group)],
     }
 

@@ -28,6 +28,7 @@ from delaylab.report.arrange import (
 from delaylab.report.fates import NOTE as FATES
 from delaylab.report.fates import NOTHING, Fate, fates
 from delaylab.report.links import Links, links
+from delaylab.report.outages import outage_lines
 from delaylab.report.slowest import NOTE, Row, slowest
 from delaylab.report.terminal_layers import WIDE, layer_tables, trips_table
 from delaylab.report.terminal_machine import machine_parts
@@ -93,6 +94,7 @@ def _parts(
         yield fates_table(befell)
     elif probed(found):
         yield Text(NOTHING, "dim")
+    yield from (Text(f"outage: {line}", "yellow") for line in outage_lines(found))
     if study.record.claims:
         for claimed in by_claimant(findings(study, found, paper), paper):
             yield claims_table(claimed, width)

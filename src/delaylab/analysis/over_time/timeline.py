@@ -7,12 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from delaylab.analysis.over_time.outages import Outage, outages
 from delaylab.analysis.over_time.slowest import TrialTimes
 from delaylab.analysis.packets.rtt import round_trips
 from delaylab.analysis.statistics.quantiles import Floats
 
 # Number of stretches of equal count that packets are reduced to; two packets of each are kept.
 STRETCHES = 120
+NOT_SENT = ("refused", "unsent")
+"""Outcomes of packets that never left the sender."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +25,8 @@ class Timeline:
     Times are seconds from the trial's first packet on. Of each stretch of packets the slowest and
     the middle one are kept, so that no spike is left out. `states` has the columns `after_s`,
     `busy`, `steal` and `pressure`, one row for each interval of the machine's record. `load_s` is
-    when the first and the last packet under load were sent.
+    when the first and the last packet under load were sent. `lost_s` is when each packet was sent
+    that never got a reply, and `outages` are runs of these.
     """
 
     trial: str
@@ -31,6 +35,8 @@ class Timeline:
     phases: list[str]
     states: pl.DataFrame
     load_s: tuple[float, float] | None
+    lost_s: Floats
+    outages: list[Outage]
 
 
 def timeline(trial: TrialTimes, measured: str) -> Timeline:
@@ -40,8 +46,13 @@ def timeline(trial: TrialTimes, measured: str) -> Timeline:
     packets = trial.packets.select(
         ((sent - start) / 1e9).alias("after_s"),
         pl.col("phase"),
+        (pl.col("outcome") == "lost").alias("lost"),
+        pl.col("outcome").is_in(NOT_SENT).alias("not sent"),
         (round_trips(trial.packets)["app"] / 1000).alias("us"),
     ).sort("after_s", maintain_order=True)
+    sent_packets = packets.filter(~pl.col("not sent"))
+    lost = sent_packets["lost"].to_numpy()
+    sent_s = sent_packets["after_s"].to_numpy()
     load = packets.filter(pl.col("phase") == measured)["after_s"]
     answered = packets.drop_nulls("us")
     kept = answered[_kept(answered["us"].to_numpy())]
@@ -55,6 +66,8 @@ def timeline(trial: TrialTimes, measured: str) -> Timeline:
         kept["phase"].cast(pl.String).to_list(),
         states,
         (float(load[0]), float(load[-1])) if len(load) else None,
+        sent_s[lost],
+        outages(sent_s, lost),
     )
 
 

@@ -1,0 +1,59 @@
+"""Outages as sentences for all reports, and their numbers for scripts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from delaylab.analysis.group import Group
+from delaylab.analysis.over_time.outages import LEAST, Outage
+from delaylab.charts import words
+from delaylab.io.values import JsonObject
+
+SHOWN = 8
+"""The largest number of outages that a report lists: the longest."""
+NOTE = (
+    f"An outage is a run of at least {LEAST} packets without a reply. It lasted at least from the "
+    "first of them to the last, and at most from the reply before to the reply after."
+)
+
+
+def outage_lines(groups: list[Group]) -> list[str]:
+    """Return a sentence for each of the longest outages, the longest first."""
+    found = sorted(_all(groups), key=lambda each: -each[1].least_s)
+    lines = [_sentence(where, outage) for where, outage in found[:SHOWN]]
+    more = len(found) - SHOWN
+    return [*lines, f"{more} more outages were shorter"] if more > 0 else lines
+
+
+def _all(groups: list[Group]) -> Iterator[tuple[str, Outage]]:
+    for group in groups:
+        for number, line in enumerate(group.timelines, start=1):
+            where = f"{group.label}, repeat {number}" if len(group.timelines) > 1 else group.label
+            for outage in line.outages:
+                yield where, outage
+
+
+def _sentence(where: str, outage: Outage) -> str:
+    return (
+        f"{where}: out for {length(outage)} from {words.seconds(outage.start_s)} on "
+        f"({outage.packets} packets in a row without a reply)"
+    )
+
+
+def length(outage: Outage) -> str:
+    """Write how long an outage lasted: at least, and at most where that is known."""
+    least = words.seconds(outage.least_s)
+    if outage.most_s is None:
+        return f"at least {least}"
+    return f"{least} to {words.seconds(outage.most_s)}"
+
+
+def outage_json(outage: Outage) -> JsonObject:
+    """Return an outage as plain JSON values; times in s."""
+    return {
+        "start_s": outage.start_s,
+        "end_s": outage.end_s,
+        "packets": outage.packets,
+        "least_s": outage.least_s,
+        "most_s": outage.most_s,
+    }
