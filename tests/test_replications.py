@@ -47,14 +47,18 @@ def test_the_page_in_the_docs_is_made_from_what_is_kept_there() -> None:
 def test_kept_verdicts_are_those_that_their_studies_can_give() -> None:
     """What the paper's own numbers do not show at the levels that ran was no verdict."""
     before = replications_page.KeptStudy.model_validate_json(
-        (replications_page.KEPT / "oliveira2022.json").read_text()
+        (replications_page.KEPT / "vem2006.json").read_text()
     )
-    climbs = next(each for each in before.claims if each.id == "lxc-climbs-docker-does-not")
-    assert climbs.verdict == "not testable here"
-    assert climbs.undecided_because.startswith("needs other levels")
-    as_kept_once = climbs.model_copy(update={"verdict": "contradicted", "undecided_because": ""})
-    once = before.model_copy(update={"claims": [as_kept_once]})
-    (found,) = replications_page.rejudged(once).claims
+    untested, other = (
+        next(each for each in before.claims if each.id == name)
+        for name in ("delay-true-at-rest", "loss-as-asked")
+    )
+    assert (untested.verdict, other.verdict) == ("not testable here", "reproduced")
+    assert untested.undecided_because.startswith("needs more packets or repeats")
+    as_kept_once = untested.model_copy(update={"verdict": "reproduced", "undecided_because": ""})
+    once = before.model_copy(update={"claims": [as_kept_once, other]})
+    found, same = replications_page.rejudged(once).claims
     assert found.verdict == "not testable here"
-    assert found.undecided_because == climbs.undecided_because
-    assert found.criteria == climbs.criteria, "what was measured stays"
+    assert found.undecided_because == untested.undecided_because
+    assert found.criteria == untested.criteria, "what was measured stays"
+    assert same == other
