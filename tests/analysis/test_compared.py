@@ -113,8 +113,8 @@ def test_unlike_levels_are_not_compared(tmp_path: Path) -> None:
     found = compared(tmp_path, before, after)
     assert {line.pair.levels["load"] for line in found.lines} == {"rest"}
     assert found.unlike == [
-        "only before has netns, cpu: not compared",
-        "only after has netns, network: not compared",
+        "netns, cpu, because only before has it",
+        "netns, network, because only after has it",
     ]
 
 
@@ -129,12 +129,12 @@ def test_a_factor_that_only_one_has_is_said_and_never_pooled(tmp_path: Path) -> 
     both = compared(tmp_path / "both", before, far(5, "near", "far"))
     assert both.lines == []
     assert both.unlike == [
-        "only after has the factor distance (near, far)",
+        "factor distance (near, far), because only after has it",
         "rest: not compared, after has several levels of a factor of its own",
     ]
     one = compared(tmp_path / "one", before, far(5, "near"))
     assert {tuple(line.pair.levels) for line in one.lines} == {("load",)}
-    assert one.unlike == ["only after has the factor distance (near)"]
+    assert one.unlike == ["factor distance (near), because only after has it"]
 
 
 def test_segments_that_only_one_has_are_named(tmp_path: Path) -> None:
@@ -143,8 +143,11 @@ def test_segments_that_only_one_has_are_named(tmp_path: Path) -> None:
     found = compared(tmp_path, before, after)
     ends = {line.part.end for line in found.lines}
     assert "sender.vif" not in ends
-    assert any("only before has virtual interface (sending)" in text for text in found.unlike)
-    assert any("only after has " in text for text in found.unlike)
+    assert any(
+        "virtual interface (sending)" in text and text.endswith("because only before has it")
+        for text in found.unlike
+    )
+    assert any(", because only after has it" in text for text in found.unlike)
 
 
 def test_losses_are_compared(tmp_path: Path) -> None:

@@ -136,8 +136,8 @@ def test_the_machine_s_part_in_lateness_is_told_where_it_was_seen() -> None:
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"state": "down", "why": "killed"}, "the engine of left is down: killed"),
-        ({"pauses": {"count": 2, "longest_ns": 50_000_000}}, "stood still 2 times, for 50.0 ms"),
+        ({"state": "down", "why": "killed"}, "the link engine of host left is down: killed"),
+        ({"pauses": {"count": 2, "longest_ns": 50_000_000}}, "paused 2 times, for 50.0 ms"),
         ({"dropped_ring": 7}, "missed 7 frames"),
     ],
 )
@@ -316,7 +316,7 @@ def test_a_direction_without_frames_is_unused_whatever_its_engine_did() -> None:
     assert (unused.held, unused.text, unused.why) == (True, "unused", ())
     down = engine(directions=[idle], state="down", why="it died")
     (dead,) = judge([EngineReport.model_validate(down)])
-    assert dead.text == "not held, because the engine of left is down: it died"
+    assert dead.text == "not held, because the link engine of host left is down: it died"
 
 
 def test_what_an_engine_did_is_said_once_for_all_its_links() -> None:
@@ -327,8 +327,8 @@ def test_what_an_engine_did_is_said_once_for_all_its_links() -> None:
     out = io.StringIO()
     print_links([report], terminal(file=out, width=100))
     text = out.getvalue()
-    assert text.count("stood still 2 times") == 1
-    assert "not held (wan, other), because the engine of left stood still" in text
+    assert text.count("paused 2 times") == 1
+    assert "not held (wan, other), because the link engine of host left paused" in text
     assert "other from c: not held, because 3 frames found no memory left" in text
     assert "idle from" not in text
     assert "`link show --reset` begins anew" in text

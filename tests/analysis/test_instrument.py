@@ -131,10 +131,10 @@ def test_a_cost_that_cannot_be_told_from_none_has_an_upper_limit_only(tmp_path: 
     assert found.added.interval[0] <= 0 < found.added.interval[1]
     assert not found.measurable
     assert found.at_most_us == found.added.interval[1]
-    assert words.cost(found).startswith("too little to measure, at most ")
+    assert words.cost(found).startswith("no measurable delay, at most ")
     page = write_report(tmp_path).read_text(encoding="utf-8")
     assert f"<b>≤ {words.delay(found.at_most_us)}</b><span>added by measuring</span>" in page
-    assert "too little to measure; median user RTT at rest with taps minus that without" in page
+    assert "no measurable delay; median user RTT at rest with taps minus that without" in page
 
 
 def test_a_cost_below_zero_is_no_headline(tmp_path: Path) -> None:

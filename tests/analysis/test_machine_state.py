@@ -102,5 +102,5 @@ def test_doubts(
 def test_load_is_no_doubt_while_there_is_meant_to_be_load(tmp_path: Path) -> None:
     doubts = analysed(tmp_path, LOADED, pressure=0.3).doubts
     assert [doubt.message.partition(";")[0] for doubt in doubts] == [
-        "not at rest in 2 of 2 phases without load"
+        "other work ran in 2 of 2 phases that should be at rest"
     ]

@@ -67,7 +67,7 @@ def least_ns(table: pl.DataFrame, path: PointPath) -> dict[tuple[str, str, str],
 
 def nothing_but_a_busy_machine(link: TrialLink) -> bool:
     """Whether a link held, or was late for want of CPU alone, which tests share."""
-    late = ("stood still", " late", "missed")
+    late = ("paused", " late", "missed")
     return all(any(word in why for word in late) for why in link.verdict.why)
 
 

@@ -38,7 +38,7 @@ def test_json_has_every_line_with_its_interval(places: tuple[Path, Path]) -> Non
     assert first["interval"][0] <= first["change"] <= first["interval"][1]
     assert first["change"] == pytest.approx(first["after"] - first["before"])
     assert found["level"] == 0.99
-    assert found["unlike"] == ["only before has netns, cpu: not compared"]
+    assert found["unlike"] == ["netns, cpu, because only before has it"]
     assert [doubt["kind"] for doubt in found["doubts"]["after"]] == ["stolen-time"]
 
 
@@ -48,7 +48,12 @@ def test_the_page_stands_alone_and_escapes_names(places: tuple[Path, Path], tmp_
     assert ran.exit_code == 0
     assert str(target) in ran.stdout
     text = target.read_text()
-    for part in ("slower", "would have been seen", "only before has netns, cpu", "stolen-time"):
+    for part in (
+        "slower",
+        "would have been seen",
+        "netns, cpu, because only before has it",
+        "stolen-time",
+    ):
         assert part in text
     assert "<before>" not in text
     assert "http" not in text

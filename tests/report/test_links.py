@@ -70,7 +70,7 @@ def test_the_terminal_shows_links_with_their_verdicts(place: Path) -> None:
 def test_the_page_shows_links_with_their_verdicts(place: Path) -> None:
     page = write_report(place).read_text(encoding="utf-8")
     assert "<h2>Links: configured and achieved</h2>" in page
-    assert "the engine of sut stood still 3 times, for 20.0 ms at most" in page
+    assert "the link engine of host sut paused 3 times, for 20.0 ms at most" in page
 
 
 def test_json_holds_both_witnesses(place: Path) -> None:

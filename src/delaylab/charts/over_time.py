@@ -73,8 +73,8 @@ def over_time(groups: list[Group], changes: Changes = NONE) -> Chart | None:
         "Above: user RTTs, round trip; of a long trial the slowest and the middle one of each "
         "stretch of packets. The shaded time is that of the load and of the packets that count. "
         "Below: shares of all CPUs' time that were busy or stolen by a hypervisor, and of the time "
-        "in which some task waited for a CPU. A spike above a bare place below is not this "
-        f"machine's CPUs.{signs}{some if len(drawn) < all_of_them else ''}",
+        "in which some task waited for a CPU. A spike in the delay without a rise below was not "
+        f"caused by this machine's CPUs.{signs}{some if len(drawn) < all_of_them else ''}",
         chart.resolve_scale(color="shared"),
     )
 

@@ -89,12 +89,12 @@ def cost(found: Cost) -> str:
         return f"not measured: {found.why}"
     ends = _ends(found.added.interval, signed)
     if ends == UNKNOWN:
-        return "not measured: too few packets at rest are independent"
+        return "not measured: too few independent packets at rest"
     if found.measurable:
         return f"{signed(found.added.value)} {ends}"
     if found.at_most_us is None:
         return f"nothing that can be seen {ends}: the packets without taps were slower"
-    return f"too little to measure, at most {delay(found.at_most_us)} {ends}"
+    return f"no measurable delay, at most {delay(found.at_most_us)} {ends}"
 
 
 def share(found: float | None) -> str:
@@ -162,7 +162,7 @@ def _ends(found: Interval, write: Callable[[float], str]) -> str:
 
 
 UNKNOWN = "[unknown]"
-"""Interval of an effect for which too few packets are independent."""
+"""Interval of an effect with too few independent packets."""
 UNITS: dict[str, Callable[[float], str]] = {
     "share": _share,
     "index": lambda value: f"{value:.4f}".replace("-", MINUS),

@@ -67,7 +67,7 @@ def _accelerator(wanted: str, notes: list[Doubt], progress: Progress) -> str:
             return "kvm"
         if wanted == "kvm":
             raise NotHere(f"KVM does not work here: {reason}", fix="say `accel: auto` or `tcg`")
-        notes.append(_emulated(f"virtual machines run without KVM, by emulation (TCG): {reason}"))
+        notes.append(_emulated(f"virtual machines are emulated (TCG), without KVM: {reason}"))
     return EMULATED
 
 

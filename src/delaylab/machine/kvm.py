@@ -91,7 +91,7 @@ def _boot(progress: Progress) -> Probed:
         return Probed(None, took)
     if ended and complaint:
         return Probed(complaint[-1], took)
-    return Probed(f"a guest on it does not boot within {DEADLINE_S:.0f} s", took)
+    return Probed(f"a test guest did not boot on KVM within {DEADLINE_S:.0f} s", took)
 
 
 def _first_words(stream: socket.socket, until: float) -> bytes:

@@ -78,7 +78,7 @@ def _table(title: str, rows: list[Row], note: str, width: int) -> Table:
 
 def _verdict(each: Row) -> Text:
     if not each.differs:
-        return Text(f"no difference seen; one of {each.sees} would have been")
+        return Text(f"no difference seen; a difference of {each.sees} would have been seen")
     text = Text(each.verdict, "red" if each.worse else "green")
     if each.doubt:
         text.append(f"\nin doubt: {each.doubt}", "yellow")

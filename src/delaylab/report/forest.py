@@ -23,8 +23,8 @@ DECADES = 1.5
 """The span of positive values, in powers of ten, from which on the axis is logarithmic."""
 MARGIN = 0.06
 NOTE = (
-    "An arrow: the interval goes on beyond the drawing. A ring: too few packets are independent "
-    "for an interval."
+    "An arrow: the interval goes on beyond the drawing. A ring: there are too few independent "
+    "packets for an interval."
 )
 """The words that explain signs for intervals that cannot be drawn whole."""
 STANDS = {True: "holds", False: "breaks", None: "undecided"}

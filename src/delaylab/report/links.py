@@ -15,9 +15,10 @@ from delaylab.spec.condition_words import one_line
 # Largest number of rows that the page shows before a reader unfolds the rest.
 SHOWN = 24
 NOTE = (
-    "One way, what one node sends. Late: the engine's own record of all frames, sent − due. Probe: "
-    "delay between the ports before and behind the engine − configured delay, or the delay itself "
-    "where it varies by right. Shares with their 95 % interval (Wilson)."
+    "One way, what one node sends. Late: send time − due time of all frames, by the engine's own "
+    "record. Probe: measured delay between the ports before and after the engine − configured "
+    "delay; if the conditions make the delay vary (jitter, rate, trace), the measured delay alone. "
+    "Shares with their exact 95 % interval."
 )
 
 

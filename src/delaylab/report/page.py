@@ -275,7 +275,7 @@ def _cost(groups: list[Group]) -> list[Figure]:
     if not limits:
         return []
     kind = max(limits, key=lambda name: limits[name])
-    note = f"too little to measure; {HOW_COST} ({kind})"
+    note = f"no measurable delay; {HOW_COST} ({kind})"
     return [Figure(f"≤ {words.delay(limits[kind])}", "added by measuring", note)]
 
 

@@ -9,10 +9,10 @@ from delaylab.analysis.over_time.slowest import NAMED, SlowPacket
 from delaylab.charts import words
 
 NOTE = (
-    "Under load, those furthest above the median user RTT of their own levels. Lost in: the "
-    "segment in which the packet took most longer than the median packet did, one way. Machine: "
-    "the share of all CPUs' time that was busy or stolen then, and of the time in which some task "
-    "waited for a CPU."
+    "The packets under load whose user RTT is furthest above the median of their own levels. Lost "
+    "in: the segment that took the most extra time, one way, compared with its median. Machine: "
+    "the share of all CPUs' time that was busy or stolen then, and the share of the time in which "
+    "some task waited for a CPU."
 )
 
 

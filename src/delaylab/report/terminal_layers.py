@@ -23,8 +23,8 @@ LAYER, BETWEEN = 20, 3
 HEAD = 24
 TRIPS = (("app", "user RTT"), ("stack", "kernel RTT"), ("wire", "wire RTT"))
 COUNTED = "n, lost: packets sent under load."
-FEW = " –: too few packets are independent for this."
-CLOCKS = " ±: what aligning two clocks leaves open."
+FEW = " –: too few independent packets for this figure."
+CLOCKS = " ±: uncertainty of aligning two clocks."
 ARROWS = {"sending": "→", "receiving": "←"}
 # Beyond the sender's side, by the segment's leg.
 REMOTE = {"request": "⇢", "reply": "⇠", "turn": "↻"}

@@ -137,8 +137,8 @@ class NodeSpec(Spec):
     reserved: bool = Field(
         False,
         description="Reserve `cpus` for this node, and for nodes that reserve exactly the same "
-        "ones. All others must be kept off them by `cpus` of their own. Trials in which other "
-        "programs used a reserved CPU decide no claim.",
+        "CPUs. All other nodes need `cpus` that leave these out. Trials in which other programs "
+        "used a reserved CPU decide no claim.",
     )
     count: int | None = Field(
         None, ge=0, le=1000, description="The number of such nodes, named NAME-1, NAME-2 and so on."

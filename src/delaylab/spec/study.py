@@ -69,8 +69,9 @@ class LoadSpec(Spec):
     once_across: Names | None = Field(
         None,
         description="For `frames: held`: the factors whose levels share one rate. Trials that "
-        "differ only in these factors use the same rate. It is searched once in each block of "
-        "trials, in the lab of the first of these levels that runs. Left out, each trial searches.",
+        "differ only in these factors use the same rate. The search runs once in each "
+        "block of trials, in the lab of the first trial that needs the rate. Left out, each trial "
+        "searches.",
     )
     size: int = Field(
         64,

@@ -139,7 +139,7 @@ def _sentence(work: Work, found: Fairness) -> str:
     said = {
         "fair": "fair: all shares are within",
         "not fair": "not fair: a share is not within",
-        "open": "open: more rounds would show if all shares are within",
+        "open": "open: more rounds are needed to tell if all shares are within",
     }[found.said]
     text = f"{work.name}: {said} {100 * WITHIN:.0f} % of fair"
     return text if found.said == "fair" else f"{text}. {_worst(found)}"

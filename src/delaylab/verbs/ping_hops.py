@@ -92,7 +92,10 @@ def run(options: ping.Options, console: Console | None = None) -> HopsResult:
     ping.check(to_all)
     packets: dict[int, PingPacket] = {}
     if console is not None:
-        console.print(f"HOPS to {options.host} ({address}), {length} hops", highlight=False)
+        console.print(
+            f"HOPS to {options.host} ({address}), {length} hop{'s' * (length != 1)}",
+            highlight=False,
+        )
     watched = console is not None and console.is_terminal and not options.quiet
     with Live(console=console, auto_refresh=False, transient=True) as live:
 

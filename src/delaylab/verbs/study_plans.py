@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 MINUTE_S = 60
 PUBLISHED = (
-    "Expected were all as in the paper: trials are drawn from its numbers, with the packets, "
-    "repeats and CPUs that they have here. Real trials differ by more than chance, and loads are "
-    "checked only as they run."
+    "Expected verdicts if everything is as in the paper: trials are simulated from its numbers, "
+    "with this study's packets, repeats and CPUs. Real trials differ by more than chance, and "
+    "loads are checked only while they run."
 )
 EMULATED = (
     "with virtual machines emulated in software (TCG): what they add is an emulator's delay, not "

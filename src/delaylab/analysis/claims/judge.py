@@ -188,7 +188,7 @@ def _needed(criterion: Criterion, counted: Sequence[Measured]) -> str:
             f"over {MOST_TIMES} times as many trials would be needed: the effect is {away} from "
             f"the limit, and known to ± {half} only"
         )
-    return f"about {max(2, round(factor + 0.5))} times as many trials would decide"
+    return f"about {max(2, round(factor + 0.5))} times as many trials are needed to decide"
 
 
 def _all(judged: Sequence[JudgedCriterion]) -> Stand:

@@ -95,7 +95,7 @@ def _compared(
     unlike = [f"{theirs.label}: {why}" for why in unlike]
     if ours.probed != theirs.probed:
         side = "before" if ours.probed else "after"
-        unlike.append(f"{theirs.label}: packets not compared, only {side} has a probe")
+        unlike.append(f"{theirs.label}: packets, because only {side} has a probe")
     elif ours.probed:
         one, other = measured(before, ours.trials), measured(after, theirs.trials)
         unlike += _parts_of_one(ours, theirs, one, other)
@@ -120,13 +120,13 @@ def matched(before: list[Group], after: list[Group]) -> tuple[list[tuple[Group, 
     for name, ours, theirs in (("before", before, after), ("after", after, before)):
         for factor, own in _factors(ours).items():
             if factor not in _factors(theirs):
-                unlike.append(f"only {name} has the factor {factor} ({', '.join(own)})")
+                unlike.append(f"factor {factor} ({', '.join(own)}), because only {name} has it")
     pairs = []
     for levels in dict.fromkeys([*sides[0], *sides[1]]):
         text = ", ".join(levels) or "all trials"
         found = [side.get(levels, []) for side in sides]
         if not all(found):
-            unlike.append(f"only {'before' if found[0] else 'after'} has {text}: not compared")
+            unlike.append(f"{text}, because only {'before' if found[0] else 'after'} has it")
         elif any(len(groups) > 1 for groups in found):
             which = " and ".join(
                 name
@@ -167,7 +167,7 @@ def _parts_of_one(ours: Group, theirs: Group, before: Measured, after: Measured)
         alone = [part for part in has.delays if part not in lacks.delays]
         if alone:
             parts = ", ".join(f"{part.name} ({part.direction})" for part in alone)
-            yield f"{group.label}: only {name} has {parts}"
+            yield f"{group.label}: {parts}, because only {name} has it"
 
 
 def _lines(pair: Pair, before: Measured, after: Measured) -> Iterator[Line]:

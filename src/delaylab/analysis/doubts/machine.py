@@ -47,8 +47,8 @@ def _not_at_rest(state: MachineState, at_rest: bool) -> Iterator[Doubt]:
         worst = max(found, key=lambda phase: (phase.foreign_cpus or 0, phase.pressure or 0))
         yield doubt(
             DoubtKind.NOT_AT_REST,
-            f"not at rest in {len(found)} of {len(resting)} phases without load; "
-            f"worst in {worst.phase}: {_foreign(worst)}",
+            f"other work ran in {len(found)} of {len(resting)} phases that should be at rest; "
+            f"most in phase {worst.phase}: {_foreign(worst)}",
             "end what else runs on the machine, then run these trials again",
             phases=len(resting),
             disturbed=len(found),

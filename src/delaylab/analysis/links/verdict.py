@@ -101,14 +101,15 @@ def judge(engines: Iterable[EngineReport]) -> list[Verdict]:
 def engine_reasons(engine: EngineReport) -> Iterator[str]:
     """Yield the reasons that concern an engine, and so all of its links."""
     if not engine.running:
-        yield f"the engine of {engine.host} is down: {engine.why}"
+        yield f"the link engine of host {engine.host} is down: {engine.why}"
     if engine.pauses.count:
-        times = f"{engine.pauses.count} time" + "s" * (engine.pauses.count != 1)
+        times = "once" if engine.pauses.count == 1 else f"{engine.pauses.count} times"
         longest = f"for {engine.pauses.longest_ns / 1e6:.1f} ms at most"
         why = "throttled, or CPU short" if engine.realtime else "no real-time scheduling"
-        yield f"the engine of {engine.host} stood still {times}, {longest} ({why})"
+        yield f"the link engine of host {engine.host} paused {times}, {longest} ({why})"
     if engine.dropped_ring:
-        yield f"the engine of {engine.host} missed {engine.dropped_ring} frames (CPU short)"
+        missed = f"missed {engine.dropped_ring} frames (CPU short)"
+        yield f"the link engine of host {engine.host} {missed}"
 
 
 def _judge(engine: EngineReport, direction: Direction, of_engine: tuple[str, ...]) -> Verdict:

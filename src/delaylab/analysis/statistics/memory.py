@@ -6,8 +6,8 @@ the effective sample size: a mean varies as that of so many independent values w
 
 A series is taken as a slow part, autoregressive of order one, and a part without memory. Each pair
 of the slow part's time and share (`MODELS`) counts by its likelihood, which is Whittle's (1953,
-Arkiv för Matematik 2:423), and the times of all are averaged. So a short series, which cannot rule
-out a long memory, is given some of it.
+Arkiv för Matematik 2:423), and the times of all are averaged. A short series cannot rule out a
+long memory, so its time includes a part of one.
 """
 
 from __future__ import annotations
