@@ -73,7 +73,7 @@ class Qemu(guest.Machine):
             f"console=ttyS0 {EARLY} quiet panic=-1 {guest.ROOT} {CLOCK} -- "
             + _init(nic, microvm, spec),
         ]
-        words += ["-qmp", "unix:{folder}/qmp.sock,server=on,wait=off"]
+        words += ["-chardev", "socket,id=qmp,fd={qmp}", "-mon", "chardev=qmp,mode=control"]
         bus = "device" if microvm else "pci"
         words += ["-device", f"virtio-serial-{bus}"]
         words += ["-chardev", "socket,id=agent,fd={stream}"]

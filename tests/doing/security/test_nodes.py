@@ -106,12 +106,13 @@ def test_capabilities_that_cannot_be(delaylab: Run, tmp_path: Path, text: str, s
 
 
 def test_a_user_mode_linux_sees_no_files_of_this_machine(
-    delaylab: Run, up: Up, tmp_path: Path
+    delaylab: Run, up: Up, tmp_path: Path, run_directory: Path
 ) -> None:
+    """Neither by its own kernel, which is a process of this machine, nor by its monitor."""
     needs("uml")
     secret = tmp_path / "secret"
-    secret.write_text("mine")
-    up(LAB.format(kind="uml", more=""))
+    secret.write_text("a secret of mine")
+    name = up(LAB.format(kind="uml", more=""))
 
     def mounted(host: str, command: str) -> str:
         script = f"mkdir -p /mnt; mount -t hostfs none /mnt -o {host} && {command}; umount /mnt"
@@ -122,6 +123,16 @@ def test_a_user_mode_linux_sees_no_files_of_this_machine(
         assert mounted(place, f"cat /mnt/etc/shadow /mnt{secret} /mnt/secret") == ""
         assert mounted(place, "ls /mnt/proc /mnt/sys /mnt/root/.ssh /mnt/home") == ""
     assert mounted("/usr", "touch /mnt/dl-test && echo wrote") == ""
+
+    own = run_directory / name / "node.box.guest"
+    for trap in (f"ln -sf {secret} /mnt/console", f"ln -sf {secret} /mnt/qmp.sock"):
+        assert mounted(str(own), f"{trap} && echo made") == "made\n"
+    assert (own / "console").read_text() == "a secret of mine", "else the test shows nothing"
+    delaylab("exec", "box", "--", "sh", "-c", "echo o >/proc/sysrq-trigger", code=1)
+    wait_until(lambda: "it has ended" in delaylab("exec", "box", "--", "true", code=1).stderr)
+    said = delaylab("exec", "box", "--", "true", code=1).stderr + delaylab("ps").stdout
+    assert "the end of its console: " in said, "else the test shows nothing"
+    assert "a secret of mine" not in said
 
 
 @pytest.mark.parametrize("kind", GUESTS)

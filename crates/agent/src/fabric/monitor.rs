@@ -1,7 +1,7 @@
 //! An agent whose node is a container or a virtual machine. It starts the guest, waits until the agent inside
 //! answers, and then represents it.
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -32,6 +32,10 @@ use crate::session::mux::Mux;
 
 /// The number of the command's file descriptor of the stream.
 const STREAM: i32 = 3;
+/// The same of QMP's stream. QEMU gets it as a descriptor: a name in the guest's folder could lead elsewhere.
+const QMP: i32 = 4;
+/// The placeholder in a command that asks for a QMP stream.
+const QMP_WORD: &str = "{qmp}";
 const ENDED: &str = "it has ended";
 
 /// Run a monitor until the lab ends.
@@ -41,7 +45,13 @@ pub fn live(
     keeper: &Sender,
     mut resources: StartupResources,
 ) -> Result<(), Failure> {
-    let mut monitor = Monitor { member, guest, deadline: Instant::now(), console: OnceCell::new() };
+    let mut monitor = Monitor {
+        member,
+        guest,
+        deadline: Instant::now(),
+        console: OnceCell::new(),
+        qmp: Cell::new(None),
+    };
     let held = match monitor.start(&mut resources) {
         Ok(held) => held,
         Err(failure) => return tell(keeper, &Report::Failed(failure)),
@@ -78,6 +88,8 @@ struct Monitor<'a> {
     guest: &'a Guest,
     deadline: Instant,
     console: OnceCell<Console>,
+    /// The stream to QEMU's monitor, of guests whose command takes one, until the guest has started.
+    qmp: Cell<Option<OwnedFd>>,
 }
 
 impl Monitor<'_> {
@@ -101,7 +113,7 @@ impl Monitor<'_> {
             (Reach::Folder, Some(listener)) => self.by_folder(listener, resources),
             _ => {
                 let running =
-                    self.run(None)?.ok_or_else(|| self.failure("it has no command".into()))?;
+                    self.run(vec![])?.ok_or_else(|| self.failure("it has no command".into()))?;
                 self.member.configured(resources);
                 Ok(Held::Command(running))
             }
@@ -111,8 +123,14 @@ impl Monitor<'_> {
     fn by_stream(&self, listener: UnixListener) -> Result<Held, Failure> {
         let failed = |error: io::Error| self.failure(error.to_string());
         let (ours, theirs) = pipe::stream().map_err(failed)?;
+        let mut descriptors = vec![(theirs, STREAM)];
+        if self.guest.command.iter().any(|word| word.contains(QMP_WORD)) {
+            let (ours, theirs) = pipe::stream().map_err(failed)?;
+            self.qmp.set(Some(ours));
+            descriptors.push((theirs, QMP));
+        }
         let running =
-            self.run(Some(theirs))?.ok_or_else(|| self.failure("it has no command".into()))?;
+            self.run(descriptors)?.ok_or_else(|| self.failure("it has no command".into()))?;
         let mut mux = Mux::new(ours).map_err(failed)?;
         let ready = self.answer(&mut mux, &running, |reply| matches!(reply, Reply::Event(_)))?;
         if let Reply::Event(event) = ready
@@ -187,7 +205,7 @@ impl Monitor<'_> {
     ) -> Result<Held, Failure> {
         let failed = |error: io::Error| self.failure(error.to_string());
         let listener = self.listen_for_leash()?;
-        let running = self.run(None)?;
+        let running = self.run(vec![])?;
         let mut on = vec![(listener.as_fd(), Interest::Read)];
         on.extend(running.as_ref().map(|running| (running.as_fd(), Interest::Read)));
         loop {
@@ -213,8 +231,9 @@ impl Monitor<'_> {
         Ok(Held::Leash(leash, sessions))
     }
 
-    /// Start the command; its output goes to the console's file.
-    fn run(&self, stream: Option<OwnedFd>) -> Result<Option<PidFd>, Failure> {
+    /// Start the command with these descriptors, each under the number beside it; its output goes to the
+    /// console's file.
+    fn run(&self, descriptors: Vec<(OwnedFd, i32)>) -> Result<Option<PidFd>, Failure> {
         let mut words = self.guest.command.iter().map(|word| self.filled(word));
         let Some(program) = words.next() else { return Ok(None) };
         let what = || format!("run {program}");
@@ -225,14 +244,13 @@ impl Monitor<'_> {
         command.envs(self.guest.env.iter().map(|(name, value)| (name, self.filled(value))));
         command.stdout(console.try_clone().with_context(what)?).stderr(console);
         process::new_session(&mut command, false);
-        if let Some(stream) = stream {
-            process::hand_over(&mut command, stream, STREAM);
-        }
+        process::hand_over(&mut command, descriptors).with_context(what)?;
         let child = command.spawn().with_context(what)?;
         // Drop this process's copies of the output, so that only the command holds them.
         drop(command);
         // Start the thread only after the command, which must be forked from a single-threaded process.
-        let console = Console::keep(&self.member.folder, output).with_context(what)?;
+        let Member { place, agent, .. } = self.member;
+        let console = Console::keep(place, &agent.name, output).with_context(what)?;
         // This is called once: there is one command.
         let _ = self.console.set(console);
         PidFd::open(child.id().cast_signed()).map(Some).with_context(what)
@@ -253,15 +271,16 @@ impl Monitor<'_> {
             )
             .replace("{pid}", &std::process::id().to_string())
             .replace("{stream}", &STREAM.to_string())
+            .replace(QMP_WORD, &QMP.to_string())
             .replace("{cgroup}", &cgroup)
     }
 
-    /// Bind virtual CPUs, which are threads of QEMU, to CPUs.
+    /// Bind virtual CPUs, which are threads of QEMU, to CPUs, and end the QMP session.
     fn pin(&self) -> io::Result<()> {
-        if self.guest.pin.is_empty() {
+        let Some(qmp) = self.qmp.take().filter(|_| !self.guest.pin.is_empty()) else {
             return Ok(());
-        }
-        for (number, thread) in Qmp::connect(&self.member.folder)?.cpu_threads()? {
+        };
+        for (number, thread) in Qmp::begin(qmp)?.cpu_threads()? {
             if let Some(&cpu) = self.guest.pin.get(number) {
                 process::set_thread_affinity(thread, &[cpu])?;
             }
@@ -322,7 +341,8 @@ impl Monitor<'_> {
         let left = self.deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
             let seconds = self.guest.deadline_ms / 1000;
-            let state = Qmp::connect(&self.member.folder).and_then(|mut qmp| qmp.status());
+            let status = |qmp| Qmp::begin(qmp).and_then(|mut qmp| qmp.status()).ok();
+            let state = self.qmp.take().and_then(status);
             let state = state.map_or(String::new(), |state| format!(" (QEMU: {state})"));
             return Err(self.failure(format!("its agent did not answer within {seconds} s{state}")));
         }

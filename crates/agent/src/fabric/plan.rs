@@ -121,8 +121,8 @@ impl Agent {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Guest {
-    /// The command's words, which may hold `{folder}`, `{lab}`, `{pid}` (the monitor's), `{stream}` (a
-    /// descriptor's number), `{tsc_khz}` and `{cgroup}`. Empty if somebody else starts the guest.
+    /// The command's words, which may hold `{folder}`, `{lab}`, `{pid}` (the monitor's), `{stream}` and `{qmp}`
+    /// (descriptors' numbers), `{tsc_khz}` and `{cgroup}`. Empty if somebody else starts the guest.
     #[serde(default)]
     pub command: Vec<String>,
     #[serde(default)]

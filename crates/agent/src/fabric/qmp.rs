@@ -1,29 +1,34 @@
-//! A client of the QEMU Machine Protocol (docs/interop/qmp-spec.rst in QEMU).
+//! A client of the QEMU Machine Protocol (docs/interop/qmp-spec.rst in QEMU), over a stream that QEMU gets at
+//! its start.
 
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
-use std::path::Path;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// The name of QMP's socket in a guest's folder; only QEMU guests have it.
-const SOCKET: &str = "qmp.sock";
-/// The time limit for an answer. QEMU answers at once unless it hangs.
+/// The time limit for each line of an answer. QEMU answers at once unless it hangs.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// The most bytes that are read from QEMU, which a guest may have taken over. It describes a virtual CPU in
+/// 200.
+const LONGEST: u64 = 1 << 20;
 
 /// A connection to the QEMU of a guest.
 pub struct Qmp {
-    stream: BufReader<UnixStream>,
+    answers: BufReader<io::Take<UnixStream>>,
+    requests: UnixStream,
 }
 
 impl Qmp {
-    /// Connect to the QEMU of the guest with this folder.
-    pub fn connect(folder: &Path) -> io::Result<Self> {
-        let stream = UnixStream::connect(folder.join(SOCKET))?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        stream.set_write_timeout(Some(PATIENCE))?;
-        let mut qmp = Self { stream: BufReader::new(stream) };
+    /// Begin a session on `stream`, whose other end QEMU has. Blocks for up to 2 s.
+    pub fn begin(stream: OwnedFd) -> io::Result<Self> {
+        let requests = UnixStream::from(stream);
+        // The other stream is a second descriptor of the same socket, so these hold for both.
+        requests.set_read_timeout(Some(PATIENCE))?;
+        requests.set_write_timeout(Some(PATIENCE))?;
+        let answers = BufReader::new(requests.try_clone()?.take(LONGEST));
+        let mut qmp = Self { answers, requests };
         qmp.read()?;
         qmp.ask("qmp_capabilities")?;
         Ok(qmp)
@@ -48,7 +53,7 @@ impl Qmp {
 
     fn ask(&mut self, command: &str) -> io::Result<Value> {
         let request = json!({"execute": command}).to_string() + "\n";
-        self.stream.get_mut().write_all(request.as_bytes())?;
+        self.requests.write_all(request.as_bytes())?;
         loop {
             let mut answer = self.read()?;
             if let Some(returned) = answer.get_mut("return") {
@@ -63,7 +68,7 @@ impl Qmp {
 
     fn read(&mut self) -> io::Result<Value> {
         let mut line = String::new();
-        if self.stream.read_line(&mut line)? == 0 {
+        if self.answers.read_line(&mut line)? == 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
         Ok(serde_json::from_str(&line)?)
@@ -77,17 +82,13 @@ fn odd(answer: &Value) -> io::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::net::UnixListener;
 
     #[test]
     fn events_are_passed_over_and_errors_are_told() {
-        let folder = std::env::temp_dir().join(format!("delaylab-qmp-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
-        let listener = UnixListener::bind(folder.join(SOCKET)).unwrap();
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
         let qemu = std::thread::spawn(move || {
-            let (mut stream, _) = listener.accept().unwrap();
-            let mut requests = BufReader::new(stream.try_clone().unwrap()).lines();
-            stream.write_all(b"{\"QMP\": {}}\n").unwrap();
+            let mut requests = BufReader::new(theirs.try_clone().unwrap()).lines();
+            theirs.write_all(b"{\"QMP\": {}}\n").unwrap();
             for answer in [
                 "{\"return\": {}}\n",
                 "{\"event\": \"RESUME\"}\n{\"return\": {\"status\": \"running\"}}\n",
@@ -95,14 +96,29 @@ mod tests {
                 "{\"error\": {\"desc\": \"no\"}}\n",
             ] {
                 requests.next().unwrap().unwrap();
-                stream.write_all(answer.as_bytes()).unwrap();
+                theirs.write_all(answer.as_bytes()).unwrap();
             }
         });
-        let mut qmp = Qmp::connect(&folder).unwrap();
+        let mut qmp = Qmp::begin(ours.into()).unwrap();
         assert_eq!(qmp.status().unwrap(), "running");
         assert_eq!(qmp.cpu_threads().unwrap(), [(1, 77)]);
         assert!(qmp.status().unwrap_err().to_string().contains("no"));
         qemu.join().unwrap();
-        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn no_more_is_read_than_the_limit() {
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        let qemu = std::thread::spawn(move || {
+            let mut sent = 0;
+            while theirs.write_all(&[b'1'; 1 << 16]).is_ok() {
+                sent += 1 << 16;
+            }
+            sent
+        });
+        let error = Qmp::begin(ours.into()).map(|_| ()).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::InvalidData, "{error}");
+        // The rest lay in the socket's buffer.
+        assert!(qemu.join().unwrap() < 3 * LONGEST);
     }
 }

@@ -1,10 +1,11 @@
 //! Settings of commands that are to be started.
 
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
+use nix::fcntl::{FcntlArg, fcntl};
 use nix::sys::signal::{SigHandler, Signal};
 
 use super::clone::die_with_parent;
@@ -35,21 +36,55 @@ pub fn new_session(command: &mut Command, terminal: bool) {
     unsafe { command.pre_exec(prepare) };
 }
 
-/// Pass `descriptor` to the command under the number `as_number`, which must not be 0 to 2. Failures are
-/// those of the command's start.
-pub fn hand_over(command: &mut Command, descriptor: OwnedFd, as_number: i32) {
-    let prepare = move || {
-        // SAFETY: takes integers only. dup2 clears close-on-exec for a different number; for the same number
-        // it must be cleared explicitly.
-        let done = unsafe {
-            if descriptor.as_raw_fd() == as_number {
-                libc::fcntl(as_number, libc::F_SETFD, 0)
-            } else {
-                libc::dup2(descriptor.as_raw_fd(), as_number)
-            }
-        };
-        if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+/// Pass descriptors to the command, each under the number beside it, which must not be 0 to 2. Fail if they
+/// cannot be duplicated; other failures are those of the command's start.
+pub fn hand_over(command: &mut Command, descriptors: Vec<(OwnedFd, i32)>) -> io::Result<()> {
+    // Above all of these numbers, so that none is overwritten before it has been passed on.
+    let above = descriptors.iter().map(|(_, number)| number + 1).max().unwrap_or(0);
+    let duplicate = |(descriptor, number): (OwnedFd, i32)| {
+        let copy = fcntl(&descriptor, FcntlArg::F_DUPFD_CLOEXEC(above))?;
+        // SAFETY: the descriptor was just made, and nothing else owns it.
+        Ok((unsafe { OwnedFd::from_raw_fd(copy) }, number))
     };
-    // SAFETY: between fork and exec only a system call is made.
+    let copies: Vec<_> = descriptors.into_iter().map(duplicate).collect::<io::Result<_>>()?;
+    let prepare = move || {
+        for (descriptor, number) in &copies {
+            // SAFETY: takes integers only. dup2 clears close-on-exec, since the numbers differ.
+            if unsafe { libc::dup2(descriptor.as_raw_fd(), *number) } < 0 {
+                return Err(io::Error::last_os_error());
+            }
+        }
+        Ok(())
+    };
+    // SAFETY: between fork and exec only system calls are made.
     unsafe { command.pre_exec(prepare) };
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use std::fs::File;
+    use std::io::Read;
+
+    use crate::files::pipe;
+
+    #[test]
+    fn each_descriptor_arrives_under_its_number_whatever_its_own_is() {
+        let (first, to_first) = pipe::pair().unwrap();
+        let (second, to_second) = pipe::pair().unwrap();
+        let (one, two) = (to_first.as_raw_fd(), to_second.as_raw_fd());
+        let mut command = Command::new("sh");
+        let script = format!("echo first >/proc/self/fd/{two}; echo second >/proc/self/fd/{one}");
+        command.args(["-c", &script]);
+        hand_over(&mut command, vec![(to_first, two), (to_second, one)]).unwrap();
+        assert!(command.status().unwrap().success());
+        drop(command);
+        for (reader, expected) in [(first, "first\n"), (second, "second\n")] {
+            let mut text = String::new();
+            File::from(reader).read_to_string(&mut text).unwrap();
+            assert_eq!(text, expected);
+        }
+    }
 }
