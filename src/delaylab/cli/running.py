@@ -265,14 +265,16 @@ def down(
     with bar(terminal(stderr=True)) as progress:
         gone, left = labs.down(name, progress, everything=everything)
     if as_json:
-        print_json({"down": gone, "failed": left.failed, "foreign": left.foreign})
+        failed = [str(remains) for remains in left.failed]
+        print_json({"down": gone, "failed": failed, "foreign": left.foreign})
     else:
         console.print(f"down: {', '.join(gone) or 'nothing was up'}")
         if everything and left.foreign:
             console.print(f"not a lab's, left alone: {', '.join(left.foreign)}")
-    for each in left.failed:
-        print_error(f"delaylab: cannot be removed: {each}")
-    if left.failed:
+    for remains in left.failed:
+        print_error(f"delaylab: cannot be removed: {remains}")
+    # Remains of another lab are reported, but this one is down.
+    if any(everything or remains.lab in gone for remains in left.failed):
         raise typer.Exit(1)
 
 

@@ -21,9 +21,8 @@ import io
 import json
 import os
 import shlex
-import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -40,6 +39,7 @@ from delaylab.dataset.records.trial import TableFile, TrialRecord, check_trial
 from delaylab.errors import BadInput, DelaylabError
 from delaylab.io.files import own_folder, write_new
 from delaylab.io.interrupts import deferred
+from delaylab.io.removal import remove_tree
 
 FORMAT = 1
 FACTOR = "factor."
@@ -142,7 +142,8 @@ def _write_whole(place: Path, trial: TrialRecord, tables: Mapping[str, pl.DataFr
     partial = place.with_name(f".partial-{trial.id}")
     try:
         own_folder(place.parent)
-        shutil.rmtree(partial, ignore_errors=True)
+        with suppress(OSError):
+            remove_tree(partial)
         partial.mkdir(parents=True)
         files = {
             name: _write_table(partial / f"{name}.parquet", table) for name, table in tables.items()
@@ -152,7 +153,8 @@ def _write_whole(place: Path, trial: TrialRecord, tables: Mapping[str, pl.DataFr
         partial.rename(place)
         _sync(place.parent)
     except (OSError, pl.exceptions.PolarsError) as error:
-        shutil.rmtree(partial, ignore_errors=True)
+        with suppress(OSError):
+            remove_tree(partial)
         kept = f"the {len(finished(place.parent.parent))} trials finished before"
         raise _not_written(place, error, kept) from error
 

@@ -10,17 +10,33 @@ from pathlib import Path
 from delaylab.agent.binary import NAME, agent_path
 from delaylab.errors import DelaylabError
 
+REMEDY = "end what holds it, then: delaylab down --all; or remove it by hand"
+
+
+@dataclass(frozen=True)
+class Remains:
+    """Remains of a lab that could not be removed, and the reason."""
+
+    lab: str
+    place: Path
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.why} ({REMEDY})"
+
 
 @dataclass(frozen=True)
 class SweepResult:
-    """The leftovers of a sweep: entries that are not labs, and failures to remove, with reasons."""
+    """The leftovers of a sweep: entries that are no labs, and remains that it cannot remove."""
 
     foreign: tuple[str, ...] = ()
-    failed: tuple[str, ...] = ()
+    failed: tuple[Remains, ...] = ()
 
 
 def sweep(folder: Path) -> SweepResult:
     """Sweep a run directory; running labs and entries that are not labs are left alone.
+
+    What fails for one lab is in the result, and stops no other.
 
     Raises DelaylabError if the directory cannot be read.
     """
@@ -35,5 +51,5 @@ def sweep(folder: Path) -> SweepResult:
     if swept.returncode != 0:
         raise DelaylabError(swept.stderr.strip().removeprefix(f"{NAME}: "))
     said = json.loads(swept.stdout)
-    failed = tuple(f"{folder / each['name']}: {each['why']}" for each in said["failed"])
-    return SweepResult(tuple(said["foreign"]), failed)
+    failed = (Remains(one["name"], folder / one["name"], one["why"]) for one in said["failed"])
+    return SweepResult(tuple(said["foreign"]), tuple(failed))

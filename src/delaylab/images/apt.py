@@ -13,6 +13,7 @@ from urllib.parse import unquote
 
 from delaylab.errors import NotHere
 from delaylab.io import programs
+from delaylab.io.removal import remove_tree
 from delaylab.progress import Progress
 
 # Options for `apt-cache depends`. In its output, names without an indent are packages; those in <>
@@ -123,7 +124,7 @@ def fetch(
             own = into / CONTROL / archive.name.split("_")[0]
             own.parent.mkdir(exist_ok=True)
             _run(["dpkg-deb", "-e", str(archive), str(own)])
-    shutil.rmtree(archives)
+    remove_tree(archives)
 
 
 def _download(names: Sequence[str], into: Path, progress: Progress) -> None:

@@ -6,11 +6,10 @@ import fcntl
 import hashlib
 import json
 import os
-import shutil
 import stat
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,6 +18,7 @@ from typing import Any
 from delaylab.errors import NotHere
 from delaylab.io.interrupts import deferred
 from delaylab.io.ownership import why_not_private
+from delaylab.io.removal import remove_tree
 from delaylab.progress import Progress
 
 ABOUT = "layer.json"
@@ -131,7 +131,8 @@ def building(progress: Progress) -> Iterator[None]:
             progress("waiting for another delaylab that is building", 0)
             fcntl.flock(lock, fcntl.LOCK_EX)
         for left in place.glob(f"{PARTIAL}*"):
-            shutil.rmtree(left, ignore_errors=True)
+            with suppress(OSError):
+                remove_tree(left)
         yield
     except OSError as error:
         raise _unusable(error) from None
@@ -149,8 +150,8 @@ def partial(name: str) -> Iterator[Path]:
         yield path
     finally:
         if path is not None:
-            with deferred():
-                shutil.rmtree(path, ignore_errors=True)
+            with deferred(), suppress(OSError):
+                remove_tree(path)
 
 
 def publish(made: Path, name: str, key: str, recipe: str, made_of: list[str]) -> Layer:
@@ -161,7 +162,8 @@ def publish(made: Path, name: str, key: str, recipe: str, made_of: list[str]) ->
     about = {field: getattr(layer, field) for field in ("name", "recipe", "made", "size_bytes")}
     (made / ABOUT).write_text(json.dumps({**about, "made_of": made_of}, indent=1) + "\n")
     made.chmod(0o755)
-    shutil.rmtree(layer.path, ignore_errors=True)  # a folder without an ABOUT file is no layer
+    with suppress(OSError):
+        remove_tree(layer.path)  # a folder without an ABOUT file is no layer
     made.rename(layer.path)
     return layer
 
@@ -185,7 +187,7 @@ def clean(*, superseded_only: bool, progress: Progress) -> list[Layer]:
             # Renamed first, so that no process finds half of the layer.
             gone = layer.path.with_name(f"{PARTIAL}{layer.path.name}")
             layer.path.rename(gone)
-            shutil.rmtree(gone)
+            remove_tree(gone)
     return found
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import resource
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from tests.doing.conftest import Run, Up
+from tests.doing.conftest import Run, Up, only_line
 
 pytestmark = pytest.mark.root
 LAB = "lab: mine\nnodes: {a: {}, b: {}}\nlinks: [{between: [a, b]}]\n"
@@ -120,6 +122,57 @@ def test_what_cannot_be_removed_is_named_and_stops_nothing(
         subprocess.run(["umount", str(held)], check=True)
     delaylab("down", "--all")
     assert not busy.exists()
+
+
+DIG = """
+import os, sys
+os.chdir(sys.argv[1])
+for _ in range(1500):
+    os.mkdir("d")
+    os.chdir("d")
+"""
+"""A program that makes folders deeper than a path can say, as a node can."""
+
+
+def few_files() -> None:
+    resource.setrlimit(resource.RLIMIT_NOFILE, (128, 128))
+
+
+def test_folders_of_any_depth_are_removed(
+    delaylab: Run, tmp_path: Path, run_directory: Path
+) -> None:
+    """With fewer open files and less stack than levels, while the lab's keeper lives and after."""
+    (tmp_path / "lab.yaml").write_text(LAB)
+    delaylab("up", "lab.yaml", preexec_fn=few_files)
+    killed = run_directory / "killed"
+    for folder in (run_directory / "mine/node.a.guest", killed / "a.scp.work"):
+        folder.mkdir(parents=True)
+        subprocess.run([sys.executable, "-c", DIG, str(folder)], check=True)
+    killed.chmod(0o700)
+    (killed / "lock").write_text(MARK)
+    delaylab("down", "mine", preexec_fn=few_files)
+    assert list(run_directory.iterdir()) == []
+
+
+def test_remains_of_one_lab_stop_no_other(
+    delaylab: Run, tmp_path: Path, run_directory: Path
+) -> None:
+    """They are named with what to do, by `up` and by `down` of another lab; both succeed."""
+    stale = run_directory / "stale"
+    stale.mkdir(mode=0o700)
+    (stale / "lock").write_text(MARK + "/etc\n")
+    (tmp_path / "lab.yaml").write_text(LAB)
+    remedy = "then: delaylab down --all; or remove it by hand"
+    try:
+        started = delaylab("up", "lab.yaml").stdout.replace("\n", " ")
+        assert f"left by a lab that was killed: {stale}: " in started
+        assert remedy in started
+        done = delaylab("down", "mine")
+        assert done.stdout == "down: mine\n"
+        assert remedy in only_line(done.stderr)
+        assert remedy in only_line(delaylab("down", "--all", code=1).stderr)
+    finally:
+        (stale / "lock").unlink()
 
 
 def test_a_folder_half_made_or_half_removed_is_swept(delaylab: Run, run_directory: Path) -> None:

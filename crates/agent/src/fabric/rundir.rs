@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use delaylab_os::files::folder::Folder;
+use delaylab_os::files::removal;
 use delaylab_proto::{Context, Failure};
 use serde::Serialize;
 
@@ -206,7 +207,9 @@ impl RunDir {
             if entry.file_type()?.is_dir() {
                 let name = name.to_string_lossy();
                 if [GUEST, WORK].iter().any(|suffix| name.ends_with(suffix)) {
-                    fs::remove_dir_all(path)?;
+                    removal::remove_all(&self.folder, &entry.file_name()).map_err(|error| {
+                        io::Error::new(error.kind(), format!("{name}: {error}"))
+                    })?;
                 }
             } else if name != LOCK {
                 fs::remove_file(path)?;

@@ -50,7 +50,7 @@ impl Folder {
 
     /// Return a path to the open directory itself, for this process only.
     pub fn here(&self) -> PathBuf {
-        PathBuf::from(format!("/proc/self/fd/{}", self.file.as_raw_fd()))
+        path_of(&self.file)
     }
 
     /// Create a regular file in this directory, with mode 0600, to read and to append to. Fail if the entry
@@ -118,6 +118,11 @@ impl Folder {
         let flags = nix::fcntl::OFlag::O_PATH | nix::fcntl::OFlag::O_CLOEXEC;
         Ok(nix::fcntl::open(".", flags, Mode::empty())?)
     }
+}
+
+/// Return a path to an open file, for this process only.
+pub(crate) fn path_of(file: &impl AsRawFd) -> PathBuf {
+    PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
 }
 
 impl AsFd for Folder {

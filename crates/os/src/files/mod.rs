@@ -8,5 +8,6 @@ pub mod mount;
 pub mod pipe;
 pub mod poll;
 pub mod ready_set;
+pub mod removal;
 pub mod stdio;
 pub mod terminal;
