@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.doing.conftest import Run
+from tests.doing.conftest import DELAYLAB, Run
 
 pytestmark = pytest.mark.root
 
@@ -40,6 +41,36 @@ def test_nodes_know_each_other_by_name(delaylab: Run, tmp_path: Path) -> None:
     assert SYSTEM.read_bytes() == before, "the machine's own file stays as it is"
     delaylab("down", "named")
     assert SYSTEM.read_bytes() == before
+
+
+SAME = """
+lab: same
+nodes:
+  machine: {}
+  echo: {kind: KIND}
+links: [{between: [machine, echo], name: w}]
+"""
+HOSTS = "127.0.0.1 localhost\n127.0.1.1 machine.example Machine\n::1 machine\n192.0.2.1 proxy\n"
+UNDER_OTHER_HOSTS = 'mount --bind "$1" /etc/hosts && shift && exec "$@"'
+
+
+@pytest.mark.parametrize("kind", ["netns", "shared", "native"])
+def test_a_node_named_as_this_machine_is_the_node(delaylab: Run, tmp_path: Path, kind: str) -> None:
+    (tmp_path / "lab.yaml").write_text(SAME.replace("KIND", kind))
+    (tmp_path / "hosts").write_text(HOSTS)
+    start = ["unshare", "--mount", "sh", "-c", UNDER_OTHER_HOSTS, "sh", str(tmp_path / "hosts")]
+    subprocess.run(
+        [*start, str(DELAYLAB), "up", str(tmp_path / "lab.yaml")], check=True, timeout=60
+    )
+
+    def found(name: str) -> set[str]:
+        lines = delaylab("exec", "echo", "--", "getent", "ahosts", name).stdout.splitlines()
+        return {line.split()[0] for line in lines}
+
+    assert found("machine") == found("machine.w") == {"198.18.0.0"}
+    assert found("proxy") == {"192.0.2.1"}, "other names of the machine stay"
+    assert found("machine.example") == {"127.0.1.1"}
+    assert "from machine" in delaylab("exec", "echo", "--", "ping", "-c", "1", "machine").stdout
 
 
 def test_rootless_nodes_know_each_other_by_name(nobody: Run, tmp_path: Path) -> None:

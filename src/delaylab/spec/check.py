@@ -23,6 +23,7 @@ def check_lab(lab: LabSpec, document: Document, at: Location = ()) -> None:
     """
     check_counts(lab, document, at)
     problems = Problems()
+    _check_loopback(lab, document, at, problems)
     _check_hosts(lab, document, at, problems)
     check_reserved(lab, document, at, problems)
     _check_links(lab, document, at, problems)
@@ -32,6 +33,24 @@ def check_lab(lab: LabSpec, document: Document, at: Location = ()) -> None:
     names = [link_name(lab, index) for index in range(len(lab.links))]
     check_conditions(lab, names, document, at, problems)
     problems.report()
+
+
+LOOPBACK = frozenset({"localhost", "ip6-localhost"})
+"""Names that every system resolves to its own loopback (RFC 6761, section 6.3)."""
+
+
+def _check_loopback(lab: LabSpec, document: Document, at: Location, problems: Problems) -> None:
+    """Refuse names of nodes, and of links in `NODE.LINK`, that lead to the system asking."""
+    named = [((*at, "nodes", name), "node", name) for name in lab.nodes]
+    named += [
+        ((*at, "links", index, "name"), "link", link.name)
+        for index, link in enumerate(lab.links)
+        if link.name
+    ]
+    for where, what, name in named:
+        if name in LOOPBACK:
+            text = f"a {what} named {name!r}: programs take that for the system that they run on"
+            problems.found.append(document.refuse(text, where, f"give the {what} another name"))
 
 
 def _check_hosts(lab: LabSpec, document: Document, at: Location, problems: Problems) -> None:
