@@ -15,6 +15,7 @@ from delaylab.machine.kvm import Probed
 from delaylab.papers import studies
 from delaylab.spec.load import load_study
 from delaylab.study import estimate, fits, order
+from delaylab.trial.rest import schedule
 from delaylab.units import Duration
 
 REPRODUCED = "reproduced"
@@ -241,3 +242,44 @@ def test_a_dry_run_says_which_machines_are_emulated(
     assert [trial["emulated"] for trial in trials].count(True) == count
     printed = " ".join(said(str(study), "--dry-run").split())
     assert ("1 trial with virtual machines emulated in software (TCG)" in printed) is (count == 1)
+
+
+FAR = """\
+study: far
+lab:
+  lab: far
+  nodes: {{a: {{}}, r: {{forwards: true}}, b: {{}}}}
+  links:
+    - {{between: [a, r], name: deep, delay: 3s, from: {{r: {{delay: 1s}}}}}}
+    - {{between: [r, b], name: near, delay: 250ms}}
+factors: {{load: {{rest: []}}}}
+probe: {{{ends}, count: 20, interval: {interval}, at_rest: 10}}
+"""
+
+
+def far(tmp_path: Path, interval: str = "100ms", ends: str = "from: a, to: b") -> order.Planned:
+    path = tmp_path / "far.yaml"
+    path.write_text(FAR.format(interval=interval, ends=ends))
+    (trial,) = order.plan_trials(load_study(path), "quick", {})
+    return trial
+
+
+def test_late_follows_the_delays_of_the_path(tmp_path: Path) -> None:
+    cases = {
+        "from: a, to: b": 5.0,
+        "from: a, to: b, late: 2s": 2.0,
+        "from: a, to: r": 4.5,
+        "from: r, to: b": 1.0,
+    }
+    for ends, late_s in cases.items():
+        probe = far(tmp_path, ends=ends).combination.probe
+        assert probe is not None
+        assert probe.late.seconds == late_s, ends
+
+
+def test_the_estimate_knows_a_long_path(tmp_path: Path) -> None:
+    (open_s,) = estimate.trials_s([far(tmp_path)])
+    (closed_s,) = estimate.trials_s([far(tmp_path, "closed-loop")])
+    phases = 2 + len(schedule(10, 1))
+    assert open_s == pytest.approx(4.5 * (phases + 1) + 5.0, rel=0.1)
+    assert closed_s == pytest.approx(4.5 * (phases + 1) + 4.5 * 50, rel=0.1)

@@ -7,6 +7,7 @@ import re
 import signal
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +109,22 @@ def test_a_sender_is_held_at_its_own_interface_until_it_is_not(
 def test_a_delay_is_one_way_in_each_direction(delaylab: Run, up: Up) -> None:
     up(ONE_HOST)
     assert 10 <= rtt_ms(delaylab, "a", "198.18.0.1") < 12
+
+
+def test_neighbours_are_found_over_a_link_of_seconds(delaylab: Run, up: Up) -> None:
+    """The kernel alone asks for 3 s, and then says that there is no route."""
+    text = "lab: far\nip: [4, 6]\nnodes: {a: {}, b: {}, c: {}}\nlinks:\n"
+    text += "- {between: [a, b], name: w, delay: 1600ms}\n"
+    up(text + "- {between: [a, c], name: set, delay: 0s}\n")
+    delaylab("link", "set", "far", "set", "delay=1600ms")
+
+    def pinged(version: str, node: str) -> str:
+        argv = ("ping", version, "-c", "2", "-i", "0.1", "-W", "9", node)
+        return delaylab("exec", "a", "--", *argv).stdout
+
+    with ThreadPoolExecutor() as pool:
+        for said in pool.map(pinged, ("-4", "-6") * 2, "bbcc"):
+            assert "2 received, 0% packet loss" in said
 
 
 def test_a_shared_link_over_two_hosts(delaylab: Run, up: Up) -> None:

@@ -111,6 +111,7 @@ def whole(pcap: Path) -> dict[str, Request[Any]]:
         ),
         "clock": measuring_requests.Clock(),
         "route": measuring_requests.Route(to="10.9.0.2"),
+        "neighbours": link_requests.Neighbours(on="lo", tries=3, versions=[4, 6]),
         "generate": measuring_requests.Generate(
             flows=[FLOW], probe=1, count=5, interval_ns=0, size=60, port=9, batch=2, realtime=False
         ),

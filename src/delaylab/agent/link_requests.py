@@ -31,6 +31,20 @@ class LinkSet(Request[link_replies.Changed]):
     changes: Sequence[Change]
 
 
+@dataclass(frozen=True, kw_only=True)
+class Neighbours(Request[replies.Nothing]):
+    """Let an interface's stack ask `tries` times for each neighbour, once a second.
+
+    `versions` are the IP versions of the interface's addresses.
+    """
+
+    op = "neighbours"
+    reply = replies.Nothing
+    on: str
+    tries: int
+    versions: Sequence[int]
+
+
 class LinkTimeline(Request[replies.Nothing]):
     """Restore the conditions of the plan, and restart the link engine's timeline."""
 

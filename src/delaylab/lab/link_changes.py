@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from contextlib import suppress
+from ipaddress import ip_interface
 
-from delaylab.agent.link_requests import LinkRestart, LinkSet, LinkTimeline
+from delaylab.agent.link_requests import LinkRestart, LinkSet, LinkTimeline, Neighbours
 from delaylab.agent.result import AgentError
 from delaylab.dataset.records.links import Direction, EngineReport
 from delaylab.errors import BadInput, DelaylabError
@@ -17,6 +19,7 @@ from delaylab.spec.conditions import ConditionsSpec
 from delaylab.spec.directions import changes
 from delaylab.spec.link_conditions import Conditions, made_of
 from delaylab.spec.merge import merge
+from delaylab.spec.round_trip import delay_ns, tries
 
 Sent = dict[str, list[Change]]
 """A map from agents to the changes for the directions that start at their nodes."""
@@ -70,7 +73,25 @@ def change(lab: Lab, link: str, node: str | None, changed: ConditionsSpec) -> li
             there[_agent(report)].append(Change(link, direction.node, named))
             back[_agent(report)] += _replacing(direction, wanted, direction.configured)
     _send(lab, there, back)
-    return reports(lab)
+    now = reports(lab)
+    _wait_for_neighbours(lab, link, now)
+    return now
+
+
+def _wait_for_neighbours(lab: Lab, link: str, now: list[EngineReport]) -> None:
+    """Let the stacks on a link ask for their neighbours as long as its delays now require."""
+    directions = (each for report in now for each in report.of_nodes if each.link == link)
+    often = tries(delay_ns(each.configured) for each in directions)
+    if often is None:
+        return
+    for interface in {
+        i.agent: i for on in lab.plan.interfaces.values() for i in on if i.link == link
+    }.values():
+        versions = sorted({ip_interface(text).version for text in interface.addresses})
+        # A node that is dead waits for nobody.
+        with suppress(DelaylabError):
+            wait = Neighbours(on=interface.name, tries=often, versions=versions)
+            call(lab, interface.agent, wait)
 
 
 def _laid(lab: Lab, link: str) -> LinkPorts:

@@ -18,6 +18,7 @@ from delaylab.plan.model import Interface
 from delaylab.plan.path import NodePath, node_path
 from delaylab.spec.directions import conditions_of
 from delaylab.spec.link_conditions import Conditions
+from delaylab.spec.round_trip import delay_ns
 from delaylab.spec.study import LoadSpec
 
 DISCARD = 9
@@ -30,9 +31,6 @@ QUIET_S = 0.5
 
 A virtual machine that waits for a CPU may still have them in its queues.
 """
-
-MOST_SPREADS = 5
-"""The largest jitter in spreads: Pareto's is cut at 4.91, and the normal one's tail is thinner."""
 
 
 @dataclass(frozen=True)
@@ -95,11 +93,7 @@ def _delay_s(lab: Lab, hops: Iterable[tuple[str, str]]) -> float:
 
     Each link is given with its sender.
     """
-    longest_ns = [
-        (each.delay_ns or 0) + MOST_SPREADS * (each.jitter.spread_ns if each.jitter else 0)
-        for each in _conditions(lab, hops)
-    ]
-    return float(sum(longest_ns)) / 1e9
+    return sum(delay_ns(each) for each in _conditions(lab, hops)) / 1e9
 
 
 def _conditions(lab: Lab, hops: Iterable[tuple[str, str]]) -> list[Conditions]:

@@ -143,6 +143,15 @@ class Steering:
 
 
 @dataclass(frozen=True)
+class Neighbours:
+    """A number of times that a stack asks for a neighbour before it gives up, once a second."""
+
+    agent: str
+    on: str
+    tries: int
+
+
+@dataclass(frozen=True)
 class Route:
     """A route to a network by a gateway's address."""
 
@@ -159,7 +168,18 @@ class Names:
     names: tuple[str, ...]
 
 
-Operation = Veth | TapDevice | DomainCable | Bridge | Address | Queue | Offloads | Steering | Route
+Operation = (
+    Veth
+    | TapDevice
+    | DomainCable
+    | Bridge
+    | Address
+    | Queue
+    | Offloads
+    | Steering
+    | Neighbours
+    | Route
+)
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from delaylab.plan.model import (
     Address,
     DomainCable,
     Interface,
+    Neighbours,
     Offloads,
     Operation,
     Steering,
@@ -26,6 +27,7 @@ from delaylab.plan.stacks import Device, NodeStacks, short
 from delaylab.spec.directions import conditioned
 from delaylab.spec.lab import HERE, LabSpec, LinkSpec
 from delaylab.spec.names import costs, link_name
+from delaylab.spec.round_trip import one_way_ns, tries
 
 
 class Network:
@@ -64,6 +66,7 @@ class Network:
         yield from self._cables.queues
         yield from self._offloads()
         yield from dict.fromkeys(self._steering())
+        yield from dict.fromkeys(self._neighbours())
 
     def add_link(self, index: int, addresses: LinkAddresses) -> None:
         """Add one link with the addresses of its members."""
@@ -181,6 +184,20 @@ class Network:
             for interface in interfaces:
                 if interface.link in link_ports:
                     yield Steering(interface.agent, interface.name, tuple(engine.cpus))
+
+    def _neighbours(self) -> Iterator[Neighbours]:
+        """Yield longer waits for neighbours where the kernel's own end before an answer can come.
+
+        It asks three times, once a second, and then says that there is no route (arp(7)).
+        """
+        wanted = {
+            link: tries(of_members.values()) for link, of_members in one_way_ns(self.lab).items()
+        }
+        for interfaces in self.interfaces.values():
+            for interface in interfaces:
+                often = wanted[interface.link]
+                if often is not None:
+                    yield Neighbours(interface.agent, interface.name, often)
 
     def _offloads(self) -> Iterator[Operation]:
         """Yield operations that switch offloads off where packets must be as the link carries them.

@@ -8,8 +8,10 @@ from dataclasses import replace
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.names import Names, links_of
 from delaylab.spec.names import names as names_in
+from delaylab.spec.round_trip import round_trip_ns
 from delaylab.spec.source import Document, Location, validate
-from delaylab.spec.study import ProbeSpec
+from delaylab.spec.study import LATE, ProbeSpec
+from delaylab.units import Duration
 
 PROBE = "probe"
 
@@ -34,6 +36,18 @@ def probe_of(
         what = f"the probe wants IPv{probe.ip}, the lab has none"
         raise document.refuse(what, (PROBE, "ip"), "say `ip:` in the lab")
     return probe
+
+
+def patient(probe: ProbeSpec, lab: LabSpec) -> ProbeSpec:
+    """Return a probe whose `late` follows the delays that the lab's links are configured for.
+
+    `lab` has no `count:` any more. A study that says `late` keeps it.
+    """
+    if "late" in probe.model_fields_set or probe.outside:
+        return probe
+    longest_ns = round_trip_ns(lab, probe.sender, probe.to)
+    late = Duration(max(LATE.ns, longest_ns + LATE.ns // 2))
+    return probe if late == probe.late else probe.model_copy(update={"late": late})
 
 
 def one_of(link: str, links: list[str], document: Document, at: str) -> None:

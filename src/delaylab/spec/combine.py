@@ -16,7 +16,7 @@ from delaylab.spec.changed_loads import (
     loads_of,
 )
 from delaylab.spec.check import check_lab
-from delaylab.spec.check_probe import is_counted, known_node, one_of, probe_of
+from delaylab.spec.check_probe import is_counted, known_node, one_of, patient, probe_of
 from delaylab.spec.check_work import work_of
 from delaylab.spec.counts import check_trials
 from delaylab.spec.expand import expand, expand_loads
@@ -197,6 +197,8 @@ def _checked(
         what = f"nothing is measured with {_named(levels)}: no node works, and there is no probe"
         raise document.refuse(what, ("work",), "say which nodes work: `on: [a, b]`")
     whole = with_needs(expand(lab), work)
+    if probe is not None:
+        probe = patient(probe, whole)
     return Combination(levels, whole, expand_loads(loads, known, links), probe, work)
 
 

@@ -138,6 +138,10 @@ def _node_or_address(text: str) -> str:
     return text if address is None else str(address)
 
 
+LATE = Duration(1_000_000_000)
+"""The time after which a reply is late, unless a study says so or the path is longer."""
+
+
 class ProbeSpec(Spec):
     """A schedule of packets from one node to another, or to a host outside of the lab."""
 
@@ -197,7 +201,10 @@ class ProbeSpec(Spec):
         None, description="The interval of the packets at rest; left out, it is `interval`."
     )
     late: Duration = Field(
-        Duration(1_000_000_000), description="A reply that takes longer than this counts as late."
+        LATE,
+        description="A reply that takes longer than this counts as late. Left out, it is 0.5 s "
+        "more than the longest round trip that the links on the path are configured for, and at "
+        "least 1 s.",
     )
     realtime: bool = Field(
         True, description="Send with real-time scheduling, if the machine allows it."

@@ -7,6 +7,7 @@ import os
 from delaylab.kinds import KINDS
 from delaylab.spec.directions import conditioned
 from delaylab.spec.lab import MACHINES, LabSpec
+from delaylab.spec.round_trip import round_trip_ns
 from delaylab.spec.study import Pace, ProbeSpec
 from delaylab.spec.work import ORDER, WorkSpec
 from delaylab.study.block_rates import Key, key
@@ -81,14 +82,24 @@ def _measured_s(item: Planned) -> float:
     loads_s = LOAD_S * len(loads) + FRAMES_S * len(frames)
     if probe is None:
         return loads_s + 2 * REST_S + _work_s(item) + PHASE_S
-    return loads_s + _packets_s(probe, _work_s(item))
+    round_trip_s = _round_trip_s(probe, item.combination.lab)
+    return loads_s + _packets_s(probe, round_trip_s, _work_s(item))
 
 
-def _packets_s(probe: ProbeSpec, work_s: float) -> float:
-    """Return the estimated seconds of all phases of a probe, beside work that takes `work_s`."""
-    rest_s = _between_s(probe.pace_at_rest) * probe.at_rest * 3
+def _round_trip_s(probe: ProbeSpec, lab: LabSpec) -> float:
+    """Return the longest round trip, in seconds, that the probe's path is configured for."""
+    return 0.0 if probe.outside else round_trip_ns(lab, probe.sender, probe.to) / 1e9
+
+
+def _packets_s(probe: ProbeSpec, round_trip_s: float, work_s: float) -> float:
+    """Return the estimated seconds of all phases of a probe, beside work that takes `work_s`.
+
+    Each phase waits for its last reply, and the first one for the neighbour's address.
+    """
+    rest_s = _between_s(probe.pace_at_rest, round_trip_s) * probe.at_rest * 3
     phases = 2 + len(schedule(probe.at_rest, 1)) if probe.at_rest else 1
-    return rest_s + max(probe.count * _between_s(probe.pace), work_s) + phases * PHASE_S
+    under_load_s = max(probe.count * _between_s(probe.pace, round_trip_s), work_s)
+    return rest_s + under_load_s + phases * (PHASE_S + round_trip_s) + round_trip_s
 
 
 def _work_s(item: Planned) -> float:
@@ -112,9 +123,9 @@ def _mpi_s(work: WorkSpec) -> float:
     return HPCC_S * (work.equations / ORDER) ** 2
 
 
-def _between_s(pace: Pace) -> float:
+def _between_s(pace: Pace, round_trip_s: float) -> float:
     """Return the estimated seconds between two packets."""
-    return pace.seconds if isinstance(pace, Duration) else ROUND_TRIP_S
+    return pace.seconds if isinstance(pace, Duration) else ROUND_TRIP_S + round_trip_s
 
 
 def _searches_s(item: Planned, known: set[Key]) -> float:

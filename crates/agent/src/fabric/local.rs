@@ -11,10 +11,9 @@ use delaylab_os::netlink::Route as Socket;
 use delaylab_proto::{Context, Failure};
 
 use super::message;
-use super::plan::{Bridge, End, Operation};
+use super::plan::{Bridge, End, Neighbours, Operation};
 use crate::network::batch::{Batch, Verb};
-use crate::network::bridge;
-use crate::network::quiet;
+use crate::network::{bridge, neighbours, quiet};
 
 /// The interface index of `lo` in every namespace.
 pub const LOOPBACK: u32 = 1;
@@ -68,6 +67,7 @@ impl Local<'_> {
         }
         self.configure(&mut batch)?;
         self.raise(&mut batch, alias)?;
+        self.wait_for_neighbours(&mut batch)?;
         self.route(&mut batch)?;
         batch.finish()?;
         self.set_offloads()?;
@@ -112,6 +112,31 @@ impl Local<'_> {
             }
         }
         Ok(())
+    }
+
+    fn wait_for_neighbours(&self, batch: &mut Batch) -> Result<(), Failure> {
+        for setting in &self.settings {
+            let Operation::Neighbours(Neighbours { r#in: agent, on, tries }) = setting else {
+                continue;
+            };
+            let index = self.made[on.as_str()];
+            // A kernel without IPv6 has no table of its neighbours.
+            for is_ipv4 in [true, false] {
+                if self.has_address(on, is_ipv4) {
+                    let what = format!("let {on} in {agent} wait for neighbours");
+                    let message = neighbours::message(index, is_ipv4, *tries);
+                    batch.push(what, Verb::Change, message)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn has_address(&self, interface: &str, ipv4: bool) -> bool {
+        self.settings.iter().any(|setting| {
+            matches!(setting, Operation::Address(address)
+                if address.on == interface && address.address.address.is_ipv4() == ipv4)
+        })
     }
 
     fn route(&self, batch: &mut Batch) -> Result<(), Failure> {

@@ -119,6 +119,9 @@ impl<'a> Network<'a> {
             Operation::Offloads { r#in, on, .. } | Operation::Steering { r#in, on, .. } => {
                 self.set(operation, r#in, Some(on))?
             }
+            Operation::Neighbours(neighbours) => {
+                self.set(operation, &neighbours.r#in, Some(&neighbours.on))?
+            }
             Operation::Route(route) => self.set(operation, &route.r#in, route.on.as_deref())?,
         }
         Ok(())

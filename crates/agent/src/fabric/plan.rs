@@ -182,7 +182,17 @@ pub enum Operation {
         on: String,
         avoid: Vec<usize>,
     },
+    Neighbours(Neighbours),
     Route(Route),
+}
+
+/// The number of times that an interface's stack asks for a neighbour before it gives up, once a second.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Neighbours {
+    pub r#in: String,
+    pub on: String,
+    pub tries: u32,
 }
 
 /// One end of a veth, or a TAP device (a virtual machine's cable).

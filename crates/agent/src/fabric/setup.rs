@@ -155,6 +155,7 @@ fn check(operation: &Operation, local: &Local) -> Result<(), Failure> {
         Operation::Address(address) => Some(&address.on),
         Operation::Queue(queue) => Some(&queue.on),
         Operation::Offloads { on, .. } | Operation::Steering { on, .. } => Some(on),
+        Operation::Neighbours(neighbours) => Some(&neighbours.on),
         Operation::Route(route) => route.on.as_ref(),
         Operation::Veth { .. } | Operation::TapDevice(_) | Operation::Bridge(_) => {
             return Err(Failure::new("set up a machine", "it can only be given settings"));

@@ -4,12 +4,13 @@
 //! - [`bridge`]: bridges that carry links.
 //! - [`quiet`]: interfaces on which the host's own stack answers nothing.
 //! - [`counters`]: the kernel's counters of interfaces and protocols. [`route`]: the interface
-//!   to an address. [`mac`]: MAC addresses as text.
+//!   to an address. [`mac`]: MAC addresses as text. [`neighbours`]: how long stacks ask for them.
 
 pub mod batch;
 pub mod bridge;
 pub mod counters;
 pub mod mac;
+pub mod neighbours;
 pub mod quiet;
 pub mod route;
 pub mod tbf;

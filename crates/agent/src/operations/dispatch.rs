@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tracing::{debug, info, warn};
 
 use super::{compute, discard, exec, generate, probe, reflect, tap, watch};
-use crate::network::{counters, route};
+use crate::network::{counters, neighbours, route};
 use crate::session::Session;
 use crate::session::fields::fields;
 use crate::{fabric, link};
@@ -29,6 +29,7 @@ const OPERATIONS: &[(&str, Operation)] = &[
     ("counters", counters::serve),
     ("clock", read_clock),
     ("route", route::serve),
+    ("neighbours", neighbours::serve),
     ("setup", fabric::setup),
     ("links", link::ask_supervisor),
     ("link-set", link::ask_supervisor),

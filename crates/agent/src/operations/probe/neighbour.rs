@@ -17,8 +17,9 @@ use std::time::{Duration, Instant};
 /// The mark of the packet that makes the kernel resolve. It is not a probe's magic number, so no tap takes it
 /// for a probe packet.
 pub const SCOUT: u32 = 0x646c_3f3f;
-/// The time that the kernel has to resolve the neighbour; it asks three times, once a second.
-pub const PATIENCE: Duration = Duration::from_secs(3);
+/// The most time that the kernel has to resolve the neighbour. It gives up after three seconds, on a link with
+/// a long delay after some seconds more than that.
+pub const PATIENCE: Duration = Duration::from_secs(600);
 /// The time between two looks: a sixteenth of the time so far, within these limits.
 const LOOK: std::ops::RangeInclusive<Duration> =
     Duration::from_micros(50)..=Duration::from_millis(5);
@@ -52,6 +53,11 @@ pub fn resolve(request: &Request, to: SocketAddr, orders: BorrowedFd<'_>) -> Opt
         }
     }
     None
+}
+
+/// Return true while the kernel waits for an answer of the neighbour of packets to `to`.
+pub fn is_pending(to: SocketAddr) -> bool {
+    next_hop(to.ip()).and_then(resolution).is_ok_and(|state| state == Resolution::Pending)
 }
 
 /// Send one packet that ends at the first router.

@@ -1,7 +1,7 @@
 //! The headers of packets to a responder, copied from a packet that the kernel itself sends there: it knows
 //! the route, the source address and the neighbour's MAC address.
 
-use super::neighbour::{PATIENCE, SCOUT, scout};
+use super::neighbour::{PATIENCE, SCOUT, is_pending, scout};
 use super::request::Request;
 use crate::operations::protocol::Protocol;
 use delaylab_os::ring::Captured;
@@ -18,7 +18,12 @@ use delaylab_wire::{
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::net::IpAddr;
 use std::os::fd::{AsFd, OwnedFd};
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+/// The time in ms between two looks at the kernel's search for the neighbour.
+const LOOK: u8 = 100;
+/// The time that the kernel's packet has to pass the interface once the neighbour is not being asked for.
+const UNHEARD: Duration = Duration::from_secs(3);
 
 /// The IP header of a packet.
 #[derive(Clone, Copy, Debug)]
@@ -73,13 +78,12 @@ impl ProbeRoute {
         let start = Instant::now();
         let mut route = None;
         while route.is_none() {
-            let left = PATIENCE.saturating_sub(start.elapsed());
-            if left.is_zero() {
+            // An interrupted wait is only a shorter one.
+            let mut fds = [PollFd::new(ring.fd(), PollFlags::POLLIN)];
+            let heard = poll(&mut fds, PollTimeout::from(LOOK)).unwrap_or(0);
+            if heard == 0 && start.elapsed() > if is_pending(to) { PATIENCE } else { UNHEARD } {
                 return Err(Failure::new(format!("reach {}", request.to), "no neighbour answers"));
             }
-            let mut fds = [PollFd::new(ring.fd(), PollFlags::POLLIN)];
-            // An interrupted wait is only a shorter one.
-            let _ = poll(&mut fds, PollTimeout::try_from(left).unwrap_or(PollTimeout::ZERO));
             ring.drain(64, |frame| {
                 if frame.outgoing && route.is_none() {
                     route = headers(&frame);

@@ -1,0 +1,60 @@
+//! The time that a stack asks for a neighbour's link-layer address before it gives up.
+//!
+//! The kernel asks three times, once a second (arp(7), `mcast_solicit` and `ucast_solicit`). Over a link whose
+//! round trip takes longer no neighbour would ever be found.
+
+use delaylab_os::interface::index::interface_index;
+use delaylab_os::netlink::Route;
+use delaylab_proto::{Context, Failure};
+use netlink_packet_route::neighbour_table::{
+    NeighbourTableAttribute, NeighbourTableMessage, NeighbourTableParameter,
+};
+use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::batch::{Batch, Verb};
+use crate::session::Session;
+use crate::session::fields::fields;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Request {
+    on: String,
+    tries: u32,
+    /// The IP versions of the interface's addresses.
+    versions: Vec<u8>,
+}
+
+/// Let the stack of an interface in this process's network namespace ask so often for its neighbours.
+pub fn serve(request: Value, _: &mut Session) -> Result<Value, Failure> {
+    let Request { on, tries, versions } = fields(request)?;
+    let what = || format!("let {on} wait for neighbours");
+    let index = interface_index(&on).with_context(what)?;
+    let socket = Route::open().with_context(what)?;
+    let mut batch = Batch::new(&socket);
+    for version in versions {
+        batch.push(what(), Verb::Change, message(index, version == 4, tries))?;
+    }
+    batch.finish()?;
+    Ok(json!({}))
+}
+
+/// Return the request to ask `tries` times for each neighbour, once a second.
+pub fn message(interface: u32, is_ipv4: bool, tries: u32) -> RouteNetlinkMessage {
+    let (family, table) = match is_ipv4 {
+        true => (AddressFamily::Inet, "arp_cache"),
+        false => (AddressFamily::Inet6, "ndisc_cache"),
+    };
+    let mut message = NeighbourTableMessage::default();
+    message.header.family = family;
+    message.attributes = vec![
+        NeighbourTableAttribute::Name(table.to_owned()),
+        NeighbourTableAttribute::Parms(vec![
+            NeighbourTableParameter::Ifindex(interface),
+            NeighbourTableParameter::McastProbes(tries),
+            NeighbourTableParameter::UcastProbes(tries),
+        ]),
+    ];
+    RouteNetlinkMessage::SetNeighbourTable(message)
+}
