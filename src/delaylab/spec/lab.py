@@ -161,7 +161,8 @@ class NodeSpec(Spec):
     image: str | None = Field(
         None,
         description="The root file system. lxc: a folder. docker: the name of an image, or a tar "
-        "file. qemu: a disk image with ext4, which is never written to.",
+        "file of a root file system or of one saved image. qemu: a disk image with ext4, which is "
+        "never written to.",
     )
     packages: Packages | None = Field(
         None,

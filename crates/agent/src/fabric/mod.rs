@@ -19,6 +19,7 @@ mod domains;
 mod groups;
 mod init;
 mod keeper;
+mod leash;
 mod local;
 mod member;
 mod message;

@@ -21,6 +21,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::console::Console;
+use super::leash;
 use super::member::{Member, StartupResources};
 use super::names;
 use super::plan::{Guest, Reach};
@@ -221,7 +222,9 @@ impl Monitor<'_> {
         let Received::Descriptor(network) =
             descriptor_passing::receive_descriptor(leash.as_fd()).map_err(failed)?
         else {
-            return Err(self.failure("its agent ended at once".into()));
+            let why =
+                leash::reason_for_end(leash).map(|why| format!(": {why}")).unwrap_or_default();
+            return Err(self.failure(format!("it ended before its agent answered{why}")));
         };
         if self.member.agent.network == "guest" {
             namespace::join_network_of(&network).map_err(failed)?;

@@ -10,7 +10,9 @@ import argparse
 import re
 import signal
 import sys
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,7 @@ from docker.errors import DockerException, ImageNotFound, NotFound
 from docker.types import Mount
 
 from delaylab.errors import BadInput, DelaylabError
-from delaylab.kinds.helpers import engine
+from delaylab.kinds.helpers import archive, engine, leash
 from delaylab.kinds.helpers.container import Container, cpu_shares
 
 LABEL = "org.delaylab.lab"
@@ -41,16 +43,29 @@ def main() -> int:
         # An engine that uses systemd's cgroup driver puts containers into slices of its own.
         cgroup = options.cgroup if client.info()["CgroupDriver"] == "cgroupfs" else None
 
-        def start(node: Container) -> None:
-            _start(client, node, images[node.image], cgroup, options)
+        ends = client.events(decode=True, filters={"event": "die", "label": LABEL})
+
+        def start(node: Container) -> tuple[str, int]:
+            monitor = leash.opened(options.folder.parent / f"{node.agent}.guest")
+            return _start(client, node, images[node.image], cgroup, options), monitor
 
         with ThreadPoolExecutor(AT_ONCE) as pool:
-            list(pool.map(start, nodes))
+            started = dict(pool.map(start, nodes))
     except (DelaylabError, DockerException, OSError) as error:
         print(f"docker: {str(error).splitlines()[0]}", file=sys.stderr)
         return 1
+    _report_ends(ends, started)
     signal.pause()
     return 0
+
+
+def _report_ends(ends: Iterator[dict[str, Any]], monitors: dict[str, int]) -> None:
+    """Tell the monitor of each container that ends, until the engine does."""
+    with suppress(DockerException, OSError):
+        for end in ends:
+            if end["Actor"]["ID"] in monitors:
+                code = end["Actor"]["Attributes"].get("exitCode", "unknown")
+                leash.report_end(monitors[end["Actor"]["ID"]], f"exit code {code}")
 
 
 def _own_engine(folder: Path, nodes: list[Container]) -> docker.DockerClient:
@@ -69,7 +84,7 @@ def _options() -> argparse.Namespace:
 
 
 def _image(client: docker.DockerClient, name: str) -> str:
-    """Return the name of an image in the engine; import a file, once per content.
+    """Return the name of an image in the engine; import or load a file, once per content.
 
     Raises BadInput if the engine has no image of that name.
     """
@@ -92,7 +107,12 @@ def _image(client: docker.DockerClient, name: str) -> str:
     try:
         client.images.get(full)
     except ImageNotFound:
-        client.api.import_image_from_file(name, repository=REPOSITORY, tag=tag)
+        if not archive.is_archive(path):
+            client.api.import_image_from_file(name, repository=REPOSITORY, tag=tag)
+            return full
+        with archive.nameless(path) as data:
+            (loaded,) = client.images.load(data)
+        loaded.tag(REPOSITORY, tag)
     return full
 
 
@@ -102,11 +122,17 @@ def _start(
     image: str,
     cgroup: str | None,
     options: argparse.Namespace,
-) -> None:
+) -> str:
+    """Start a container and return its id."""
     lab = options.folder.parent
     container = client.containers.create(
         image,
-        [AGENT, "init", "--folder", INSIDE, "--capabilities", ",".join(node.capabilities)],
+        # In place of the image's own: its ENTRYPOINT would take the agent for an argument, its USER
+        # lacks the rights, and its HEALTHCHECK would run programs during measurements.
+        entrypoint=[AGENT, "init", "--folder", INSIDE],
+        command=["--capabilities", ",".join(node.capabilities)],
+        user="0",
+        healthcheck={"test": ["NONE"]},
         hostname=node.name,
         network_mode="none",
         mounts=[
@@ -125,6 +151,7 @@ def _start(
     except DockerException:
         container.remove(force=True)
         raise
+    return str(container.id)
 
 
 def _limits(node: Container, cgroup: str | None) -> dict[str, Any]:

@@ -16,7 +16,8 @@ from delaylab.errors import DelaylabError, NotHere
 SYSTEM_SOCKET = Path("/var/run/docker.sock")
 SCRIPT = Path(__file__).with_name("dockerd.sh")
 START_DEADLINE_S = 30
-LAST_LINES = 3
+LAST_LINES, MOST_LOG = 3, 64 << 10
+"""The lines of the log that an error quotes, and the bytes of its end that are read for them."""
 
 
 def find() -> docker.DockerClient | None:
@@ -98,5 +99,11 @@ def _wait(process: subprocess.Popen[bytes], ready: socket.socket, log: Path) -> 
     finally:
         os.close(pidfd)
     why = "has ended" if said else f"was not ready within {START_DEADLINE_S} s"
-    last = " | ".join(log.read_text(errors="replace").splitlines()[-LAST_LINES:])
+    last = " | ".join(_end_of(log).splitlines()[-LAST_LINES:])
     raise DelaylabError(f"dockerd {why}: {last}")
+
+
+def _end_of(log: Path) -> str:
+    with log.open("rb") as file:
+        file.seek(max(0, file.seek(0, os.SEEK_END) - MOST_LOG))
+        return file.read(MOST_LOG).decode(errors="replace")

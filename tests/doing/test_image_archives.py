@@ -1,0 +1,172 @@
+"""Docker nodes from archives of images: what `docker save` writes, and OCI archives."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import json
+import socket
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from delaylab import images
+from delaylab.errors import BadInput
+from delaylab.kinds.helpers import archive, leash
+from tests.doing.conftest import Run, skip_unless_runnable
+
+MARK = b"from the image"
+SETTINGS = {
+    "Entrypoint": ["/bin/false"],
+    "Cmd": ["never"],
+    "User": "nobody",
+    "Healthcheck": {"Test": ["CMD", "/bin/false"], "Interval": 1_000_000_000},
+    "WorkingDir": "/tmp",
+}
+LAB = """\
+lab: saved
+nodes:
+  a: {{kind: docker, image: {docker}}}
+  b: {{kind: docker, image: {oci}}}
+links: [{{between: [a, b]}}]
+"""
+
+
+def tarred(path: Path, content: dict[str, bytes]) -> Path:
+    with tarfile.open(path, "w") as tar:
+        for name, data in content.items():
+            about = tarfile.TarInfo(name)
+            about.size = len(data)
+            tar.addfile(about, io.BytesIO(data))
+    return path
+
+
+def digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def config_of(layers: list[bytes]) -> bytes:
+    ids = [f"sha256:{digest(layer)}" for layer in layers]
+    about = {"architecture": "amd64", "os": "linux", "config": SETTINGS}
+    return json.dumps({**about, "rootfs": {"type": "layers", "diff_ids": ids}}).encode()
+
+
+def saved(path: Path, layers: list[bytes], more: list[dict[str, Any]] | None = None) -> Path:
+    """Write what `docker save` writes."""
+    about = {
+        "Config": "config.json",
+        "RepoTags": ["precious:latest"],
+        "Layers": [f"{n}/layer.tar" for n, _ in enumerate(layers)],
+    }
+    parts = {f"{n}/layer.tar": layer for n, layer in enumerate(layers)}
+    manifest = json.dumps([about, *(more or [])]).encode()
+    repositories = json.dumps({"precious": {"latest": "0"}}).encode()
+    return tarred(
+        path,
+        {
+            **parts,
+            "config.json": config_of(layers),
+            "manifest.json": manifest,
+            "repositories": repositories,
+        },
+    )
+
+
+def oci(path: Path, layers: list[bytes]) -> Path:
+    """Write an OCI archive with an index of two platforms and its last layer compressed."""
+    blobs = {}
+
+    def blob(content: bytes) -> dict[str, Any]:
+        blobs[f"blobs/sha256/{digest(content)}"] = content
+        return {"digest": f"sha256:{digest(content)}", "size": len(content)}
+
+    config = blob(config_of(layers))
+    files = [blob(layer) for layer in layers[:-1]] + [blob(gzip.compress(layers[-1], 1))]
+    manifest = blob(json.dumps({"schemaVersion": 2, "config": config, "layers": files}).encode())
+    here = {**manifest, "platform": {"architecture": "amd64", "os": "linux"}}
+    other = {**manifest, "platform": {"architecture": "arm64", "os": "linux"}}
+    nested = blob(json.dumps({"schemaVersion": 2, "manifests": [other, here]}).encode())
+    index = json.dumps({"schemaVersion": 2, "manifests": [nested]}).encode()
+    return tarred(path, {"oci-layout": b"{}", "index.json": index, **blobs})
+
+
+@pytest.mark.root
+def test_saved_images_run_whatever_they_would_start(delaylab: Run, tmp_path: Path) -> None:
+    skip_unless_runnable("docker")
+    mark = tarred(tmp_path / "mark.tar", {"mark": MARK}).read_bytes()
+    layers = [images.require("container")["tar"].read_bytes(), mark]
+    docker, other = saved(tmp_path / "a.tar", layers), oci(tmp_path / "b.tar", layers)
+    (tmp_path / "lab.yaml").write_text(LAB.format(docker=docker, oci=other))
+    delaylab("up", "lab.yaml")
+    for node in ("a", "b"):
+        assert delaylab("exec", node, "--", "cat", "/mark").stdout == MARK.decode()
+        assert delaylab("exec", node, "--", "id", "-u").stdout == "0\n"
+    delaylab("exec", "a", "--", "ping", "-c", "1", "b")
+
+
+def test_an_archive_is_told_from_a_root_file_system(tmp_path: Path) -> None:
+    assert archive.is_archive(saved(tmp_path / "saved.tar", [b"x"]))
+    assert archive.is_archive(oci(tmp_path / "oci.tar", [b"x"]))
+    root = {"./etc/passwd": b"", "./manifest.json": b"a file of the root file system"}
+    assert not archive.is_archive(tarred(tmp_path / "root.tar", root))
+    (tmp_path / "no.tar").write_bytes(b"not a tar")
+    with pytest.raises(BadInput, match="cannot be read"):
+        archive.is_archive(tmp_path / "no.tar")
+
+
+def test_the_copy_has_no_names_that_an_engine_would_move(tmp_path: Path) -> None:
+    for path in (saved(tmp_path / "s.tar", [b"x"]), oci(tmp_path / "o.tar", [b"x"])):
+        with archive.nameless(path) as copy, tarfile.open(fileobj=copy) as tar:
+            names = tar.getnames()
+            about = tar.extractfile("manifest.json")
+            assert about is not None
+            (image,) = json.load(about)
+        assert image["RepoTags"] is None
+        assert {image["Config"], *image["Layers"]} <= set(names)
+        assert not {"repositories", "index.json", "oci-layout"} & set(names)
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ({"manifest.json": b"[]"}, "holds 0 images"),
+        ({"manifest.json": b'[{"Config": 1}]'}, "is not an image"),
+        ({"manifest.json": b"{"}, "is not an image"),
+        ({"oci-layout": b"{}"}, "no readable index.json"),
+        ({"oci-layout": b"{}", "index.json": b'{"manifests": []}'}, "holds 0 images"),
+        (
+            {"oci-layout": b"{}", "index.json": b'{"manifests": [{"digest": "../../etc:a"}]}'},
+            "is not an image",
+        ),
+    ],
+)
+def test_what_is_no_image_is_one_line(tmp_path: Path, content: dict[str, bytes], says: str) -> None:
+    path = tarred(tmp_path / "bad.tar", content)
+    with pytest.raises(BadInput, match=says) as refused, archive.nameless(path):
+        pass
+    assert len(str(refused.value).splitlines()) == 1
+
+
+def test_a_monitor_is_told_of_the_end_by_the_socket_it_listens_on(tmp_path: Path) -> None:
+    """Also if the container has put a link in the place of the socket's name."""
+    folder = tmp_path / leash.FOLDER
+    folder.mkdir()
+    with socket.socket(socket.AF_UNIX) as listener, socket.socket(socket.AF_UNIX) as another:
+        listener.bind(str(folder / leash.NAME))
+        another.bind(str(tmp_path / "another"))
+        listener.listen()
+        another.listen()
+        opened = leash.opened(tmp_path)
+        (folder / leash.NAME).rename(folder / "moved")
+        (folder / leash.NAME).symlink_to(tmp_path / "another")
+        leash.report_end(opened, "exit code 7")
+        stream, _ = listener.accept()
+        with stream:
+            assert stream.recv(100) == b"\0exit code 7"
+        another.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            another.accept()
+    leash.report_end(opened, "nobody listens any more")
