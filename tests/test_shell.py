@@ -9,6 +9,7 @@ import sys
 import tomllib
 from importlib.metadata import version
 from pathlib import Path
+from subprocess import PIPE
 
 import pytest
 from tools.man_page import PAGE, page, text
@@ -17,6 +18,8 @@ from typer.main import get_command
 from delaylab.cli import app
 
 ROOT = Path(__file__).parent.parent
+FORBIDDEN = 101
+"""The answer of a policy that forbids an action (invoke-rc.d(8))."""
 
 
 def run(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -94,3 +97,40 @@ def test_groff_has_nothing_against_the_page() -> None:
     )
     assert "STUDY|FILE|FOLDER" in ran.stdout
     assert ran.stderr == ""
+
+
+def test_a_killed_setup_leaves_no_policy_against_services(tmp_path: Path) -> None:
+    """Of setup.sh only the two functions run: it would install packages."""
+    script = (ROOT / "tools/setup.sh").read_text()
+    start, end = script.index("policy_mark="), script.index("# Packages start their services")
+    policy = tmp_path / "policy-rc.d"
+    act = f"policy={policy}\n{script[start:end]}\nwrite_policy; echo written; read -r _; {{}}"
+
+    def begin(then: str) -> subprocess.Popen[str]:
+        words = ["bash", "-euc", act.replace("{}", then)]
+        setup = subprocess.Popen(words, stdin=PIPE, stdout=PIPE, text=True)
+        assert setup.stdout is not None
+        assert setup.stdout.readline() == "written\n"
+        return setup
+
+    def asked() -> int:
+        return subprocess.run([str(policy), "ssh", "start"], check=False).returncode
+
+    with begin("remove_own_policy") as setup:
+        assert asked() == FORBIDDEN
+        setup.communicate("\n")
+    assert list(tmp_path.iterdir()) == []
+    with begin("true") as setup:
+        assert asked() == FORBIDDEN
+        setup.kill()
+    assert asked() == 0
+    assert list(tmp_path.iterdir()) == []
+    with begin("true") as setup:
+        setup.kill()
+    with begin("remove_own_policy") as setup:
+        assert asked() == FORBIDDEN, "the remains of another setup are replaced"
+        setup.communicate("\n")
+    policy.write_text("#!/bin/sh\nexit 101\n")
+    others = f"policy={policy}\n{script[start:end]}\nremove_own_policy"
+    subprocess.run(["bash", "-euc", others], check=True)
+    assert policy.exists(), "another's policy stays"

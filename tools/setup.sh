@@ -46,6 +46,28 @@ install_packages() {
   apt_install "$@"
 }
 
+policy=/usr/sbin/policy-rc.d
+policy_mark="# delaylab's setup.sh made this"
+
+# write_policy: forbid the start of services (invoke-rc.d(8)) while this process lives. What a killed
+# setup leaves allows everything, as if it were not there, and removes itself at its next use.
+write_policy() {
+  cat >"$policy.new" <<END
+#!/bin/sh
+$policy_mark
+[ "\$(cut -d' ' -f22 /proc/$$/stat 2>/dev/null)" = $(cut -d' ' -f22 /proc/$$/stat) ] && exit 101
+rm -f $policy
+exit 0
+END
+  chmod +x "$policy.new"
+  mv "$policy.new" "$policy"
+}
+
+remove_own_policy() {
+  rm -f "$policy.new"
+  if grep -qsxF "$policy_mark" "$policy"; then rm -f "$policy"; fi
+}
+
 # Packages start their services when they are installed (dockerd, lxc-net's bridge), unless a policy
 # forbids it. delaylab starts what it needs for each lab, and stops it again.
 install_quietly() {
@@ -54,16 +76,15 @@ install_quietly() {
     return
   }
   say "installing what node kinds or works need, without starting any service: $*"
-  local policy=/usr/sbin/policy-rc.d
+  remove_own_policy
   if [ -e "$policy" ]; then
     apt_install "$@"
     return
   fi
-  trap 'rm -f /usr/sbin/policy-rc.d' EXIT
-  printf '#!/bin/sh\nexit 101\n' >"$policy"
-  chmod +x "$policy"
+  trap remove_own_policy EXIT
+  write_policy
   apt_install "$@" || say "they could not be installed; delaylab works without them"
-  rm -f "$policy"
+  remove_own_policy
   trap - EXIT
   # Nor at the next boot; only services that came just now.
   [ -d /run/systemd/system ] || return 0
