@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.doing.conftest import Run, as_json, our_processes
+from tests.doing.conftest import Run, as_json, only_line, our_processes
 
 pytestmark = pytest.mark.root
 
@@ -113,6 +113,16 @@ def test_two_labs_of_one_file(delaylab: Run, testbed: Path) -> None:
     delaylab("exec", "--lab", "two", "probe", "--", "true")
     delaylab("down", "one")
     assert [lab["lab"] for lab in as_json(delaylab("ps", "--json"))["labs"]] == ["two"]
+
+
+@pytest.mark.parametrize("name", ["-x", "--all", "", ".", "a/b", "a b", "x" * 64])
+def test_a_name_that_a_lab_cannot_have(
+    delaylab: Run, testbed: Path, name: str, run_directory: Path
+) -> None:
+    said = only_line(delaylab("up", str(testbed), f"--name={name}", code=2).stderr)
+    assert f"{name!r} cannot be a lab's name" in said
+    assert "letters, digits" in said
+    assert list(run_directory.iterdir()) == []
 
 
 def test_plan_is_what_up_does(delaylab: Run, testbed: Path) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from delaylab import hosts
 from delaylab.dataset.records.doubts import Doubt, DoubtKind, doubt
+from delaylab.errors import BadInput
 from delaylab.io.interrupts import deferred
 from delaylab.kinds import KINDS
 from delaylab.lab import files, own_stack, packages
@@ -23,6 +25,17 @@ from delaylab.plan.model import Plan
 from delaylab.progress import Progress, silent
 from delaylab.spec.lab import LabSpec
 
+NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}"
+"""The name of a running lab: a file's, and never an option of the commands that take it."""
+
+
+def check_name(name: str) -> str:
+    """Return the name for a running lab; raise BadInput if it cannot be one."""
+    if re.fullmatch(NAME, name):
+        return name
+    fix = "take letters, digits, `.`, `_` and `-`, with a letter or a digit first, 63 at most"
+    raise BadInput(f"{name!r} cannot be a lab's name", fix=fix)
+
 
 @contextmanager
 def starting(
@@ -30,9 +43,11 @@ def starting(
 ) -> Iterator[Lab]:
     """Start a lab, completely or not at all; it outlives this process.
 
-    If the block ends with an exception, such as Ctrl-C, the lab is removed.
+    If the block ends with an exception, such as Ctrl-C, the lab is removed. Raises BadInput if
+    `name` cannot be the lab's.
     """
-    lab, keeper = _build(spec, name or spec.lab, accounting=False, progress=progress)
+    name = check_name(spec.lab if name is None else name)
+    lab, keeper = _build(spec, name, accounting=False, progress=progress)
     try:
         yield lab
     except BaseException:

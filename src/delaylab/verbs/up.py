@@ -22,7 +22,7 @@ def up(spec: LabSpec, name: str | None, progress: Progress) -> Iterator[Lab]:
     A lab that was brought up goes down again if the block ends with an exception. Raise
     DelaylabError if a lab of this name is up with nothing to bring up, or has dead agents.
     """
-    running = {one.name: one for one in hosts.running()}.get(name or spec.lab)
+    running = {one.name: one for one in hosts.running()}.get(spec.lab if name is None else name)
     if running is not None:
         lab = attached(running)
         gone = health.dead(lab)

@@ -315,10 +315,11 @@ impl Plan {
     }
 }
 
-/// Check a name, which becomes a file or folder and so must be one plain path component.
+/// Check a name. It becomes a file or folder, so it must be one plain path component, and a word of command
+/// lines, where it must not be an option.
 pub fn check_name(name: &str) -> Result<(), String> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
-    if !name.is_empty() && !name.starts_with('.') && name.chars().all(plain) {
+    if !name.is_empty() && !name.starts_with(['.', '-']) && name.chars().all(plain) {
         return Ok(());
     }
     Err(format!("`{name}` is not a name of letters, digits, `.`, `_` and `-`"))
@@ -340,7 +341,7 @@ mod tests {
     #[test]
     fn names_are_one_path_component() {
         assert!(check_name("node.probe_1-a").is_ok());
-        for wrong in ["", "..", "a/b", ".hidden", "a b", "ä"] {
+        for wrong in ["", "..", "a/b", ".hidden", "-x", "a b", "ä"] {
             assert!(check_name(wrong).is_err(), "{wrong}");
         }
     }
