@@ -12,7 +12,7 @@ from pathlib import Path
 from delaylab.agent.result import AgentGone
 from delaylab.agent.session import Session
 from delaylab.errors import NotHere
-from delaylab.io.ownership import why_not_private
+from delaylab.io.ownership import why_not_lasting, why_not_private
 
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
 _CREDENTIALS = struct.Struct("3i")
@@ -20,7 +20,7 @@ _CREDENTIALS = struct.Struct("3i")
 
 
 class NotTrusted(NotHere):
-    """A directory that another user owns or can write to, or a symbolic link to one."""
+    """A directory that another user owns, can write to or can replace, or a symbolic link."""
 
 
 class TrustedDirectory:
@@ -47,6 +47,8 @@ class TrustedDirectory:
             raise error from None
         place = cls(path if above is None else above.path / path, descriptor)
         why = why_not_private(os.fstat(descriptor))
+        if why is None and above is None:
+            why = why_not_lasting(path)
         if why is not None:
             fix = "take one of your own, with mode 700: DELAYLAB_RUN=DIR"
             raise NotTrusted(f"is not trusted: {why}", str(place.path), fix)

@@ -29,6 +29,7 @@ from delaylab.errors import BadInput, DelaylabError, NotHere
 from delaylab.hosts.directory import NotTrusted, TrustedDirectory
 from delaylab.hosts.process import started_at
 from delaylab.hosts.sweep import SweepResult, sweep
+from delaylab.io.ownership import why_not_lasting
 from delaylab.plan.layout import Layout
 
 if TYPE_CHECKING:
@@ -101,6 +102,9 @@ def prepare(name: str) -> tuple[Path, SweepResult]:
     Raises DelaylabError if the lab is up already, NotHere if the run directory cannot be trusted.
     """
     path = run_directory()
+    why = why_not_lasting(path)
+    if why is not None:
+        raise NotTrusted(f"is not trusted: {why}", str(path), "name another: DELAYLAB_RUN=DIR")
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
     except FileExistsError:

@@ -163,6 +163,38 @@ def test_root_does_not_believe_an_ordinary_users_registry(
     os.close(lock)
 
 
+@pytest.mark.parametrize("how", ["owned", "writable", "linked"])
+def test_a_run_directory_that_another_user_can_replace_is_not_taken(
+    users: Users, tmp_path: Path, how: str
+) -> None:
+    """The directory is the victim's own, and one above it is not."""
+    above = tmp_path / "above"
+    folder = above / "between" / "run"
+    folder.mkdir(parents=True, mode=0o700)
+    for path in (above, above / "between", folder):
+        os.chown(path, users.victim, users.victim)
+    if how == "owned":
+        os.chown(above, users.hostile, users.hostile)
+        above.chmod(0o755)
+    elif how == "writable":
+        above.chmod(0o777)
+    else:
+        link = tmp_path / "link"
+        link.symlink_to(above)
+        os.chown(link, users.hostile, users.hostile, follow_symlinks=False)
+        folder = link / "between" / "run"
+    (tmp_path / "lab.yaml").write_text(LAB)
+    victim = called_by(users.victim, tmp_path, {"DELAYLAB_RUN": str(folder)})
+    for verb in (("up", "lab.yaml"), ("ps",), ("down", "--all")):
+        said = only_line(victim(*verb, code=NOT_HERE).stderr)
+        assert f"{folder}: is not trusted: " in said
+        assert "above" in said or "link" in said
+    if how == "writable":
+        above.chmod(0o1777)
+        victim("up", "lab.yaml")
+        victim("down", "mine")
+
+
 def test_a_lab_of_ones_own_works_beside_it(users: Users, victim: Run, tmp_path: Path) -> None:
     (tmp_path / "lab.yaml").write_text(LAB)
     victim("up", "lab.yaml")
