@@ -5,6 +5,9 @@ use delaylab_proto::{Context, Failure};
 use serde::{Deserialize, Serialize};
 use tracing::{info, warn};
 
+/// The most characters of each part of a failure that a report holds: it is one datagram, which the keeper reads whole.
+const LONGEST: usize = 2000;
+
 /// A report.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -24,6 +27,35 @@ pub fn tell(keeper: &Sender, report: &Report) -> Result<(), Failure> {
         Report::Built => info!("network built"),
         Report::Failed(failure) => warn!(%failure, "lab fails"),
     }
-    let bytes = serde_json::to_vec(report).context("report")?;
+    let bytes = match report {
+        Report::Failed(failure) => serde_json::to_vec(&Report::Failed(shortened(failure))),
+        whole => serde_json::to_vec(whole),
+    };
+    let bytes = bytes.context("report")?;
     keeper.send(&bytes).context("report to the keeper")
+}
+
+/// Return a failure of which each part fits into a report: a guest may have written any of it.
+fn shortened(failure: &Failure) -> Failure {
+    let short = |text: &str| text.chars().take(LONGEST).collect::<String>();
+    Failure { what: short(&failure.what), why: short(&failure.why), fix: short(&failure.fix) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use delaylab_os::process::credential_channel;
+
+    #[test]
+    fn a_failure_of_any_length_is_reported() {
+        let (keeper, reports) = credential_channel::channel().unwrap();
+        let failure =
+            Failure::new("set up a machine", "x".repeat(1 << 26)).fix("\u{1}".repeat(1 << 22));
+        tell(&keeper, &Report::Failed(failure)).unwrap();
+        let message = reports.receive().unwrap().unwrap();
+        let Report::Failed(told) = serde_json::from_slice(&message.bytes).unwrap() else {
+            panic!("it is a failure")
+        };
+        assert_eq!((told.what.as_str(), told.why.len()), ("set up a machine", LONGEST));
+    }
 }

@@ -19,6 +19,9 @@ const BACKLOG: usize = 1 << 20;
 /// the same stream. Commands are asked to stay far below it (`window` in docs/protocol.md), but a guest need
 /// not comply.
 const UNREAD: usize = 256 << 20;
+/// The number of unsent bytes on the trunk above which nothing is answered any more. Branches wait at a fraction
+/// of it, so the other side does not read what it asks for.
+const UNANSWERED: usize = 4 << 20;
 
 /// The shared stream, the `trunk`, and a `branch` for every session.
 pub struct Mux {
@@ -179,6 +182,10 @@ impl Mux {
             } else if self.branches.contains_key(&frame.channel) {
                 self.deliver(&frame)?;
             } else if frame.kind == Kind::Close {
+                if self.trunk.backlog() > UNANSWERED {
+                    let why = io::Error::other("its other end reads nothing");
+                    return Err(broken(why));
+                }
                 self.send(&Frame { channel: frame.channel, ..closing() })?;
             } else {
                 turn.new.push(frame);
@@ -347,6 +354,36 @@ mod tests {
         }
         assert_eq!(read_frame(&mut &came[..]).unwrap(), Some(whole));
     }
+
+    #[test]
+    fn answers_that_nobody_reads_end_the_trunk() {
+        let (here, there) = pipe::stream().unwrap();
+        let mut host = Mux::new(here).unwrap();
+        let mut frames = Vec::new();
+        for channel in 1..=1000 {
+            write_frame(&mut frames, &Frame { channel, ..closing() }).unwrap();
+        }
+        let guest = std::thread::spawn(move || {
+            let mut there = File::from(there);
+            std::iter::repeat_with(|| std::io::Write::write_all(&mut there, &frames))
+                .take(2 * UNANSWERED / frames.len())
+                .take_while(Result::is_ok)
+                .count()
+        });
+        let failure = loop {
+            match host.turn(&[], None) {
+                Ok(turn) => assert!(!turn.ended, "all was answered"),
+                Err(failure) => break failure,
+            }
+        };
+        assert!(failure.why.contains("its other end reads nothing"), "{failure}");
+        assert!(host.trunk.backlog() < UNANSWERED + PIECE_OF_FRAMES);
+        drop(host);
+        guest.join().unwrap();
+    }
+
+    /// More than the answers to what one turn reads.
+    const PIECE_OF_FRAMES: usize = 1 << 17;
 
     #[test]
     fn a_frame_on_an_unknown_channel_is_the_callers() {
