@@ -5,7 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use delaylab_proto::Failure;
+use delaylab_os::files::folder::Folder;
+use delaylab_proto::{Context, Failure};
 use serde::Deserialize;
 
 use super::table::Samples;
@@ -27,7 +28,9 @@ pub struct Request {
 /// A place and the state of its last sample.
 pub struct Place {
     name: String,
-    net: Option<PathBuf>,
+    /// The process's view of its network, held open: once the process has ended it is empty, also if another
+    /// one has its number.
+    net: Option<Folder>,
     cpu: Option<Cpu>,
 }
 
@@ -35,9 +38,10 @@ impl Place {
     /// Check that everything to be watched exists.
     pub fn new(request: Request) -> Result<Self, Failure> {
         let Request { name, pid, cgroups } = request;
-        let net = pid.map(|pid| PathBuf::from(format!("/proc/{pid}/net")));
+        let open = |pid| Folder::open(Path::new(&format!("/proc/{pid}/net")));
+        let net = pid.map(open).transpose().with_context(|| format!("watch {name}"))?;
         if let Some(net) = &net {
-            counters::interfaces(net)?;
+            counters::interfaces(&net.here())?;
         }
         let cpu = Cpu::find(&cgroups);
         if let Some(cpu) = &cpu {
@@ -54,12 +58,13 @@ impl Place {
             samples.add(&self.name, "cpus", used);
         }
         let Some(net) = &self.net else { return };
-        for (interface, counters) in counters::interfaces(net).unwrap_or_default() {
+        let net = net.here();
+        for (interface, counters) in counters::interfaces(&net).unwrap_or_default() {
             for (counter, value) in counters {
                 samples.add(&self.name, format!("{interface}.{counter}"), value as f64);
             }
         }
-        for (protocol, counters) in counters::protocols(net).unwrap_or_default() {
+        for (protocol, counters) in counters::protocols(&net).unwrap_or_default() {
             if !["Ip", "Icmp"].contains(&protocol.as_str()) {
                 continue;
             }
@@ -111,6 +116,20 @@ fn seconds(file: &Path, text: &str) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    use serde_json::json;
+
+    #[test]
+    fn a_process_that_has_ended_has_no_counters() {
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let request = json!({"name": "a", "pid": child.id()});
+        let place = Place::new(serde_json::from_value(request).unwrap()).unwrap();
+        let net = place.net.as_ref().unwrap();
+        assert!(counters::interfaces(&net.here()).unwrap().contains_key("lo"));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(counters::interfaces(&net.here()).is_err());
+    }
 
     #[test]
     fn both_versions_count_seconds() {
