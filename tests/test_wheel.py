@@ -25,8 +25,11 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_agent_and_the_studies_are_inside(wheel: Path) -> None:
-    names = zipfile.ZipFile(wheel).namelist()
-    assert any(name.endswith("scripts/delaylab-agent") for name in names)
+    content = zipfile.ZipFile(wheel)
+    names = content.namelist()
+    (agent,) = (name for name in names if name.endswith("scripts/delaylab-agent"))
+    for place in (Path.home(), ROOT):
+        assert f"{place}/".encode() not in content.read(agent), "the builder's own folders"
     studies = sorted((ROOT / "src" / "delaylab" / "papers").glob("*/*.yaml"))
     assert studies
     for study in studies:

@@ -24,7 +24,7 @@ class BuildAgent(BuildHookInterface):  # type: ignore[type-arg]
             return
         root = Path(self.root)
         subprocess.run(
-            ["cargo", "build", "--release", "--locked", "--package", "delaylab-agent"],
+            ["tools/build_agent.sh"],
             cwd=root,
             check=True,
         )

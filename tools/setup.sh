@@ -127,7 +127,7 @@ agent_is_new() {
 
 build_agent() {
   say "the agent, in release mode (a minute the first time)"
-  cargo build --release --locked --package delaylab-agent
+  tools/build_agent.sh
 }
 
 # Python's packages are downloaded while the agent is compiled.
