@@ -19,7 +19,7 @@ KEY = ["seq", "leg"]
 @pytest.mark.parametrize(
     ("built", "made_of"),
     [
-        ("tcx.o", ("match.h", "tcx.c")),
+        ("tcx.o", ("checksum.h", "match.h", "tcx.c")),
         ("drop.o", ("drop.c",)),
         ("share.o", ("counters.h", "share.c")),
         ("loss.o", ("loss.c",)),

@@ -16,7 +16,7 @@ compile() {
   llvm-strip --strip-debug "$name.o"
 }
 
-compile tcx match.h
+compile tcx checksum.h match.h
 compile drop
 compile share counters.h
 compile loss

@@ -1,9 +1,11 @@
 /* Stamp a probe's packets at an interface: received packets before the rest of the kernel sees them, outgoing
  * packets just before the driver takes them. Compiled to tcx.o by compile.sh. */
-#include "match.h"
+#include "checksum.h"
 
 /* The maximum number of bytes that are kept of a packet. */
 #define SNAP 128
+/* The leg in a tap's description of a packet that was corrupted on its way, beside those of `enum leg`. */
+#define CORRUPTED 4
 
 /* The description of a packet that a tap has seen. `Brief` in src/tcx/tap.rs has the same layout. */
 struct brief {
@@ -20,7 +22,8 @@ struct whole {
 	__u64 time_ns;
 	__u32 length;   /* the number of bytes in `data` */
 	__u32 original; /* the packet's length in bytes */
-	__u32 outgoing; /* 1 if the packet was leaving by the interface, else 0 */
+	__u16 outgoing; /* 1 if the packet was leaving by the interface, else 0 */
+	__u16 corrupted; /* 1 if a checksum of the packet is wrong, else 0 */
 	__u32 tai;      /* as in `struct brief` */
 	__u8 data[SNAP];
 };
@@ -90,7 +93,7 @@ static __always_inline __u64 stamp(struct __sk_buff *skb, int outgoing, __u32 *t
 }
 
 /* Report the packet itself. */
-static __always_inline int put_whole(struct __sk_buff *skb, int outgoing)
+static __always_inline int put_whole(struct __sk_buff *skb, int outgoing, int corrupted)
 {
 	struct whole *event = bpf_ringbuf_reserve(&EVENTS, sizeof(*event), 0);
 	__u32 length = skb->len < SNAP ? skb->len : SNAP;
@@ -101,6 +104,7 @@ static __always_inline int put_whole(struct __sk_buff *skb, int outgoing)
 	event->original = skb->len;
 	event->length = length;
 	event->outgoing = outgoing;
+	event->corrupted = corrupted;
 	/* These bounds are for the kernel's verifier: a probe packet is longer than the lower one. */
 	if (length < ETHERNET || length > SNAP || bpf_skb_load_bytes(skb, 0, event->data, length)) {
 		bpf_ringbuf_discard(event, BPF_RB_NO_WAKEUP);
@@ -129,12 +133,15 @@ static __always_inline int put_brief(struct __sk_buff *skb, int outgoing, const 
 static __always_inline int see(struct __sk_buff *skb, int outgoing)
 {
 	struct probe probe;
-	int leg = leg_of(skb, &probe);
+	int leg = leg_of(skb, &probe), corrupted;
 
-	if (leg == UNPARSED || (leg != OTHER && SETTINGS.frames))
-		put_whole(skb, outgoing);
-	else if (leg != OTHER)
-		put_brief(skb, outgoing, &probe, leg);
+	if (leg == OTHER)
+		return TCX_NEXT;
+	corrupted = leg != UNPARSED && is_corrupted(skb);
+	if (leg == UNPARSED || SETTINGS.frames)
+		put_whole(skb, outgoing, corrupted);
+	else
+		put_brief(skb, outgoing, &probe, corrupted ? CORRUPTED : leg);
 	return TCX_NEXT;
 }
 
@@ -172,13 +179,16 @@ int tap_outgoing(struct __sk_buff *skb)
 }
 
 /* The program of a sender for received packets: report replies and drop them, so that they go no further into
- * the kernel. A reply that finds the ring full passes. */
+ * the kernel. A reply that finds the ring full passes, and so does a corrupted one, which the kernel then counts
+ * and drops. */
 SEC("classifier")
 int take_reply(struct __sk_buff *skb)
 {
 	struct probe probe;
 
-	return leg_of(skb, &probe) == REPLY && give(skb, &probe) ? TCX_DROP : TCX_NEXT;
+	if (leg_of(skb, &probe) != REPLY || is_corrupted(skb))
+		return TCX_NEXT;
+	return give(skb, &probe) ? TCX_DROP : TCX_NEXT;
 }
 
 /* The program of a sender for outgoing packets: note the time of each request that is sent for the first

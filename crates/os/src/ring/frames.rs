@@ -9,9 +9,8 @@ use crate::process::memory::CACHE_LINE;
 use crate::socket::classic_filter::Program;
 use crate::socket::option::pending_error;
 
-/// The sizes in bytes of a block, the least that the kernel allocates at once, and by default of a frame.
+/// The size in bytes of a block, the least that the kernel allocates at once.
 const BLOCK: usize = 64 << 10;
-const FRAME: usize = 256;
 /// The bytes that the kernel puts before a frame: its header, an address, and padding so that the Ethernet
 /// header ends at a multiple of 16 bytes (net/packet/af_packet.c, `tpacket_rcv`).
 const HEADROOM: usize = 80;
@@ -19,7 +18,7 @@ const HEADROOM: usize = 80;
 /// The EtherType of a tag (IEEE 802.1Q).
 const VLAN: u16 = 0x8100;
 
-/// A ring of frames; by default a frame holds up to about 190 bytes.
+/// A ring of frames of one size.
 #[derive(Debug)]
 pub struct FrameRing {
     mapped: Mapped,
@@ -42,32 +41,18 @@ pub struct Passing<'a> {
 
 impl FrameRing {
     /// Start to capture the packets that arrive at an interface (0: at all) and pass the filter; with
-    /// `outgoing` also those that leave by it. The ring has room for at least `frames` packets. Fails with
-    /// `EPERM` without `CAP_NET_RAW`, and with `ENOMEM` if the kernel has no memory for the ring.
+    /// `outgoing` also those that leave by it. The ring has room for at least `frames` packets, each cut to
+    /// `bytes` from the Ethernet header on. Fails with `EPERM` without `CAP_NET_RAW`, and with `ENOMEM` if the
+    /// kernel has no memory for the ring.
     pub fn open(
         interface: u32,
         filter: &Program,
         frames: usize,
+        bytes: usize,
         outgoing: bool,
     ) -> io::Result<Self> {
-        Self::sized(interface, filter, frames, outgoing, FRAME)
-    }
-
-    /// Start to capture the frames that arrive at any interface and pass the filter, uncut: up to `bytes`
-    /// from the Ethernet header on. Fails as [`Self::open`] does.
-    pub fn whole(filter: &Program, frames: usize, bytes: usize) -> io::Result<Self> {
         // No two frames share a cache line.
         let size = (HEADROOM + bytes).next_multiple_of(CACHE_LINE);
-        Self::sized(0, filter, frames, false, size)
-    }
-
-    fn sized(
-        interface: u32,
-        filter: &Program,
-        frames: usize,
-        outgoing: bool,
-        size: usize,
-    ) -> io::Result<Self> {
         let block = BLOCK.max(size.next_power_of_two());
         let blocks = frames.div_ceil(block / size);
         let frames = blocks * (block / size);
@@ -80,6 +65,12 @@ impl FrameRing {
         let version = libc::tpacket_versions::TPACKET_V2 as i32;
         let mapped = Mapped::open(interface, filter, version, &request, blocks * block, outgoing)?;
         Ok(Self { mapped, frames, size, block, next: 0 })
+    }
+
+    /// Start to capture the frames that arrive at any interface and pass the filter, uncut: up to `bytes`
+    /// from the Ethernet header on. Fails as [`Self::open`] does.
+    pub fn whole(filter: &Program, frames: usize, bytes: usize) -> io::Result<Self> {
+        Self::open(0, filter, frames, bytes, false)
     }
 
     /// Return the socket: readable when a packet has come, in error when the interface has gone away.

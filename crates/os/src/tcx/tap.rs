@@ -45,7 +45,8 @@ struct Whole {
     time_ns: u64,
     length: u32,
     original: u32,
-    outgoing: u32,
+    outgoing: u16,
+    corrupted: u16,
     tai: u32,
     data: [u8; SNAP],
 }
@@ -55,8 +56,9 @@ unsafe impl Pod for Brief {}
 // SAFETY: plain integers without padding.
 unsafe impl Pod for Whole {}
 
-/// The reply's value of `enum leg` in `bpf/match.h`.
+/// The reply's value of `enum leg` in `bpf/match.h`, and `CORRUPTED` of `bpf/tcx.c`.
 const REPLY: u32 = 2;
+const CORRUPTED: u32 = 4;
 
 /// A packet that a tap has seen.
 #[derive(Clone, Copy, Debug)]
@@ -74,6 +76,8 @@ pub enum Seen<'a> {
     },
     /// The packet itself, to be parsed.
     Frame(Captured<'a>),
+    /// A packet with a wrong checksum; itself, if packets are wanted.
+    Corrupted(Option<Captured<'a>>),
 }
 
 /// A tap on one interface, in both directions.
@@ -142,16 +146,24 @@ impl TcxTap {
         while let Some(item) = self.events.next() {
             if item.len() == size_of::<Brief>() {
                 let Brief { time_ns, probe, seq, leg, tai } = *record(&item);
-                take(Seen::Packet { probe, seq, reply: leg == REPLY, time_ns: utc(time_ns, tai) });
+                let (reply, time_ns) = (leg == REPLY, utc(time_ns, tai));
+                take(match leg {
+                    CORRUPTED => Seen::Corrupted(None),
+                    _ => Seen::Packet { probe, seq, reply, time_ns },
+                });
             } else {
                 let whole: &Whole = record(&item);
-                take(Seen::Frame(Captured {
+                let frame = Captured {
                     data: &whole.data[..(whole.length as usize).min(SNAP)],
                     original: whole.original,
                     time_ns: utc(whole.time_ns, whole.tai),
                     outgoing: whole.outgoing != 0,
                     interface: self.interface,
-                }));
+                };
+                take(match whole.corrupted {
+                    0 => Seen::Frame(frame),
+                    _ => Seen::Corrupted(Some(frame)),
+                });
             }
             packets += 1;
         }

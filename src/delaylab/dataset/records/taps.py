@@ -12,7 +12,7 @@ from delaylab.dataset.records.base import Count, Record, Text
 class Tap(Record):
     """Packets captured and dropped at one point, and the method of capture.
 
-    `unparsed` counts packets that are damaged or fragments, `repeated` those that were seen twice.
+    `unparsed` counts packets that are corrupted or fragments, `repeated` those seen twice.
     `by` is `tcx` for programs at the interface's traffic control hooks, `ring` for a packet
     socket's ring. Records without it come from versions that captured by rings only.
     """
@@ -20,7 +20,7 @@ class Tap(Record):
     point: Text = Field(description="The point that the tap stamps.")
     packets: Count = Field(description="The number of packets captured.")
     dropped: Count = Field(description="The number of packets that found the tap's buffer full.")
-    unparsed: Count = Field(0, description="The number of packets that are damaged or fragments.")
+    unparsed: Count = Field(0, description="The number of packets that are corrupted or fragments.")
     repeated: Count = Field(0, description="The number of packets that were seen before.")
     by: Literal["tcx", "ring"] = Field(
         "ring",

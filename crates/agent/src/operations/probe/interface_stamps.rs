@@ -8,12 +8,13 @@ use delaylab_os::netlink::routing;
 use delaylab_os::ring::Captured;
 use delaylab_os::ring::frames::FrameRing;
 use delaylab_os::socket::control_message::Step;
-use delaylab_wire::{Leg, parse_tcp};
+use delaylab_wire::{Leg, is_corrupted, parse_tcp};
 use std::io;
 use std::net::SocketAddr;
 
-/// The number of packets in the ring.
+/// The number of packets in the ring, and the bytes of each: an Ethernet frame's, so that checksums can be checked.
 const RING: usize = 4096;
+const BYTES: usize = 1600;
 /// The number of packets to take at once, so that sending never waits for long.
 const TAKE: usize = 256;
 
@@ -34,8 +35,8 @@ impl InterfaceStamps {
             SocketAddr::V6(to) if to.scope_id() != 0 => to.scope_id(),
             _ => routing::interface_to(to.ip())?,
         };
-        let filter = route::filter(request, to.ip(), request.ident, 0, 0);
-        let ring = FrameRing::open(interface, &filter, RING, true)?;
+        let filter = route::filter(request, to.ip(), request.ident, 0, 0, BYTES as u32);
+        let ring = FrameRing::open(interface, &filter, RING, BYTES, true)?;
         let places = vec![0; 1 << 16].into_boxed_slice();
         Ok(Self { ring, protocol: request.protocol, port: to.port(), places })
     }
@@ -61,6 +62,10 @@ impl InterfaceStamps {
 fn note(log: &mut Log, frame: &Captured<'_>, protocol: Protocol, port: u16, places: &[u32]) {
     let Ok(segment) = parse_tcp(frame.data) else { return };
     let Some(leg) = protocol.leg(&segment, port) else { return };
+    if !frame.outgoing && is_corrupted(frame.data) {
+        // The kernel drops it, and awaits another one.
+        return;
+    }
     let Some(place) = places[usize::from(segment.sender_port(leg))].checked_sub(1) else { return };
     match (leg, frame.outgoing) {
         (Leg::Request, true) if log.awaits(place, Step::Stack, frame.time_ns) => {

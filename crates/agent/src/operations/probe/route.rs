@@ -25,6 +25,9 @@ const LOOK: u8 = 100;
 /// The time that the kernel's packet has to pass the interface once the neighbour is not being asked for.
 const UNHEARD: Duration = Duration::from_secs(3);
 
+/// The bytes of a packet that hold all of its headers.
+const HEADERS: usize = 128;
+
 /// The IP header of a packet.
 #[derive(Clone, Copy, Debug)]
 enum Network {
@@ -69,8 +72,8 @@ impl ProbeRoute {
             socket::set_ttl(holder.as_fd(), to.ip(), ttl).map_err(failure)?;
         }
         socket::connect_to(holder.as_fd(), to).map_err(failure)?;
-        let filter = filter(request, to.ip(), ident, SCOUT, 0);
-        let mut ring = FrameRing::open(0, &filter, 64, true).map_err(|error| {
+        let filter = filter(request, to.ip(), ident, SCOUT, 0, HEADERS as u32);
+        let mut ring = FrameRing::open(0, &filter, 64, HEADERS, true).map_err(|error| {
             failure(error).fix("packet mode needs CAP_NET_RAW; use mode \"socket\" without it")
         })?;
         let mut scout = scout(flavour, to.ip(), ident);
@@ -141,8 +144,15 @@ impl ProbeRoute {
     }
 }
 
-/// Build a filter for this probe's packets on an interface.
-pub fn filter(request: &Request, to: IpAddr, ident: u16, magic: u32, probe: u32) -> Program {
+/// Build a filter for this probe's packets on an interface, of which `snap` bytes are kept.
+pub fn filter(
+    request: &Request,
+    to: IpAddr,
+    ident: u16,
+    magic: u32,
+    probe: u32,
+    snap: u32,
+) -> Program {
     let transport = match request.protocol {
         Protocol::Icmp => Transport::Icmp(ident),
         Protocol::Udp => Transport::Udp(ident),
@@ -150,7 +160,7 @@ pub fn filter(request: &Request, to: IpAddr, ident: u16, magic: u32, probe: u32)
         Protocol::Http => Transport::TcpData(request.port),
     };
     let ip = if to.is_ipv4() { 4 } else { 6 };
-    Program::frames(&Match { transport, ip, probe, magic, snap: 128 })
+    Program::frames(&Match { transport, ip, probe, magic, snap })
 }
 
 fn headers(frame: &Captured<'_>) -> Option<(u32, EthernetRepr, Network)> {

@@ -11,13 +11,16 @@ use delaylab_os::socket::control_message::Step;
 use delaylab_os::tcx::sender::TcxSender;
 use delaylab_os::time::clock::realtime_ns;
 use delaylab_proto::Failure;
-use delaylab_wire::{Leg, MAGIC, parse};
+use delaylab_wire::{Leg, MAGIC, is_corrupted, parse};
 use nix::errno::Errno;
 use std::io;
 use std::os::fd::BorrowedFd;
 
-/// The number of packets in the packet ring: a tenth of a second at 160 000 a second.
+/// The most packets in the packet ring, a tenth of a second at 160 000 a second, and the most bytes.
 const RING: usize = 16384;
+const RING_BYTES: usize = 32 << 20;
+/// The bytes of a reply that its sender did not have: an IPv4 header's options and VLAN tags.
+const MORE: usize = 48;
 
 /// The observer: programs at the interface where the kernel allows them, else a packet ring. The ring is
 /// slower, since the kernel copies every packet into it and then still processes the reply.
@@ -34,8 +37,12 @@ impl Sightings {
             return Ok(Self::Tcx(programs));
         }
         let ident = route.ident;
-        let filter = route::filter(request, to.ip(), ident, MAGIC, request.probe);
-        FrameRing::open(route.interface, &filter, RING, request.wanted().stack).map(Self::Ring)
+        // Whole frames, so that their checksums can be checked.
+        let bytes = route.frame_length(request.size) + MORE;
+        let filter = route::filter(request, to.ip(), ident, MAGIC, request.probe, bytes as u32);
+        let frames = RING.min(RING_BYTES / bytes);
+        FrameRing::open(route.interface, &filter, frames, bytes, request.wanted().stack)
+            .map(Self::Ring)
     }
 
     /// Return the name of the observer in records.
@@ -91,6 +98,9 @@ impl Sightings {
 
 fn note(log: &mut Log, frame: &Captured<'_>, port: u16) {
     let Ok(sighting) = parse(frame.data) else { return };
+    if !frame.outgoing && is_corrupted(frame.data) {
+        return;
+    }
     let Some(place) = log.place(sighting.probe.probe, sighting.probe.seq) else { return };
     match (sighting.leg(port), frame.outgoing) {
         (Some(Leg::Request), true) if log.awaits(place, Step::Stack, frame.time_ns) => {

@@ -16,14 +16,18 @@ use delaylab_os::time::stamp_ids::StampIds;
 use delaylab_proto::{Context, Failure};
 use delaylab_wire::{
     ECHO_HEADER, EchoRepr, EchoView, Leg, ProbeRepr, ProbeView, Protocol as IpProtocol, Sum,
+    icmp_is_intact,
 };
 use nix::errno::Errno;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// The bytes of a reply to receive: up to an IPv4 header with options, an ICMP and a probe header.
-const RECEIVE: usize = 128;
+/// The bytes of an error's packet to receive: an ICMP and a probe header, and more than that.
+const QUOTED: usize = 128;
+/// The bytes of a reply to receive beyond those that were sent: an IPv4 header with options, and data that its sender
+/// has added.
+const MORE: usize = 60 + 1500;
 
 /// A connected socket for probes.
 #[derive(Debug)]
@@ -77,8 +81,11 @@ impl PathBySocket {
             ident,
             probe: request.probe,
             outgoing: SendBatch::new(slots, header + request.size),
-            incoming: ReceiveBatch::new(slots.max(64), RECEIVE, false),
-            errors: ReceiveBatch::new(128, RECEIVE, false),
+            incoming: ReceiveBatch::without_sources(
+                slots.max(64),
+                MORE + ECHO_HEADER + request.size,
+            ),
+            errors: ReceiveBatch::without_sources(128, QUOTED),
             ids,
             programs,
             hops: request.hops,
@@ -151,13 +158,20 @@ fn probe_place(log: &Log, payload: &[u8]) -> Option<u32> {
     log.place(probe.probe(), probe.seq())
 }
 
-/// Return the place of the packet that a received message replies to.
+/// Return the place of the packet that a received message replies to. A raw socket for IPv4 gets messages before the
+/// kernel has checked them, so those with a wrong checksum are dropped here as the kernel drops them for all others.
 fn reply_place(log: &Log, bytes: &[u8], flavour: Flavour, protocol: IpProtocol) -> Option<u32> {
     if flavour == Flavour::Udp {
         return probe_place(log, bytes);
     }
     let message = match (flavour, protocol) {
-        (Flavour::IcmpRaw, IpProtocol::Icmp) => delaylab_wire::Ipv4View::new(bytes).ok()?.payload(),
+        (Flavour::IcmpRaw, IpProtocol::Icmp) => {
+            let message = delaylab_wire::Ipv4View::new(bytes).ok()?.payload();
+            if !icmp_is_intact(message) {
+                return None;
+            }
+            message
+        }
         _ => bytes,
     };
     let echo = EchoView::new(message, protocol).ok()?;

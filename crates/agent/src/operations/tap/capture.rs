@@ -36,7 +36,8 @@ impl Capture {
     pub fn write(&mut self, point: u32, frame: &Captured<'_>) {
         self.block.clear();
         let time_ns = u64::try_from(frame.time_ns).unwrap_or(0);
-        pcapng::packet(&mut self.block, point, time_ns, frame.data, frame.original);
+        let data = &frame.data[..frame.data.len().min(SNAP as usize)];
+        pcapng::packet(&mut self.block, point, time_ns, data, frame.original);
         if self.result.is_ok() {
             self.result = self.file.write_all(&self.block);
         }

@@ -5,7 +5,7 @@ use super::seen::Seen;
 use crate::operations::protocol::{Protocol, SYN_GIVEN_UP_NS};
 use crate::operations::tables::Stamp;
 use delaylab_os::ring::Captured;
-use delaylab_wire::{Leg, NotAProbe, parse, parse_tcp};
+use delaylab_wire::{Leg, NotAProbe, is_corrupted, parse, parse_tcp};
 use std::collections::HashMap;
 
 /// The packet counters of one interface.
@@ -14,7 +14,7 @@ pub struct Counts {
     seen: Seen,
     /// Packets that were stamped.
     pub packets: u64,
-    /// Packets that are damaged, fragments or cut.
+    /// Packets that are corrupted, fragments or cut.
     pub unparsed: u64,
     /// Packets that were stamped before.
     pub repeated: u64,
@@ -26,6 +26,10 @@ impl Counts {
     /// Return the stamp of a captured frame, if it is a packet of the probe and its leg is known.
     pub fn parse(&mut self, frame: &Captured<'_>, point: u32, filter: &Filter) -> Option<Stamp> {
         let time_ns = frame.time_ns;
+        if is_corrupted(frame.data) {
+            self.unparsed += 1;
+            return None;
+        }
         if filter.protocol.connects() {
             let (seq, leg) = self.segment(frame, filter)?;
             return Some(Stamp { probe: filter.probe, seq, leg, point, time_ns });
@@ -62,7 +66,7 @@ impl Counts {
         Some((seq, leg))
     }
 
-    /// Return what was parsed; count what is damaged. The kernel's filter accepts some packets that are not a
+    /// Return what was parsed; count what is malformed. The kernel's filter accepts some packets that are not a
     /// probe's.
     fn parsed<T>(&mut self, outcome: Result<T, NotAProbe>) -> Option<T> {
         self.unparsed += u64::from(outcome.as_ref().is_err_and(|error| *error != NotAProbe::Other));
@@ -80,6 +84,7 @@ impl Counts {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use delaylab_wire::{Sum, pseudo_header};
 
     const PORT: u16 = 443;
     const FIRST: u16 = 10_240;
@@ -87,7 +92,7 @@ mod tests {
     const SYN_ACK: u8 = 0x12;
     const RST_ACK: u8 = 0x14;
 
-    /// Build a frame with a TCP segment from one port to another.
+    /// Build a frame with a TCP segment from one port to another, whose own checksum is left to the interface.
     fn segment(from: u16, to: u16, flags: u8) -> Vec<u8> {
         let mut frame = vec![0; 14 + 20 + 20];
         frame[12] = 0x08;
@@ -98,6 +103,11 @@ mod tests {
         frame[36..38].copy_from_slice(&to.to_be_bytes());
         frame[34 + 12] = 5 << 4;
         frame[34 + 13] = flags;
+        let unspecified = std::net::Ipv4Addr::UNSPECIFIED.into();
+        let pseudo = !pseudo_header(unspecified, unspecified, 6, 20).finish();
+        frame[34 + 16..34 + 18].copy_from_slice(&pseudo.to_be_bytes());
+        let header = Sum::default().over(&frame[14..34]).finish();
+        frame[14 + 10..14 + 12].copy_from_slice(&header.to_be_bytes());
         frame
     }
 

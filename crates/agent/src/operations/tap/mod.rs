@@ -259,6 +259,13 @@ impl Tap {
                     }
                     counts.parse(&frame, point, filter)
                 }
+                Seen::Corrupted(frame) => {
+                    if let (Some(capture), Some(frame)) = (&mut *capture, &frame) {
+                        capture.write(point, frame);
+                    }
+                    counts.unparsed += 1;
+                    None
+                }
             };
             if let Some(stamp) = stamp {
                 let new = counts.is_new(&stamp);

@@ -5,8 +5,12 @@ use delaylab_os::socket::probe_match::{Match, Transport};
 use delaylab_wire::MAGIC;
 use serde::Deserialize;
 
-/// The bytes to keep of a packet: Ethernet, IPv6, some extension headers, ICMP and probe headers.
+/// The bytes of a packet that a capture file has: Ethernet, IPv6, some extension headers, ICMP and probe headers.
 pub const SNAP: u32 = 128;
+/// The bytes that a ring keeps of a packet, to check its checksum: all of it. Of TCP, all that an Ethernet frame
+/// carries: longer segments are of this machine's own making, and their checksums left to the interface.
+const WHOLE: u32 = 65535 + 18;
+const WHOLE_SEGMENT: u32 = 2048;
 
 /// The request `tap` of `docs/protocol.md`.
 #[derive(Debug, Deserialize)]
@@ -66,6 +70,7 @@ impl Filter {
             Protocol::Http => Transport::TcpData(self.port),
         };
         let (ip, probe) = (self.ip, self.probe);
-        Match { transport, ip, probe, magic: MAGIC, snap: SNAP }
+        let snap = if self.protocol.connects() { WHOLE_SEGMENT } else { WHOLE };
+        Match { transport, ip, probe, magic: MAGIC, snap }
     }
 }

@@ -1,0 +1,193 @@
+//! Recognition of captured packets that were corrupted on their way.
+
+use crate::{
+    EtherType, EthernetView, Ipv4View, Ipv6View, NotAProbe, Protocol, Sum, UDP_HEADER, be,
+    pseudo_header,
+};
+use std::net::IpAddr;
+
+/// Return true if the frame carries a packet whose checksum is wrong, in its IPv4 header or in its ICMP, ICMPv6,
+/// UDP or TCP message: its receiver's kernel drops such a packet.
+///
+/// Return false where the bytes do not show it: for a frame that was cut by the capture, a fragment, another
+/// protocol, and UDP over IPv4 without a checksum (RFC 768). A sender may leave the checksum to its interface; then
+/// the field holds the sum of the pseudo header (the kernel's Documentation/networking/checksum-offloads.rst), and
+/// the packet counts as intact.
+#[must_use]
+pub fn is_corrupted(frame: &[u8]) -> bool {
+    checked(frame).is_ok_and(|intact| !intact)
+}
+
+/// Return true if the ICMP message's checksum is right. The message must be complete.
+#[must_use]
+pub fn icmp_is_intact(message: &[u8]) -> bool {
+    Sum::default().over(message).finish() == 0
+}
+
+/// Return true if the checksums of a frame are right; fail where the bytes do not show it.
+fn checked(frame: &[u8]) -> Result<bool, NotAProbe> {
+    let ethernet = EthernetView::new(frame)?;
+    let packet = ethernet.payload();
+    match ethernet.ether_type()? {
+        EtherType::Ipv4 => {
+            let view = Ipv4View::new(packet)?;
+            let header = usize::from(packet[0] & 0x0f) * 4;
+            if Sum::default().over(&packet[..header]).finish() != 0 {
+                return Ok(false);
+            }
+            whole(view.payload(), usize::from(be::u16(packet, 2)) - header)?;
+            message(view.payload(), view.from().into(), view.to().into(), view.protocol()?)
+        }
+        EtherType::Ipv6 => {
+            let view = Ipv6View::new(packet)?;
+            whole(packet, crate::IPV6_HEADER + usize::from(be::u16(packet, 4)))?;
+            message(view.payload(), view.from().into(), view.to().into(), view.protocol()?)
+        }
+    }
+}
+
+/// Fail unless all `length` bytes were captured.
+fn whole(bytes: &[u8], length: usize) -> Result<(), NotAProbe> {
+    if bytes.len() < length { Err(NotAProbe::Truncated("captured")) } else { Ok(()) }
+}
+
+/// Return true if the checksum of an IP packet's whole payload is right, or left to the interface.
+fn message(
+    payload: &[u8],
+    from: IpAddr,
+    to: IpAddr,
+    protocol: Protocol,
+) -> Result<bool, NotAProbe> {
+    let (field, message) = match protocol {
+        Protocol::Icmp => {
+            whole(payload, 4)?;
+            return Ok(icmp_is_intact(payload));
+        }
+        Protocol::Icmpv6 => (2, payload),
+        Protocol::Tcp => (16, payload),
+        Protocol::Udp => {
+            whole(payload, UDP_HEADER)?;
+            let length = usize::from(be::u16(payload, 4));
+            let Some(datagram) = payload.get(..length).filter(|_| length >= UDP_HEADER) else {
+                return Ok(false);
+            };
+            (6, datagram)
+        }
+    };
+    whole(message, field + 2)?;
+    let pseudo = pseudo_header(from, to, protocol as u8, message.len());
+    let checksum = be::u16(message, field);
+    let has_none = protocol == Protocol::Udp && from.is_ipv4() && checksum == 0;
+    let left_to_the_interface = checksum == !pseudo.finish();
+    Ok(has_none || left_to_the_interface || pseudo.over(message).finish() == 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        ETHERNET_HEADER, EchoRepr, EthernetRepr, IPV4_HEADER, IPV6_HEADER, Ipv4Repr, Ipv6Repr, Leg,
+        UdpRepr,
+    };
+    use proptest::prelude::*;
+
+    /// Build a frame with a payload in this protocol; UDP and ICMP get their checksum.
+    fn frame(protocol: Protocol, v6: bool, payload: &[u8]) -> Vec<u8> {
+        let header = ETHERNET_HEADER + if v6 { IPV6_HEADER } else { IPV4_HEADER };
+        let mut frame = vec![0; header];
+        frame.extend([0; UDP_HEADER]);
+        frame.extend(payload);
+        let (from, to): (IpAddr, IpAddr) = match v6 {
+            true => ([1u16; 8].into(), [2u16; 8].into()),
+            false => ([10, 0, 0, 1].into(), [10, 0, 0, 2].into()),
+        };
+        let message = &mut frame[header..];
+        let pseudo = pseudo_header(from, to, protocol as u8, message.len());
+        if protocol == Protocol::Udp {
+            UdpRepr { from_port: 7, to_port: 9 }.emit(message, pseudo);
+        } else {
+            let pseudo = if v6 { pseudo } else { Sum::default() };
+            EchoRepr { leg: Leg::Reply, ident: 3, seq: 4 }.emit(message, protocol, pseudo);
+        }
+        let bytes = &mut frame[ETHERNET_HEADER..];
+        match (from, to) {
+            (IpAddr::V4(from), IpAddr::V4(to)) => {
+                Ipv4Repr { from, to, protocol, ttl: 64 }.emit(bytes);
+            }
+            (IpAddr::V6(from), IpAddr::V6(to)) => {
+                Ipv6Repr { from, to, protocol, hop_limit: 64 }.emit(bytes);
+            }
+            _ => unreachable!("both addresses are of one family"),
+        }
+        let ether_type = if v6 { EtherType::Ipv6 } else { EtherType::Ipv4 };
+        EthernetRepr { to: [2; 6], from: [4; 6], ether_type }.emit(&mut frame);
+        frame
+    }
+
+    const EVERY: [(Protocol, bool); 4] = [
+        (Protocol::Icmp, false),
+        (Protocol::Icmpv6, true),
+        (Protocol::Udp, false),
+        (Protocol::Udp, true),
+    ];
+
+    #[test]
+    fn a_checksum_left_to_the_interface_is_not_wrong() {
+        for v6 in [false, true] {
+            let mut bytes = frame(Protocol::Udp, v6, b"data");
+            let start = bytes.len() - UDP_HEADER - 4;
+            let (from, to): (IpAddr, IpAddr) = match v6 {
+                true => ([1u16; 8].into(), [2u16; 8].into()),
+                false => ([10, 0, 0, 1].into(), [10, 0, 0, 2].into()),
+            };
+            let sum = !pseudo_header(from, to, 17, UDP_HEADER + 4).finish();
+            bytes[start + 6..start + 8].copy_from_slice(&sum.to_be_bytes());
+            assert!(!is_corrupted(&bytes), "v6: {v6}");
+            bytes[start + 7] ^= 1;
+            assert!(is_corrupted(&bytes), "v6: {v6}");
+        }
+    }
+
+    #[test]
+    fn udp_over_ipv4_may_have_no_checksum() {
+        let mut bytes = frame(Protocol::Udp, false, b"data");
+        let field = ETHERNET_HEADER + IPV4_HEADER + 6;
+        bytes[field..field + 2].fill(0);
+        assert!(!is_corrupted(&bytes));
+    }
+
+    proptest! {
+        #[test]
+        fn one_wrong_bit_behind_the_ethernet_header_is_found(
+            which in 0..4usize, payload in proptest::collection::vec(any::<u8>(), 0..60),
+            bit in any::<proptest::sample::Index>(),
+        ) {
+            let (protocol, v6) = EVERY[which];
+            let mut bytes = frame(protocol, v6, &payload);
+            prop_assert!(!is_corrupted(&bytes));
+            let message = ETHERNET_HEADER + if v6 { IPV6_HEADER } else { IPV4_HEADER };
+            // A wrong bit of the IPv6 header's first eight bytes changes what follows, or nothing that is summed.
+            let first = if v6 { ETHERNET_HEADER + 8 } else { message };
+            let bit = bit.index((bytes.len() - first) * 8);
+            bytes[first + bit / 8] ^= 1 << (bit % 8);
+            let lost = protocol == Protocol::Udp && !v6 && bytes[message + 6..message + 8] == [0, 0];
+            prop_assert!(is_corrupted(&bytes) || lost);
+        }
+
+        #[test]
+        fn one_wrong_bit_of_an_ipv4_header_is_found(bit in 0..160usize) {
+            let mut bytes = frame(Protocol::Icmp, false, b"data");
+            bytes[ETHERNET_HEADER + bit / 8] ^= 1 << (bit % 8);
+            // A version, a length or a fragment that cannot be is refused by the parsers.
+            let refused = Ipv4View::new(&bytes[ETHERNET_HEADER..]).is_err();
+            prop_assert!(is_corrupted(&bytes) || refused);
+        }
+
+        #[test]
+        fn a_cut_frame_is_not_judged(which in 0..4usize, cut in 1..50usize) {
+            let (protocol, v6) = EVERY[which];
+            let bytes = frame(protocol, v6, &[7; 60]);
+            prop_assert!(!is_corrupted(&bytes[..bytes.len() - cut]));
+        }
+    }
+}
