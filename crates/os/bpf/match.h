@@ -52,12 +52,15 @@ static __always_inline int udp_leg(const __be16 *udp)
 	return udp[0] == port && (ident == 0 || udp[1] == ident) ? REPLY : OTHER;
 }
 
-/* Return the leg of an ICMP or ICMPv6 message by its type: an echo is a request, an echo reply a reply. */
+/* Return the leg of an ICMP or ICMPv6 message by its type: an echo is a request, an echo reply a reply. Both have
+ * code 0. */
 static __always_inline int echo_leg(const __u8 *echo)
 {
 	const __u8 request = SETTINGS.ip == 4 ? 8 : 128, reply = SETTINGS.ip == 4 ? 0 : 129;
 
 	if (SETTINGS.ident != 0 && *(const __be16 *)(echo + 4) != bpf_htons(SETTINGS.ident))
+		return OTHER;
+	if (echo[1] != 0)
 		return OTHER;
 	return echo[0] == request ? REQUEST : echo[0] == reply ? REPLY : OTHER;
 }

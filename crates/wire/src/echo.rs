@@ -20,7 +20,7 @@ pub struct EchoView<'a> {
 
 impl<'a> EchoView<'a> {
     /// Wrap `bytes`, which start at the ICMP header. Fail unless they are an echo request or echo reply of
-    /// this protocol, with code 0.
+    /// this protocol.
     pub fn new(bytes: &'a [u8], protocol: Protocol) -> Result<Self, NotAProbe> {
         if bytes.len() < ECHO_HEADER {
             return Err(NotAProbe::Truncated("ICMP"));
@@ -30,15 +30,17 @@ impl<'a> EchoView<'a> {
             (Protocol::Icmp, ECHO_REPLY) | (Protocol::Icmpv6, ECHO_REPLY_V6) => Leg::Reply,
             _ => return Err(NotAProbe::Other),
         };
-        if bytes[1] != 0 {
-            return Err(NotAProbe::Malformed("ICMP"));
-        }
         Ok(Self { bytes, leg })
     }
 
     /// Return the leg: an echo is a request, an echo reply is a reply.
     pub fn leg(&self) -> Leg {
         self.leg
+    }
+
+    /// Return the code, which is 0 in every echo that follows the RFCs.
+    pub fn code(&self) -> u8 {
+        self.bytes[1]
     }
 
     /// Return the identifier, which belongs to one probe's socket.
@@ -111,10 +113,7 @@ mod tests {
     fn other_messages_are_refused() {
         let unreachable = [3, 3, 0, 0, 0, 0, 0, 0];
         assert_eq!(EchoView::new(&unreachable, Protocol::Icmp).unwrap_err(), NotAProbe::Other,);
-        assert_eq!(
-            EchoView::new(&[8, 1, 0, 0, 0, 0, 0, 0], Protocol::Icmp).unwrap_err(),
-            NotAProbe::Malformed("ICMP"),
-        );
+        assert_eq!(EchoView::new(&[8, 1, 0, 0, 0, 0, 0, 0], Protocol::Icmp).unwrap().code(), 1);
     }
 
     proptest! {

@@ -106,6 +106,9 @@ impl<'a> Packet<'a> {
             }
             Protocol::Icmp | Protocol::Icmpv6 => {
                 let view = EchoView::new(self.payload, self.protocol)?;
+                if view.code() != 0 {
+                    return Err(NotAProbe::Malformed("ICMP"));
+                }
                 (Transport::Echo(EchoRepr::parse(&view)), view.payload())
             }
         };

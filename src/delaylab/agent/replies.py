@@ -85,7 +85,9 @@ class LivePacket(Reply):
     `rtt_app_ns` and `rtt_stack_ns` are round trip: from the program's and from the kernel's stamps.
     `slip_ns` is how late the packet was sent. `expired` is a packet whose TTL was used up at the
     router `source`, `closed` one that a closed TCP port answered. `handshake_ns` is how long it
-    took to open the connection of an HTTP request.
+    took to open the connection of an HTTP request. `source` is the address that answered, `error`
+    of a packet with an answer what is wrong with that, and `duplicates` the number of its further
+    answers.
     """
 
     seq: Count
@@ -97,6 +99,7 @@ class LivePacket(Reply):
     source: Text | None = Field(None, alias="from")
     ttl: Count | None = None
     error: Text | None = None
+    duplicates: Count = 0
 
 
 class ReadyPort(Reply):

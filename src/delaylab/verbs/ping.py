@@ -103,16 +103,16 @@ def run(
         )
     packets: dict[int, PingPacket] = {}
     try:
-        with _printer(console, options) as show:
+        with _printer(console, options, address) as show:
 
             def on_packet(packet: PingPacket) -> None:
                 # A packet that was given up for lost and answered after all has only one line.
-                known = packet.seq in packets
+                known = packets.get(packet.seq)
                 packets[packet.seq] = packet
-                if not known:
+                if known is None or packet.duplicates > known.duplicates:
                     show(packet)
-                    if watch is not None:
-                        watch(packet)
+                if known is None and watch is not None:
+                    watch(packet)
 
             live = watch is not None or not options.quiet
             result = session.start(replace(request(options, address), live=live))
@@ -133,18 +133,18 @@ def run(
 
 
 @contextmanager
-def _printer(console: Console | None, options: Options) -> Iterator[OnPacket]:
+def _printer(console: Console | None, options: Options, address: str) -> Iterator[OnPacket]:
     """Yield what shows a packet: nobody, lines, or on a terminal lines with a picture below."""
     if console is None or options.quiet:
         yield lambda packet: None
     elif console.is_terminal:
-        with View(console, options.interval.ns) as view:
+        with View(console, options.interval.ns, address) as view:
             yield view.add
     else:
 
         def write(packet: PingPacket) -> None:
             # rich lays out each text; for a million packets that takes minutes.
-            console.file.write(f"{printable(line(packet))}\n")
+            console.file.write(f"{printable(line(packet, address))}\n")
             console.file.flush()
 
         yield write

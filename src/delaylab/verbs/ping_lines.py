@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ipaddress
+
 from rich.console import Console
 from rich.table import Table
 
@@ -12,9 +14,11 @@ OUTCOMES = {"closed": "port closed"}
 """Words for a reader, of outcomes whose names do not say enough."""
 
 
-def line(packet: PingPacket) -> str:
-    """Return one packet's line for a reader."""
+def line(packet: PingPacket, asked: str = "") -> str:
+    """Return one packet's line for a reader; `asked` is the address that was pinged."""
     head = f"seq={packet.seq}"
+    if packet.duplicates:
+        return f"{head} duplicate: {packet.duplicates + 1} replies so far"
     if packet.rtt_user_ns is None:
         return f"{head} {packet.outcome}{f': {packet.error}' if packet.error else ''}"
     parts = [head, f"ttl={packet.ttl}" if packet.ttl else ""]
@@ -25,8 +29,16 @@ def line(packet: PingPacket) -> str:
     parts.append(f"slip={us(packet.slip_ns)}" if packet.slip_ns is not None else "")
     if packet.outcome != "replied":
         parts.append(f"({OUTCOMES.get(packet.outcome, packet.outcome)})")
+    parts.append(f"from {packet.sender}" if _is_another(packet.sender, asked) else "")
     parts.append(f"({packet.error})" if packet.error else "")
     return "  ".join(part for part in parts if part)
+
+
+def _is_another(sender: str | None, asked: str) -> bool:
+    """Return True if an address is known not to be the one that was pinged."""
+    if not sender or not asked:
+        return False
+    return ipaddress.ip_address(sender) != ipaddress.ip_address(asked)
 
 
 def print_summary(result: PingResult, console: Console) -> None:
@@ -35,7 +47,7 @@ def print_summary(result: PingResult, console: Console) -> None:
     closed = f" ({result.closed} by a closed port)" if result.closed else ""
     console.print(
         f"\n{result.sent} sent, {result.replied} replied{closed}, {result.late} late, "
-        f"{result.lost} lost ({share:.1f} %)",
+        f"{result.lost} lost ({share:.1f} %){_extras(result)}",
         highlight=False,
     )
     table = Table(box=None, pad_edge=False)
@@ -61,6 +73,15 @@ def print_summary(result: PingResult, console: Console) -> None:
         )
     for warning in result.warnings:
         console.print(f"note: {warning}", highlight=False, style="yellow")
+
+
+def _extras(result: PingResult) -> str:
+    """Return the summary's counts of duplicates and of replies with errors, if there are any."""
+    counts = (
+        (result.duplicates, "duplicate reply", "duplicate replies"),
+        (result.flawed, "reply with errors", "replies with errors"),
+    )
+    return "".join(f", {n} {one if n == 1 else many}" for n, one, many in counts if n)
 
 
 def us(nanoseconds: float) -> str:

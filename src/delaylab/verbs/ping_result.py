@@ -22,7 +22,9 @@ class PingPacket:
     stamps, `slip_ns` how late the packet was sent. `outcome` is `replied`, `closed` if the reply
     says that the TCP port is closed, `lost`, `late` if the reply came after the packet was given up
     for lost, or `refused` by this machine's kernel. `handshake_ns` is how long it took to open the
-    connection of an HTTP request, whose round trip begins after that.
+    connection of an HTTP request, whose round trip begins after that. `sender` is the address that
+    answered, None if it is not known. `error` is why there is no answer, or what is wrong with it.
+    `duplicates` is the number of further replies.
     """
 
     seq: int
@@ -34,6 +36,12 @@ class PingPacket:
     ttl: int | None
     error: str | None
     handshake_ns: int | None = None
+    duplicates: int = 0
+
+    @property
+    def flawed(self) -> bool:
+        """Return True if the packet has an answer, and that is not as it should be."""
+        return self.rtt_user_ns is not None and self.error is not None
 
     @property
     def added_ns(self) -> int | None:
@@ -55,6 +63,7 @@ class PingPacket:
             ttl=packet.ttl,
             error=packet.error,
             handshake_ns=packet.handshake_ns,
+            duplicates=packet.duplicates,
         )
 
     def as_json(self) -> JsonObject:
@@ -68,6 +77,7 @@ class PingPacket:
             "from": self.sender,
             "ttl": self.ttl,
             "error": self.error,
+            **({"duplicates": self.duplicates} if self.duplicates else {}),
             **({} if self.handshake_ns is None else {"handshake_ns": self.handshake_ns}),
         }
 
@@ -128,6 +138,16 @@ class PingResult:
         return self.sent - self.replied - self.late
 
     @property
+    def duplicates(self) -> int:
+        """Return the number of replies beyond the first one of each packet."""
+        return sum(packet.duplicates for packet in self.packets)
+
+    @property
+    def flawed(self) -> int:
+        """Return the number of packets whose answer is not as it should be."""
+        return sum(packet.flawed for packet in self.packets)
+
+    @property
     def handshake_ns(self) -> Spread | None:
         """Return how long it took to open connections for HTTP requests; None without any."""
         return spread(packet.handshake_ns for packet in self.packets)
@@ -169,6 +189,7 @@ class PingResult:
             **({"closed": self.closed} if self.closed else {}),
             "late": self.late,
             "lost": self.lost,
+            **({"duplicates": self.duplicates} if self.duplicates else {}),
             "rtt_user_ns": _json_of(self.rtt_user_ns),
             "rtt_kernel_ns": _json_of(self.rtt_kernel_ns),
             "rtt_added_by_this_machine_ns": _json_of(self.added_ns),

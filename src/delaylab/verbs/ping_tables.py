@@ -37,5 +37,6 @@ def packets_of(result: Result[Any]) -> tuple[PingPacket, ...]:
         pl.col("error").cast(pl.String),
         # The connection of an HTTP request is opened first; any other packet is sent at once.
         pl.when(opening > 0).then(opening).alias("handshake"),
+        "duplicates",
     )
     return tuple(PingPacket(*row) for row in rows.sort("seq").iter_rows())

@@ -76,9 +76,10 @@ class Picture:
 class View:
     """A ping on a terminal: lines of packets, and the picture below them."""
 
-    def __init__(self, console: Console, interval_ns: int) -> None:
+    def __init__(self, console: Console, interval_ns: int, address: str = "") -> None:
         self._picture = Picture()
         self._listed = interval_ns >= LISTED_NS
+        self._address = address
         self._console = console
         self._live = Live(self._picture, console=console, auto_refresh=False)
         self._drawn = 0.0
@@ -93,9 +94,10 @@ class View:
 
     def add(self, packet: PingPacket) -> None:
         """Print a packet, and draw the picture again if the last one is old."""
-        self._picture.add(packet)
+        if not packet.duplicates:
+            self._picture.add(packet)
         if self._listed:
-            self._console.print(line(packet), highlight=False)
+            self._console.print(line(packet, self._address), highlight=False)
         if time.monotonic() - self._drawn >= REDRAW_S:
             self._live.refresh()
             self._drawn = time.monotonic()

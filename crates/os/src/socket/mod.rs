@@ -18,6 +18,6 @@ pub mod send_batch;
 mod slots;
 
 pub use probe_socket::{
-    Flavour, LARGE_BUFFER, any, connect_to, icmp, local_address, receive_errors,
+    Flavour, LARGE_BUFFER, any, check_route, connect_to, icmp, local_address, receive_errors,
     receive_local_address, receive_ttl, set_buffers, set_ttl, shared_udp, udp,
 };

@@ -96,6 +96,13 @@ pub fn connect_to(fd: BorrowedFd<'_>, to: SocketAddr) -> io::Result<()> {
     Ok(connect(fd.as_raw_fd(), &SockaddrStorage::from(to))?)
 }
 
+/// Fail as [`connect_to`] does if packets from `local` cannot be sent to `to`, for a socket that stays unconnected
+/// because it is to receive from everywhere.
+pub fn check_route(local: SocketAddr, to: SocketAddr) -> io::Result<()> {
+    let fd = udp(SocketAddr::new(local.ip(), 0))?;
+    connect_to(fd.as_fd(), to)
+}
+
 /// Return the address that a socket is bound to (getsockname(2)).
 pub fn local_address(fd: BorrowedFd<'_>) -> io::Result<SocketAddr> {
     let address: SockaddrStorage = getsockname(fd.as_raw_fd())?;

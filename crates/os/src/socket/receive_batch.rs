@@ -50,6 +50,12 @@ impl Message<'_> {
         }
     }
 
+    /// Return true if the packet was longer than the slot.
+    #[must_use]
+    pub fn truncated(&self) -> bool {
+        self.header.msg_flags & libc::MSG_TRUNC != 0
+    }
+
     /// Return the kernel's control messages for the packet.
     #[must_use]
     pub fn control(&self) -> Control {

@@ -42,6 +42,14 @@ impl SendBatch {
         Self { buffers, stride: size, names, sources, headers, _vectors: vectors }
     }
 
+    /// Send the packets of all slots to `to`, by an unconnected socket.
+    pub fn address_all(&mut self, to: SocketAddr) {
+        for (name, header) in self.names.iter_mut().zip(&mut self.headers) {
+            header.msg_hdr.msg_namelen = write_address(to, name);
+            header.msg_hdr.msg_name = std::ptr::from_mut(name).cast();
+        }
+    }
+
     /// Return the packet in a slot.
     pub fn slot(&mut self, slot: usize) -> &mut [u8] {
         &mut self.buffers[slot * self.stride..][..self.stride]

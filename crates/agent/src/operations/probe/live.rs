@@ -6,6 +6,7 @@ use crate::session::Session;
 use delaylab_proto::Failure;
 use serde::Serialize;
 use serde_json::json;
+use std::net::SocketAddr;
 
 /// The least time without other work that writing events requires: 150 µs.
 const ROOM_NS: i64 = 150_000;
@@ -22,16 +23,18 @@ struct Packet<'a> {
     rtt_stack_ns: Option<i64>,
     slip_ns: Option<i64>,
     outcome: &'static str,
-    from: Option<&'a str>,
+    from: Option<String>,
     ttl: Option<u8>,
     error: Option<&'a str>,
+    duplicates: u16,
 }
 
 /// The progress of the reports.
 #[derive(Debug)]
 pub struct Live {
     late_ns: i64,
-    to: String,
+    /// The address of all answers, if only that one can answer: that of a connection.
+    only: Option<String>,
     /// The first place for which it is not yet decided whether the packet is lost.
     undecided: u32,
     /// The time of the last report.
@@ -40,7 +43,8 @@ pub struct Live {
 
 impl Live {
     pub fn new(request: &Request) -> Self {
-        Self { late_ns: request.late_ns, to: request.to.clone(), undecided: 0, reported: 0 }
+        let only = request.protocol.connects().then(|| request.to.clone());
+        Self { late_ns: request.late_ns, only, undecided: 0, reported: 0 }
     }
 
     /// Return the time of the next report, if a packet waits for one and there is time before `next`; else
@@ -111,11 +115,26 @@ impl Live {
             rtt_stack_ns: between(entry.transmitted, entry.received),
             slip_ns: between(entry.intended, entry.sent),
             outcome: log.outcome(place),
-            from: log
-                .expired_at(place)
-                .or_else(|| (entry.replied != 0).then_some(self.to.as_str())),
+            from: match &self.only {
+                Some(only) => (entry.replied != 0).then(|| only.clone()),
+                None => log.answered_by(place).map(shown),
+            },
             ttl: (entry.ttl != 0).then_some(entry.ttl),
             error: log.error_at(place),
+            duplicates: entry.duplicates,
         }
+    }
+}
+
+/// Return an address as text, with its zone if it is one of IPv6 that needs it (RFC 4007, section 11).
+fn shown(address: SocketAddr) -> String {
+    match address {
+        SocketAddr::V6(v6) if v6.scope_id() != 0 => {
+            let zone = nix::net::if_::if_indextoname(v6.scope_id());
+            let zone = zone
+                .map_or_else(|_| v6.scope_id().to_string(), |name| name.to_string_lossy().into());
+            format!("{}%{zone}", v6.ip())
+        }
+        _ => address.ip().to_string(),
     }
 }

@@ -4,7 +4,7 @@ use super::request::{Point, Request};
 use crate::operations::tables::{Packet, Stamp};
 use delaylab_os::socket::control_message::Step;
 use delaylab_wire::Leg;
-use std::net::IpAddr;
+use std::net::SocketAddr;
 
 /// The points of a probe, in the order of a request's path.
 pub const POINTS: [&str; 3] = ["app", "qdisc", "stack"];
@@ -24,13 +24,15 @@ pub struct Entry {
     /// The time to live or hop limit of the reply; 0 if not requested.
     pub ttl: u8,
     error: u16,
-    duplicates: u16,
+    pub duplicates: u16,
     reordered: bool,
     refused: bool,
     /// True if the answer says that the port is closed.
     closed: bool,
-    /// The number of the router that dropped the packet because its TTL was used up, from 1; 0 for none.
-    expired_at: u16,
+    /// The number of the address that has answered, from 1; 0 if it is not known.
+    answered_by: u16,
+    /// True if the answer is that of a router that dropped the packet because its TTL was used up.
+    expired: bool,
 }
 
 impl Entry {
@@ -54,7 +56,7 @@ pub struct Log {
     late_ns: i64,
     app: bool,
     errors: Vec<String>,
-    routers: Vec<String>,
+    addresses: Vec<SocketAddr>,
     /// The place after the last one that has a reply.
     next_expected: u32,
     /// Packets with a reply.
@@ -87,7 +89,7 @@ impl Log {
             late_ns: request.late_ns,
             app: request.stamps.contains(&Point::App),
             errors: Vec::with_capacity(16),
-            routers: Vec::with_capacity(16),
+            addresses: Vec::with_capacity(16),
             next_expected: 0,
             replied: 0,
             sent: 0,
@@ -152,9 +154,12 @@ impl Log {
         let entry = &mut self.entries[place as usize];
         if entry.replied != 0 {
             entry.duplicates = entry.duplicates.saturating_add(1);
+            self.settle(place);
             return;
         }
         if entry.error != 0 {
+            // Such as that of an earlier reply, which was corrupted.
+            entry.error = 0;
             self.failed -= 1;
         } else if place < self.given_up_before {
             self.given_up -= 1;
@@ -207,10 +212,25 @@ impl Log {
         }
     }
 
-    /// Record that a packet's TTL was used up at a router, whose message is taken as the reply.
-    pub fn note_expired(&mut self, place: u32, at: IpAddr, received: Option<i64>, now: i64) {
+    /// Record that a reply to a packet was corrupted. If none comes that is intact, the packet is lost.
+    pub fn note_corrupted(&mut self, place: u32, why: &str) {
         if self.entries[place as usize].replied == 0 {
-            self.entries[place as usize].expired_at = number(&mut self.routers, &at.to_string());
+            self.note_error(place, why);
+        }
+    }
+
+    /// Record the source of a reply that is about to be recorded. The first one counts.
+    pub fn note_source(&mut self, place: u32, from: Option<SocketAddr>) {
+        if let (Some(from), 0) = (from, self.entries[place as usize].replied) {
+            self.entries[place as usize].answered_by = number(&mut self.addresses, from);
+        }
+    }
+
+    /// Record that a packet's TTL was used up at a router, whose message is taken as the reply.
+    pub fn note_expired(&mut self, place: u32, at: SocketAddr, received: Option<i64>, now: i64) {
+        if self.entries[place as usize].replied == 0 {
+            self.note_source(place, Some(at));
+            self.entries[place as usize].expired = true;
             self.note_reply(place, received, None, now);
         }
     }
@@ -249,7 +269,7 @@ impl Log {
     }
 
     fn error(&mut self, why: &str) -> u16 {
-        number(&mut self.errors, why)
+        number(&mut self.errors, why.to_owned())
     }
 
     /// Return the number of packets that may still be answered.
@@ -274,7 +294,7 @@ impl Log {
             Entry { refused: true, .. } => "refused",
             Entry { sent: 0, .. } => "unsent",
             Entry { replied: 0, .. } => "lost",
-            Entry { expired_at: 1.., .. } => "expired",
+            Entry { expired: true, .. } => "expired",
             Entry { replied, .. } if replied - entry.requested() > self.late_ns => "late",
             Entry { closed: true, .. } => "closed",
             _ => "replied",
@@ -286,10 +306,10 @@ impl Log {
         self.errors.get(at).map(String::as_str)
     }
 
-    /// Return the router at which the packet at a place expired, if any.
-    pub fn expired_at(&self, place: u32) -> Option<&str> {
-        let at = usize::from(self.entries[place as usize].expired_at).checked_sub(1)?;
-        self.routers.get(at).map(String::as_str)
+    /// Return the address that has answered the packet at a place, if it is known.
+    pub fn answered_by(&self, place: u32) -> Option<SocketAddr> {
+        let at = usize::from(self.entries[place as usize].answered_by).checked_sub(1)?;
+        self.addresses.get(at).copied()
     }
 
     /// Return the error of the packet at a place, if any.
@@ -329,12 +349,13 @@ impl Log {
     }
 }
 
-/// Return the number of a text in a list, from 1, and add it if it is new; there are few different ones.
-fn number(texts: &mut Vec<String>, text: &str) -> u16 {
-    let known = texts.iter().position(|each| each == text);
-    let at = known.unwrap_or_else(|| {
-        texts.push(text.to_owned());
-        texts.len() - 1
-    });
-    u16::try_from(at + 1).unwrap_or(u16::MAX)
+/// Return the number of a value in a list, from 1, and add it if it is new; there are few different ones. Return 0 if
+/// the list is full.
+fn number<T: PartialEq>(known: &mut Vec<T>, value: T) -> u16 {
+    let at = known.iter().position(|each| *each == value).unwrap_or(known.len());
+    let Ok(number) = u16::try_from(at + 1) else { return 0 };
+    if at == known.len() {
+        known.push(value);
+    }
+    number
 }

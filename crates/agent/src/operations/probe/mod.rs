@@ -10,6 +10,7 @@ mod neighbour;
 mod pace;
 mod packet;
 mod programs;
+mod reply;
 mod request;
 mod route;
 mod schedule;

@@ -3,6 +3,7 @@
 use super::engine::ProbePath;
 use super::log::Log;
 use super::programs::{note_sent, open_for_socket, take_replies};
+use super::reply::{Expected, Received};
 use super::request::Request;
 use super::warning::Warning;
 use crate::operations::protocol::Protocol;
@@ -16,7 +17,6 @@ use delaylab_os::time::stamp_ids::StampIds;
 use delaylab_proto::{Context, Failure};
 use delaylab_wire::{
     ECHO_HEADER, EchoRepr, EchoView, Leg, ProbeRepr, ProbeView, Protocol as IpProtocol, Sum,
-    icmp_is_intact,
 };
 use nix::errno::Errno;
 use std::io;
@@ -29,14 +29,18 @@ const QUOTED: usize = 128;
 /// has added.
 const MORE: usize = 60 + 1500;
 
-/// A connected socket for probes.
+/// The error of a packet whose reply was corrupted.
+const CORRUPTED: &str = "its reply came with a wrong checksum";
+
+/// A socket for probes. It is connected, but for a raw one, which is to receive the replies of other addresses too, as
+/// the kernel's own echo sockets do.
 #[derive(Debug)]
 pub struct PathBySocket {
     fd: OwnedFd,
     flavour: Flavour,
     to: SocketAddr,
     ident: u16,
-    probe: u32,
+    expected: Expected,
     outgoing: SendBatch,
     incoming: ReceiveBatch,
     errors: ReceiveBatch,
@@ -65,7 +69,8 @@ impl PathBySocket {
                 return Err(Failure::new("open a socket", "TCP has one per packet"));
             }
         };
-        prepare(fd.as_fd(), to, request).with_context(|| format!("reach {}", request.to))?;
+        prepare(fd.as_fd(), flavour, to, request)
+            .with_context(|| format!("reach {}", request.to))?;
         let wanted = request.wanted();
         let programs = open_for_socket(request, fd.as_fd(), to, ident);
         let ids = (programs.is_none() && (wanted.qdisc || wanted.stack))
@@ -74,17 +79,26 @@ impl PathBySocket {
             .context("enable kernel stamps")?;
         let header = if flavour == Flavour::Udp { 0 } else { ECHO_HEADER };
         let slots = usize::from(request.batch);
+        let mut outgoing = SendBatch::new(slots, header + request.size);
+        if flavour == Flavour::IcmpRaw {
+            outgoing.address_all(to);
+        }
+        // A live packet says who answered; of raw sockets, only some replies of strangers are those of the probe.
+        let (room, bytes) = (slots.max(64), MORE + ECHO_HEADER + request.size);
+        let incoming = match request.live || flavour == Flavour::IcmpRaw {
+            true => ReceiveBatch::with_sources(room, bytes),
+            false => ReceiveBatch::without_sources(room, bytes),
+        };
+        let protocol = if to.is_ipv4() { IpProtocol::Icmp } else { IpProtocol::Icmpv6 };
+        let (probe, size) = (request.probe, request.size);
         Ok(Self {
             fd,
             flavour,
             to,
             ident,
-            probe: request.probe,
-            outgoing: SendBatch::new(slots, header + request.size),
-            incoming: ReceiveBatch::without_sources(
-                slots.max(64),
-                MORE + ECHO_HEADER + request.size,
-            ),
+            expected: Expected { flavour, protocol, probe, to: to.ip(), size },
+            outgoing,
+            incoming,
             errors: ReceiveBatch::without_sources(128, QUOTED),
             ids,
             programs,
@@ -93,12 +107,8 @@ impl PathBySocket {
         })
     }
 
-    fn ip_protocol(&self) -> IpProtocol {
-        if self.to.is_ipv4() { IpProtocol::Icmp } else { IpProtocol::Icmpv6 }
-    }
-
     fn fill(&mut self, slot: usize, repr: ProbeRepr) {
-        let (flavour, protocol) = (self.flavour, self.ip_protocol());
+        let (flavour, protocol) = (self.flavour, self.expected.protocol);
         let message = self.outgoing.slot(slot);
         if flavour == Flavour::Udp {
             repr.emit(message);
@@ -125,15 +135,26 @@ impl PathBySocket {
         error: Unreachable,
         time_ns: Option<i64>,
     ) {
+        if self.is_about_another_socket(bytes, error) {
+            return;
+        }
         let text = describe(error);
         let place = self.place_of(log, bytes);
         if let (1.., Some(place), Some(router)) = (self.hops, place, self.expired_at(error)) {
-            return log.note_expired(place, router, time_ns, realtime_ns());
+            return log.note_expired(place, (router, 0).into(), time_ns, realtime_ns());
         }
         match place {
             Some(place) => log.note_error(place, &text),
             None => self.unattributed = Some(text),
         }
+    }
+
+    /// Return true for an ICMP error that a raw socket got about another socket's packet: it gets those about all.
+    fn is_about_another_socket(&self, bytes: &[u8], error: Unreachable) -> bool {
+        let ours = |echo: EchoView<'_>| echo.leg() == Leg::Request && echo.ident() == self.ident;
+        self.flavour == Flavour::IcmpRaw
+            && error.icmp.is_some()
+            && !EchoView::new(bytes, self.expected.protocol).is_ok_and(ours)
     }
 
     /// Return the router that sent an ICMP message of type "time exceeded in transit".
@@ -145,40 +166,24 @@ impl PathBySocket {
     /// Return the place of the packet quoted in an error. A router may quote no more than 8 bytes of it: the
     /// ICMP header, whose sequence number holds the low 16 bits of the probe's.
     fn place_of(&self, log: &Log, bytes: &[u8]) -> Option<u32> {
+        let by_header = |data| {
+            let header = ProbeView::new(data).ok()?;
+            log.place(header.probe(), header.seq())
+        };
         if self.flavour == Flavour::Udp {
-            return probe_place(log, bytes);
+            return by_header(bytes);
         }
-        let echo = EchoView::new(bytes, self.ip_protocol()).ok()?;
-        probe_place(log, echo.payload()).or_else(|| log.last_with_low_bits(echo.seq()))
+        let echo = EchoView::new(bytes, self.expected.protocol).ok()?;
+        by_header(echo.payload()).or_else(|| log.last_with_low_bits(echo.seq()))
     }
 }
 
-fn probe_place(log: &Log, payload: &[u8]) -> Option<u32> {
-    let probe = ProbeView::new(payload).ok()?;
-    log.place(probe.probe(), probe.seq())
-}
-
-/// Return the place of the packet that a received message replies to. A raw socket for IPv4 gets messages before the
-/// kernel has checked them, so those with a wrong checksum are dropped here as the kernel drops them for all others.
-fn reply_place(log: &Log, bytes: &[u8], flavour: Flavour, protocol: IpProtocol) -> Option<u32> {
-    if flavour == Flavour::Udp {
-        return probe_place(log, bytes);
-    }
-    let message = match (flavour, protocol) {
-        (Flavour::IcmpRaw, IpProtocol::Icmp) => {
-            let message = delaylab_wire::Ipv4View::new(bytes).ok()?.payload();
-            if !icmp_is_intact(message) {
-                return None;
-            }
-            message
-        }
-        _ => bytes,
-    };
-    let echo = EchoView::new(message, protocol).ok()?;
-    if echo.leg() == Leg::Reply { probe_place(log, echo.payload()) } else { None }
-}
-
-fn prepare(fd: BorrowedFd<'_>, to: SocketAddr, request: &Request) -> io::Result<()> {
+fn prepare(
+    fd: BorrowedFd<'_>,
+    flavour: Flavour,
+    to: SocketAddr,
+    request: &Request,
+) -> io::Result<()> {
     socket::set_buffers(fd, socket::LARGE_BUFFER)?;
     socket::receive_errors(fd, to.ip())?;
     if let Some(ttl) = request.ttl {
@@ -186,6 +191,9 @@ fn prepare(fd: BorrowedFd<'_>, to: SocketAddr, request: &Request) -> io::Result<
     }
     if request.live {
         socket::receive_ttl(fd, to.ip())?;
+    }
+    if flavour == Flavour::IcmpRaw {
+        return socket::check_route(request.local(to.ip()), to);
     }
     socket::connect_to(fd, to)
 }
@@ -220,7 +228,7 @@ impl ProbePath for PathBySocket {
     fn send(&mut self, log: &mut Log, first: u32, end: u32) -> Result<u32, Failure> {
         for place in first..end {
             let intended_ns = log.entries[place as usize].intended;
-            let repr = ProbeRepr { probe: self.probe, seq: log.seq(place), intended_ns };
+            let repr = ProbeRepr { probe: self.expected.probe, seq: log.seq(place), intended_ns };
             self.fill((place - first) as usize, repr);
         }
         let now = realtime_ns();
@@ -294,12 +302,20 @@ impl ProbePath for PathBySocket {
             Err(error) => return Err(Failure::new("receive replies", error)),
         };
         let now = realtime_ns();
-        let protocol = self.ip_protocol();
         for slot in 0..count {
             let message = self.incoming.message(slot);
-            if let Some(place) = reply_place(log, message.bytes, self.flavour, protocol) {
-                let control = message.control();
-                log.note_reply(place, control.time_ns, control.ttl, now);
+            let from = message.from();
+            match self.expected.recognize(log, &message, from.map(|from| from.ip())) {
+                Some(Received::Reply { place, flaw }) => {
+                    let control = message.control();
+                    log.note_source(place, from);
+                    log.note_reply(place, control.time_ns, control.ttl, now);
+                    if let Some(flaw) = flaw {
+                        log.note_flaw(place, &flaw);
+                    }
+                }
+                Some(Received::Corrupted { place }) => log.note_corrupted(place, CORRUPTED),
+                None => {}
             }
         }
         Ok(count)

@@ -1,0 +1,99 @@
+//! Recognition of replies among the messages that a socket receives.
+
+use super::log::Log;
+use delaylab_os::socket::Flavour;
+use delaylab_os::socket::receive_batch::Message;
+use delaylab_wire::{
+    EchoView, Ipv4View, Leg, PROBE_HEADER, ProbeRepr, ProbeView, Protocol, icmp_is_intact,
+};
+use std::net::IpAddr;
+
+/// The properties of a probe's replies.
+#[derive(Clone, Copy, Debug)]
+pub struct Expected {
+    pub flavour: Flavour,
+    /// The protocol of echoes; not used for UDP.
+    pub protocol: Protocol,
+    pub probe: u32,
+    /// The address that is probed.
+    pub to: IpAddr,
+    /// The bytes of data behind the ICMP or UDP header.
+    pub size: usize,
+}
+
+/// A message that belongs to a packet of the probe.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Received {
+    /// A reply, and what is wrong with it, if anything.
+    Reply { place: u32, flaw: Option<String> },
+    /// A reply with a wrong checksum. Only a raw socket for IPv4 gets these: the kernel drops all others.
+    Corrupted { place: u32 },
+}
+
+impl Expected {
+    /// Return the packet that a message belongs to, if there is one. `from` is its source, if that is known.
+    pub fn recognize(
+        &self,
+        log: &Log,
+        message: &Message<'_>,
+        from: Option<IpAddr>,
+    ) -> Option<Received> {
+        let bytes = message.bytes;
+        if self.flavour == Flavour::Udp {
+            let place = self.place_by_header(log, bytes)?;
+            let flaw = self.flaw(log, place, bytes, message.truncated());
+            return Some(Received::Reply { place, flaw });
+        }
+        let has_ip_header = self.flavour == Flavour::IcmpRaw && self.protocol == Protocol::Icmp;
+        let icmp = if has_ip_header { Ipv4View::new(bytes).ok()?.payload() } else { bytes };
+        let echo = EchoView::new(icmp, self.protocol).ok()?;
+        if echo.leg() != Leg::Reply {
+            return None;
+        }
+        if has_ip_header && !message.truncated() && !icmp_is_intact(icmp) {
+            let place = self.place_by_header(log, echo.payload())?;
+            return Some(Received::Corrupted { place });
+        }
+        let place = self.place(log, &echo, from)?;
+        let flaw = match echo.code() {
+            0 => self.flaw(log, place, echo.payload(), message.truncated()),
+            code => Some(format!("the reply has code {code}")),
+        };
+        Some(Received::Reply { place, flaw })
+    }
+
+    /// Return the place of the packet that an echo reply is about. A reply without the probe header is known by its
+    /// sequence number, if it comes from the address that was asked.
+    fn place(&self, log: &Log, echo: &EchoView<'_>, from: Option<IpAddr>) -> Option<u32> {
+        match ProbeView::new(echo.payload()) {
+            Ok(_) => self.place_by_header(log, echo.payload()),
+            Err(_) if from.is_none_or(|from| from == self.to) => log.last_with_low_bits(echo.seq()),
+            Err(_) => None,
+        }
+    }
+
+    fn place_by_header(&self, log: &Log, data: &[u8]) -> Option<u32> {
+        let header = ProbeView::new(data).ok()?;
+        log.place(header.probe(), header.seq())
+    }
+
+    /// Return what is wrong with the data of a reply. They must be the packet's: its header, and zeros.
+    fn flaw(&self, log: &Log, place: u32, data: &[u8], truncated: bool) -> Option<String> {
+        let (has, size) = (data.len(), self.size);
+        if truncated {
+            return Some(format!("the reply has more than {has} bytes of data, not {size}"));
+        }
+        if has == 0 {
+            return Some("the reply has no data".into());
+        }
+        if has != size {
+            return Some(format!("the reply has {has} bytes of data, not {size}"));
+        }
+        let intended_ns = log.entries[place as usize].intended;
+        let sent = ProbeRepr { probe: self.probe, seq: log.seq(place), intended_ns };
+        let mut header = [0; PROBE_HEADER];
+        sent.emit(&mut header);
+        let same = data.starts_with(&header) && data[PROBE_HEADER..].iter().all(|byte| *byte == 0);
+        (!same).then(|| "the data of the reply are not those that were sent".into())
+    }
+}

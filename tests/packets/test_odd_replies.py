@@ -1,0 +1,128 @@
+"""An odd reply is named for what it is, and the address that answered is never made up."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from tests.packets.agents import ROOT, Pair, probe, run
+
+COUNT = 12
+SIZE = 56
+CORRUPTED = 9
+OTHER = "10.9.0.3"
+FLAWS = {
+    1: "the reply has no data",
+    2: "the reply has 28 bytes of data, not 56",
+    3: "the data of the reply are not those that were sent",
+    4: "the data of the reply are not those that were sent",
+    5: "the reply has 656 bytes of data, not 56",
+    6: "the reply has code 1",
+}
+"""What is wrong with the reply to a packet, by its sequence number (``odd_echoes.py``)."""
+
+
+@contextmanager
+def odd(joined: Pair) -> Iterator[None]:
+    """The responder of ``odd_echoes.py`` at the right end."""
+    run("sysctl", "-qw", "net.ipv4.icmp_echo_ignore_all=1", namespace=joined.right)
+    run("ip", "address", "add", f"{OTHER}/24", "dev", "right", namespace=joined.right)
+    command = [
+        "ip",
+        "netns",
+        "exec",
+        joined.right,
+        sys.executable,
+        "-m",
+        "tests.packets.odd_echoes",
+    ]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
+        assert process.stdout is not None
+        try:
+            assert process.stdout.readline() == "ready\n"
+            yield
+        finally:
+            process.kill()
+
+
+def assert_named(packets: dict[int, dict[str, Any]], *, raw: bool) -> None:
+    """Each packet has the fate that its reply deserves, and says who answered."""
+    fates = {seq: (packet["outcome"], packet["error"]) for seq, packet in packets.items()}
+    far_longer = fates.pop(10)
+    assert far_longer[0] == "replied"
+    assert far_longer[1].startswith("the reply has more than ")
+    reason = "its reply came with a wrong checksum" if raw else None
+    expected = {seq: ("replied", FLAWS.get(seq)) for seq in range(COUNT) if seq != 10}
+    assert fates == expected | {CORRUPTED: ("lost", reason)}
+    by = {seq: packet["from"] for seq, packet in packets.items()}
+    assert by == dict.fromkeys(range(COUNT), "10.9.0.2") | {8: OTHER, CORRUPTED: None}
+    assert {seq for seq, packet in packets.items() if packet.get("duplicates")} == {7}
+
+
+@pytest.mark.parametrize("raw", [True, False])
+def test_an_odd_reply_is_named(joined: Pair, raw: bool) -> None:
+    if raw:
+        run("sysctl", "-qw", "net.ipv4.ping_group_range=1 0", namespace=joined.left)
+    with odd(joined), joined.agent(joined.left) as agent:
+        # Further replies come within the linger that the lost packet takes.
+        answer = agent.run(
+            probe(count=COUNT, size=SIZE, live=True, linger_ns=500_000_000, interval_ns=5_000_000)
+        )
+    assert answer.error is None
+    live = {event["packet"]["seq"]: event["packet"] for event in answer.events if "packet" in event}
+    assert_named(live, raw=raw)
+    duplicates = answer.tables["packets"]["duplicates"].to_list()
+    assert duplicates == [int(seq == 7) for seq in range(COUNT)]
+
+
+def test_ping_says_what_is_odd(joined: Pair) -> None:
+    command = ["ip", "netns", "exec", joined.left, str(ROOT / ".venv" / "bin" / "delaylab"), "ping"]
+    command += ["-c", str(COUNT), "-i", "5ms", "-W", "500ms", "10.9.0.2"]
+    run("sysctl", "-qw", "net.ipv4.ping_group_range=1 0", namespace=joined.left)
+    with odd(joined):
+        printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        made = subprocess.run([*command, "--json"], check=True, capture_output=True).stdout
+    lines = {line.split()[0]: line for line in printed.splitlines() if line.startswith("seq=")}
+    for seq, flaw in FLAWS.items():
+        assert f"({flaw})" in lines[f"seq={seq}"]
+    assert f"from {OTHER}" in lines["seq=8"]
+    assert [line for line in lines.values() if " from " in line] == [lines["seq=8"]]
+    assert lines["seq=9"] == "seq=9 lost: its reply came with a wrong checksum"
+    assert lines["seq=7"] == "seq=7 duplicate: 2 replies so far"
+    assert "1 lost (8.3 %), 1 duplicate reply, 7 replies with errors" in printed
+    result = json.loads(made)
+    assert (result["duplicates"], result["lost"]) == (1, 1)
+    assert_named({packet["seq"]: packet for packet in result["packets"]}, raw=True)
+
+
+def test_hops_are_the_addresses_that_answered(joined: Pair) -> None:
+    """The destination answers from another one of its addresses."""
+    command = ["ip", "netns", "exec", joined.left, str(ROOT / ".venv" / "bin" / "delaylab"), "ping"]
+    with odd(joined):
+        made = subprocess.run(
+            [*command, "--hops", "--json", "-c", "9", "-i", "20ms", "10.9.0.2"],
+            check=True, capture_output=True,
+        ).stdout  # fmt: skip
+    (hop,) = json.loads(made)["hops"]
+    assert set(hop["addresses"]) == {"10.9.0.2", OTHER}
+
+
+def test_a_raw_socket_leaves_the_errors_of_others_alone(joined: Pair) -> None:
+    """It gets the ICMP errors about all echoes of its namespace."""
+    run("sysctl", "-qw", "net.ipv4.ping_group_range=1 0", namespace=joined.left)
+    run("sysctl", "-qw", "net.ipv4.ip_forward=1", namespace=joined.right)
+    run("ip", "route", "add", "10.8.0.0/24", "via", "10.9.0.2", namespace=joined.left)
+    with joined.agent(joined.left) as agent, joined.agent(joined.left) as other:
+        other.start(probe(to="10.8.0.1", count=10_000, ident=99))
+        answer = agent.run(probe(count=100))
+        refused = other.stop()
+    reasons = refused.tables["packets"]["error"].unique().drop_nulls().to_list()
+    assert reasons == ["Network is unreachable (os error 101) (ICMP type 3 code 0, from 10.9.0.2)"]
+    assert answer.done is not None
+    assert (answer.done["replied"], answer.done["warnings"]) == (100, [])
