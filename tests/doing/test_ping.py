@@ -60,22 +60,6 @@ def test_an_ordinary_user_is_told_what_to_set_or_pings(nobody: Run) -> None:
         assert done.stderr.count("\n") == 1
 
 
-def test_ctrl_c_prints_the_summary(tmp_path: Path) -> None:
-    process = subprocess.Popen(
-        [str(DELAYLAB), "ping", "-i", "20ms", "127.0.0.1"],
-        stdout=subprocess.PIPE,
-        text=True,
-        cwd=tmp_path,
-    )
-    assert process.stdout is not None
-    lines = [process.stdout.readline() for _ in range(4)]
-    process.send_signal(signal.SIGINT)
-    rest = process.stdout.read()
-    assert process.wait() == 130
-    assert lines[3].startswith("seq=2")
-    assert re.search(r"\d+ sent, \d+ replied", rest)
-
-
 @pytest.mark.parametrize(
     ("argv", "says"),
     [

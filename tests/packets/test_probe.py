@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import fcntl
+import json
+
 import polars as pl
 import pytest
 
@@ -180,3 +183,35 @@ def test_a_bad_request_is_one_error_that_names_the_field(
         assert why in bad.error["why"]
         good = agent.run(probe(count=1))
         assert good.done is not None, "the stream takes the next request"
+
+
+def test_a_slow_reader_neither_holds_up_the_sender_nor_its_end(joined: Pair) -> None:
+    """Live packets wait in the agent while their reader is busy; `stop` does not wait for them."""
+    with joined.agent(joined.left) as agent, joined.agent(joined.left) as witness:
+        room = fcntl.fcntl(agent.output, fcntl.F_GETPIPE_SZ)
+        agent.start(probe(count=50_000, interval_ns=20_000, live=True, stamps=["app"]))
+        # Another probe of a second is the clock: by its end most packets were sent.
+        witness.run(probe(count=200, interval_ns=5_000_000))
+        answer = agent.stop()
+    assert answer.done is not None
+    reported = sum(len(json.dumps(event, separators=(",", ":"))) for event in answer.events)
+    # What the pipe and the reader's own buffer had taken, and what was written after that.
+    assert len(answer.events) > 0
+    assert reported <= 2 * room
+    assert answer.done["sent"] > 4 * len(answer.events), "the sender went on"
+    packets = answer.tables["packets"]
+    assert set(packets["outcome"]) <= {"replied", "unsent", "under-way"}
+
+
+@pytest.mark.parametrize(("linger_ns", "fate"), [(60_000_000_000, "under-way"), (1, "lost")])
+def test_what_a_stop_leaves_unanswered_is_under_way_or_lost(
+    joined: Pair, linger_ns: int, fate: str
+) -> None:
+    """Without a reply so far, a probe's patience with its packets is `linger_ns`."""
+    run("sysctl", "-qw", "net.ipv4.icmp_echo_ignore_all=1", namespace=joined.right)
+    with joined.agent(joined.left) as agent, joined.agent(joined.left) as witness:
+        agent.start(probe(count=10_000, linger_ns=linger_ns, linger_rtt=True))
+        # Another probe is the clock: by its end some packets were sent.
+        witness.run(probe(to="127.0.0.1", count=20))
+        answer = agent.stop()
+    assert set(answer.tables["packets"]["outcome"]) == {fate, "unsent"}

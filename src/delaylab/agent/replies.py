@@ -87,7 +87,7 @@ class LivePacket(Reply):
     router `source`, `closed` one that a closed TCP port answered. `handshake_ns` is how long it
     took to open the connection of an HTTP request. `source` is the address that answered, `error`
     of a packet with an answer what is wrong with that, and `duplicates` the number of its further
-    answers.
+    answers. `under-way` is a packet that could still be answered when the client stopped the probe.
     """
 
     seq: Count
@@ -95,7 +95,9 @@ class LivePacket(Reply):
     rtt_app_ns: int | None = None
     rtt_stack_ns: int | None = None
     slip_ns: int | None = None
-    outcome: Literal["replied", "late", "lost", "refused", "unsent", "expired", "closed"]
+    outcome: Literal[
+        "replied", "late", "lost", "refused", "unsent", "expired", "closed", "under-way"
+    ]
     source: Text | None = Field(None, alias="from")
     ttl: Count | None = None
     error: Text | None = None

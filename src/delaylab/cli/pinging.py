@@ -45,7 +45,8 @@ def ping(
         typer.Option(
             "--flood",
             "-f",
-            help="Send as fast as replies come; at most 64 packets are unanswered at once.",
+            help="Send as fast as replies come; at most 64 packets are unanswered at once. One "
+            "that takes over twice the largest round trip so far is given up.",
         ),
     ] = False,
     wait: Annotated[

@@ -10,21 +10,22 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 from rich.console import Console
 
 from delaylab import hosts
 from delaylab.agent.measuring_requests import Probe
 from delaylab.agent.replies import Event
+from delaylab.agent.result import Result
 from delaylab.agent.session import Session
 from delaylab.errors import BadInput, DoesNotFit
 from delaylab.io.printable import printable
 from delaylab.machine.memory import available_bytes
 from delaylab.units import Duration
 from delaylab.verbs.ping_lines import line
-from delaylab.verbs.ping_result import PingPacket, PingResult
-from delaylab.verbs.ping_tables import packets_of
+from delaylab.verbs.ping_result import UNDER_WAY, PingPacket, PingResult
+from delaylab.verbs.ping_tables import merged, packets_of
 from delaylab.verbs.ping_view import View
 
 AT_MOST = 100_000
@@ -109,6 +110,8 @@ def run(
                 # A packet that was given up for lost and answered after all has only one line.
                 known = packets.get(packet.seq)
                 packets[packet.seq] = packet
+                if packet.outcome == UNDER_WAY:
+                    return
                 if known is None or packet.duplicates > known.duplicates:
                     show(packet)
                 if known is None and watch is not None:
@@ -124,7 +127,7 @@ def run(
         host=options.host,
         address=address,
         sent=done.sent,
-        packets=_by_seq(packets) if live else packets_of(result),
+        packets=_packets(result, packets, live=live, interrupted=interrupted),
         realtime=done.realtime,
         doubts=tuple(done.warnings),
         neighbour_ns=done.neighbour_ns,
@@ -206,5 +209,14 @@ def host_field(options: Options) -> str:
     return name if options.port in (0, HTTP_PORT) else f"{name}:{options.port}"
 
 
-def _by_seq(packets: dict[int, PingPacket]) -> tuple[PingPacket, ...]:
-    return tuple(packets[seq] for seq in sorted(packets))
+def _packets(
+    result: Result[Any], reported: dict[int, PingPacket], *, live: bool, interrupted: bool
+) -> tuple[PingPacket, ...]:
+    """Return a ping's packets by seq.
+
+    The agent reports no more of them after Ctrl-C than its reader can take at once; the others are
+    in its tables, as all are of a ping that nobody watches.
+    """
+    if not live or interrupted:
+        return tuple(merged(packets_of(result), reported))
+    return tuple(reported[seq] for seq in sorted(reported))

@@ -14,7 +14,7 @@ from delaylab.io.values import JsonObject
 from delaylab.units import Duration
 from delaylab.verbs import ping
 from delaylab.verbs.ping_lines import us
-from delaylab.verbs.ping_result import PingPacket, Spread, spread
+from delaylab.verbs.ping_result import UNDER_WAY, PingPacket, Spread, spread
 
 MOST_HOPS = 30
 """Longest path that is looked for, as traceroute(8) has it."""
@@ -40,11 +40,18 @@ class Hop:
     reached: bool
     rtt_user_ns: Spread | None
     rtt_kernel_ns: Spread | None
+    under_way: int = 0
 
     @property
     def lost(self) -> int:
-        """Return the number of packets to this hop without an answer."""
-        return self.sent - self.answered
+        """Return the number of packets to this hop that were not answered in time."""
+        return self.sent - self.answered - self.under_way
+
+    @property
+    def loss(self) -> float | None:
+        """Return the share of lost packets among those whose fate is known; None without any."""
+        known = self.sent - self.under_way
+        return self.lost / known if known else None
 
     def as_json(self) -> JsonObject:
         """Return the hop as `ping --hops --json` prints it."""
@@ -53,6 +60,7 @@ class Hop:
             "addresses": list(self.addresses),
             "sent": self.sent,
             "lost": self.lost,
+            **({"under_way": self.under_way} if self.under_way else {}),
             "reached": self.reached,
             "rtt_user_ns": self.rtt_user_ns.as_json() if self.rtt_user_ns else None,
             "rtt_kernel_ns": self.rtt_kernel_ns.as_json() if self.rtt_kernel_ns else None,
@@ -157,6 +165,7 @@ def _hop(ttl: int, sent: list[PingPacket]) -> Hop:
         any(packet.outcome in REACHED for packet in answered),
         spread(packet.rtt_user_ns for packet in answered),
         spread(packet.rtt_kernel_ns for packet in answered),
+        sum(packet.outcome == UNDER_WAY for packet in sent),
     )
 
 
@@ -167,7 +176,7 @@ def table(hops: Iterable[Hop]) -> Table:
         made.add_column(title, justify="left" if title == "address" else "right", no_wrap=True)
     for hop in hops:
         found = hop.rtt_user_ns
-        loss = f"{100 * hop.lost / hop.sent:.0f} %" if hop.sent else ""
+        loss = "" if hop.loss is None else f"{100 * hop.loss:.0f} %"
         times = [us(each) for each in (found.min, found.median)] if found else ["–", "–"]
         times += [us(found.p99) if found.p99 is not None else "–"] if found else ["–"]
         times += [us(found.max)] if found else ["–"]
@@ -181,11 +190,18 @@ def print_summary(result: HopsResult, console: Console) -> None:
     """Print the hops for a reader."""
     console.print(table(result.hops))
     last = result.hops[-1] if result.hops else None
-    if last and any(hop.lost * last.sent > last.lost * hop.sent for hop in result.hops):
+    if last and any((hop.loss or 0) > (last.loss or 0) for hop in result.hops):
         console.print(
             "note: hops that lose more than the last one limit how often they answer (Linux: one "
             "answer a second); the path itself loses no more than the last hop",
             style="yellow",
+            highlight=False,
+        )
+    under_way = sum(hop.under_way for hop in result.hops)
+    if under_way:
+        console.print(
+            f"{under_way} of the packets sent were still under way and count as neither answered "
+            "nor lost",
             highlight=False,
         )
     if not result.reached:

@@ -43,11 +43,10 @@ def _is_another(sender: str | None, asked: str) -> bool:
 
 def print_summary(result: PingResult, console: Console) -> None:
     """Print the summary of a ping for a reader."""
-    share = 100 * result.lost / result.sent if result.sent else 0
     closed = f" ({result.closed} by a closed port)" if result.closed else ""
     console.print(
         f"\n{result.sent} sent, {result.replied} replied{closed}, {result.late} late, "
-        f"{result.lost} lost ({share:.1f} %){_extras(result)}",
+        f"{result.lost} lost ({100 * result.loss:.1f} %){_extras(result)}",
         highlight=False,
     )
     table = Table(box=None, pad_edge=False)
@@ -76,8 +75,9 @@ def print_summary(result: PingResult, console: Console) -> None:
 
 
 def _extras(result: PingResult) -> str:
-    """Return the summary's counts of duplicates and of replies with errors, if there are any."""
+    """Return the summary's counts of what not every ping has."""
     counts = (
+        (result.under_way, "under way", "under way"),
         (result.duplicates, "duplicate reply", "duplicate replies"),
         (result.flawed, "reply with errors", "replies with errors"),
     )

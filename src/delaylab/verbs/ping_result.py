@@ -10,6 +10,7 @@ from delaylab.agent.replies import LivePacket
 from delaylab.dataset.records.doubts import Doubt
 from delaylab.io.values import JsonObject
 
+UNDER_WAY = "under-way"
 ENOUGH_FOR_P99 = 100
 """Smallest number of values for which p99 is given."""
 
@@ -21,7 +22,8 @@ class PingPacket:
     `rtt_user_ns` is the round trip as programs see it, `rtt_kernel_ns` that between the kernel's
     stamps, `slip_ns` how late the packet was sent. `outcome` is `replied`, `closed` if the reply
     says that the TCP port is closed, `lost`, `late` if the reply came after the packet was given up
-    for lost, or `refused` by this machine's kernel. `handshake_ns` is how long it took to open the
+    for lost, `under-way` if it could still be answered when Ctrl-C ended the ping, or `refused` by
+    this machine's kernel. `handshake_ns` is how long it took to open the
     connection of an HTTP request, whose round trip begins after that. `sender` is the address that
     answered, None if it is not known. `error` is why there is no answer, or what is wrong with it.
     `duplicates` is the number of further replies.
@@ -135,7 +137,18 @@ class PingResult:
     @property
     def lost(self) -> int:
         """Return the number of packets that were not answered."""
-        return self.sent - self.replied - self.late
+        return self.sent - self.replied - self.late - self.under_way
+
+    @property
+    def under_way(self) -> int:
+        """Return the number of packets that could still be answered when Ctrl-C ended the ping."""
+        return self._count(UNDER_WAY)
+
+    @property
+    def loss(self) -> float:
+        """Return the share of lost packets among those whose fate is known."""
+        known = self.sent - self.under_way
+        return self.lost / known if known else 0.0
 
     @property
     def duplicates(self) -> int:
@@ -189,6 +202,7 @@ class PingResult:
             **({"closed": self.closed} if self.closed else {}),
             "late": self.late,
             "lost": self.lost,
+            **({"under_way": self.under_way} if self.under_way else {}),
             **({"duplicates": self.duplicates} if self.duplicates else {}),
             "rtt_user_ns": _json_of(self.rtt_user_ns),
             "rtt_kernel_ns": _json_of(self.rtt_kernel_ns),

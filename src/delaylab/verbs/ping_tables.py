@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from delaylab.agent.result import Result
@@ -40,3 +42,12 @@ def packets_of(result: Result[Any]) -> tuple[PingPacket, ...]:
         "duplicates",
     )
     return tuple(PingPacket(*row) for row in rows.sort("seq").iter_rows())
+
+
+def merged(
+    packets: Iterable[PingPacket], reported: Mapping[int, PingPacket]
+) -> Iterator[PingPacket]:
+    """Yield packets of tables, with the sender and the TTL of those that were reported live."""
+    for packet in packets:
+        known = reported.get(packet.seq)
+        yield replace(packet, sender=known.sender, ttl=known.ttl) if known else packet

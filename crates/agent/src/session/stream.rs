@@ -92,6 +92,18 @@ impl Session {
         self.reply(&Reply::Event(value))
     }
 
+    /// Return true if an event can be sent without waiting for the client to read.
+    pub fn has_room(&self) -> bool {
+        let ready = poll::wait(&[(self.output.as_fd(), Interest::Write)], Some(Duration::ZERO));
+        ready.is_ok_and(|ready| ready[0])
+    }
+
+    /// Wait until an event can be sent, or the client has sent something. Return true if an event can be sent.
+    pub fn await_room(&self) -> std::io::Result<bool> {
+        let on = [(self.output.as_fd(), Interest::Write), (self.input(), Interest::Read)];
+        Ok(poll::wait(&on, None)? == [true, false])
+    }
+
     /// Send a table or a command's output on the request's channel. If the client has gone, the frame is
     /// dropped, and [`Order::Closed`] ends the request.
     pub fn frame(&mut self, frame: &Frame) -> Result<(), Failure> {

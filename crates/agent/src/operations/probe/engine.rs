@@ -87,7 +87,8 @@ pub fn run(
         if woken && stopped(session)? {
             path.receive(log)?;
             path.collect(log)?;
-            live.finish(log, session)?;
+            log.note_stop(now - schedule.patience(log));
+            live.stop(log, session)?;
             return Ok(());
         }
     }

@@ -3,9 +3,10 @@
 use super::log::Log;
 use super::request::Request;
 use crate::session::Session;
-use delaylab_proto::Failure;
+use delaylab_proto::{Context, Failure};
 use serde::Serialize;
 use serde_json::json;
+use std::collections::VecDeque;
 use std::net::SocketAddr;
 
 /// The least time without other work that writing events requires: 150 µs.
@@ -69,8 +70,9 @@ impl Live {
             return Ok(());
         }
         self.reported = now;
-        self.flush(log, session)?;
-        while self.undecided < sent {
+        // A client that reads too slowly must not hold up the sender: it gets the rest later.
+        while session.has_room() && self.report_settled(log, session)? {}
+        while self.undecided < sent && session.has_room() {
             let entry = &log.entries[self.undecided as usize];
             if entry.sent != 0 && entry.replied == 0 && now - entry.sent <= self.late_ns {
                 break;
@@ -80,28 +82,48 @@ impl Live {
         Ok(())
     }
 
-    /// Report all remaining packets.
+    /// Report all remaining packets, unless the client gives an order: it has the tables.
     pub fn finish(&mut self, log: &mut Log, session: &mut Session) -> Result<(), Failure> {
-        self.flush(log, session)?;
-        while log.settled.is_some() && (self.undecided as usize) < log.entries.len() {
+        self.report_rest(log, session, |session| {
+            session.await_room().context("wait for the reader of live packets")
+        })
+    }
+
+    /// Report those of the remaining packets for which there is room at once.
+    pub fn stop(&mut self, log: &mut Log, session: &mut Session) -> Result<(), Failure> {
+        self.report_rest(log, session, |session| Ok(session.has_room()))
+    }
+
+    /// Report the remaining packets for as long as there is room.
+    fn report_rest(
+        &mut self,
+        log: &mut Log,
+        session: &mut Session,
+        room: impl Fn(&Session) -> Result<bool, Failure>,
+    ) -> Result<(), Failure> {
+        while room(session)? && self.report_settled(log, session)? {}
+        let count = log.entries.len();
+        while log.settled.is_some() && (self.undecided as usize) < count && room(session)? {
             self.report_if_lost(log, session)?;
         }
         Ok(())
     }
 
-    fn flush(&self, log: &mut Log, session: &mut Session) -> Result<(), Failure> {
-        let Some(mut settled) = log.settled.take() else { return Ok(()) };
-        for place in settled.drain(..) {
-            session.event(json!({"packet": self.packet(log, place)}))?;
-        }
-        log.settled = Some(settled);
-        Ok(())
+    /// Report the next settled packet; return false if there is none.
+    fn report_settled(&self, log: &mut Log, session: &mut Session) -> Result<bool, Failure> {
+        let Some(place) = log.settled.as_mut().and_then(VecDeque::pop_front) else {
+            return Ok(false);
+        };
+        session.event(json!({"packet": self.packet(log, place)}))?;
+        Ok(true)
     }
 
+    /// Report the next packet if it has no answer and was not settled.
     fn report_if_lost(&mut self, log: &Log, session: &mut Session) -> Result<(), Failure> {
         let place = self.undecided;
         self.undecided += 1;
-        let silent = log.outcome(place) == "lost" && log.error_at(place).is_none();
+        let unanswered = matches!(log.outcome(place), "lost" | "under-way");
+        let silent = unanswered && log.error_at(place).is_none();
         if silent { session.event(json!({"packet": self.packet(log, place)})) } else { Ok(()) }
     }
 

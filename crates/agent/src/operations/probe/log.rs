@@ -4,6 +4,7 @@ use super::request::{Point, Request};
 use crate::operations::tables::{Packet, Stamp};
 use delaylab_os::socket::control_message::Step;
 use delaylab_wire::Leg;
+use std::collections::VecDeque;
 use std::net::SocketAddr;
 
 /// The points of a probe, in the order of a request's path.
@@ -76,7 +77,10 @@ pub struct Log {
     /// The largest RTT in user space so far, in ns.
     pub largest_rtt: i64,
     /// The places settled since the last live event; only for `live` probes.
-    pub settled: Option<Vec<u32>>,
+    pub settled: Option<VecDeque<u32>>,
+    /// Packets that were sent after this time and have no answer are under way: the client has stopped the probe
+    /// before they could be lost.
+    under_way_since: Option<i64>,
 }
 
 impl Log {
@@ -99,7 +103,8 @@ impl Log {
             given_up: 0,
             last_reply: 0,
             largest_rtt: 0,
-            settled: request.live.then(|| Vec::with_capacity(count.min(1 << 16))),
+            settled: request.live.then(|| VecDeque::with_capacity(count.min(1 << 16))),
+            under_way_since: None,
         }
     }
 
@@ -264,12 +269,22 @@ impl Log {
 
     fn settle(&mut self, place: u32) {
         if let Some(settled) = &mut self.settled {
-            settled.push(place);
+            settled.push_back(place);
         }
     }
 
     fn error(&mut self, why: &str) -> u16 {
         number(&mut self.errors, why.to_owned())
+    }
+
+    /// Record that the client has stopped the probe. Packets that were sent after `since` may still be answered.
+    pub fn note_stop(&mut self, since: i64) {
+        self.under_way_since = Some(since);
+    }
+
+    /// Return true if the probe was stopped before a packet could be answered or given up.
+    fn is_under_way(&self, entry: &Entry) -> bool {
+        entry.error == 0 && self.under_way_since.is_some_and(|since| entry.requested() > since)
     }
 
     /// Return the number of packets that may still be answered.
@@ -293,6 +308,7 @@ impl Log {
         match entry {
             Entry { refused: true, .. } => "refused",
             Entry { sent: 0, .. } => "unsent",
+            Entry { replied: 0, .. } if self.is_under_way(entry) => "under-way",
             Entry { replied: 0, .. } => "lost",
             Entry { expired: true, .. } => "expired",
             Entry { replied, .. } if replied - entry.requested() > self.late_ns => "late",

@@ -16,6 +16,9 @@ pub struct Schedule {
     interval: i64,
     /// The time after the last sending at which a closed loop gives its packets up.
     timeout: i64,
+    /// The time to wait for a first reply, and whether a reply makes that twice the largest RTT.
+    linger: i64,
+    by_rtt: bool,
     count: u32,
     batch: u32,
     /// The place of the next packet to send.
@@ -33,6 +36,8 @@ impl Schedule {
             start,
             interval: request.interval_ns,
             timeout: request.timeout_ns,
+            linger: request.linger_ns,
+            by_rtt: request.linger_rtt,
             count: request.count,
             batch: u32::from(request.batch),
             next: 0,
@@ -88,14 +93,24 @@ impl Schedule {
     /// Give the packets of a closed loop up that nobody has answered in time.
     pub fn give_up_late(&mut self, log: &mut Log, now: i64) {
         if self.times_out_at(log).is_some_and(|time| now >= time) {
-            self.gave_up = self.last_sent + self.timeout;
+            self.gave_up = self.last_sent + self.timeout(log);
             log.give_up(self.next);
         }
     }
 
     fn times_out_at(&self, log: &Log) -> Option<i64> {
         let waits = self.is_closed_loop() && self.next < self.count && log.awaited() > 0;
-        waits.then(|| self.last_sent + self.timeout)
+        waits.then(|| self.last_sent + self.timeout(log))
+    }
+
+    /// Return how long after the last sending a closed loop gives its packets up.
+    fn timeout(&self, log: &Log) -> i64 {
+        if self.by_rtt { self.patience(log).max(self.timeout) } else { self.timeout }
+    }
+
+    /// Return how long a packet may take to be answered, as far as the probe knows.
+    pub fn patience(&self, log: &Log) -> i64 {
+        if self.by_rtt && log.replied > 0 { 2 * log.largest_rtt } else { self.linger }
     }
 
     /// Return the time at which the next packet is due unless a reply comes before; `None` if there is no such time.
@@ -133,7 +148,7 @@ impl Schedule {
         let linger = if log.outstanding() == 0 {
             GRACE_NS.min(request.linger_ns)
         } else if request.linger_rtt && log.replied > 0 {
-            return Some(self.last_sent + (2 * log.largest_rtt).max(self.interval));
+            return Some(self.last_sent + self.patience(log).max(self.interval));
         } else {
             request.linger_ns
         };
@@ -239,6 +254,23 @@ mod tests {
         assert_eq!(probe.send(later).len(), 4, "all that was under way is given up");
         (0..2).for_each(|place| probe.reply(place, later + 10));
         assert_eq!(probe.send(later + 20).len(), 0);
+    }
+
+    #[test]
+    fn a_probe_that_waits_by_the_round_trip_keeps_its_window_at_any_distance() {
+        let mut probe = Loop::new(2);
+        (probe.schedule.by_rtt, probe.schedule.linger) = (true, 500 * TIMEOUT);
+        assert_eq!(probe.send(1000).len(), 2);
+        let first = 1000 + 400 * TIMEOUT;
+        assert_eq!(
+            probe.send(first - 1),
+            NONE,
+            "there is no reply yet, so it waits as long as asked"
+        );
+        probe.reply(0, first);
+        assert_eq!(probe.send(first).len(), 1);
+        assert_eq!(probe.send(first + 400 * TIMEOUT), NONE, "two are under way");
+        assert_eq!(probe.send(first + 800 * TIMEOUT).len(), 2, "twice the round trip is over");
     }
 
     #[test]

@@ -1,0 +1,80 @@
+"""A ping that Ctrl-C ends: its summary, and the packets that were still under way."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+from pathlib import Path
+
+from delaylab.verbs.ping_hops import hops_of
+from delaylab.verbs.ping_result import PingPacket
+from tests.doing.conftest import DELAYLAB, Run, Up
+from tests.doing.test_ping import FAR, addresses
+
+
+def test_ctrl_c_prints_the_summary(tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [str(DELAYLAB), "ping", "-i", "20ms", "127.0.0.1"],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=tmp_path,
+    )
+    assert process.stdout is not None
+    lines = [process.stdout.readline() for _ in range(4)]
+    process.send_signal(signal.SIGINT)
+    rest = process.stdout.read()
+    assert process.wait() == 130
+    assert lines[3].startswith("seq=2")
+    assert re.search(r"\d+ sent, \d+ replied", rest)
+
+
+def test_what_ctrl_c_leaves_unanswered_is_under_way(delaylab: Run, up: Up) -> None:
+    """A link without loss has none, whatever is on its way when a ping ends."""
+    up(FAR.replace("800ms", "150ms"))
+    there = addresses(delaylab, 4)["b"][0]
+    ways = {
+        "json": ("-i", "20ms", "--json"),
+        "tcp": ("-i", "20ms", "--tcp", "-p", "9"),
+        "flood": ("-f",),
+        "plain": ("-i", "20ms"),
+    }
+    pings = {
+        name: subprocess.Popen(
+            [str(DELAYLAB), "exec", "a", "--", str(DELAYLAB), "ping", *options, there],
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+        )
+        for name, options in ways.items()
+    }  # fmt: skip
+    # Each has had replies when it is interrupted; that with --json, which says nothing before,
+    # has had a second more than the one that was started last.
+    for name, last in (("tcp", "seq=0"), ("flood", "seq=0"), ("plain", "seq=50")):
+        output = pings[name].stdout
+        assert output is not None
+        assert any(line.startswith(f"{last} ") for line in output), name
+    for ping in pings.values():
+        ping.send_signal(signal.SIGINT)
+    found = {name: ping.communicate(timeout=60)[0] for name, ping in pings.items()}
+    assert {ping.returncode for ping in pings.values()} == {130}
+    for name in ("plain", "tcp", "flood"):
+        said = re.search(r", 0 late, 0 lost \(0\.0 %\), (\d+) under way", found[name])
+        assert said, found[name]
+        if name == "flood":
+            assert int(said[1]) <= 64
+    result = json.loads(found["json"])
+    assert result["lost"] == 0 < result["under_way"]
+    assert result["sent"] == result["replied"] + result["under_way"] == len(result["packets"])
+
+
+def test_a_packet_under_way_to_a_hop_is_not_lost() -> None:
+    outcomes = ["expired", "replied", "expired", "lost", "under-way", "under-way"]
+    senders = ["10.0.0.1", "10.0.0.2", "10.0.0.1", None, None, None]
+    packets = [
+        PingPacket(seq, 1000 if sender else None, None, 0, outcome, sender, None, None)
+        for seq, (outcome, sender) in enumerate(zip(outcomes, senders, strict=True))
+    ]
+    near, far = hops_of(packets, 2)
+    assert (near.sent, near.lost, near.under_way, near.loss) == (3, 0, 1, 0.0)
+    assert (far.sent, far.lost, far.under_way, far.loss) == (3, 1, 1, 0.5)
+    assert far.as_json()["under_way"] == 1
