@@ -26,7 +26,11 @@ DAY = Duration.parse("24h")
 def ping(
     host: Annotated[
         str,
-        typer.Argument(metavar="HOST", help="The address or name of any host; no lab is needed."),
+        typer.Argument(
+            metavar="HOST",
+            help="The address or name of any host; no lab is needed. A link-local address of IPv6 "
+            "names its interface, as fe80::1%eth0.",
+        ),
     ],
     count: Annotated[
         str | None,

@@ -37,6 +37,7 @@ PACKET_BYTES = 350
 WAIT = Duration(10_000_000_000)
 """The wait for replies after the last packet if none has come, as ping(8) has it."""
 HTTP_PORT = 80
+IPV4 = 4
 OnPacket = Callable[[PingPacket], None]
 
 
@@ -73,13 +74,32 @@ class Options:
 
 
 def resolve(host: str, version: int | None) -> str:
-    """Return a host's address; raise BadInput if it has none."""
+    """Return a host's address, with the zone if it is valid on one link only (RFC 4007).
+
+    Raises BadInput if the host has no address, or a link-local one without a zone.
+    """
+    if version != IPV4 and _has_zone(host):
+        # Only where the packets are sent it is known which interfaces there are.
+        return host
     family = {None: socket.AF_UNSPEC, 4: socket.AF_INET, 6: socket.AF_INET6}[version]
     try:
         found = socket.getaddrinfo(host, None, family, socket.SOCK_DGRAM)
     except OSError as error:
         raise BadInput(f"no address for {host!r}: {error.strerror}") from None
-    return str(found[0][4][0])
+    # Unlike the socket's address itself, this text has the zone.
+    numeric = socket.NI_NUMERICHOST | socket.NI_NUMERICSERV
+    address, _ = socket.getnameinfo(found[0][4], numeric)
+    if ":" in address and not _has_zone(address) and ipaddress.ip_address(address).is_link_local:
+        what = f"{address} is link-local: each interface may lead to another host of that address"
+        raise BadInput(what, fix=f"name the interface: {address}%INTERFACE")
+    return address
+
+
+def _has_zone(host: str) -> bool:
+    try:
+        return ipaddress.IPv6Address(host).scope_id is not None
+    except ValueError:
+        return False
 
 
 def run(
@@ -204,8 +224,12 @@ def request(options: Options, address: str) -> Probe:
 
 
 def host_field(options: Options) -> str:
-    """Return the field `Host` of HTTP requests: the name that was given, with its port."""
-    name = f"[{options.host}]" if ":" in options.host else options.host
+    """Return the field `Host` of HTTP requests: the name that was given, with its port.
+
+    A zone means nothing to the server, so it is left out (RFC 6874, section 4).
+    """
+    host = options.host.partition("%")[0]
+    name = f"[{host}]" if ":" in host else host
     return name if options.port in (0, HTTP_PORT) else f"{name}:{options.port}"
 
 

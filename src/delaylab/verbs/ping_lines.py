@@ -38,7 +38,9 @@ def _is_another(sender: str | None, asked: str) -> bool:
     """Return True if an address is known not to be the one that was pinged."""
     if not sender or not asked:
         return False
-    return ipaddress.ip_address(sender) != ipaddress.ip_address(asked)
+    # A zone may be written as a name or as a number.
+    one, other = (ipaddress.ip_address(each.partition("%")[0]) for each in (sender, asked))
+    return one != other
 
 
 def print_summary(result: PingResult, console: Console) -> None:

@@ -52,6 +52,9 @@ def _of_http(host: str, port: int | None, path: str | None) -> Target:
         raise BadInput(f"{host}: {error}") from None
     if parts.scheme != "http":
         raise BadInput(NO_TLS if parts.scheme == "https" else f"{parts.scheme} is not http")
+    if named and ":" in named:
+        # The % before a zone is written %25 in a URL (RFC 6874, section 2).
+        named = named.replace("%25", "%", 1)
     if not named:
         raise BadInput(f"{host} names no host")
     query = f"?{parts.query}" if parts.query else ""

@@ -165,7 +165,8 @@ impl Request {
         Ok(request)
     }
 
-    /// Return the destination address; the port is 0 for ICMP.
+    /// Return the destination address; the port is 0 for ICMP. The zone of an IPv6 address is the name or the index
+    /// of an interface (RFC 4007, section 11.2).
     pub fn destination(&self) -> Result<SocketAddr, Failure> {
         let port = if self.protocol == Protocol::Icmp { 0 } else { self.port };
         let refuse = |why: String| Failure::new(format!("probe {}", self.to), why);
@@ -178,8 +179,11 @@ impl Request {
         match (ip, zone) {
             (_, None) => Ok((ip, port).into()),
             (IpAddr::V6(ip), Some(zone)) => {
-                let scope = nix::net::if_::if_nametoindex(zone)
-                    .map_err(|error| refuse(format!("interface {zone}: {error}")))?;
+                let scope = match zone.parse() {
+                    Ok(index) => index,
+                    Err(_) => nix::net::if_::if_nametoindex(zone)
+                        .map_err(|error| refuse(format!("interface {zone}: {}", error.desc())))?,
+                };
                 Ok(SocketAddrV6::new(ip, port, 0, scope).into())
             }
             (IpAddr::V4(_), Some(_)) => Err(refuse("an IPv4 address has no zone".into())),
