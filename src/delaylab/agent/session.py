@@ -167,10 +167,11 @@ class Session:
         if done is not None:
             raise AgentError(f"it ended: {done.raw}", self.label)
 
-    def poll_done(self) -> Result[Any] | None:
+    def poll_done(self, on_event: Callable[[Event], None] | None = None) -> Result[Any] | None:
         """Process received frames; return the result if the request has ended, else None.
 
-        Blocks in at most one read. Raises AgentError if the request failed.
+        Events are passed to `on_event`. Blocks in at most one read. Raises AgentError if the
+        request failed.
         """
         if not self._frames:
             self._frames += self._receive()
@@ -183,6 +184,8 @@ class Session:
             if "done" in message:
                 self._result.raw = _object(message["done"])
                 return self._result
+            if on_event is not None:
+                on_event(self._event(message))
         return None
 
     def check(self) -> bool:

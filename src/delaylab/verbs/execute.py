@@ -21,6 +21,7 @@ from delaylab.agent.requests import Exec, Terminal
 from delaylab.agent.result import AgentError
 from delaylab.agent.session import Session
 from delaylab.errors import BadInput, DelaylabError
+from delaylab.io.interrupts import deferred
 from delaylab.lab.running import Lab
 
 _CHUNK = 32 << 10
@@ -109,19 +110,22 @@ def _relay(session: Session) -> Exit:
         poll.register(session.fileno(), select.POLLIN)
         if open_input and session.room:
             poll.register(stdin, select.POLLIN)
+        result = None
         try:
             ready = {fd for fd, _ in poll.poll()}
+            # Ctrl-C is the command's, whatever this process is doing when it comes.
+            with deferred():
+                if stdin in ready:
+                    data = os.read(stdin, min(session.room, _CHUNK))
+                    session.stdin(data)
+                    open_input = bool(data)
+                if session.fileno() in ready:
+                    result = session.poll_done()
         except KeyboardInterrupt:
-            session.signal(signal.SIGINT)
-            continue
-        if stdin in ready:
-            data = os.read(stdin, min(session.room, _CHUNK))
-            session.stdin(data)
-            open_input = bool(data)
-        if session.fileno() in ready:
-            result = session.poll_done()
-            if result is not None:
-                return Exit.model_validate(result.raw)
+            if result is None:
+                session.signal(signal.SIGINT)
+        if result is not None:
+            return Exit.model_validate(result.raw)
 
 
 class Printer:

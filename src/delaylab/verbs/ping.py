@@ -5,8 +5,10 @@ from __future__ import annotations
 import ipaddress
 import os
 import random
+import select
 import socket
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -20,6 +22,7 @@ from delaylab.agent.replies import Event
 from delaylab.agent.result import Result
 from delaylab.agent.session import Session
 from delaylab.errors import BadInput, DoesNotFit
+from delaylab.io.interrupts import deferred
 from delaylab.io.printable import printable
 from delaylab.machine.memory import available_bytes
 from delaylab.units import Duration
@@ -174,19 +177,35 @@ def _printer(console: Console | None, options: Options, address: str) -> Iterato
 
 
 def finish(session: Session, on_packet: OnPacket) -> bool:
-    """Read a ping to its end, which Ctrl-C brings about; return True if it did."""
+    """Read a ping to its end, which Ctrl-C brings about; return True if it did.
+
+    Raises KeyboardInterrupt at the second Ctrl-C.
+    """
+    reported = deque[PingPacket]()
 
     def on_event(event: Event) -> None:
         if event.packet is not None:
-            on_packet(PingPacket.of(event.packet))
+            reported.append(PingPacket.of(event.packet))
 
-    try:
-        session.finish(on_event=on_event)
-    except KeyboardInterrupt:
-        session.stop()
-        session.finish(on_event=on_event)
-        return True
-    return False
+    arrival = select.poll()
+    arrival.register(session.fileno(), select.POLLIN)
+    ended = interrupted = False
+    while reported or not ended:
+        try:
+            while reported:
+                on_packet(reported.popleft())
+            if not ended:
+                arrival.poll()
+                # What was read of the stream must not be lost to a Ctrl-C.
+                with deferred():
+                    ended = session.poll_done(on_event) is not None
+        except KeyboardInterrupt:
+            if interrupted:
+                raise
+            interrupted = True
+            if not ended:
+                session.stop()
+    return interrupted
 
 
 def check(options: Options) -> None:

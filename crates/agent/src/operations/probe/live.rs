@@ -14,6 +14,8 @@ const ROOM_NS: i64 = 150_000;
 /// The least time between two reports. The client that reads one takes the CPU's caches from the sender, whose
 /// next packet is then some 10 µs slower: of 100 packets a second, 10 have a report before them.
 const PAUSE_NS: i64 = 100_000_000;
+/// The most events after the client has stopped the probe: about as many as a pipe holds.
+const LAST: u32 = 256;
 
 /// The event of one packet; fields are null where there is no value.
 #[derive(Serialize)]
@@ -89,9 +91,14 @@ impl Live {
         })
     }
 
-    /// Report those of the remaining packets for which there is room at once.
+    /// Report those of the remaining packets for which there is room at once, and not more than the last ones: a
+    /// client that reads as fast as they are written would else get all of a backlog.
     pub fn stop(&mut self, log: &mut Log, session: &mut Session) -> Result<(), Failure> {
-        self.report_rest(log, session, |session| Ok(session.has_room()))
+        let mut left = LAST;
+        self.report_rest(log, session, |session| {
+            left = left.saturating_sub(1);
+            Ok(left > 0 && session.has_room())
+        })
     }
 
     /// Report the remaining packets for as long as there is room.
@@ -99,7 +106,7 @@ impl Live {
         &mut self,
         log: &mut Log,
         session: &mut Session,
-        room: impl Fn(&Session) -> Result<bool, Failure>,
+        mut room: impl FnMut(&Session) -> Result<bool, Failure>,
     ) -> Result<(), Failure> {
         while room(session)? && self.report_settled(log, session)? {}
         let count = log.entries.len();
