@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
+import time
+
 import numpy as np
 import pytest
 
+from delaylab.agent.requests import Exec
 from delaylab.analysis.clocks.check import checks
 from delaylab.analysis.packets import segments
 from delaylab.dataset.records.trial import TrialRecord
@@ -13,6 +17,9 @@ from delaylab.spec.combine import Combination
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.study import ProbeSpec
 from delaylab.trial.measure import measure
+from delaylab.units import Duration
+from delaylab.verbs import ping
+from delaylab.verbs.ping_result import PingPacket
 from tests.doing.conftest import skip_unless_runnable
 
 pytestmark = pytest.mark.root
@@ -59,3 +66,41 @@ def test_the_clocks_of_guests_are_aligned(kind: str) -> None:
         np.add.at(total, part.rows, part.delay_ns)
     user = answered["reply sender.app"] - answered["request sender.app"]
     assert total.tolist() == user.to_list()
+
+
+def test_a_clock_that_is_set_changes_no_schedule() -> None:
+    """A guest's clock is its own, so it may be set: packets keep their times, and ping says so."""
+    skip_unless_runnable("uml")
+    step_s = 30
+    spec = LabSpec.model_validate(
+        {
+            "lab": "stepped",
+            "nodes": {"a": {"kind": "uml"}, "b": {}},
+            "links": [{"between": ["a", "b"], "name": "wire"}],
+        }
+    )
+    with temporary(spec) as lab:
+        to = lab.plan.interfaces["b"][0].addresses[0].partition("/")[0]
+        options = ping.Options(to, 10, Duration.parse("100ms"), 56, None, realtime=True)
+        for by_s in (-step_s, step_s):
+
+            def set_clock(packet: PingPacket, by_s: int = by_s) -> None:
+                if packet.seq == 3:
+                    shell = f"date -s @$(($(date +%s) + {by_s}))"
+                    other = lab.node_session("a")
+                    assert other.call(Exec(argv=("sh", "-c", shell))).done.exit == 0
+                    other.close()
+
+            began_s = time.monotonic()
+            result = ping.run(options, session=lab.node_session("a"), watch=set_clock)
+            assert time.monotonic() - began_s < step_s / 2
+            assert (result.sent, result.replied, result.late) == (10, 10, 0)
+            half_ns = step_s * 1e9 / 2
+            for spread in (result.rtt_user_ns, result.slip_ns):
+                assert spread is not None
+                assert spread.min >= 0
+                assert spread.max < half_ns
+            (said,) = [each.message for each in result.doubts if each.kind == "clock-step"]
+            found = re.fullmatch(r"the sender's clock was set by (\S+) s while it sent", said)
+            assert found, said
+            assert abs(float(found[1]) - by_s) < step_s / 2

@@ -9,7 +9,6 @@ use std::time::Duration;
 use delaylab_os::files::poll::{self, Interest};
 use delaylab_os::files::{descriptor, terminal};
 use delaylab_os::process::{self, Ended, PidFd};
-use delaylab_os::time::clock;
 use delaylab_proto::{Context, Failure, Frame, Kind, STDIN_WINDOW, Window};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -17,6 +16,7 @@ use serde_json::{Value, json};
 use super::{hold, tables};
 use crate::session::fields::fields;
 use crate::session::{Order, Session};
+use crate::timing::steady;
 
 /// The time that a command, and what it started, has to end by itself after SIGTERM.
 const GRACE: Duration = Duration::from_secs(2);
@@ -130,7 +130,8 @@ impl Running {
         let pid = i32::try_from(pid).map_err(io::Error::other)?;
         let mut ours = outputs.iter().map(|(_, fd)| fd).chain(&input);
         ours.try_for_each(|fd| descriptor::set_nonblocking(fd.as_fd()))?;
-        let (began_ns, handle) = (clock::realtime_ns(), PidFd::open(pid)?);
+        steady::start();
+        let (began_ns, handle) = (steady::now_ns(), PidFd::open(pid)?);
         let (pending, window) = (Vec::new(), Window::new(u64::MAX));
         Ok(Self {
             pid,
@@ -155,7 +156,7 @@ impl Running {
             ended |= ready.ended;
             let emptied = self.read(session, ended)?;
             if ended && emptied {
-                let ended_ns = clock::realtime_ns();
+                let ended_ns = steady::now_ns();
                 if self.stopped {
                     self.end_session()?;
                 }
@@ -295,7 +296,7 @@ impl Running {
         self.input = None;
         self.outputs.clear();
         self.end_session()?;
-        self.reap(clock::realtime_ns()).map(|_| ())
+        self.reap(steady::now_ns()).map(|_| ())
     }
 
     /// Wait until all of the command's session has ended, and kill what has not after [`GRACE`].

@@ -1,4 +1,6 @@
-//! Time: how a thread waits that must be on time ([`pace`]), and how late it was ([`lateness`]).
+//! Time: how a thread waits that must be on time ([`pace`]), how late it was ([`lateness`]), and a time that nobody
+//! sets ([`steady`]).
 
 pub mod lateness;
 pub mod pace;
+pub mod steady;

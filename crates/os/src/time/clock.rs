@@ -22,6 +22,33 @@ pub fn epoch_ahead_ns() -> i64 {
     realtime_ns() - monotonic_ns()
 }
 
+/// A reading of the offset of `CLOCK_REALTIME` from `CLOCK_MONOTONIC`, in ns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EpochAhead {
+    /// The offset.
+    pub ns: i64,
+    /// The most that the true offset may differ from it.
+    pub within_ns: i64,
+}
+
+/// Read the offset of `CLOCK_REALTIME` from `CLOCK_MONOTONIC` as exactly as can be: each of several readings lies
+/// between two of the other clock, and the offset in all of these intervals.
+#[must_use]
+pub fn epoch_ahead() -> EpochAhead {
+    const READINGS: usize = 16;
+    let (mut least, mut most) = (i64::MIN, i64::MAX);
+    for _ in 0..READINGS {
+        let (before, epoch, after) = (monotonic_ns(), realtime_ns(), monotonic_ns());
+        let (low, high) = (epoch - after, epoch - before);
+        // The clock was set meanwhile: only the later readings count.
+        if low > most || high < least {
+            (least, most) = (low, high);
+        }
+        (least, most) = (least.max(low), most.min(high));
+    }
+    EpochAhead { ns: least + (most - least) / 2, within_ns: (most - least) / 2 + 1 }
+}
+
 /// Return the CPU time that the calling thread has used, in ns. Makes a system call.
 #[must_use]
 pub fn thread_cpu_ns() -> i64 {

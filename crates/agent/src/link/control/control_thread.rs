@@ -2,9 +2,9 @@
 //! gives commands to the loop.
 
 use delaylab_link::Conditions;
-use delaylab_os::time::clock;
 use delaylab_proto::Failure;
 
+use super::period::Period;
 use super::port_drops::PortDrops;
 use super::report::{DirectionReport, EngineReport, Pauses};
 use super::requests::LinkEngine;
@@ -21,8 +21,8 @@ pub struct ControlThread<'a> {
     pub realtime: bool,
     /// The features that were not available, with the reason.
     pub notes: Vec<String>,
-    /// The time at which counting began.
-    pub since_ns: i64,
+    /// The period over which frames are counted.
+    pub period: Period,
     pub port_drops: PortDrops,
 }
 
@@ -55,10 +55,8 @@ impl LinkEngine for ControlThread<'_> {
         let LoopAnswer::Totals(totals, memory, cpu_noise) = self.forwarding.answer()? else {
             return Err(LoopHandle::ended());
         };
-        let since_ns = self.since_ns;
-        let now_ns = clock::realtime_ns();
+        let (since_ns, now_ns) = self.period.until_now(reset);
         if reset {
-            self.since_ns = now_ns;
             self.configured.begin_count();
         }
         Ok(EngineReport {

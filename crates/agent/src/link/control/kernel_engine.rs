@@ -11,6 +11,7 @@ use delaylab_proto::{Context, Failure, Reply};
 use serde_json::json;
 
 use super::messages::{say_why, send};
+use super::period::Period;
 use super::port_drops::PortDrops;
 use super::ports::set_ports;
 use super::report::{DirectionReport, EngineReport};
@@ -53,8 +54,8 @@ struct KernelEngine<'a> {
     support: Support,
     kernel_links: KernelLinks,
     rtnetlink_monitor: RtnetlinkMonitor,
-    /// The time at which counting began, and the counters at that time.
-    since_ns: i64,
+    /// The period over which frames are counted, and the counters at its start.
+    period: Period,
     before: KernelCounters,
     port_drops: PortDrops,
 }
@@ -66,7 +67,7 @@ impl<'a> KernelEngine<'a> {
             KernelLinks::new(links, plan_setup::setups(links, &configured, &support)?)?;
         let rtnetlink_monitor =
             RtnetlinkMonitor::open().context("watch the links in the kernel")?;
-        let (since_ns, before) = (clock::realtime_ns(), KernelCounters::read(&kernel_links)?);
+        let (period, before) = (Period::begin(), KernelCounters::read(&kernel_links)?);
         let port_drops = PortDrops::read()?;
         Ok(Self {
             links,
@@ -74,7 +75,7 @@ impl<'a> KernelEngine<'a> {
             support,
             kernel_links,
             rtnetlink_monitor,
-            since_ns,
+            period,
             before,
             port_drops,
         })
@@ -131,9 +132,9 @@ impl LinkEngine for KernelEngine<'_> {
     fn report(&mut self, reset: bool) -> Result<EngineReport, Failure> {
         let now = KernelCounters::read(&self.kernel_links)?;
         let directions = self.reports(&now)?;
-        let (since_ns, now_ns) = (self.since_ns, clock::realtime_ns());
+        let (since_ns, now_ns) = self.period.until_now(reset);
         if reset {
-            (self.since_ns, self.before, self.port_drops) = (now_ns, now, PortDrops::read()?);
+            (self.before, self.port_drops) = (now, PortDrops::read()?);
             self.configured.begin_count();
         }
         let bound = usize::try_from(self.links.memory_bytes).unwrap_or(usize::MAX);

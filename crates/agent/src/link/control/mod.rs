@@ -16,6 +16,7 @@ pub mod engine_task;
 mod kernel_engine;
 mod messages;
 mod own_engine;
+mod period;
 mod port_drops;
 mod ports;
 mod report;

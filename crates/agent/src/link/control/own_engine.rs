@@ -15,6 +15,7 @@ use serde_json::json;
 use super::control_thread::ControlThread;
 use super::engine_task::EngineTask;
 use super::messages::{say_why, send};
+use super::period::Period;
 use super::port_drops::PortDrops;
 use super::ports::set_ports;
 use super::requests::serve_requests;
@@ -118,9 +119,9 @@ fn start(task: EngineTask<'_>, configured: ConfiguredConditions) -> Result<Start
     if let Some(why) = forwarder.why_undivided() {
         notes.push(format!("a flood on one link may keep out frames of the others: {why}"));
     }
-    let (realtime, since_ns) = (pace.is_realtime(), clock::realtime_ns());
+    let (realtime, period) = (pace.is_realtime(), Period::begin());
     let port_drops = PortDrops::read()?;
     let control_thread =
-        ControlThread { configured, limits, forwarding, realtime, notes, since_ns, port_drops };
+        ControlThread { configured, limits, forwarding, realtime, notes, period, port_drops };
     Ok((forwarder, pace, channels, control_thread))
 }

@@ -125,7 +125,7 @@ impl Forwarder {
         let taken = intake.drain(limit, |passing| {
             let captured = passing.captured;
             // Stamps are of a clock that may be set while frames are under way.
-            let stamped_ns = captured.time_ns - clock_offset.ahead_ns(now_ns);
+            let stamped_ns = clock_offset.stamped_ns(captured.time_ns, now_ns);
             if stamped_ns > now_ns {
                 // The frame arrived after `now_ns`. If its stamp is still in the future, a clock was set.
                 now_ns = clock::monotonic_ns();

@@ -111,7 +111,8 @@ impl<'a> Generator<'a> {
                     .context("wait for the next frame")?;
             }
         }
-        self.ended_ns = clock::realtime_ns();
+        // By the clock at the start, so that the duration is right if somebody sets it.
+        self.ended_ns = self.began_ns + clock::monotonic_ns() - start_ns;
         Ok(())
     }
 

@@ -13,13 +13,13 @@ use super::request::Request;
 use super::socket::describe;
 use super::warning::Warning;
 use crate::operations::protocol::{Protocol, SYN_GIVEN_UP_NS};
+use crate::timing::steady;
 use delaylab_os::files::ready_set::ReadySet;
 use delaylab_os::process::open_files;
 use delaylab_os::socket::connection;
 use delaylab_os::socket::control_message::Unreachable;
 use delaylab_os::socket::receive_batch::ReceiveBatch;
 use delaylab_os::socket::{local_address, receive_errors, set_ttl};
-use delaylab_os::time::clock::realtime_ns;
 use delaylab_proto::{Context, Failure};
 use nix::errno::Errno;
 use std::cmp::Reverse;
@@ -107,7 +107,7 @@ impl PathByConnections {
     fn connect(&mut self, log: &mut Log, place: u32) {
         self.prepare(place);
         let socket = self.prepared.take().map_or_else(|| self.socket(place), |(_, socket)| socket);
-        let sent = realtime_ns();
+        let sent = steady::now_ns();
         log.note_sent(place, sent);
         let begun = socket.and_then(|fd| {
             connection::start(fd.as_fd(), self.to)?;
@@ -172,7 +172,7 @@ impl PathByConnections {
     /// Send the request on a connection that was open at `opened`.
     fn ask(&mut self, log: &mut Log, place: u32, fd: OwnedFd, opened: i64) {
         let Some(text) = &self.text else { return };
-        let asked = realtime_ns();
+        let asked = steady::now_ns();
         log.note_asked(place, opened, asked);
         let sent = connection::send_all(fd.as_fd(), text.as_bytes());
         match sent.and_then(|()| self.ready.await_data(fd.as_fd(), place)) {
@@ -194,7 +194,7 @@ impl PathByConnections {
         deadline: i64,
     ) {
         let progress = answer.read(fd.as_fd());
-        let now = realtime_ns();
+        let now = steady::now_ns();
         let first = log.entries[place as usize].replied == 0;
         if progress.is_ok() && first {
             log.note_reply(place, None, None, now);
@@ -257,7 +257,7 @@ impl ProbePath for PathByConnections {
     fn receive(&mut self, log: &mut Log) -> Result<usize, Failure> {
         let count = self.ready.look().context("watch connections")?;
         if count > 0 {
-            let now = realtime_ns();
+            let now = steady::now_ns();
             let places: Vec<u32> = self.ready.ready().collect();
             for place in places {
                 self.handle(log, place, now);
@@ -270,7 +270,7 @@ impl ProbePath for PathByConnections {
     }
 
     fn collect(&mut self, log: &mut Log) -> Result<(), Failure> {
-        self.give_up(log, realtime_ns());
+        self.give_up(log, steady::now_ns());
         self.prepare(log.sent + log.refused);
         match &self.stamps {
             Ok(stamps) => stamps.check().context("stamp packets at the interface"),

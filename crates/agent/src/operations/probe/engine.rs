@@ -7,8 +7,8 @@ use super::request::Request;
 use super::schedule::Schedule;
 use super::warning::Warning;
 use crate::session::{Order, Session};
+use crate::timing::steady;
 use delaylab_os::process::scheduling;
-use delaylab_os::time::clock::realtime_ns;
 use delaylab_proto::{Context, Failure};
 use std::os::fd::BorrowedFd;
 
@@ -46,7 +46,8 @@ pub fn run(
     realtime: bool,
 ) -> Result<(), Failure> {
     sharpen_timers()?;
-    let start = realtime_ns() + LEAD_NS;
+    steady::start();
+    let start = steady::now_ns() + LEAD_NS;
     for (entry, i) in log.entries.iter_mut().zip(0i64..) {
         entry.intended = start + i * request.interval_ns;
     }
@@ -54,7 +55,8 @@ pub fn run(
     let mut pace = Pace::new(realtime, start);
     let mut live = Live::new(request);
     loop {
-        let now = realtime_ns();
+        let now = steady::now_ns();
+        log.clock_steps.look(now);
         let sent = send_due(&mut schedule, path, log, now)?;
         let replied = log.replied;
         let received = path.receive(log)?;

@@ -141,7 +141,7 @@ impl Live {
             seq: log.seq(place),
             handshake_ns: entry.handshake_ns(),
             rtt_app_ns: between(entry.requested(), entry.replied),
-            rtt_stack_ns: between(entry.transmitted, entry.received),
+            rtt_stack_ns: log.stack_rtt_ns(place),
             slip_ns: between(entry.intended, entry.sent),
             outcome: log.outcome(place),
             from: match &self.only {

@@ -2,6 +2,7 @@
 
 use super::request::{Point, Request};
 use crate::operations::tables::{Packet, Stamp};
+use crate::timing::steady::ClockSteps;
 use delaylab_os::socket::control_message::Step;
 use delaylab_wire::Leg;
 use std::collections::VecDeque;
@@ -10,7 +11,8 @@ use std::net::SocketAddr;
 /// The points of a probe, in the order of a request's path.
 pub const POINTS: [&str; 3] = ["app", "qdisc", "stack"];
 
-/// The times of one packet in ns since the Unix epoch; 0 if there is none.
+/// The times of one packet in ns since the Unix epoch; 0 if there is none. The probe's own times are steady
+/// (`timing::steady`), the kernel's stamps those of the clock.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Entry {
     pub intended: i64,
@@ -18,9 +20,11 @@ pub struct Entry {
     /// The time at which the connection of an HTTP request was open, and that of sending the request on it.
     opened: i64,
     asked: i64,
+    /// The kernel's stamps: into the queue, to the driver, from the driver.
     pub qdisc: i64,
     pub transmitted: i64,
     pub received: i64,
+    /// The time at which the reply reached user space.
     pub replied: i64,
     /// The time to live or hop limit of the reply; 0 if not requested.
     pub ttl: u8,
@@ -81,6 +85,8 @@ pub struct Log {
     /// Packets that were sent after this time and have no answer are under way: the client has stopped the probe
     /// before they could be lost.
     under_way_since: Option<i64>,
+    /// The changes of the clock since the probe began.
+    pub clock_steps: ClockSteps,
 }
 
 impl Log {
@@ -105,6 +111,7 @@ impl Log {
             largest_rtt: 0,
             settled: request.live.then(|| VecDeque::with_capacity(count.min(1 << 16))),
             under_way_since: None,
+            clock_steps: ClockSteps::default(),
         }
     }
 
@@ -187,7 +194,7 @@ impl Log {
                 Step::Qdisc => entry.qdisc,
                 Step::Stack => entry.transmitted,
             };
-            stamp == 0 && entry.sent != 0 && entry.sent <= time
+            stamp == 0 && entry.sent != 0 && self.clock_steps.clock_at(entry.sent) <= time
         })
     }
 
@@ -338,8 +345,8 @@ impl Log {
         (0u32..).zip(&self.entries).map(|(place, entry)| Packet {
             probe: self.probe,
             seq: self.seq(place),
-            intended_ns: entry.intended,
-            sent_ns: (entry.sent != 0).then_some(entry.sent),
+            intended_ns: entry.intended + self.clock_steps.ahead_at(entry.sent),
+            sent_ns: (entry.sent != 0).then(|| self.clock_steps.clock_at(entry.sent)),
             outcome: self.outcome(place),
             duplicates: entry.duplicates,
             reordered: entry.reordered,
@@ -347,16 +354,28 @@ impl Log {
         })
     }
 
+    /// Return the RTT between the kernel's stamps, if the packet has both and nobody set the clock between them.
+    pub fn stack_rtt_ns(&self, place: u32) -> Option<i64> {
+        let entry = &self.entries[place as usize];
+        let stamped = entry.transmitted != 0 && entry.received != 0;
+        let by_one_clock = !self.clock_steps.any_between(entry.sent, entry.replied);
+        (stamped && by_one_clock).then(|| entry.received - entry.transmitted)
+    }
+
     /// Return the rows of the table `stamps`, in the order of each packet's path.
     pub fn stamps(&self) -> impl Iterator<Item = Stamp> {
-        let app = i64::from(self.app);
+        let own = |steady_ns: i64| match steady_ns {
+            0 => 0,
+            _ if self.app => self.clock_steps.clock_at(steady_ns),
+            _ => 0,
+        };
         (0u32..).zip(&self.entries).flat_map(move |(place, entry)| {
             let times = [
-                (Leg::Request, 0, entry.requested() * app),
+                (Leg::Request, 0, own(entry.requested())),
                 (Leg::Request, 1, entry.qdisc),
                 (Leg::Request, 2, entry.transmitted),
                 (Leg::Reply, 2, entry.received),
-                (Leg::Reply, 0, entry.replied * app),
+                (Leg::Reply, 0, own(entry.replied)),
             ];
             let (probe, seq) = (self.probe, self.seq(place));
             let taken = times.into_iter().filter(|(_, _, time)| *time != 0);

@@ -74,6 +74,10 @@ fn measure(
     drop(realtime);
     outcome?;
     path.warn(&mut warnings);
+    if let Some(steps) = log.clock_steps.describe() {
+        let remedy = "stop time synchronisation while measuring, or let it slew";
+        warnings.push(Warning::new("clock-step", steps, remedy));
+    }
     send_stamps(session, &log::POINTS, log.stamps())?;
     send_packets(session, log.packets())?;
     Ok(json!({

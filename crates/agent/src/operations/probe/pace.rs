@@ -5,7 +5,7 @@
 //! first packet to the last, so that all of its stamps are taken alike.
 
 use crate::timing::pace::{REST_NS, RealTimeBudget};
-use delaylab_os::time::clock::realtime_ns;
+use crate::timing::steady;
 use delaylab_proto::Failure;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
@@ -85,11 +85,11 @@ impl Pace {
         let fds = if resting { &mut fds[..1] } else { &mut fds[..] };
         let timeout = TimeSpec::from_duration(Duration::from_nanos(sleep.max(0) as u64));
         match ppoll(fds, Some(timeout), None) {
-            Ok(0) if !resting => self.learn(realtime_ns() - now - sleep),
+            Ok(0) if !resting => self.learn(steady::now_ns() - now - sleep),
             Ok(_) | Err(Errno::EINTR) => {}
             Err(error) => return Err(Failure::new("wait for packets", error)),
         }
-        let woke = realtime_ns();
+        let woke = steady::now_ns();
         self.budget.repay((woke - now).max(0));
         self.accounted = woke;
         Ok(fds[0].revents().is_some_and(|events| !events.is_empty()))

@@ -7,8 +7,8 @@ use super::request::Request;
 use super::route::ProbeRoute;
 use super::sightings::Sightings;
 use super::warning::Warning;
+use crate::timing::steady;
 use delaylab_os::socket::send_batch::SendBatch;
-use delaylab_os::time::clock::realtime_ns;
 use delaylab_os::{ring, socket};
 use delaylab_proto::{Context, Failure};
 use delaylab_wire::ProbeRepr;
@@ -48,7 +48,7 @@ impl ProbePath for PathByPacketSocket {
             let repr = ProbeRepr { probe: self.probe, seq: log.seq(place), intended_ns };
             self.route.emit(self.outgoing.slot((place - first) as usize), repr);
         }
-        let now = realtime_ns();
+        let now = steady::now_ns();
         for place in first..end {
             log.note_sent(place, now);
         }

@@ -3,13 +3,13 @@
 use super::log::Log;
 use super::request::Request;
 use crate::operations::protocol::Protocol;
+use crate::timing::steady;
 use delaylab_os::netlink::routing;
 use delaylab_os::socket;
 use delaylab_os::socket::control_message::Step;
 use delaylab_os::socket::probe_match::{Match, Transport};
 use delaylab_os::tcx::Sender;
 use delaylab_os::tcx::sender::TcxSender;
-use delaylab_os::time::clock::realtime_ns;
 use delaylab_os::time::stamps::{self, Wanted};
 use delaylab_wire::MAGIC;
 use std::net::SocketAddr;
@@ -73,11 +73,11 @@ pub fn note_sent(programs: &TcxSender, log: &mut Log, first: u32, end: u32) {
 
 /// Take replies from the programs and return their number.
 pub fn take_replies(programs: &mut TcxSender, log: &mut Log) -> usize {
-    let mut now = realtime_ns();
+    let mut now = steady::now_ns();
     programs.drain(TAKE, |reply| {
         // One clock read serves all replies that had arrived by then.
-        if reply.time_ns > now {
-            now = realtime_ns();
+        if reply.time_ns > log.clock_steps.clock_at(now) {
+            now = steady::now_ns();
         }
         if let Some(place) = log.place_of_seq(reply.seq) {
             log.note_reply(place, Some(reply.time_ns), Some(reply.ttl), now);

@@ -5,11 +5,11 @@ use super::log::Log;
 use super::programs::{TAKE, note_sent, open_programs, take_replies};
 use super::request::Request;
 use super::route::{self, ProbeRoute};
+use crate::timing::steady;
 use delaylab_os::ring::Captured;
 use delaylab_os::ring::frames::FrameRing;
 use delaylab_os::socket::control_message::Step;
 use delaylab_os::tcx::sender::TcxSender;
-use delaylab_os::time::clock::realtime_ns;
 use delaylab_proto::Failure;
 use delaylab_wire::{Leg, MAGIC, is_corrupted, parse};
 use nix::errno::Errno;
@@ -108,7 +108,7 @@ fn note(log: &mut Log, frame: &Captured<'_>, port: u16) {
         }
         (Some(Leg::Reply), false) => {
             let ttl = Some(sighting.ttl);
-            log.note_reply(place, Some(frame.time_ns), ttl, realtime_ns());
+            log.note_reply(place, Some(frame.time_ns), ttl, steady::now_ns());
         }
         _ => {}
     }

@@ -7,12 +7,12 @@ use super::reply::{Expected, Received};
 use super::request::Request;
 use super::warning::Warning;
 use crate::operations::protocol::Protocol;
+use crate::timing::steady;
 use delaylab_os::socket::control_message::{Step, Unreachable};
 use delaylab_os::socket::receive_batch::ReceiveBatch;
 use delaylab_os::socket::send_batch::SendBatch;
 use delaylab_os::socket::{self, Flavour};
 use delaylab_os::tcx::sender::TcxSender;
-use delaylab_os::time::clock::realtime_ns;
 use delaylab_os::time::stamp_ids::StampIds;
 use delaylab_proto::{Context, Failure};
 use delaylab_wire::{
@@ -141,7 +141,7 @@ impl PathBySocket {
         let text = describe(error);
         let place = self.place_of(log, bytes);
         if let (1.., Some(place), Some(router)) = (self.hops, place, self.expired_at(error)) {
-            return log.note_expired(place, (router, 0).into(), time_ns, realtime_ns());
+            return log.note_expired(place, (router, 0).into(), time_ns, steady::now_ns());
         }
         match place {
             Some(place) => log.note_error(place, &text),
@@ -231,7 +231,7 @@ impl ProbePath for PathBySocket {
             let repr = ProbeRepr { probe: self.expected.probe, seq: log.seq(place), intended_ns };
             self.fill((place - first) as usize, repr);
         }
-        let now = realtime_ns();
+        let now = steady::now_ns();
         for place in first..end {
             log.note_sent(place, now);
         }
@@ -301,7 +301,7 @@ impl ProbePath for PathBySocket {
             Err(error) if may_be_about_another(&error) => 0,
             Err(error) => return Err(Failure::new("receive replies", error)),
         };
-        let now = realtime_ns();
+        let now = steady::now_ns();
         for slot in 0..count {
             let message = self.incoming.message(slot);
             let from = message.from();
