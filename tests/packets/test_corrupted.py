@@ -26,6 +26,8 @@ def corrupting(joined: Pair) -> Iterator[None]:
     for far in ("10.9.0.9", "fd09::9"):
         neighbour = f"neighbour add {far} lladdr {mac(2)} dev left"
         run("ip", *neighbour.split(), namespace=joined.left)
+    # Else the kernel there would send the packets back, with an ICMP redirect.
+    run("sysctl", "-qw", "net.ipv4.ip_forward=0", namespace=joined.right)
     script = str(Path(__file__).with_name("corrupting.py"))
     command = ["ip", "netns", "exec", joined.right, sys.executable, script, "right"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:

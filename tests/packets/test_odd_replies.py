@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.packets.agents import ROOT, Pair, probe, run
+from tests.packets.test_corrupted import corrupting
 
 COUNT = 12
 SIZE = 56
@@ -86,6 +87,8 @@ def test_ping_says_what_is_odd(joined: Pair) -> None:
     command += ["-c", str(COUNT), "-i", "5ms", "-W", "500ms", "10.9.0.2"]
     run("sysctl", "-qw", "net.ipv4.ping_group_range=1 0", namespace=joined.left)
     with odd(joined):
+        # The next hop is resolved first, by an echo that is answered, too, and no packet's reply.
+        run("ip", "neighbour", "flush", "dev", "left", namespace=joined.left)
         printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
         made = subprocess.run([*command, "--json"], check=True, capture_output=True).stdout
     lines = {line.split()[0]: line for line in printed.splitlines() if line.startswith("seq=")}
@@ -95,6 +98,7 @@ def test_ping_says_what_is_odd(joined: Pair) -> None:
     assert [line for line in lines.values() if " from " in line] == [lines["seq=8"]]
     assert lines["seq=9"] == "seq=9 lost: its reply came with a wrong checksum"
     assert lines["seq=7"] == "seq=7 duplicate: 2 replies so far"
+    assert len([line for line in printed.splitlines() if line.startswith("seq=7 ")]) == 2
     assert "1 lost (8.3 %), 1 duplicate reply, 7 replies with errors" in printed
     result = json.loads(made)
     assert (result["duplicates"], result["lost"]) == (1, 1)
@@ -126,3 +130,19 @@ def test_a_raw_socket_leaves_the_errors_of_others_alone(joined: Pair) -> None:
     assert reasons == ["Network is unreachable (os error 101) (ICMP type 3 code 0, from 10.9.0.2)"]
     assert answer.done is not None
     assert (answer.done["replied"], answer.done["warnings"]) == (100, [])
+
+
+@pytest.mark.parametrize("raw", [True, False])
+def test_a_redirect_is_no_loss(joined: Pair, raw: bool) -> None:
+    """A router that sends a packet back over the link on which it came says so to its sender."""
+    if raw:
+        run("sysctl", "-qw", "net.ipv4.ping_group_range=1 0", namespace=joined.left)
+    with corrupting(joined), joined.agent(joined.left) as agent:
+        run("sysctl", "-qw", "net.ipv4.ip_forward=1", namespace=joined.right)
+        answer = agent.run(probe(to="10.9.0.9", count=COUNT, linger_ns=200_000_000))
+    sent = run("nstat", "-asz", "IcmpOutRedirects", namespace=joined.right).split()
+    assert int(sent[sent.index("IcmpOutRedirects") + 1]) > 0
+    assert answer.error is None
+    packets = answer.tables["packets"]
+    assert packets.filter(outcome="replied")["seq"].to_list() == list(range(0, COUNT, 2))
+    assert set(packets["error"]) <= {None, "its reply came with a wrong checksum"}

@@ -135,10 +135,12 @@ def run(
                 packets[packet.seq] = packet
                 if packet.outcome == UNDER_WAY:
                     return
-                if known is None or packet.duplicates > known.duplicates:
+                if known is None:
+                    show(replace(packet, duplicates=0))
+                    if watch is not None:
+                        watch(packet)
+                if packet.duplicates > (known.duplicates if known else 0):
                     show(packet)
-                if known is None and watch is not None:
-                    watch(packet)
 
             live = watch is not None or not options.quiet
             result = session.start(replace(request(options, address), live=live))

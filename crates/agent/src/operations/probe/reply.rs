@@ -1,6 +1,7 @@
 //! Recognition of replies among the messages that a socket receives.
 
 use super::log::Log;
+use super::neighbour::SCOUT;
 use delaylab_os::socket::Flavour;
 use delaylab_os::socket::receive_batch::Message;
 use delaylab_wire::{
@@ -63,8 +64,12 @@ impl Expected {
     }
 
     /// Return the place of the packet that an echo reply is about. A reply without the probe header is known by its
-    /// sequence number, if it comes from the address that was asked.
+    /// sequence number, if it comes from the address that was asked and is not that of the scout, which has the same
+    /// identifier on a raw socket.
     fn place(&self, log: &Log, echo: &EchoView<'_>, from: Option<IpAddr>) -> Option<u32> {
+        if echo.payload().starts_with(&SCOUT.to_be_bytes()) {
+            return None;
+        }
         match ProbeView::new(echo.payload()) {
             Ok(_) => self.place_by_header(log, echo.payload()),
             Err(_) if from.is_none_or(|from| from == self.to) => log.last_with_low_bits(echo.seq()),

@@ -135,7 +135,7 @@ impl PathBySocket {
         error: Unreachable,
         time_ns: Option<i64>,
     ) {
-        if self.is_about_another_socket(bytes, error) {
+        if self.is_about_another_socket(bytes, error) || is_redirect(self.to, error) {
             return;
         }
         let text = describe(error);
@@ -208,6 +208,13 @@ pub(super) fn describe(error: Unreachable) -> String {
     }
 }
 
+/// Return true for a router's message that it forwarded a packet, and that another router is nearer (RFC 792, RFC
+/// 4861): the kernel's echo sockets report it as an error.
+fn is_redirect(to: SocketAddr, error: Unreachable) -> bool {
+    let redirect = if to.is_ipv4() { 5 } else { 137 };
+    error.icmp.is_some_and(|(kind, _)| kind == redirect)
+}
+
 /// Return true for errors that a socket may report about an earlier packet.
 fn may_be_about_another(error: &io::Error) -> bool {
     let errno = Errno::from_raw(error.raw_os_error().unwrap_or(0));
@@ -221,6 +228,8 @@ fn may_be_about_another(error: &io::Error) -> bool {
             | Errno::EHOSTDOWN
             | Errno::EMSGSIZE
             | Errno::EACCES
+            // A redirect.
+            | Errno::EREMOTEIO
     )
 }
 
