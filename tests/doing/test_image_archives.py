@@ -151,7 +151,7 @@ def test_what_is_no_image_is_one_line(tmp_path: Path, content: dict[str, bytes],
 
 
 def test_a_monitor_is_told_of_the_end_by_the_socket_it_listens_on(tmp_path: Path) -> None:
-    """Also if the container has put a link in the place of the socket's name."""
+    """Also if the container has replaced the socket by a link."""
     folder = tmp_path / leash.FOLDER
     folder.mkdir()
     with socket.socket(socket.AF_UNIX) as listener, socket.socket(socket.AF_UNIX) as another:

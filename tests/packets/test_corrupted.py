@@ -1,4 +1,4 @@
-"""A packet with a wrong checksum is none of the replies, and no tap says that it has passed."""
+"""A packet with a wrong checksum is not a reply, and no tap says that it has passed."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ FLAWS = {
     5: "the reply has 656 bytes of data, not 56",
     6: "the reply has code 1",
 }
-"""What is wrong with the reply to a packet, by its sequence number (``odd_echoes.py``)."""
+"""Return what is wrong with the reply to a packet, by its sequence number (``odd_echoes.py``)."""
 
 
 @contextmanager

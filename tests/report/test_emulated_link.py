@@ -1,4 +1,4 @@
-"""A link with conditions delays packets as it is told to: that time is no layer of the machine."""
+"""A link with conditions delays packets as configured: that time is no layer of the machine."""
 
 from __future__ import annotations
 

@@ -42,8 +42,8 @@ class JudgedCriterion:
 
     `rule` is the rule in words, `bounds` are the least and the most that it allows.
 
-    `deciding` is the scenario that supports the claim least; where some scenario is enough, it is
-    the one that supports it most.
+    `deciding` is the scenario on which the verdict rests: the one that supports the claim least if
+    all must hold, the one that supports it most if one is enough, the middle one if most must.
     """
 
     quantity: str

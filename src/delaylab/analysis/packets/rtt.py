@@ -8,7 +8,7 @@ kernel RTT - RTT there. Xen has a driver domain in between: there Δdom0 = RTT i
 of oliveira2022: user RTT - RTT at the sender's host interface, a round trip.
 
 If the sender's link has conditions, its engine stands between the virtual interface and the uplink,
-and delays requests there as it is told to. That time is Δlink. It is no layer of the host: Δhost
+and delays requests there as configured. That time is Δlink. It is no layer of the host: Δhost
 and Δdom0 are without it, and so is what the sender's side adds (`WITHOUT_LINK`).
 """
 
