@@ -22,7 +22,14 @@ from delaylab.progress import silent
 from delaylab.spec.load import load_study
 from delaylab.study import runner
 from delaylab.study.order import plan_trials
-from tests.doing.conftest import DELAYLAB, Run, as_json, our_processes, skip_unless_runnable
+from tests.doing.conftest import (
+    DELAYLAB,
+    Run,
+    as_json,
+    only_line,
+    our_processes,
+    skip_unless_runnable,
+)
 
 pytestmark = pytest.mark.root
 
@@ -212,6 +219,9 @@ def test_an_interrupted_study_is_resumed(
     process.wait()
     first = {path.parent.name: path.read_bytes() for path in trials.glob("[!.]*/trial.json")}
     assert 1 <= len(first) < 3
+    with store.locked(tmp_path / "out"):
+        refused = delaylab("run", "--resume", "out", code=1).stderr
+    assert "out: another run measures into this dataset" in only_line(refused)
     delaylab("run", "--resume", "out")
     study = store.read_study(tmp_path / "out")
     assert {trial.id for trial in study.trials} == set(study.record.planned)
