@@ -115,6 +115,16 @@ def test_oliveira_page_has_its_figures(oliveira: Path) -> None:
     assert not re.search(r"https?:(?!//www.w3.org)", page)
 
 
+def test_exported_figures_name_their_statistic(dantas: Path, oliveira: Path) -> None:
+    """An exported drawing has no caption: the title of its axis says what is drawn."""
+    for place in (dantas, oliveira):
+        write_report(place)
+        drawn = [path.read_text() for path in (place / "charts").glob("*.svg")]
+        assert drawn
+        assert not [text for text in drawn if ">RTT (log)<" in text]
+    assert ">median RTT (log)<" in (oliveira / "charts" / "rtt-by-guests.svg").read_text()
+
+
 def test_the_terminal_shows_many_groups_as_one_table(
     dantas: Path, dantas_groups: list[Group]
 ) -> None:

@@ -14,6 +14,8 @@ from delaylab.charts.vega import INK, Row, Rows, delay_scale, delay_ticks, inlin
 # Whiskers reach to these quantiles; the box to the quartiles.
 WHISKERS = (0.05, 0.95)
 WHISKERS_SAID = "Box: quartiles and median; whiskers: 5 % and 95 %."
+BOX_AXIS = "RTT: 5 %, quartiles, 95 % (log)"
+"""The title of the axis, since an exported drawing has no caption."""
 WIDTHS = {1: 640, 2: 330, 3: 230}
 COLOURS = ["#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#999933"]
 
@@ -36,25 +38,27 @@ def box_plot(
     base = alt.Chart(inline(rows)).encode(**across)
     return alt.LayerChart(
         layer=[
-            base.mark_rule().encode(y=_delay("low"), y2="high:Q"),
-            base.mark_bar(size=9, opacity=0.75).encode(y=_delay("q1"), y2="q3:Q"),
-            base.mark_tick(color=INK, size=11, thickness=2).encode(y=_delay("us")),
+            base.mark_rule().encode(y=_rtt("low", BOX_AXIS), y2="high:Q"),
+            base.mark_bar(size=9, opacity=0.75).encode(y=_rtt("q1", BOX_AXIS), y2="q3:Q"),
+            base.mark_tick(color=INK, size=11, thickness=2).encode(y=_rtt("us", BOX_AXIS)),
         ]
     )
 
 
-def _delay(field: str) -> alt.Y:
-    return alt.Y(f"{field}:Q", title="RTT (log)", scale=delay_scale(), axis=delay_ticks())
+def _rtt(field: str, title: str) -> alt.Y:
+    return alt.Y(f"{field}:Q", title=title, scale=delay_scale(), axis=delay_ticks())
 
 
-def lines(rows: Rows, x: str, title: str, order: Sequence[Any], colour: str) -> alt.Chart:
-    """Return one line for each value of `colour`."""
+def lines(
+    rows: Rows, x: str, title: str, order: Sequence[Any], colour: str, *, of: str = "RTT (log)"
+) -> alt.Chart:
+    """Return one line for each value of `colour`; `of` is the title of the axis of delays."""
     chart: alt.Chart = (
         alt.Chart(inline(rows))
         .mark_line(point=True, strokeWidth=2)
         .encode(
             x=alt.X(f"{x}:N", title=title, sort=list(order)),
-            y=_delay("us"),
+            y=_rtt("us", of),
             color=coloured(rows, colour),
         )
     )

@@ -103,7 +103,8 @@ def _means(groups: list[Group]) -> Chart | None:
     if not rows:
         return None
     rows = filled(rows, "driver", "row")
-    chart = lines(rows, "vms", "background VMs", _numbers(rows), "point")
+    axis = "mean RTT (log)"
+    chart = lines(rows, "vms", "background VMs", _numbers(rows), "point", of=axis)
     return render(
         "mean-rtt-by-point",
         "Mean RTT at each capture point, network load at the sender",

@@ -161,7 +161,8 @@ def _by_vms(groups: list[Group], name: str) -> Chart | None:
         return None
     rows = filled(rows, "load", "row")
     numbers = sorted({row["vms"] for row in rows})
-    chart = lines(rows, "vms", "background guests", numbers, "environment")
+    of = f"median {'RTT' if name == 'app' else 'overhead, round trip'} (log)"
+    chart = lines(rows, "vms", "background guests", numbers, "environment", of=of)
     what = "RTT" if name == "app" else "Virtualisation overhead"
     return render(
         f"{'rtt' if name == 'app' else 'overhead'}-by-guests",

@@ -164,7 +164,7 @@ def _latency(groups: list[Group]) -> Chart | None:
         .mark_line(point=True, strokeWidth=2)
         .encode(
             x=alt.X("routers:N", title="virtual routers", sort=numbers),
-            y=alt.Y("us:Q", title="RTT (log)", scale=delay_scale(), axis=delay_ticks(ticks)),
+            y=alt.Y("us:Q", title="median RTT (log)", scale=delay_scale(), axis=delay_ticks(ticks)),
             color=coloured(rows, "load"),
         )
     )
