@@ -145,6 +145,11 @@ fn transport(
         (Transport::Udp(UdpRepr::parse(&view)), view.payload())
     } else {
         let view = EchoView::new(bytes, protocol)?;
+        // A message with another code is an echo, and no probe's packet.
+        assert_eq!(view.code(), bytes[1]);
+        if view.code() != 0 {
+            return Err(NotAProbe::Malformed("ICMP"));
+        }
         (Transport::Echo(EchoRepr::parse(&view)), view.payload())
     };
     let length = UDP_HEADER + payload.len();
