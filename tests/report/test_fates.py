@@ -48,7 +48,7 @@ def printed(place: Path, width: int) -> str:
 
 
 @pytest.mark.parametrize("width", [80, 160])
-def test_the_terminal_tells_what_befell_packets_by_phase_and_leg(
+def test_the_terminal_tells_what_happened_to_packets_by_phase_and_leg(
     tmp_path: Path, width: int
 ) -> None:
     text = printed(dataset(tmp_path), width)
@@ -57,7 +57,7 @@ def test_the_terminal_tells_what_befell_packets_by_phase_and_leg(
     assert NOTHING not in text
 
 
-def test_where_nothing_befell_packets_one_line_says_so(tmp_path: Path) -> None:
+def test_where_every_packet_was_answered_one_line_says_so(tmp_path: Path) -> None:
     synthetic.write(tmp_path, [Condition(packets=100, at_rest=5)])
     assert NOTHING in printed(tmp_path, 80)
     assert NOTHING in write_report(tmp_path).read_text(encoding="utf-8")

@@ -73,7 +73,7 @@ def test_the_page_names_the_paper_and_never_says_the_paper(page: str) -> None:
     heads = re.findall(r"<h2>(.*?)</h2>", page)
     assert "Claims of Whiteaker et al. (2011)" in heads
     assert "Figures after Whiteaker et al. (2011), of this machine" in heads
-    assert "Table of Whiteaker et al. (2011), beside this machine" in heads
+    assert "Table of Whiteaker et al. (2011), and this machine" in heads
     assert "“Explaining Packet Delays under Virtualization”, 2011" in page
     assert "It repeats J. Whiteaker, F. Schneider and R. Teixeira" in page
     assert not [line for line in re.findall(r"<h[123]>.*?</h", page) if "the paper" in line.lower()]

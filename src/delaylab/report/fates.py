@@ -17,7 +17,7 @@ NOTHING = "Every packet of every phase was answered once, in time and in order."
 
 @dataclass(frozen=True, slots=True)
 class Fate:
-    """Row of the table of fates: one phase of one group, in which something befell packets."""
+    """Row of the table of fates: one phase of one group in which packets got no normal answer."""
 
     trials: str
     phase: str
@@ -37,7 +37,7 @@ def fates(groups: list[Group]) -> list[Fate]:
 
 
 def in_words(phase: PhaseAccount) -> str:
-    """Return what befell a phase's packets beside being answered, "" for nothing."""
+    """Return what happened to packets of a phase without a normal answer; "" if all had one."""
     legs = {"lost": phase.lost, "duplicated": phase.duplicated, "reordered": phase.reordered}
     counts = {"late": phase.late, "refused": phase.refused, "unsent": phase.unsent}
     said = [f"{name} {_by_leg(found)}" for name, found in legs.items() if found.total]

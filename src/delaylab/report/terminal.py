@@ -89,9 +89,9 @@ def _parts(
         yield from [trips_table(panel, width)] if many else layer_tables(panel, width)
     yield from work_tables(parts(found), width)
     yield from scaling_tables(scaling.parts(study, found))
-    befell = fates(found)
-    if befell:
-        yield fates_table(befell)
+    strays = fates(found)
+    if strays:
+        yield fates_table(strays)
     elif probed(found):
         yield Text(NOTHING, "dim")
     yield from (Text(f"outage: {line}", "yellow") for line in outage_lines(found))
@@ -139,7 +139,7 @@ def links_table(found: Links, width: int) -> Table:
 
 
 def fates_table(rows: list[Fate]) -> Table:
-    """Return what befell packets beside being answered, by phase and leg."""
+    """Return what happened to packets that got no normal answer, by phase and leg."""
     more = len(rows) - FATED
     rest = f" {more} more phases are in the report." if more > 0 else ""
     table = Table(

@@ -36,7 +36,7 @@ def _table(groups: Sequence[Group]) -> Table:
     note = (
         "Means over each phase. Busy and stolen: shares of all CPUs' time. Softirq: the part of "
         "busy that was the kernel's work for network and timers. Waiting: some task waited for a "
-        "CPU. Outside: CPUs that were busy for none of the lab's nodes and hosts."
+        "CPU. Outside: CPUs that were busy with work outside the lab."
     )
     rest = f" {more} more groups are in the report." if more > 0 else ""
     table = Table(

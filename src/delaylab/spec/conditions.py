@@ -234,8 +234,8 @@ class ConditionsSpec(TracksNamedFields):
 
     profile: Annotated[str | None, NoneRemoves, AfterValidator(_known)] = Field(
         None,
-        description="The name of a set of conditions, such as `lte`; conditions that are named "
-        "beside it take precedence.",
+        description="The name of a set of conditions, such as `lte`; conditions given with "
+        "it take precedence.",
     )
     delay: Annotated[Time | None, NoneRemoves] = Field(
         None, description="The one-way delay that every packet gets."

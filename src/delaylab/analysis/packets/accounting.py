@@ -26,7 +26,7 @@ SOCKETS = (".app", ".qdisc", ".stack")
 
 @dataclass(frozen=True, slots=True)
 class ByLeg:
-    """Number of packets by the leg on which something befell them.
+    """Number of packets by the leg on which they were lost, duplicated or reordered.
 
     `unknown` counts those for which no point tells the leg.
     """
