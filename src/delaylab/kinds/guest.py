@@ -18,14 +18,8 @@ ROOT = "rootfstype=ramfs"
 
 The unpacked archive may take more than half of the memory, which is a tmpfs's limit.
 """
-# Where the kernel grants real-time scheduling per cgroup, a container in a cgroup of its own has
-# none, and its probes would be late. In a mount namespace without that hierarchy LXC and Docker do
-# not see it.
-_HIDE = 'cpu=/sys/fs/cgroup/cpu; [ ! -e $cpu/cpu.rt_runtime_us ] || umount $cpu; exec "$@"'
 QEMU_SANDBOX = ("-sandbox", "on,obsolete=deny,elevateprivileges=deny,spawn=deny")
 """QEMU's own system call filter: code that escapes from a guest into QEMU starts no program."""
-WITHOUT_CPU_GROUPS = ("unshare", "--mount", "sh", "-c", _HIDE, "sh")
-"""A prefix for commands that make no CPU groups of their own: the node's own has its weight."""
 
 
 def setup(node: Node) -> JsonObject:

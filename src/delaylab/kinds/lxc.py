@@ -16,6 +16,17 @@ DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 MEASURING = "bpf"
 """The agent's own capability besides those of the node's programs: for taps at interfaces."""
 NEEDS_ROOT = "lxc needs root: root makes the containers; run as root, or take kind netns"
+# Where the kernel grants real-time scheduling per cgroup, a container in a cgroup of its own has
+# none, and its probes would be late. In a mount namespace without that hierarchy LXC does not see
+# it, and makes no CPU groups of its own: the node's own has its weight.
+_HIDE = 'cpu=/sys/fs/cgroup/cpu; [ ! -e $cpu/cpu.rt_runtime_us ] || umount $cpu; exec "$@"'
+# lxc-start obeys any root that reaches its abstract socket, and gives out descriptors of the
+# machine's control groups, from which `..` leads to all files. Such sockets belong to a network
+# namespace (unix(7)), so lxc-start must be in no node's.
+OUTSIDE = ("unshare", "--mount", "--net", "sh", "-c", _HIDE, "sh")
+"""A prefix that starts LXC in mount and network namespaces of its own."""
+READ_ONLY = ("acpi", "bus", "fs", "irq", "scsi")
+"""The entries of a container's /proc that are the machine's, but which LXC leaves writable."""
 
 
 class Lxc(Kind):
@@ -45,7 +56,7 @@ KIND = Lxc()
 
 def command(node: Node) -> list[str]:
     """Return `lxc-start` with all settings; no configuration file of LXC's is read or written."""
-    words = [*guest.WITHOUT_CPU_GROUPS, PROGRAM]
+    words = [*OUTSIDE, PROGRAM]
     words += ["-F", "-n", f"{node.lab}.{node.name}", "-P", "{folder}", "-f", "/dev/null"]
     words += ["-q", "-l", "ERROR", "-o", "/dev/stderr"]
     for key, value in _settings(node):
@@ -64,6 +75,7 @@ def _settings(node: Node) -> list[tuple[str, str]]:
         ("cap.keep", f"{programs} {MEASURING}".replace(",", " ")),
         ("namespace.share.net", "/proc/{pid}/ns/net"),
         ("mount.auto", "proc:mixed sys:mixed"),
+        *_read_only(),
         ("mount.entry", f"{{folder}}/leash {FOLDER} none bind,ro,create=dir 0 0"),
         ("mount.entry", f"{{image:agent/program}} {AGENT} none bind,ro,create=file 0 0"),
         ("mount.entry", "{lab}/hosts etc/hosts none bind,ro,create=file 0 0"),
@@ -73,6 +85,12 @@ def _settings(node: Node) -> list[tuple[str, str]]:
         *_groups(),
         *_limits(node),
     ]
+
+
+def _read_only() -> list[tuple[str, str]]:
+    # From the container's own /proc (`relative`), over itself.
+    places = [f"proc/{name} proc/{name}" for name in READ_ONLY]
+    return [("mount.entry", f"{both} none bind,ro,relative,optional 0 0") for both in places]
 
 
 def _devices() -> list[tuple[str, str]]:

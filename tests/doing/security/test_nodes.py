@@ -59,6 +59,23 @@ def test_a_container_sees_nothing_of_the_run_directory_but_its_leash(
     delaylab("exec", "box", "--", "touch", "/run/delaylab/mine", code=1)
 
 
+@pytest.mark.parametrize("kind", ["lxc", "docker"])
+def test_a_container_reaches_no_program_and_no_setting_of_the_machine(
+    delaylab: Run, up: Up, kind: str
+) -> None:
+    """Abstract sockets belong to a network namespace; by LXC's, root once got out of its node."""
+    needs(kind)
+    up(LAB.format(kind=kind, more=""))
+    sockets = delaylab("exec", "box", "--", "cat", "/proc/net/unix").stdout
+    assert "leash" in sockets, "else the test shows nothing"
+    assert "@" not in sockets
+    # Opened for writing, but nothing is written.
+    for setting in ("irq/default_smp_affinity", "sys/kernel/core_pattern"):
+        delaylab("exec", "box", "--", "test", "-e", f"/proc/{setting}")
+        tried = delaylab("exec", "box", "--", "sh", "-c", f": >>/proc/{setting}", code=2)
+        assert "Read-only file system" in tried.stderr
+
+
 @pytest.mark.parametrize("kind", ["netns", "lxc", "docker"])
 def test_programs_have_what_a_router_needs_and_no_more(delaylab: Run, up: Up, kind: str) -> None:
     needs(kind)
