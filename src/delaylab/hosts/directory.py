@@ -46,9 +46,13 @@ class TrustedDirectory:
                 raise NotTrusted("it is a symbolic link", str(path), "name the directory") from None
             raise error from None
         place = cls(path if above is None else above.path / path, descriptor)
-        why = why_not_private(os.fstat(descriptor))
+        about = os.fstat(descriptor)
+        why = why_not_private(about)
         if why is None and above is None:
+            # A path that leads to it now, and that nobody can change any more, always will.
             why = why_not_lasting(path)
+            if why is None and not os.path.samestat(about, path.lstat()):
+                why = "another directory took its place while it was opened"
         if why is not None:
             fix = "take one of your own, with mode 700: DELAYLAB_RUN=DIR"
             raise NotTrusted(f"is not trusted: {why}", str(place.path), fix)

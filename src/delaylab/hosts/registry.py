@@ -102,7 +102,9 @@ def prepare(name: str) -> tuple[Path, SweepResult]:
     Raises DelaylabError if the lab is up already, NotHere if the run directory cannot be trusted.
     """
     path = run_directory()
-    why = why_not_lasting(path)
+    why = None
+    with suppress(OSError):  # what does not exist is made now, and all is checked when it is opened
+        why = why_not_lasting(path)
     if why is not None:
         raise NotTrusted(f"is not trusted: {why}", str(path), "name another: DELAYLAB_RUN=DIR")
     try:
@@ -112,8 +114,10 @@ def prepare(name: str) -> tuple[Path, SweepResult]:
     except OSError as error:
         raise NotHere(f"cannot make {path}: {error.strerror}") from None
     top = _top()
+    if top is None:
+        raise NotHere("was removed while a lab was started in it", str(path), "start it again")
     left = sweep(path)
-    if top is not None and (one := _enter(top, name)) and is_alive(one):
+    if (one := _enter(top, name)) and is_alive(one):
         raise DelaylabError(f"lab {name!r} is up already", fix=f"delaylab down {name}")
     return path / name, left
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from delaylab.errors import NotHere
 from delaylab.io.interrupts import deferred
-from delaylab.io.ownership import why_not_private
+from delaylab.io.ownership import why_not_lasting, why_not_private
 from delaylab.io.removal import remove_tree
 from delaylab.progress import Progress
 
@@ -50,19 +50,21 @@ class Layer:
 def folder() -> Path:
     """Return $DELAYLAB_CACHE, else $XDG_CACHE_HOME/delaylab, else ~/.cache/delaylab.
 
-    Raises NotHere if it cannot be read, or if another user can write to it, since programs from it
-    are run.
+    Raises NotHere if it cannot be read, or if another user can write to it or put another in its
+    place, since programs from it are run.
     """
     place = _folder()
     try:
-        about = place.stat()
+        why = why_not_lasting(place)
+        if why is None:
+            about = place.stat()
+            if not stat.S_ISDIR(about.st_mode):
+                return place
+            why = why_not_private(about, or_roots=True)
     except (FileNotFoundError, NotADirectoryError):
         return place  # a build makes it, or says why it cannot
     except OSError as error:
         raise NotHere(f"the image cache: {error.strerror}", str(place), OWN) from None
-    if not stat.S_ISDIR(about.st_mode):
-        return place
-    why = why_not_private(about, or_roots=True)
     if why is not None:
         raise NotHere(f"the image cache is not trusted: {why}", str(place), OWN)
     if not os.access(place, os.R_OK | os.X_OK):

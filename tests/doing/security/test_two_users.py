@@ -8,6 +8,9 @@ import os
 import random
 import shutil
 import subprocess
+import sys
+import time
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +19,8 @@ from typing import Any
 import pytest
 
 from delaylab import hosts
+from delaylab.hosts import NotTrusted, TrustedDirectory
+from delaylab.io.ownership import why_not_lasting
 from tests.doing.conftest import Run, called_by, only_line
 
 pytestmark = [
@@ -23,6 +28,7 @@ pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="acting as two users needs root"),
 ]
 NOT_HERE, BAD_INPUT = 3, 2
+SEEN_BOTH = 2
 LAB = "lab: mine\nnodes: {a: {}, b: {}}\nlinks: [{between: [a, b]}]\n"
 
 
@@ -163,7 +169,7 @@ def test_root_does_not_believe_an_ordinary_users_registry(
     os.close(lock)
 
 
-@pytest.mark.parametrize("how", ["owned", "writable", "linked"])
+@pytest.mark.parametrize("how", ["owned", "writable", "linked", "linked-on"])
 def test_a_run_directory_that_another_user_can_replace_is_not_taken(
     users: Users, tmp_path: Path, how: str
 ) -> None:
@@ -182,6 +188,11 @@ def test_a_run_directory_that_another_user_can_replace_is_not_taken(
         link = tmp_path / "link"
         link.symlink_to(above)
         os.chown(link, users.hostile, users.hostile, follow_symlinks=False)
+        if how == "linked-on":
+            mine = tmp_path / "mine"
+            mine.symlink_to(link)
+            os.chown(mine, users.victim, users.victim, follow_symlinks=False)
+            link = mine
         folder = link / "between" / "run"
     (tmp_path / "lab.yaml").write_text(LAB)
     victim = called_by(users.victim, tmp_path, {"DELAYLAB_RUN": str(folder)})
@@ -193,6 +204,51 @@ def test_a_run_directory_that_another_user_can_replace_is_not_taken(
         above.chmod(0o1777)
         victim("up", "lab.yaml")
         victim("down", "mine")
+
+
+SWAPS = """
+import itertools, os, sys
+here, away = sys.argv[1:]
+for _ in itertools.count():
+    os.rename(here, away)
+    os.rename(away, here)
+"""
+
+
+def test_a_directory_that_comes_and_goes_is_not_taken(users: Users, tmp_path: Path) -> None:
+    """Another user's directory was trusted if it was away just when it was to be checked."""
+    above = tmp_path / "above"
+    (above / "run").mkdir(parents=True, mode=0o700)
+    os.chown(above, users.hostile, users.hostile)
+    above.chmod(0o777)
+    words = [sys.executable, "-c", SWAPS, str(above), str(tmp_path / "away")]
+    seen = Counter[str]()
+    with subprocess.Popen(words) as swapping:
+        try:
+            ends = time.monotonic() + 1
+            while time.monotonic() < ends or len(seen) < SEEN_BOTH:
+                try:
+                    TrustedDirectory.open(above / "run")
+                    seen["trusted"] += 1
+                except NotTrusted:
+                    seen["refused"] += 1
+                except FileNotFoundError:
+                    seen["away"] += 1
+                assert swapping.poll() is None
+                assert time.monotonic() < ends + 60, seen
+        finally:
+            swapping.kill()
+    assert set(seen) == {"refused", "away"}, seen
+
+
+def test_a_group_of_ones_own_may_write_above(tmp_path: Path) -> None:
+    """Where the umask is 002, folders are writable by the group that has their user alone."""
+    above = tmp_path / "above"
+    (above / "run").mkdir(parents=True)
+    above.chmod(0o775)
+    assert why_not_lasting(above / "run") is None
+    os.chown(above, -1, random.SystemRandom().randrange(1_000_000, 2_000_000_000))
+    assert "other users can rename what is in" in (why_not_lasting(above / "run") or "")
 
 
 def test_a_lab_of_ones_own_works_beside_it(users: Users, victim: Run, tmp_path: Path) -> None:
@@ -228,10 +284,16 @@ def test_a_keeper_is_known_by_its_start(
     shutil.rmtree(users.directory)
 
 
-def test_an_image_cache_of_another_user_is_not_used(users: Users, tmp_path: Path) -> None:
-    cache = tmp_path / "cache"
-    cache.mkdir()
-    os.chown(cache, users.hostile, users.hostile)
+@pytest.mark.parametrize("how", ["theirs", "replaceable"])
+def test_an_image_cache_of_another_user_is_not_used(users: Users, tmp_path: Path, how: str) -> None:
+    above = tmp_path / "above"
+    cache = above / "cache"
+    cache.mkdir(parents=True)
+    os.chown(cache, users.hostile if how == "theirs" else users.victim, users.hostile)
+    above.chmod(0o755 if how == "theirs" else 0o777)
     victim = called_by(users.victim, tmp_path, {"DELAYLAB_CACHE": str(cache)})
     said = only_line(victim("image", "list", code=NOT_HERE).stderr)
     assert "the image cache is not trusted" in said
+    if how == "replaceable":
+        above.chmod(0o755)
+        victim("image", "list")
