@@ -34,6 +34,8 @@ def test_a_labs_networks_have_its_settings_and_this_machine_keeps_its_own(
     for node in ("a", "b"):
         assert read(delaylab, node, SETTING) == ["123456"]
         assert read(delaylab, node, "net.ipv4.tcp_wmem") == ["4096", "65536", "1048576"]
+        # Whatever this machine does, whose settings a new namespace has.
+        assert read(delaylab, node, "net.ipv4.ip_forward") == ["0"]
     assert Path("/proc/sys", *SETTING.split(".")).read_text() == before
 
 

@@ -40,6 +40,8 @@ NO_IPV6 = {"-net.ipv6.conf.all.disable_ipv6": "1", "-net.ipv6.conf.default.disab
 AT_ONCE = {f"-net.ipv6.conf.{which}.accept_dad": "0" for which in ("all", "default")}
 """Settings that skip duplicate address detection (RFC 4862, 5.4): a lab has no duplicates."""
 FORWARDS = {"net.ipv4.ip_forward": "1", "-net.ipv6.conf.all.forwarding": "1"}
+FORWARDS_NOTHING = dict.fromkeys(FORWARDS, "0")
+"""A new network namespace has this machine's settings (ip-sysctl, `devconf_inherit_init_net`)."""
 ANY_WAY_BACK = {
     f"-net.ipv4.conf.{which}.{name}": "0"
     for which in ("all", "default")
@@ -105,7 +107,7 @@ def _agents(
     name: str, lab: LabSpec, kinds: Mapping[str, Kind], network: Network, rights: Rights
 ) -> list[Agent]:
     forwarding = network.forwarding
-    sysctls = {**PING_SOCKETS, **(AT_ONCE if 6 in lab.ip else NO_IPV6)}
+    sysctls = {**FORWARDS_NOTHING, **PING_SOCKETS, **(AT_ONCE if 6 in lab.ip else NO_IPV6)}
     sysctls |= ANY_WAY_BACK if forwarding else {}
     sysctls |= {str(setting): value for setting, value in lab.sysctls.items()}
 
