@@ -130,7 +130,7 @@ def test_a_factor_that_only_one_has_is_said_and_never_pooled(tmp_path: Path) -> 
     assert both.lines == []
     assert both.unlike == [
         "factor distance (near, far), because only after has it",
-        "rest: not compared, after has several levels of a factor of its own",
+        "rest, because after has several levels of a factor of its own",
     ]
     one = compared(tmp_path / "one", before, far(5, "near"))
     assert {tuple(line.pair.levels) for line in one.lines} == {("load",)}

@@ -123,9 +123,9 @@ def test_what_cannot_be_compared_is_said(tmp_path: Path) -> None:
     level = synthetic.Condition(factors={"nodes": "some"})
     packets = read_study(synthetic.write(tmp_path / "packets", [level]))
     for other, said in (
-        (again, "work count: not compared, one trial on each side does not tell"),
-        (three, "work count: not compared, a, b finished before, a, b, c after"),
-        (packets, "packets not compared, only after has a probe"),
+        (again, "work count, because one trial on each side does not tell"),
+        (three, "work count, because a, b finished before, a, b, c after"),
+        (packets, "packets, because only after has a probe"),
     ):
         found = compare_datasets(one, other)
         assert not found.lines

@@ -102,9 +102,9 @@ def _compared(
         lines += _lines(pair, one, other)
     for each in lines:
         if not each.known and each.statistic == "median":
-            unlike.append(f"{theirs.label}: {each.part.name} not compared, {TOO_FEW}")
+            unlike.append(f"{theirs.label}: {each.part.name}, because {TOO_FEW}")
         elif not each.known and each.of_work:
-            unlike.append(f"{theirs.label}: {each.part.name} not compared, {ALL_ALIKE}")
+            unlike.append(f"{theirs.label}: {each.part.name}, because {ALL_ALIKE}")
     return [each for each in lines if each.known], unlike
 
 
@@ -133,9 +133,7 @@ def matched(before: list[Group], after: list[Group]) -> tuple[list[tuple[Group, 
                 for name, groups in zip(("before", "after"), found, strict=True)
                 if len(groups) > 1
             )
-            unlike.append(
-                f"{text}: not compared, {which} has several levels of a factor of its own"
-            )
+            unlike.append(f"{text}, because {which} has several levels of a factor of its own")
         else:
             pairs.append((found[0][0], found[1][0]))
     return pairs, unlike

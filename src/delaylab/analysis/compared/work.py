@@ -50,7 +50,7 @@ def work_lines(
     for name in dict.fromkeys([*before, *after]):
         why = _why_not(name, before, after)
         if why:
-            unlike.append(f"work {name}: not compared, {why}")
+            unlike.append(f"work {name}, because {why}")
         else:
             lines += _lines(pair, name, before[name], after[name])
     return lines, unlike
