@@ -14,6 +14,8 @@ const ROOM_NS: i64 = 150_000;
 /// The least time between two reports. The client that reads one takes the CPU's caches from the sender, whose
 /// next packet is then some 10 µs slower: of 100 packets a second, 10 have a report before them.
 const PAUSE_NS: i64 = 100_000_000;
+/// The most events before the client's orders are looked at again.
+const TURN: u32 = 256;
 /// The most events after the client has stopped the probe: about as many as a pipe holds.
 const LAST: u32 = 256;
 
@@ -71,15 +73,22 @@ impl Live {
         if log.settled.is_none() || next - now < ROOM_NS || now - self.reported < PAUSE_NS {
             return Ok(());
         }
-        self.reported = now;
-        // A client that reads too slowly must not hold up the sender: it gets the rest later.
-        while session.has_room() && self.report_settled(log, session)? {}
-        while self.undecided < sent && session.has_room() {
+        // A client that reads too slowly must not hold up the sender: it gets the rest later. Nor must one that
+        // reads a backlog as fast as it is written, whose order to stop would not be heard.
+        let mut left = TURN;
+        while left > 0 && session.has_room() && self.report_settled(log, session)? {
+            left -= 1;
+        }
+        while left > 0 && self.undecided < sent && session.has_room() {
             let entry = &log.entries[self.undecided as usize];
             if entry.sent != 0 && entry.replied == 0 && now - entry.sent <= self.late_ns {
                 break;
             }
             self.report_if_lost(log, session)?;
+            left -= 1;
+        }
+        if left > 0 {
+            self.reported = now;
         }
         Ok(())
     }
