@@ -45,7 +45,7 @@ def test_the_page_in_the_docs_is_made_from_what_is_kept_there() -> None:
 
 
 def test_kept_verdicts_are_those_that_their_studies_can_give() -> None:
-    """What the paper's own numbers do not show at the levels that ran was no verdict."""
+    """A kept verdict is one that the paper's own numbers show at the levels that ran."""
     before = replications_page.KeptStudy.model_validate_json(
         (replications_page.KEPT / "vem2006.json").read_text()
     )

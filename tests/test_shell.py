@@ -100,7 +100,7 @@ def test_groff_has_nothing_against_the_page() -> None:
 
 
 def test_a_killed_setup_leaves_no_policy_against_services(tmp_path: Path) -> None:
-    """Of setup.sh only the two functions run: it would install packages."""
+    """Run only two functions of setup.sh, because the whole script would install packages."""
     script = (ROOT / "tools/setup.sh").read_text()
     start, end = script.index("policy_mark="), script.index("# Packages start their services")
     policy = tmp_path / "policy-rc.d"
