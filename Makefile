@@ -81,6 +81,7 @@ docs: setup
 	$(VENV)/python -m tools.cli_pages
 	$(VENV)/python -m tools.man_page
 	$(VENV)/python -m tools.profile_table
+	$(VENV)/python -m tools.points_table
 	$(VENV)/python -m tools.claims_page
 	$(VENV)/python -m tools.schema_pages
 	$(VENV)/python -m tools.api_page

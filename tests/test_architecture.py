@@ -15,7 +15,7 @@ import pytest
 SOURCE = Path(__file__).parent.parent / "src" / "delaylab"
 ROOT = SOURCE.parent.parent
 ORDER = [
-    *("errors", "progress", "units", "version", "io", "spec", "dataset", "plan", "agent"),
+    *("errors", "progress", "units", "version", "points", "io", "spec", "dataset", "plan", "agent"),
     *("kinds", "hosts", "images", "machine", "lab", "loads", "work", "trial", "study"),
     *("analysis", "charts", "papers", "report", "verbs", "api", "cli", "__main__"),
 ]
@@ -40,7 +40,16 @@ ROOMS_OF_ANALYSIS = [
     "compared",
 ]
 MEANING = {"analysis", "charts", "papers", "report"}
-MEANING_MAY_USE = MEANING | {"errors", "progress", "units", "version", "io", "spec", "dataset"}
+MEANING_MAY_USE = MEANING | {
+    "errors",
+    "progress",
+    "units",
+    "version",
+    "points",
+    "io",
+    "spec",
+    "dataset",
+}
 TOUCHES_THE_MACHINE = {"os", "shutil", "subprocess", "socket", "tempfile", "pathlib", "ctypes"}
 
 
@@ -130,7 +139,7 @@ def test_verbs_of_labs_load_no_tables() -> None:
 
 
 def test_what_is_asked_of_a_running_lab_makes_no_plan() -> None:
-    """`ps`, `link show` and `exec` read the layout beside the lab; checks and plans take longer."""
+    """`ps`, `link show` and `exec` read the plan beside the lab; to check and plan takes longer."""
     script = (
         "import sys; from delaylab import cli, hosts; from delaylab.lab import attach; "
         "from delaylab.verbs import execute, labs, links; "
@@ -138,7 +147,7 @@ def test_what_is_asked_of_a_running_lab_makes_no_plan() -> None:
     )
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     loaded = set(ran.stdout.split())
-    assert "delaylab.plan.layout" in loaded
+    assert "delaylab.lab.running" in loaded
     making = {"delaylab.spec.check", "delaylab.spec.load", "delaylab.plan.build", "delaylab.kinds"}
     assert loaded & making == set()
 

@@ -46,10 +46,10 @@ def test_segments_sum_to_each_packets_rtt_to_the_nanosecond(
         unseen=[(seq, *station) for seq, station in unseen],
         lost_after=lost,
     )
-    own_stack = [] if environment == "netns" else ["sender"]
+    in_host_stack = [] if environment == "netns" else ["sender"]
     answered = segments.complete(table(condition), way(condition))
     total = np.zeros(len(answered), dtype=np.int64)
-    for part in segments.segments(answered, way(condition), own_stack):
+    for part in segments.segments(answered, way(condition), in_host_stack):
         np.add.at(total, part.rows, part.delay_ns)
     rtt = answered["reply sender.app"] - answered["request sender.app"]
     assert total.tolist() == rtt.to_list()
@@ -150,7 +150,7 @@ def test_layers_of_a_sender_with_a_virtual_interface(
         ("reply", "responder.vif", "responder.uplink", "bridge and uplink queue"),
     ],
 )
-def test_layers_of_a_sender_in_the_hosts_own_stack(
+def test_layers_of_a_sender_in_the_hosts_in_host_stack(
     leg: str, start: str, end: str, layer: str
 ) -> None:
     assert layers.layer(leg, start, end, ["sender"]) == layer

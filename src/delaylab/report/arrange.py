@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from delaylab.analysis.group import Group, SegmentSummary, in_words
 from delaylab.analysis.packets.instrument import AtRest, Cost, cost
-from delaylab.analysis.packets.layers import HOP
 from delaylab.analysis.statistics.quantiles import Tail
 from delaylab.dataset.store import Study
+from delaylab.points import router_number
 
 SegmentKey = tuple[str, str, str]
 
@@ -125,7 +125,7 @@ def _layer_name(parts: list[SegmentSummary]) -> str:
 def _numbers(part: SegmentSummary) -> str:
     """Return the routers at a segment's ends by their numbers on the way."""
     sides = (point.partition(".")[0] for point in (part.start, part.end))
-    return " to ".join(dict.fromkeys(side for side in sides if side.startswith(HOP)))
+    return " to ".join(dict.fromkeys(side for side in sides if router_number(side) is not None))
 
 
 def _panel(alike: list[Group], tail: Tail) -> Panel:

@@ -8,11 +8,11 @@ from itertools import pairwise
 from math import log10
 
 from delaylab.analysis.group import Group, SegmentSummary
-from delaylab.analysis.packets.layers import HOP
-from delaylab.analysis.packets.named import OWN_STACK
+from delaylab.analysis.packets.named import HOST_STACK
 from delaylab.analysis.statistics.quantiles import Tail
 from delaylab.charts import words
 from delaylab.dataset.records.trial import PointPath, TrialRecord
+from delaylab.points import ON_HOST, RESPONDER, WIRE, bare, role, router_number
 from delaylab.report.arrange import Panel, layer_names, segment_key, usual
 from delaylab.report.svg import xml
 
@@ -40,8 +40,6 @@ LABEL_LETTERS = 12
 RAMP = ("#e9eff3", "#fbe9c6", "#fbc97f", "#f39a4f", "#dd5f33", "#a3261f")
 DARK, LIGHT = "#20242a", "#ffffff"
 INK = "currentColor"
-# Points of a node that are on its host.
-AT_HOST = ("vif", "uplink")
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,10 +129,10 @@ def _places(panel: Panel) -> Callable[[str], str]:
         names = {places.get(point, point) for places in named}
         if len(names) == 1:
             return names.pop()
-        side, _, name = point.partition(".")
-        if side.startswith(HOP):
-            return f"router {side.removeprefix(HOP)}"
-        return f"{side}'s host" if name in AT_HOST else side
+        number = router_number(role(point))
+        if number is not None:
+            return f"router {number}"
+        return f"{role(point)}'s host" if bare(point) in ON_HOST else role(point)
 
     return place
 
@@ -143,15 +141,14 @@ def _places_of(trial: TrialRecord, path: PointPath) -> dict[str, str]:
     """Return the node or host of each point of a trial."""
     found = {}
     for point in ("intended", *path.request, *path.reply):
-        side, _, name = point.partition(".")
-        if side.startswith(HOP):
-            number = int(side.removeprefix(HOP))
+        number = router_number(role(point))
+        if number is not None:
             known = number <= len(trial.hops)
             found[point] = f"router {trial.hops[number - 1].end if known else number}"
             continue
-        end = trial.responder if side == "responder" else trial.sender
-        if point != "wire" and end is not None:
-            host = end.kind in OWN_STACK or name in AT_HOST
+        end = trial.responder if role(point) == RESPONDER else trial.sender
+        if point != WIRE and end is not None:
+            host = end.kind in HOST_STACK or bare(point) in ON_HOST
             found[point] = f"host {end.host}" if host else f"node {end.node}"
     return found
 
@@ -165,7 +162,7 @@ def _regions(frame: _Frame) -> list[str]:
         # Beyond the sender's side the packet was elsewhere.
         if same and stops[index].leg != stops[index - 1].leg:
             same = not stops[index].point.startswith("sender.")
-        if same and stops[first].point != "wire":
+        if same and stops[first].point != WIRE:
             continue
         left, right = stops[first].x - 15, stops[index - 1].x + 15
         name = stops[first].region

@@ -17,22 +17,11 @@ from delaylab.io.values import JsonObject
 from delaylab.kinds import KINDS
 from delaylab.machine.rights import own_rights
 from delaylab.plan.kind import Rights
+from delaylab.points import BETWEEN_HOSTS, meaning
 from delaylab.progress import Progress, silent
 from delaylab.verbs import kind_trial, work_here
 from delaylab.verbs.checks import Check
 
-POINT_MEANING = {
-    "sender.app": "user space, before the send and after the receive call",
-    "sender.qdisc": "kernel, on entering the interface's queue (TX_SCHED)",
-    "sender.stack": "kernel, at the driver (TX) and on receipt (RX)",
-    "sender.vif": "host end of the node's interface (packet tap)",
-    "sender.uplink": "the host's interface (packet tap)",
-    "wire": "between the hosts (packet tap)",
-    "responder.uplink": "the far host's interface (packet tap)",
-    "responder.vif": "host end of the far node's interface (packet tap)",
-    "responder.stack": "the far node's stack (socket, or packet tap)",
-    "responder.app": "the far node's user space (UDP)",
-}
 TOOLS = {
     "stress-ng": "loads cpu, io, disk, memory",
     "iperf3": "load network",
@@ -91,8 +80,10 @@ def _kinds_and_points(
     answering = kind_trial.kind("netns", rights, progress, "udp")
     seen = answering.points.union(*(one.points for one in tried))
     why = answering.why_not or "the kernel gave no stamp"
-    for point, meaning in POINT_MEANING.items():
-        checks.append(Check("point", point, point in seen, meaning, "" if point in seen else why))
+    for point in BETWEEN_HOSTS:
+        entry = meaning(point)
+        detail = f"{entry.packet_is} ({entry.stamped_by})"
+        checks.append(Check("point", point, point in seen, detail, "" if point in seen else why))
     return checks
 
 

@@ -16,12 +16,11 @@ from numpy.typing import NDArray
 
 from delaylab.analysis.packets.segments import column, columns
 from delaylab.dataset.records.trial import PointPath, TrialRecord
+from delaylab.points import SOCKET_POINTS, bare, role
 
 UNTAPPED = "untapped"
 PHASES = (UNTAPPED, "before", "load", "after")
 REQUEST, REPLY = "request", "reply"
-# Points that the sockets of a node stamp, also where a tap is off.
-SOCKETS = (".app", ".qdisc", ".stack")
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +186,7 @@ def _recorded(trial: TrialRecord, phase: str) -> PointPath:
         return trial.path
     taps = {tap.point for tap in trial.taps}
     legs = (
-        [point for point in leg if point.endswith(SOCKETS) and point not in taps]
+        [point for point in leg if bare(point) in SOCKET_POINTS and point not in taps]
         for leg in (trial.path.request, trial.path.reply)
     )
     return PointPath(**dict(zip((REQUEST, REPLY), legs, strict=True)))
@@ -252,4 +251,4 @@ def _overtaken(packets: pl.DataFrame, leg: str, points: list[str]) -> NDArray[np
 
 
 def _is_socket_of(side: str, point: str) -> bool:
-    return point.startswith(f"{side}.") and point.endswith(SOCKETS)
+    return role(point) == side and bare(point) in SOCKET_POINTS

@@ -6,52 +6,33 @@ import math
 from collections.abc import Collection
 from typing import Literal
 
+from delaylab.points import (
+    BRIDGE,
+    BRIDGE_AND_UPLINK,
+    HOP,
+    IN,
+    OUT,
+    RESPONDER,
+    SENDER,
+    WIRE,
+    Stack,
+    bare,
+    layers_between,
+    role,
+    router_number,
+)
+
 Direction = Literal["sending", "receiving", "remote"]
 
 SLIP = "send slip"
-RESPONDER = "responder"
 OUTSIDE = "outside"
 """The layer of a turn whose host is outside of the lab: everything beyond the sender's side."""
-TO_UPLINK, BRIDGE, WIRE = "bridge and uplink queue", "bridge", "wire"
 ROUTER = "router"
-HOP = "hop"
-"""Prefix of points at a router's interfaces: `hop1.near` towards the sender, `hop1.far` away from
-it."""
-
-# Points and, between them, the layers that a packet passes: out of a node to the wire, and from the
-# wire into a node. In the host's own stack the uplink's tap sees an outgoing packet before the
-# driver stamps it. A received packet is handed up at once: there is no queue on the way in. A Xen
-# domain's packets pass the driver domain, which reaches its host by another virtual interface.
-_OUT = {
-    "virtual": (
-        *("app", "user space to kernel", "qdisc", "queue", "stack", "virtual interface", "vif"),
-        *(TO_UPLINK, "uplink", WIRE, "wire"),
-    ),
-    "domain": (
-        *("app", "user space to kernel", "qdisc", "queue", "stack", "virtual interface", "dom0"),
-        *("driver domain", "vif", TO_UPLINK, "uplink", WIRE, "wire"),
-    ),
-    "own": (
-        *("app", "user space to kernel", "qdisc", "uplink queue", "uplink", "driver", "stack"),
-        *("wire", "wire"),
-    ),
-}
-_IN = {
-    "virtual": (
-        *("wire", "wire", "uplink", "bridge", "vif", "virtual interface", "stack"),
-        *("kernel to user space", "app"),
-    ),
-    "domain": (
-        *("wire", "wire", "uplink", "bridge", "vif", "driver domain", "dom0"),
-        *("virtual interface", "stack", "kernel to user space", "app"),
-    ),
-    "own": ("wire", "wire", "uplink", "driver", "stack", "kernel to user space", "app"),
-}
 
 WITH_CONDITIONS = "link with conditions"
 # An engine applies conditions to what the nodes of its own host send. It only passes on what comes
 # from other hosts.
-BY_ENGINE = {TO_UPLINK: WITH_CONDITIONS, BRIDGE: "link engine"}
+BY_ENGINE = {BRIDGE_AND_UPLINK: WITH_CONDITIONS, BRIDGE: "link engine"}
 
 
 def direction(leg: str, start: str, end: str) -> Direction:
@@ -64,23 +45,38 @@ def direction(leg: str, start: str, end: str) -> Direction:
     return "remote"
 
 
-def layer(leg: str, start: str, end: str, own_stack: Collection[str] = ()) -> str:
+def layer(leg: str, start: str, end: str, in_host_stack: Collection[str] = ()) -> str:
     """Return the layer between two points; the layers of a longer segment are joined by ` + `.
 
-    `own_stack` names the sides, `sender` or `responder`, whose node is in its host's own stack.
+    `in_host_stack` names the sides, `sender` or `responder`, whose node is in its host's own stack.
     """
+
+    def out(start: str, end: str = WIRE) -> list[str]:
+        return _between(OUT[_stack(start, end, in_host_stack)], start, end)
+
+    def into(start: str, end: str) -> list[str]:
+        return _between(IN[_stack(end, start, in_host_stack)], start, end)
+
+    near, far = role(start), role(end)
     if leg == "turn":
-        before = _out(start, own_stack) if start.startswith("sender.") else []
-        after = _in(end, own_stack) if end.startswith("sender.") else []
+        before = out(start) if near == SENDER else []
+        after = into(WIRE, end) if far == SENDER else []
         return _joined([*before, RESPONDER, *after])
-    if start.startswith(HOP) or end.startswith(HOP):
-        return _joined(_by_routers(start, end, own_stack))
-    if start != "wire" and end != "wire" and _side(start) != _side(end):
-        return _joined([*_out(start, own_stack), *_in(end, own_stack)])
-    outward = start if start != "wire" else end
-    if (leg == "request") == (_side(outward) == "sender"):
-        return _joined(_out(start, own_stack, end))
-    return _joined(_in(end, own_stack, start))
+    if near == far and router_number(near) is not None:
+        return ROUTER
+    if router_number(near) is not None or router_number(far) is not None:
+        # From a node or router to the next: its cable, the link, the next cable. Routers between
+        # the two that did not see the packet are included.
+        leaving = [] if router_number(near) is not None else out(start, f"{near}.vif")
+        arriving = [] if router_number(far) is not None else into(f"{far}.vif", end)
+        link = [BRIDGE] if _neighbours(start, end) else [BRIDGE, ROUTER]
+        return _joined([*leaving, *link, *arriving])
+    if WIRE not in (near, far) and near != far:
+        return _joined([*out(start), *into(WIRE, end)])
+    outward = near if near != WIRE else far
+    if (leg == "request") == (outward == SENDER):
+        return _joined(out(start, end))
+    return _joined(into(start, end))
 
 
 def carried(name: str, *, by_link: bool, one_host: bool) -> str:
@@ -88,75 +84,43 @@ def carried(name: str, *, by_link: bool, one_host: bool) -> str:
     parts = name.split(" + ")
     if one_host:
         whole = WITH_CONDITIONS if by_link else BRIDGE
-        parts = [whole if part in (TO_UPLINK, WIRE, BRIDGE) else part for part in parts]
+        parts = [whole if part in (BRIDGE_AND_UPLINK, WIRE, BRIDGE) else part for part in parts]
     return _joined([BY_ENGINE.get(part, part) if by_link else part for part in parts])
-
-
-def _by_routers(start: str, end: str, own_stack: Collection[str]) -> list[str]:
-    """Return the layers from a node or router to the next: its cable, the link, the next cable.
-
-    If routers between the two did not see the packet, they are included.
-    """
-    if _side(start) == _side(end):
-        return [ROUTER]
-    out = [] if start.startswith(HOP) else _out(start, own_stack, f"{_side(start)}.vif")
-    into = [] if end.startswith(HOP) else _in(end, own_stack, f"{_side(end)}.vif")
-    return [*out, *([BRIDGE] if _neighbours(start, end) else [BRIDGE, ROUTER]), *into]
 
 
 def _neighbours(start: str, end: str) -> bool:
     """Return True if one link joins the nodes or routers of these two points."""
-    near, far = sorted((start, end), key=_number)
-    if near.startswith("sender"):
+    near, far = sorted((start, end), key=_place)
+    if role(near) == SENDER:
         return far == f"{HOP}1.near"
-    if far.startswith("responder"):
-        return near.endswith(".far")
-    return near.endswith(".far") and far.endswith(".near") and _number(far) == _number(near) + 1
+    if role(far) == RESPONDER:
+        return bare(near) == "far"
+    return bare(near) == "far" and bare(far) == "near" and _place(far) == _place(near) + 1
 
 
-def _number(point: str) -> float:
+def _place(point: str) -> float:
     """Return the position of a point's node or router on the way, counted from the sender."""
-    known = {"sender": 0.0, "responder": math.inf}
-    side = _side(point)
-    return known[side] if side in known else float(side.removeprefix(HOP))
-
-
-def _out(start: str, own_stack: Collection[str], end: str = "wire") -> list[str]:
-    return _between(_OUT[_stack(start, end, own_stack)], start, end)
-
-
-def _in(end: str, own_stack: Collection[str], start: str = "wire") -> list[str]:
-    return _between(_IN[_stack(end, start, own_stack)], start, end)
+    number = router_number(role(point))
+    if number is not None:
+        return float(number)
+    return 0.0 if role(point) == SENDER else math.inf
 
 
 def _between(way: tuple[str, ...], start: str, end: str) -> list[str]:
-    if start == end:
-        return []
-    points = way[::2]
-    first, last = _bare(start), _bare(end)
-    if first in points and last in points and points.index(first) < points.index(last):
-        return list(way[1::2][points.index(first) : points.index(last)])
-    return [f"{start} to {end}"]
+    found = layers_between(way, bare(start), bare(end))
+    return [f"{start} to {end}"] if found is None else found
 
 
 def _joined(names: list[str]) -> str:
     return " + ".join(dict.fromkeys(names))
 
 
-def _stack(point: str, other: str, own_stack: Collection[str]) -> str:
-    """Return the key into `_OUT` and `_IN` for a node; `point` is on its side, `other` anywhere."""
-    if "dom0" in (_bare(point), _bare(other)):
-        return "domain"
-    return "own" if _side(point) in own_stack else "virtual"
+def _stack(point: str, other: str, in_host_stack: Collection[str]) -> Stack:
+    """Return the stack of the node of `point`; `other` is the other end of a segment."""
+    if "dom0" in (bare(point), bare(other)):
+        return Stack.DOMAIN
+    return Stack.HOST if role(point) in in_host_stack else Stack.VIRTUAL
 
 
 def _is_near(point: str) -> bool:
-    return _side(point) in ("sender", "wire")
-
-
-def _side(point: str) -> str:
-    return point.partition(".")[0]
-
-
-def _bare(point: str) -> str:
-    return point.rpartition(".")[2]
+    return role(point) in (SENDER, WIRE)

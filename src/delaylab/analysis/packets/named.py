@@ -9,9 +9,10 @@ import polars as pl
 from delaylab.analysis.packets import layers, segments
 from delaylab.analysis.packets.segments import Segment
 from delaylab.dataset.records.trial import OUTSIDE, TrialRecord
+from delaylab.points import RESPONDER, SENDER, WIRE, bare, role, router_number
 
-# Kinds whose nodes have no network stack of their own.
-OWN_STACK = ("native", "shared")
+HOST_STACK = ("native", "shared")
+"""Kinds whose nodes have no network stack of their own, but use their host's."""
 
 
 def named(answered: pl.DataFrame, trial: TrialRecord) -> list[Segment]:
@@ -22,7 +23,7 @@ def named(answered: pl.DataFrame, trial: TrialRecord) -> list[Segment]:
     """
     carried = _carried(trial)
     # A way over routers never passes the wire, even if its nodes are on several hosts.
-    one_host = "wire" not in trial.path.request
+    one_host = WIRE not in trial.path.request
     outside = trial.responder is not None and trial.responder.kind == OUTSIDE
     return [
         replace(
@@ -36,7 +37,7 @@ def named(answered: pl.DataFrame, trial: TrialRecord) -> list[Segment]:
             ),
             at=_at(trial, part),
         )
-        for part in segments.segments(answered, trial.path, _own_stack(trial))
+        for part in segments.segments(answered, trial.path, _in_host_stack(trial))
     ]
 
 
@@ -71,24 +72,24 @@ def _at(trial: TrialRecord, part: Segment) -> str:
 
 def _place(trial: TrialRecord, point: str) -> float:
     """Return the place of a point: half a step from its node, towards the link that it faces."""
-    side, _, name = point.partition(".")
-    if not side.startswith(layers.HOP):
-        return 0.5 if side == "sender" else 2 * len(trial.hops) - 0.5
-    return 2 * int(side.removeprefix(layers.HOP)) + (-0.5 if name == "near" else 0.5)
+    number = router_number(role(point))
+    if number is None:
+        return 0.5 if role(point) == SENDER else 2 * len(trial.hops) - 0.5
+    return 2 * number + (-0.5 if bare(point) == "near" else 0.5)
 
 
-def _own_stack(trial: TrialRecord) -> list[str]:
+def _in_host_stack(trial: TrialRecord) -> list[str]:
     """Return the sides whose node is in its host's own stack, without a cable of its own."""
-    ends = {"sender": trial.sender, "responder": trial.responder}
+    ends = {SENDER: trial.sender, RESPONDER: trial.responder}
     without_cable = [side for side in ends if f"{side}.vif" not in trial.path.request]
-    return [side for side in without_cable if (end := ends[side]) and end.kind in OWN_STACK]
+    return [side for side in without_cable if (end := ends[side]) and end.kind in HOST_STACK]
 
 
 def _link_between(trial: TrialRecord, start: str, end: str) -> str | None:
     """Return the link of a segment between these points, or one of them if it spans several."""
-    sides = {start.partition(".")[0], end.partition(".")[0]}
+    sides = {role(start), role(end)}
     for hop in trial.hops:
-        if {hop.near.partition(".")[0], hop.far.partition(".")[0]} & sides == sides:
+        if {role(hop.near), role(hop.far)} & sides == sides:
             return hop.link
-    ends = trial.hops[:1] if "sender" in sides else trial.hops[-1:]
+    ends = trial.hops[:1] if SENDER in sides else trial.hops[-1:]
     return next((hop.link for hop in ends), None)

@@ -127,11 +127,11 @@ def complete(table: pl.DataFrame, path: PointPath) -> pl.DataFrame:
 
 
 def segments(
-    table: pl.DataFrame, path: PointPath, own_stack: Collection[str] = ()
+    table: pl.DataFrame, path: PointPath, in_host_stack: Collection[str] = ()
 ) -> list[Segment]:
     """Split complete packets into segments, which sum exactly to each packet's round-trip time.
 
-    `own_stack` names the sides, `sender` or `responder`, whose node is in its host's own stack.
+    `in_host_stack` names the sides, `sender` or `responder`, whose node is in its host's own stack.
     """
     stations = [("request", p) for p in path.request] + [("reply", p) for p in path.reply]
     found: list[Segment] = []
@@ -148,7 +148,7 @@ def segments(
             delay = now[chosen] - last_time[chosen]
             ends = (*stations[start], *stations[index])
             off = _bound_between(table, stations[start], stations[index], chosen)
-            found.append(_segment(ends, own_stack, index - start > 1, chosen, delay, off))
+            found.append(_segment(ends, in_host_stack, index - start > 1, chosen, delay, off))
         last_time[rows] = now[rows]
         last_point[rows] = index
     return found
@@ -156,7 +156,7 @@ def segments(
 
 def _segment(
     ends: tuple[str, str, str, str],
-    own_stack: Collection[str],
+    in_host_stack: Collection[str],
     merged: bool,
     rows: NDArray[np.intp],
     delay: Nanoseconds,
@@ -164,7 +164,7 @@ def _segment(
 ) -> Segment:
     first_leg, start, last_leg, end = ends
     leg = first_leg if first_leg == last_leg else "turn"
-    name = layers.layer(leg, start, end, own_stack)
+    name = layers.layer(leg, start, end, in_host_stack)
     way = layers.direction(leg, start, end)
     return Segment(leg, start, end, name, way, merged, rows, delay, off_ns)
 

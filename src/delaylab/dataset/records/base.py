@@ -6,6 +6,8 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
+from delaylab.points import PATTERN
+
 LARGEST = 2**62
 """Largest count, and largest time in ns (the year 2116): the difference of two fits into 64
 bits."""
@@ -30,12 +32,9 @@ TrialId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.,:=
 """Id of a trial, which is also the name of its directory: no slash, no leading dot."""
 Point = Annotated[
     str,
-    StringConstraints(
-        pattern=r"^(wire|(sender|responder)\.(app|qdisc|stack|dom0|vif|uplink)"
-        r"|hop[1-9][0-9]{0,3}\.(near|far))$"
-    ),
+    StringConstraints(pattern=PATTERN),
 ]
-"""Point on a packet's way (docs/architecture.md, "Points and their order")."""
+"""Point on a packet's way, as in the catalogue (`delaylab/points.py`)."""
 Text = Annotated[str, StringConstraints(max_length=20_000)]
 Count = Annotated[int, Field(ge=0, le=LARGEST)]
 Nanoseconds = Annotated[int, Field(ge=-LARGEST, le=LARGEST)]

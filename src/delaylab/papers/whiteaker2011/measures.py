@@ -15,7 +15,7 @@ from delaylab.analysis.claims.words import in_words
 from delaylab.analysis.group import Group
 from delaylab.analysis.over_time.slowest import TRIAL
 from delaylab.analysis.over_time.usage import IN_USE
-from delaylab.analysis.packets.named import OWN_STACK
+from delaylab.analysis.packets.named import HOST_STACK
 from delaylab.analysis.statistics.effects import estimate, share, shift
 from delaylab.analysis.statistics.runs import Floats, Run, whole
 from delaylab.papers.whiteaker2011.published import TABLE
@@ -24,7 +24,7 @@ NETWORK, REST = "network", "rest"
 XEN = "xen"
 CONTAINER = "netns"
 """The kind that stands for OpenVZ: a virtual interface, and no hypervisor."""
-KINDS = (*OWN_STACK, XEN, CONTAINER)
+KINDS = (*HOST_STACK, XEN, CONTAINER)
 """The kinds that stand for the paper's environments."""
 SENDING_SHARE = 0.8
 """Limit for "the vast majority of the delay occurs when sending"."""
@@ -76,7 +76,7 @@ def kernel_share_under_network(groups: list[Group]) -> Iterator[Measured]:
     """Yield, for each setup in the host's stack, the kernel's share of the network's delay."""
     for setup, group in by_setup(groups, NETWORK).items():
         kernel, total = runs(group, "ΔKern"), runs(group, "total")
-        if group.kind not in OWN_STACK or kernel is None or total is None:
+        if group.kind not in HOST_STACK or kernel is None or total is None:
             continue
         row = TABLE[group.kind, NETWORK].median
         yield Measured(
@@ -92,7 +92,7 @@ def user_above_kernel(groups: list[Group]) -> Iterator[Measured]:
     """Yield ΔUser less ΔKern for each setup in the host's own stack, under each load."""
     for setup, group in zip(setups(groups), groups, strict=True):
         kernel, user = runs(group, "ΔKern"), runs(group, "ΔUser")
-        if group.kind not in OWN_STACK or kernel is None or user is None:
+        if group.kind not in HOST_STACK or kernel is None or user is None:
             continue
         row = TABLE.get((group.kind, group.load))
         yield Measured(
@@ -167,7 +167,7 @@ def gap_closed(groups: list[Group]) -> Iterator[Measured]:
     for load in (NETWORK, REST):
         for group in by_setup(groups, load).values():
             found.setdefault(group.kind, []).append(group)
-    own = next((kind for kind in reversed(OWN_STACK) if len(found.get(kind, ())) == 2), None)
+    own = next((kind for kind in reversed(HOST_STACK) if len(found.get(kind, ())) == 2), None)
     kinds = [own, CONTAINER, XEN]
     if own is None or any(len(found.get(kind or "", ())) != 2 for kind in kinds):
         return
@@ -198,7 +198,7 @@ def removed_by_minimum(groups: list[Group]) -> Iterator[Measured]:
             estimate([minima, kernel], _removed),
             (group,),
             f"one probe {_median(kernel)}, minimum of {MINIMUM_OF} {_median(minima)}",
-            aside=group.kind not in OWN_STACK,
+            aside=group.kind not in HOST_STACK,
         )
 
 

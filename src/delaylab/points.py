@@ -1,0 +1,134 @@
+"""The points where a packet can be stamped, and the layers between them.
+
+A point's full name begins with the role of the side that it is on (`sender.vif`), except the wire's
+and those of routers (`hop2.near`). How a packet passes a side depends on the node's stack, `Stack`:
+in its host's own stack the uplink's tap sees an outgoing packet before the driver stamps it; a
+received packet is handed up at once, so there is no queue on the way in; a Xen domain's packets
+pass the driver domain, which reaches its host by another virtual interface.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Literal
+
+SENDER, RESPONDER = "sender", "responder"
+WIRE = "wire"
+HOP = "hop"
+"""The prefix of a router's points: `hop1.near` towards the sender, `hop1.far` away from it."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """A point: the stamp's maker, and the place of the packet, as `the packet is …`."""
+
+    name: str
+    stamped_by: Literal["socket", "tap"]
+    packet_is: str
+
+
+CATALOGUE = (
+    Point(
+        "app", "socket", "in user space, just before the send call or just after the receive call"
+    ),
+    Point("qdisc", "socket", "handed to the interface's queue (TX_SCHED)"),
+    Point("stack", "socket", "at the node's network driver, or received by the node's kernel"),
+    Point("dom0", "tap", "at the domain's interface in Xen's driver domain"),
+    Point(
+        "vif",
+        "tap",
+        "at the host's end of the node's interface: veth, TAP device or Xen's backend",
+    ),
+    Point("uplink", "tap", "at the host's uplink"),
+    Point(WIRE, "tap", "at the responder's end of the wire"),
+    Point("near", "tap", "at the interface of router N towards the sender"),
+    Point("far", "tap", "at the interface of router N away from the sender"),
+)
+"""All points. `stack` is a tap's where no socket answers, and `near` and `far` are a router's."""
+SOCKET_POINTS = tuple(point.name for point in CATALOGUE if point.stamped_by == "socket")
+ON_HOST = ("vif", "uplink")
+"""The points of a side that are on the node's host."""
+BY_SIDE = tuple(point.name for point in CATALOGUE if point.name not in (WIRE, "near", "far"))
+BETWEEN_HOSTS = (
+    *(f"{SENDER}.{point}" for point in (*SOCKET_POINTS, *ON_HOST)),
+    WIRE,
+    *(f"{RESPONDER}.{point}" for point in (*ON_HOST[::-1], *SOCKET_POINTS[::-1])),
+)
+"""The full names of the points of a probe between nodes on two hosts, in a request's order."""
+PATTERN = (
+    rf"^({WIRE}|({SENDER}|{RESPONDER})\.({'|'.join(BY_SIDE)})|{HOP}[1-9][0-9]{{0,3}}\.(near|far))$"
+)
+"""What the full name of a point looks like."""
+
+
+class Stack(Enum):
+    """How a node's network stack is joined to its host."""
+
+    VIRTUAL = "by a virtual interface"
+    DOMAIN = "by a virtual interface to Xen's driver domain"
+    HOST = "it is the host's own"
+
+
+BRIDGE_AND_UPLINK, BRIDGE, DRIVER_DOMAIN = "bridge and uplink queue", "bridge", "driver domain"
+VIRTUAL_INTERFACE = "virtual interface"
+_TO_QUEUE = ("app", "user space to kernel", "qdisc")
+_TO_USER = ("stack", "kernel to user space", "app")
+
+OUT: dict[Stack, tuple[str, ...]] = {
+    Stack.VIRTUAL: (
+        *(*_TO_QUEUE, "queue", "stack", VIRTUAL_INTERFACE, "vif"),
+        *(BRIDGE_AND_UPLINK, "uplink", WIRE, WIRE),
+    ),
+    Stack.DOMAIN: (
+        *(*_TO_QUEUE, "queue", "stack", VIRTUAL_INTERFACE, "dom0", DRIVER_DOMAIN, "vif"),
+        *(BRIDGE_AND_UPLINK, "uplink", WIRE, WIRE),
+    ),
+    Stack.HOST: (*_TO_QUEUE, "uplink queue", "uplink", "driver", "stack", WIRE, WIRE),
+}
+"""Points and, between them, the layers that a packet passes from user space to the wire."""
+IN: dict[Stack, tuple[str, ...]] = {
+    Stack.VIRTUAL: (WIRE, WIRE, "uplink", BRIDGE, "vif", VIRTUAL_INTERFACE, *_TO_USER),
+    Stack.DOMAIN: (
+        *(WIRE, WIRE, "uplink", BRIDGE, "vif", DRIVER_DOMAIN, "dom0", VIRTUAL_INTERFACE),
+        *_TO_USER,
+    ),
+    Stack.HOST: (WIRE, WIRE, "uplink", "driver", *_TO_USER),
+}
+"""The same from the wire to user space."""
+
+
+def on_way(way: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the points of an entry of `OUT` or `IN`, without the layers between them."""
+    return way[::2]
+
+
+def layers_between(way: tuple[str, ...], start: str, end: str) -> list[str] | None:
+    """Return the layers of an entry of `OUT` or `IN` from one point to a later one.
+
+    Returns None if the way does not lead from the one to the other.
+    """
+    points = on_way(way)
+    if start not in points or end not in points or points.index(start) > points.index(end):
+        return None
+    return list(way[1::2][points.index(start) : points.index(end)])
+
+
+def meaning(point: str) -> Point:
+    """Return the catalogue's entry of a point's full name; raise LookupError if it has none."""
+    return next(each for each in CATALOGUE if each.name == bare(point))
+
+
+def role(point: str) -> str:
+    """Return the side of a point: `sender`, `responder`, `wire`, or a router such as `hop1`."""
+    return point.partition(".")[0]
+
+
+def bare(point: str) -> str:
+    """Return a point's name without its side."""
+    return point.rpartition(".")[2]
+
+
+def router_number(side: str) -> int | None:
+    """Return the number of a router's side, counted from the sender; None for any other side."""
+    return int(side.removeprefix(HOP)) if side.startswith(HOP) else None
