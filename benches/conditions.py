@@ -164,7 +164,7 @@ def _received(lab: Lab) -> int:
     session = lab.node_session(FAR)
     interfaces = session.call(Counters()).done.interfaces
     session.close()
-    return interfaces[lab.plan.interfaces[FAR][0].name].rx_packets
+    return interfaces[lab.plan.nodes[FAR].attachments[0].device].rx_packets
 
 
 def _beside_a_flood(delay: str) -> str:

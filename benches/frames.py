@@ -36,13 +36,8 @@ def discarding(lab: Lab) -> Iterator[None]:
 
 def flow(plan: Plan, link: str) -> GeneratorFlow:
     """Return the flow from the near node to the far one over a link, as `generate` takes it."""
-    near, far = (
-        next(interface for interface in plan.interfaces[node] if interface.link == link)
-        for node in (NEAR, FAR)
-    )
-    source, target = (each.addresses[0].split("/")[0] for each in (near, far))
-    to_mac = plan.link_ports[link].macs[FAR]
-    return GeneratorFlow(near.name, to_mac, source, target)
+    near, far = (plan.attachment(node, link) for node in (NEAR, FAR))
+    return GeneratorFlow(near.device, far.mac, near.address, far.address)
 
 
 def generate(lab: Lab, links: list[str], count: int, interval_ns: int, size: int) -> Generated:

@@ -97,7 +97,7 @@ def _round(case: Case) -> tuple[float, float]:
     """Return the seconds until the last guest's first reply, and until the lab is down."""
     began = time.monotonic()
     with temporary(case.spec(), accounting=False) as lab:
-        near = lab.plan.interfaces[NEAR][0].addresses[0].split("/")[0]
+        near = lab.plan.nodes[NEAR].attachments[0].address
         for number in range(case.count):
             fields: dict[str, Any] = {"count": 1, "interval_ns": 1_000_000, "realtime": False}
             packets = probe(lab, near, sender=f"g{number}", **fields).table("packets")

@@ -242,4 +242,4 @@ def _errors(stamps: pl.DataFrame, delays_ns: list[int]) -> tuple[float, float]:
 def _ports(lab: Lab) -> dict[str, tuple[str, str]]:
     """Return each link's ports on the host: the sender's, then the receiver's."""
     ways = {(way.link, way.node): way.port for way in engine_report(lab).directions}
-    return {link: (ways[link, NEAR], ways[link, FAR]) for link in lab.plan.link_ports}
+    return {link: (ways[link, NEAR], ways[link, FAR]) for link in lab.plan.conditioned}

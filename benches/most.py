@@ -36,7 +36,7 @@ def _flood(lab: Lab) -> float:
 
 
 def _flow(lab: Lab, seconds: int) -> float:
-    far = lab.plan.interfaces[FAR][0].addresses[0].split("/")[0]
+    far = lab.plan.nodes[FAR].attachments[0].address
     server = start_in(lab, FAR, "iperf3", "--server", "--one-off", "--forceflush")
     said(server.stdout, b"listening")
     done = run_in(lab, NEAR, "iperf3", "-c", far, "--json", "-t", str(seconds))

@@ -37,7 +37,7 @@ def pair(cpus: list[int] | None = None) -> Iterator[tuple[Lab, str]]:
         }
     )
     with temporary(spec, accounting=False) as lab:
-        yield lab, lab.plan.interfaces[FAR][0].addresses[0].split("/")[0]
+        yield lab, lab.plan.nodes[FAR].attachments[0].address
 
 
 def probe(

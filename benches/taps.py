@@ -34,7 +34,7 @@ def run() -> Section:
     times: dict[tuple[int, str], list[float]] = {key: [] for key in TAPS}
     dropped = 0
     with temporary(spec, accounting=False) as lab:
-        far = lab.plan.interfaces[FAR][0].addresses[0].split("/")[0]
+        far = lab.plan.nodes[FAR].attachments[0].address
         for _ in range(ROUNDS):
             for (count, by), measured in times.items():
                 per_trip, lost = _measure(lab, far, count, by)

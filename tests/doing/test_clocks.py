@@ -80,7 +80,7 @@ def test_a_clock_that_is_set_changes_no_schedule() -> None:
         }
     )
     with temporary(spec) as lab:
-        to = lab.plan.interfaces["b"][0].addresses[0].partition("/")[0]
+        to = lab.plan.nodes["b"].attachments[0].address
         options = ping.Options(to, 10, Duration.parse("100ms"), 56, None, realtime=True)
         for by_s in (-step_s, step_s):
 

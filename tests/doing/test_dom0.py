@@ -181,8 +181,7 @@ def _round_trip_ms(said: str) -> float:
 
 
 def _address(plan: Plan, node: str, link: str) -> str:
-    found = next(i for i in plan.interfaces[node] if i.link == link)
-    return found.addresses[0].split("/")[0]
+    return plan.attachment(node, link).address
 
 
 @pytest.fixture

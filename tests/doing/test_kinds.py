@@ -96,8 +96,8 @@ def _run(lab: Lab, *argv: str) -> tuple[int, str]:
 
 def _commands_run(lab: Lab, own_kernel: bool) -> None:
     """Exec gives output and exit codes; the node has its address, and reaches the other."""
-    address = lab.plan.interfaces["probe"][0].addresses[0].split("/")[0]
-    other = lab.plan.interfaces["echo"][0].addresses[0].split("/")[0]
+    address = lab.plan.nodes["probe"].attachments[0].address
+    other = lab.plan.nodes["echo"].attachments[0].address
     assert _run(lab, "sh", "-c", "echo out; echo err >&2; exit 7")[0] == 7
     assert address in _run(lab, "ip", "address")[1]
     assert _run(lab, "ping", "-c", "2", "-W", "5", other)[0] == 0
@@ -145,7 +145,7 @@ def _loads_work(lab: Lab) -> None:
     network = LoadSpec.model_validate({"network": "send", "on": "probe", "to": "echo"})
     with loads.running(lab, (cpu, network)) as running:
         # Long enough for iperf3 to have counted: it reports whole intervals.
-        other = lab.plan.interfaces["echo"][0].addresses[0].split("/")[0]
+        other = lab.plan.nodes["echo"].attachments[0].address
         assert _run(lab, "ping", "-c", "15", "-i", "0.2", "-W", "5", other)[0] == 0
     achieved = {each.load.what: each.achieved for each in running.achieved}
     assert achieved["cpu"]["operations"] > 0

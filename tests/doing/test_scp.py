@@ -159,8 +159,8 @@ def test_one_server_has_room_for_many_at_once(up: Up, run_directory: Path) -> No
         assert not doubts(crew)
     # At the address of the link, and nowhere else.
     addresses = [line.split()[3] for line in listening.splitlines()]
-    (interface,) = lab.layout.nodes["far"].interfaces
-    assert addresses == [f"{interface.addresses[0].split('/')[0]}:30001"]
+    (attachment,) = lab.plan.nodes["far"].attachments
+    assert addresses == [f"{attachment.address}:30001"]
     assert not left(run_directory)
 
 

@@ -145,7 +145,7 @@ links:
 """
     _, made = planned(text)
     steered = [op for op in plain(made.message())["operations"] if op["do"] == "steering"]
-    card = {i.link: i.name for i in made.interfaces["a"]}["w"]
+    card = made.attachment("a", "w").device
     assert steered == [{"do": "steering", "in": "node.a", "on": card, "avoid": [1, 2]}]
 
 
@@ -215,7 +215,7 @@ links:
     lab, made = planned(text)
     assert list(lab.nodes) == ["box-1", "box-2", "box-3", "one"]
     assert {agent.name for agent in made.agents} >= {"node.box-1", "node.box-3", "node.one"}
-    addresses = [i.addresses[0] for node in made.interfaces.values() for i in node]
+    addresses = [each.addresses[0] for each in made.every_attachment]
     assert len(set(addresses)) == 4
 
 
@@ -242,7 +242,7 @@ def test_addresses_differ_and_links_are_subnets_of_their_own() -> None:
     links = [{"between": [f"n{n}", f"n{(n + 1) % 50}"]} for n in range(50)]
     lab = LabSpec.model_validate({"lab": "ring", "nodes": nodes, "links": links, "ip": [4, 6]})
     made = build(lab, KINDS, ROOT)
-    addresses = [a for node in made.interfaces.values() for i in node for a in i.addresses]
+    addresses = [a for each in made.every_attachment for a in each.addresses]
     assert len(set(addresses)) == len(addresses) == 200
 
 
@@ -259,7 +259,7 @@ links:
   - {between: [b, d]}
 """
     _, made = planned(text)
-    addresses = [a for node in made.interfaces.values() for i in node for a in i.addresses]
+    addresses = [a for each in made.every_attachment for a in each.addresses]
     assert len(set(addresses)) == len(addresses) == 12
     networks = {ipaddress.ip_interface(each).network for each in addresses}
     assert len(networks) == 6

@@ -27,7 +27,7 @@ def test_neighbours_are_asked_for_as_long_as_an_answer_takes() -> None:
     """The longest round trip decides, also one that the timeline brings; jitter is part of it."""
     made = build(lab_from(parse(LAB, "lab.yaml")), KINDS, Rights(root=True))
     asked = [each for each in made.operations if isinstance(each, Neighbours)]
-    link_of = {(i.agent, i.name): i.link for on in made.interfaces.values() for i in on}
+    link_of = {(each.agent, each.device): each.link for each in made.every_attachment}
     tries = [(link_of[each.agent, each.on], each.tries) for each in asked]
     # 3 tries, and one for each second begun: 2 × 2 s, 0.1 + 1 + 5 × 0.1 s, 3.001 s.
     assert sorted(tries) == [("far", 7)] * 2 + [("later", 7)] * 2 + [("odd", 5)] * 2

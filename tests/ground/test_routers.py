@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from delaylab.errors import BadInput
 from delaylab.kinds import KINDS
+from delaylab.plan.attachment import Attachment
 from delaylab.plan.build import build
 from delaylab.plan.kind import Rights
-from delaylab.plan.model import Interface, Plan, Route
+from delaylab.plan.model import Plan, Route
 from delaylab.plan.path import NodePath, node_path
 from delaylab.plan.points import probe_path
 from delaylab.plan.reach import Stacks
@@ -165,13 +166,22 @@ NETWORKS = st.lists(
 )
 
 
-def interfaces(links: list[list[int]]) -> dict[str, list[Interface]]:
-    found: dict[str, list[Interface]] = {f"n{node}": [] for node in range(8)}
-    for number, members in enumerate(links):
-        for node in members:
-            text = (f"198.18.{number}.{node + 1}/24", f"fd00:{number}::{node + 1}/64")
-            found[f"n{node}"].append(Interface(f"eth{number}", f"l{number}", text, f"node.n{node}"))
-    return found
+def attachments(links: list[list[int]]) -> list[Attachment]:
+    """Return the attachments of all nodes, those of the first node first."""
+    return [
+        Attachment(
+            node=f"n{node}",
+            link=f"l{number}",
+            host="here",
+            agent=f"node.n{node}",
+            device=f"eth{number}",
+            mac="",
+            addresses=(f"198.18.{number}.{node + 1}/24", f"fd00:{number}::{node + 1}/64"),
+        )
+        for node in range(8)
+        for number, members in enumerate(links)
+        if node in members
+    ]
 
 
 COSTS = st.lists(st.integers(1, 3), min_size=10, max_size=10)
@@ -185,7 +195,7 @@ def test_by_the_routes_every_packet_arrives_at_the_least_cost(
     """From every stack to every link: at the cost that relaxation finds, or no route at all."""
     forwards = {f"node.n{node}" for node in forwarding}
     by_link = {f"l{number}": cost for number, cost in enumerate(costs)}
-    stacks = Stacks(interfaces(links), forwards, by_link)
+    stacks = Stacks(attachments(links), forwards, by_link)
     table: dict[str, list[Route]] = {}
     for route in routes(stacks, machine=None):
         table.setdefault(route.agent, []).append(route)

@@ -59,9 +59,9 @@ class Node:
     def addresses(self) -> dict[str, list[str]]:
         """Return the node's addresses by link, without their prefix lengths."""
         found: dict[str, list[str]] = {}
-        for interface in self._lab.plan.interfaces[self.name]:
-            bare = [address.partition("/")[0] for address in interface.addresses]
-            found.setdefault(interface.link, []).extend(bare)
+        for each in self._lab.plan.nodes[self.name].attachments:
+            bare = [str(address.ip) for address in each.interfaces()]
+            found.setdefault(each.link, []).extend(bare)
         return found
 
     def run(

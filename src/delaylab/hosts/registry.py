@@ -4,7 +4,7 @@ The run directory is `$DELAYLAB_RUN`; else `/run/delaylab` for root, `$XDG_RUNTI
 `/tmp/delaylab-UID` for others::
 
     LAB/lock          held by the lab's keeper for as long as it lives (flock); marks it as a lab
-    LAB/lab.json      the lab's spec, the keeper's pid, the agents' pids
+    LAB/lab.json      the lab's spec and plan, the keeper's pid, the agents' pids
     LAB/*.sock        one per agent
 
 A directory that another user owns or can write to is never trusted.
@@ -30,9 +30,9 @@ from delaylab.hosts.directory import NotTrusted, TrustedDirectory
 from delaylab.hosts.process import started_at
 from delaylab.hosts.sweep import SweepResult, sweep
 from delaylab.io.ownership import why_not_lasting
-from delaylab.plan.layout import Layout
 
 if TYPE_CHECKING:
+    from delaylab.plan.model import Plan
     from delaylab.spec.lab import LabSpec
 
 STOP_DEADLINE_S = 20
@@ -41,7 +41,7 @@ MARK = b"delaylab lab 1\n"
 
 
 class LabRecord(BaseModel):
-    """The part of `lab.json` that `up` writes: the lab's spec and layout, and when it was built.
+    """The part of `lab.json` that `up` writes: the lab's spec and plan, and when it was built.
 
     `created` is in seconds since the Unix epoch.
     """
@@ -49,7 +49,7 @@ class LabRecord(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     spec: dict[str, object] = {}
-    layout: Layout = Layout()
+    plan: dict[str, object] = {}
     created: float = 0.0
 
 
@@ -79,8 +79,21 @@ class Running:
         try:
             return LabSpec.model_validate(self.record.spec)
         except ValidationError:
-            what = f"lab {self.name!r} was started by another version of delaylab"
-            raise DelaylabError(what, fix=f"delaylab down {self.name}") from None
+            raise self._other_version() from None
+
+    @property
+    def plan(self) -> Plan:
+        """Return the plan that the lab was built by; raise DelaylabError as for `spec`."""
+        from delaylab.plan import kept  # noqa: PLC0415  `ps` of many labs and `down` need none
+
+        try:
+            return kept.read(self.record.plan)
+        except ValidationError:
+            raise self._other_version() from None
+
+    def _other_version(self) -> DelaylabError:
+        what = f"lab {self.name!r} was started by another version of delaylab"
+        return DelaylabError(what, fix=f"delaylab down {self.name}")
 
 
 def run_directory() -> Path:

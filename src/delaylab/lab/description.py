@@ -8,7 +8,6 @@ from typing import Literal
 from delaylab.lab import health
 from delaylab.lab.running import Lab
 from delaylab.plan.agent_names import node_agent
-from delaylab.plan.layout import InterfaceLayout
 
 State = Literal["running", "dead"]
 
@@ -26,12 +25,21 @@ class HostDescription:
 
 
 @dataclass(frozen=True)
+class InterfaceDescription:
+    """An interface of a node: its name there, its link, and its addresses with their prefixes."""
+
+    name: str
+    link: str
+    addresses: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class NodeDescription(HostDescription):
     """A node of a lab, with its kind, its host and its interfaces."""
 
     kind: str
     host: str
-    interfaces: tuple[InterfaceLayout, ...]
+    interfaces: tuple[InterfaceDescription, ...]
 
 
 @dataclass(frozen=True)
@@ -53,7 +61,7 @@ def describe(lab: Lab) -> LabDescription:
         lab=lab.name,
         keeper=lab.keeper.pid,
         hosts=[_host(lab, agent, gone) for agent in hosts],
-        nodes=[_node(lab, name, gone) for name in lab.layout.nodes],
+        nodes=[_node(lab, name, gone) for name in lab.plan.nodes],
         dead=gone,
     )
 
@@ -71,7 +79,7 @@ def _host(lab: Lab, agent: str, gone: dict[str, str]) -> HostDescription:
 
 
 def _node(lab: Lab, name: str, gone: dict[str, str]) -> NodeDescription:
-    process, node = _host(lab, node_agent(name), gone), lab.layout.nodes[name]
+    process, node = _host(lab, node_agent(name), gone), lab.plan.nodes[name]
     return NodeDescription(
         name=name,
         agent=process.agent,
@@ -81,5 +89,8 @@ def _node(lab: Lab, name: str, gone: dict[str, str]) -> NodeDescription:
         state=process.state,
         kind=node.kind,
         host=node.host,
-        interfaces=node.interfaces,
+        interfaces=tuple(
+            InterfaceDescription(each.device, each.link, each.addresses)
+            for each in node.attachments
+        ),
     )

@@ -20,7 +20,7 @@ def dead(lab: Lab) -> dict[str, str]:
     """
     found = {agent: "its process has ended" for agent in _agents(lab) if not lab.is_alive(agent)}
     sessions: dict[str, Session] = {}
-    for agent in lab.layout.guests:
+    for agent in lab.plan.guests:
         if agent in found:
             continue
         try:

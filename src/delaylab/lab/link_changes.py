@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from contextlib import suppress
-from ipaddress import ip_interface
 
 from delaylab.agent.link_requests import LinkRestart, LinkSet, LinkTimeline, Neighbours
 from delaylab.agent.result import AgentError
@@ -12,13 +11,14 @@ from delaylab.dataset.records.links import Direction, EngineReport
 from delaylab.errors import BadInput, DelaylabError
 from delaylab.lab.link_engines import agents, call, reports
 from delaylab.lab.running import Lab
+from delaylab.plan.conditioned import ConditionedLink
 from delaylab.plan.engine_links import Change
-from delaylab.plan.link_ports import LinkPorts
 from delaylab.spec.check_conditions import check_profile, why_not, why_not_in_kernel
 from delaylab.spec.conditions import ConditionsSpec
 from delaylab.spec.directions import changes
 from delaylab.spec.link_conditions import Conditions, made_of
 from delaylab.spec.merge import merge
+from delaylab.spec.names import by_name
 from delaylab.spec.round_trip import delay_ns, tries
 
 Sent = dict[str, list[Change]]
@@ -48,26 +48,26 @@ def change(lab: Lab, link: str, node: str | None, changed: ConditionsSpec) -> li
     With `node`, only the direction from that member changes. Raises BadInput if the conditions are
     impossible, and DelaylabError if an engine of the link is down or refuses them.
     """
-    link_ports = _laid(lab, link)
-    if node is not None and node not in link_ports.link.members:
-        members = ", ".join(link_ports.link.members)
+    whole = _conditioned(lab, link)
+    if node is not None and node not in whole.link.members:
+        members = ", ".join(whole.link.members)
         raise BadInput(f"{node!r} is not on link {link!r}", fix=f"members: {members}")
     try:
-        check_profile(changed, link_ports.link, node)
+        check_profile(changed, whole.link, node)
     except ValueError as error:
         raise BadInput(str(error), f"link {link}") from None
-    meant = link_ports.meant(node)
+    meant = whole.meant(node)
     there, back = defaultdict[str, list[Change]](list), defaultdict[str, list[Change]](list)
     found = reports(lab)
     for report in found:
         # Check all engines before asking any: a dead engine reports no directions to compare.
-        if report.host in link_ports.ports:
+        if report.host in whole.ports:
             _require_running(report, lab)
     for report in found:
         for direction in report.of_nodes:
             if direction.link != link or direction.node not in meant:
                 continue
-            named = changes(changed, link_ports.link, direction.node, direction.configured)
+            named = changes(changed, whole.link, direction.node, direction.configured)
             wanted = merge(direction.configured, named)
             _require_sense(direction, wanted, report.engine)
             there[_agent(report)].append(Change(link, direction.node, named))
@@ -84,23 +84,20 @@ def _wait_for_neighbours(lab: Lab, link: str, now: list[EngineReport]) -> None:
     often = tries(delay_ns(each.configured) for each in directions)
     if often is None:
         return
-    for interface in {
-        i.agent: i for on in lab.plan.interfaces.values() for i in on if i.link == link
-    }.values():
-        versions = sorted({ip_interface(text).version for text in interface.addresses})
+    for each in {each.agent: each for each in lab.plan.on_link(link)}.values():
+        versions = sorted({address.version for address in each.interfaces()})
         # A node that is dead waits for nobody.
         with suppress(DelaylabError):
-            wait = Neighbours(on=interface.name, tries=often, versions=versions)
-            call(lab, interface.agent, wait)
+            call(lab, each.agent, Neighbours(on=each.device, tries=often, versions=versions))
 
 
-def _laid(lab: Lab, link: str) -> LinkPorts:
-    if link in lab.plan.link_ports:
-        return lab.plan.link_ports[link]
-    known = ", ".join(lab.plan.link_ports) or "none"
-    if any(i.link == link for of_node in lab.plan.interfaces.values() for i in of_node):
+def _conditioned(lab: Lab, link: str) -> ConditionedLink:
+    if lab.plan.has_engine(link):
+        return ConditionedLink(link, by_name(lab.spec)[link], lab.plan.on_link(link))
+    if lab.plan.on_link(link):
         fix = "give it one in the lab file, such as `delay: 0s`"
         raise BadInput(f"link {link!r} has no conditions: the kernel carries it", fix=fix)
+    known = ", ".join(lab.plan.conditioned) or "none"
     raise BadInput(f"lab {lab.name!r} has no link {link!r}", fix=f"with conditions: {known}")
 
 

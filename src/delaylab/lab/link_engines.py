@@ -14,7 +14,7 @@ from delaylab.lab.running import Lab
 
 def agents(lab: Lab) -> list[str]:
     """Return the agents of a lab that carry links with conditions."""
-    return list(lab.layout.engines)
+    return list(lab.plan.engines)
 
 
 def reports(lab: Lab, *, reset: bool = False) -> list[EngineReport]:
@@ -31,7 +31,7 @@ def _report(lab: Lab, agent: str, *, reset: bool) -> EngineReport:
         found: EngineReport = call(lab, agent, Links(reset=reset))
     except AgentError as error:
         found = EngineReport(host=host, state="down", why=str(error))
-    known: dict[str, object] = {"host": host, "agent": agent, "engine": lab.layout.engines[agent]}
+    known: dict[str, object] = {"host": host, "agent": agent, "engine": lab.plan.engines[agent]}
     if found.running:
         known["pid"] = _pid_out_here(lab.pid(agent), found.pid)
         known["directions"] = [
@@ -45,7 +45,8 @@ def _behind(lab: Lab, host: str, direction: Direction) -> list[str]:
 
     The engine itself knows only the first of several nodes that share a network stack.
     """
-    return lab.layout.ports[direction.link][host].get(direction.port, [])
+    on_link = lab.plan.on_link(direction.link)
+    return [each.node for each in on_link if (each.host, each.port) == (host, direction.port)]
 
 
 def _pid_out_here(parent: int, inside: int | None) -> int | None:

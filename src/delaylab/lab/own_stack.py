@@ -7,16 +7,13 @@ from collections.abc import Iterator
 
 from delaylab import hosts
 from delaylab.errors import DelaylabError
-from delaylab.kinds import KINDS
 from delaylab.plan.agent_names import MACHINE
-from delaylab.plan.build import build
-from delaylab.plan.kind import Rights
-from delaylab.plan.model import Address, Plan
+from delaylab.plan.model import Plan
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
-def check_addresses(plan: Plan, rights: Rights) -> None:
+def check_addresses(plan: Plan) -> None:
     """Raise DelaylabError if a running lab has one of the plan's networks in this machine's stack.
 
     Packets to such an address could go to either lab.
@@ -27,7 +24,7 @@ def check_addresses(plan: Plan, rights: Rights) -> None:
     for other in hosts.running():
         if other.name == plan.lab:
             continue
-        theirs = list(_networks(build(other.spec, KINDS, rights, name=other.name)))
+        theirs = list(_networks(other.plan))
         both = next((net for net in own for one in theirs if _overlap(net, one)), None)
         if both is not None:
             what = f"lab {other.name!r} has {both} in this machine's own stack already"
@@ -38,9 +35,9 @@ def check_addresses(plan: Plan, rights: Rights) -> None:
 def _networks(plan: Plan) -> Iterator[Network]:
     """Yield the networks of a plan's addresses in this machine's own stack."""
     here = {agent.name for agent in plan.agents if agent.network == MACHINE}
-    for operation in plan.operations if here else ():
-        if isinstance(operation, Address) and operation.agent in here:
-            yield ipaddress.ip_interface(operation.address).network
+    for attachment in plan.every_attachment:
+        if attachment.agent in here:
+            yield from (address.network for address in attachment.interfaces())
 
 
 def _overlap(one: Network, other: Network) -> bool:

@@ -15,7 +15,6 @@ from delaylab.errors import BadInput
 from delaylab.plan.agent_names import host_agent, node_agent
 
 if TYPE_CHECKING:
-    from delaylab.plan.layout import Layout
     from delaylab.plan.model import Plan
     from delaylab.spec.lab import LabSpec
 
@@ -23,8 +22,7 @@ if TYPE_CHECKING:
 class Lab:
     """Handles to the agents of a running lab.
 
-    Its spec and its plan are made when they are first used: `exec`, `ps` and `link show` need
-    neither, and those of a large lab take long.
+    Its spec and the plan that it was built by are read when they are first used.
     """
 
     def __init__(
@@ -32,26 +30,25 @@ class Lab:
         name: str,
         spec: Callable[[], LabSpec],
         plan: Callable[[], Plan],
-        layout: Layout,
         place: hosts.TrustedDirectory,
         keeper: Built,
         notes: Sequence[Doubt] = (),
     ) -> None:
-        self.name, self.layout, self.notes = name, layout, notes
+        self.name, self.notes = name, notes
         self.place, self.keeper = place, keeper
-        self._make_spec, self._make_plan = spec, plan
+        self._read_spec, self._read_plan = spec, plan
         self._open: list[Session] = []
         self._clocks: dict[str, str] = {}
 
     @cached_property
     def spec(self) -> LabSpec:
         """Return the checked lab file."""
-        return self._make_spec()
+        return self._read_spec()
 
     @cached_property
     def plan(self) -> Plan:
-        """Return the plan by which the lab was built."""
-        return self._make_plan()
+        """Return the plan that the lab was built by."""
+        return self._read_plan()
 
     @property
     def warnings(self) -> list[Doubt]:
@@ -88,10 +85,8 @@ class Lab:
 
     def has_own_root(self, node: str) -> bool:
         """Return True if a node has a root file system of its own (containers, machines)."""
-        from delaylab.spec.lab import CONTAINERS, MACHINES  # noqa: PLC0415
-
-        found = self.layout.nodes.get(node)
-        return found is not None and found.kind in CONTAINERS | MACHINES
+        found = self.plan.nodes.get(node)
+        return found is not None and found.own_root
 
     def agent_name(self, place: str) -> str:
         """Return the agent's name of a node, a host or the wire; BadInput if there is none."""

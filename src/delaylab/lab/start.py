@@ -19,8 +19,8 @@ from delaylab.machine import memory
 from delaylab.machine.cpus import check_cpus
 from delaylab.machine.rights import own_rights
 from delaylab.plan.build import build
+from delaylab.plan.kept import written
 from delaylab.plan.kind import Rights
-from delaylab.plan.layout import layout
 from delaylab.plan.model import Plan
 from delaylab.progress import Progress, silent
 from delaylab.spec.lab import LabSpec
@@ -94,11 +94,10 @@ def _build(
     packages.check_packages([spec])
     check_cpus(spec)
     memory.check_memory(spec, rights)
-    own_stack.check_addresses(plan, rights)
+    own_stack.check_addresses(plan)
     plan, notes = _with_guests(plan, progress)
-    described = layout(spec, plan)
     record = hosts.LabRecord(
-        spec=spec.model_dump(mode="json", by_alias=True), layout=described, created=time.time()
+        spec=spec.model_dump(mode="json", by_alias=True), plan=written(plan), created=time.time()
     )
     folder, left = hosts.prepare(name)
     notes += not_applied(spec, rights)
@@ -111,7 +110,7 @@ def _build(
         for each in left.failed
     ]
     place = hosts.TrustedDirectory.open(folder)
-    lab = Lab(name, lambda: spec, lambda: plan, described, place, built, notes)
+    lab = Lab(name, lambda: spec, lambda: plan, place, built, notes)
     return lab, keeper
 
 

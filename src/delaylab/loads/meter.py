@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import time
 from dataclasses import dataclass
 
@@ -17,8 +16,7 @@ QUIET_BYTES = 20_000
 
 def address_of(lab: Lab, node: str, link: str) -> str:
     """Return a node's address on a link."""
-    interface = next(i for i in lab.plan.interfaces[node] if i.link == link)
-    return str(ipaddress.ip_interface(interface.addresses[0]).ip)
+    return lab.plan.attachment(node, link).address
 
 
 @dataclass(frozen=True)
@@ -37,7 +35,7 @@ class Meter:
 
     def __init__(self, lab: Lab, node: str, link: str) -> None:
         self._session = lab.node_session(node)
-        self._interface = next(i.name for i in lab.plan.interfaces[node] if i.link == link)
+        self._interface = lab.plan.attachment(node, link).device
 
     def read(self) -> Reading:
         """Return the counters now."""

@@ -14,10 +14,10 @@ from delaylab.dataset.records.rates import Flow
 from delaylab.lab.running import Lab
 from delaylab.loads.meter import address_of
 from delaylab.loads.programs import START_DEADLINE_S, STOP_DEADLINE_S
-from delaylab.plan.model import Interface
 from delaylab.plan.path import NodePath, node_path
 from delaylab.spec.directions import conditions_of
 from delaylab.spec.link_conditions import Conditions
+from delaylab.spec.names import by_name
 from delaylab.spec.round_trip import delay_ns
 from delaylab.spec.study import LoadSpec
 
@@ -67,20 +67,16 @@ def streams(lab: Lab, load: LoadSpec) -> list[Stream]:
 def _stream(lab: Lab, way: NodePath) -> Stream:
     """Return the flow of one path, whose frames are addressed to the next node's card."""
     hops = list(zip(way.links, way.nodes, strict=False))
-    near, far = (_card(lab, node, way.links[0]) for node in way.nodes[:2])
+    near, far = (lab.plan.attachment(node, way.links[0]) for node in way.nodes[:2])
     return Stream(
         link=way.links[-1],
-        interface=near.name,
-        to_mac=lab.plan.mac(far.agent, far.name),
+        interface=near.device,
+        to_mac=far.mac,
         source=address_of(lab, way.nodes[0], way.links[0]),
         target=address_of(lab, way.nodes[-1], way.links[-1]),
         limited=limited(lab, hops),
         delay_s=_delay_s(lab, hops),
     )
-
-
-def _card(lab: Lab, node: str, link: str) -> Interface:
-    return next(i for i in lab.plan.interfaces[node] if i.link == link)
 
 
 def limited(lab: Lab, hops: Iterable[tuple[str, str]]) -> bool:
@@ -97,8 +93,8 @@ def _delay_s(lab: Lab, hops: Iterable[tuple[str, str]]) -> float:
 
 
 def _conditions(lab: Lab, hops: Iterable[tuple[str, str]]) -> list[Conditions]:
-    link_ports = lab.plan.link_ports
-    return [conditions_of(link_ports[link].link, node) for link, node in hops if link in link_ports]
+    links = by_name(lab.spec)
+    return [conditions_of(links[link], node) for link, node in hops if lab.plan.has_engine(link)]
 
 
 def judged(flows: Iterable[Stream]) -> list[str]:
@@ -136,8 +132,7 @@ class Sink:
         self._lab, self._node = lab, node
         self._session = lab.node_session(node)
         links = [flow.link for flow in flows]
-        interfaces = lab.plan.interfaces[node]
-        self._names = {i.link: i.name for i in interfaces if i.link in links}
+        self._names = {link: lab.plan.attachment(node, link).device for link in links}
         self._port = self._listen()
 
     def _listen(self) -> tuple[Session, Result[Discarded]]:

@@ -9,16 +9,16 @@ from dataclasses import replace
 from delaylab.errors import BadInput, NotHere
 from delaylab.io.values import JsonObject
 from delaylab.plan.addresses import assign
-from delaylab.plan.agent_names import MACHINE, WIRE, host_agent, link_agent
+from delaylab.plan.agent_names import MACHINE, WIRE, host_agent, link_agent, node_agent
+from delaylab.plan.conditioned import engine_links
 from delaylab.plan.kind import Kind, Node, Rights
-from delaylab.plan.link_ports import engine_links
 from delaylab.plan.model import (
     Address,
     Agent,
-    Interface,
     Offloads,
     Operation,
     Plan,
+    PlannedNode,
     Queue,
     Route,
     operation_message,
@@ -93,14 +93,24 @@ def build(
         replace(agent, cgroup=rights.root and (agent.cgroup or bool(agent.cpus) or accounting))
         for agent in _agents(name, lab, kinds, network, rights)
     ]
-    interfaces: dict[str, tuple[Interface, ...]] = {
-        node: tuple(network.interfaces[node]) for node in lab.nodes
-    }
     agents, operations = _hand_over(agents, list(network.operations()))
-    unstamped = {n: kinds[spec.kind].no_send_stamp(spec) for n, spec in lab.nodes.items()}
-    no_send_stamp = {node: why for node, why in unstamped.items() if why is not None}
-    link_ports = {link.name: link for link in network.link_ports}
-    return Plan(name, tuple(agents), tuple(operations), interfaces, no_send_stamp, link_ports)
+    nodes = {
+        node: _planned(lab, node, kinds[spec.kind], network) for node, spec in lab.nodes.items()
+    }
+    return Plan(name, tuple(agents), nodes, tuple(operations))
+
+
+def _planned(lab: LabSpec, node: str, kind: Kind, network: Network) -> PlannedNode:
+    spec, attachments = lab.nodes[node], tuple(network.attachments[node])
+    return PlannedNode(
+        kind=spec.kind,
+        host=lab.host_of(node),
+        own_stack=kind.own_stack,
+        stack=next((each.agent for each in attachments), node_agent(node)),
+        own_root=kind.has_image,
+        no_send_stamp=kind.no_send_stamp(spec),
+        attachments=attachments,
+    )
 
 
 def _agents(
@@ -146,7 +156,7 @@ def _engines(lab: LabSpec, network: Network) -> Iterator[Agent]:
     """Yield the agent that carries the links of each host touched by a link with conditions."""
     for host in list(lab.hosts) or [HERE]:
         spec, engine = lab.hosts.get(host), lab.engine_on(host)
-        links = engine_links(lab, host, engine, network.link_ports)
+        links = engine_links(lab, host, engine, network.conditioned)
         if links is not None:
             cpus = _cpus(engine.cpus or (spec.cpus if spec else None))
             yield Agent(link_agent(host), host_agent(host), cpus=cpus, links=links)

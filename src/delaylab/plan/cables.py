@@ -1,13 +1,19 @@
-"""Cables between stacks, between a node and its host, and between a host and the wire."""
+"""Cables between stacks, between a node and its host, and between a host and the wire.
+
+Each cable of a node is laid together with the node's attachment: what is known of the way from its
+device outward is known here.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import replace
 
 from delaylab.errors import BadInput
 from delaylab.plan.agent_names import WIRE, host_agent, machine_agent, node_agent
+from delaylab.plan.attachment import Attachment, Step
 from delaylab.plan.model import Bridge, DomainCable, Queue, TapDevice, Veth
-from delaylab.plan.stacks import Device, NodeStacks, short
+from delaylab.plan.stacks import NodeStacks, short
 from delaylab.spec.lab import LinkSpec, UplinkSpec
 
 ETHERNET_HEADER = 14
@@ -18,7 +24,7 @@ class Cables:
 
     def __init__(self, stacks: NodeStacks) -> None:
         self._stacks = stacks
-        self.link_ports: list[Veth | TapDevice] = []
+        self.laid: list[Veth | TapDevice] = []
         self.inner: list[DomainCable] = []
         self.cards_of: dict[str, list[TapDevice]] = defaultdict(list)
         """The agent of a virtual machine -> its cables."""
@@ -26,16 +32,18 @@ class Cables:
         """The agent of a Xen domain -> its cables."""
         self.bridges: list[Bridge] = []
         self.queues: list[Queue] = []
-        self._shared: dict[tuple[str, str], str] = {}
+        self._shared: dict[tuple[str, str], tuple[str, Step]] = {}
+        """A host and a name for a cable of the machine of its Xen domains -> the bridge inside, and
+        the cable's end on the host."""
 
-    def between(self, link: LinkSpec, name: str, one: str, two: str) -> dict[str, Device]:
-        """Lay a point-to-point link on one host as a veth between two stacks; return its devices.
+    def between(self, link: LinkSpec, name: str, one: str, two: str) -> list[Attachment]:
+        """Lay a point-to-point link on one host as a veth between two stacks.
 
         Raises BadInput if both nodes are in one stack.
         """
         if self._stacks.networks[one] == self._stacks.networks[two]:
             raise BadInput(f"link {name!r} joins {one!r} and {two!r}, which are one stack")
-        ends, devices = [], {}
+        ends, attachments = [], []
         for node, peer in ((one, two), (two, one)):
             agent = self._stacks.networks[node]
             device = (
@@ -44,85 +52,102 @@ class Cables:
                 else self._stacks.numbered(agent, f"vif-{peer}")
             )
             ends.append(self._stacks.end(agent, device, link))
-            devices[node] = (agent, device)
-        self.link_ports.append(Veth((ends[0], ends[1])))
-        return devices
+            shared = agent == self._stacks.host(node)
+            attachments.append(self._attachment(node, name, agent, device, in_host_stack=shared))
+        self.laid.append(Veth((ends[0], ends[1])))
+        return attachments
 
-    def join(
-        self,
-        link: LinkSpec,
-        name: str,
-        node: str,
-        stacks: dict[str, Device],
-        around: str,
-    ) -> tuple[str | None, Device]:
-        """Lay a node's cable to its host; return the port there, None if it exists, and the device.
+    def join(self, link: LinkSpec, name: str, node: str, around: str) -> Attachment:
+        """Lay a node's cable to its host.
 
-        `stacks` are the networks of the link's other nodes on this host, each with its device:
-        nodes in one stack share a device. `around` is the name under which nested nodes share the
-        cable of the machine that they are in.
+        `around` is the name under which nodes in a machine inside the host share its cable.
         """
         network, host = self._stacks.networks[node], self._stacks.lab.host_of(node)
-        if network in stacks:
-            return None, stacks[network]
         if self._stacks.kind(node).in_shared_machine:
-            return self._around(host, link, around), self._inside(node, host, link, name, around)
+            return self._inside(node, host, link, name, self._around(host, link, around))
         agent = host_agent(host)
         device, vif = self._stacks.device(node, name), self._stacks.numbered(agent, f"vif-{node}")
         card, end = self._stacks.end(network, device, link), self._stacks.end(agent, vif, link)
         if self._stacks.kind(node).own_kernel:
             self._add_card(TapDevice(end, card))
         else:
-            self.link_ports.append(Veth((card, end)))
-        return vif, (network, device)
+            self.laid.append(Veth((card, end)))
+        return self._attachment(node, name, network, device, (Step("vif", agent, vif),))
 
-    def _around(self, host: str, link: LinkSpec, name: str) -> str | None:
-        """Lay the TAP that a link's nested nodes on a host share; return its port if new."""
-        if (host, name) in self._shared:
-            return None
-        machine, agent = machine_agent(host), host_agent(host)
-        device, vif = (
-            self._stacks.numbered(machine, "eth", from_zero=True),
-            self._stacks.numbered(agent, "vif-xen"),
-        )
-        self._shared[host, name] = f"br{device.removeprefix('eth')}"
-        self._add_card(
-            TapDevice(self._stacks.end(agent, vif, link), self._stacks.end(machine, device, link))
-        )
-        return vif
+    def in_host(self, name: str, node: str, interface: str) -> Attachment:
+        """Return the attachment of a node that uses an interface of its host itself."""
+        host = self._stacks.host(node)
+        return self._attachment(node, name, host, interface, in_host_stack=True)
 
-    def _inside(self, node: str, host: str, link: LinkSpec, name: str, around: str) -> Device:
-        """Lay a nested node's cable to the bridge in the machine around it; return its device."""
+    def _around(self, host: str, link: LinkSpec, name: str) -> tuple[str, Step]:
+        """Lay the TAP that a link's nested nodes on a host share, once.
+
+        Returns the bridge inside their machine, and the TAP's end on the host.
+        """
+        if (host, name) not in self._shared:
+            machine, agent = machine_agent(host), host_agent(host)
+            number = self._stacks.next_number(machine, "eth")
+            device, vif = f"eth{number}", self._stacks.numbered(agent, "vif-xen")
+            card = self._stacks.end(machine, device, link)
+            self._add_card(TapDevice(self._stacks.end(agent, vif, link), card))
+            self._shared[host, name] = f"br{number}", Step("vif", agent, vif)
+        return self._shared[host, name]
+
+    def _inside(
+        self, node: str, host: str, link: LinkSpec, name: str, around: tuple[str, Step]
+    ) -> Attachment:
+        """Lay a nested node's cable to the bridge in the machine around it."""
         machine, agent = machine_agent(host), node_agent(node)
         device, vif = self._stacks.device(node, name), self._stacks.numbered(machine, f"vif-{node}")
-        card = self._stacks.end(agent, device, link)
-        self._add_inner(DomainCable(machine, self._shared[host, around], vif, card))
-        return agent, device
+        bridge, on_host = around
+        self._add_inner(DomainCable(machine, bridge, vif, self._stacks.end(agent, device, link)))
+        return self._attachment(node, name, agent, device, (Step("dom0", machine, vif), on_host))
 
-    def back(self, link: LinkSpec, name: str, node: str, bridge: str) -> Device:
-        """Add the cable that a hypervisor makes to a bridge; return its device in the node."""
+    def back(self, link: LinkSpec, name: str, node: str, bridge: str) -> Attachment:
+        """Add the cable that a hypervisor makes to a bridge of its host."""
         agent, host = node_agent(node), self._stacks.host(node)
         device, vif = self._stacks.device(node, name), self._stacks.numbered(host, f"vif-{node}")
         self._add_inner(DomainCable(host, bridge, vif, self._stacks.end(agent, device, link)))
-        return agent, device
+        return self._attachment(node, name, agent, device, (Step("vif", host, vif),))
 
-    def back_by_bridge(self, link: LinkSpec, name: str, node: str) -> tuple[str, Device]:
+    def back_by_bridge(self, link: LinkSpec, name: str, node: str) -> Attachment:
         """Add the cable that a hypervisor makes, for a link with conditions.
 
         The engine needs its port before the node starts, but the hypervisor makes the cable only
-        then. So the node has a bridge of its own, and a veth leads from there to the engine.
-        Returns the engine's port and the device in the node.
+        then. So the node has a bridge of its own, and a veth leads from there to the engine's port.
         """
         host = self._stacks.host(node)
         near, port = (
             self._stacks.numbered(host, f"to-{node}"),
             self._stacks.numbered(host, f"port-{node}"),
         )
-        self.link_ports.append(
+        self.laid.append(
             Veth((self._stacks.end(host, near, link), self._stacks.end(host, port, link)))
         )
         bridge = self.bridge(host, near, [near])
-        return port, self.back(link, name, node, bridge)
+        return replace(self.back(link, name, node, bridge), port=port)
+
+    def _attachment(
+        self,
+        node: str,
+        link: str,
+        agent: str,
+        device: str,
+        outward: tuple[Step, ...] = (),
+        *,
+        in_host_stack: bool = False,
+    ) -> Attachment:
+        return Attachment(
+            node=node,
+            link=link,
+            host=self._stacks.lab.host_of(node),
+            agent=agent,
+            device=device,
+            mac=self._stacks.mac(agent, device),
+            outward=outward,
+            in_host_stack=in_host_stack,
+            other_kernel=self._stacks.other_kernel(node),
+        )
 
     def bridge(self, agent: str, link: str, ports: list[str]) -> str:
         """Add a bridge with these ports, named after a link; return its name."""
@@ -130,23 +155,23 @@ class Cables:
         self.bridges.append(Bridge(agent, bridge, self._stacks.mac(agent, bridge), tuple(ports)))
         return bridge
 
-    def uplink(self, link: LinkSpec, host: str) -> tuple[str, str]:
-        """Lay the cable from a host to the wire for one link; return its name at either end."""
+    def uplink(self, link: LinkSpec, host: str) -> tuple[Step, Step]:
+        """Lay the cable from a host to the wire for one link; return its ends, the host's first."""
         agent = host_agent(host)
         uplink, far = (
             self._stacks.numbered(agent, "uplink"),
             self._stacks.numbered(WIRE, f"to-{host}"),
         )
-        self.link_ports.append(
+        self.laid.append(
             Veth((self._stacks.end(agent, uplink, link), self._stacks.end(WIRE, far, link)))
         )
         spec = self._stacks.lab.hosts[host].uplink
         if spec:
             self.queues.append(_queue(agent, uplink, spec, link.mtu))
-        return uplink, far
+        return Step("uplink", agent, uplink), Step("wire", WIRE, far)
 
     def _add_card(self, cable: TapDevice) -> None:
-        self.link_ports.append(cable)
+        self.laid.append(cable)
         self.cards_of[cable.card.agent].append(cable)
 
     def _add_inner(self, cable: DomainCable) -> None:

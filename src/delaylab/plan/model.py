@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from functools import cached_property
 
 from delaylab.io.values import JsonObject
-from delaylab.plan.agent_names import NEW, node_agent
-
-if TYPE_CHECKING:
-    from delaylab.plan.engine_links import EngineLinks
-    from delaylab.plan.link_ports import LinkPorts
+from delaylab.plan.agent_names import NEW
+from delaylab.plan.attachment import Attachment
+from delaylab.plan.engine_links import EngineLinks
 
 
 @dataclass(frozen=True)
@@ -28,7 +26,7 @@ class Guest:
     command: tuple[str, ...] = ()
     env: dict[str, str] = field(default_factory=dict)
     deadline_ms: int = 60_000
-    setup: JsonObject | None = None
+    setup: Mapping[str, object] | None = None
     pin: tuple[int, ...] = ()
 
 
@@ -183,49 +181,86 @@ Operation = (
 
 
 @dataclass(frozen=True)
-class Interface:
-    """An interface of a node in the network of `agent`, as a probe's target and for `ps`."""
+class PlannedNode:
+    """A node of a plan, with its attachments in the order of its links.
 
-    name: str
-    link: str
-    addresses: tuple[str, ...]
-    agent: str
+    `own_stack` is True if it has a network stack of its own; otherwise it uses its host's. `stack`
+    is the agent in whose network its stack is. `own_root` is True if it has a root file
+    system of its own. `no_send_stamp` is the reason why its card gives no stamp on sending, None if
+    it gives one.
+    """
+
+    kind: str
+    host: str
+    own_stack: bool
+    stack: str
+    own_root: bool
+    no_send_stamp: str | None = None
+    attachments: tuple[Attachment, ...] = ()
 
 
 @dataclass(frozen=True)
 class Plan:
-    """All that `up` does, in order.
+    """The plan by which a lab is built, and which is kept beside it while it runs.
 
-    `no_send_stamp` maps nodes whose card gives no stamp on sending to the reason. `link_ports` are
-    the links with conditions by name.
+    `operations` make its network, in order; they are left out of what is kept.
     """
 
     lab: str
     agents: tuple[Agent, ...]
-    operations: tuple[Operation, ...]
-    interfaces: dict[str, tuple[Interface, ...]]
-    no_send_stamp: dict[str, str] = field(default_factory=dict)
-    link_ports: dict[str, LinkPorts] = field(default_factory=dict)
+    nodes: dict[str, PlannedNode]
+    operations: tuple[Operation, ...] = ()
+
+    @cached_property
+    def _links(self) -> dict[str, tuple[Attachment, ...]]:
+        found: dict[str, list[Attachment]] = {}
+        for each in self.every_attachment:
+            found.setdefault(each.link, []).append(each)
+        return {link: tuple(attachments) for link, attachments in found.items()}
+
+    @property
+    def every_attachment(self) -> Iterator[Attachment]:
+        """Yield the attachments of all nodes."""
+        for node in self.nodes.values():
+            yield from node.attachments
+
+    def attachment(self, node: str, link: str) -> Attachment:
+        """Return the attachment of a node to a link; raise LookupError if it has none."""
+        for each in self.nodes[node].attachments:
+            if each.link == link:
+                return each
+        raise LookupError(f"node {node} is not on link {link}")
+
+    def on_link(self, link: str) -> tuple[Attachment, ...]:
+        """Return the attachments to a link; none if the lab has no such link."""
+        return self._links.get(link, ())
+
+    @property
+    def conditioned(self) -> list[str]:
+        """Return the names of the links with conditions."""
+        return [link for link in self._links if self.has_engine(link)]
+
+    def has_engine(self, link: str) -> bool:
+        """Return True if link engines carry a link: it has conditions."""
+        return any(each.port is not None for each in self.on_link(link))
+
+    @property
+    def engines(self) -> dict[str, str]:
+        """Return the agents of link engines, each with its engine (`own` or `kernel`)."""
+        return {agent.name: agent.links.engine for agent in self.agents if agent.links}
+
+    @property
+    def guests(self) -> list[str]:
+        """Return the agents that pass sessions on to an agent in a container or a machine."""
+        found = (agent for agent in self.agents if agent.guest is not None)
+        return [agent.name for agent in found if agent.guest and agent.guest.reach != "nothing"]
 
     @property
     def names(self) -> Iterator[Names]:
         """Yield the names of every address, for the nodes' `/etc/hosts`."""
-        for node, interfaces in self.interfaces.items():
-            for interface in interfaces:
-                for address in interface.addresses:
-                    yield Names(address.split("/")[0], (node, f"{node}.{interface.link}"))
-
-    def stack(self, node: str) -> str:
-        """Return the agent in whose network a node's stack is, by default the node's own agent."""
-        return next((i.agent for i in self.interfaces[node]), node_agent(node))
-
-    def mac(self, agent: str, interface: str) -> str:
-        """Return the MAC address of an interface; raise LookupError if the plan lacks it."""
-        for operation in self.operations:
-            for end in ends(operation):
-                if (end.agent, end.name) == (agent, interface):
-                    return end.mac
-        raise LookupError(f"the plan makes no {interface} in {agent}")
+        for each in self.every_attachment:
+            for address in each.addresses:
+                yield Names(address.split("/")[0], (each.node, f"{each.node}.{each.link}"))
 
     def message(self) -> JsonObject:
         """Return the plan in the form that `delaylab-agent fabric` reads."""
@@ -239,17 +274,6 @@ class Plan:
             ],
             "names": [{"address": one.address, "names": list(one.names)} for one in self.names],
         }
-
-
-def ends(operation: Operation) -> tuple[End | Bridge, ...]:
-    """Return the interfaces that an operation makes; a bridge stands for the one of its name."""
-    if isinstance(operation, Veth):
-        return operation.ends
-    if isinstance(operation, TapDevice):
-        return operation.host, operation.card
-    if isinstance(operation, DomainCable):
-        return (operation.card,)
-    return (operation,) if isinstance(operation, Bridge) else ()
 
 
 def operation_message(operation: Operation) -> JsonObject:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from delaylab.plan.addresses import LinkAddresses
-from delaylab.plan.agent_names import WIRE, host_agent, machine_agent, node_agent
+from delaylab.plan.agent_names import WIRE, machine_agent, node_agent
+from delaylab.plan.attachment import Attachment
 from delaylab.plan.cables import Cables
+from delaylab.plan.conditioned import ConditionedLink
 from delaylab.plan.kind import Kind
-from delaylab.plan.link_ports import LinkPorts
 from delaylab.plan.model import (
     Address,
     DomainCable,
-    Interface,
     Neighbours,
     Offloads,
     Operation,
@@ -23,7 +24,7 @@ from delaylab.plan.model import (
 )
 from delaylab.plan.reach import Stacks
 from delaylab.plan.routes import routes
-from delaylab.plan.stacks import Device, NodeStacks, short
+from delaylab.plan.stacks import NodeStacks, short
 from delaylab.spec.directions import conditioned
 from delaylab.spec.lab import HERE, LabSpec, LinkSpec
 from delaylab.spec.names import costs, link_name
@@ -35,9 +36,9 @@ class Network:
 
     def __init__(self, name: str, lab: LabSpec, kinds: Mapping[str, Kind]) -> None:
         self.lab = lab
-        self.interfaces: dict[str, list[Interface]] = defaultdict(list)
+        self.attachments: dict[str, list[Attachment]] = {node: [] for node in lab.nodes}
         self.crosses = False
-        self.link_ports: list[LinkPorts] = []
+        self.conditioned: list[ConditionedLink] = []
         self._stacks = NodeStacks(name, lab, kinds)
         self._cables = Cables(self._stacks)
         self._addresses: dict[Address, None] = {}
@@ -56,12 +57,12 @@ class Network:
 
     def operations(self) -> Iterator[Operation]:
         """Yield all operations, in an order in which they can be carried out."""
-        yield from self._cables.link_ports
+        yield from self._cables.laid
         yield from self._cables.inner
         yield from self._cables.bridges
         yield from self._addresses
         if self.lab.routes == "shortest":
-            stacks = Stacks(self.interfaces, self.forwarding, costs(self.lab))
+            stacks = Stacks(self._every_attachment(), self.forwarding, costs(self.lab))
             yield from routes(stacks, self._stacks.machine)
         yield from self._cables.queues
         yield from self._offloads()
@@ -71,40 +72,46 @@ class Network:
     def add_link(self, index: int, addresses: LinkAddresses) -> None:
         """Add one link with the addresses of its members."""
         link, name = self.lab.links[index], link_name(self.lab, index)
-        members: dict[str, list[str]] = defaultdict(list)
-        for node in link.members:
-            members[self.lab.host_of(node)].append(node)
         conditioned = name in self._conditioned
-        cables_before = len(self._cables.link_ports)
-        if conditioned:
-            self.link_ports.append(LinkPorts(name, link))
-        if (
-            len(members) == 1
-            and link.between
-            and not conditioned
-            and not any(self._stacks.kind(node).own_kernel for node in link.between)
-        ):
-            devices = self._cables.between(link, name, *link.between)
+        laid_before = len(self._cables.laid)
+        if self._is_one_cable(link) and not conditioned:
+            attachments = self._cables.between(link, name, *link.members)
         else:
-            devices, wire_ports = dict[str, Device](), list[str]()
-            part = self._on_engine if conditioned else self._on_host
-            for host, nodes in members.items():
-                uplink = None
-                if len(members) > 1:
-                    uplink, wire_port = self._cables.uplink(link, host)
-                    wire_ports.append(wire_port)
-                devices |= part(link, name, host, nodes, uplink)
-            if wire_ports:
-                self.crosses = True
-                self._cables.bridge(WIRE, name, wire_ports)
-        if conditioned:
-            self.link_ports[-1].check()
-            self._exact += self._cables.link_ports[cables_before:]
+            attachments = self._over_hosts(link, name)
+        by_node = {each.node: each for each in attachments}
         for node, texts in addresses.items():
-            agent, device = devices[node]
-            self.interfaces[node].append(Interface(device, name, tuple(texts), agent))
+            each = by_node[node]
+            self.attachments[node].append(replace(each, addresses=tuple(texts)))
             for text in texts:
-                self._addresses[Address(agent, device, text)] = None
+                self._addresses[Address(each.agent, each.device, text)] = None
+        if conditioned:
+            whole = ConditionedLink(name, link, tuple(attachments))
+            whole.check()
+            self.conditioned.append(whole)
+            self._exact += self._cables.laid[laid_before:]
+
+    def _is_one_cable(self, link: LinkSpec) -> bool:
+        """Return True if a veth between two stacks of one host is all that a link needs."""
+        hosts = {self.lab.host_of(node) for node in link.members}
+        kernels = (self._stacks.kind(node).own_kernel for node in link.members)
+        return link.between is not None and len(hosts) == 1 and not any(kernels)
+
+    def _over_hosts(self, link: LinkSpec, name: str) -> list[Attachment]:
+        """Lay a link's part on each host, and join the parts at the wire if there are several."""
+        by_host: dict[str, list[str]] = defaultdict(list)
+        for node in link.members:
+            by_host[self.lab.host_of(node)].append(node)
+        lay = self._on_engine if name in self._conditioned else self._on_host
+        attachments, wire_ports = list[Attachment](), list[str]()
+        for host, nodes in by_host.items():
+            ends = self._cables.uplink(link, host) if len(by_host) > 1 else ()
+            here = lay(link, name, nodes, ends[0].interface if ends else None)
+            attachments += [replace(each, outward=(*each.outward, *ends)) for each in here]
+            wire_ports += [end.interface for end in ends[1:]]
+        if wire_ports:
+            self.crosses = True
+            self._cables.bridge(WIRE, name, wire_ports)
+        return sorted(attachments, key=lambda each: link.members.index(each.node))
 
     def inner(self, node: str) -> tuple[DomainCable, ...]:
         """Return the cables of a node that is a Xen domain."""
@@ -118,72 +125,65 @@ class Network:
         return tuple(self._cables.cards_of[agent])
 
     def _on_host(
-        self, link: LinkSpec, name: str, host: str, members: list[str], uplink: str | None
-    ) -> dict[str, Device]:
-        """Lay one host's part of a link: vifs, bridge, uplink; return node -> (agent, device)."""
-        agent = host_agent(host)
-        ports, devices, stacks = list[str](), dict[str, Device](), dict[str, Device]()
+        self, link: LinkSpec, name: str, members: list[str], uplink: str | None
+    ) -> list[Attachment]:
+        """Lay one host's part of a link: its nodes' cables, and a bridge with the uplink."""
+        agent, ports = self._stacks.host(members[0]), dict[str, None]()
+        attachments, in_host = list[Attachment](), list[str]()
+        bridged = False
         for node in members:
-            if self._stacks.kind(node).hypervisor_bridged:
-                devices[node] = self._cables.back(link, name, node, short(f"br-{name}"))
+            mate = self._mate(node, attachments)
+            if mate is not None:
+                attachments.append(replace(mate, node=node))
+            elif self._stacks.kind(node).hypervisor_bridged:
+                # The hypervisor itself puts the cable into the bridge.
+                attachments.append(self._cables.back(link, name, node, short(f"br-{name}")))
+                bridged = True
             elif self._stacks.has_cable(node):
-                vif, devices[node] = self._cables.join(link, name, node, stacks, name)
-                stacks.setdefault(devices[node][0], devices[node])
-                ports += [vif] if vif else []
+                attachments.append(self._cables.join(link, name, node, name))
+                ports[attachments[-1].outward[-1].interface] = None
+            else:
+                in_host.append(node)
+        # The only cable of nodes in their host's own stack is the uplink: they need no bridge.
         shared = uplink
-        if (
-            ports
-            or not shared
-            or any(self._stacks.kind(node).hypervisor_bridged for node in members)
-        ):
-            shared = self._cables.bridge(agent, name, [*ports, uplink] if uplink else ports)
-        in_stack = {node: (agent, shared) for node in members if node not in devices}
-        return devices | in_stack
+        if ports or bridged or shared is None:
+            all_ports = [*ports, uplink] if uplink else [*ports]
+            shared = self._cables.bridge(agent, name, all_ports)
+        return attachments + [self._cables.in_host(name, node, shared) for node in in_host]
 
     def _on_engine(
-        self, link: LinkSpec, name: str, host: str, members: list[str], uplink: str | None
-    ) -> dict[str, Device]:
-        """Lay one host's part of a link with conditions: a port per stack and one for the uplink.
-
-        Returns node -> (agent, device).
-        """
-        link_ports = self.link_ports[-1]
-        ports, devices = link_ports.ports.setdefault(host, {}), dict[str, Device]()
-        stacks, sharing = dict[str, Device](), dict[Device, list[str]]()
+        self, link: LinkSpec, name: str, members: list[str], _uplink: str | None
+    ) -> list[Attachment]:
+        """Lay one host's part of a link with conditions: a port of the engine for each stack."""
+        attachments = list[Attachment]()
         for node in members:
-            # Each nested domain has a cable of its own on such a link: domains that shared one
-            # would meet in a bridge inside their machine, past the engine.
-            vif, devices[node] = (
-                self._cables.back_by_bridge(link, name, node)
-                if self._stacks.kind(node).hypervisor_bridged
-                else self._cables.join(link, name, node, stacks, f"{name}/{node}")
-            )
-            stacks.setdefault(devices[node][0], devices[node])
-            link_ports.macs[node] = self._stacks.mac(*devices[node])
-            if not self._stacks.in_machine(node):
-                link_ports.cards[node] = devices[node]
-            if vif:
-                sharing[devices[node]] = ports[vif] = [node]
+            mate = self._mate(node, attachments)
+            if mate is not None:
+                attachments.append(replace(mate, node=node))
+            elif self._stacks.kind(node).hypervisor_bridged:
+                attachments.append(self._cables.back_by_bridge(link, name, node))
             else:
-                sharing[devices[node]].append(node)
-        if uplink:
-            link_ports.uplinks[host] = uplink
-        return devices
+                # Each nested domain has a cable of its own on such a link: domains that shared one
+                # would meet in a bridge inside their machine, past the engine.
+                laid = self._cables.join(link, name, node, f"{name}/{node}")
+                attachments.append(replace(laid, port=laid.outward[-1].interface))
+        return attachments
+
+    def _mate(self, node: str, attachments: list[Attachment]) -> Attachment | None:
+        """Return the attachment of a node with the same stack: both have one device on the link."""
+        network = self._stacks.networks[node]
+        return next((each for each in attachments if each.agent == network), None)
 
     def _steering(self) -> Iterator[Steering]:
         """Yield receive steering that avoids the CPUs of an engine with `steer`.
 
         Nodes in virtual machines are left out: their stacks are in other kernels.
         """
-        link_ports = {link.name for link in self.link_ports}
         engines = {host: self.lab.engine_on(host) for host in self.lab.hosts or (HERE,)}
-        for node, interfaces in self.interfaces.items():
-            engine = engines[self.lab.host_of(node)]
-            if not (engine.steer and engine.cpus) or self._stacks.in_machine(node):
-                continue
-            for interface in interfaces:
-                if interface.link in link_ports:
-                    yield Steering(interface.agent, interface.name, tuple(engine.cpus))
+        for each in self._every_attachment():
+            engine = engines[each.host]
+            if engine.steer and engine.cpus and each.port and not each.other_kernel:
+                yield Steering(each.agent, each.device, tuple(engine.cpus))
 
     def _neighbours(self) -> Iterator[Neighbours]:
         """Yield longer waits for neighbours where the kernel's own end before an answer can come.
@@ -193,11 +193,14 @@ class Network:
         wanted = {
             link: tries(of_members.values()) for link, of_members in one_way_ns(self.lab).items()
         }
-        for interfaces in self.interfaces.values():
-            for interface in interfaces:
-                often = wanted[interface.link]
-                if often is not None:
-                    yield Neighbours(interface.agent, interface.name, often)
+        for each in self._every_attachment():
+            often = wanted[each.link]
+            if often is not None:
+                yield Neighbours(each.agent, each.device, often)
+
+    def _every_attachment(self) -> Iterator[Attachment]:
+        for of_node in self.attachments.values():
+            yield from of_node
 
     def _offloads(self) -> Iterator[Operation]:
         """Yield operations that switch offloads off where packets must be as the link carries them.
@@ -206,7 +209,7 @@ class Network:
         frame that is longer than the MTU.
         """
         exact = set(self._exact)
-        for cable in self._cables.link_ports if self._slow else self._exact:
+        for cable in self._cables.laid if self._slow else self._exact:
             ends = (cable.card,) if isinstance(cable, TapDevice) else cable.ends
             for end in ends:
                 if end.agent != self._stacks.machine or cable in exact:

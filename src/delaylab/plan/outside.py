@@ -2,35 +2,31 @@
 
 from __future__ import annotations
 
-import ipaddress
-
 from delaylab.errors import BadInput
 from delaylab.plan.agent_names import node_agent
 from delaylab.plan.model import Plan
 from delaylab.plan.points import (
     NO_QUEUE_STAMP,
     SAME_AS_UPLINK,
-    SOCKET_POINTS,
     ProbePath,
 )
-from delaylab.plan.sides import TapPoint
-from delaylab.spec.lab import LabSpec
+from delaylab.plan.probe_end import TapPoint
+from delaylab.points import SOCKET_POINTS
 from delaylab.spec.study import ProbeSpec
 
 LOOPBACK = "lo"
 OUTSIDE = "the host is outside of the lab: nothing there is stamped"
 NO_VIF = "the node has no virtual interface: it is in its host's stack"
 OWN_INTERFACE = "the sender's own interface leads outside: `stack` is there"
-HOST_STACKS = ("native", "shared")
 
 
-def outside_path(plan: Plan, lab: LabSpec, probe: ProbeSpec, interface: str) -> ProbePath:
+def outside_path(plan: Plan, probe: ProbeSpec, interface: str) -> ProbePath:
     """Return the way of a probe whose packets leave the sender's stack by an interface.
 
     Raises BadInput if the address is that of a node.
     """
     _check_no_node(plan, probe.to)
-    in_host = lab.nodes[probe.sender].kind in HOST_STACKS and interface != LOOPBACK
+    in_host = not plan.nodes[probe.sender].own_stack and interface != LOOPBACK
     uplink = ("uplink",) if in_host else ()
     absent = {f"responder.{point}": OUTSIDE for point in (*SOCKET_POINTS, "vif", "uplink")}
     absent |= {"wire": OUTSIDE, "sender.vif": NO_VIF if in_host else OWN_INTERFACE}
@@ -58,8 +54,7 @@ def outside_path(plan: Plan, lab: LabSpec, probe: ProbeSpec, interface: str) -> 
 
 def _check_no_node(plan: Plan, address: str) -> None:
     """Raise BadInput if an address is one of a node's interfaces."""
-    for node, interfaces in plan.interfaces.items():
-        for text in (each for interface in interfaces for each in interface.addresses):
-            if str(ipaddress.ip_interface(text).ip) == address:
-                what = f"{address} is the address of node {node!r} of the lab"
-                raise BadInput(what, fix=f"say `to: {node}`")
+    for attachment in plan.every_attachment:
+        if any(str(each.ip) == address for each in attachment.interfaces()):
+            what = f"{address} is the address of node {attachment.node!r} of the lab"
+            raise BadInput(what, fix=f"say `to: {attachment.node}`")

@@ -25,9 +25,9 @@ def node_path(plan: Plan, lab: LabSpec, start: str, end: str, over: str | None =
     It is the path that packets take by the lab's routes. Raise BadInput if there is none, or if it
     is not known because the lab sets no routes.
     """
-    forwarding = {plan.stack(node) for node, spec in lab.nodes.items() if spec.forwards}
-    stacks = Stacks(plan.interfaces, forwarding, costs(lab))
-    arrivals = [i.link for i in plan.interfaces[end] if over in (None, i.link)]
+    forwarding = {plan.nodes[node].stack for node, spec in lab.nodes.items() if spec.forwards}
+    stacks = Stacks(plan.every_attachment, forwarding, costs(lab))
+    arrivals = [each.link for each in plan.nodes[end].attachments if over in (None, each.link)]
     ways = [_way(plan, lab, stacks, start, link) for link in arrivals if start != end]
     known = (way for way in ways if way is not None)
     found = min(known, key=lambda way: stacks.cost(way.links), default=None)
@@ -55,11 +55,12 @@ def _no_path(lab: LabSpec, start: str, end: str, over: str | None) -> BadInput:
 def _way(plan: Plan, lab: LabSpec, stacks: Stacks, start: str, link: str) -> NodePath | None:
     """Return the path from a node to a link, without its last node; None if there is none."""
     follows = stacks.toward(link) if lab.routes == "shortest" else {}
-    stack, nodes, links = plan.stack(start), [start], list[str]()
+    stack, nodes, links = plan.nodes[start].stack, [start], list[str]()
     while stack not in stacks.on[link]:
         if stack not in follows:
             return None
         stack, by = follows[stack]
         links.append(by)
-        nodes.append(next(n for n, s in lab.nodes.items() if s.forwards and plan.stack(n) == stack))
+        routers = (n for n, s in lab.nodes.items() if s.forwards and plan.nodes[n].stack == stack)
+        nodes.append(next(routers))
     return NodePath(tuple(nodes), (*links, link))

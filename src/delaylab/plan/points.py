@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import ipaddress
 from dataclasses import dataclass
 
 from delaylab.errors import BadInput
-from delaylab.plan.agent_names import WIRE, host_agent
+from delaylab.plan.agent_names import node_agent
+from delaylab.plan.attachment import Attachment
 from delaylab.plan.model import Plan
 from delaylab.plan.path import NodePath, node_path
-from delaylab.plan.sides import Side, TapPoint, peer, side
+from delaylab.plan.probe_end import ProbeEnd, TapPoint
+from delaylab.points import HOP, RESPONDER, SENDER, SOCKET_POINTS, WIRE
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.study import ProbeSpec
 
-SOCKET_POINTS = ("app", "qdisc", "stack")
 NO_SOCKET = {
     "icmp": "the kernel answers ICMP itself: there is no socket to stamp",
     "tcp": "the kernel answers a SYN itself: there is no socket to stamp",
@@ -64,48 +64,45 @@ def probe_path(plan: Plan, lab: LabSpec, probe: ProbeSpec) -> ProbePath:
     found = node_path(plan, lab, probe.sender, probe.to, probe.over)
     crosses = [lab.host_of(one) != lab.host_of(two) for one, two in _pairs(found)]
     direct, wired = len(found.links) == 1, crosses == [True]
-    sender = side(plan, lab, probe.sender, found.links[0], "sender", wired)
-    responder = side(plan, lab, probe.to, found.links[-1], "responder", wired)
-    routers = _routers(plan, lab, found)
+    first, last = (plan.attachment(node, found.links[at]) for node, at in _ends_of(found))
+    sender, responder = ProbeEnd(SENDER, first, wired), ProbeEnd(RESPONDER, last, wired)
+    routers = _routers(plan, found)
     between = [tap.point for tap in routers]
     taps = [*sender.taps(), *routers, *responder.taps()]
     absent = {**sender.absent(), **responder.absent()}
     if wired:
-        taps.append(
-            TapPoint(WIRE, peer(plan, host_agent(responder.host), responder.uplink), "wire")
-        )
-        between = ["wire"]
+        taps.append(responder.wire())
+        between = [WIRE]
     else:
-        absent["wire"] = "both nodes are on one host: no wire is between them"
+        absent[WIRE] = "both nodes are on one host: no wire is between them"
     if not direct and any(crosses):
-        absent |= dict.fromkeys(("sender.uplink", "responder.uplink", "wire"), OVER_ROUTERS)
-    sockets: tuple[str, ...] = SOCKET_POINTS
+        absent |= dict.fromkeys(("sender.uplink", "responder.uplink", WIRE), OVER_ROUTERS)
+    sockets = SOCKET_POINTS
     no_socket = NO_SOCKET.get(probe.protocol)
     if no_socket:
-        sockets = ("stack",) if responder.cable else ()
+        sockets = ("stack",) if responder.has_cable else ()
         absent |= {
             f"responder.{point}": no_socket for point in SOCKET_POINTS if point not in sockets
         }
-        if responder.cable:
-            taps.append(TapPoint(responder.agent, responder.device, "responder.stack"))
+        if responder.has_cable:
+            taps.append(TapPoint(responder.agent, last.device, "responder.stack"))
     by_sender, missing = _by_sender(probe, sender)
     absent |= missing
     sending, answering = list(by_sender), list(sockets)
     # Stamps of taps, unlike those of sockets, need nothing of the driver.
     for role, node, points in (
-        ("sender", probe.sender, [] if probe.connects else sending),
-        ("responder", probe.to, [] if no_socket else answering),
+        (SENDER, probe.sender, [] if probe.connects else sending),
+        (RESPONDER, probe.to, [] if no_socket else answering),
     ):
-        if node in plan.no_send_stamp and "stack" in points:
+        why = plan.nodes[node].no_send_stamp
+        if why is not None and "stack" in points:
             points.remove("stack")
-            absent[f"{role}.stack ({'request' if role == 'sender' else 'reply'})"] = (
-                plan.no_send_stamp[node]
-            )
+            absent[f"{role}.stack ({'request' if role == SENDER else 'reply'})"] = why
     back = node_path(plan, lab, probe.to, probe.sender, found.links[0])
     same_way_back = back.links == found.links[::-1]
     return ProbePath(
-        source=_address(plan, probe.sender, found.links[0], probe.ip),
-        target=_address(plan, probe.to, found.links[-1], probe.ip),
+        source=_address(first, probe.ip),
+        target=_address(last, probe.ip),
         taps=tuple(taps),
         request=(*sender.outward(sending), *between, *responder.inward(sockets)),
         reply=(
@@ -118,14 +115,19 @@ def probe_path(plan: Plan, lab: LabSpec, probe: ProbeSpec) -> ProbePath:
     )
 
 
-def _by_sender(probe: ProbeSpec, sender: Side) -> tuple[tuple[str, ...], dict[str, str]]:
+def _by_sender(probe: ProbeSpec, sender: ProbeEnd) -> tuple[tuple[str, ...], dict[str, str]]:
     """Return the points that the sender stamps itself, and the reasons for those it does not."""
     if not probe.connects:
         return SOCKET_POINTS, {}
     absent = {"sender.qdisc": NO_QUEUE_STAMP}
-    if sender.uplink and not sender.cable:
+    if sender.uplink_is_own:
         return ("app",), {**absent, "sender.stack": SAME_AS_UPLINK}
     return ("app", "stack"), absent
+
+
+def _ends_of(found: NodePath) -> tuple[tuple[str, int], tuple[str, int]]:
+    """Return the nodes at both ends of a path, each with the place of its link on it."""
+    return (found.nodes[0], 0), (found.nodes[-1], -1)
 
 
 def _pairs(found: NodePath) -> list[tuple[str, str]]:
@@ -145,31 +147,33 @@ def _hops(found: NodePath) -> list[Hop]:
     ]
 
 
-def _routers(plan: Plan, lab: LabSpec, found: NodePath) -> list[TapPoint]:
+def _routers(plan: Plan, found: NodePath) -> list[TapPoint]:
     """Return the taps on both sides of each router on the way: `near` is the sender's side."""
     taps = []
     for number, node in enumerate(found.nodes[1:-1], start=1):
         for name, link in (("near", found.links[number - 1]), ("far", found.links[number])):
-            tap = _at(side(plan, lab, node, link, f"hop{number}", crosses=False), name)
+            tap = _at_router(plan.attachment(node, link), f"{HOP}{number}.{name}")
             taps += [tap] if tap else []
     return taps
 
 
-def _at(end: Side, name: str) -> TapPoint | None:
+def _at_router(attachment: Attachment, point: str) -> TapPoint | None:
     """Return the tap at a router's interface: on its host if a vif is there, else in the router.
 
     Returns None in a host's own stack, whose interface to a link is a bridge: a packet there
     already has the stamp of the port that it came in by.
     """
-    if end.vif:
-        return TapPoint(host_agent(end.host), end.vif, f"{end.role}.{name}")
-    return TapPoint(end.agent, end.device, f"{end.role}.{name}") if end.cable else None
+    vif = attachment.step("vif")
+    if vif is not None:
+        return TapPoint(vif.agent, vif.interface, point)
+    if attachment.in_host_stack:
+        return None
+    return TapPoint(node_agent(attachment.node), attachment.device, point)
 
 
-def _address(plan: Plan, node: str, link: str, version: int) -> str:
-    interface = next(i for i in plan.interfaces[node] if i.link == link)
-    for text in interface.addresses:
-        address = ipaddress.ip_interface(text).ip
-        if address.version == version:
-            return str(address)
+def _address(attachment: Attachment, version: int) -> str:
+    for each in attachment.interfaces():
+        if each.version == version:
+            return str(each.ip)
+    node, link = attachment.node, attachment.link
     raise BadInput(f"node {node!r} has no IPv{version} address on link {link!r}")

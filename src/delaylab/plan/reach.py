@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import heapq
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import count
 
-from delaylab.plan.model import Interface
+from delaylab.plan.attachment import Attachment
 
-Interfaces = Mapping[str, Sequence[Interface]]
-"""Node -> its interfaces."""
 Gateway = tuple[str, str]
 """The agent of a stack that forwards, and the link over which another stack reaches it."""
 NextHops = dict[str, Gateway]
@@ -26,7 +24,7 @@ class Stacks:
 
     def __init__(
         self,
-        interfaces: Interfaces,
+        attachments: Iterable[Attachment],
         forwarding: Collection[str],
         costs: Mapping[str, int] | None = None,
     ) -> None:
@@ -35,12 +33,12 @@ class Stacks:
         self.on: dict[str, dict[str, list[str]]] = defaultdict(dict)
         """Link -> the stacks on it -> their addresses with prefix."""
         self.links: dict[str, list[str]] = defaultdict(list)
-        """Stack -> its links, in the order of its interfaces."""
-        for interface in (each for several in interfaces.values() for each in several):
-            stacks = self.on[interface.link]
-            if interface.agent not in stacks:
-                self.links[interface.agent].append(interface.link)
-            stacks.setdefault(interface.agent, []).extend(interface.addresses)
+        """Stack -> its links, in the order of its attachments."""
+        for each in attachments:
+            stacks = self.on[each.link]
+            if each.agent not in stacks:
+                self.links[each.agent].append(each.link)
+            stacks.setdefault(each.agent, []).extend(each.addresses)
 
     def cost(self, links: Sequence[str]) -> int:
         """Return the sum of the links' costs."""
@@ -95,7 +93,7 @@ class Stacks:
 
         The other stacks list only those of their links that lead to another stack.
         """
-        inner = Stacks({}, self.forwarding, self.costs)
+        inner = Stacks((), self.forwarding, self.costs)
         for link, on in self.on.items():
             kept = {stack: texts for stack, texts in on.items() if stack not in left_out}
             inner.on[link] = kept

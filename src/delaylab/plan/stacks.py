@@ -14,8 +14,6 @@ from delaylab.spec.lab import LabSpec, LinkSpec, NodeSpec
 
 IFNAMSIZ = 15
 """The longest interface name (linux/if.h, without the final zero)."""
-Device = tuple[str, str]
-"""The agent in whose network an interface is, and the interface's name."""
 
 
 class NodeStacks:
@@ -48,8 +46,8 @@ class NodeStacks:
         """Return True if a virtual interface joins a node to a link, not only its host's stack."""
         return self.kind(node).own_stack or not self.lab.hosts
 
-    def in_machine(self, node: str) -> bool:
-        """Return True if a node's interfaces are in a virtual machine, out of its host's reach."""
+    def other_kernel(self, node: str) -> bool:
+        """Return True if a node's interfaces are in another kernel than its host's."""
         kind = self.kind(node)
         return kind.own_kernel or kind.in_shared_machine or kind.hypervisor_bridged
 
@@ -58,7 +56,7 @@ class NodeStacks:
         network = self.networks[node]
         if network == self.machine:
             return short(f"dl-{self.name}-{link}")
-        return self.numbered(network, "eth", from_zero=True)
+        return f"eth{self.next_number(network, 'eth')}"
 
     def end(self, agent: str, name: str, link: LinkSpec) -> End:
         """Return the end of a cable, with its fixed MAC address."""
@@ -68,12 +66,15 @@ class NodeStacks:
         """Return the fixed MAC address of an interface."""
         return mac(self.name, agent, name)
 
-    def numbered(self, agent: str, name: str, *, from_zero: bool = False) -> str:
-        """Return the agent's next free name: `eth0`, `eth1` …, or `uplink`, `uplink.1` …"""
+    def next_number(self, agent: str, name: str) -> int:
+        """Take the agent's next free number for names that begin with `name`, from 0 on."""
         number = self._count[agent, name]
         self._count[agent, name] += 1
-        if from_zero:
-            return f"{name}{number}"
+        return number
+
+    def numbered(self, agent: str, name: str) -> str:
+        """Return the agent's next free name: `uplink`, `uplink.1` …"""
+        number = self.next_number(agent, name)
         return short(f"{name}.{number}" if number else name)
 
     def _find_network(self, node: str) -> str:

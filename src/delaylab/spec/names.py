@@ -48,6 +48,11 @@ def links_of(lab: LabSpec) -> Names:
     }
 
 
+def by_name(lab: LabSpec) -> dict[str, LinkSpec]:
+    """Return the links by name."""
+    return {link_name(lab, index): link for index, link in enumerate(lab.links)}
+
+
 def costs(lab: LabSpec) -> dict[str, int]:
     """Return the costs of links by name; a link that is left out costs 1."""
     return {

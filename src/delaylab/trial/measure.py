@@ -169,7 +169,7 @@ def _path(lab: Lab, combination: Combination, probe: ProbeSpec) -> ProbePath:
         raise DelaylabError(what, fix=fix) from error
     finally:
         session.close()
-    return outside_path(lab.plan, combination.lab, probe, interface)
+    return outside_path(lab.plan, probe, interface)
 
 
 def _icmp(lab: Lab, agent: str | None) -> dict[str, int]:

@@ -55,7 +55,7 @@ def chosen(
     """
     if name is not None:
         lab = attach(name)
-        _check_count(len(lab.layout.nodes))
+        _check_count(len(lab.plan.nodes))
         yield lab
         return
     kind = kind or "netns"
@@ -77,7 +77,7 @@ def examine(lab: Lab, works: Sequence[Work], rounds: int, progress: Progress) ->
 
     Raises the error of the first work if none can be done.
     """
-    nodes = list(lab.layout.nodes)
+    nodes = list(lab.plan.nodes)
     found: dict[str, list[dict[str, Done]]] = {}
     failed: dict[str, DelaylabError] = {}
     for number in range(rounds):

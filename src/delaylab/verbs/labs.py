@@ -50,7 +50,7 @@ def print_labs(labs: list[Lab], console: Console) -> None:
 
 
 def _states(one: Lab) -> list[EngineState]:
-    if not one.layout.engines:
+    if not one.plan.engines:
         return []
     from delaylab.verbs.link_states import states  # noqa: PLC0415  verdicts are slow to import
 

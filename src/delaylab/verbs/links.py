@@ -25,9 +25,9 @@ def shown(lab: Lab, link: str | None, *, reset: bool = False) -> list[EngineRepo
     With `reset` the counters of all links then start anew, and so do the verdicts.
     Raise BadInput if the lab has no such link with conditions.
     """
-    if link is not None and link not in lab.layout.ports:
+    if link is not None and link not in lab.plan.conditioned:
         what = f"lab {lab.name!r} has no link {link!r} with conditions"
-        known = ", ".join(lab.layout.ports)
+        known = ", ".join(lab.plan.conditioned)
         raise BadInput(
             what, fix=f"one of: {known}" if known else "give a link conditions in the lab file"
         )

@@ -28,7 +28,7 @@ def times_s(lab: Lab) -> Times:
 
     Raises DelaylabError if a hypervisor does not tell.
     """
-    hosts = dict.fromkeys(node.host for node in lab.layout.nodes.values() if node.kind == "xen")
+    hosts = dict.fromkeys(node.host for node in lab.plan.nodes.values() if node.kind == "xen")
     return {(host, name): time_s for host in hosts for name, time_s in _listed(lab, host).items()}
 
 

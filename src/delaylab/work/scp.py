@@ -99,12 +99,12 @@ def address(lab: Lab, node: str, to: str) -> str:
 
     Raises DelaylabError if it has none.
     """
-    links = {each.link for each in lab.layout.nodes[node].interfaces}
-    theirs = [each for each in lab.layout.nodes[to].interfaces if each.addresses]
+    links = {each.link for each in lab.plan.nodes[node].attachments}
+    theirs = [each for each in lab.plan.nodes[to].attachments if each.addresses]
     theirs.sort(key=lambda each: each.link not in links)
     if not theirs:
         raise DelaylabError(f"node {to!r} has no address")
-    return theirs[0].addresses[0].split("/")[0]
+    return theirs[0].address
 
 
 def _fill(size: int) -> Callable[[Folder], bytes]:

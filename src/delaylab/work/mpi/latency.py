@@ -27,7 +27,7 @@ def put(lab: Lab, nodes: Sequence[Folder], _: WorkSpec) -> None:
     Raises NotHere if it cannot be compiled.
     """
     source = resources.files("delaylab.work.mpi").joinpath("latency.c").read_bytes()
-    host = host_agent(lab.layout.nodes[nodes[0].node].host)
+    host = host_agent(lab.plan.nodes[nodes[0].node].host)
     with folders(lab, [host], nodes[0].work) as made:
         path = made[host].file(PROGRAM)
         try:

@@ -89,7 +89,7 @@ def _common_network(lab: Lab, nodes: Sequence[str]) -> str | None:
     of_nodes = [
         {
             str(ip_interface(address).network): None
-            for each in lab.layout.nodes[node].interfaces
+            for each in lab.plan.nodes[node].attachments
             for address in each.addresses
             if ":" not in address
         }

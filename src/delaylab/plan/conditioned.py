@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from delaylab.errors import BadInput
+from delaylab.plan.attachment import Attachment
 from delaylab.plan.engine_links import Change, EngineLink, EngineLinks, Moment, Port
 from delaylab.spec.directions import changes, conditions_of, members_meant
 from delaylab.spec.lab import ChangeSpec, EngineSpec, LabSpec, LinkSpec
@@ -14,42 +15,51 @@ from delaylab.spec.link_conditions import NOTHING, Conditions
 from delaylab.spec.merge import merge
 
 
-@dataclass
-class LinkPorts:
-    """A link with conditions after its cables are laid.
-
-    `ports` maps each host to its ports and the nodes behind them, several if they share a stack.
-    `uplinks` maps hosts to their uplinks. `cards` maps nodes that are not in virtual machines to
-    their own interfaces, as (agent, name).
-    """
+@dataclass(frozen=True)
+class ConditionedLink:
+    """A link with conditions, and its attachments in the order of its members on each host."""
 
     name: str
     link: LinkSpec
-    ports: dict[str, dict[str, list[str]]] = field(default_factory=dict)
-    uplinks: dict[str, str] = field(default_factory=dict)
-    macs: dict[str, str] = field(default_factory=dict)
-    cards: dict[str, tuple[str, str]] = field(default_factory=dict)
+    attachments: tuple[Attachment, ...]
+
+    @property
+    def ports(self) -> dict[str, dict[str, list[Attachment]]]:
+        """Return each host's ports, and the attachments behind each: several share a stack."""
+        found: dict[str, dict[str, list[Attachment]]] = {}
+        for each in self.attachments:
+            assert each.port is not None
+            found.setdefault(each.host, {}).setdefault(each.port, []).append(each)
+        return found
+
+    def uplink(self, host: str) -> str | None:
+        """Return the interface of a host by which the link leaves it; None if it does not."""
+        steps = (each.step("uplink") for each in self.attachments if each.host == host)
+        return next((step.interface for step in steps if step), None)
 
     def senders(self, host: str) -> dict[str, str]:
         """Return the nodes of a host, each with the node by which the engine knows its stack."""
-        return {node: nodes[0] for nodes in self.ports[host].values() for node in nodes}
+        ports = self.ports[host].values()
+        return {each.node: mates[0].node for mates in ports for each in mates}
 
     def check(self) -> None:
         """Raise BadInput if the link stays in one stack, or its senders cannot be told apart."""
         for host, ports in self.ports.items():
-            if len(ports) + (host in self.uplinks) < 2:
+            if len(ports) + (self.uplink(host) is not None) < 2:
                 all_here = ", ".join(self.senders(host))
                 raise BadInput(f"link {self.name!r} joins {all_here}, which are one stack")
             for mates in ports.values():
-                first = conditions_of(self.link, mates[0])
-                self.check_held(mates[0], first)
-                if any(conditions_of(self.link, node) != first for node in mates):
+                first = conditions_of(self.link, mates[0].node)
+                self.check_held(mates[0].node, first)
+                if any(conditions_of(self.link, each.node) != first for each in mates):
                     raise self._one_stack(mates)
 
     def check_held(self, node: str, conditions: Conditions) -> None:
         """Raise BadInput if frames are to wait at the interface of a node in a virtual machine."""
         queue = conditions.queue
-        if queue is not None and queue.held == "sender" and node not in self.cards:
+        if queue is None or queue.held != "sender":
+            return
+        if any(each.other_kernel for each in self.attachments if each.node == node):
             what = f"what {node} sends cannot wait at its interface, which is in a virtual machine"
             raise BadInput(what, f"link {self.name}", "give `queue` packets or bytes")
 
@@ -60,24 +70,25 @@ class LinkPorts:
         """
         wanted = set(members_meant(self.link, node))
         found = set()
-        for ports in self.ports.values():
-            for nodes in ports.values():
-                if wanted & set(nodes) and not wanted >= set(nodes):
-                    raise self._one_stack(nodes)
-                if wanted & set(nodes):
-                    found.add(nodes[0])
+        for mates in (mates for ports in self.ports.values() for mates in ports.values()):
+            here = {each.node for each in mates}
+            if wanted & here and not wanted >= here:
+                raise self._one_stack(mates)
+            if wanted & here:
+                found.add(mates[0].node)
         return found
 
-    def _one_stack(self, nodes: list[str]) -> BadInput:
-        what = f"{', '.join(nodes)} are one stack: what one of them sends cannot be told apart"
+    def _one_stack(self, mates: list[Attachment]) -> BadInput:
+        names = ", ".join(each.node for each in mates)
+        what = f"{names} are one stack: what one of them sends cannot be told apart"
         return BadInput(what, f"link {self.name}", "give them the same conditions")
 
 
 def engine_links(
-    lab: LabSpec, host: str, engine: EngineSpec, link_ports: Iterable[LinkPorts]
+    lab: LabSpec, host: str, engine: EngineSpec, links: Iterable[ConditionedLink]
 ) -> EngineLinks | None:
     """Return the links that a host's engine carries; None if no link with conditions touches it."""
-    here = [link for link in link_ports if host in link.ports]
+    here = [link for link in links if host in link.ports]
     if not here:
         return None
     return EngineLinks(
@@ -90,26 +101,27 @@ def engine_links(
     )
 
 
-def _engine_link(link: LinkPorts, host: str) -> EngineLink:
+def _engine_link(link: ConditionedLink, host: str) -> EngineLink:
     members = [
         Port(
             port,
-            nodes[0],
-            link.cards.get(nodes[0]),
-            (link.macs[nodes[0]],),
-            conditions_of(link.link, nodes[0]),
+            mates[0].node,
+            None if mates[0].other_kernel else (mates[0].agent, mates[0].device),
+            (mates[0].mac,),
+            conditions_of(link.link, mates[0].node),
         )
-        for port, nodes in link.ports[host].items()
+        for port, mates in link.ports[host].items()
     ]
-    if host in link.uplinks:
-        near = link.senders(host)
-        far = [node for node in link.link.members if node not in near]
-        macs = tuple(dict.fromkeys(link.macs[node] for node in far))
-        members.append(Port(link.uplinks[host], None, None, macs, NOTHING))
+    uplink = link.uplink(host)
+    if uplink is not None:
+        far = (each.mac for each in link.attachments if each.host != host)
+        members.append(Port(uplink, None, None, tuple(dict.fromkeys(far)), NOTHING))
     return EngineLink(link.name, link.link.mtu, tuple(members))
 
 
-def _timeline(timeline: list[ChangeSpec], host: str, links: list[LinkPorts]) -> Iterator[Moment]:
+def _timeline(
+    timeline: list[ChangeSpec], host: str, links: list[ConditionedLink]
+) -> Iterator[Moment]:
     """Yield the changes for nodes of this host, each relative to the conditions before it."""
     by_name = {link.name: link for link in links}
     now = {

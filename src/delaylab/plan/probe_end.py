@@ -1,0 +1,91 @@
+"""One end of a probe's way: its attachment, and the points from user space to the wire."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from delaylab.plan.agent_names import node_agent
+from delaylab.plan.attachment import Attachment
+from delaylab.points import IN, OUT, WIRE, Stack, bare, on_way
+
+
+@dataclass(frozen=True)
+class TapPoint:
+    """A passive stamp: `agent` records `point` on `interface`."""
+
+    agent: str
+    interface: str
+    point: str
+
+
+@dataclass(frozen=True)
+class ProbeEnd:
+    """One end of a probe's way; `role` is `sender` or `responder`.
+
+    `crosses` is True if the packets leave the host by the link's uplink.
+    """
+
+    role: str
+    attachment: Attachment
+    crosses: bool
+
+    @property
+    def agent(self) -> str:
+        """Return the node's own agent."""
+        return node_agent(self.attachment.node)
+
+    @property
+    def has_cable(self) -> bool:
+        """Return True if the node has a virtual interface of its own on the link."""
+        return not self.attachment.in_host_stack
+
+    @property
+    def uplink_is_own(self) -> bool:
+        """Return True if the node sends by its host's uplink itself."""
+        return self.crosses and not self.has_cable
+
+    @property
+    def stack(self) -> Stack:
+        """Return how the node's stack is joined to its host."""
+        if not self.has_cable:
+            return Stack.HOST
+        return Stack.DOMAIN if self.attachment.step("dom0") else Stack.VIRTUAL
+
+    def taps(self) -> list[TapPoint]:
+        """Return the taps of this end, from the node outward."""
+        return [
+            TapPoint(step.agent, step.interface, f"{self.role}.{step.point}")
+            for step in self.attachment.outward
+            if step.point in ("dom0", "vif") or (self.crosses and step.point == "uplink")
+        ]
+
+    def wire(self) -> TapPoint:
+        """Return the tap at the wire's end of this end's uplink."""
+        step = self.attachment.step(WIRE)
+        assert step is not None
+        return TapPoint(step.agent, step.interface, WIRE)
+
+    def outward(self, sockets: Iterable[str]) -> list[str]:
+        """Return the points from user space to the wire; `sockets` are those that sockets stamp."""
+        return self._there(on_way(OUT[self.stack]), sockets)
+
+    def inward(self, sockets: Iterable[str]) -> list[str]:
+        """Return the points from the wire to user space."""
+        return self._there(on_way(IN[self.stack]), sockets)
+
+    def _there(self, order: Iterable[str], sockets: Iterable[str]) -> list[str]:
+        there = {*sockets, *(bare(tap.point) for tap in self.taps())}
+        return [f"{self.role}.{point}" for point in order if point in there]
+
+    def absent(self) -> dict[str, str]:
+        """Return the points that this end does not have, each with the reason."""
+        reasons = {}
+        if self.attachment.step("vif") is None:
+            why = "the node has no virtual interface: it is in its host's stack"
+            if self.has_cable:
+                why = "a point-to-point link on one host has no host end"
+            reasons[f"{self.role}.vif"] = why
+        if not self.crosses:
+            reasons[f"{self.role}.uplink"] = "both nodes are on one host: no uplink is between them"
+        return reasons

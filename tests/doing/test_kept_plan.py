@@ -1,0 +1,65 @@
+"""The plan that is kept beside a running lab: the one that the lab was built by."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from delaylab.kinds import KINDS
+from delaylab.lab.attach import attach
+from delaylab.machine.rights import own_rights
+from delaylab.plan.build import build
+from tests.doing.conftest import Run
+
+pytestmark = pytest.mark.root
+
+LAB = """\
+lab: laid
+hosts: {left: {}, right: {}}
+nodes:
+  a: {host: left, kind: shared}
+  b: {host: left, kind: shared}
+  c: {host: right}
+  box: {host: right, kind: lxc}
+links:
+  - {join: [a, b, c], name: wan, delay: 1ms}
+  - {join: [c, box], name: lan}
+"""
+
+
+def test_a_running_labs_plan_is_the_one_it_was_built_by(
+    delaylab: Run, tmp_path: Path, run_directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is read, not made again: another user's rights may have changed since."""
+    monkeypatch.setenv("DELAYLAB_RUN", str(run_directory))
+    file = tmp_path / "lab.yaml"
+    file.write_text(LAB)
+    delaylab("up", str(file))
+    lab = attach("laid")
+    built = build(lab.spec, KINDS, own_rights(), name="laid")
+    assert replace(lab.plan, agents=()) == replace(built, agents=(), operations=())
+    assert [agent.name for agent in lab.plan.agents] == [agent.name for agent in built.agents]
+    assert lab.plan.guests == ["node.box"]
+    assert lab.plan.engines == {"link.left": "own", "link.right": "own"}
+    on_left = [each for each in lab.plan.on_link("wan") if each.host == "left"]
+    assert {each.port for each in on_left} == {on_left[0].port}
+    assert [each.node for each in on_left] == ["a", "b"]
+
+
+def test_a_lab_of_another_version_can_still_be_taken_down(
+    delaylab: Run, tmp_path: Path, run_directory: Path
+) -> None:
+    file = tmp_path / "lab.yaml"
+    file.write_text("lab: old\nnodes: {a: {}}\n")
+    delaylab("up", str(file))
+    record = run_directory / "old" / "lab.json"
+    content = json.loads(record.read_text())
+    content["record"] = {"spec": content["record"]["spec"], "layout": {}}
+    record.write_text(json.dumps(content))
+    said = delaylab("ps", code=2)
+    assert "was started by another version of delaylab" in said.stderr
+    delaylab("down", "old")
+    assert not (run_directory / "old").exists()
