@@ -94,6 +94,11 @@ def test_packets_over_routers_are_seen_on_both_sides_of_each(
             (count,) = seen.filter(leg=leg, point=point)["len"]
             # At rest, before the taps were on, a packet may have no stamp of theirs.
             assert count >= COUNT, (leg, point)
+    assert set(done.record.places) == {*path.request, *path.reply}
+    for point, at in done.record.places.items():
+        assert at.at.partition(".")[0] in ("node", "host"), point
+        is_tap = point.startswith("hop") or any(tap.point == point for tap in done.record.taps)
+        assert (at.interface is not None) == is_tap, point
     request = one_way_ns(done, "request", "hop1.far", "hop2.near")
     # The least is that of the packet that waited least for a CPU.
     assert DELAY_NS - STAMP_NS <= request.min() < DELAY_NS * (1 + PART)

@@ -10,7 +10,7 @@ from delaylab.plan.attachment import Attachment
 from delaylab.plan.model import Plan
 from delaylab.plan.path import NodePath, node_path
 from delaylab.plan.probe_end import ProbeEnd, TapPoint
-from delaylab.points import HOP, RESPONDER, SENDER, SOCKET_POINTS, WIRE
+from delaylab.points import HOP, RESPONDER, SENDER, SOCKET_POINTS, WIRE, role
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.study import ProbeSpec
 
@@ -51,6 +51,22 @@ class ProbePath:
     reply: tuple[str, ...]
     absent: dict[str, str]
     hops: tuple[Hop, ...]
+
+    def places(self, sender: str, responder: str | None) -> dict[str, tuple[str, str | None]]:
+        """Return each point of the path with the agent that stamps there, and its tap's interface.
+
+        `sender` and `responder` are the agents whose sockets stamp at the other points.
+        """
+        tapped = {tap.point: (tap.agent, tap.interface) for tap in self.taps}
+        by_socket = {SENDER: sender, RESPONDER: responder}
+        found: dict[str, tuple[str, str | None]] = {}
+        for point in (*self.request, *self.reply):
+            agent = by_socket.get(role(point))
+            if point in tapped:
+                found[point] = tapped[point]
+            elif agent is not None:
+                found[point] = agent, None
+        return found
 
     @property
     def by_sender(self) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from delaylab.dataset.records.trial import (
     Endpoint,
     Hop,
     Measurement,
+    Place,
     PointPath,
 )
 from delaylab.errors import DelaylabError
@@ -121,6 +122,12 @@ def _measurement(
         timeout_ns=pace.timeout.ns if isinstance(pace, ClosedLoop) else None,
         rate_search=done.search,
         path=PointPath(request=list(path.request), reply=list(path.reply)),
+        places={
+            point: Place(at=at, interface=interface)
+            for point, (at, interface) in path.places(
+                node_agent(probe.sender), _responder(probe)
+            ).items()
+        },
         absent=path.absent,
         clock=done.sender.clock,
         clock_readings=[*before.readings, *after.readings],

@@ -81,6 +81,19 @@ class ClockReading(Record):
     after_ns: Nanoseconds = Field(description="The reference, read again.")
 
 
+class Place(Record):
+    """Place where the stamps of a point were taken.
+
+    `at` is the name of an agent: `node.NAME`, `host.NAME`, `wire`, or `xen.HOST` for the machine
+    that Xen runs in. `interface` is null if a socket stamped.
+    """
+
+    at: Word = Field(description="The agent that stamped: `node.NAME`, `host.NAME` or `wire`.")
+    interface: Text | None = Field(
+        None, description="The interface that its tap was on; null if a socket stamped."
+    )
+
+
 class PointPath(Record):
     """Recorded points of each leg, in the order in which a packet passes them."""
 
@@ -140,6 +153,11 @@ class Measurement(Record):
     path: PointPath = Field(
         PointPath(),
         description="The points recorded on each leg, in the order of the packet's way.",
+    )
+    places: Annotated[dict[Point, Place], Field(max_length=MOST_POINTS)] = Field(
+        {},
+        description="The place of each point of `path`; empty in records of versions that did not "
+        "write it.",
     )
     absent: Annotated[dict[Text, Text], Field(max_length=MOST_POINTS)] = Field(
         {},
