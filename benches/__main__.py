@@ -29,7 +29,7 @@ from benches import (
 )
 from benches.section import Section
 from delaylab.errors import DelaylabError
-from delaylab.machine.description import cpu_name
+from delaylab.machines.description import cpu_name
 
 PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 ALL: dict[str, Callable[..., Section]] = {

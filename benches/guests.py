@@ -16,7 +16,7 @@ from benches.section import Section
 from delaylab.errors import DelaylabError
 from delaylab.kinds import KINDS
 from delaylab.lab.start import temporary
-from delaylab.machine.rights import own_rights
+from delaylab.machines import LOCAL
 from delaylab.spec.lab import LabSpec
 
 ROUNDS = 5
@@ -73,7 +73,7 @@ def run() -> Section:
         ("kind", "at once", "rounds", "first replies, s", "slowest, s", "s per guest", "down, s"),
     )
     for case in CASES:
-        reason = KINDS[case.kind].can_run(own_rights(), False)
+        reason = KINDS[case.kind].can_run(LOCAL.rights(), False)
         if reason:
             section.notes.append(f"Not measured: {case.title}: {reason}.")
         else:

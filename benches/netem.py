@@ -15,11 +15,11 @@ import polars as pl
 from benches.frames import flow
 from benches.inside import Bed, Machine, lab_in, machine
 from benches.section import Section
+from delaylab.agent.binary import kernel_parts
 from delaylab.agent.link_requests import Links
 from delaylab.agent.measuring_requests import Generate, Tap, TapFilter, TapInterface
 from delaylab.agent.session import Session
 from delaylab.dataset.records.links import Direction, EngineReport
-from delaylab.hosts import kernel_parts
 from delaylab.lab.start import temporary
 from delaylab.spec.lab import LabSpec
 

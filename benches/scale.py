@@ -12,7 +12,7 @@ from benches import cleanup, ip_batch
 from benches.command import CommandLine, Pairs, Times, command_line, ring_with_chords
 from benches.section import Section
 from delaylab.kinds import KINDS
-from delaylab.machine.rights import own_rights
+from delaylab.machines import LOCAL
 from delaylab.plan.build import build
 from delaylab.spec.load import load_lab
 
@@ -77,7 +77,7 @@ def _measure(line: CommandLine, series: Series, section: Section) -> None:
         nodes = round(links / series.links_per_node)
         pairs = ring_with_chords(nodes, links)
         lab = line.lab(f"l{links}", nodes, pairs, forwards=series.forwards)
-        sizes.append(len(build(load_lab(lab), KINDS, own_rights()).operations))
+        sizes.append(len(build(load_lab(lab), KINDS, LOCAL.rights()).operations))
         took = _fastest(line, series, lab, nodes, pairs)
         times.append(took)
         growth = "–" if math.isnan(before) else f"{took.seconds / before:.2f}"

@@ -16,7 +16,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "delaylab"
 ROOT = SOURCE.parent.parent
 ORDER = [
     *("errors", "progress", "units", "version", "points", "io", "spec", "dataset", "plan", "agent"),
-    *("kinds", "hosts", "images", "machine", "lab", "loads", "work", "trial", "study"),
+    *("kinds", "images", "machines", "lab", "loads", "work", "trial", "study"),
     *("analysis", "charts", "papers", "report", "verbs", "api", "cli", "__main__"),
 ]
 """The rooms, each above all that it imports."""
@@ -129,7 +129,7 @@ def test_meaning_never_imports_doing(room: str) -> None:
 def test_verbs_of_labs_load_no_tables() -> None:
     heavy = ("polars", "pyarrow", "numpy", "scipy", "altair", "docker")
     script = (
-        "import sys; from delaylab import cli, hosts; from delaylab.plan import build; "
+        "import sys; from delaylab import cli, machines; from delaylab.plan import build; "
         "from delaylab.spec import load; from delaylab.lab import start; "
         "from delaylab.verbs import execute, labs, links; "
         f"print([name for name in {heavy} if name in sys.modules])"
@@ -141,7 +141,7 @@ def test_verbs_of_labs_load_no_tables() -> None:
 def test_what_is_asked_of_a_running_lab_makes_no_plan() -> None:
     """`ps`, `link show` and `exec` read the plan beside the lab; to check and plan takes longer."""
     script = (
-        "import sys; from delaylab import cli, hosts; from delaylab.lab import attach; "
+        "import sys; from delaylab import cli, machines; from delaylab.lab import attach; "
         "from delaylab.verbs import execute, labs, links; "
         "print(*(name for name in sys.modules if name.startswith('delaylab.')))"
     )

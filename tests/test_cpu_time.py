@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from delaylab.machine.cpu_time import vcpus_s
+from delaylab.machines.control_groups import LocalControlGroup
 
 BUSY_S = 0.2
 
@@ -46,12 +46,12 @@ def group(tmp_path: Path) -> dict[str, str]:
 
 
 def test_only_threads_that_are_virtual_cpus_count(group: dict[str, str]) -> None:
-    assert vcpus_s(group) is None
+    assert LocalControlGroup(group).vcpus_s() is None
     try:
         burn(None, 3 * BUSY_S)
         burn("CPU 0/TCG", BUSY_S)
         burn("CPU 1/TCG", BUSY_S)
-        found = vcpus_s(group)
+        found = LocalControlGroup(group).vcpus_s()
     finally:
         for done, thread in stops:
             done.set()
@@ -61,5 +61,5 @@ def test_only_threads_that_are_virtual_cpus_count(group: dict[str, str]) -> None
 
 
 def test_a_group_that_is_gone_has_none(tmp_path: Path) -> None:
-    assert vcpus_s({"unified": str(tmp_path / "gone")}) is None
-    assert vcpus_s({}) is None
+    assert LocalControlGroup({"unified": str(tmp_path / "gone")}).vcpus_s() is None
+    assert LocalControlGroup({}).vcpus_s() is None

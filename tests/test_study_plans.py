@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 
 from delaylab.cli import app
 from delaylab.errors import BadInput
-from delaylab.machine import kvm
-from delaylab.machine.kvm import Probed
+from delaylab.images import kvm
+from delaylab.images.kvm import Probed
 from delaylab.papers import studies
 from delaylab.spec.load import load_study
 from delaylab.study import estimate, fits, order

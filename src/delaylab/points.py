@@ -59,11 +59,11 @@ BETWEEN_HOSTS = (
 PATTERN = (
     rf"^({WIRE}|({SENDER}|{RESPONDER})\.({'|'.join(BY_SIDE)})|{HOP}[1-9][0-9]{{0,3}}\.(near|far))$"
 )
-"""What the full name of a point looks like."""
+"""The form of the full name of a point."""
 
 
 class Stack(Enum):
-    """How a node's network stack is joined to its host."""
+    """Ways in which a node's network stack is joined to its host."""
 
     VIRTUAL = "by a virtual interface"
     DOMAIN = "by a virtual interface to Xen's driver domain"

@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 
-from delaylab import hosts
+from delaylab.agent.binary import agent_path
 from delaylab.kinds import KINDS
 from delaylab.lab.running import Lab
-from delaylab.machine.rights import own_rights
+from delaylab.machines import LOCAL
 
 SOURCE = Path(__file__).parent.parent.parent / "src"
 DELAYLAB = Path(sys.executable).parent / "delaylab"
@@ -45,7 +45,7 @@ links:
 
 def skip_unless_runnable(kind: str) -> None:
     """Skip the test, with the reason, if this machine cannot run nodes of a kind."""
-    if reason := KINDS[kind].can_run(own_rights(), False):
+    if reason := KINDS[kind].can_run(LOCAL.rights(), False):
         pytest.skip(reason)
 
 
@@ -56,9 +56,9 @@ def run_directory(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         folder = Path(name)
         monkeypatch.setenv("DELAYLAB_RUN", name)
         yield folder
-        for lab in hosts.running():
-            hosts.stop(lab)
-        hosts.sweep(folder)
+        for lab in LOCAL.labs():
+            lab.access.stop()
+        LOCAL.sweep()
 
 
 @pytest.fixture
@@ -115,7 +115,7 @@ def called_by(uid: int, folder: Path, environment: dict[str, str | None]) -> Run
             each.chmod(each.stat().st_mode | 0o055)
     packages = [path for path in sys.path if path.endswith("site-packages")]
     own = {
-        "DELAYLAB_AGENT": str(hosts.agent_path()),
+        "DELAYLAB_AGENT": str(agent_path()),
         "PYTHONPATH": ":".join([str(SOURCE), *packages]),
         "HOME": str(folder),
         **environment,

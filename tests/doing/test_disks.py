@@ -10,7 +10,7 @@ import pytest
 
 from delaylab import images
 from delaylab.kinds import KINDS
-from delaylab.machine.rights import own_rights
+from delaylab.machines import LOCAL
 from tests.doing.conftest import Run, as_json
 from tests.doing.test_bad_input import BAD_INPUT, FAILED
 from tests.doing.test_machines import refused
@@ -22,7 +22,7 @@ PARTITION_AT = MIB
 
 @pytest.fixture(autouse=True)
 def need_qemu() -> None:
-    reason = KINDS["qemu"].can_run(own_rights(), False)
+    reason = KINDS["qemu"].can_run(LOCAL.rights(), False)
     if reason or not shutil.which("mke2fs"):
         pytest.skip(reason or "mke2fs is not installed; apt-get install e2fsprogs")
 

@@ -16,7 +16,8 @@ import jsonschema
 import pytest
 
 from delaylab.kinds import KINDS
-from delaylab.machine.rights import own_rights
+from delaylab.machines import LOCAL
+from delaylab.points import BETWEEN_HOSTS
 from delaylab.papers.studies import find, names
 from delaylab.spec.source import read
 from tests.doing.conftest import DELAYLAB, Run, as_json
@@ -33,7 +34,7 @@ def test_doctor_as_root(delaylab: Run) -> None:
     for kind in ("native", "shared", "netns"):
         assert checks["kind", kind]["usable"], checks["kind", kind]
     points = [check for (group, _), check in checks.items() if group == "point"]
-    assert len(points) == 10
+    assert [point["name"] for point in points] == list(BETWEEN_HOSTS)
     assert all(point["usable"] for point in points), points
     assert checks["tool", "stress-ng"]["usable"]
     for job in ("cpu", "tcp", "command"):
@@ -73,7 +74,7 @@ def test_doctor_builds_no_image_unasked(delaylab: Run, own_home: Path) -> None:
         assert not check["usable"]
         assert "not tried: the image" in check["why_not"]
         assert "delaylab image build" in check["fix"]
-    guests = {name for name in ("lxc", "qemu") if not KINDS[name].can_run(own_rights(), False)}
+    guests = {name for name in ("lxc", "qemu") if not KINDS[name].can_run(LOCAL.rights(), False)}
     assert guests <= {check["name"] for check in untried}
     assert not list(own_home.rglob("layer.json"))
 

@@ -16,7 +16,7 @@ from delaylab.agent.requests import Exec
 from delaylab.lab import link_engines
 from delaylab.lab.attach import attach
 from delaylab.lab.running import Lab
-from delaylab.machine.cpu_time import VCPU
+from delaylab.machines.control_groups import VCPU
 from delaylab.plan.build import USUAL_WEIGHT
 from delaylab.spec.lab import MACHINES
 from delaylab.work.crew import ready, together

@@ -10,7 +10,7 @@ import pytest
 
 from delaylab.kinds import KINDS
 from delaylab.lab.attach import attach
-from delaylab.machine.rights import own_rights
+from delaylab.machines import LOCAL
 from delaylab.plan.build import build
 from tests.doing.conftest import Run
 
@@ -39,7 +39,7 @@ def test_a_running_labs_plan_is_the_one_it_was_built_by(
     file.write_text(LAB)
     delaylab("up", str(file))
     lab = attach("laid")
-    built = build(lab.spec, KINDS, own_rights(), name="laid")
+    built = build(lab.spec, KINDS, LOCAL.rights(), name="laid")
     assert replace(lab.plan, agents=()) == replace(built, agents=(), operations=())
     assert [agent.name for agent in lab.plan.agents] == [agent.name for agent in built.agents]
     assert lab.plan.guests == ["node.box"]
@@ -59,7 +59,7 @@ def test_a_lab_of_another_version_can_still_be_taken_down(
     content = json.loads(record.read_text())
     content["record"] = {"spec": content["record"]["spec"], "layout": {}}
     record.write_text(json.dumps(content))
-    said = delaylab("ps", code=2)
+    said = delaylab("ps", code=1)
     assert "was started by another version of delaylab" in said.stderr
     delaylab("down", "old")
     assert not (run_directory / "old").exists()

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from delaylab.hosts import kernel_parts
+from delaylab.agent.binary import kernel_parts
 from tests.doing.conftest import Run, Up, as_json
 from tests.doing.test_bad_input import agent_pid
 

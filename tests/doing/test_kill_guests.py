@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from delaylab.kinds import KINDS
-from delaylab.machine.rights import own_rights
+from delaylab.machines import LOCAL
 from tests.doing.conftest import DELAYLAB, Run
 from tests.doing.test_kill import children, command, kill, wait_until_gone
 
@@ -30,7 +30,7 @@ AT_MOST_S = 7.0
 
 def usable() -> list[str]:
     """The kinds of guests that this machine has, but for nested Xen, which takes minutes."""
-    rights = own_rights()
+    rights = LOCAL.rights()
     kinds = ("lxc", "docker", "qemu", "uml")
     return [name for name in kinds if KINDS[name].can_run(rights, False) is None]
 

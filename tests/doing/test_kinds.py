@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from delaylab import hosts, loads
+from delaylab import loads
 from delaylab.agent.requests import Exec
 from delaylab.analysis.packets.segments import columns, packets
 from delaylab.kinds import KINDS
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
-from delaylab.machine.rights import own_rights
+from delaylab.machines import LOCAL
 from delaylab.spec.combine import Combination
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.study import LoadSpec, ProbeSpec
@@ -73,14 +73,14 @@ def _lab(node: dict[str, Any]) -> LabSpec:
 def test_a_lab_of_every_kind(name: str, run_directory: Path) -> None:
     node = VARIANTS[name]
     kind = KINDS[node["kind"]]
-    reason = kind.can_run(own_rights(), False)
+    reason = kind.can_run(LOCAL.rights(), False)
     if reason:
         pytest.skip(reason)
     with temporary(_lab(node)) as lab:
         _commands_run(lab, kind.own_kernel)
         _packets_are_seen_everywhere(lab, node["kind"])
         _loads_work(lab)
-    assert hosts.running() == []
+    assert LOCAL.labs() == []
     assert list(run_directory.iterdir()) == []
     assert our_processes(str(run_directory)) == []
 

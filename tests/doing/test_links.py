@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 import yaml
 
-from delaylab import hosts
 from delaylab.errors import DelaylabError
 from delaylab.lab import link_changes, link_engines
 from delaylab.lab.attach import attach
+from delaylab.machines import LOCAL
 from delaylab.plan.engine_links import Change
 from delaylab.spec.directions import conditions_of as asked_of
 from delaylab.spec.link_conditions import Conditions, made_of
@@ -267,7 +267,7 @@ def test_nothing_is_left_of_a_lab_with_engines(delaylab: Run, up: Up, run_direct
     assert all(Path(f"/proc/{pid}").exists() for pid in pids)
     delaylab("down", name)
     assert not any(Path(f"/proc/{pid}").exists() for pid in pids)
-    assert hosts.running() == []
+    assert LOCAL.labs() == []
     assert list(run_directory.iterdir()) == []
 
 

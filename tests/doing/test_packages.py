@@ -13,7 +13,7 @@ from delaylab import images
 from delaylab.dataset import store
 from delaylab.kinds import KINDS
 from delaylab.lab.packages import not_installed
-from delaylab.machine.rights import own_rights
+from delaylab.machines import LOCAL
 from tests.doing.conftest import NOBODY, Run, as_json, only_line, our_processes
 from tests.doing.test_bad_input import NOT_HERE
 from tests.images.conftest import NEEDS_APT
@@ -32,7 +32,7 @@ ABSENT = "a-package-that-nobody-has"
 
 
 def need(kind: str) -> None:
-    reason = KINDS[kind].can_run(own_rights(), False)
+    reason = KINDS[kind].can_run(LOCAL.rights(), False)
     if reason or (kind in ("qemu", "uml") and not shutil.which("mke2fs")):
         pytest.skip(reason or "mke2fs is not installed; apt-get install e2fsprogs")
 

@@ -68,7 +68,7 @@ def copying(lab: Lab, spec: WorkSpec) -> Iterator[Crew]:
 
 
 def content(lab: Lab, folder: str, name: str) -> str:
-    return hashlib.sha256((lab.place.path / folder / name).read_bytes()).hexdigest()
+    return hashlib.sha256((Path(lab.folder) / folder / name).read_bytes()).hexdigest()
 
 
 def left(run_directory: Path) -> list[Path]:
@@ -137,7 +137,7 @@ def test_each_node_gets_the_file_of_its_own_server(up: Up, run_directory: Path) 
         fetched = {each: content(lab, f"{each}.c.work", "fetched") for each in "ab"}
         assert (fetched["a"], fetched["b"]) == (served["b"], served["a"])
         assert served["a"] != served["b"]
-        assert (lab.place.path / "a.c.work/fetched").stat().st_size == SIZE.bytes
+        assert (Path(lab.folder) / "a.c.work/fetched").stat().st_size == SIZE.bytes
     assert not left(run_directory)
     assert not servers(lab)
 

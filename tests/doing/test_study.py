@@ -13,11 +13,11 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from delaylab import hosts
 from delaylab.analysis.packets.accounting import account
 from delaylab.analysis.packets.segments import columns, complete, packets, segments
 from delaylab.dataset import store
 from delaylab.dataset.records.trial import TrialRecord
+from delaylab.machines import LOCAL
 from delaylab.progress import silent
 from delaylab.spec.load import load_study
 from delaylab.study import runner
@@ -260,5 +260,5 @@ def test_trials_that_differ_in_load_share_a_lab(tmp_path: Path) -> None:
         first = shared.lab(labs[0])
         assert shared.lab(labs[0]) is first
         other = shared.lab(next(lab for lab in labs if lab != labs[0]))
-        assert [lab.name for lab in hosts.running()] == [other.name]
-    assert hosts.running() == []
+        assert [lab.name for lab in LOCAL.labs()] == [other.name]
+    assert LOCAL.labs() == []

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from delaylab import hosts, images
+from delaylab import images
+from delaylab.agent.binary import agent_path
 from delaylab.errors import BadInput
 from delaylab.images import tools
 from tests.images.conftest import NEEDS_APT
@@ -60,7 +61,7 @@ def test_every_program_runs_with_the_libraries_of_the_image(
     use(cache)
     root = images.require("container")["rootfs"]
     if program == "sbin/delaylab-agent":  # static: it runs anywhere
-        assert (root / program).read_bytes() == hosts.agent_path().read_bytes()
+        assert (root / program).read_bytes() == agent_path().read_bytes()
     else:
         assert says in run_in(root, program, argument)
 
@@ -115,7 +116,7 @@ def test_once_built_neither_apt_nor_a_network_is_asked(
     cache: Path, use: Callable[[Path], None], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     use(cache)
-    monkeypatch.setenv("DELAYLAB_AGENT", str(hosts.agent_path()))
+    monkeypatch.setenv("DELAYLAB_AGENT", str(agent_path()))
     monkeypatch.setenv("PATH", str(tmp_path))
     assert images.is_built("container")
     said: list[str] = []

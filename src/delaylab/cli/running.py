@@ -31,12 +31,12 @@ from delaylab.io.terminal import print_error, terminal
 def plan(lab_file: LabFile, as_json: Json = False) -> None:
     """Print what `up` would start and build; touch nothing."""
     from delaylab.kinds import KINDS
-    from delaylab.machine.rights import own_rights
+    from delaylab.machines import LOCAL
     from delaylab.plan.build import build
     from delaylab.verbs.lab_file import load
     from delaylab.verbs.plans import print_plan
 
-    made = build(load(lab_file), KINDS, own_rights())
+    made = build(load(lab_file), KINDS, LOCAL.rights())
     if as_json:
         print_json(made.message())
     else:
@@ -96,11 +96,10 @@ def up(
 @app.command()
 def ps(as_json: Json = False) -> None:
     """List running labs: nodes, processes, addresses, and whether links keep their conditions."""
-    from delaylab import hosts
-    from delaylab.lab.attach import attached
+    from delaylab.lab.attach import attach_all
     from delaylab.verbs.labs import described, print_labs
 
-    labs = [attached(one) for one in hosts.running()]
+    labs = attach_all()
     if as_json:
         print_json({"labs": [described(one) for one in labs]})
     else:

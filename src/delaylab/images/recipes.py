@@ -13,7 +13,7 @@ from functools import cache
 from importlib import resources
 from pathlib import Path
 
-from delaylab import hosts
+from delaylab.agent.binary import agent_path
 from delaylab.images import apt, cpio, disk, kernel, modules, tools, xen_tools
 from delaylab.images.cache import digest
 from delaylab.progress import Progress
@@ -61,7 +61,7 @@ class Assembled:
 
 def _agent(parts: Parts, out: Path, progress: Progress) -> None:
     """Write `delaylab-agent`, and `agent.cpio` with it as a virtual machine's init."""
-    shutil.copy(hosts.agent_path(), out / AGENT_NAME)
+    shutil.copy(agent_path(), out / AGENT_NAME)
     (out / AGENT_NAME).chmod(0o755)
     agent = (out / AGENT_NAME).read_bytes()
     with (out / "agent.cpio").open("wb") as file:
@@ -73,7 +73,7 @@ def _agent(parts: Parts, out: Path, progress: Progress) -> None:
 
 
 def _agent_hash() -> list[str]:
-    path = hosts.agent_path()
+    path = agent_path()
     about = path.stat()
     return [_hash(path, about.st_size, about.st_mtime_ns)]
 
@@ -89,7 +89,7 @@ def _container(parts: Parts, out: Path, progress: Progress) -> None:
     progress("copying the tree", 0)
     root = out / "rootfs"
     shutil.copytree(parts["tools"] / "rootfs", root, symlinks=True)
-    shutil.copyfile(hosts.agent_path(), root / AGENT_PLACE)
+    shutil.copyfile(agent_path(), root / AGENT_PLACE)
     (root / AGENT_PLACE).chmod(0o755)
     progress("writing the archive", 0.5)
     tools.write_tar(out / "rootfs.tar", root)

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from delaylab import hosts
 from delaylab.lab.running import Lab
+from delaylab.machines import LOCAL, Machine, find
 
 
-def attach(name: str | None, fix: str = "say which: --lab NAME") -> Lab:
+def attach(name: str | None, fix: str = "say which: --lab NAME", machine: Machine = LOCAL) -> Lab:
     """Return the running lab of this name; without a name, the only one that runs.
 
     `fix` says how to name one if several run.
     """
-    return attached(hosts.find(name, fix))
+    return Lab(find(machine.labs(), name, fix))
 
 
-def attached(running: hosts.Running) -> Lab:
-    """Return handles to a running lab. Its spec and plan are read only if they are needed."""
-    return Lab(
-        running.name,
-        lambda: running.spec,
-        lambda: running.plan,
-        running.place,
-        running.keeper,
-    )
+def attach_all(machine: Machine = LOCAL) -> list[Lab]:
+    """Return all labs that run, in the order of their names."""
+    return [Lab(running) for running in machine.labs()]

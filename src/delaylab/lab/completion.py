@@ -9,7 +9,7 @@ from dataclasses import replace
 from delaylab import images
 from delaylab.dataset.records.doubts import Doubt, DoubtKind, doubt, each_once
 from delaylab.errors import NotHere
-from delaylab.machine import kvm
+from delaylab.images import kvm
 from delaylab.plan.model import Agent, Plan
 from delaylab.progress import Progress, silent
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
-
 from delaylab.agent.link_requests import Links
 from delaylab.agent.requests import R, Request
 from delaylab.agent.result import AgentError
@@ -33,7 +30,8 @@ def _report(lab: Lab, agent: str, *, reset: bool) -> EngineReport:
         found = EngineReport(host=host, state="down", why=str(error))
     known: dict[str, object] = {"host": host, "agent": agent, "engine": lab.plan.engines[agent]}
     if found.running:
-        known["pid"] = _pid_out_here(lab.pid(agent), found.pid)
+        inside = found.pid
+        known["pid"] = None if inside is None else lab.machine.child(lab.pid(agent), inside)
         known["directions"] = [
             each.model_copy(update={"nodes": _behind(lab, host, each)}) for each in found.directions
         ]
@@ -47,23 +45,6 @@ def _behind(lab: Lab, host: str, direction: Direction) -> list[str]:
     """
     on_link = lab.plan.on_link(direction.link)
     return [each.node for each in on_link if (each.host, each.port) == (host, direction.port)]
-
-
-def _pid_out_here(parent: int, inside: int | None) -> int | None:
-    """Return this process's pid for a child that the lab's PID namespace numbers `inside`.
-
-    Pids inside are small and mean other processes outside. `parent` is the child's parent, as a pid
-    outside. Returns None if there is no such child.
-    """
-    try:
-        children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
-        for child in children:
-            numbers = re.search(r"^NSpid:(.*)$", Path(f"/proc/{child}/status").read_text(), re.M)
-            if numbers and int(numbers[1].split()[-1]) == inside:
-                return int(child)
-    except OSError:
-        pass
-    return None
 
 
 def call(lab: Lab, agent: str, request: Request[R]) -> R:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Iterator
 
-from delaylab import hosts
 from delaylab.errors import DelaylabError
+from delaylab.machines import Machine
 from delaylab.plan.agent_names import MACHINE
 from delaylab.plan.model import Plan
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
-def check_addresses(plan: Plan) -> None:
+def check_addresses(plan: Plan, machine: Machine) -> None:
     """Raise DelaylabError if a running lab has one of the plan's networks in this machine's stack.
 
     Packets to such an address could go to either lab.
@@ -21,7 +21,7 @@ def check_addresses(plan: Plan) -> None:
     own = list(_networks(plan))
     if not own:
         return
-    for other in hosts.running():
+    for other in machine.labs():
         if other.name == plan.lab:
             continue
         theirs = list(_networks(other.plan))

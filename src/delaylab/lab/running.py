@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import cached_property
+from collections.abc import Sequence
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from delaylab import hosts
-from delaylab.agent.replies import Built
 from delaylab.agent.requests import Hello
 from delaylab.agent.session import Session
 from delaylab.dataset.records.doubts import Doubt, DoubtKind, doubt
 from delaylab.errors import BadInput
+from delaylab.machines import RunningLab
 from delaylab.plan.agent_names import host_agent, node_agent
 
 if TYPE_CHECKING:
@@ -20,35 +19,29 @@ if TYPE_CHECKING:
 
 
 class Lab:
-    """Handles to the agents of a running lab.
+    """Handles to the agents of a running lab."""
 
-    Its spec and the plan that it was built by are read when they are first used.
-    """
-
-    def __init__(
-        self,
-        name: str,
-        spec: Callable[[], LabSpec],
-        plan: Callable[[], Plan],
-        place: hosts.TrustedDirectory,
-        keeper: Built,
-        notes: Sequence[Doubt] = (),
-    ) -> None:
-        self.name, self.notes = name, notes
-        self.place, self.keeper = place, keeper
-        self._read_spec, self._read_plan = spec, plan
+    def __init__(self, running: RunningLab, notes: Sequence[Doubt] = ()) -> None:
+        self.name, self.machine, self.notes = running.name, running.machine, notes
+        self.keeper = running.keeper
+        self._running = running
         self._open: list[Session] = []
         self._clocks: dict[str, str] = {}
 
-    @cached_property
+    @property
     def spec(self) -> LabSpec:
         """Return the checked lab file."""
-        return self._read_spec()
+        return self._running.spec
 
-    @cached_property
+    @property
     def plan(self) -> Plan:
         """Return the plan that the lab was built by."""
-        return self._read_plan()
+        return self._running.plan
+
+    @property
+    def folder(self) -> PurePosixPath:
+        """Return the lab's folder on its machine."""
+        return self._running.access.path
 
     @property
     def warnings(self) -> list[Doubt]:
@@ -71,11 +64,11 @@ class Lab:
     def is_alive(self, agent: str) -> bool:
         """Return True while an agent's process lives."""
         about = self.keeper.agents[agent]
-        return hosts.started_at(about.pid) == about.start
+        return self.machine.started_at(about.pid) == about.start
 
     def session(self, agent: str) -> Session:
         """Open a new session with an agent; `close` closes it at the latest."""
-        session = self.place.connect(f"{agent}.sock", agent)
+        session = self._running.access.connect(agent)
         self._open.append(session)
         return session
 

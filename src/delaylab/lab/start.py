@@ -8,16 +8,14 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from delaylab import hosts
 from delaylab.dataset.records.doubts import Doubt, DoubtKind, doubt
 from delaylab.errors import BadInput
 from delaylab.io.interrupts import deferred
 from delaylab.kinds import KINDS
-from delaylab.lab import files, own_stack, packages
+from delaylab.lab import files, memory, own_stack, packages
+from delaylab.lab.cpus import check_cpus
 from delaylab.lab.running import Lab
-from delaylab.machine import memory
-from delaylab.machine.cpus import check_cpus
-from delaylab.machine.rights import own_rights
+from delaylab.machines import LOCAL, Keeper, LabRecord, Machine
 from delaylab.plan.build import build
 from delaylab.plan.kept import written
 from delaylab.plan.kind import Rights
@@ -39,7 +37,11 @@ def check_name(name: str) -> str:
 
 @contextmanager
 def starting(
-    spec: LabSpec, *, name: str | None = None, progress: Progress = silent
+    spec: LabSpec,
+    *,
+    name: str | None = None,
+    progress: Progress = silent,
+    machine: Machine = LOCAL,
 ) -> Iterator[Lab]:
     """Start a lab, completely or not at all; it outlives this process.
 
@@ -47,7 +49,7 @@ def starting(
     `name` cannot be the lab's.
     """
     name = check_name(spec.lab if name is None else name)
-    lab, keeper = _build(spec, name, accounting=False, progress=progress)
+    lab, keeper = _build(machine, spec, name, accounting=False, progress=progress)
     try:
         yield lab
     except BaseException:
@@ -59,18 +61,22 @@ def starting(
 
 @contextmanager
 def temporary(
-    spec: LabSpec, *, accounting: bool = True, progress: Progress = silent
+    spec: LabSpec,
+    *,
+    accounting: bool = True,
+    progress: Progress = silent,
+    machine: Machine = LOCAL,
 ) -> Iterator[Lab]:
     """Run a lab under a unique name for the length of a block, and remove it on every exit."""
     name = f"{spec.lab[:20]}-{os.getpid():x}-{time.monotonic_ns() & 0xFFFFFF:06x}"
-    lab, keeper = _build(spec, name, accounting=accounting, progress=progress)
+    lab, keeper = _build(machine, spec, name, accounting=accounting, progress=progress)
     try:
         yield lab
     finally:
         with deferred():
             lab.close()
             keeper.release()
-            hosts.sweep(lab.place.path.parent)
+            machine.sweep()
 
 
 def not_applied(spec: LabSpec, rights: Rights) -> list[Doubt]:
@@ -86,32 +92,32 @@ def not_applied(spec: LabSpec, rights: Rights) -> list[Doubt]:
 
 
 def _build(
-    spec: LabSpec, name: str, *, accounting: bool, progress: Progress
-) -> tuple[Lab, hosts.Keeper]:
-    rights = own_rights()
+    machine: Machine, spec: LabSpec, name: str, *, accounting: bool, progress: Progress
+) -> tuple[Lab, Keeper]:
+    rights = machine.rights()
     plan = build(spec, KINDS, rights, name=name, accounting=accounting)
     files.check_files(spec)
     packages.check_packages([spec])
-    check_cpus(spec)
-    memory.check_memory(spec, rights)
-    own_stack.check_addresses(plan)
+    check_cpus(spec, machine)
+    memory.check_memory(spec, machine)
+    own_stack.check_addresses(plan, machine)
     plan, notes = _with_guests(plan, progress)
-    record = hosts.LabRecord(
+    record = LabRecord(
         spec=spec.model_dump(mode="json", by_alias=True), plan=written(plan), created=time.time()
     )
-    folder, left = hosts.prepare(name)
+    left = machine.prepare(name)
     notes += not_applied(spec, rights)
     guests = _guests(plan)
     waits = f", waiting for {guests} containers and machines" if guests else ""
     progress(f"starting {len(spec.nodes)} nodes{waits}", 0)
-    built, keeper = hosts.build(plan, folder, rights, record.model_dump(mode="json"))
+    running, keeper = machine.build(plan, record)
     notes += [
         doubt(DoubtKind.FABRIC, f"left by a lab that was killed: {each}", "")
         for each in left.failed
     ]
-    place = hosts.TrustedDirectory.open(folder)
-    lab = Lab(name, lambda: spec, lambda: plan, place, built, notes)
-    return lab, keeper
+    # Both are at hand; others read them from the record.
+    running.spec, running.plan = spec, plan
+    return Lab(running, notes), keeper
 
 
 def _with_guests(plan: Plan, progress: Progress) -> tuple[Plan, list[Doubt]]:

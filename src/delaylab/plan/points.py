@@ -106,14 +106,14 @@ def probe_path(plan: Plan, lab: LabSpec, probe: ProbeSpec) -> ProbePath:
     absent |= missing
     sending, answering = list(by_sender), list(sockets)
     # Stamps of taps, unlike those of sockets, need nothing of the driver.
-    for role, node, points in (
+    for side, node, points in (
         (SENDER, probe.sender, [] if probe.connects else sending),
         (RESPONDER, probe.to, [] if no_socket else answering),
     ):
         why = plan.nodes[node].no_send_stamp
         if why is not None and "stack" in points:
             points.remove("stack")
-            absent[f"{role}.stack ({'request' if role == SENDER else 'reply'})"] = why
+            absent[f"{side}.stack ({'request' if side == SENDER else 'reply'})"] = why
     back = node_path(plan, lab, probe.to, probe.sender, found.links[0])
     same_way_back = back.links == found.links[::-1]
     return ProbePath(

@@ -9,10 +9,10 @@ from delaylab import loads
 from delaylab.errors import DelaylabError
 from delaylab.kinds import KINDS
 from delaylab.lab.completion import is_emulated
+from delaylab.lab.cpus import check_cpus
+from delaylab.lab.memory import check_memory
 from delaylab.lab.packages import check_packages
-from delaylab.machine.cpus import check_cpus
-from delaylab.machine.memory import check_memory
-from delaylab.machine.rights import own_rights
+from delaylab.machines import LOCAL
 from delaylab.plan.build import build
 from delaylab.spec.lab import LabSpec
 from delaylab.study.order import Planned
@@ -50,7 +50,7 @@ def _by_trial(planned: Iterable[Planned], of: Callable[[LabSpec], T]) -> Iterato
 
 def _is_emulated(lab: LabSpec) -> bool:
     try:
-        return is_emulated(build(lab, KINDS, own_rights()))
+        return is_emulated(build(lab, KINDS, LOCAL.rights()))
     except DelaylabError:
         return False
 
@@ -65,12 +65,11 @@ def _lacking(trial: Planned) -> str:
 
 
 def _why_not(lab: LabSpec) -> str:
-    rights = own_rights()
     try:
-        build(lab, KINDS, rights)
+        build(lab, KINDS, LOCAL.rights())
         check_packages([lab])
-        check_cpus(lab)
-        check_memory(lab, rights)
+        check_cpus(lab, LOCAL)
+        check_memory(lab, LOCAL)
     except DelaylabError as error:
         return str(error)
     return ""

@@ -13,7 +13,7 @@ from delaylab.dataset import store
 from delaylab.errors import BadInput
 from delaylab.io.files import empty_folder, new_folder
 from delaylab.lab.packages import check_packages
-from delaylab.machine.description import describe
+from delaylab.machines import LOCAL
 from delaylab.spec.combine import Combination, StudyFile, combinations
 from delaylab.spec.scale import repeats
 
@@ -116,7 +116,7 @@ def begin(study: StudyFile, scale: str, planned: list[Planned], out: Path | None
                 if not isinstance(each, str)
             ],
             "planned": [p.id for p in planned],
-            "machine": describe(),
+            "machine": LOCAL.describe(),
             "created": now(),
         }
     )

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from delaylab.errors import BadInput, DelaylabError
 from delaylab.kinds import KINDS
-from delaylab.machine.rights import own_rights
+from delaylab.machines import LOCAL
 from delaylab.plan.build import build
 from delaylab.plan.model import Plan
 from delaylab.plan.path import node_path
@@ -42,7 +42,7 @@ def check_ways(study: StudyFile, planned: Sequence[Planned]) -> None:
 
 def _planned(lab: LabSpec) -> Plan | None:
     try:
-        return build(lab, KINDS, own_rights())
+        return build(lab, KINDS, LOCAL.rights())
     except DelaylabError:
         return None
 

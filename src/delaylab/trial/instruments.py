@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from delaylab import hosts
 from delaylab.agent import measuring_replies
 from delaylab.agent.measuring_replies import Taps
 from delaylab.agent.measuring_requests import Place, Reflect, Tap, TapFilter, TapInterface, Watch
@@ -53,7 +52,7 @@ def port(probe: ProbeSpec) -> int:
 @contextmanager
 def recording_machine(lab: Lab) -> Iterator[Session]:
     """Record the machine's state; the recorder is ready when the block begins."""
-    recorder = hosts.local_session()
+    recorder = lab.machine.session()
     try:
         recorder.start(Watch(interval_ns=WATCH_INTERVAL_NS, places=_places(lab)))
         recorder.event(READY_S)

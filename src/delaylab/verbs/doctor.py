@@ -10,12 +10,12 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from delaylab import hosts
+from delaylab.agent.binary import agent_path
 from delaylab.agent.requests import Hello
 from delaylab.errors import BadInput, DelaylabError
 from delaylab.io.values import JsonObject
 from delaylab.kinds import KINDS
-from delaylab.machine.rights import own_rights
+from delaylab.machines import LOCAL
 from delaylab.plan.kind import Rights
 from delaylab.points import BETWEEN_HOSTS, meaning
 from delaylab.progress import Progress, silent
@@ -53,7 +53,7 @@ def examine(
     unknown = [name for name in kinds or () if name not in KINDS]
     if unknown:
         raise BadInput(f"no kind {unknown[0]!r}", "--kind", f"one of {', '.join(KINDS)}")
-    rights = own_rights()
+    rights = LOCAL.rights()
     tried = _kinds_and_points(rights, kinds or list(KINDS), progress, build_images=build_images)
     work = work_here.checks([check for check in tried if check.group == "kind"])
     return [*_agent(), *tried, *work, *_rights(rights), *_kernel(), *_tools()]
@@ -61,12 +61,12 @@ def examine(
 
 def _agent() -> list[Check]:
     try:
-        session = hosts.local_session()
+        session = LOCAL.session()
         version = session.call(Hello()).done.version
         session.close()
     except (DelaylabError, OSError) as error:
         return [Check("agent", "delaylab-agent", False, why_not=str(error), fix="make setup")]
-    return [Check("agent", "delaylab-agent", True, f"version {version}, {hosts.agent_path()}")]
+    return [Check("agent", "delaylab-agent", True, f"version {version}, {agent_path()}")]
 
 
 def _kinds_and_points(
@@ -155,7 +155,7 @@ def _ping_sockets(rights: Rights) -> Check:
 def _kernel() -> list[Check]:
     """Check the kernel's parts that links need with `engine: kernel`."""
     try:
-        parts = hosts.kernel_parts()
+        parts = LOCAL.kernel_parts()
     except (DelaylabError, OSError) as error:
         return [Check("kernel", "queues", False, why_not=str(error))]
     fix = "a kernel with it; `engine: own` needs none of these"

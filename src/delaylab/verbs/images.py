@@ -5,10 +5,10 @@ from __future__ import annotations
 from rich.console import Console
 from rich.table import Table
 
-from delaylab import hosts, images
+from delaylab import images
 from delaylab.errors import BadInput
 from delaylab.io.values import JsonObject
-from delaylab.spec.lab import CONTAINERS, MACHINES
+from delaylab.machines import LOCAL, RunningLab
 from delaylab.units import MEBIBYTE
 from delaylab.verbs.progress_bar import bar
 
@@ -45,7 +45,7 @@ def build(names: list[str], console: Console) -> list[images.Layer]:
 
 def clean(console: Console, *, old: bool) -> list[images.Layer]:
     """Remove all layers, or only the old ones; raise BadInput while guests that need them run."""
-    users = [lab.name for lab in hosts.running() if _has_guests(lab)]
+    users = [lab.name for lab in LOCAL.labs() if _has_guests(lab)]
     if users:
         what = f"images are in use by labs that are up: {', '.join(users)}"
         raise BadInput(what, fix="; ".join(f"delaylab down {name}" for name in users))
@@ -53,9 +53,8 @@ def clean(console: Console, *, old: bool) -> list[images.Layer]:
         return images.clean(superseded_only=old, progress=progress)
 
 
-def _has_guests(lab: hosts.Running) -> bool:
-    kinds = {node.kind for node in lab.spec.nodes.values()}
-    return bool(kinds & (CONTAINERS | MACHINES))
+def _has_guests(lab: RunningLab) -> bool:
+    return any(node.own_root for node in lab.plan.nodes.values())
 
 
 def as_json(layers: list[images.Layer]) -> JsonObject:

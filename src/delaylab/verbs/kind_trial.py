@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -97,22 +96,8 @@ def _memory_mib(lab: Lab) -> float | None:
     agents = lab.keeper.agents
     # A Xen domain has no processes here: its pages are those of the machine around it.
     own = [agents[name] for name in (node_agent("probe"), machine_agent(NEAR)) if name in agents]
-    folders = [folder for agent in own for folder in agent.cgroups.values()]
-    if not folders:
-        return None
-    pids: set[str] = set()
-    for folder in folders:
-        for members in Path(folder).rglob("cgroup.procs"):
-            pids.update(members.read_text().split())
-    return sum(map(_pss_bytes, pids)) / MEBIBYTE
-
-
-def _pss_bytes(pid: str) -> int:
-    try:
-        text = Path(f"/proc/{pid}/smaps_rollup").read_text()
-    except OSError:  # the process has ended
-        return 0
-    return sum(int(line.split()[1]) * 1024 for line in text.splitlines() if line.startswith("Pss:"))
+    groups = [lab.machine.control_group(agent.cgroups) for agent in own if agent.cgroups]
+    return sum(group.memory_bytes() for group in groups) / MEBIBYTE if groups else None
 
 
 def _rtt_us(stamps: pl.DataFrame) -> float | None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from delaylab.machine.cpus import check_cpus
+from delaylab.lab.cpus import check_cpus
+from delaylab.machines import LOCAL
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.load import lab_from
 from delaylab.spec.source import Document, Location, read
@@ -14,7 +15,7 @@ def load(path: Path) -> LabSpec:
     """Read a lab file; raise BadInput for its errors, NotHere for CPUs that this machine lacks."""
     document = read(path)
     lab = lab_from(document)
-    check_cpus(lab, lambda location: document.where(_in_file(document, location)))
+    check_cpus(lab, LOCAL, lambda location: document.where(_in_file(document, location)))
     return lab
 
 

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from delaylab import hosts
 from delaylab.errors import BadInput
 from delaylab.io.columns import columns
 from delaylab.io.terminal import print_lines
 from delaylab.io.values import JsonObject
 from delaylab.lab.description import describe
 from delaylab.lab.running import Lab
+from delaylab.machines import LOCAL, SweepResult, find
 from delaylab.progress import Progress
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def _states(one: Lab) -> list[EngineState]:
 
 def down(
     name: str | None, progress: Progress, *, everything: bool
-) -> tuple[list[str], hosts.SweepResult]:
+) -> tuple[list[str], SweepResult]:
     """Take one lab down, or all labs of this user.
 
     Return the names of the labs taken down, and what a sweep of remains had to leave in place.
@@ -67,12 +67,12 @@ def down(
     if name is not None and everything:
         raise BadInput(f"--all stops every lab, not only {name}", fix="give either NAME or --all")
     labs = (
-        hosts.running()
+        LOCAL.labs()
         if everything
-        else [hosts.find(name, "delaylab down NAME, or delaylab down --all")]
+        else [find(LOCAL.labs(), name, "delaylab down NAME, or delaylab down --all")]
     )
     for done, one in enumerate(labs):
         progress(f"stopping {one.name}", done / len(labs))
-        hosts.stop(one)
-    left = hosts.sweep(hosts.run_directory())
+        one.access.stop()
+    left = LOCAL.sweep()
     return [one.name for one in labs], left

@@ -16,7 +16,6 @@ from typing import Any, Literal
 
 from rich.console import Console
 
-from delaylab import hosts
 from delaylab.agent.measuring_requests import Probe
 from delaylab.agent.replies import Event
 from delaylab.agent.result import Result
@@ -24,7 +23,7 @@ from delaylab.agent.session import Session
 from delaylab.errors import BadInput, DoesNotFit
 from delaylab.io.interrupts import deferred
 from delaylab.io.printable import printable
-from delaylab.machine.memory import available_bytes
+from delaylab.machines import LOCAL
 from delaylab.units import Duration
 from delaylab.verbs.ping_lines import line
 from delaylab.verbs.ping_result import UNDER_WAY, PingPacket, PingResult
@@ -118,7 +117,7 @@ def run(
     """
     check(options)
     address = resolve(options.host, options.version)
-    session = session or hosts.local_session()
+    session = session or LOCAL.session()
     if console is not None:
         kind = f"IPv{ipaddress.ip_address(address.split('%')[0]).version}"
         console.print(
@@ -213,7 +212,7 @@ def finish(session: Session, on_packet: OnPacket) -> bool:
 def check(options: Options) -> None:
     """Raise BadInput for a ping without end; DoesNotFit if its packets do not fit into memory."""
     count = options.count or AT_MOST
-    needed, free = count * PACKET_BYTES, available_bytes()
+    needed, free = count * PACKET_BYTES, LOCAL.available_bytes()
     if count * options.interval.ns > LONGEST.ns:
         raise BadInput(f"{count} packets at {options.interval} take over {LONGEST}")
     if needed > free:

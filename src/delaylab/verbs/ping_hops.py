@@ -9,8 +9,8 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
-from delaylab import hosts
 from delaylab.io.values import JsonObject
+from delaylab.machines import LOCAL
 from delaylab.units import Duration
 from delaylab.verbs import ping
 from delaylab.verbs.ping_lines import us
@@ -138,7 +138,7 @@ def _to_all(options: ping.Options, length: int, rounds: int) -> ping.Options:
 def _probe(to_all: ping.Options, address: str, length: int, on_packet: ping.OnPacket) -> bool:
     """Probe the hops in turn; return True if Ctrl-C ended it."""
     request = replace(ping.request(to_all, address), hops=length)
-    session = hosts.local_session()
+    session = LOCAL.session()
     try:
         session.start(request)
         return ping.finish(session, on_packet)

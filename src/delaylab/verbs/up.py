@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from delaylab import hosts
 from delaylab.errors import DelaylabError
 from delaylab.lab import health, link_changes
-from delaylab.lab.attach import attached
+from delaylab.lab.attach import attach_all
 from delaylab.lab.running import Lab
 from delaylab.lab.start import starting
 from delaylab.progress import Progress
@@ -22,9 +21,8 @@ def up(spec: LabSpec, name: str | None, progress: Progress) -> Iterator[Lab]:
     A lab that was brought up goes down again if the block ends with an exception. Raise
     DelaylabError if a lab of this name is up with nothing to bring up, or has dead agents.
     """
-    running = {one.name: one for one in hosts.running()}.get(spec.lab if name is None else name)
-    if running is not None:
-        lab = attached(running)
+    lab = {one.name: one for one in attach_all()}.get(spec.lab if name is None else name)
+    if lab is not None:
         gone = health.dead(lab)
         if gone:
             again = f"take it down, then up again: delaylab down {lab.name}"
@@ -32,8 +30,8 @@ def up(spec: LabSpec, name: str | None, progress: Progress) -> Iterator[Lab]:
         if link_changes.revive(lab):
             yield lab
             return
-    with starting(spec, name=name, progress=progress) as lab:
-        yield lab
+    with starting(spec, name=name, progress=progress) as started:
+        yield started
 
 
 def _gone(gone: dict[str, str]) -> str:

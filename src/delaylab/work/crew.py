@@ -13,7 +13,6 @@ from delaylab.agent.frames import Frame, FrameKind
 from delaylab.agent.result import AgentError, Result
 from delaylab.agent.session import Watched
 from delaylab.lab.running import Lab
-from delaylab.machine.cpu_time import used_s, vcpus_s
 from delaylab.work.jobs import Done, Job, JobFailed, last_line
 
 READY_DEADLINE_S = 20.0
@@ -31,7 +30,8 @@ class Worker:
         self.failed: JobFailed | None = None
         started = job.started
         self._session = started.session if started else lab.node_session(job.node)
-        self._groups = lab.keeper.agents[lab.agent_name(job.node)].cgroups
+        folders = lab.keeper.agents[lab.agent_name(job.node)].cgroups
+        self._group = lab.machine.control_group(folders)
         self._result: Result[Any] | None = started.result if started else None
         self._cpu_before: float | None = None
         self._vcpus_before: float | None = None
@@ -76,7 +76,7 @@ class Worker:
 
     def go(self) -> None:
         """Let the job begin."""
-        self._cpu_before, self._vcpus_before = used_s(self._groups), vcpus_s(self._groups)
+        self._cpu_before, self._vcpus_before = self._group.cpu_s(), self._group.vcpus_s()
         self._began_ns = time.monotonic_ns()
         if self.job.listen is not None:
             self._session.on_output = self._hear
@@ -118,7 +118,7 @@ class Worker:
         result = self._session.poll_done()
         if result is None:
             return
-        after, vcpus = used_s(self._groups), vcpus_s(self._groups)
+        after, vcpus = self._group.cpu_s(), self._group.vcpus_s()
         self.done = replace(
             self.job.read(result),
             host_cpu_s=_since(self._cpu_before, after),

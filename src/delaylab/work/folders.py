@@ -28,7 +28,7 @@ class Folder:
         own = lab.has_own_root(node)
         name = f"{node}.{work}{SUFFIX}"
         self.node, self.work = node, work
-        self.path = (_IN_GUESTS if own else PurePosixPath(lab.place.path)) / name
+        self.path = (_IN_GUESTS if own else lab.folder) / name
         self._lab = lab
 
     def file(self, name: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 from collections.abc import Callable, Iterator, Sequence
@@ -144,11 +143,10 @@ def _job(lab: Lab, work: WorkSpec, near: Folder, far: Folder, port: int) -> Job:
 
 
 def _require_room(lab: Lab, nodes: Sequence[str], size: int) -> None:
-    """Raise NotHere unless this machine has room for the files that its nodes will fetch."""
+    """Raise NotHere unless the lab's machine has room for the files that its nodes will fetch."""
     here = [node for node in nodes if not lab.has_own_root(node)]
-    about = os.statvfs(lab.place.path)
-    needed, free = len(here) * size, about.f_bavail * about.f_frsize
+    needed, free = len(here) * size, lab.machine.free_bytes(lab.folder)
     if here and needed + _LEFT_FREE.bytes > free:
         what = f"{len(here)} files of {Size(size)} have no room: {free >> 20} MiB are free"
         fix = "copy less, or set DELAYLAB_RUN to a folder on a larger disk"
-        raise NotHere(what, str(lab.place.path), fix)
+        raise NotHere(what, str(lab.folder), fix)

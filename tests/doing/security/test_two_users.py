@@ -18,9 +18,8 @@ from typing import Any
 
 import pytest
 
-from delaylab import hosts
-from delaylab.hosts import NotTrusted, TrustedDirectory
 from delaylab.io.ownership import why_not_lasting
+from delaylab.machines import LOCAL, NotTrusted, TrustedDirectory
 from tests.doing.conftest import Run, called_by, only_line
 
 pytestmark = [
@@ -68,7 +67,7 @@ def forge(folder: Path, users: Users, treasure: Path) -> int:
     lab = folder / "mine"
     lab.mkdir(parents=True)
     (lab / "lock").write_text(f"delaylab lab 1\n{treasure}\n")
-    about = {"pid": users.target.pid, "start": hosts.started_at(users.target.pid)}
+    about = {"pid": users.target.pid, "start": LOCAL.started_at(users.target.pid)}
     agents: dict[str, Any] = {
         name: {**about, "cgroups": {}} for name in ("host.here", "node.a", "node.b")
     }

@@ -16,7 +16,6 @@ from delaylab.io.interrupts import deferred
 from delaylab.io.values import JsonObject
 
 if TYPE_CHECKING:
-    from delaylab.plan.kind import Rights
     from delaylab.plan.model import Plan
 
 BUILD_DEADLINE_S = 120
@@ -54,15 +53,13 @@ class Keeper:
             self._stdout.close()
 
 
-def build(plan: Plan, folder: Path, rights: Rights, record: JsonObject) -> tuple[Built, Keeper]:
+def build(plan: Plan, folder: Path, record: JsonObject, *, rootless: bool) -> tuple[Built, Keeper]:
     """Carry out a plan completely; return the answer and the keeper, which ends with this process.
 
     On failure undo all of it and raise DelaylabError. The keeper makes `folder` and puts `record`
-    into it.
+    into it. With `rootless` it first makes a user namespace.
     """
-    request = Build(
-        lab=plan.lab, dir=str(folder), rootless=not rights.root, record=record, plan=plan
-    )
+    request = Build(lab=plan.lab, dir=str(folder), rootless=rootless, record=record, plan=plan)
     keeper: Keeper | None = None
     try:
         with deferred():

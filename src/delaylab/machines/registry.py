@@ -19,38 +19,22 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING
+from pathlib import Path, PurePosixPath
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from delaylab.agent.replies import Built
-from delaylab.errors import BadInput, DelaylabError, NotHere
-from delaylab.hosts.directory import NotTrusted, TrustedDirectory
-from delaylab.hosts.process import started_at
-from delaylab.hosts.sweep import SweepResult, sweep
+from delaylab.agent.session import Session
+from delaylab.errors import DelaylabError, NotHere
 from delaylab.io.ownership import why_not_lasting
-
-if TYPE_CHECKING:
-    from delaylab.plan.model import Plan
-    from delaylab.spec.lab import LabSpec
+from delaylab.machines.directory import NotTrusted, TrustedDirectory
+from delaylab.machines.machine import LabRecord
+from delaylab.machines.process import started_at
+from delaylab.machines.sweep import SweepResult, sweep
 
 STOP_DEADLINE_S = 20
 MARK = b"delaylab lab 1\n"
 """The first line of a lab's lock, with the number of the format."""
-
-
-class LabRecord(BaseModel):
-    """The part of `lab.json` that `up` writes: the lab's spec and plan, and when it was built.
-
-    `created` is in seconds since the Unix epoch.
-    """
-
-    model_config = ConfigDict(frozen=True)
-
-    spec: dict[str, object] = {}
-    plan: dict[str, object] = {}
-    created: float = 0.0
 
 
 class LabFile(BaseModel):
@@ -63,37 +47,29 @@ class LabFile(BaseModel):
 
 
 @dataclass(frozen=True)
-class Running:
-    """A lab that is up, as its folder describes it."""
+class LocalAccess:
+    """The way to a lab's processes by its folder."""
 
-    name: str
-    place: TrustedDirectory
-    record: LabRecord
+    folder: TrustedDirectory
     keeper: Built
 
     @property
-    def spec(self) -> LabSpec:
-        """Return the lab's spec; raise DelaylabError if another version wrote it otherwise."""
-        from delaylab.spec.lab import LabSpec  # noqa: PLC0415  most verbs need no spec
+    def path(self) -> PurePosixPath:
+        """Return the path of the folder."""
+        return PurePosixPath(self.folder.path)
 
-        try:
-            return LabSpec.model_validate(self.record.spec)
-        except ValidationError:
-            raise self._other_version() from None
+    def connect(self, agent: str) -> Session:
+        """Open a session with an agent; raise AgentGone if there is none."""
+        return self.folder.connect(f"{agent}.sock", agent)
 
-    @property
-    def plan(self) -> Plan:
-        """Return the plan that the lab was built by; raise DelaylabError as for `spec`."""
-        from delaylab.plan import kept  # noqa: PLC0415  `ps` of many labs and `down` need none
-
-        try:
-            return kept.read(self.record.plan)
-        except ValidationError:
-            raise self._other_version() from None
-
-    def _other_version(self) -> DelaylabError:
-        what = f"lab {self.name!r} was started by another version of delaylab"
-        return DelaylabError(what, fix=f"delaylab down {self.name}")
+    def stop(self) -> None:
+        """Take the lab down and wait until it is gone."""
+        with _process(self.keeper) as keeper:
+            if keeper is not None and is_alive(self.folder):
+                signal.pidfd_send_signal(keeper, signal.SIGTERM)
+                if not _ended(keeper, STOP_DEADLINE_S):
+                    signal.pidfd_send_signal(keeper, signal.SIGKILL)
+                    _ended(keeper, STOP_DEADLINE_S)
 
 
 def run_directory() -> Path:
@@ -109,8 +85,8 @@ def run_directory() -> Path:
     return Path(f"/tmp/delaylab-{os.geteuid()}")
 
 
-def prepare(name: str) -> tuple[Path, SweepResult]:
-    """Return the path for a new lab's folder, and what a sweep could not remove.
+def prepare(name: str) -> SweepResult:
+    """Make the run directory if needed, and return what a sweep of it could not remove.
 
     Raises DelaylabError if the lab is up already, NotHere if the run directory cannot be trusted.
     """
@@ -132,7 +108,7 @@ def prepare(name: str) -> tuple[Path, SweepResult]:
     left = sweep(path)
     if (one := _enter(top, name)) and is_alive(one):
         raise DelaylabError(f"lab {name!r} is up already", fix=f"delaylab down {name}")
-    return path / name, left
+    return left
 
 
 def is_alive(place: TrustedDirectory) -> bool:
@@ -152,41 +128,13 @@ def is_alive(place: TrustedDirectory) -> bool:
     return False
 
 
-def running() -> list[Running]:
+def running() -> list[tuple[LocalAccess, LabRecord]]:
     """Return all labs of this user that are up; other entries of the run directory are ignored."""
     top = _top()
     if top is None:
         return []
     places = [place for name in top.names() if (place := _enter(top, name)) is not None]
     return [lab for place in places if (lab := _read(place)) is not None]
-
-
-def find(name: str | None, fix: str = "say which: --lab NAME") -> Running:
-    """Return a running lab by name; without a name the only one.
-
-    Raises BadInput if there is none, or, with `fix`, if several are up and no name is given.
-    """
-    labs = running()
-    if name is None and len(labs) == 1:
-        return labs[0]
-    for lab in labs:
-        if lab.name == name:
-            return lab
-    names = ", ".join(lab.name for lab in labs) or "none"
-    if name is None and labs:
-        raise BadInput(f"several labs are up: {names}", fix=fix)
-    what = f"no lab {name!r} is up" if name else "no lab is up"
-    raise BadInput(f"{what} (up: {names})", fix="delaylab up LAB.yaml")
-
-
-def stop(lab: Running) -> None:
-    """Take a lab down and wait until it is gone; a later sweep removes what is left."""
-    with _keeper(lab) as keeper:
-        if keeper is not None and is_alive(lab.place):
-            signal.pidfd_send_signal(keeper, signal.SIGTERM)
-            if not _ended(keeper, STOP_DEADLINE_S):
-                signal.pidfd_send_signal(keeper, signal.SIGKILL)
-                _ended(keeper, STOP_DEADLINE_S)
 
 
 def _top() -> TrustedDirectory | None:
@@ -209,7 +157,7 @@ def _enter(top: TrustedDirectory, name: str) -> TrustedDirectory | None:
     return None
 
 
-def _read(place: TrustedDirectory) -> Running | None:
+def _read(place: TrustedDirectory) -> tuple[LocalAccess, LabRecord] | None:
     if not is_alive(place):
         return None
     try:
@@ -217,7 +165,7 @@ def _read(place: TrustedDirectory) -> Running | None:
             found = LabFile.model_validate_json(file.read())
     except (OSError, ValueError):
         return None  # the lab is being built
-    return Running(place.path.name, place, found.record, found.keeper)
+    return LocalAccess(place, found.keeper), found.record
 
 
 def _is_mine(path: Path) -> bool:
@@ -228,9 +176,9 @@ def _is_mine(path: Path) -> bool:
 
 
 @contextmanager
-def _keeper(lab: Running) -> Iterator[int | None]:
+def _process(keeper: Built) -> Iterator[int | None]:
     """Yield a pidfd of a lab's keeper; None if it has ended, even if its number is in use again."""
-    pid = lab.keeper.pid
+    pid = keeper.pid
     try:
         descriptor = os.pidfd_open(pid)
     except ProcessLookupError:
@@ -238,7 +186,7 @@ def _keeper(lab: Running) -> Iterator[int | None]:
         return
     try:
         # The open pidfd stays with its process, so the start time tells whether that is the keeper.
-        yield descriptor if started_at(pid) == lab.keeper.start else None
+        yield descriptor if started_at(pid) == keeper.start else None
     finally:
         os.close(descriptor)
 

@@ -1,38 +1,29 @@
-"""Check that the CPUs which a lab file names are CPUs of this machine."""
+"""Check that the CPUs which a lab file names are CPUs of the machine that runs the lab."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import pairwise
-from pathlib import Path
 
 from delaylab.errors import DoesNotFit
+from delaylab.machines import Machine
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.source import Location
 
-ONLINE = Path("/sys/devices/system/cpu/online")
 
-
-def check_cpus(lab: LabSpec, where: Callable[[Location], str] | None = None) -> None:
-    """Raise DoesNotFit for the first CPU that this machine lacks.
+def check_cpus(
+    lab: LabSpec, machine: Machine, where: Callable[[Location], str] | None = None
+) -> None:
+    """Raise DoesNotFit for the first CPU that a machine lacks.
 
     `where` turns a part of the lab file into its place, such as `lab.yaml:7`.
     """
-    here = _online()
+    here = machine.cpus()
     for location, cpus in _named(lab):
         missing = next((cpu for cpu in cpus if cpu not in here), None)
         if missing is not None:
             place = where(location) if where else " ".join(map(str, location))
             raise DoesNotFit(f"no CPU {missing}: this machine has CPUs {_text(here)}", place)
-
-
-def _online() -> list[int]:
-    """Return the numbers of the CPUs that run, in order (cpu-hotplug in the kernel's docs)."""
-    cpus: list[int] = []
-    for part in ONLINE.read_text(encoding="ascii").strip().split(","):
-        first, _, last = part.partition("-")
-        cpus += range(int(first), int(last or first) + 1)
-    return cpus
 
 
 def _text(cpus: list[int]) -> str:

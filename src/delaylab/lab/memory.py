@@ -1,11 +1,10 @@
-"""A check that a lab fits into this machine's memory, made before anything is started."""
+"""A check that a lab fits into its machine's memory, made before anything is started."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from delaylab.errors import DoesNotFit
-from delaylab.kinds import KINDS, Rights
+from delaylab.kinds import KINDS
+from delaylab.machines import Machine
 from delaylab.spec.lab import LabSpec
 from delaylab.units import MEBIBYTE
 
@@ -13,10 +12,11 @@ LEFT_FOR_OTHERS = 512 * MEBIBYTE
 """Bytes that must stay free: once a machine swaps, delays measure its disk."""
 
 
-def check_memory(lab: LabSpec, rights: Rights) -> None:
+def check_memory(lab: LabSpec, machine: Machine) -> None:
     """Raise DoesNotFit if the lab's nodes need more memory than is available."""
+    rights = machine.rights()
     needed = sum(KINDS[spec.kind].here(rights).memory(spec) for spec in lab.nodes.values())
-    available = available_bytes() - LEFT_FOR_OTHERS
+    available = machine.available_bytes() - LEFT_FOR_OTHERS
     if needed > available:
         raise DoesNotFit(
             f"its {len(lab.nodes)} nodes need {needed // MEBIBYTE} MiB of memory, "
@@ -24,11 +24,3 @@ def check_memory(lab: LabSpec, rights: Rights) -> None:
             f"lab {lab.lab}",
             "fewer nodes, or less `memory:` for each",
         )
-
-
-def available_bytes() -> int:
-    """Return the bytes that new programs can use without swapping (proc(5), MemAvailable)."""
-    for line in Path("/proc/meminfo").read_text().splitlines():
-        if line.startswith("MemAvailable:"):
-            return int(line.split()[1]) * 1024
-    raise LookupError("/proc/meminfo has no MemAvailable")

@@ -5,17 +5,21 @@ from __future__ import annotations
 import os
 import platform
 import re
+from collections.abc import Callable
 from pathlib import Path
 
-from delaylab import hosts
 from delaylab.agent.requests import Hello
+from delaylab.agent.session import Session
 from delaylab.dataset.records.study import Machine
 from delaylab.version import VERSION
 
 
-def describe() -> Machine:
-    """Return the `machine` entry of study.json; memory in bytes."""
-    session = hosts.local_session()
+def describe(open_session: Callable[[], Session]) -> Machine:
+    """Return the `machine` entry of study.json; memory in bytes.
+
+    `open_session` opens a session with an agent of this machine.
+    """
+    session = open_session()
     try:
         agent = session.call(Hello()).done
     finally:

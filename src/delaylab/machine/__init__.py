@@ -1,1 +1,0 @@
-"""This machine: its description, its memory, and whether KVM works."""

@@ -1,0 +1,22 @@
+"""Machines that run labs: their facts, their labs, and one keeper process for each lab."""
+
+from delaylab.machines.directory import NotTrusted, TrustedDirectory
+from delaylab.machines.keeper import Keeper
+from delaylab.machines.local import LOCAL
+from delaylab.machines.machine import ControlGroup, LabRecord, Machine, RunningLab, find
+from delaylab.machines.registry import run_directory
+from delaylab.machines.sweep import SweepResult
+
+__all__ = [
+    "LOCAL",
+    "ControlGroup",
+    "Keeper",
+    "LabRecord",
+    "Machine",
+    "NotTrusted",
+    "RunningLab",
+    "SweepResult",
+    "TrustedDirectory",
+    "find",
+    "run_directory",
+]

@@ -1,0 +1,116 @@
+"""The machine that this program runs on."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING
+
+from delaylab.agent import binary
+from delaylab.agent.session import Session
+from delaylab.machines import keeper, process, registry, rights
+from delaylab.machines.control_groups import LocalControlGroup
+from delaylab.machines.directory import TrustedDirectory
+from delaylab.machines.machine import LabRecord, Machine, RunningLab
+from delaylab.machines.sweep import SweepResult, sweep
+
+if TYPE_CHECKING:
+    from delaylab.dataset.records.study import Machine as MachineRecord
+    from delaylab.plan.kind import Rights
+    from delaylab.plan.model import Plan
+
+ONLINE = Path("/sys/devices/system/cpu/online")
+
+
+class LocalMachine(Machine):
+    """The machine that this program runs on, with the rights of its user."""
+
+    def rights(self) -> Rights:
+        """Return what this process may do, and the programs and devices that are missing."""
+        return rights.own_rights()
+
+    def describe(self) -> MachineRecord:
+        """Return the description of this machine."""
+        from delaylab.machines.description import describe  # noqa: PLC0415  only studies need it
+
+        return describe(self.session)
+
+    def cpus(self) -> list[int]:
+        """Return the numbers of the CPUs that run, in order (cpu-hotplug in the kernel's docs)."""
+        cpus: list[int] = []
+        for part in ONLINE.read_text(encoding="ascii").strip().split(","):
+            first, _, last = part.partition("-")
+            cpus += range(int(first), int(last or first) + 1)
+        return cpus
+
+    def available_bytes(self) -> int:
+        """Return the bytes that new programs can use without swapping (proc(5), MemAvailable)."""
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+        raise LookupError("/proc/meminfo has no MemAvailable")
+
+    def free_bytes(self, path: PurePath) -> int:
+        """Return the free bytes of the file system of a path."""
+        about = os.statvfs(path)
+        return about.f_bavail * about.f_frsize
+
+    def kernel_parts(self) -> dict[str, str | None]:
+        """Return the parts of the kernel, tried in a network namespace of its own."""
+        return binary.kernel_parts()
+
+    def control_group(self, folders: Mapping[str, str]) -> LocalControlGroup:
+        """Return a control group by its folders."""
+        return LocalControlGroup(folders)
+
+    def started_at(self, pid: int) -> int | None:
+        """Return a process's start in clock ticks since boot; None if there is no such process."""
+        return process.started_at(pid)
+
+    def child(self, parent: int, inside: int) -> int | None:
+        """Return the pid of a child that the lab's PID namespace numbers `inside`.
+
+        Pids inside are small and mean other processes outside.
+        """
+        try:
+            children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
+            for child in children:
+                status = Path(f"/proc/{child}/status").read_text()
+                numbers = re.search(r"^NSpid:(.*)$", status, re.M)
+                if numbers and int(numbers[1].split()[-1]) == inside:
+                    return int(child)
+        except OSError:
+            pass
+        return None
+
+    def session(self) -> Session:
+        """Start an agent in this process's network; it ends with the session."""
+        return binary.local_session()
+
+    def prepare(self, name: str) -> SweepResult:
+        """Check the run directory, sweep it, and check that no lab of this name is up."""
+        return registry.prepare(name)
+
+    def build(self, plan: Plan, record: LabRecord) -> tuple[RunningLab, keeper.Keeper]:
+        """Start a keeper that builds the lab into a folder of the run directory."""
+        folder = registry.run_directory() / plan.lab
+        written = record.model_dump(mode="json")
+        built, kept = keeper.build(plan, folder, written, rootless=not self.rights().root)
+        access = registry.LocalAccess(TrustedDirectory.open(folder), built)
+        return RunningLab(plan.lab, self, access, record, built), kept
+
+    def labs(self) -> list[RunningLab]:
+        """Return all labs of this user that are up; other entries are ignored."""
+        return [
+            RunningLab(access.folder.path.name, self, access, record, access.keeper)
+            for access, record in registry.running()
+        ]
+
+    def sweep(self) -> SweepResult:
+        """Sweep the run directory."""
+        return sweep(registry.run_directory())
+
+
+LOCAL = LocalMachine()

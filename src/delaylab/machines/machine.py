@@ -1,0 +1,177 @@
+"""The interface of a machine, a computer that runs labs or parts of them, and of a lab on it.
+
+All that the rest of the project knows of a computer, its processes, its control groups and the labs
+that run on it goes through this interface. `LocalMachine` is the one that this program runs on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import PurePath, PurePosixPath
+from typing import TYPE_CHECKING, Protocol
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from delaylab.agent.replies import Built
+from delaylab.agent.session import Session
+from delaylab.errors import BadInput, DelaylabError
+from delaylab.machines.keeper import Keeper
+from delaylab.machines.sweep import SweepResult
+
+if TYPE_CHECKING:
+    from delaylab.dataset.records.study import Machine as MachineRecord
+    from delaylab.plan.kind import Rights
+    from delaylab.plan.model import Plan
+    from delaylab.spec.lab import LabSpec
+
+
+class LabRecord(BaseModel):
+    """The part of a lab's record that `up` writes: its spec and plan, and when it was built.
+
+    `created` is in seconds since the Unix epoch.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    spec: dict[str, object] = {}
+    plan: dict[str, object] = {}
+    created: float = 0.0
+
+
+class Access(Protocol):
+    """The way to a running lab's processes and its folder."""
+
+    @property
+    def path(self) -> PurePosixPath:
+        """Return the path of the lab's folder on its machine."""
+
+    def connect(self, agent: str) -> Session:
+        """Open a session with an agent; raise AgentGone if there is none."""
+
+    def stop(self) -> None:
+        """Take the lab down and wait until it is gone; a later sweep removes what is left."""
+
+
+class RunningLab:
+    """A lab that is up, as its machine describes it. Its spec and plan are read when needed."""
+
+    def __init__(
+        self, name: str, machine: Machine, access: Access, record: LabRecord, keeper: Built
+    ) -> None:
+        self.name, self.machine, self.access = name, machine, access
+        self.record, self.keeper = record, keeper
+
+    @cached_property
+    def spec(self) -> LabSpec:
+        """Return the lab's spec; raise DelaylabError if another version wrote it otherwise."""
+        from delaylab.spec.lab import LabSpec  # noqa: PLC0415  most verbs need no spec
+
+        try:
+            return LabSpec.model_validate(self.record.spec)
+        except ValidationError:
+            raise self._other_version() from None
+
+    @cached_property
+    def plan(self) -> Plan:
+        """Return the plan that the lab was built by; raise DelaylabError as for `spec`."""
+        from delaylab.plan import kept  # noqa: PLC0415  `exec` and `down` need none
+
+        try:
+            return kept.read(self.record.plan)
+        except ValidationError:
+            raise self._other_version() from None
+
+    def _other_version(self) -> DelaylabError:
+        what = f"lab {self.name!r} was started by another version of delaylab"
+        return DelaylabError(what, fix=f"delaylab down {self.name}")
+
+
+class ControlGroup(Protocol):
+    """The accounts of a control group and all below it. None: the kernel does not tell."""
+
+    def cpu_s(self) -> float | None:
+        """Return the CPU time that its processes used, in s."""
+
+    def vcpus_s(self) -> float | None:
+        """Return the part of it that threads took which are virtual CPUs, in s."""
+
+    def memory_bytes(self) -> int:
+        """Return its processes' memory, shared pages divided among those that share them."""
+
+
+class Machine(Protocol):
+    """A computer with the rights of one user on it."""
+
+    def rights(self) -> Rights:
+        """Return what this user may do there, and the programs and devices that are missing."""
+
+    def describe(self) -> MachineRecord:
+        """Return its description, as a study records it."""
+
+    def cpus(self) -> list[int]:
+        """Return the numbers of the CPUs that run, in order."""
+
+    def available_bytes(self) -> int:
+        """Return the bytes of memory that new programs can use without swapping."""
+
+    def free_bytes(self, path: PurePath) -> int:
+        """Return the bytes that this user may still write to the file system of a path there."""
+
+    def kernel_parts(self) -> dict[str, str | None]:
+        """Return the parts of its kernel that links can use: each with None, or why it is missing.
+
+        Raises DelaylabError if that cannot be tried.
+        """
+
+    def control_group(self, folders: Mapping[str, str]) -> ControlGroup:
+        """Return a control group; `folders` maps controllers to its folders there."""
+
+    def started_at(self, pid: int) -> int | None:
+        """Return a process's start in clock ticks since boot; None if there is no such process."""
+
+    def child(self, parent: int, inside: int) -> int | None:
+        """Return the pid of a process's child that a PID namespace below numbers `inside`.
+
+        Returns None if there is no such child.
+        """
+
+    def session(self) -> Session:
+        """Start an agent outside of all labs; it ends with the session."""
+
+    def prepare(self, name: str) -> SweepResult:
+        """Check that a lab of this name can start; return what a sweep could not remove.
+
+        Raises DelaylabError if the lab is up already, NotHere if labs cannot be kept there.
+        """
+
+    def build(self, plan: Plan, record: LabRecord) -> tuple[RunningLab, Keeper]:
+        """Carry out a plan completely; return the lab and its keeper, which ends with this process.
+
+        On failure undo all of it and raise DelaylabError.
+        """
+
+    def labs(self) -> list[RunningLab]:
+        """Return the labs of this user that are up there."""
+
+    def sweep(self) -> SweepResult:
+        """Remove what killed keepers left; running labs and what is no lab are left alone."""
+
+
+def find(
+    labs: Sequence[RunningLab], name: str | None, fix: str = "say which: --lab NAME"
+) -> RunningLab:
+    """Return one of the running labs by name; without a name the only one.
+
+    Raises BadInput if there is none, or, with `fix`, if several are up and no name is given.
+    """
+    if name is None and len(labs) == 1:
+        return labs[0]
+    for lab in labs:
+        if lab.name == name:
+            return lab
+    names = ", ".join(lab.name for lab in labs) or "none"
+    if name is None and labs:
+        raise BadInput(f"several labs are up: {names}", fix=fix)
+    what = f"no lab {name!r} is up" if name else "no lab is up"
+    raise BadInput(f"{what} (up: {names})", fix="delaylab up LAB.yaml")
