@@ -38,6 +38,9 @@ const QMP: i32 = 4;
 /// The placeholder in a command that asks for a QMP stream.
 const QMP_WORD: &str = "{qmp}";
 const ENDED: &str = "it has ended";
+/// The time for which a guest's agent may stop in the middle of a frame. It writes whole ones, but the guest may
+/// get no CPU for a while.
+const STALL: Duration = Duration::from_secs(60);
 
 /// Run a monitor until the lab ends.
 pub fn live(
@@ -133,6 +136,7 @@ impl Monitor<'_> {
         let running =
             self.run(descriptors)?.ok_or_else(|| self.failure("it has no command".into()))?;
         let mut mux = Mux::new(ours).map_err(failed)?;
+        mux.expect_whole_frames(STALL);
         let ready = self.answer(&mut mux, &running, |reply| matches!(reply, Reply::Event(_)))?;
         if let Reply::Event(event) = ready
             && let Some(window) = event.get("window").and_then(Value::as_u64)

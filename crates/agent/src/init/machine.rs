@@ -75,7 +75,13 @@ fn run(stream: &str, start: &Start, serve: Serve) -> Result<(), Failure> {
         }
         for frame in turn.new {
             // Several frames may have come at once for one new session.
-            if !mux.has(frame.channel) {
+            let known = mux.has(frame.channel);
+            if frame.kind == Kind::Close && !known {
+                // The monitor waits for it before it uses the channel again.
+                mux.send(&mux::closing_of(frame.channel))?;
+                continue;
+            }
+            if !known {
                 begin(&mut mux, frame.channel, serve)?;
             }
             mux.deliver(&frame)?;

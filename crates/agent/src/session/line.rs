@@ -113,6 +113,11 @@ impl Line {
         Ok((frames, ended, read))
     }
 
+    /// Return true if the bytes received so far end in the middle of a frame.
+    pub fn is_within_frame(&self) -> bool {
+        !self.unread.is_empty()
+    }
+
     /// Send a frame as far as there is room; the rest is buffered.
     pub fn send(&mut self, frame: &Frame) -> Result<(), FrameError> {
         // Sent bytes are dropped once they outnumber those that wait, so that few bytes are moved.
