@@ -72,6 +72,10 @@ pub fn run(call: &Call) -> Result<u8, Failure> {
             unsent.drain(..count);
             tell_used(&mut agent, count)?;
         }
+        if unsent.len() as u64 > OUTPUT_WINDOW {
+            // Nothing else bounds what an agent in a machine sends.
+            return Err(Failure::new(what(), "the agent sends more output than it was allowed"));
+        }
         if ended {
             return Err(Failure::new(what(), "the agent has gone"));
         }
@@ -154,4 +158,36 @@ fn said(payload: &[u8]) -> Result<Said, Failure> {
             Said::Ended(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read;
+    use std::os::fd::IntoRawFd;
+    use std::os::unix::net::UnixListener;
+
+    use delaylab_os::files::pipe;
+    use delaylab_proto::write_frame;
+
+    #[test]
+    fn an_agent_that_exceeds_the_window_ends_the_call() {
+        let socket = std::env::temp_dir().join(format!("dl-call-{}", std::process::id()));
+        let listener = UnixListener::bind(&socket).unwrap();
+        let agent = std::thread::spawn(move || {
+            let (mut client, _) = listener.accept().unwrap();
+            client.read_exact(&mut [0; 8]).unwrap();
+            let flood = Frame::new(Kind::Stdout, vec![0; 1 << 20]);
+            (0..64).take_while(|_| write_frame(&mut client, &flood).is_ok()).count()
+        });
+        // Nobody reads from the stream's other end.
+        let (ours, theirs) = pipe::stream().unwrap();
+        let call =
+            Call { socket: socket.clone(), stream: theirs.into_raw_fd(), words: vec!["x".into()] };
+        let failure = run(&call).unwrap_err();
+        assert!(failure.why.contains("more output than it was allowed"), "{failure}");
+        assert!(agent.join().unwrap() < 8);
+        std::fs::remove_file(socket).unwrap();
+        drop(ours);
+    }
 }
