@@ -1,6 +1,6 @@
 //! The part of a lab's network in one namespace, built by one batch.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
 use std::os::fd::AsFd;
 
@@ -58,13 +58,14 @@ impl Local<'_> {
             })?;
             batch.push(what, Verb::Change, message::tap_device(end, index))?;
         }
-        // Do this before the interfaces are up: the kernel would start to send at once.
-        quiet::quieten(self.ports.iter().copied())?;
         for bridge in &self.bridges {
             let what = format!("make bridge {} in {agent}", bridge.name);
             let index = self.made[bridge.name.as_str()];
             batch.push(what, Verb::Create, message::bridge(bridge, index))?;
         }
+        batch.flush()?;
+        // Do this before the interfaces are up: the kernel would start to send at once.
+        quiet::quieten(self.ports.iter().copied().chain(self.unused_bridges()))?;
         self.configure(&mut batch)?;
         self.raise(&mut batch, alias)?;
         self.wait_for_neighbours(&mut batch)?;
@@ -72,6 +73,21 @@ impl Local<'_> {
         batch.finish()?;
         self.set_offloads()?;
         self.steer()
+    }
+
+    /// Return the bridges that no node's stack uses. The host's stack would take what nodes send to them, and
+    /// with it packets for its nodes on other links.
+    fn unused_bridges(&self) -> impl Iterator<Item = &str> {
+        let used: HashSet<&str> = self
+            .settings
+            .iter()
+            .filter_map(|setting| match setting {
+                Operation::Address(address) => Some(address.on.as_str()),
+                _ => None,
+            })
+            .collect();
+        let bridges = self.bridges.iter().map(|bridge| bridge.name.as_str());
+        bridges.filter(move |bridge| !used.contains(bridge))
     }
 
     fn configure(&self, batch: &mut Batch) -> Result<(), Failure> {

@@ -5,9 +5,13 @@ use std::io;
 use delaylab_os::kernel::sysctl;
 use delaylab_proto::{Context, Failure};
 
-/// The sysctls that disable IPv6 and the answering of ARP requests.
-const QUIET: [(&str, &str); 2] =
-    [("net/ipv6/conf/{}/disable_ipv6", "1"), ("net/ipv4/conf/{}/arp_ignore", "8")];
+/// The sysctls that disable IPv6 and the answering of ARP requests, and drop every packet from a sender that has
+/// no route back by the interface: without addresses it has none.
+const QUIET: [(&str, &str); 3] = [
+    ("net/ipv6/conf/{}/disable_ipv6", "1"),
+    ("net/ipv4/conf/{}/arp_ignore", "8"),
+    ("net/ipv4/conf/{}/rp_filter", "1"),
+];
 
 /// Keep the stack from answering on these interfaces of this process's current network namespace.
 pub fn quieten<'a>(interfaces: impl Iterator<Item = &'a str>) -> Result<(), Failure> {
