@@ -81,9 +81,15 @@ def test_a_domain_reaches_nothing_of_its_driver_domain_and_no_close_is_echoed(
     up(XEN)
     seen = delaylab(
         *("exec", "box", "--", "sh", "-c"),
-        "echo 0 >/proc/sys/net/ipv6/conf/eth0/disable_ipv6; sleep 2; ping6 -c 2 -I eth0 ff02::1",
+        "for each in all eth0; do echo 0 >/proc/sys/net/ipv6/conf/$each/disable_ipv6; done;"
+        "sleep 2; ping6 -c 2 -I eth0 ff02::1",
     ).stdout
     assert "2 packets received, 0% packet loss" in seen, "only the domain itself answers"
     closes = r"for each in $(seq 2000); do printf '\0\0\0\0\143\0\005'; done >/dev/hvc0"
     delaylab("exec", "box", "--", "sh", "-c", closes)
+    relayed = "cat /proc/$(pidof -s delaylab-agent relay)/io"
+    script = f"sleep 1; {relayed}; sleep 1; {relayed}"
+    said = delaylab("exec", "xen.one", "--", "sh", "-c", script).stdout
+    before, after = (line for line in said.splitlines() if line.startswith("rchar"))
+    assert before == after
     assert delaylab("exec", "box", "--", "hostname").stdout == "box\n"
