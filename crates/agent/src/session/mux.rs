@@ -43,8 +43,7 @@ struct Branch {
 pub struct Turn {
     /// True for each of the caller's own descriptors that is ready.
     pub ready: Vec<bool>,
-    /// Frames on channels that have no branch, also those that close one. Only the side that does not choose
-    /// channels answers those: two that did would never stop.
+    /// Frames on channels that have no branch. Only one side may answer a close there: two would never stop.
     pub new: Vec<Frame>,
     /// True if the other end of the trunk has closed.
     pub ended: bool,
@@ -369,24 +368,20 @@ mod tests {
     fn two_muxes_do_not_answer_each_others_closes_for_ever() {
         let (mut host, mut guest) = pair();
         host.send(&closing_of(9)).unwrap();
-        let turn = guest.turn(&[], None).unwrap();
-        assert_eq!(turn.new, [closing_of(9)]);
+        assert_eq!(guest.turn(&[], None).unwrap().new, [closing_of(9)]);
         guest.send(&closing_of(9)).unwrap();
         assert_eq!(host.turn(&[], None).unwrap().new.len(), 1);
-        let quiet = Some(Duration::from_millis(20));
-        assert!(guest.turn(&[], quiet).unwrap().new.is_empty());
+        assert!(guest.turn(&[], Some(Duration::from_millis(20))).unwrap().new.is_empty());
     }
 
     #[test]
     fn a_frame_that_stops_in_the_middle_ends_the_trunk() {
         let (here, there) = pipe::stream().unwrap();
-        let mut host = Mux::new(here).unwrap();
+        let (mut host, mut there) = (Mux::new(here).unwrap(), File::from(there));
         host.expect_whole_frames(Duration::from_millis(50));
-        let mut there = File::from(there);
         write_frame(&mut there, &message("whole")).unwrap();
         assert_eq!(host.turn(&[], None).unwrap().new.len(), 1);
-        let soon = Some(Duration::from_millis(60));
-        assert!(host.turn(&[], soon).is_ok(), "silence between frames is no fault");
+        assert!(host.turn(&[], Some(Duration::from_millis(60))).is_ok(), "no frame has begun");
         std::io::Write::write_all(&mut there, b"\0\0\0\x04\x01\0\x03begun").unwrap();
         assert!(host.turn(&[], None).unwrap().new.is_empty());
         let failure = host.turn(&[], None).err().unwrap();
