@@ -31,7 +31,7 @@ class DelaylabError(Exception):
 class BadInput(DelaylabError):
     """Invalid content of a file or an argument; exit code 2.
 
-    `more` are other errors of the same file, which the user can mend in one go.
+    `more` are other errors of the same file, which the user can fix at once.
     """
 
     def __init__(self, what: str, where: str = "", fix: str = "") -> None:

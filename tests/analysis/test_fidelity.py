@@ -68,7 +68,10 @@ def test_a_link_that_did_as_asked_held() -> None:
         ),
         ({"dropped": {"oversize": 3}}, "3 frames were longer than the MTU (an offload is on)"),
         ({"dropped": {"memory": 3}}, "3 frames found no memory left"),
-        ({"dropped": {"interface": 3}}, "3 frames were refused by the interface behind"),
+        (
+            {"dropped": {"interface": 3}},
+            "3 frames were refused by the interface that they leave by",
+        ),
         ({"port_dropped": 3}, "3 frames found the queue of vif-a full"),
         ({"dropped": {"down": 3}}, "3 frames met an interface that was down"),
         (

@@ -206,10 +206,10 @@ def test_a_lab_of_its_own_is_gone_afterwards(delaylab: Run, run_directory: Path)
     ("argv", "says"),
     [
         (["--kind", "vmware"], "--kind: no kind 'vmware' (one of native, "),
-        (["--nodes", "1"], "fairness is among 2 to 64 nodes, and these are 1"),
-        (["--nodes", "65"], "fairness is among 2 to 64 nodes, and these are 65"),
+        (["--nodes", "1"], "fairness is compared between 2 and 64 nodes, not 1"),
+        (["--nodes", "65"], "fairness is compared between 2 and 64 nodes, not 65"),
         (["--work", "gpu"], "--work: no work 'gpu' (one of cpu, "),
-        (["--nodes", "0"], "fairness is among 2 to 64 nodes, and these are 0"),
+        (["--nodes", "0"], "fairness is compared between 2 and 64 nodes, not 0"),
         (["nolab"], "no lab 'nolab' is up"),
         (["nolab", "--nodes", "4"], "LAB has its own nodes (leave out --kind and --nodes)"),
     ],

@@ -211,7 +211,7 @@ class Session:
         try:
             return Event.model_validate(message.get("event", {}))
         except ValidationError as error:
-            what = f"does not speak the protocol: an event is none: {error.errors()[0]['msg']}"
+            what = f"does not speak the protocol: it sent a malformed event: {error.errors()[0]['msg']}"
             raise AgentError(what, self.label) from None
 
     def _message(self, timeout: float | None) -> dict[str, object]:
@@ -239,7 +239,7 @@ class Session:
         if not isinstance(message, dict) or not any(
             isinstance(message.get(name), dict) for name in ("event", "done", "error")
         ):
-            raise AgentError("does not speak the protocol: a message is none", self.label)
+            raise AgentError("does not speak the protocol: it sent a malformed message", self.label)
         if "error" in message:
             what, why, fix = (str(message["error"].get(n, "")) for n in ("what", "why", "fix"))
             raise AgentError(f"{what}: {why}", self.label, fix)

@@ -53,7 +53,7 @@ def _decoded(part: bytes) -> pl.DataFrame:
     reader = _Reader(part, header["rows"], begin)
     columns = [_column(reader, about) for about in header["columns"]]
     if reader.position != len(part):
-        raise ValueError(f"{len(part) - reader.position} bytes are behind the last column")
+        raise ValueError(f"{len(part) - reader.position} bytes follow the last column")
     return pl.DataFrame(columns)
 
 

@@ -11,7 +11,7 @@ from delaylab.analysis.packets.rtt import LINK
 from delaylab.analysis.statistics.quantiles import Summary
 from delaylab.charts import words
 
-OWN_STACK = ("ΔKern", "ΔUser", "total")
+HOST_STACK = ("ΔKern", "ΔUser", "total")
 VIRTUAL = ("Δhost", "Δnode", "ΔUser", "total")
 XEN = ("Δdom0", "ΔdomU", "ΔUser", "total")
 
@@ -63,7 +63,7 @@ def layers(groups: list[Group], beside: Published | None = None) -> list[Part]:
 
 
 def _part(setup: str, alike: list[Group], beside: Published | None) -> Part:
-    terms: tuple[str, ...] = OWN_STACK
+    terms: tuple[str, ...] = HOST_STACK
     for wanted in (VIRTUAL, XEN):
         if any(wanted[0] in group.deltas for group in alike):
             terms = wanted

@@ -287,8 +287,8 @@ def image(
         list[str] | None,
         typer.Argument(
             metavar="[NAME …]",
-            help="For `build`: only these images. Those with packages have their names behind it, "
-            "as `container:xz-utils` and `disk:xz-utils`.",
+            help="For `build`: only these images. An image with packages is named with them, such "
+            "as `container:xz-utils` or `disk:xz-utils`.",
         ),
     ] = None,
     old: Annotated[

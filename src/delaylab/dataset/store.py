@@ -295,7 +295,7 @@ def _sync(place: Path) -> None:
 def _not_written(place: Path, error: Exception, kept: str) -> DelaylabError:
     full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
     why = (error.strerror if isinstance(error, OSError) else None) or _first_line(error)
-    fix = "make room, then resume the run" if full else "mend that, then resume the run"
+    fix = "make room, then resume the run" if full else "fix the cause, then resume the run"
     return DelaylabError(f"cannot be written: {why}; kept: {kept}", str(place), fix)
 
 

@@ -12,7 +12,7 @@ from delaylab.dataset.records.doubts import Doubt, DoubtKind, doubt
 from delaylab.errors import BadInput
 from delaylab.io.interrupts import deferred
 from delaylab.kinds import KINDS
-from delaylab.lab import files, memory, own_stack, packages
+from delaylab.lab import files, machine_stack, memory, packages
 from delaylab.lab.cpus import check_cpus
 from delaylab.lab.running import Lab
 from delaylab.machines import LOCAL, Keeper, LabRecord, Machine
@@ -100,7 +100,7 @@ def _build(
     packages.check_packages([spec])
     check_cpus(spec, machine)
     memory.check_memory(spec, machine)
-    own_stack.check_addresses(plan, machine)
+    machine_stack.check_addresses(plan, machine)
     plan, notes = _with_guests(plan, progress)
     record = LabRecord(
         spec=spec.model_dump(mode="json", by_alias=True), plan=written(plan), created=time.time()

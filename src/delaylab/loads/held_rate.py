@@ -160,7 +160,7 @@ def _none_held(slowest: Burst, tolerance: float) -> DelaylabError:
         "backlog": (
             f"{sent} some arrived {slowest.behind_s * 1e3:.0f} ms later than at rest, and "
             f"{BEHIND_S * 1e3:.0f} ms is allowed",
-            "look what holds frames up; the machine may be busy with something else",
+            "find what delays the frames; the machine may be busy with other work",
         ),
         "generator": (
             f"{slowest.asked_per_s or 0:.0f}/s is the lowest tried, and {slowest.sent_per_s:.0f}/s "

@@ -188,7 +188,7 @@ class ProbeSpec(Spec):
         100,
         ge=24,
         le=65000,
-        description="The payload behind the ICMP or UDP header, in bytes; TCP and HTTP have none.",
+        description="The payload after the ICMP or UDP header, in bytes; TCP and HTTP have none.",
     )
     at_rest: int = Field(
         20,

@@ -69,7 +69,7 @@ def chosen(
 
 def _check_count(nodes: int) -> None:
     if not FEWEST <= nodes <= MOST:
-        raise BadInput(f"fairness is among {FEWEST} to {MOST} nodes, and these are {nodes}")
+        raise BadInput(f"fairness is compared between {FEWEST} and {MOST} nodes, not {nodes}")
 
 
 def examine(lab: Lab, works: Sequence[Work], rounds: int, progress: Progress) -> Fair:

@@ -136,7 +136,7 @@ def _dropped(direction: Direction) -> Iterator[str]:
     if dropped.memory:
         yield f"{dropped.memory} frames found no memory left"
     if dropped.interface:
-        yield f"{dropped.interface} frames were refused by the interface behind"
+        yield f"{dropped.interface} frames were refused by the interface that they leave by"
     if direction.port_dropped:
         yield f"{direction.port_dropped} frames found the queue of {direction.port} full"
     if dropped.down:

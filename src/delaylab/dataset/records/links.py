@@ -45,7 +45,7 @@ class Dropped(Record):
         0, description="Frames longer than the MTU allows, cut, or without a valid checksum."
     )
     interface: Count = Field(
-        0, description="Frames that the interface behind the engine refused to send."
+        0, description="Frames that the interface by which they leave the engine refused to send."
     )
     down: Count = Field(0, description="Frames whose way out was down.")
 
@@ -66,7 +66,7 @@ class Direction(Record):
         description="The node that sends; null for frames that arrive by an uplink."
     )
     port: Text = Field(description="The interface by which the frames enter the engine.")
-    nodes: Texts = Field([], description="All nodes behind the port.")
+    nodes: Texts = Field([], description="All nodes that send by the port.")
     configured: Conditions = Field(
         NOTHING, alias="asked", description="The conditions that were configured last."
     )

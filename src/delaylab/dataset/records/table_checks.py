@@ -76,7 +76,7 @@ def _check(table: pl.DataFrame, name: str) -> None:
             _check_times(table[column], column)
     for column, kind in table.schema.items():
         if kind == pl.Float64 and not table[column].is_finite().all():
-            raise ValueError(f"column {column!r} holds what is no number")
+            raise ValueError(f"column {column!r} has values that are not numbers")
     if name == "probes" and table.select("probe", "seq").is_duplicated().any():
         raise ValueError("a packet is scheduled twice")
 
@@ -95,4 +95,4 @@ def _check_times(times: pl.Series, column: str) -> None:
     least = -LARGEST if column == "slip_ns" else 0
     outside = (times < least) | (times > LARGEST)
     if outside.any():
-        raise ValueError(f"column {column!r} holds times before 1970 or after 2116")
+        raise ValueError(f"column {column!r} has times before 1970 or after 2116")

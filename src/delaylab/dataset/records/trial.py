@@ -116,7 +116,7 @@ class Hop(Record):
     start: Text = Field(description="The node that a request comes from.")
     end: Text = Field(description="The node that a request goes to.")
     near: Point = Field("sender.vif", description="The point before the link.")
-    far: Point = Field("responder.vif", description="The point behind the link.")
+    far: Point = Field("responder.vif", description="The point after the link.")
 
 
 class Measurement(Record):
@@ -136,7 +136,7 @@ class Measurement(Record):
         None, description="The protocol of the probe: `icmp`, `udp`, `tcp` or `http`."
     )
     size_bytes: Count | None = Field(
-        None, description="The payload behind the ICMP or UDP header; 0 for TCP and HTTP."
+        None, description="The payload after the ICMP or UDP header; 0 for TCP and HTTP."
     )
     interval_ns: Count | None = Field(
         None,
@@ -256,7 +256,7 @@ def check_trial(trial: TrialRecord) -> None:
     """Raise ValueError if the parts of a trial's record contradict each other."""
     of_probe = [bool(trial.sender), bool(trial.responder), bool(trial.path.request)]
     if trial.status == "ok" and not all(of_probe) and (any(of_probe) or not trial.phases):
-        what = "a sender, a responder and a path, or none of them and its phases"
+        what = "either a sender, a responder and a path, or phases alone"
         raise ValueError(f"a trial that is ok has {what}")
     _check_phases(trial.phases)
     request, reply = trial.path.request, trial.path.reply

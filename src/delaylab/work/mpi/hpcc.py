@@ -95,7 +95,7 @@ def figures_of(text: str) -> list[Figure]:
     """Return the figures of the program's summary; raise AgentError if it is not whole."""
     said = dict(re.findall(r"^(\w+)=(\S+)$", text, re.MULTILINE))
     if "Success" not in said:
-        raise AgentError("hpcc's summary is not whole")
+        raise AgentError("hpcc's summary is incomplete")
     if said["Success"] != "1":
         raise AgentError("hpcc found wrong results")
     return [
