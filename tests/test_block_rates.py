@@ -17,7 +17,7 @@ from delaylab.spec.lab import LabSpec
 from delaylab.spec.load import load_study
 from delaylab.spec.study import LoadSpec
 from delaylab.study import estimate
-from delaylab.study.block_rates import BlockRates
+from delaylab.study.block_rates import BlockRates, recalled
 from delaylab.study.order import Planned, begin, plan_trials
 from tests.controls.world import record
 
@@ -67,7 +67,7 @@ def rate(frames_per_s: float) -> HeldRate:
 def test_a_block_searches_once_for_each_size_without_the_delay(
     planned: list[Planned], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    searches, rates = Searches(monkeypatch), BlockRates(planned)
+    searches, rates = Searches(monkeypatch), BlockRates(planned, {})
     used: dict[tuple[int, str], set[float]] = {}
     for item in planned:
         ((load, found),) = rates.of(item, searches.start)
@@ -91,8 +91,7 @@ def test_a_resumed_block_goes_on_with_the_rate_that_it_had(
     done = record(first.combination.levels, "netns", [before], repeat=first.repeat)
     assert done.id == first.id
     write(out, done.model_dump_json(by_alias=True), first.id)
-    rates = BlockRates(planned)
-    rates.recall(out, store.finished(out))
+    rates = BlockRates(planned, recalled(out, planned, store.finished(out)))
     size = first.combination.levels["size"]
     again = next(
         item

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from delaylab.dataset import store
-from delaylab.study.runner import TRIES
+from delaylab.study.executor import TRIES
 from tests.doing.conftest import DELAYLAB, Run, only_line, our_processes
 from tests.doing.test_study import STUDY
 

@@ -17,8 +17,8 @@ import pytest
 
 from delaylab.kinds import KINDS
 from delaylab.machines import LOCAL
-from delaylab.points import BETWEEN_HOSTS
 from delaylab.papers.studies import find, names
+from delaylab.points import BETWEEN_HOSTS
 from delaylab.spec.source import read
 from tests.doing.conftest import DELAYLAB, Run, as_json
 

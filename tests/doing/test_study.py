@@ -8,6 +8,10 @@ import os
 import signal
 import subprocess
 import time
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import closing
+from multiprocessing import get_context
 from pathlib import Path
 
 import polars as pl
@@ -21,7 +25,9 @@ from delaylab.machines import LOCAL
 from delaylab.progress import silent
 from delaylab.spec.load import load_study
 from delaylab.study import runner
-from delaylab.study.order import plan_trials
+from delaylab.study.executor import Bench, Executor, Here, OnStart
+from delaylab.study.job import Block, Outcome
+from delaylab.study.order import begin, plan_trials
 from tests.doing.conftest import (
     DELAYLAB,
     Run,
@@ -256,9 +262,40 @@ def test_trials_that_differ_in_load_share_a_lab(tmp_path: Path) -> None:
     labs = [trial.combination.lab for trial in planned]
     changes = sum(a != b for a, b in itertools.pairwise(labs))
     assert changes == len({lab.model_dump_json() for lab in labs}) - 1
-    with runner.bench(silent) as shared:
+    shared = Bench(LOCAL, silent)
+    with closing(shared):
         first = shared.lab(labs[0])
         assert shared.lab(labs[0]) is first
         other = shared.lab(next(lab for lab in labs if lab != labs[0]))
         assert [lab.name for lab in LOCAL.labs()] == [other.name]
+    assert LOCAL.labs() == []
+
+
+class InAnotherProcess(Executor):
+    """An executor that sends each block to a process of its own, and gets its outcomes back."""
+
+    def run(self, block: Block, on_start: OnStart) -> Iterator[Outcome]:
+        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+            yield from pool.submit(run_block, block).result(timeout=120)
+
+
+def run_block(block: Block) -> list[Outcome]:
+    with Here() as executor:
+        return list(executor.run(block, lambda _: None))
+
+
+@pytest.mark.usefixtures("run_directory")
+def test_blocks_and_outcomes_are_values_that_another_process_takes_and_gives(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "study.yaml").write_text(STUDY)
+    study = load_study(tmp_path / "study.yaml")
+    only = {"environment": {"netns"}, "load": {"rest"}}
+    planned = plan_trials(study, "quick", only)
+    out = begin(study, "quick", planned, tmp_path / "data")
+    outcomes = runner.run(out, planned, InAnotherProcess(), lambda _: None, lambda _: None)
+    assert [outcome.status for outcome in outcomes] == ["ok"] * len(planned)
+    assert store.finished(out) == {item.id for item in planned}
+    for item in planned:
+        assert len(store.read_study(out).probes(item.id)) > 0
     assert LOCAL.labs() == []

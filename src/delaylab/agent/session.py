@@ -211,7 +211,8 @@ class Session:
         try:
             return Event.model_validate(message.get("event", {}))
         except ValidationError as error:
-            what = f"does not speak the protocol: it sent a malformed event: {error.errors()[0]['msg']}"
+            why = error.errors()[0]["msg"]
+            what = f"does not speak the protocol: it sent a malformed event: {why}"
             raise AgentError(what, self.label) from None
 
     def _message(self, timeout: float | None) -> dict[str, object]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from delaylab import loads
@@ -26,31 +26,14 @@ def key(item: Planned, load: LoadSpec) -> Key:
 
 
 class BlockRates:
-    """The rates that were found so far, and the labs in which the others are to be searched."""
+    """The rates that are known so far, and the labs in which the others are to be searched."""
 
-    def __init__(self, planned: list[Planned]) -> None:
-        self._planned = planned
-        self._found: dict[Key, HeldRate] = {}
+    def __init__(self, trials: Sequence[Planned], known: Mapping[Key, HeldRate]) -> None:
+        self._found = dict(known)
         self._labs: dict[Key, LabSpec] = {}
-        for item in sorted(planned, key=lambda each: each.place):
+        for item in sorted(trials, key=lambda each: each.place):
             for load in _shared(item):
                 self._labs.setdefault(key(item, load), item.combination.lab)
-
-    def recall(self, out: Path, done: set[str]) -> None:
-        """Take the rates that trials on disk have used, so that a resumed block goes on with them.
-
-        Several loads of a trial are told apart by their nodes.
-        """
-        if not self._labs or not done:
-            return
-        records = {trial.id: trial for trial in store.read_study(out).trials}
-        for item in self._planned:
-            recorded = records[item.id].loads if item.id in done else []
-            for load in _shared(item):
-                rates = (each.rate for each in recorded if (each.on, each.to) == (load.on, load.to))
-                rate = next((each for each in rates if each is not None), None)
-                if rate is not None:
-                    self._found.setdefault(key(item, load), rate)
 
     def of(self, item: Planned, start: Callable[[LabSpec], Lab]) -> list[loads.FoundRate]:
         """Return the shared rates of a trial's loads; `start` starts the lab of a search."""
@@ -66,3 +49,26 @@ class BlockRates:
 def _shared(item: Planned) -> Iterator[LoadSpec]:
     """Yield the loads of a trial whose rate is searched once for several trials."""
     yield from (load for load in item.combination.loads if load.once_across)
+
+
+def recalled(out: Path, planned: Sequence[Planned], done: Collection[str]) -> dict[Key, HeldRate]:
+    """Return the rates that trials on disk have used, so that a resumed block goes on with them.
+
+    Several loads of a trial are told apart by their nodes.
+    """
+    sharing = [item for item in planned if item.id in done and any(_shared(item))]
+    if not sharing:
+        return {}
+    records = {trial.id: trial for trial in store.read_study(out).trials}
+    found: dict[Key, HeldRate] = {}
+    for item in sharing:
+        for load in _shared(item):
+            recorded = (
+                each.rate
+                for each in records[item.id].loads
+                if (each.on, each.to) == (load.on, load.to)
+            )
+            rate = next((each for each in recorded if each is not None), None)
+            if rate is not None:
+                found.setdefault(key(item, load), rate)
+    return found

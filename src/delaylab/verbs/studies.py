@@ -14,6 +14,8 @@ from delaylab.spec.combine import StudyFile
 from delaylab.spec.load import study_from
 from delaylab.spec.source import Document
 from delaylab.study import estimate, order, runner, ways
+from delaylab.study.executor import Here
+from delaylab.study.job import Outcome
 
 if TYPE_CHECKING:
     from delaylab.papers.paper import Paper
@@ -38,7 +40,7 @@ def planned_in(folder: Path) -> list[order.Planned]:
     return [trial for trial in planned if trial.id in wanted]
 
 
-def run(folder: Path, console: Console, *, pcap: bool = False) -> list[runner.Outcome]:
+def run(folder: Path, console: Console, *, pcap: bool = False) -> list[Outcome]:
     """Run the trials of a study that are not on disk yet."""
     planned = planned_in(folder)
     progress = Progress(
@@ -66,7 +68,7 @@ def run(folder: Path, console: Console, *, pcap: bool = False) -> list[runner.Ou
         def on_start(trial: order.Planned) -> None:
             progress.update(bar, description=trial.id, trials=f"{count}/{len(planned)}")
 
-        def on_end(outcome: runner.Outcome) -> None:
+        def on_end(outcome: Outcome) -> None:
             nonlocal count
             count += 1
             progress.advance(bar, expected[outcome.planned.id])
@@ -74,7 +76,8 @@ def run(folder: Path, console: Console, *, pcap: bool = False) -> list[runner.Ou
         def build(what: str, share: float) -> None:
             progress.update(bar, description=f"{what} {share:.0%}" if share else what)
 
-        return runner.run(folder, planned, on_end, on_start, pcap=pcap, progress=build)
+        with Here(progress=build) as executor:
+            return runner.run(folder, planned, executor, on_end, on_start, pcap=pcap)
 
 
 def finish(

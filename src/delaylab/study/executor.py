@@ -1,0 +1,157 @@
+"""Execution of a study's trials on a machine: labs are shared, failures are tried again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+from types import TracebackType
+from typing import Protocol
+
+import polars as pl
+
+from delaylab import loads
+from delaylab.dataset import store
+from delaylab.dataset.records.tables import TABLES
+from delaylab.dataset.records.trial import Measurement, TrialRecord
+from delaylab.errors import DelaylabError, DoesNotFit
+from delaylab.lab.running import Lab
+from delaylab.lab.start import temporary
+from delaylab.machines import LOCAL, Machine
+from delaylab.progress import Progress, silent
+from delaylab.spec.lab import LabSpec
+from delaylab.study.block_rates import BlockRates
+from delaylab.study.job import Block, Outcome
+from delaylab.study.order import Planned, now
+from delaylab.trial import measure, without_probe
+from delaylab.trial.recording import Recorded
+
+TRIES = 2
+"""The number of tries per trial: a failed one is tried again in a new lab, then kept as failed."""
+
+OnStart = Callable[[Planned], None]
+"""A function that is called when a trial begins."""
+
+
+class Executor(Protocol):
+    """A runner of blocks; a block stays on one machine."""
+
+    def run(self, block: Block, on_start: OnStart) -> Iterator[Outcome]:
+        """Run the trials of a block that are not finished; yield each one's outcome at its end.
+
+        A trial that fails, or whose lab does not fit, has an outcome that says so. Before the next
+        trial begins, the outcome is the caller's to keep.
+        """
+
+
+class Bench:
+    """A holder of one running lab, which the next trial reuses if only its load or probe differ."""
+
+    def __init__(self, machine: Machine, progress: Progress) -> None:
+        self._machine, self._progress = machine, progress
+        self._spec: LabSpec | None = None
+        self._held: AbstractContextManager[Lab] | None = None
+        self._lab: Lab | None = None
+
+    def lab(self, spec: LabSpec) -> Lab:
+        """Return a running lab of this specification, started if it is not the present one."""
+        if self._lab is None or spec != self._spec:
+            self.close()
+            held = temporary(spec, progress=self._progress, machine=self._machine)
+            self._lab, self._held, self._spec = held.__enter__(), held, spec
+        return self._lab
+
+    def end_trial(self) -> None:
+        """Close all sessions; the lab keeps running."""
+        if self._lab is not None:
+            self._lab.close()
+
+    def close(self) -> None:
+        """Take the lab down, if one is up."""
+        held, self._held, self._lab = self._held, None, None
+        if held is not None:
+            held.__exit__(None, None, None)
+
+
+class Here(Executor):
+    """The executor on one machine, by default this one. Its lab is taken down on every exit."""
+
+    def __init__(self, machine: Machine = LOCAL, progress: Progress = silent) -> None:
+        self._bench = Bench(machine, progress)
+
+    def __enter__(self) -> Here:
+        """Return the executor."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Take the lab down, if one is up."""
+        self._bench.close()
+
+    def run(self, block: Block, on_start: OnStart) -> Iterator[Outcome]:
+        """Run a block's trials; the last lab stays up for the next block."""
+        rates = BlockRates(block.trials, block.known)
+        for item in block.trials:
+            if item.id in block.finished:
+                continue
+            on_start(item)
+            captures = block.captures / item.id if block.captures else None
+            outcome = self._run(item, rates, captures, on_start)
+            # First of all it is kept: what follows may fail.
+            yield outcome
+            if any(work.failed for work in outcome.record.work):
+                self._bench.close()  # what ended a node's work may have ended the node
+            else:
+                self._bench.end_trial()
+
+    def _run(
+        self, item: Planned, rates: BlockRates, captures: Path | None, on_start: OnStart
+    ) -> Outcome:
+        started = now()
+        status, reason = "failed", ""
+        for _ in range(TRIES):
+            try:
+                found = rates.of(item, self._bench.lab)
+                lab = self._bench.lab(item.combination.lab)
+                on_start(item)  # the start of its lab may have told of itself meanwhile
+                recorded = _measured(lab, item, captures, found)
+            except DoesNotFit as error:
+                status, reason = "skipped", str(error)
+                break
+            except DelaylabError as error:
+                reason = str(error)
+                self._bench.close()
+            else:
+                record = _record(item, started, recorded.record, "ok", None)
+                return Outcome(item, record, recorded.tables)
+        empty = {name: pl.DataFrame(schema=dict(schema)) for name, schema in TABLES.items()}
+        return Outcome(item, _record(item, started, Measurement(), status, reason), empty)
+
+
+def _measured(lab: Lab, item: Planned, pcap: Path | None, rates: list[loads.FoundRate]) -> Recorded:
+    if item.combination.probe is None:
+        return without_probe.measure(lab, item.combination, rates)
+    return measure.measure(lab, item.combination, item.index + 1, pcap, rates)
+
+
+def _record(
+    item: Planned, started: str, measurement: Measurement, status: str, reason: str | None
+) -> TrialRecord:
+    """Return the record of a trial that ends now."""
+    return store.trial_record(
+        {
+            "id": item.id,
+            "index": item.index,
+            "factors": item.combination.levels,
+            "repeat": item.repeat,
+            "status": status,
+            "reason": reason,
+            "started": started,
+            "ended": now(),
+            **{name: getattr(measurement, name) for name in Measurement.model_fields},
+        }
+    )

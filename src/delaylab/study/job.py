@@ -1,0 +1,46 @@
+"""What a study gives to an executor, and what it gets back: values that can be sent elsewhere."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import polars as pl
+
+from delaylab.dataset.records.rates import HeldRate
+from delaylab.dataset.records.trial import TrialRecord
+from delaylab.study.block_rates import Key
+from delaylab.study.order import Planned
+
+
+@dataclass(frozen=True)
+class Block:
+    """Trials that one machine runs in this order: it may share labs and found rates among them.
+
+    `finished` are the ids of those that ran before. `known` are the rates that they found.
+    `captures` is the folder that gets each trial's packets, None if they are not kept.
+    """
+
+    trials: tuple[Planned, ...]
+    finished: frozenset[str] = frozenset()
+    known: dict[Key, HeldRate] = field(default_factory=dict)
+    captures: Path | None = None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The end of one trial: its record, which says if it is ok, and its tables by name."""
+
+    planned: Planned
+    record: TrialRecord
+    tables: dict[str, pl.DataFrame]
+
+    @property
+    def status(self) -> str:
+        """Return `ok`, `failed` or `skipped`."""
+        return self.record.status
+
+    @property
+    def reason(self) -> str | None:
+        """Return the reason for `failed` or `skipped`."""
+        return self.record.reason
