@@ -14,6 +14,7 @@ from delaylab.agent.frames import Frame, FrameKind
 from delaylab.agent.requests import Build, Exec
 from delaylab.agent.result import AgentError
 from delaylab.agent.session import Session
+from delaylab.agent.stream import Descriptors
 from delaylab.kinds import KINDS, Rights
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
@@ -50,7 +51,7 @@ class Machine:
         outer.event(30)
         ours, theirs = socket.socketpair()
         threading.Thread(target=_carry, args=(outer, theirs), daemon=True).start()
-        return Session(" ".join(argv), ours.fileno(), ours.fileno(), ours.close)
+        return Session(" ".join(argv), Descriptors(ours.fileno(), ours.fileno(), ours.close))
 
     def run(self, *argv: str) -> str:
         """Run a command and return its output; AssertionError if it fails."""

@@ -13,6 +13,7 @@ from delaylab.agent.frames import MAX_PAYLOAD, Decoder, Frame, FrameKind
 from delaylab.agent.requests import Exec, Hello
 from delaylab.agent.result import AgentError, AgentGone, Result
 from delaylab.agent.session import Session, wait_watching
+from delaylab.agent.stream import Descriptors
 
 frames = st.builds(
     Frame,
@@ -75,7 +76,7 @@ def test_whatever_an_agent_says_is_a_result_or_one_error(
 ) -> None:
     """The agent in a guest is the guest's."""
     ours, theirs = os.pipe(), os.pipe()
-    session = Session("guest", theirs[0], ours[1], lambda: None)
+    session = Session("guest", Descriptors(theirs[0], ours[1], lambda: None))
     reader = threading.Thread(target=lambda: [None for _ in iter(lambda: os.read(ours[0], 9), b"")])
     reader.start()
     problem = None
@@ -102,7 +103,7 @@ def test_a_closed_session_touches_no_descriptor() -> None:
     """The numbers of its descriptors may be those of other files by then."""
     reader, writer = os.pipe()
     closings = []
-    session = Session("node.a", reader, writer, lambda: closings.append(1))
+    session = Session("node.a", Descriptors(reader, writer, lambda: closings.append(1)))
     session.close()
     session.close()
     assert len(closings) == 1
@@ -132,7 +133,7 @@ def test_an_end_that_came_together_with_an_event_is_not_waited_for() -> None:
     """The reader may be so late that all of a short request's answers come in one read."""
     reader, answers = os.pipe()
     requests, writer = os.pipe()
-    session = Session("node.a", reader, writer, lambda: None)
+    session = Session("node.a", Descriptors(reader, writer, lambda: None))
     session.start(Hello())
     event, done = ({"event": {"ready": True}}, {"done": {"version": "1", "pid": 1, "clock": "c"}})
     for message in (event, done):

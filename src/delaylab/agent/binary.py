@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 from delaylab.agent.session import Session
+from delaylab.agent.stream import Descriptors
 from delaylab.errors import DelaylabError, NotHere
 
 NAME = "delaylab-agent"
@@ -64,4 +65,4 @@ def local_session() -> Session:
         stdout.close()
         process.wait()
 
-    return Session(NAME, stdout.fileno(), stdin.fileno(), close)
+    return Session(NAME, Descriptors(stdout.fileno(), stdin.fileno(), close))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
-import select
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
@@ -16,6 +14,7 @@ from delaylab.agent.frames import Decoder, Frame, FrameKind
 from delaylab.agent.replies import Event, Exit
 from delaylab.agent.requests import Exec, Hello, R, Request
 from delaylab.agent.result import AgentError, AgentGone, Result
+from delaylab.agent.stream import Loop, Stream, readable
 
 _CHUNK = 1 << 20
 STDIN_WINDOW = 128 << 10
@@ -26,10 +25,10 @@ _PIECE = 32 << 10
 class Session:
     """One stream to an agent, with one request at a time."""
 
-    def __init__(self, label: str, reader: int, writer: int, close: Callable[[], None]) -> None:
+    def __init__(self, label: str, stream: Stream) -> None:
         self.label = label
         self.on_output: Callable[[Frame], None] | None = None
-        self._reader, self._writer, self._close = reader, writer, close
+        self._stream = stream
         self._decoder, self._frames = Decoder(), list[Frame]()
         self._result: Result[Any] = Result(Hello())
         self._under_way = 0
@@ -41,7 +40,7 @@ class Session:
         Raises AgentGone if the session is closed.
         """
         self._check_open()
-        return self._reader
+        return self._stream.fileno()
 
     def close(self) -> None:
         """Close the session, unless it is; the agent stops a request that still runs.
@@ -50,7 +49,7 @@ class Session:
         """
         if not self._closed:
             self._closed = True
-            self._close()
+            self._stream.close()
 
     def start(self, request: Request[R]) -> Result[R]:
         """Send a request; `event` and `finish` read its answers and fill the result."""
@@ -263,17 +262,11 @@ class Session:
             raise AgentGone("the session is closed", self.label)
 
     def _readable(self, timeout: float | None) -> bool:
-        self._check_open()
-        poll = select.poll()
-        poll.register(self._reader, select.POLLIN)
-        return bool(poll.poll(None if timeout is None else max(0, round(timeout * 1000))))
+        return readable(self, timeout)
 
     def _receive(self) -> list[Frame]:
         self._check_open()
-        try:
-            data = os.read(self._reader, _CHUNK)
-        except ConnectionError:
-            data = b""
+        data = self._stream.read(_CHUNK)
         if not data:
             raise AgentGone(f"the agent died during {self._op!r}", self.label)
         try:
@@ -303,7 +296,7 @@ class Session:
         data = memoryview(frame.encode())
         try:
             while data:
-                data = data[os.write(self._writer, data) :]
+                data = data[self._stream.write(data) :]
         except (BrokenPipeError, ConnectionResetError):
             raise self._last_words() from None
 
@@ -359,13 +352,16 @@ def wait_watching(session: Session, others: Sequence[Watched]) -> Result[Any]:
     """Finish one session's request; raise at once if a request of another one fails or ends."""
     if session.has_frames:
         return session.finish()
-    poll = select.poll()
-    by_fd = {other.fileno(): other for other in others}
-    for fd in (session.fileno(), *by_fd):
-        poll.register(fd, select.POLLIN)
-    while True:
-        for fd, _ in poll.poll():
-            if fd == session.fileno():
-                return session.finish()
-            if not by_fd[fd].check():
-                poll.unregister(fd)
+    arrived = False
+
+    def arrive() -> bool:
+        nonlocal arrived
+        arrived = True
+        return True
+
+    loop = Loop()
+    for other in others:
+        loop.add(other, other.check)
+    loop.add(session, arrive)
+    loop.run(lambda: arrived)
+    return session.finish()

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from delaylab.agent.result import AgentGone
 from delaylab.agent.session import Session
+from delaylab.agent.stream import Descriptors
 from delaylab.errors import NotHere
 from delaylab.io.ownership import why_not_lasting, why_not_private
 
@@ -95,7 +96,7 @@ class TrustedDirectory:
             stream.close()
             fix = "delaylab ps says what of a lab is dead"
             raise AgentGone(f"cannot be reached: {error.strerror}", label, fix) from None
-        return Session(label, stream.fileno(), stream.fileno(), stream.close)
+        return Session(label, Descriptors(stream.fileno(), stream.fileno(), stream.close))
 
     def _is_link(self, name: str) -> bool:
         try:

@@ -11,6 +11,7 @@ from delaylab.agent.replies import Built
 from delaylab.agent.requests import Build
 from delaylab.agent.result import AgentError
 from delaylab.agent.session import Session
+from delaylab.agent.stream import Descriptors
 from delaylab.errors import DelaylabError
 from delaylab.io.interrupts import deferred
 from delaylab.io.values import JsonObject
@@ -34,9 +35,8 @@ class Keeper:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._stdin, self._stdout = self._process.stdin, self._process.stdout
-        self.session = Session(
-            f"lab {lab}", self._stdout.fileno(), self._stdin.fileno(), self.release
-        )
+        pipes = Descriptors(self._stdout.fileno(), self._stdin.fileno(), self.release)
+        self.session = Session(f"lab {lab}", pipes)
 
     def keep(self) -> None:
         """Keep the lab from now on, until it is taken down."""

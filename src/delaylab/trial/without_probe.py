@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import select
 import time
 from collections.abc import Sequence
 from typing import Literal
 
 from delaylab import loads
 from delaylab.agent.session import Session
+from delaylab.agent.stream import Loop
 from delaylab.dataset.records.phases import PhaseTime
 from delaylab.dataset.records.trial import Measurement
 from delaylab.lab.running import Lab
@@ -62,9 +62,7 @@ def measure(lab: Lab, combination: Combination, rates: Sequence[loads.FoundRate]
 def _rest(recorder: Session, phase: Literal["before", "after"]) -> PhaseTime:
     """Let the machine be recorded at rest; raise AgentError at once if its recorder fails."""
     start_ns, end_s = time.time_ns(), time.monotonic() + REST_S
-    poll = select.poll()
-    poll.register(recorder.fileno(), select.POLLIN)
-    while (left_s := end_s - time.monotonic()) > 0:
-        if poll.poll(left_s * 1000):
-            recorder.check()
+    loop = Loop()
+    loop.add(recorder, recorder.check)
+    loop.run(lambda: False, end_s)
     return PhaseTime(phase=phase, start_ns=start_ns, end_ns=time.time_ns())

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ipaddress
 import os
 import random
-import select
 import socket
 import time
 from collections import deque
@@ -20,6 +19,7 @@ from delaylab.agent.measuring_requests import Probe
 from delaylab.agent.replies import Event
 from delaylab.agent.result import Result
 from delaylab.agent.session import Session
+from delaylab.agent.stream import readable
 from delaylab.errors import BadInput, DoesNotFit
 from delaylab.io.interrupts import deferred
 from delaylab.io.printable import printable
@@ -188,15 +188,13 @@ def finish(session: Session, on_packet: OnPacket) -> bool:
         if event.packet is not None:
             reported.append(PingPacket.of(event.packet))
 
-    arrival = select.poll()
-    arrival.register(session.fileno(), select.POLLIN)
     ended = interrupted = False
     while reported or not ended:
         try:
             while reported:
                 on_packet(reported.popleft())
             if not ended:
-                arrival.poll()
+                readable(session, None)
                 # What was read of the stream must not be lost to a Ctrl-C.
                 with deferred():
                     ended = session.poll_done(on_event) is not None

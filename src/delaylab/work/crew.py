@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import select
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -12,6 +11,7 @@ from typing import Any
 from delaylab.agent.frames import Frame, FrameKind
 from delaylab.agent.result import AgentError, Result
 from delaylab.agent.session import Watched
+from delaylab.agent.stream import Loop
 from delaylab.lab.running import Lab
 from delaylab.work.jobs import Done, Job, JobFailed, last_line
 
@@ -192,18 +192,10 @@ class Crew:
         self, end_s: float, these: Sequence[Worker], others: Sequence[Watched] = ()
     ) -> None:
         """Read what all send until these have ended, or until a time of the monotonic clock."""
-        poll = select.poll()
-        working = (each for each in self.workers if not each.ended)
-        reading: dict[int, Watched] = {each.fileno(): each for each in (*working, *others)}
-        for descriptor in reading:
-            poll.register(descriptor, select.POLLIN)
-        while not all(each.ended for each in these):
-            left_s = end_s - time.monotonic()
-            if left_s <= 0:
-                return
-            for descriptor, _ in poll.poll(left_s * 1000):
-                if not reading[descriptor].check():
-                    poll.unregister(descriptor)
+        loop = Loop()
+        for each in (*(worker for worker in self.workers if not worker.ended), *others):
+            loop.add(each, each.check)
+        loop.run(lambda: all(each.ended for each in these), end_s)
 
 
 @contextmanager

@@ -7,19 +7,19 @@ script that only says the command, which is then run by that node's agent.
 from __future__ import annotations
 
 import re
-import select
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from delaylab.agent.frames import Frame
 from delaylab.agent.requests import Exec
 from delaylab.agent.result import AgentError, Result
 from delaylab.agent.session import Session
+from delaylab.agent.stream import Loop
 from delaylab.errors import DelaylabError
 from delaylab.lab.running import Lab
 from delaylab.work.folders import Folder
@@ -192,21 +192,24 @@ def _daemon(lab: Lab, folder: Folder, command: str) -> Daemon:
 
 def _read(program: Program, said: bytes, end_s: float) -> None:
     """Wait for output of mpirun; raise DelaylabError if it or a daemon ends before."""
-    poll = select.poll()
-    sessions = {program.launcher.fileno(): (program.launcher, settings.MPIRUN, program.result)}
-    for each in program.daemons.values():
-        sessions[each.session.fileno()] = each.session, f"orted of {each.node}", each.result
-    for descriptor in sessions:
-        poll.register(descriptor, select.POLLIN)
-    ready = poll.poll(max(0.0, end_s - time.monotonic()) * 1000)
-    if not ready:
-        raise DelaylabError(f"MPI did not start within {START_DEADLINE_S:g} s: {reason(said)}")
-    for descriptor, _ in ready:
-        session, name, result = sessions[descriptor]
+    heard: list[str] = []
+
+    def read(session: Session, name: str, result: Result[Any]) -> bool:
+        heard.append(name)
         try:
             if session.poll_done() is None:
-                continue
+                return True
         except AgentError as error:
             raise DelaylabError(f"{name} did not start: {error.what}") from None
         words = result.stderr + b"\n" + result.stdout + b"\n" + said
         raise DelaylabError(f"{name} did not start: {reason(words)}", session.label)
+
+    loop = Loop()
+    started = [(program.launcher, settings.MPIRUN, program.result)]
+    started += [
+        (each.session, f"orted of {each.node}", each.result) for each in program.daemons.values()
+    ]
+    for session, name, result in started:
+        loop.add(session, partial(read, session, name, result))
+    if not loop.run(lambda: bool(heard), end_s):
+        raise DelaylabError(f"MPI did not start within {START_DEADLINE_S:g} s: {reason(said)}")

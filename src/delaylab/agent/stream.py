@@ -1,0 +1,90 @@
+"""The byte stream under a session, and one loop that waits for several streams."""
+
+from __future__ import annotations
+
+import math
+import os
+import select
+import time
+from collections.abc import Callable
+from typing import Protocol
+
+
+class Readable(Protocol):
+    """A source of bytes that can be waited for."""
+
+    def fileno(self) -> int:
+        """Return the descriptor that is readable when something has come."""
+
+
+class Stream(Readable, Protocol):
+    """A byte stream to an agent, in both directions."""
+
+    def read(self, most: int) -> bytes:
+        """Return bytes that have come, at most so many; wait for the first. Empty at the end."""
+
+    def write(self, data: memoryview) -> int:
+        """Write a part of the bytes; return how many. Raises OSError if the other end is gone."""
+
+    def close(self) -> None:
+        """Close the stream; its descriptor may be that of another file soon."""
+
+
+class Descriptors(Stream):
+    """A stream of open descriptors: a socket's, or those of two pipes. `end` closes them."""
+
+    def __init__(self, reader: int, writer: int, end: Callable[[], None]) -> None:
+        self._reader, self._writer, self._end = reader, writer, end
+
+    def fileno(self) -> int:
+        """Return the descriptor that is read."""
+        return self._reader
+
+    def read(self, most: int) -> bytes:
+        """Read once; a connection that was reset is at its end."""
+        try:
+            return os.read(self._reader, most)
+        except ConnectionError:
+            return b""
+
+    def write(self, data: memoryview) -> int:
+        """Write once."""
+        return os.write(self._writer, data)
+
+    def close(self) -> None:
+        """Close the descriptors."""
+        self._end()
+
+
+class Loop:
+    """Sources that are waited for together, each with the function that reads what has come.
+
+    The function returns False once there is nothing more to wait for in its source.
+    """
+
+    def __init__(self) -> None:
+        self._poll = select.poll()
+        self._readers: dict[int, Callable[[], bool]] = {}
+
+    def add(self, source: Readable, read: Callable[[], bool]) -> None:
+        """Wait for a source from now on."""
+        self._readers[source.fileno()] = read
+        self._poll.register(source.fileno(), select.POLLIN)
+
+    def run(self, done: Callable[[], bool], end_s: float = math.inf) -> bool:
+        """Read what comes until `done` returns True; return False at a monotonic time in s."""
+        while not done():
+            left_s = end_s - time.monotonic()
+            if left_s <= 0:
+                return False
+            for descriptor, _ in self._poll.poll(None if left_s == math.inf else left_s * 1000):
+                if not self._readers[descriptor]():
+                    self._poll.unregister(descriptor)
+        return True
+
+
+def readable(source: Readable, timeout_s: float | None) -> bool:
+    """Wait until something can be read; return False after `timeout_s` seconds."""
+    poll = select.poll()
+    poll.register(source.fileno(), select.POLLIN)
+    return bool(poll.poll(None if timeout_s is None else max(0, round(timeout_s * 1000))))
