@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 import tomllib
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).parent.parent / "src" / "delaylab"
+PAPERS = SOURCE.parent / "delaylab_papers"
 ROOT = SOURCE.parent.parent
 ORDER = [
     *("errors", "progress", "units", "version", "points", "io", "spec", "dataset", "plan", "agent"),
@@ -109,9 +111,26 @@ def test_no_arrow_runs_up_in_the_analysis() -> None:
     assert not [(a, b) for a, b in arrows if order.index(b) > order.index(a)]
 
 
-def test_no_paper_needs_another() -> None:
-    papers = {path.name for path in (SOURCE / "papers").iterdir() if path.is_dir()}
-    assert not [(a, b) for a, b in between(2, "delaylab.papers") if {a, b} <= papers]
+def test_papers_import_the_toolkit_and_their_neighbours_only() -> None:
+    """As the papers of others do: no inside of delaylab, no other paper."""
+    files = sorted(PAPERS.glob("*/**/*.py"))
+    assert len(files) > 40
+    for path in files:
+        folders = len(path.relative_to(PAPERS).parts) - 1
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and node.level:
+                assert node.level <= folders, f"{path}:{node.lineno} leaves the paper's folder"
+            else:
+                ours = {name for name in _imported(node) if name.startswith("delaylab")}
+                assert ours <= {"delaylab.papers.toolkit"}, path
+
+
+def test_no_paper_is_built_in() -> None:
+    assert not [path for path in SOURCE.rglob("*.py") if PAPERS.name in path.read_text()]
+    papers = {path.parent.name for path in PAPERS.glob("*/paper.py")}
+    names = "|".join(papers | {name.replace("_", "-") for name in papers})
+    of_a_paper = re.compile(rf"[\"'./]({names})[\"'./]")
+    assert not [path for path in SOURCE.rglob("*.py") if of_a_paper.search(path.read_text())]
 
 
 def test_there_is_no_circle_of_modules() -> None:
@@ -217,7 +236,7 @@ def _is_lab(path: Path) -> bool:
 
 
 def test_no_source_file_is_too_long_to_read() -> None:
-    places = (SOURCE, ROOT / "crates", ROOT / "tests", ROOT / "benches", ROOT / "tools")
+    places = (SOURCE, PAPERS, ROOT / "crates", ROOT / "tests", ROOT / "benches", ROOT / "tools")
     files = [
         path for place in places for path in place.rglob("*.*") if path.suffix in (".py", ".rs")
     ]

@@ -30,10 +30,10 @@ def test_the_agent_and_the_studies_are_inside(wheel: Path) -> None:
     (agent,) = (name for name in names if name.endswith("scripts/delaylab-agent"))
     for place in (Path.home(), ROOT):
         assert f"{place}/".encode() not in content.read(agent), "the builder's own folders"
-    studies = sorted((ROOT / "src" / "delaylab" / "papers").glob("*/*.yaml"))
+    studies = sorted((ROOT / "src" / "delaylab_papers").glob("*/*.yaml"))
     assert studies
     for study in studies:
-        assert f"delaylab/papers/{study.parent.name}/{study.name}" in names
+        assert f"delaylab_papers/{study.parent.name}/{study.name}" in names
     assert "delaylab/py.typed" in names
     assert wheel.name.startswith("delaylab-")
     assert "-none-manylinux" in wheel.name
@@ -64,3 +64,7 @@ def test_it_pings_from_an_empty_environment(wheel: Path, tmp_path: Path) -> None
         env={"PATH": "/usr/bin:/bin"},
     )
     assert json.loads(done.stdout)["replied"] == 3
+    listed = subprocess.run(
+        [tools / "delaylab", "run", "--list"], check=True, capture_output=True, cwd=tmp_path
+    )
+    assert b"quickstart" in listed.stdout

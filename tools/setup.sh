@@ -109,15 +109,21 @@ check_python() {
 }
 
 setup_python() {
-  local stamp=.venv/.requirements
-  cmp -s requirements.txt "$stamp" 2>/dev/null && return
-  say "Python packages into .venv"
-  python3 -m venv .venv
-  # Wheels only: the tools that build one from source would come without a hash.
-  .venv/bin/pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: \
-    --requirement requirements.txt
-  .venv/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
-  cp requirements.txt "$stamp"
+  local packages=.venv/.requirements project=.venv/.project
+  if ! cmp -s requirements.txt "$packages"; then
+    say "Python packages into .venv"
+    python3 -m venv .venv
+    # Wheels only: the tools that build one from source would come without a hash.
+    .venv/bin/pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: \
+      --requirement requirements.txt
+    rm -f "$project"
+    cp requirements.txt "$packages"
+  fi
+  # An editable install has the version, commands and entry points of the time when it was made.
+  if ! cmp -s pyproject.toml "$project"; then
+    .venv/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+    cp pyproject.toml "$project"
+  fi
 }
 
 agent_is_new() {

@@ -9,7 +9,6 @@ import numpy as np
 from delaylab.papers.toolkit import (
     Claim,
     Criterion,
-    Floats,
     Group,
     Measured,
     Source,
@@ -17,6 +16,7 @@ from delaylab.papers.toolkit import (
     at_least,
     delay,
     estimate,
+    of_medians,
     pick,
     samples,
     shift,
@@ -39,12 +39,15 @@ def added_by_load(groups: list[Group]) -> Iterator[Measured]:
             yield from _slower("virtual", busy, rest)
 
 
+KERNEL_SHARE = of_medians(lambda kernel, user: kernel / user)
+
+
 def below_user_space(groups: list[Group]) -> Iterator[Measured]:
     """Yield the share of the RTT that passes below user space."""
     for group in pick(groups, stack="virtual", load="rest"):
         kernel, user = samples(group, "stack"), samples(group, "app")
         if kernel is not None and user is not None:
-            yield Measured("at rest", estimate([kernel, user], _share), (group,))
+            yield Measured("at rest", estimate([kernel, user], KERNEL_SHARE), (group,))
 
 
 CLAIMS = (
@@ -101,8 +104,3 @@ def _slower(
     if ours is not None and theirs is not None:
         words = " and ".join(delay(float(np.median(values))) for values in (ours, theirs))
         yield Measured(scenario, shift(ours, theirs), (slow, fast), f"medians {words}", published)
-
-
-def _share(series: list[Floats]) -> Floats:
-    kernel, user = (np.median(values, axis=-1) for values in series)
-    return np.asarray(kernel / user)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import kendalltau
 
-from delaylab.analysis.packets.outliers import MAD, MEAN_DEVIATION, robust_scale, shares
+from delaylab.analysis.packets.outliers import MAD, MEAN_DEVIATION, outlier_shares, robust_scale
 from delaylab.analysis.statistics.factors import COUNTED, Series, associations
 
 
@@ -82,7 +82,7 @@ def test_outliers_are_shared_out_to_scenarios() -> None:
     series = factorial()
     bursts = np.where(np.arange(300) % 10 == 0, 5000.0, 0.0)
     series = [(lv, v + bursts if lv["load"] == "net" else v) for lv, v in series]
-    scale, found = shares(series, ("load", "place"))
+    scale, found = outlier_shares(series, ("load", "place"))
     assert scale.by == MAD
     assert [share.levels for share in found] == [{"load": "net"}, {"load": "cpu"}]
     assert found[0].of_all > 0.95
@@ -98,5 +98,5 @@ def test_where_values_are_quantised_the_scale_falls_back_and_says_so() -> None:
     assert scale.sigma == pytest.approx(1.2533 * 200)
     assert not scale.flags(np.array([1000.0, 1800.0])).any()
     assert scale.flags(np.array([2000.0])).all()
-    assert shares([({"load": "a"}, np.ones(9))], ("load",))[1][0].of_all == 0
-    assert shares([], ("load",))[1] == []
+    assert outlier_shares([({"load": "a"}, np.ones(9))], ("load",))[1][0].of_all == 0
+    assert outlier_shares([], ("load",))[1] == []

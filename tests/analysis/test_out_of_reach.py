@@ -14,8 +14,8 @@ from delaylab.dataset.store import read_study
 from delaylab.papers import calls
 from delaylab.papers.expected import Imagined, out_of_reach, random_of
 from delaylab.papers.findings import findings
-from delaylab.papers.oliveira2022.paper import PAPER as OLIVEIRA
-from delaylab.papers.whiteaker2011.paper import PAPER as WHITEAKER
+from delaylab_papers.oliveira2022.paper import PAPER as OLIVEIRA
+from delaylab_papers.whiteaker2011.paper import PAPER as WHITEAKER
 from tests import synthetic
 from tests.synthetic import Condition, lognormal
 

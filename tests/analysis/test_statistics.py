@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from delaylab.analysis.packets.outliers import outliers, robust_z
+from delaylab.analysis.packets.outliers import outliers, robust_scale
 from delaylab.analysis.statistics import effects
 from delaylab.analysis.statistics.effects import estimate, estimate_of_few, mean_of_few
 from delaylab.analysis.statistics.memory import quantile_times
@@ -138,7 +138,9 @@ def test_cliffs_delta_counts_pairs() -> None:
 def test_outliers_are_flagged_by_median_and_mad() -> None:
     values = np.array([10, 11, 9, 10, 12, 8, 10, 11, 9, 500])
     assert np.flatnonzero(outliers(values)).tolist() == [9]
-    assert robust_z(np.array([1.0, 2.0, 3.0]))[2] == pytest.approx(1 / 1.4826)
+    assert robust_scale(values := np.array([1.0, 2.0, 3.0])).scores(values)[2] == pytest.approx(
+        1 / 1.4826
+    )
     assert not outliers(np.full(10, 5)).any()
     assert outliers(np.array([5] * 20 + [50])).sum() == 1
     assert len(outliers(np.array([]))) == 0

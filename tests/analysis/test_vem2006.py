@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from delaylab.analysis.claims.judge import judge
-from delaylab.papers.vem2006.links import tables as link_tables
-from delaylab.papers.vem2006.links.claims import CLAIMS
-from delaylab.papers.vem2006.links.world import Truth
+from delaylab_papers.vem2006.links import tables as link_tables
+from delaylab_papers.vem2006.links.claims import CLAIMS
+from delaylab_papers.vem2006.links.world import Truth
 from tests.controls.vem2006.links import PAPER, world
 
 

@@ -10,11 +10,11 @@ import pytest
 from delaylab.analysis.claims.finding import Finding
 from delaylab.analysis.claims.judge import judge
 from delaylab.analysis.group import Group
-from delaylab.papers.vem2006.isolation import figures as shown
-from delaylab.papers.vem2006.isolation.claims import CLAIMS
-from delaylab.papers.vem2006.isolation.measures import RATE_BPS, SHAPED_MS
-from delaylab.papers.vem2006.isolation.world import Truth
-from delaylab.papers.vem2006.isolation.world import drawn as drawn_by
+from delaylab_papers.vem2006.isolation import figures as shown
+from delaylab_papers.vem2006.isolation.claims import CLAIMS
+from delaylab_papers.vem2006.isolation.measures import RATE_BPS, SHAPED_MS
+from delaylab_papers.vem2006.isolation.world import Truth
+from delaylab_papers.vem2006.isolation.world import drawn as drawn_by
 from tests.controls.vem2006.isolation import PAPER, designs, world
 
 

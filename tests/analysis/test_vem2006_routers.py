@@ -10,9 +10,9 @@ import pytest
 from delaylab.analysis.claims.judge import judge
 from delaylab.analysis.statistics.effects import estimate_of_few
 from delaylab.dataset.records.rates import Flow
-from delaylab.papers.vem2006.routers import charts as router_charts
-from delaylab.papers.vem2006.routers import tables as shown
-from delaylab.papers.vem2006.routers.searches import jain, lost_shares, searches, typical
+from delaylab_papers.vem2006.routers import charts as router_charts
+from delaylab_papers.vem2006.routers import tables as shown
+from delaylab_papers.vem2006.routers.searches import lost_shares, searches, typical
 from tests.controls.vem2006.routers import CLAIMS, PAPER, summarised_world, world
 
 DRAWN = summarised_world(PAPER)(np.random.default_rng(1))
@@ -74,11 +74,6 @@ def test_an_overload_that_the_generator_did_not_send_says_nothing() -> None:
         ]
         groups.append(replace(group, trials=trials))
     assert judge(CLAIMS["overload-lowers-throughput"], groups).verdict == "not testable here"
-
-
-def test_jains_index_is_one_for_equals_and_a_share_for_one_that_has_all() -> None:
-    assert jain([5, 5, 5, 5]) == pytest.approx(1)
-    assert jain([20, 0, 0, 0]) == pytest.approx(1 / 4)
 
 
 def test_the_interval_of_three_searches_is_students() -> None:

@@ -14,13 +14,13 @@ from delaylab.analysis.fairness import jain
 from delaylab.analysis.group import Group
 from delaylab.charts.tables import Table
 from delaylab.dataset.records.work import Figure, WorkDone
-from delaylab.papers.xen_large_networks import published
-from delaylab.papers.xen_large_networks.claims import CLAIMS
-from delaylab.papers.xen_large_networks.figures import tables
-from delaylab.papers.xen_large_networks.mpi_claims import CLAIMS as MPI_CLAIMS
-from delaylab.papers.xen_large_networks.mpi_measures import REAL
-from delaylab.papers.xen_large_networks.mpi_world import MpiTruth
-from delaylab.papers.xen_large_networks.world import Truth, drawn
+from delaylab_papers.xen_large_networks import published
+from delaylab_papers.xen_large_networks.claims import CLAIMS
+from delaylab_papers.xen_large_networks.figures import tables
+from delaylab_papers.xen_large_networks.mpi_claims import CLAIMS as MPI_CLAIMS
+from delaylab_papers.xen_large_networks.mpi_measures import REAL
+from delaylab_papers.xen_large_networks.mpi_world import MpiTruth
+from delaylab_papers.xen_large_networks.world import Truth, drawn
 
 RANDOM_SEED = 1
 KINDS = ("linux", "lxc", "uml")

@@ -8,8 +8,8 @@ from itertools import product
 
 from delaylab.analysis.claims.imagined import Design, Random
 from delaylab.analysis.group import Group
-from delaylab.papers.dantas2015.claims import CLAIMS
-from delaylab.papers.dantas2015.world import Truth, drawn
+from delaylab_papers.dantas2015.claims import CLAIMS
+from delaylab_papers.dantas2015.world import Truth, drawn
 from tests.controls.control import World, controls
 
 PACKETS = {"1Hz": 100, "1000Hz": 400}

@@ -7,8 +7,8 @@ from itertools import product
 
 from delaylab.analysis.claims.imagined import Design, Random
 from delaylab.analysis.group import Group
-from delaylab.papers.oliveira2022.claims import CLAIMS
-from delaylab.papers.oliveira2022.world import Truth, drawn
+from delaylab_papers.oliveira2022.claims import CLAIMS
+from delaylab_papers.oliveira2022.world import Truth, drawn
 from tests.controls.control import World, controls
 
 PACKETS, BLOCKS = 999, 3

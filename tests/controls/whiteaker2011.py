@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from delaylab.analysis.claims.imagined import Design, Random
 from delaylab.analysis.group import Group
-from delaylab.papers.whiteaker2011.claims import CLAIMS
-from delaylab.papers.whiteaker2011.published import CASES
-from delaylab.papers.whiteaker2011.world import Truth, drawn
+from delaylab_papers.whiteaker2011.claims import CLAIMS
+from delaylab_papers.whiteaker2011.published import CASES
+from delaylab_papers.whiteaker2011.world import Truth, drawn
 from tests.controls.control import World, controls
 
 PACKETS = 200

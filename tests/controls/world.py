@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from delaylab.analysis.claims import imagined
 from delaylab.analysis.claims.imagined import CPUS, Design, Levels, Random, acting, lognormal, table
 from delaylab.analysis.group import Group
-from delaylab.analysis.links.fidelity import TrialLink
 from delaylab.analysis.statistics.quantiles import Floats
 from delaylab.dataset.records.links import EngineReport
 from delaylab.dataset.records.rates import Search
@@ -22,8 +21,6 @@ def group(
     kind: str = "netns",
     delays: Mapping[str, Floats] | None = None,
     loads: Sequence[Load] = (),
-    links: Sequence[TrialLink] = (),
-    reports: Sequence[EngineReport] = (),
     repeat: int = 1,
     cpus: int | None = CPUS,
     sent: int | None = None,
@@ -36,9 +33,7 @@ def group(
     Of the packets each block has equally many, in their order.
     """
     design = Design(factors, kind, trials=blocks, first_repeat=repeat, cpus=cpus)
-    found = imagined.group(
-        design, delays or {}, loads=loads, links=links, reports=reports, sent=sent, trials=trials
-    )
+    found = imagined.group(design, delays or {}, loads=loads, sent=sent, trials=trials)
     return imagined.summarised(found) if summarised else found
 
 

@@ -8,13 +8,13 @@ from functools import cache
 from delaylab.analysis.claims.imagined import Design, Random
 from delaylab.analysis.group import Group
 from delaylab.papers.studies import find
-from delaylab.papers.xen_large_networks.measures import XEN
-from delaylab.papers.xen_large_networks.mpi_measures import REAL
-from delaylab.papers.xen_large_networks.mpi_world import MpiTruth
-from delaylab.papers.xen_large_networks.paper import PAPER as OF_PAPER
-from delaylab.papers.xen_large_networks.world import Truth, drawn
 from delaylab.spec.combine import combinations
 from delaylab.spec.load import load_study
+from delaylab_papers.xen_large_networks.measures import XEN
+from delaylab_papers.xen_large_networks.mpi_measures import REAL
+from delaylab_papers.xen_large_networks.mpi_world import MpiTruth
+from delaylab_papers.xen_large_networks.paper import PAPER as OF_PAPER
+from delaylab_papers.xen_large_networks.world import Truth, drawn
 from tests.controls.control import World, controls
 
 BLOCKS = 3

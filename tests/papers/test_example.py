@@ -106,8 +106,10 @@ def test_a_dataset_runs_no_code_of_a_folder(
 
 def test_the_page_on_papers_has_the_example_and_the_toolkit() -> None:
     page = (ROOT / "docs" / "papers.md").read_text()
-    named = set(re.findall(r"`(\w+)[`(]", page))
-    assert set(toolkit.__all__) <= named
+    table = page.partition("## The toolkit")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| (`.*?) \|", table, re.M)
+    named = [name for row in rows for name in re.findall(r"`(\w+)`", row)]
+    assert sorted(named) == sorted(toolkit.__all__)
     quoted = re.findall(r"```python\n# examples/mypaper/(\w+\.py)\n(.*?)```", page, re.S)
     assert quoted
     for file, text in quoted:

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from delaylab.papers.loading import claims, load
 from delaylab.papers.paper import Paper
-from delaylab.papers.registry import OWN
+from delaylab.papers.registry import installed
 from delaylab.report.html import write_report
 from delaylab.report.show import as_json
 from delaylab.verbs.datasets import show
@@ -47,13 +47,13 @@ UNKNOWN = "xen-large-networks"
 
 
 def test_a_paper_without_its_title_page_says_so() -> None:
-    paper = load(next(entry for entry in OWN if entry.name == UNKNOWN))
+    paper = load(installed()[UNKNOWN])
     assert "title page is missing" in paper.citation
 
 
-@pytest.mark.parametrize("name", [entry.name for entry in OWN if entry.name != UNKNOWN])
+@pytest.mark.parametrize("name", sorted(installed().keys() - {UNKNOWN}))
 def test_every_paper_of_ours_says_which_publication_it_is(name: str) -> None:
-    paper = load(next(entry for entry in OWN if entry.name == name))
+    paper = load(installed()[name])
     assert paper.authors
     assert paper.title
     assert str(paper.year) == name[-4:]

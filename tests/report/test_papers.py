@@ -10,16 +10,16 @@ import pytest
 from rich.console import Console
 
 from delaylab.analysis.analyse import groups
-from delaylab.analysis.claims.groups import pick, vms
+from delaylab.analysis.claims.groups import number, pick
 from delaylab.analysis.group import Group
 from delaylab.charts import boxes
 from delaylab.charts.tables import Table
 from delaylab.dataset.store import read_study
-from delaylab.papers.dantas2015 import paper as dantas2015
-from delaylab.papers.dantas2015.figures import POINTS
-from delaylab.papers.oliveira2022 import paper as oliveira2022
 from delaylab.report.html import write_report
 from delaylab.verbs.datasets import show
+from delaylab_papers.dantas2015 import paper as dantas2015
+from delaylab_papers.dantas2015.figures import POINTS
+from delaylab_papers.oliveira2022 import paper as oliveira2022
 from tests import synthetic
 from tests.analysis import papers, test_dantas2015, test_oliveira2022
 from tests.analysis.papers import Levels
@@ -67,7 +67,7 @@ def test_dantas_outliers_are_counted_at_seven_points(dantas_groups: list[Group])
     ping = dict(zip(table.head, table.rows[0], strict=True))
     assert ping["> 100 ms, cpu"] == "0"
     # `as_in_the_paper` adds 60 ms for each VM.
-    slow = [group for group in pick(dantas_groups, load="network") if vms(group) > 1]
+    slow = [group for group in pick(dantas_groups, load="network") if number(group, "vms") > 1]
     assert ping["> 100 ms, network"] == str(sum(group.answered for group in slow))
     nic = dict(zip(table.head, table.rows[3], strict=True))
     assert nic["> 100 ms, network"] == "0"

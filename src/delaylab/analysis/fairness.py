@@ -14,7 +14,7 @@ from typing import Literal
 
 import numpy as np
 
-from delaylab.analysis.statistics.effects import UNKNOWN, Effect, mean_of_few
+from delaylab.analysis.statistics.effects import Effect, mean_of_few
 from delaylab.analysis.statistics.quantiles import Floats, Interval
 
 WITHIN = 0.10
@@ -77,7 +77,9 @@ def fairness(rounds: Sequence[Mapping[str, Got]]) -> Fairness:
     mean = relative.mean(axis=0)
     had = cpu / cpu.mean() if cpu.all() else np.ones(len(nodes))
     shares = {
-        node: Share(_mean(relative[:, at]), float(had[at]), float(mean[at] / had[at]))
+        node: Share(
+            mean_of_few(relative[:, at], (0.0, math.inf)), float(had[at]), float(mean[at] / had[at])
+        )
         for at, node in enumerate(nodes)
     }
     found = [share.of_fair.interval for share in shares.values()]
@@ -86,15 +88,11 @@ def fairness(rounds: Sequence[Mapping[str, Got]]) -> Fairness:
     return Fairness(shares, jain(mean), spread, _said(found), of_rounds)
 
 
-def _mean(shares: Floats) -> Effect:
-    if len(shares) < 2:
-        return Effect(float(shares[0]), UNKNOWN)
-    return mean_of_few(shares, (0.0, math.inf))
-
-
-def jain(shares: Floats) -> float:
-    """Return Jain's index of shares: (sum of x)² / (n × sum of x²)."""
-    return float(shares.sum() ** 2 / (len(shares) * (shares**2).sum()))
+def jain(shares: Floats | Sequence[float]) -> float:
+    """Return Jain's index of shares: (sum of x)² / (n × sum of x²); 1 if all of them are 0."""
+    got = np.asarray(shares, dtype=np.float64)
+    squares = len(got) * float((got**2).sum())
+    return float(got.sum()) ** 2 / squares if squares else 1.0
 
 
 def _said(intervals: Sequence[Interval]) -> Said:

@@ -73,19 +73,18 @@ class SegmentSummary:
 class Group:
     """Analysed trials of one combination of levels. Summaries are in µs, `samples` in ns.
 
-    `rtt` has the RTT at each vantage point, `deltas` the round-trip differences in whiteaker2011's
-    terms, `one_way` the sending and the receiving delay. `samples` holds all of these for at most
-    `KEPT` packets, each with the number of its trial (`TRIAL`), and with whether the machine was in
-    use when it was sent (`IN_USE`). `outliers` counts flagged user
-    RTTs, none of which is dropped. `at_rest` are the user RTTs with taps on and off; packets sent
-    with the taps off count nowhere else. `bounds` gives the largest error of the one-way delays in
-    µs, `clocks` the alignment of each trial with more than one clock. `links` are the links with
-    conditions, each direction in each trial. `phases` has the fates of the packets of each phase,
-    by leg; `account` covers all phases with taps. `sent` counts the packets scheduled under load.
-    `slowest` are the slowest of them, `timelines` the user RTTs of each trial over time, `loops`
-    what its packets show of a closed loop, `work` what the nodes got done beside it, `by_share` the
-    delays beside a node's share of that work, `reserved` what others used of CPUs that the lab
-    reserves for some nodes.
+    `rtt` has the RTT at each vantage point, `deltas` the differences between them, `one_way` the
+    sending and the receiving delay. `samples` holds all of these for at most `KEPT` packets, each
+    with the number of its trial (`TRIAL`), and with whether the machine was in use when it was sent
+    (`IN_USE`). `outliers` counts flagged user RTTs, none of which is dropped. `at_rest` are the
+    user RTTs with taps on and off; packets sent with the taps off count nowhere else. `bounds`
+    gives the largest error of the one-way delays in µs, `clocks` the alignment of each trial with
+    more than one clock. `links` are the links with conditions, each direction in each trial.
+    `phases` has the fates of the packets of each phase, by leg; `account` covers all phases with
+    taps. `sent` counts the packets scheduled under load. `slowest` are the slowest of them,
+    `timelines` the user RTTs of each trial over time, `loops` what its packets show of a closed
+    loop, `work` what the nodes got done beside it, `by_share` the delays beside a node's share of
+    that work, `reserved` what others used of CPUs that the lab reserves for some nodes.
 
     Trials without a probe have no packets: `probed` is False, `account` and `at_rest` are None, and
     everything else about packets is empty.

@@ -38,15 +38,16 @@ def box_plot(
     base = alt.Chart(inline(rows)).encode(**across)
     return alt.LayerChart(
         layer=[
-            base.mark_rule().encode(y=_rtt("low", BOX_AXIS), y2="high:Q"),
-            base.mark_bar(size=9, opacity=0.75).encode(y=_rtt("q1", BOX_AXIS), y2="q3:Q"),
-            base.mark_tick(color=INK, size=11, thickness=2).encode(y=_rtt("us", BOX_AXIS)),
+            base.mark_rule().encode(y=delay_y(BOX_AXIS, "low"), y2="high:Q"),
+            base.mark_bar(size=9, opacity=0.75).encode(y=delay_y(BOX_AXIS, "q1"), y2="q3:Q"),
+            base.mark_tick(color=INK, size=11, thickness=2).encode(y=delay_y(BOX_AXIS)),
         ]
     )
 
 
-def _rtt(field: str, title: str) -> alt.Y:
-    return alt.Y(f"{field}:Q", title=title, scale=delay_scale(), axis=delay_ticks())
+def delay_y(title: str, field: str = "us", ticks: list[float] | None = None) -> alt.Y:
+    """Return a logarithmic vertical axis of delays in µs, with these ticks or one per decade."""
+    return alt.Y(f"{field}:Q", title=title, scale=delay_scale(), axis=delay_ticks(ticks))
 
 
 def lines(
@@ -58,7 +59,7 @@ def lines(
         .mark_line(point=True, strokeWidth=2)
         .encode(
             x=alt.X(f"{x}:N", title=title, sort=list(order)),
-            y=_rtt("us", of),
+            y=delay_y(of),
             color=coloured(rows, colour),
         )
     )

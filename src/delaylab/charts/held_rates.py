@@ -7,9 +7,7 @@ import numpy as np
 from delaylab.analysis.group import Group
 from delaylab.analysis.packets.layers import SLIP
 from delaylab.charts import words
-from delaylab.charts.tables import Table
-
-Cells = list[str | tuple[str, str]]
+from delaylab.charts.tables import Cells, Table
 
 
 def table(groups: list[Group]) -> Table:

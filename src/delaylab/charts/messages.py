@@ -1,4 +1,4 @@
-"""Chart of the times of messages by their size, as in figure 19 of xen-large-networks."""
+"""Chart of the times of messages by their size."""
 
 from __future__ import annotations
 

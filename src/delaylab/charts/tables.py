@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+Cells = list[str | tuple[str, str]]
+"""A row of a table. A cell may be a pair: the value measured here, and the paper's."""
+
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows under a head; the first `texts` columns are words, the others numbers.
-
-    A cell may be a pair: the value measured here, and the paper's.
-    """
+    """Rows under a head; the first `texts` columns are words, the others numbers."""
 
     title: str
     note: str
     head: list[str]
-    rows: list[list[str | tuple[str, str]]]
+    rows: list[Cells]
     texts: int = 1
 
     @property

@@ -45,7 +45,7 @@ def _of(name: str, groups: list[Group]) -> list[tuple[str, Work]]:
 
 
 def _shares(name: str, groups: list[Group]) -> Chart | None:
-    """Return the share of nodes that got at most so much, the drawing of xen-large-networks."""
+    """Return the share of nodes that got at most so much."""
     known = [(label, work) for label, work in _of(name, groups) if work.fairness is not None]
     drawn = known[:GROUPS]
     if not drawn:

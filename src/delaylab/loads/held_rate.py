@@ -187,7 +187,7 @@ def judge(
 ) -> Burst:
     """Return a burst's verdict; the flows whose links are in `judged` decide.
 
-    Frames out of order count as lost, as in vem2006, section IV.
+    Frames out of order count as lost.
     """
     counted = [flow for flow in flows if flow.link in judged]
     sent = sum(flow.sent for flow in counted)

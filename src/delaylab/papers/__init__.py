@@ -1,1 +1,1 @@
-"""Papers, one folder each: study files, the paper's numbers, its claims and its figures."""
+"""Machinery for papers: found, loaded and called, their claims judged; their toolkit."""

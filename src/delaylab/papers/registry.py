@@ -1,4 +1,4 @@
-"""The papers that are installed: delaylab's own and those of other packages, found alike.
+"""The papers that are installed: those of this project and of any other package, found alike.
 
 A package brings a paper by an entry point of the group `delaylab.papers`: the paper's name, and the
 module and object that define it. The paper's study files lie in that module's folder. Nothing of a
@@ -14,18 +14,12 @@ from pathlib import Path
 from delaylab.errors import BadInput
 
 GROUP = "delaylab.papers"
-# delaylab's own are listed here, not in its package's metadata, which an editable install reads
-# only when it is made.
-OWN = tuple(
-    EntryPoint(name, f"delaylab.papers.{name.replace('-', '_')}.paper:PAPER", GROUP)
-    for name in ("dantas2015", "oliveira2022", "vem2006", "whiteaker2011", "xen-large-networks")
-)
 
 
 def installed() -> dict[str, EntryPoint]:
     """Return all installed papers by name; raise BadInput if two have the same name."""
     found: dict[str, EntryPoint] = {}
-    for entry in (*OWN, *entry_points(group=GROUP)):
+    for entry in sorted(entry_points(group=GROUP)):
         other = found.setdefault(entry.name, entry)
         if other.value != entry.value:
             both = f"{other.value} and {entry.value}"

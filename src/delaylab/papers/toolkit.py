@@ -3,10 +3,27 @@
 docs/papers.md describes it.
 """
 
-from delaylab.analysis.claims.claim import Claim, Criterion, Measured, NotTestable, Source
-from delaylab.analysis.claims.groups import pick, samples
+# The claims: what is measured, and the rule that decides.
+from delaylab.analysis.claims.claim import ENOUGH, Claim, Criterion, Measured, NotTestable, Source
+
+# Groups by their levels, and the delays and shares in them.
+from delaylab.analysis.claims.groups import (
+    EACH_ENOUGH,
+    by_repeat,
+    label,
+    matched,
+    number,
+    pick,
+    runs,
+    samples,
+    scenario,
+    setups,
+)
+
+# Trials before they run.
 from delaylab.analysis.claims.imagined import Design, Random, lognormal
 from delaylab.analysis.claims.imagined import group as imagined
+from delaylab.analysis.claims.imagined import record as imagined_trial
 from delaylab.analysis.claims.rule import (
     Rule,
     above,
@@ -16,52 +33,160 @@ from delaylab.analysis.claims.rule import (
     between,
     no_more_than,
 )
+
+# Numbers as words.
+from delaylab.analysis.claims.words import amount, in_words, median_in_words
+from delaylab.analysis.domains import domain_shares
+from delaylab.analysis.fairness import jain
 from delaylab.analysis.group import Group
-from delaylab.analysis.statistics.effects import estimate, shift
-from delaylab.analysis.statistics.quantiles import Floats
-from delaylab.charts.boxes import WHISKERS_SAID, box_plot, filled, five, grid, lines
-from delaylab.charts.layer_table import Cell, Part
-from delaylab.charts.tables import Table
-from delaylab.charts.vega import Chart, render
-from delaylab.charts.words import delay, quantile, share
+from delaylab.analysis.links.delays import Error as LinkError
+from delaylab.analysis.over_time.usage import IN_USE
+from delaylab.analysis.packets.outliers import outlier_shares, robust_scale
+
+# Statistics, with intervals.
+from delaylab.analysis.statistics.effects import (
+    SHARE,
+    UNKNOWN,
+    Effect,
+    estimate,
+    estimate_of_few,
+    mean_of_few,
+    of_medians,
+    shift,
+)
+from delaylab.analysis.statistics.effects import share as share_of
+from delaylab.analysis.statistics.factors import associations_in, tau
+from delaylab.analysis.statistics.influence import Statistic
+from delaylab.analysis.statistics.quantiles import last_axis_quantiles
+from delaylab.analysis.statistics.runs import Floats, Run, thinned, whole
+from delaylab.analysis.statistics.shares import wilson
+from delaylab.analysis.statistics.student import half_width
+from delaylab.analysis.work import Work
+
+# Tables and charts.
+from delaylab.charts.boxes import (
+    COLOURS,
+    WHISKERS_SAID,
+    box_plot,
+    coloured,
+    delay_y,
+    filled,
+    five,
+    grid,
+    lines,
+)
+from delaylab.charts.delays import all_charts as delay_charts
+from delaylab.charts.held_rates import table as held_rates
+from delaylab.charts.layer_table import Cell, Part, Published
+from delaylab.charts.layer_table import layers as layer_table
+from delaylab.charts.lazy import alt
+from delaylab.charts.tables import Cells, Table
+from delaylab.charts.vega import Chart, Rows, inline, render
+from delaylab.charts.words import delay, quantile, rate, seconds, share, times
+
+# Records of a dataset.
+from delaylab.dataset.records.links import EngineReport
+from delaylab.dataset.records.rates import Burst, Flow, HeldRate
+from delaylab.dataset.records.trial import Load, TrialRecord
+from delaylab.dataset.records.work import DomainTime, Figure, Latency, WorkDone
 from delaylab.papers.paper import Paper
 
 __all__ = [
+    "COLOURS",
+    "EACH_ENOUGH",
+    "ENOUGH",
+    "IN_USE",
+    "SHARE",
+    "UNKNOWN",
     "WHISKERS_SAID",
+    "Burst",
     "Cell",
+    "Cells",
     "Chart",
     "Claim",
     "Criterion",
     "Design",
+    "DomainTime",
+    "Effect",
+    "EngineReport",
+    "Figure",
     "Floats",
+    "Flow",
     "Group",
+    "HeldRate",
+    "Latency",
+    "LinkError",
+    "Load",
     "Measured",
     "NotTestable",
     "Paper",
     "Part",
+    "Published",
     "Random",
+    "Rows",
     "Rule",
+    "Run",
     "Source",
+    "Statistic",
     "Table",
+    "TrialRecord",
+    "Work",
+    "WorkDone",
     "above",
+    "alt",
+    "amount",
+    "associations_in",
     "at_least",
     "at_most",
     "below",
     "between",
     "box_plot",
+    "by_repeat",
+    "coloured",
     "delay",
+    "delay_charts",
+    "delay_y",
+    "domain_shares",
     "estimate",
+    "estimate_of_few",
     "filled",
     "five",
     "grid",
+    "half_width",
+    "held_rates",
     "imagined",
+    "imagined_trial",
+    "in_words",
+    "inline",
+    "jain",
+    "label",
+    "last_axis_quantiles",
+    "layer_table",
     "lines",
     "lognormal",
+    "matched",
+    "mean_of_few",
+    "median_in_words",
     "no_more_than",
+    "number",
+    "of_medians",
+    "outlier_shares",
     "pick",
     "quantile",
+    "rate",
     "render",
+    "robust_scale",
+    "runs",
     "samples",
+    "scenario",
+    "seconds",
+    "setups",
     "share",
+    "share_of",
     "shift",
+    "tau",
+    "thinned",
+    "times",
+    "whole",
+    "wilson",
 ]

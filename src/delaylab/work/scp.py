@@ -1,4 +1,4 @@
-"""Copies by scp: nodes fetch a file from far nodes, encrypted, as in xen-large-networks."""
+"""Copies by scp: nodes fetch a file from far nodes, encrypted."""
 
 from __future__ import annotations
 

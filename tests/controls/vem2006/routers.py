@@ -8,11 +8,11 @@ from functools import cache
 from delaylab.analysis.claims.imagined import Design, Random, summarised
 from delaylab.analysis.group import Group
 from delaylab.papers.studies import find
-from delaylab.papers.vem2006.routers import claims as router_claims
-from delaylab.papers.vem2006.routers import latency as latency_claims
-from delaylab.papers.vem2006.routers.world import Truth, drawn
 from delaylab.spec.combine import combinations
 from delaylab.spec.load import load_study
+from delaylab_papers.vem2006.routers import claims as router_claims
+from delaylab_papers.vem2006.routers import latency as latency_claims
+from delaylab_papers.vem2006.routers.world import Truth, drawn
 from tests.controls.control import World, controls
 
 CLAIMS = {**router_claims.CLAIMS, **latency_claims.CLAIMS}

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
+import polars as pl
 
 from delaylab.analysis.claims.claim import ENOUGH
 from delaylab.analysis.group import Group
-from delaylab.analysis.statistics.quantiles import Floats, spread
+from delaylab.analysis.over_time.slowest import TRIAL
+from delaylab.analysis.statistics.quantiles import Floats
 
-# Each of the groups that are pooled contributes at most this many packets.
-POOLED = 400
-VMS = "vms"
-SHARE = "overhead share"
 EACH_ENOUGH = f"each with at least {ENOUGH} packets"
+"""Ending of `Criterion.needs` for groups that are compared."""
 
 
 def pick(groups: Sequence[Group], /, **levels: str) -> list[Group]:
@@ -22,19 +20,14 @@ def pick(groups: Sequence[Group], /, **levels: str) -> list[Group]:
     return [g for g in groups if all(g.factors.get(f) == level for f, level in levels.items())]
 
 
-def vms(group: Group) -> int:
-    """Return the number of background nodes: the level of factor `vms` as a number, or 0."""
-    level = group.factors.get(VMS, "")
+def number(group: Group, factor: str) -> int:
+    """Return the level of a factor as a number; 0 if it is absent or not a number."""
+    level = group.factors.get(factor, "")
     return int(level) if level.isdigit() else 0
 
 
-def by_vms(groups: Sequence[Group]) -> dict[int, Group]:
-    """Return the groups by their number of background nodes, in rising order."""
-    return {vms(group): group for group in sorted(groups, key=vms)}
-
-
 def scenario(group: Group, without: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    """Return the group's factors and levels without those of some factors."""
+    """Return a group's factors and levels, except those of the factors in `without`."""
     return tuple((f, level) for f, level in group.factors.items() if f not in without)
 
 
@@ -47,25 +40,6 @@ def matched(groups: Sequence[Group], factor: str, levels: Sequence[str]) -> dict
             alike[group.factors[factor]] = group
     whole = [alike for alike in together.values() if len(alike) == len(levels)]
     return {level: [alike[level] for alike in whole] for level in levels}
-
-
-def series(group: Group, name: str) -> Floats | None:
-    """Return a group's delays by name in µs, or its `SHARE`; None for fewer than `ENOUGH`."""
-    if name != SHARE:
-        return samples(group, name)
-    table = group.samples.drop_nulls(["overhead", "app"])
-    shares = (table["overhead"] / table["app"]).to_numpy()
-    return shares if len(shares) >= ENOUGH else None
-
-
-def pooled(groups: Sequence[Group], name: str) -> Floats | None:
-    """Return delays of several groups, equally many packets of each; None if there are none."""
-    known = [values for group in groups if (values := series(group, name)) is not None]
-    if not known:
-        return None
-    count = min(POOLED, *(len(values) for values in known))
-    # They take turns: one group after the other, the levels of the groups would look like memory.
-    return np.stack([values[spread(len(values), count)] for values in known], axis=1).ravel()
 
 
 def label(group: Group, *factors: str) -> str:
@@ -88,12 +62,16 @@ def runs(group: Group, name: str) -> list[Floats] | None:
     return found if sum(map(len, found)) >= ENOUGH else None
 
 
-def refused_one_way(group: Group) -> str:
-    """Return the reason why the group's one-way delays were refused, or "" if they were not."""
-    for name, delay in group.one_way.items():
-        if delay.median.at_most is not None:
-            return f"{name} delay: {delay.median.why}"
-    return ""
+def by_repeat(group: Group, *names: str) -> dict[int, pl.DataFrame]:
+    """Return the packets of each trial that have all of the named values, by the trial's repeat.
+
+    Delays are in µs. Trials without such packets are left out.
+    """
+    known = group.samples.select(TRIAL, *names).drop_nulls()
+    in_ns = [name for name in names if known.schema[name] == pl.Int64]
+    known = known.with_columns(pl.Series(name, known[name].to_numpy() / 1000) for name in in_ns)
+    trials = known.partition_by(TRIAL, maintain_order=True, as_dict=True, include_key=False)
+    return {group.trials[index].repeat: packets for (index,), packets in trials.items()}
 
 
 def setups(groups: list[Group]) -> list[str]:
@@ -115,9 +93,3 @@ def setups(groups: list[Group]) -> list[str]:
         ", ".join(dict.fromkeys([group.kind, *names]))
         for group, names in zip(groups, levels, strict=True)
     ]
-
-
-def by_setup(groups: list[Group], load: str) -> dict[str, Group]:
-    """Return the groups under one load, by their setup."""
-    named = zip(setups(groups), groups, strict=True)
-    return {setup: group for setup, group in named if group.load == load}

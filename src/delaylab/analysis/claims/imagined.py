@@ -7,22 +7,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from delaylab.analysis.doubts.machine_state import MachineState
 from delaylab.analysis.group import KEPT, MEASURED, REST, Group
+from delaylab.analysis.links.delays import Error, Measured
 from delaylab.analysis.links.fidelity import TrialLink
+from delaylab.analysis.links.verdict import judge
 from delaylab.analysis.over_time.slowest import TRIAL
 from delaylab.analysis.over_time.usage import IN_USE
 from delaylab.analysis.packets.accounting import ByLeg, PhaseAccount
 from delaylab.analysis.packets.rtt import DELTAS, ONE_WAY, VANTAGE
 from delaylab.analysis.statistics.quantiles import Floats, summarise
+from delaylab.analysis.work import summarised as work_of
 from delaylab.dataset.records.doubts import DoubtKind, doubt
 from delaylab.dataset.records.links import EngineReport
 from delaylab.dataset.records.rates import Search
 from delaylab.dataset.records.trial import Endpoint, Load, PointPath, TrialRecord
+from delaylab.dataset.records.work import DomainTime, WorkDone
 
 CPUS = 8
 Levels = Mapping[str, str]
@@ -102,24 +108,28 @@ def group(
     delays: Mapping[str, Floats],
     *,
     loads: Sequence[Load] | None = None,
-    links: Sequence[TrialLink] = (),
-    reports: Sequence[EngineReport] = (),
+    link_errors: Sequence[Error] = (),
     sent: int | None = None,
     trials: Sequence[TrialRecord] = (),
+    in_use: NDArray[np.bool_] | None = None,
 ) -> Group:
     """Return the trials of a design as a group, or those given; their loads acted.
 
     `delays` are in µs, by the name of a vantage point or of a one-way delay, of all trials one
-    after the other. The RTTs have no summaries (`summarised`).
+    after the other. The RTTs have no summaries (`summarised`). `link_errors` has the error of the
+    delays over each trial's link. `in_use` says for each packet if the machine was in use when it
+    was sent; if it is not given, the machine was in use under a load. Links and work are those of
+    the trials' records.
     """
     acted = acting(design.load) if loads is None else loads
-    samples = table(delays, len(trials) or design.trials).with_columns(
-        pl.lit(bool(acted)).alias(IN_USE)
-    )
+    samples = table(delays, len(trials) or design.trials)
+    used = pl.lit(bool(acted)) if in_use is None else pl.Series(in_use)
     first = design.first_repeat
-    several = [record(design, acted, reports, first + each) for each in range(design.trials)]
+    trials = list(trials) or [
+        record(design, acted, repeat=first + each) for each in range(design.trials)
+    ]
     return Group(
-        trials=list(trials) or several,
+        trials=trials,
         rtt={},
         deltas={},
         one_way={},
@@ -128,13 +138,24 @@ def group(
         phases=[_fates(len(samples), len(samples) if sent is None else sent)],
         outliers=0,
         doubts=[],
-        samples=samples,
+        samples=samples.with_columns(used.alias(IN_USE)),
         machine=MachineState([], 0, 0, {}, design.cpus),
         at_rest=None,
         bounds={},
         clocks=[],
-        links=list(links),
+        links=_links(trials, link_errors, design.packets),
+        work=work_of(trials, []),
     )
+
+
+def _links(trials: Sequence[TrialRecord], errors: Sequence[Error], n: int) -> list[TrialLink]:
+    """Return the links that the trials' engines report; n packets of each trial have its error."""
+    measured = [Measured(max(1, n), 0.0, 0.0, error) for error in errors]
+    return [
+        TrialLink(trial.id, verdict, seen)
+        for trial, seen in zip_longest(trials, measured)
+        for verdict in judge(trial.links)
+    ]
 
 
 def usual(design: Design, random: Random) -> Group:
@@ -174,6 +195,8 @@ def record(
     reports: Sequence[EngineReport] = (),
     repeat: int = 1,
     search: Search | None = None,
+    work: Sequence[WorkDone] = (),
+    domains: Sequence[DomainTime] = (),
 ) -> TrialRecord:
     """Return the record of a finished trial of a design."""
     name = ",".join(f"{factor}={level}" for factor, level in design.levels.items())
@@ -190,6 +213,8 @@ def record(
         loads=list(loads),
         links=list(reports),
         rate_search=search,
+        work=list(work),
+        domains=list(domains),
         warnings=[EMULATED] if design.emulated else [],
     )
 

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from delaylab.analysis.claims.rule import Rule
+from delaylab.analysis.statistics.runs import Series, as_run, whole
 
 
 def in_words(us: float) -> str:
     """Write a delay in µs, or in ms from 1000 µs on."""
     return f"{us / 1000:.2f} ms" if abs(us) >= 1000 else f"{us:.1f} µs"
+
+
+def median_in_words(series: Series, unit: str = "µs") -> str:
+    """Write the median of a series, or of a run's packets."""
+    middle = float(np.median(whole(as_run(series))))
+    return in_words(middle) if unit == "µs" else amount(middle, unit)
 
 
 def amount(value: float, unit: str) -> str:

@@ -2,7 +2,7 @@
 
 `pairs` finds the packets that cross from one clock to another. `hull` finds every line that the
 offset of two clocks can be, `steps` the parts of a trial that one line fits, `changes` whether a
-clock was set or slewed between them, `ticks` a clock's resolution, and `least_squares` the line by
-whiteaker2011's method. `fit` combines them for two clocks, `align` for all clocks of a
-trial. `check` compares the alignment with clocks that were read directly.
+clock was set or slewed between them, `ticks` a clock's resolution, and `least_squares` the line
+through the packets at rest. `fit` combines them for two clocks, `align` for all clocks of a trial.
+`check` compares the alignment with clocks that were read directly.
 """

@@ -29,8 +29,8 @@ class Part:
     """Stretch of the reference's time without a step or slew, over which one line holds.
 
     `bound_ns` is the largest error of the line anywhere in the part. `residual_ns` is the root mean
-    square distance of the packets at rest from the line. `squares` is the line by whiteaker2011's
-    method from the packets at rest, or None; `apart_ns` is its largest distance from this line, and
+    square distance of the packets at rest from the line. `squares` is the least-squares line
+    through the packets at rest, or None; `apart_ns` is its largest distance from this line, and
     `disagree` is true if it leaves the bound.
     """
 

@@ -1,8 +1,9 @@
-"""Least-squares line through packets at rest: the method of whiteaker2011, section 3.2.
+"""Least-squares line through packets at rest.
 
-Packets sent at rest before and after the load tie the clocks together. The offset is the mean of a
-packet's two crossings, there and back, as if both took the same time. Half of any asymmetry at rest
-therefore remains as an error, and the method cannot tell its size.
+Packets sent at rest before and after the load tie the clocks together (Whiteaker et al. 2011, ACM
+SIGCOMM CCR 41(1), section 3.2). The offset is the mean of a packet's two crossings, there and back,
+as if both took the same time. Half of any asymmetry at rest therefore remains as an error, and the
+method cannot tell its size.
 """
 
 from __future__ import annotations

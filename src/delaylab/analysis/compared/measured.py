@@ -11,7 +11,7 @@ from delaylab.analysis.group import KEPT, MEASURED
 from delaylab.analysis.packets import rtt, segments
 from delaylab.analysis.packets.layers import SLIP
 from delaylab.analysis.packets.named import named
-from delaylab.analysis.statistics.runs import Floats, spread
+from delaylab.analysis.statistics.runs import Floats, thinned
 from delaylab.dataset.records.trial import TrialRecord
 from delaylab.dataset.store import Study
 
@@ -94,5 +94,5 @@ def _fates(table: pl.DataFrame) -> Floats:
 
 def _keep(found: Measured, part: Part, values: Floats) -> None:
     if len(values):
-        kept = values[spread(len(values), KEPT)]
+        kept = thinned(values, KEPT)
         found.delays.setdefault(part, []).append(np.asarray(kept, dtype=np.float64))

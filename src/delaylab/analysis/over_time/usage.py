@@ -1,7 +1,6 @@
 """Use of the machine and of its network at the time when each packet was sent.
 
-It is what a monitor beside a measurement would say: CoMon on PlanetLab is the example of
-whiteaker2011, section 6.
+It is what a monitor of the machine, such as CoMon on PlanetLab, would say of a measurement.
 """
 
 from __future__ import annotations

@@ -25,6 +25,11 @@ class Scale:
     sigma: float
     by: str
 
+    @property
+    def usual(self) -> bool:
+        """Return True if the scale is the median absolute deviation."""
+        return self.by == MAD
+
     def scores(self, values: NDArray[Any]) -> NDArray[np.float64]:
         """Return each value's distance from the median in standard deviations."""
         distance = np.asarray(values - self.median, dtype=np.float64)
@@ -61,17 +66,12 @@ def robust_scale(values: NDArray[Any]) -> Scale:
     return Scale(median, sigma, by)
 
 
-def robust_z(values: NDArray[Any]) -> NDArray[np.float64]:
-    """Return each value's distance from the median in robust standard deviations."""
-    return robust_scale(values).scores(values)
-
-
 def outliers(values: NDArray[Any]) -> NDArray[np.bool_]:
     """Return a mask of the values over `THRESHOLD` robust standard deviations from the median."""
     return robust_scale(values).flags(values)
 
 
-def shares(
+def outlier_shares(
     series: Iterable[tuple[Mapping[str, str], NDArray[Any]]], factors: Iterable[str]
 ) -> tuple[Scale, list[Share]]:
     """Return the scale of all series together, and each scenario's share of their outliers.

@@ -1,11 +1,11 @@
-"""Round-trip times at the vantage points, and the differences between them in the papers' terms.
+"""Round-trip times at the vantage points, and the differences between them.
 
-whiteaker2011, section 3.2: ΔKern = kernel RTT - wire RTT, ΔUser = user RTT - kernel RTT, and for a
-node with a virtual interface Δhost = RTT at the virtual interface's host end - wire RTT and Δnode =
-kernel RTT - RTT there. Xen has a driver domain in between: there Δdom0 = RTT in it - wire RTT and
-ΔdomU = kernel RTT - RTT in it, as in the paper. All of these are round trip. The sending delay
-(user space to wire) and the receiving delay (wire to user space) are one way. The overhead is that
-of oliveira2022: user RTT - RTT at the sender's host interface, a round trip.
+ΔKern = kernel RTT - wire RTT, and ΔUser = user RTT - kernel RTT. If the node has a virtual
+interface, Δhost = RTT at the interface's end on the host - wire RTT, and Δnode = kernel RTT - RTT
+there. A Xen domain has a driver domain in between: Δdom0 = RTT in it - wire RTT, and ΔdomU = kernel
+RTT - RTT in it. The overhead is user RTT - RTT at the sender's host interface. All of these are
+round trips. The sending delay (user space to wire) and the receiving delay (wire to user space) are
+one way.
 
 If the sender's link has conditions, its engine stands between the virtual interface and the uplink,
 and delays requests there as configured. That time is Δlink. It is no layer of the host: Δhost

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -62,6 +62,15 @@ def estimate(series: Sequence[Series], of: Statistic) -> Effect:
     return Effect(value, (value - half, value + half))
 
 
+def of_medians(function: Callable[..., Floats]) -> Statistic:
+    """Return a statistic for `estimate`: a function of the series' medians, in their order."""
+
+    def of(series: Sequence[Floats]) -> Floats:
+        return np.asarray(function(*(np.median(values, axis=-1) for values in series)))
+
+    return of
+
+
 def estimate_of_few(series: Sequence[Floats], of: Statistic) -> Effect:
     """Estimate a statistic of series of independent values, of which there may be few.
 
@@ -83,11 +92,13 @@ def _half(found: list[Variation]) -> float:
 
 
 def mean_of_few(values: Floats, within: Interval = UNKNOWN) -> Effect:
-    """Return the mean of at least two independent values, with Student's interval.
+    """Return the mean of independent values, with Student's interval; one value has none.
 
     `within` is the smallest and the largest value that the quantity can have. The interval is cut
     there, so that the interval of a share does not go beyond 1.
     """
+    if len(values) < 2:
+        return Effect(float(values[0]), UNKNOWN)
     mean, half = float(values.mean()), half_width(values, LEVEL)
     return Effect(mean, (max(mean - half, within[0]), min(mean + half, within[1])))
 

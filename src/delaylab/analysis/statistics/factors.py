@@ -12,7 +12,7 @@ from delaylab.analysis.statistics.compare import holm, ties
 from delaylab.analysis.statistics.effects import cliffs_delta
 from delaylab.analysis.statistics.memory import autocorrelation_times, ranks
 from delaylab.analysis.statistics.quantiles import FEWEST
-from delaylab.analysis.statistics.runs import Floats, spread
+from delaylab.analysis.statistics.runs import Floats, thinned
 from delaylab.analysis.statistics.student import combined, p_value
 
 # Largest number of packets that a series counts with, so that long trials do not outweigh short
@@ -76,7 +76,7 @@ def associations_in(series: Mapping[str, Sequence[Series]]) -> list[Association]
     """
     found = []
     for factor, given in series.items():
-        chosen = [(levels, values[spread(len(values), COUNTED)]) for levels, values in given]
+        chosen = [(levels, thinned(values, COUNTED)) for levels, values in given]
         chosen = [(levels, values) for levels, values in chosen if len(values)]
         ranked = _ranked(chosen) if chosen else None
         if ranked is not None:

@@ -39,3 +39,8 @@ def spread(n: int, most: int) -> NDArray[np.intp]:
         return np.arange(n, dtype=np.intp)
     edges = np.linspace(0, n, most + 1).astype(np.intp)
     return np.random.default_rng(n).integers(edges[:-1], edges[1:]).astype(np.intp)
+
+
+def thinned(values: Floats, most: int) -> Floats:
+    """Return at most `most` of a series' values in their order (`spread`)."""
+    return values[spread(len(values), most)]

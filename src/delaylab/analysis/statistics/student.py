@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from delaylab.analysis.statistics.runs import Floats
+from delaylab.analysis.statistics.runs import LEVEL, Floats
 
 # Standard errors beyond which nothing of the distribution is left, and steps up to there.
 FAR, STEPS = 15, 4000
@@ -44,7 +44,7 @@ def p_value(errors: float, freedom: float) -> float:
     return float(np.interp(abs(errors), distances, beyond))
 
 
-def half_width(values: Floats, level: float) -> float:
+def half_width(values: Floats, level: float = LEVEL) -> float:
     """Return half of Student's interval of the mean of values; 0 if there is only one."""
     if len(values) < 2:
         return 0.0

@@ -67,7 +67,7 @@ class Burst(Record):
     """Burst of frames, one way, at a configured rate (null: as fast as possible), and its result.
 
     `seconds` is how long the generator was at work. Of the judged flows, `lost` is the share of
-    frames that did not arrive, or arrived out of order: both count as lost, as in vem2006.
+    frames that did not arrive, or arrived out of order: both count as lost.
     `behind_s` is for how long frames went on to arrive after the last was sent, at the rate sent,
     beyond their delay at rest; it is 0 in records that predate it. `paced` is true if the generator
     kept the rate. `held` is true if, in addition, no more than the tolerated share was lost and

@@ -1,0 +1,107 @@
+"""Trials of dantas2015 as its table II and its text would have them, or another truth."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from delaylab.papers.toolkit import (
+    Design,
+    Floats,
+    Group,
+    Random,
+    imagined,
+    lognormal,
+)
+
+from .published import TABLE
+
+NIC_US = 100.0
+Levels = Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Truth:
+    """Truth of an imagined world; as it stands, what the paper says.
+
+    `fast`: exponent of the ratio of the RTTs at 1000 Hz and at 1 Hz. `reserving`: factor of the RTT
+    by reserving a core without load. `cpu`: growth by CPU load at the sender at 1000 Hz, of each
+    VM, as a share. `cpu_reserved`, `cpu_slow`, `cpu_receiver`: the same with a core reserved, at
+    1 Hz, and at the receiver. `network_ms`: RTT added by network load with 128 VMs. `above`: share
+    of that above the host's NIC. `e1000_ms`: RTT at the bridge with e1000 and 128 VMs. `io`: change
+    by I/O load. `outliers`: share of the RTTs above 100 ms that are under network load.
+    """
+
+    fast: float = 1.0
+    reserving: float = 1.0
+    cpu: float = 0.02
+    cpu_reserved: float = 0.0
+    cpu_slow: float = 0.0
+    cpu_receiver: float = 0.004
+    network_ms: float = 120.0
+    above: float = 0.98
+    e1000_ms: float = 20.0
+    virtio_ms: float = 120.0
+    io: float = 0.05
+    outliers: float = 0.95
+
+
+def drawn(truth: Truth, design: Design, random: Random) -> Group:
+    """Return trials of a design, with delays that follow from table II and a truth."""
+    levels, n = design.levels, design.packets * design.trials
+    rest_us = _rest_us(truth, levels)
+    above_us = max(10.0, rest_us - NIC_US) * _growth(truth, levels)
+    nic_us = NIC_US
+    bridge_us = NIC_US + 20
+    count = int(levels["vms"])
+    if levels["load"] == "network":
+        # The figures' averages rise with the number of VMs.
+        added = 1000 * (truth.network_ms if levels["place"] == "sender" else 20.0) * count / 128
+        above_us += truth.above * added
+        nic_us += (1 - truth.above) * added
+        of_bridge = truth.virtio_ms if levels["driver"] == "virtio" else truth.e1000_ms
+        bridge_us += 1000 * of_bridge * count / 128
+    nic = lognormal(random, n, nic_us, 1.2 * nic_us)
+    app = nic + lognormal(random, n, above_us, 1.3 * above_us)
+    app = _with_outliers(truth, levels, app, random)
+    bridge = lognormal(random, n, bridge_us, 1.3 * bridge_us)
+    delays = {"app": app, "uplink": np.minimum(nic, app), "vif": bridge}
+    return imagined(design, delays)
+
+
+def _rest_us(truth: Truth, levels: Levels) -> float:
+    """Return the median RTT without load in µs."""
+    slow = TABLE["1Hz", levels["driver"], levels["core"]].median
+    fast = TABLE["1000Hz", levels["driver"], levels["core"]].median
+    chosen = slow if levels["frequency"] == "1Hz" else slow * (fast / slow) ** truth.fast
+    reserving = truth.reserving if levels["core"] == "reserved" else 1.0
+    return 1000 * chosen * reserving
+
+
+def _growth(truth: Truth, levels: Levels) -> float:
+    count = int(levels["vms"])
+    if levels["load"] == "io":
+        return 1 + truth.io
+    if levels["load"] != "cpu":
+        return 1.0
+    if levels["place"] == "receiver":
+        return 1 + truth.cpu_receiver * count
+    if levels["frequency"] == "1Hz":
+        return 1 + truth.cpu_slow * count
+    return 1 + (truth.cpu_reserved if levels["core"] == "reserved" else truth.cpu) * count
+
+
+def _with_outliers(truth: Truth, levels: Levels, app: Floats, random: Random) -> Floats:
+    """Return the RTTs, some above 100 ms, so that the wanted share of all is under network load."""
+    app = np.minimum(app, 99_000.0) if truth.network_ms <= 120 else app
+    weight = {"network": truth.outliers, "cpu": 1 - truth.outliers}.get(levels["load"], 0.0)
+    slow = random.random(len(app)) < 0.02 * weight
+    app[slow] = 150_000.0
+    return app
+
+
+def as_published(design: Design, random: Random) -> Group:
+    """Return trials of a design, drawn from the paper's own numbers."""
+    return drawn(Truth(), design, random)

@@ -1,0 +1,179 @@
+"""vem2006's claims on links, section IV C.
+
+Delays are one way, from port to port; rates and losses are the receiver's counts.
+"""
+
+from __future__ import annotations
+
+from delaylab.papers.toolkit import (
+    ENOUGH,
+    Claim,
+    Criterion,
+    Source,
+    above,
+    at_least,
+    at_most,
+    no_more_than,
+)
+
+from .delays import AS_TRUE, EARLY_SHARE, STAMPS_US, earliest_at_rest, earliest_under_load, errors
+from .rates import (
+    LITTLE_RATE,
+    NEAR_RATE,
+    NO_EFFECT,
+    RIGHT_LOSS,
+    changed_by_delay,
+    losses,
+    missing_of_others,
+    rates_achieved,
+    slow_and_small,
+)
+
+LINKS = f"ten streams over routers, delayed, each with at least {ENOUGH} packets"
+SHAPED = "a stream with a limited rate, one of four over routers"
+CLAIMS = {
+    claim.id: claim
+    for claim in (
+        Claim(
+            "delayed-at-least-as-asked",
+            "All packets are delayed for at least the configured time.",
+            Source(
+                "section IV C",
+                "In the resulting packet stream packets will be delayed for at least the desired "
+                "amount but their observed delay will also include the forwarding latency.",
+                "figures 16 and 17",
+            ),
+            (
+                Criterion(
+                    "one-way delay of the earliest packet at rest − the configured delay",
+                    "µs",
+                    at_least(-STAMPS_US),
+                    earliest_at_rest,
+                    f"{LINKS}, at rest",
+                ),
+                Criterion(
+                    "the same under load, as a share of the configured delay",
+                    "share",
+                    at_least(-EARLY_SHARE),
+                    earliest_under_load,
+                    f"{LINKS}, under load",
+                ),
+            ),
+        ),
+        Claim(
+            "delay-true-at-rest",
+            "Delays at rest are as true as those of figure 17.",
+            Source("section IV C", "", "figure 17"),
+            (
+                Criterion(
+                    "mean error of the one-way delay ÷ the paper's mean error",
+                    "times",
+                    at_most(AS_TRUE),
+                    errors(loaded=False),
+                    f"{LINKS}, at rest",
+                ),
+            ),
+        ),
+        Claim(
+            "delay-true-under-load",
+            "Packets are delayed correctly also at the highest load.",
+            Source(
+                "section IV C",
+                "NISTnet is able to implement correct delaying of packets even when the system is "
+                "operating at its forwarding capacity.",
+                "figure 16",
+            ),
+            (
+                Criterion(
+                    "mean error of the one-way delay ÷ the paper's mean error",
+                    "times",
+                    at_most(AS_TRUE),
+                    errors(loaded=True),
+                    f"{LINKS}, under load",
+                ),
+            ),
+        ),
+        Claim(
+            "rate-close-to-asked",
+            "The rate is rather close to the configured one.",
+            Source(
+                "section IV C",
+                "The regulated rate is rather close to the requested rate with less accuracy for "
+                "slower rates and smaller packets.",
+                "figure 18",
+            ),
+            (
+                Criterion(
+                    "rate received ÷ configured rate − 1",
+                    "share",
+                    no_more_than(NEAR_RATE),
+                    rates_achieved,
+                    SHAPED,
+                ),
+            ),
+        ),
+        Claim(
+            "rate-less-true-for-slow-and-small",
+            "Rates are less true when slow, and for small packets.",
+            Source(
+                "section IV C",
+                "A packet is always received if there is even one byte of budget available. Thus "
+                "we have a tendency to exceed the requested rate for smaller rates.",
+                "figure 18",
+            ),
+            (
+                Criterion(
+                    "additional error of the rate, slow or small",
+                    "share",
+                    above(0.01),
+                    slow_and_small,
+                    "1 and 10 Mbit/s with 64 and 1450 bytes",
+                ),
+            ),
+        ),
+        Claim(
+            "delay-costs-no-rate",
+            "Delay causes no noticeable drop of the rate.",
+            Source(
+                "section IV C",
+                "10,000 pages were enough to avoid packet dropping and avoid any noticeable drop "
+                "in the forwarding rate achieved when delaying even high rate flows.",
+                "figure 19",
+            ),
+            (
+                Criterion(
+                    "change of the rate received by a delay",
+                    "share",
+                    at_least(-LITTLE_RATE),
+                    changed_by_delay,
+                    f"{SHAPED}, with a delay and without",
+                ),
+            ),
+        ),
+        Claim(
+            "loss-as-asked",
+            "The configured share is lost, with no effect on other streams.",
+            Source(
+                "section IV C",
+                "The right percentage of packets are dropped with zero effect on the traffic of "
+                "the other streams.",
+            ),
+            (
+                Criterion(
+                    "share lost of what other streams keep ÷ configured share − 1",
+                    "share",
+                    no_more_than(RIGHT_LOSS),
+                    losses,
+                    "a stream with losses, one of four over routers",
+                ),
+                Criterion(
+                    "share of the other streams' frames missing: with losses beside − without",
+                    "share",
+                    at_most(NO_EFFECT),
+                    missing_of_others,
+                    "streams beside one with losses, and without",
+                ),
+            ),
+        ),
+    )
+}

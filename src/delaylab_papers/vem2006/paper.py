@@ -1,0 +1,60 @@
+"""The paper vem2006 in three studies: links, isolation and virtual routers.
+
+Each part returns no tables and charts for a study that it is not about.
+"""
+
+from delaylab.papers.toolkit import (
+    Chart,
+    Design,
+    Group,
+    Paper,
+    Random,
+    Table,
+)
+
+from .isolation import claims as of_isolation
+from .isolation import figures as isolation
+from .isolation import world as isolation_world
+from .links import claims as of_links
+from .links import tables as links
+from .links import world as link_world
+from .routers import charts as router_charts
+from .routers import claims as of_routers
+from .routers import latency as of_latency
+from .routers import tables as routers
+from .routers import world as router_world
+
+CLAIMS = {**of_links.CLAIMS, **of_routers.CLAIMS, **of_latency.CLAIMS, **of_isolation.CLAIMS}
+
+
+def charts(groups: list[Group]) -> list[Chart]:
+    """Return the charts of all parts."""
+    return [*router_charts.charts(groups), *isolation.charts(groups)]
+
+
+def tables(groups: list[Group]) -> list[Table]:
+    """Return the tables of all parts."""
+    parts = (links.tables, routers.tables, isolation.tables)
+    return [table for part in parts for table in part(groups)]
+
+
+def as_published(design: Design, random: Random) -> Group:
+    """Return trials of a design of one of the studies, drawn from the paper's own numbers."""
+    if "shaping" in design.levels:
+        return isolation_world.as_published(design, random)
+    if "routers" in design.levels:
+        return router_world.as_published(design, random)
+    return link_world.as_published(design, random)
+
+
+PAPER = Paper(
+    "vem2006",
+    tuple(CLAIMS.values()),
+    charts,
+    tables,
+    on_hardware=True,
+    world=as_published,
+    authors="G. Apostolopoulos and C. Chasapis",
+    title="V-eM: a cluster of virtual machines for network emulation",
+    year=2006,
+)

@@ -1,0 +1,78 @@
+"""Shares and rates of N nodes as a table beside the paper's; and what they need for MPI."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from delaylab.papers.toolkit import (
+    Cells,
+    Group,
+    Table,
+    jain,
+    rate,
+    share,
+)
+
+from . import mpi_figures
+from .measures import CPU, LINUX, NETWORK, SCP, ByRepeat, is_machine, jains, kinds, totals, used
+from .published import CPU_JAIN, NETPERF_5, NETPERF_5_PROCESSES, SCP_JAIN
+
+OF_PAPER = {("machine", "5"): jain(NETPERF_5), (LINUX, "5"): jain(NETPERF_5_PROCESSES)}
+
+
+def tables(groups: list[Group]) -> list[Table]:
+    """Return how evenly N nodes of each kind share the machine, and what they get done in all."""
+    rows = [_row(groups, kind, n) for kind, n in kinds(groups) if _shares(groups, kind, n)]
+    mpi = mpi_figures.tables(groups)
+    if not rows:
+        return mpi
+    return [
+        Table(
+            "N nodes at the same work",
+            "Jain's index is 1 if all shares are equal and 1/N if one node has all; below it in "
+            "colour the paper's, of virtual machines and of plain processes (linux). Against "
+            "linux: what all nodes get done together in a second, over what as many plain "
+            "processes do. Means of the trials.",
+            ["kind", "N", "CPU: Jain", "against linux", "network: Jain", "in all", "scp: Jain"],
+            rows,
+            texts=2,
+        ),
+        *mpi,
+    ]
+
+
+def _shares(groups: list[Group], kind: str, n: str) -> bool:
+    """Return True if these nodes had work whose shares are told, in one trial at least."""
+    return any(used(groups, kind, n, work) for work in (CPU, NETWORK, SCP))
+
+
+def _row(groups: list[Group], kind: str, n: str) -> Cells:
+    theirs = OF_PAPER.get(("machine" if is_machine(kind) else kind, n))
+    cpu = CPU_JAIN.get(n) if is_machine(kind) else None
+    return [
+        kind,
+        n,
+        _cell(_mean(jains(groups, kind, n, CPU)), cpu),
+        _against(groups, kind, n),
+        _cell(_mean(jains(groups, kind, n, NETWORK)), theirs),
+        _rate(_mean(totals(groups, kind, n, NETWORK))),
+        _cell(_mean(jains(groups, kind, n, SCP)), SCP_JAIN.get(n) if kind == LINUX else None),
+    ]
+
+
+def _against(groups: list[Group], kind: str, n: str) -> str:
+    own, plain = (_mean(totals(groups, each, n, CPU)) for each in (kind, LINUX))
+    return "–" if own is None or not plain else share(own / plain)
+
+
+def _mean(values: ByRepeat) -> float | None:
+    return float(np.mean(list(values.values()))) if values else None
+
+
+def _cell(found: float | None, published: float | None) -> str | tuple[str, str]:
+    here = "–" if found is None else f"{found:.3f}"
+    return here if published is None else (here, f"{published:.3f}")
+
+
+def _rate(found: float | None) -> str:
+    return "–" if found is None else rate(found, "bit/s")

@@ -1,0 +1,131 @@
+"""Trials of the study as the paper would have them, or another truth."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from delaylab.papers.toolkit import (
+    Design,
+    DomainTime,
+    Floats,
+    Group,
+    Random,
+    WorkDone,
+    imagined,
+    imagined_trial,
+)
+
+from . import mpi_world
+from .measures import (
+    CPU,
+    DRIVER,
+    LINUX,
+    NETWORK,
+    SCP,
+    XEN,
+)
+from .mpi_world import MpiTruth
+from .published import NETPERF_5, NETPERF_5_PROCESSES, POVRAY_10, UPLINK_BPS
+
+SECOND_NS = 10**9
+UNITS_PER_S = 6000.0
+DRIVER_NOISE = 0.005
+"""Difference of the driver domain's share between two runs; the paper gives one run."""
+
+
+@dataclass(frozen=True)
+class Truth:
+    """Truth of an imagined world: by how much the shares that the paper found are spread.
+
+    1 leaves them as they are in the paper, 0 makes all equal. `filled` is the share of the wire
+    that the streams fill, `driver` the driver domain's share of the CPU time, which is over 0.9 in
+    the paper. `noise` is the relative difference between two runs: the paper gives one.
+
+    Of scp the paper's shares are legible for processes only, which are equal. Those of machines are
+    invented: spread like the paper's shares in netperf, times `scp_spread`.
+    """
+
+    cpu_spread: float = 1.0
+    network_spread: float = 1.0
+    scp_spread: float = 1.0
+    scp_spread_of_processes: float = 0.0
+    filled: float = 0.95
+    driver: float = 0.95
+    noise: float = 0.02
+    mpi: MpiTruth = field(default_factory=MpiTruth)
+
+
+def drawn(truth: Truth, design: Design, random: Random) -> Group:
+    """Return trials of a design, with shares that follow from a truth."""
+    trials = [
+        imagined_trial(
+            design,
+            repeat=block,
+            work=_work(truth, design, random),
+            domains=_domains(truth, design, random),
+        )
+        for block in range(design.first_repeat, design.first_repeat + design.trials)
+    ]
+    return imagined(design, {}, trials=trials)
+
+
+def as_published(design: Design, random: Random) -> Group:
+    """Return trials of a design, drawn from the paper's own numbers."""
+    return drawn(Truth(mpi=MpiTruth(order=design.equations or 0)), design, random)
+
+
+def _work(truth: Truth, design: Design, random: Random) -> list[WorkDone]:
+    levels = design.levels
+    n = int(levels["n"])
+    plain = levels["kind"] == LINUX
+    if levels["work"] in mpi_world.WORKS:
+        return mpi_world.work(truth.mpi, levels, random)
+    if levels["work"] == "cpu":
+        name, unit, total = CPU, "units/s", UNITS_PER_S
+        shares = _shares(POVRAY_10, n, truth.cpu_spread, truth.noise, random)
+    elif levels["work"] == "scp":
+        name, unit, total = SCP, "B/s", truth.filled * UPLINK_BPS / 8
+        spread = truth.scp_spread_of_processes if plain else truth.scp_spread
+        shares = _shares(NETPERF_5, n, spread, truth.noise, random)
+    else:
+        name, unit, total = NETWORK, "bit/s", truth.filled * UPLINK_BPS
+        found = NETPERF_5_PROCESSES if plain else NETPERF_5
+        spread = 1.0 if plain else truth.network_spread
+        shares = _shares(found, n, spread, truth.noise, random)
+    return [_done(name, unit, f"guest-{at + 1}", total * share) for at, share in enumerate(shares)]
+
+
+def _domains(truth: Truth, design: Design, random: Random) -> list[DomainTime]:
+    if design.levels["kind"] != XEN:
+        return []
+    n = int(design.levels["n"])
+    driver = truth.driver + DRIVER_NOISE * random.standard_normal()
+    shares = {DRIVER: driver} | {f"guest-{at + 1}": (1 - driver) / n for at in range(n)}
+    return [
+        DomainTime(host="sut", domain=name, cpu_ns=round(share * SECOND_NS))
+        for name, share in shares.items()
+    ]
+
+
+def _shares(found: Floats, n: int, spread: float, noise: float, random: Random) -> list[float]:
+    """Return n shares like those found, spread by a factor: their relative deviation is theirs."""
+    if n == 1:
+        return [1.0]
+    wanted = np.quantile(found, np.linspace(0, 1, n))
+    wanted = (wanted - wanted.mean()) / wanted.std() * found.std() / found.mean()
+    shares = np.maximum(1 + spread * wanted, 0.01) * (1 + noise * random.standard_normal(n))
+    return [float(share) for share in shares / shares.sum()]
+
+
+def _done(name: str, unit: str, node: str, rate: float) -> WorkDone:
+    return WorkDone(
+        work=name,
+        node=node,
+        unit=unit,
+        rate=rate,
+        wall_ns=SECOND_NS,
+        user_ns=SECOND_NS // 2,
+        system_ns=0,
+    )
