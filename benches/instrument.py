@@ -10,7 +10,7 @@ import polars as pl
 from benches.pair import FAR, NEAR
 from benches.section import Section
 from delaylab.analysis.packets.instrument import Cost, at_rest, cost
-from delaylab.analysis.packets.segments import packets
+from delaylab.analysis.packets.segments import aligned
 from delaylab.dataset.records.trial import PointPath, TrialRecord
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
@@ -86,7 +86,7 @@ def _measure(lab: Lab, path: ProbePath, probe: ProbeSpec, probe_id: int, switche
     trial = TrialRecord(
         id="run", index=0, factors={}, repeat=1, status="ok", path=ends, rest_blocks=rest
     )
-    return cost([at_rest([(trial, packets(stamps, pl.concat(sender.packets), ends))])])
+    return cost([at_rest([(trial, aligned(stamps, pl.concat(sender.packets), ends)[0])])])
 
 
 def _leave(on: bool) -> None:

@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from delaylab.analysis.packets import segments
 from delaylab.analysis.packets.accounting import NOWHERE, ByLeg, PhaseAccount, account, by_phase
 from delaylab.dataset.records.trial import TrialRecord
-from tests import synthetic
+from tests import stamped, synthetic
 from tests.synthetic import Condition
 
 STATIONS = Condition().stations()
@@ -30,7 +29,7 @@ def test_every_packet_is_seen_passed_or_lost_at_every_point(
         packets=40, lost_after=lost, unseen=[(seq, *station) for seq, station in unseen]
     )
     trial = TrialRecord.model_validate(synthetic.trial(condition, 0))
-    packets = segments.packets(*synthetic.tables(condition), trial.path)
+    packets = stamped.packets(*synthetic.tables(condition), trial.path)
     found = account(packets, [trial])
     assert found.scheduled == 40
     assert len(found.points) == len(STATIONS)
@@ -48,7 +47,7 @@ def test_losses_are_named_by_the_last_point_that_saw_the_packet() -> None:
     )
     record = synthetic.trial(condition, 0) | {"responder_icmp": {"OutErrors": 2}}
     trial = TrialRecord.model_validate(record)
-    found = account(segments.packets(*synthetic.tables(condition), trial.path), [trial])
+    found = account(stamped.packets(*synthetic.tables(condition), trial.path), [trial])
     assert found.lost_after == {NOWHERE: 1, "request wire": 2, "reply sender.vif": 1}
     assert found.absent == {"responder.stack": "no socket"}
     assert found.responder_dropped == 2
@@ -72,7 +71,7 @@ def phases(
 
 def table(truth: Condition) -> pl.DataFrame:
     trial = TrialRecord.model_validate(synthetic.trial(truth, 0))
-    return segments.packets(*synthetic.tables(truth), trial.path)
+    return stamped.packets(*synthetic.tables(truth), trial.path)
 
 
 @pytest.mark.parametrize(

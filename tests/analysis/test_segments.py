@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from delaylab.analysis.packets import layers, segments
 from delaylab.dataset.records.trial import PointPath
-from tests import synthetic
+from tests import stamped, synthetic
 from tests.synthetic import Clock, Condition, constant, lognormal
 
 STATIONS = Condition().stations()
@@ -22,7 +22,7 @@ def way(condition: Condition) -> PointPath:
 
 
 def table(condition: Condition) -> pl.DataFrame:
-    return segments.packets(*synthetic.tables(condition), way(condition))
+    return stamped.packets(*synthetic.tables(condition), way(condition))
 
 
 @settings(max_examples=60)
@@ -100,8 +100,8 @@ def test_a_packet_seen_twice_counts_with_its_first_stamp() -> None:
     condition = Condition(packets=3)
     stamps, probes = synthetic.tables(condition)
     again = stamps.with_columns(pl.col("time_ns") + 10_000)
-    assert segments.packets(pl.concat([again, stamps]), probes, way(condition)).equals(
-        segments.packets(stamps, probes, way(condition))
+    assert stamped.packets(pl.concat([again, stamps]), probes, way(condition)).equals(
+        stamped.packets(stamps, probes, way(condition))
     )
 
 

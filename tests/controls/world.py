@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from delaylab.analysis.claims import imagined
 from delaylab.analysis.claims.imagined import CPUS, Design, Levels, Random, acting, lognormal, table
 from delaylab.analysis.group import Group
-from delaylab.analysis.statistics.quantiles import Floats
+from delaylab.analysis.packets.rtt import VANTAGE
+from delaylab.analysis.statistics.quantiles import Floats, summarise
 from delaylab.dataset.records.links import EngineReport
 from delaylab.dataset.records.rates import Search
 from delaylab.dataset.records.trial import Load, TrialRecord
 
-__all__ = ["CPUS", "Levels", "Random", "acting", "group", "lognormal", "record", "table"]
+__all__ = [
+    "CPUS",
+    "Levels",
+    "Random",
+    "acting",
+    "group",
+    "lognormal",
+    "record",
+    "table",
+    "with_summaries",
+]
 
 
 def group(
@@ -34,7 +46,17 @@ def group(
     """
     design = Design(factors, kind, trials=blocks, first_repeat=repeat, cpus=cpus)
     found = imagined.group(design, delays or {}, loads=loads, sent=sent, trials=trials)
-    return imagined.summarised(found) if summarised else found
+    return with_summaries(found) if summarised else found
+
+
+def with_summaries(found: Group) -> Group:
+    """The group with summaries of its RTTs."""
+    rtt = {
+        name: summarise([found.samples[name].to_numpy()])
+        for name in VANTAGE
+        if found.samples[name].count()
+    }
+    return replace(found, rtt=rtt)
 
 
 def record(

@@ -18,7 +18,11 @@ import pytest
 from delaylab.agent.binary import agent_path
 from delaylab.kinds import KINDS
 from delaylab.lab.running import Lab
+from delaylab.lab.start import temporary
 from delaylab.machines import LOCAL
+from delaylab.spec.combine import Combination
+from delaylab.trial.measure import measure
+from delaylab.trial.recording import Recording
 
 SOURCE = Path(__file__).parent.parent.parent / "src"
 DELAYLAB = Path(sys.executable).parent / "delaylab"
@@ -47,6 +51,12 @@ def skip_unless_runnable(kind: str) -> None:
     """Skip the test, with the reason, if this machine cannot run nodes of a kind."""
     if reason := KINDS[kind].can_run(LOCAL.rights(), False):
         pytest.skip(reason)
+
+
+def measured(combination: Combination, probe_id: int) -> Recording:
+    """What is measured in a lab of its own, which is then taken down."""
+    with temporary(combination.lab) as lab:
+        return measure(lab, combination, probe_id)
 
 
 @pytest.fixture(autouse=True)

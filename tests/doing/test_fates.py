@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from delaylab.analysis.packets.accounting import ByLeg, PhaseAccount, by_phase
-from delaylab.analysis.packets.segments import packets
 from delaylab.dataset.records.links import Direction
 from delaylab.dataset.records.trial import TrialRecord
 from delaylab.trial.recording import Recording
 from tests.doing.test_link_truth import lab, trial
+from tests.stamped import packets
 
 pytestmark = pytest.mark.root
 LEGS = {"a": "request", "b": "reply"}

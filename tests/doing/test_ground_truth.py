@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from delaylab.analysis.packets.segments import complete, packets, segments
+from delaylab.analysis.packets.segments import complete, segments
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
 from delaylab.spec.combine import Combination
@@ -20,6 +20,7 @@ from delaylab.spec.lab import LabSpec
 from delaylab.spec.study import ProbeSpec
 from delaylab.trial.measure import measure
 from delaylab.trial.recording import Recording
+from tests.stamped import packets
 
 FORWARDER = Path(__file__).parent.parent / "forwarder.py"
 PART = 0.1

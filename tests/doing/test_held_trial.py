@@ -15,7 +15,7 @@ from delaylab.spec.combine import Combination
 from delaylab.spec.conditions import ConditionsSpec
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.study import LoadSpec, ProbeSpec
-from delaylab.trial.measure import run
+from tests.doing.conftest import measured
 
 pytestmark = pytest.mark.root
 PACKETS = 50
@@ -58,7 +58,7 @@ def forwarding(out: dict[str, Any], **load: Any) -> Load:
     combination = Combination(
         {}, over_routers(out), (frames(**load),), ProbeSpec.model_validate(probe)
     )
-    (found,) = run(combination, probe_id=1).record.loads
+    (found,) = measured(combination, probe_id=1).record.loads
     return found
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from delaylab import loads
 from delaylab.agent.requests import Exec
-from delaylab.analysis.packets.segments import columns, packets
+from delaylab.analysis.packets.segments import columns
 from delaylab.kinds import KINDS
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
@@ -23,6 +23,7 @@ from delaylab.spec.lab import LabSpec
 from delaylab.spec.study import LoadSpec, ProbeSpec
 from delaylab.trial.measure import measure
 from tests.doing.conftest import our_processes
+from tests.stamped import packets
 
 pytestmark = pytest.mark.root
 

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from delaylab.analysis.links.fidelity import TrialLink, trial_links
-from delaylab.analysis.packets.segments import complete, packets, segments
+from delaylab.analysis.packets.segments import complete, segments
 from delaylab.dataset.records.trial import PointPath, TrialRecord
 from delaylab.lab import link_changes, link_engines
 from delaylab.lab.start import temporary
@@ -20,6 +20,7 @@ from delaylab.spec.study import LoadSpec, ProbeSpec
 from delaylab.trial.measure import measure
 from delaylab.trial.recording import Recording
 from tests.doing.conftest import skip_unless_runnable, wait_until
+from tests.stamped import packets
 
 pytestmark = pytest.mark.root
 PART = 0.1

@@ -14,15 +14,15 @@ from pathlib import Path
 import pytest
 
 from delaylab.analysis.packets.named import named
-from delaylab.analysis.packets.segments import columns, packets
+from delaylab.analysis.packets.segments import columns
 from delaylab.dataset.records.trial import TrialRecord
 from delaylab.errors import BadInput, DelaylabError
 from delaylab.spec.combine import Combination
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.study import ProbeSpec
-from delaylab.trial.measure import run
 from delaylab.trial.recording import Recording
-from tests.doing.conftest import Run, as_json, only_line
+from tests.doing.conftest import Run, as_json, measured, only_line
+from tests.stamped import packets
 
 pytestmark = pytest.mark.root
 NUMBER = os.getpid() % 250
@@ -116,7 +116,7 @@ def seen_everywhere(recording: Recording) -> TrialRecord:
 
 @pytest.mark.usefixtures("outside")
 def test_icmp_has_the_points_of_this_side() -> None:
-    recording = run(combination(), probe_id=3)
+    recording = measured(combination(), probe_id=3)
     trial = seen_everywhere(recording)
     assert trial.path.request == [f"sender.{p}" for p in ("app", "qdisc", "uplink", "stack")]
     assert trial.path.reply == [f"sender.{p}" for p in ("uplink", "stack", "app")]
@@ -134,7 +134,7 @@ def test_icmp_has_the_points_of_this_side() -> None:
 
 @pytest.mark.usefixtures("outside")
 def test_a_closed_port_answers_a_probe_by_tcp() -> None:
-    recording = run(combination(protocol="tcp", port=81), probe_id=3)
+    recording = measured(combination(protocol="tcp", port=81), probe_id=3)
     trial = seen_everywhere(recording)
     assert set(recording.probes["outcome"]) == {"closed"}
     assert trial.path.request == ["sender.app", "sender.uplink"]
@@ -156,7 +156,7 @@ def test_the_turn_of_a_web_server_is_outside(outside: Outside) -> None:
     with serving(outside, HTTP_SERVER):
         # The server takes one connection after the other.
         probed = combination(protocol="http", port=80, interval="40ms")
-        recording = run(probed, probe_id=3)
+        recording = measured(probed, probe_id=3)
     trial = seen_everywhere(recording)
     assert set(recording.probes["outcome"]) == {"replied"}
     table = packets(recording.stamps, recording.probes, trial.path)
@@ -184,7 +184,7 @@ def test_a_study_and_its_report(delaylab: Run, tmp_path: Path) -> None:
 
 def test_a_node_without_a_route_is_named(outside: Outside) -> None:
     with pytest.raises(DelaylabError, match=f"node 'me' has no route to {ADDRESS}"):
-        run(combination(kind="netns"), probe_id=3)
+        measured(combination(kind="netns"), probe_id=3)
 
 
 def test_an_address_of_a_node_is_named() -> None:
@@ -202,7 +202,7 @@ def test_an_address_of_a_node_is_named() -> None:
     )
     probe = ProbeSpec.model_validate({"from": "me", "to": "10.5.0.2", "count": 1})
     with pytest.raises(BadInput, match=r"10\.5\.0\.2 is the address of node 'you'.*say `to: you`"):
-        run(Combination({}, lab, (), probe), probe_id=3)
+        measured(Combination({}, lab, (), probe), probe_id=3)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 from numpy.typing import NDArray
 
-from delaylab.analysis.packets.segments import column, packets
+from delaylab.analysis.packets.segments import column
 from delaylab.lab.start import temporary
 from delaylab.spec.combine import Combination
 from delaylab.spec.lab import LabSpec
@@ -16,6 +16,7 @@ from delaylab.spec.source import parse
 from delaylab.spec.study import LoadSpec, ProbeSpec
 from delaylab.trial.measure import measure
 from delaylab.trial.recording import Recording
+from tests.stamped import packets
 
 pytestmark = pytest.mark.root
 COUNT = 100

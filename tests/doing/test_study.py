@@ -18,7 +18,7 @@ import polars as pl
 import pytest
 
 from delaylab.analysis.packets.accounting import account
-from delaylab.analysis.packets.segments import columns, complete, packets, segments
+from delaylab.analysis.packets.segments import columns, complete, segments
 from delaylab.dataset import store
 from delaylab.dataset.records.trial import TrialRecord
 from delaylab.machines import LOCAL
@@ -36,6 +36,7 @@ from tests.doing.conftest import (
     our_processes,
     skip_unless_runnable,
 )
+from tests.stamped import packets
 
 pytestmark = pytest.mark.root
 

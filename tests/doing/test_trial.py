@@ -12,12 +12,13 @@ import polars as pl
 import pytest
 
 from delaylab import loads
-from delaylab.analysis.packets.segments import columns, packets
+from delaylab.analysis.packets.segments import columns
 from delaylab.lab.running import Lab
 from delaylab.spec.combine import Combination
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.study import ProbeSpec
-from delaylab.trial.measure import run
+from tests.doing.conftest import measured
+from tests.stamped import packets
 
 pytestmark = pytest.mark.root
 
@@ -50,7 +51,7 @@ def test_every_packet_is_seen_at_every_point(kind: str, version: int, protocol: 
             "late": "2s",
         }
     )
-    recording = run(Combination({}, lab, (), probe), probe_id=3)
+    recording = measured(Combination({}, lab, (), probe), probe_id=3)
     path = recording.record.path
     table = packets(recording.stamps, recording.probes, path)
     assert table["outcome"].to_list() == ["replied"] * 30
@@ -76,7 +77,7 @@ def over_uplinks(**probe: object) -> Combination:
 
 
 def test_at_rest_the_taps_are_off_and_on_by_turns() -> None:
-    recording = run(over_uplinks(at_rest=20), probe_id=4)
+    recording = measured(over_uplinks(at_rest=20), probe_id=4)
     blocks = recording.record.rest_blocks
     assert sum(block.packets for block in blocks if block.tapped) == 20
     assert len(blocks) == 12
@@ -107,7 +108,7 @@ def test_a_queue_that_appears_on_an_uplink_is_recorded(monkeypatch: pytest.Monke
             yield load
 
     monkeypatch.setattr(loads, "running", with_a_queue)
-    record = run(over_uplinks(at_rest=0), probe_id=5).record
+    record = measured(over_uplinks(at_rest=0), probe_id=5).record
     queues = {tap.point: (tap.queue, tap.queue_after, tap.queue_changed) for tap in record.taps}
     assert queues.pop("sender.uplink") == ("noqueue", "tbf", True)
     assert set(queues.values()) == {("noqueue", "noqueue", False)}

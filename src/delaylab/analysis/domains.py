@@ -6,8 +6,6 @@ from collections.abc import Sequence
 
 from delaylab.dataset.records.trial import TrialRecord
 
-DRIVER = "Domain-0"
-"""The driver domain, which has the network's real interfaces and carries all packets."""
 Shares = dict[str, float]
 """The share of each domain, by its name."""
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Literal, Self, TypeVar, cast
 
-from pydantic import ConfigDict, Field, ValidationError, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
 from delaylab.io.values import JsonObject
 from delaylab.spec.base import TracksNamedFields
@@ -260,9 +260,3 @@ def _empty(value: object) -> list[str]:
     named = [(name, part) for name, part in value if name in value.model_fields_set]
     inner = [name for name, part in named if part is None and name != "period_ns"]
     return inner + [name for _, part in named for name in _empty(part)]
-
-
-def reason_of(error: ValidationError) -> str:
-    """Return the first error in one line: the field, and what is wrong with it."""
-    first = error.errors()[0]
-    return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"

@@ -23,7 +23,6 @@ from delaylab.dataset.records.trial import (
 )
 from delaylab.errors import DelaylabError
 from delaylab.lab.running import Lab
-from delaylab.lab.start import temporary
 from delaylab.plan.agent_names import host_agent, node_agent
 from delaylab.plan.outside import outside_path
 from delaylab.plan.points import ProbePath, probe_path
@@ -32,15 +31,6 @@ from delaylab.spec.study import ClosedLoop, ProbeSpec
 from delaylab.trial import changed_links, clock_readings, phases, repeats
 from delaylab.trial.recording import Recording, clock_doubts, reserved, wall_minus_monotonic
 from delaylab.work import study as work
-
-
-def run(combination: Combination, probe_id: int, pcap: Path | None = None) -> Recording:
-    """Start the lab, measure, and take it down; raise DelaylabError if any part failed.
-
-    `pcap` is a folder that gets the packets themselves, one pcapng file per agent with taps.
-    """
-    with temporary(combination.lab) as lab:
-        return measure(lab, combination, probe_id, pcap)
 
 
 def measure(

@@ -10,7 +10,7 @@ import polars as pl
 from delaylab.analysis.clocks.align import Alignment
 from delaylab.analysis.packets import segments
 from delaylab.dataset.records.trial import PointPath
-from tests import synthetic
+from tests import stamped, synthetic
 from tests.synthetic import START, Clock, Condition, Delay, exponential, lognormal
 
 MACHINE = synthetic.CLOCK
@@ -48,7 +48,7 @@ def aligned(condition: Condition) -> Aligned:
     path = way(condition)
     table, alignment = segments.aligned(*synthetic.tables(condition), path, MACHINE)
     clocks, condition.clocks = condition.clocks, {}
-    true = segments.packets(*synthetic.tables(condition), path)
+    true = stamped.packets(*synthetic.tables(condition), path)
     condition.clocks = clocks
     sender = condition.clock("sender.app")
     errors = {}

@@ -11,7 +11,7 @@ from delaylab.analysis.clocks.check import checks
 from delaylab.analysis.packets import rtt, segments
 from delaylab.analysis.statistics.quantiles import Floats
 from delaylab.dataset.records.trial import ClockReading
-from tests import synthetic
+from tests import stamped, synthetic
 from tests.analysis.clocks.cases import (
     MACHINE,
     STATIONS,
@@ -134,12 +134,12 @@ def _kernel(point: str) -> str:
 
 def test_round_trips_of_another_clock_stay_as_they_were_stamped() -> None:
     condition = guest(2)
-    stamped = rtt.round_trips(segments.packets(*synthetic.tables(condition), way(condition)))
+    found = rtt.round_trips(stamped.packets(*synthetic.tables(condition), way(condition)))
     condition.clocks = {}
-    true = rtt.round_trips(segments.packets(*synthetic.tables(condition), way(condition)))
-    assert stamped["wire"].to_list() == true["wire"].to_list()
-    assert stamped["vif"].to_list() == true["vif"].to_list()
-    drifted = (stamped["app"] - true["app"] * (1 + GUEST.drift)).abs().max()
+    true = rtt.round_trips(stamped.packets(*synthetic.tables(condition), way(condition)))
+    assert found["wire"].to_list() == true["wire"].to_list()
+    assert found["vif"].to_list() == true["vif"].to_list()
+    drifted = (found["app"] - true["app"] * (1 + GUEST.drift)).abs().max()
     assert float(str(drifted)) <= 1
 
 
@@ -147,7 +147,7 @@ def test_round_trips_of_another_clock_stay_as_they_were_stamped() -> None:
 @given(seed=st.integers(0, 2**32 - 1), drift=st.floats(-2e-4, 2e-4))
 def test_no_packet_arrives_before_it_was_sent(seed: int, drift: float) -> None:
     condition = guest(seed, Clock("realtime@guest", 10**9, drift))
-    table = segments.packets(*synthetic.tables(condition), way(condition))
+    table = stamped.packets(*synthetic.tables(condition), way(condition))
     for part in segments.segments(table, way(condition)):
         assert part.delay_ns.min() >= -3
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache
 
-from delaylab.analysis.claims.imagined import Design, Random, summarised
+from delaylab.analysis.claims.imagined import Design, Random
 from delaylab.analysis.group import Group
 from delaylab.papers.studies import find
 from delaylab.spec.combine import combinations
@@ -14,6 +14,7 @@ from delaylab_papers.vem2006.routers import claims as router_claims
 from delaylab_papers.vem2006.routers import latency as latency_claims
 from delaylab_papers.vem2006.routers.world import Truth, drawn
 from tests.controls.control import World, controls
+from tests.controls.world import with_summaries
 
 CLAIMS = {**router_claims.CLAIMS, **latency_claims.CLAIMS}
 PACKETS, BLOCKS = 200, 3
@@ -32,7 +33,7 @@ def summarised_world(truth: Truth) -> World:
     """The same trials, with summaries of their RTTs, as tables and charts need them."""
 
     def draw(random: Random) -> list[Group]:
-        return [summarised(drawn(truth, design, random)) for design in _designs()]
+        return [with_summaries(drawn(truth, design, random)) for design in _designs()]
 
     return draw
 

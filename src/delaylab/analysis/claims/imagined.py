@@ -6,7 +6,7 @@ Controls judge claims on them, and a dry run says by them what a study would dec
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import zip_longest
 
 import numpy as np
@@ -22,8 +22,8 @@ from delaylab.analysis.over_time.slowest import TRIAL
 from delaylab.analysis.over_time.usage import IN_USE
 from delaylab.analysis.packets.accounting import ByLeg, PhaseAccount
 from delaylab.analysis.packets.rtt import DELTAS, ONE_WAY, VANTAGE
-from delaylab.analysis.statistics.quantiles import Floats, summarise
-from delaylab.analysis.work import summarised as work_of
+from delaylab.analysis.statistics.quantiles import Floats
+from delaylab.analysis.work import summarised
 from delaylab.dataset.records.doubts import DoubtKind, doubt
 from delaylab.dataset.records.links import EngineReport
 from delaylab.dataset.records.rates import Search
@@ -116,10 +116,10 @@ def group(
     """Return the trials of a design as a group, or those given; their loads acted.
 
     `delays` are in µs, by the name of a vantage point or of a one-way delay, of all trials one
-    after the other. The RTTs have no summaries (`summarised`). `link_errors` has the error of the
-    delays over each trial's link. `in_use` says for each packet if the machine was in use when it
-    was sent; if it is not given, the machine was in use under a load. Links and work are those of
-    the trials' records.
+    after the other. The RTTs have no summaries, which take long to make. `link_errors` has the
+    error of the delays over each trial's link. `in_use` says for each packet if the machine was in
+    use when it was sent; if it is not given, the machine was in use under a load. Links and work
+    are those of the trials' records.
     """
     acted = acting(design.load) if loads is None else loads
     samples = table(delays, len(trials) or design.trials)
@@ -144,7 +144,7 @@ def group(
         bounds={},
         clocks=[],
         links=_links(trials, link_errors, design.packets),
-        work=work_of(trials, []),
+        work=summarised(trials, []),
     )
 
 
@@ -170,16 +170,6 @@ def usual(design: Design, random: Random) -> Group:
     }
     added = user - inner["wire"]
     return group(design, {**inner, **dict.fromkeys(ONE_WAY, added / 2)})
-
-
-def summarised(found: Group) -> Group:
-    """Return a group with summaries of its RTTs, which take long to make."""
-    rtt = {
-        name: summarise([found.samples[name].to_numpy()])
-        for name in VANTAGE
-        if found.samples[name].count()
-    }
-    return replace(found, rtt=rtt)
 
 
 def _fates(answered: int, sent: int) -> PhaseAccount:

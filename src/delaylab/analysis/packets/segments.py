@@ -65,20 +65,13 @@ def tick(name: str) -> str:
     return f"{name}, tick"
 
 
-def packets(stamps: pl.DataFrame, probes: pl.DataFrame, path: PointPath) -> pl.DataFrame:
-    """Return one row per scheduled packet with its stamps in ns, null where a point did not see it.
-
-    If a point saw a packet more than once (a duplicate, or a stamp per hop), the first stamp
-    counts. All stamps are in the sender's clock: see `aligned`.
-    """
-    return aligned(stamps, probes, path)[0]
-
-
 def aligned(
     stamps: pl.DataFrame, probes: pl.DataFrame, path: PointPath, machine: str | None = None
 ) -> tuple[pl.DataFrame, Alignment]:
-    """Return the `packets` of one trial and the alignment of their clocks.
+    """Return the packets of one trial with their stamps, and the alignment of their clocks.
 
+    Each scheduled packet is a row with its stamps in ns, null where a point did not see it. If a
+    point saw a packet more than once (a duplicate, or a stamp per hop), the first stamp counts.
     Stamps of other clocks are converted to the sender's, with their bound and the original stamp in
     columns beside them; those that cannot be aligned are null. `machine` names the machine's clock.
     """

@@ -1,9 +1,8 @@
-"""Comparison of two conditions, or of one with many: size and significance of the difference."""
+"""Comparison of two conditions: size and significance of the difference."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -26,8 +25,7 @@ class Comparison:
 
     `shift` is the difference of the medians and `deciles` that at each decile, in the samples'
     unit. `delta` is Cliff's delta, P(a > b) - P(a < b). `p` is of the two-sided Mann-Whitney test
-    on effective samples, `p_holm` is corrected for the family of comparisons that this one belongs
-    to.
+    on effective samples.
     """
 
     n: tuple[int, int]
@@ -36,11 +34,10 @@ class Comparison:
     deciles: dict[float, Effect]
     delta: Effect
     p: float
-    p_holm: float
 
 
 def compare(a: Series, b: Series) -> Comparison:
-    """Compare two runs that have packets, as a family of one.
+    """Compare two runs that have packets.
 
     A run is one series for each trial, in the order of sending; a plain series is one trial.
     """
@@ -48,15 +45,13 @@ def compare(a: Series, b: Series) -> Comparison:
     pooled = whole(ours), whole(theirs)
     sides = placed(ours, theirs), placed(theirs, ours)
     deciles = decile_shifts(ours, theirs)
-    p = mann_whitney(*sides, ties(np.concatenate(pooled)))
     return Comparison(
         n=(len(pooled[0]), len(pooled[1])),
         medians=(float(np.median(pooled[0])), float(np.median(pooled[1]))),
         shift=deciles[0.5],
         deciles=deciles,
         delta=dominance_of(*sides),
-        p=p,
-        p_holm=p,
+        p=mann_whitney(*sides, ties(np.concatenate(pooled))),
     )
 
 
@@ -84,32 +79,6 @@ def ties(values: Floats) -> float:
     n = len(values)
     counts = np.unique(values, return_counts=True)[1].astype(np.float64)
     return 1 - float((counts**3 - counts).sum()) / (n**3 - n) if n > 1 else 0.0
-
-
-def compare_all(series: Mapping[str, Series], baseline: str) -> dict[str, Comparison]:
-    """Compare every run with the one named `baseline`; p is corrected by Holm's method."""
-    return family(
-        {
-            name: compare(values, series[baseline])
-            for name, values in series.items()
-            if name != baseline
-        }
-    )
-
-
-def family(alone: Mapping[str, Comparison]) -> dict[str, Comparison]:
-    """Return comparisons that are read together, with p corrected for their number."""
-    corrected = holm([found.p for found in alone.values()])
-    return {
-        name: replace(found, p_holm=p)
-        for (name, found), p in zip(alone.items(), corrected, strict=True)
-    }
-
-
-def certainty(found: Comparison) -> str:
-    """Return Cliff's delta and the corrected p of a comparison, in words."""
-    p = "< 0.001" if found.p_holm < 0.001 else f"= {found.p_holm:.3f}"
-    return f"Cliff's delta {found.delta.value:+.2f}, p {p}"
 
 
 def holm(ps: list[float]) -> list[float]:

@@ -227,12 +227,6 @@ def placed(a: Run, b: Run) -> Placed:
     return Placed(trials, sum(map(len, trials)) / float(autocorrelation_times(both).max()))
 
 
-def dominance(a: Series, b: Series) -> Effect:
-    """Return Cliff's delta of `a` over `b` with its interval."""
-    ours, theirs = as_run(a), as_run(b)
-    return dominance_of(placed(ours, theirs), placed(theirs, ours))
-
-
 def dominance_of(ours: Placed, theirs: Placed) -> Effect:
     """Return Cliff's delta, given the placements of each run among the other.
 
